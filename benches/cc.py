@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What an ACK costs in each congestion control: CPU seconds per gigabyte.
+"""Processor cost of each congestion control: CPU seconds per gigabyte.
 
     python3 benches/cc.py [--rounds 5] [--gigabytes 1] [--controls bbr,cubic,bbr-hsr]
 
-As root, on a quiet machine, with iperf3. Two network namespaces joined by a veth pair that carries one packet at
-a time (no GSO, no GRO), as a wire does: an ACK for every two packets, some 350,000 in a gigabyte. All controls
-take their turn in every round; the busy time of the whole machine (/proc/stat) is what counts. Printed are
-medians and ratios to the kernel's own CUBIC and BBR of the same run. Pacing costs more than any control, so
-compare a control that paces (marked) with BBR and the others with CUBIC.
+Run as root on a quiet machine with iperf3. Two network namespaces are joined by a veth pair that carries single
+packets (no GSO, no GRO), as a cable does: one ACK for two packets, some 350,000 in a gigabyte. Every control is
+measured once in each round; the cost is the busy time of the whole machine (/proc/stat). The output has medians
+and ratios to the kernel's own CUBIC and BBR of the same run. Pacing costs more than any control, so compare a
+control that paces (marked) with BBR and the others with CUBIC.
 
 longfat's eBPF programs are loaded for the measurement and unloaded after it, unless they were loaded before.
 """
@@ -38,7 +38,7 @@ def longfat():
 
 
 def wire():
-    """Two namespaces and a wire."""
+    """Makes two namespaces and connects them."""
     for end in ENDS:
         run("ip", "netns", "add", end)
     inside = [["ip", "-n", end] for end in ENDS]
@@ -51,7 +51,7 @@ def wire():
 
 
 def busy():
-    """Seconds of CPU the machine has spent on anything, stolen time aside."""
+    """CPU seconds that the machine has spent on anything, without stolen time."""
     with open("/proc/stat") as stat:
         user, nice, system, _idle, _wait, irq, softirq = map(int, stat.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -65,13 +65,13 @@ def measure(kernel_name, size):
     time.sleep(0.3)
     before = busy()
     client = ["ip", "netns", "exec", ENDS[0], "iperf3", "-c", "10.77.0.2", "-C", kernel_name, "-n", str(size), "-J"]
-    answer = json.loads(run(*client, check=False) or "{}")
+    result = json.loads(run(*client, check=False) or "{}")
     cpu = busy() - before
-    if "error" in answer or "end" not in answer:
+    if "error" in result or "end" not in result:
         server.kill()
-        sys.exit(f"{kernel_name}: {answer.get('error', 'iperf3 failed')}")
+        sys.exit(f"{kernel_name}: {result.get('error', 'iperf3 failed')}")
     server.wait()
-    return cpu, answer["end"]["sum_received"]["bytes"]
+    return cpu, result["end"]["sum_received"]["bytes"]
 
 
 def main():
@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--controls", help="default: cubic, bbr, reno and every eBPF program")
     args = parser.parse_args()
     if os.geteuid() != 0:
-        sys.exit("this needs root")
+        sys.exit("root is needed")
     program = longfat()
     listed = {c["name"]: c for c in json.loads(run(program, "cc", "list", "--json"))["controls"]}
     names = ["cubic", "bbr", "reno"] + [n for n, c in listed.items() if c["ebpf"] and c["ebpf"]["loaded"] != "process"]
@@ -94,13 +94,13 @@ def main():
         wire()
         idle = busy()
         time.sleep(1)
-        print(f"busy before it began: {100 * (busy() - idle) / os.cpu_count():.0f} % of {os.cpu_count()} CPUs")
+        print(f"busy before the measurement: {100 * (busy() - idle) / os.cpu_count():.0f} % of {os.cpu_count()} CPUs")
         costs = {name: [] for name in names}
         for _ in range(args.rounds):
             for name in names:
                 cpu, size = measure(listed[name]["kernel_name"], int(args.gigabytes * 1e9))
                 costs[name].append(cpu / (size / 1e9))
-        median = {name: statistics.median(all_of) for name, all_of in costs.items()}
+        median = {name: statistics.median(values) for name, values in costs.items()}
         print(f"{'control':<12} {'CPU s/GB':>9} {'least':>7} {'most':>7} {'/ cubic':>8} {'/ bbr':>8}")
         for name in names:
             least, most, cost = min(costs[name]), max(costs[name]), median[name]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The simulator beside ns-3 on the same dumbbells: delivered data packets per CPU second.
+"""Speed of the simulator and of ns-3 on the same dumbbells: delivered data packets per CPU second.
 
-Both run one after the other, in turn, and the ratio is taken pair by pair: absolute figures drift
-with the machine. ns-3 runs shorter than longfat where its rate does not depend on it.
+Both run alternately, and the ratio is computed for each pair of runs, because absolute figures drift
+with the machine. ns-3 simulates less time than longfat where its rate does not depend on it.
 """
 
 import json
@@ -16,7 +16,7 @@ OURS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "
 NS3 = ROOT / "benches" / "ns3" / "dumbbell"
 PAIRS = int(os.environ.get("PAIRS", "3"))
 
-# name, flows, Mbit/s, RTT ms, our seconds, ns-3's seconds
+# name, flows, Mbit/s, RTT in ms, longfat's and ns-3's simulated seconds
 CASES = [("a", 1, 100, 40, 60, 10), ("b", 10, 1000, 40, 20, 5), ("c", 1000, 1000, 40, 10, 5)]
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""`longfat diagnose` beside tcptrace and tshark on the same captures.
+"""Speed of `longfat diagnose`, tcptrace and tshark on the same captures.
 
-    python3 benches/diagnose.py [--quick] [--rounds 3] [--beside LONGFAT]
+    python3 benches/diagnose.py [--quick] [--rounds 3] [--compare LONGFAT]
 
-Three captures are made by the simulator in a temporary folder (2.4 GB; a tenth of it with --quick) and deleted at the
-end: bulk transfers in full, ten million packets as headers only, 5000 connections. Each program reads each of them in
-turn, after it was read once so that it is in memory. Printed are medians: packets a CPU second (user and system),
-seconds of wall clock, peak memory. `--beside` adds another build of longfat, for what a change costs. tshark is so much slower that it gets the first packets only (`-c`).
+The simulator writes three captures into a temporary folder (2.4 GB; a tenth of it with --quick), which is deleted at
+the end: bulk transfers with payload, ten million packets with headers only, 5000 connections. Each capture is read once so
+that it is in memory, then by each program in turn. The output has medians: packets per CPU second (user and system), wall-clock
+seconds, peak memory. `--compare` adds another build of longfat, to measure a change. tshark is so much slower that it reads
+the first packets only (`-c`).
 """
 
 import argparse
@@ -23,11 +24,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
-KINDS = {"bulk": "bulk, in full", "headers": "headers only", "many": "5000 connections"}
+KINDS = {"bulk": "bulk, with payload", "headers": "headers only", "many": "5000 connections"}
 
 
 class Watch(threading.Thread):
-    """Looks at the peak memory of a process, in kB, until it ends."""
+    """Reads the peak memory of a process, in kB, until the process ends."""
 
     def __init__(self, process):
         super().__init__(daemon=True)
@@ -55,22 +56,22 @@ def measure(command):
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - start
     watch.join()
-    # The kernel's figure is exact, but never below what this script held when it made the process.
+    # The kernel's figure is exact, but never below this script's own memory when it started the process.
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak = usage.ru_maxrss if usage.ru_maxrss > own else watch.peak
-    # Popen must know that somebody has waited already.
+    # Popen must know that the process has been waited for.
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
     return usage.ru_utime + usage.ru_stime, wall, peak / 1000
 
 
-def programs(capture, packets, most, beside):
-    """Name, command, packets it reads."""
-    some = min(packets, most)
+def programs(capture, packets, limit, other_build):
+    """Name, command and number of packets read."""
+    some = min(packets, limit)
     yield "longfat diagnose", [BUILT / "longfat", "diagnose", "--json", capture], packets
-    if beside:
-        yield "the other build", [beside, "diagnose", "--json", capture], packets
+    if other_build:
+        yield "the other build", [other_build, "diagnose", "--json", capture], packets
     yield "tcptrace -n", ["tcptrace", "-n", capture], packets
     yield "tshark -z conv,tcp", ["tshark", "-r", capture, "-c", str(some), "-q", "-z", "conv,tcp"], some
 
@@ -79,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--beside", metavar="LONGFAT", help="another build of longfat")
+    parser.add_argument("--compare", metavar="LONGFAT", help="another build of longfat")
     args = parser.parse_args()
     missing = [name for name in ("tcptrace", "tshark") if not shutil.which(name)]
     if missing:
@@ -95,15 +96,15 @@ def main():
             with open(capture, "rb") as file:
                 while file.read(1 << 18):
                     pass
-            list_of = list(programs(capture, packets, 50_000 if args.quick else 300_000, args.beside))
-            runs = {name: [] for name, _, _ in list_of}
+            commands = list(programs(capture, packets, 50_000 if args.quick else 300_000, args.compare))
+            runs = {name: [] for name, _, _ in commands}
             for turn in range(args.rounds):
-                for name, command, _ in list_of:
-                    # The slow one once: its figures differ little.
+                for name, command, _ in commands:
+                    # tshark is slow and its figures differ little: once is enough.
                     if turn == 0 or not name.startswith("tshark"):
                         runs[name].append(measure(command))
             ours = None
-            for name, _, read in list_of:
+            for name, _, read in commands:
                 cpu, wall, memory = (statistics.median(run[i] for run in runs[name]) for i in range(3))
                 rate = read / cpu
                 ours = ours or rate

@@ -1,7 +1,7 @@
-// How large and how fast the explorer is, served and as a page that needs no server, in headless Chromium on this machine.
+// Measures size and speed of the explorer, served and as a page that needs no server, in headless Chromium on this machine.
 //   node benches/explore.mjs [moves]
-// Wants make site, and target/release/examples/answer (cargo build --release -p longfat-explore --example answer).
-// Prints the table of docs/explore.md.
+// Needs `make site`, and target/release/examples/answer (cargo build --release -p longfat-explore --example answer).
+// Prints the tables of docs/explore.md.
 import { execFileSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -15,9 +15,9 @@ import { engine, site } from "../web/test/wasm/engine.mjs";
 const MOVES = Number(process.argv[2] ?? 40);
 
 const quantile = (all, q) => [...all].sort((a, b) => a - b)[Math.min(all.length - 1, Math.floor(q * all.length))];
-const say = (all) => `${quantile(all, 0.5).toFixed(0)} / ${quantile(all, 0.95).toFixed(0)}`;
+const percentiles = (all) => `${quantile(all, 0.5).toFixed(0)} / ${quantile(all, 0.95).toFixed(0)}`;
 
-/** In the page: moves the rate's slider a place and returns milliseconds until the first redraw and until the exact one. */
+/** In the page: moves the rate's slider and returns the milliseconds until the first redraw and until the exact one. */
 function move() {
   const root = document.querySelector("#report");
   const slider = document.querySelector('.tune[data-what="rate"] input');
@@ -27,8 +27,8 @@ function move() {
     const began = performance.now();
     slider.dispatchEvent(new Event("input", { bubbles: true }));
     let [first, framed] = [0, {}];
-    // What came before a frame begins is drawn in it, plots by then or by the frame's own callbacks; a task after that frame's
-    // end has it on the screen.
+    // What arrives before a frame begins is drawn in that frame, plots at the latest by the frame's own callbacks; a task that
+    // runs after the end of the frame therefore runs with the result on the screen.
     const { port1, port2 } = new MessageChannel();
     const look = () => requestAnimationFrame(() => {
       framed = { ...root.dataset };
@@ -53,9 +53,9 @@ async function redraws(page, hash) {
     const p = await context.newPage();
     await p.goto(page + hash);
     await p.waitForFunction(() => document.querySelector("#report")?.dataset.exact === "true", null, { timeout: 60_000 });
-    // Where plots fill the window, beside the sliders: most is to be drawn there.
+    // Scrolled so that plots fill the window next to the sliders, where most has to be drawn.
     await p.evaluate(() => document.querySelector("#plots").scrollIntoView());
-    // The compiler's second tier needs some runs.
+    // Some runs first, until the WebAssembly compiler's optimising tier is in use.
     for (let i = 0; i < 8; i++) await p.evaluate(move);
     const all = [];
     for (let i = 0; i < MOVES; i++) all.push(await p.evaluate(move));
@@ -65,20 +65,20 @@ async function redraws(page, hash) {
   }
 }
 
-/** Milliseconds of a run here as WebAssembly, and natively. */
+/** Milliseconds of a run as WebAssembly in this process, and natively. */
 async function perPacket(name, sets, variant) {
-  const question = { do: "run", scenario: scenario(name, sets, variant) };
+  const request = { do: "run", scenario: scenario(name, sets, variant) };
   const own = await engine();
-  for (let i = 0; i < 6; i++) own.ask(question);
+  for (let i = 0; i < 6; i++) own.ask(request);
   const wasm = Array.from({ length: 12 }, () => {
     const began = performance.now();
-    own.ask(question);
+    own.ask(request);
     return performance.now() - began;
   });
   const program = join(target, "release", "examples", "answer");
-  const native = execFileSync(program, ["12"], { input: JSON.stringify(question), encoding: "utf8" }).trim().split("\n").map((l) => Number(l.split(" ")[0]));
-  const { packets } = JSON.parse(own.ask(question)[0]);
-  // The least: what others on the machine take is not the program's.
+  const native = execFileSync(program, ["12"], { input: JSON.stringify(request), encoding: "utf8" }).trim().split("\n").map((l) => Number(l.split(" ")[0]));
+  const { packets } = JSON.parse(own.ask(request)[0]);
+  // The smallest: time that other programs on the machine take does not count.
   return { packets, wasm: Math.min(...wasm), native: Math.min(...native) };
 }
 
@@ -90,7 +90,7 @@ function large() {
   return join(out, "shaper-fifo", "client.pcap");
 }
 
-/** A capture diagnosed in the page: seconds in the engine, and until its page is there. */
+/** Diagnoses a capture in the page: seconds until its page is there, and seconds in the engine. */
 async function capture(page, pcap) {
   const browser = await launch();
   try {
@@ -123,7 +123,7 @@ async function main() {
     for (const [what, hash] of [["20 s, four flows (policer-or-shaper, shaper-fifo)", "#s=policer-or-shaper&v=shaper-fifo"], ["the same, 10 s", "#s=policer-or-shaper&v=shaper-fifo&set=duration=10s"]]) {
       for (const [kind, page] of pages) {
         const [first, exact] = await redraws(page, hash);
-        console.log(`| ${what} | ${kind} | ${say(first)} | ${say(exact)} |`);
+        console.log(`| ${what} | ${kind} | ${percentiles(first)} | ${percentiles(exact)} |`);
       }
     }
     const pcap = large();

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How punctual and how fast the lab is on this machine. As root, on a quiet one; takes a minute.
+# Measures how punctual and how fast the lab is on this machine. Run as root while nothing else runs; takes a minute.
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -34,17 +34,17 @@ rtt() { # TITLE OPTION...
             END { printf "ping over 20 ms each way, %s: RTT above 40 ms: median %.2f, p99 %.2f, most %.2f ms\n", t, v[int((NR + 1) / 2)], v[int(NR * .99)], v[NR] }'
 }
 rtt idle
-rtt "beside 50 Mbit/s" --flows
+rtt "with a flow of 50 Mbit/s" --flows
 
-run() { # TITLE FILE: goodput, engine
-    "$longfat" run "$work/$2.toml" --on kernel --json --force --out "$work/out" 2>"$work/said" >"$work/json"
+run() { # TITLE FILE: prints goodput, and the engine's load and lateness
+    "$longfat" run "$work/$2.toml" --on kernel --json --force --out "$work/out" 2>"$work/log" >"$work/json"
     python3 - "$1" "$work" <<'END'
 import json, re, sys
 title, work = sys.argv[1:]
 flow = json.load(open(work + "/json"))["variants"][0]["flows"][0]
-said = open(work + "/said").read()
-cpu = float(re.search(r"([0-9.]+) s of CPU", said).group(1)) / 5
-late = re.search(r"late median ([0-9.]+) ms, p99 ([0-9.]+)", said).groups()
+log = open(work + "/log").read()
+cpu = float(re.search(r"([0-9.]+) s of CPU", log).group(1)) / 5
+late = re.search(r"late median ([0-9.]+) ms, p99 ([0-9.]+)", log).groups()
 got, sent = flow["goodput_mbps"], flow["sent_packets"]
 text = f"{title}: {got:.3f} Mbit/s, {sent / 5:.0f} packets/s"
 if flow["cc"] == "udp":
@@ -59,10 +59,10 @@ scenario rate '{ kind = "link", rate = "100Mbit/s" }, '"$delay" ''
 run "TCP over 100 Mbit/s and 20 ms each way" rate
 scenario open '' ''
 sed -i 's/^backward.*//' "$work/open.toml"
-run "TCP, nothing limits" open
+run "TCP without a limit" open
 scenario limited '{ kind = "policer", rate = "40Gbit/s", burst = "100MB" }' ''
 sed -i 's/^backward.*//' "$work/limited.toml"
-run "TCP, a limiter looks at each packet" limited
+run "TCP through a policer that never drops" limited
 scenario small '' 'app = { kind = "udp", rate = "76.8Mbit/s", size = 64 }'
 sed -i 's/^backward.*//' "$work/small.toml"
 run "UDP, 64 B packets" small

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""The overseas office with real processes on the kernel: what a download carries through each kind of proxy, beside the simulator.
+"""The overseas office with real processes on the kernel: goodput of a download through each kind of proxy, and in the simulator.
 
     benches/overseas.py LONGFAT [REPEATS [CASES]]
 
-LONGFAT is the release build with `longfat-pair` next to it, as root; Debian's haproxy, nginx with libnginx-mod-stream, openssl and iperf3 are on the machine. The path
-is scenarios/overseas-office.toml (`longfat shell`), the servers run in its namespaces, without privileges. Each case, of those whose
-names begin as CASES says (separated by semicolons), is measured REPEATS times with seeds of its own, in turn; medians with the smallest
-and the largest are printed. The simulator has the same seeds, the same seconds, and one relay for every program.
+Run as root. LONGFAT is the release build with `longfat-pair` next to it; Debian's haproxy, nginx with libnginx-mod-stream, openssl and
+iperf3 must be installed. The path is scenarios/overseas-office.toml (`longfat shell`); the servers run in its namespaces without
+privileges. CASES selects by the beginnings of names, separated by semicolons. The cases are measured in turn, REPEATS times with
+different seeds; the output has medians with the smallest and the largest value. The simulator gets the same seeds and the same
+duration, and models every proxy program as the same relay.
 
 The loss-based control is CUBIC where net.ipv4.tcp_allowed_congestion_control has it, else Reno. nginx 1.22 and HAProxy 2.6 have no
-keyword for a control: theirs is their namespace's default, which `shell` takes from the variant's flows; longfat has the same default
-besides its own settings, for it also decides whether the server's Reno is paced (a socket that began as BBR's paces whatever follows). A
-layer-4 forwarder that ends no connection has the direct line; one that does, as cloud load balancers before a server, is HAProxy at the
-data centre. Where TLS ends at a proxy, a second HAProxy at the office encrypts what iperf3 cannot. The pair stands at the data centre and
-at the VPN node, or at the office itself; the simulator has no pair.
+keyword for the congestion control: they use their namespace's default, which `shell` takes from the variant's flows. longfat runs with
+the same default besides its own settings, because the default also decides whether the server's Reno is paced (a socket created with
+BBR stays paced when it is switched). A layer-4 forwarder that ends no connection has the result of the direct line; one that does, such
+as a cloud load balancer in front of a server, is HAProxy at the data centre. If TLS ends at a proxy, a second HAProxy at the office
+encrypts for iperf3, which cannot. The pair runs at the data centre and at the VPN node, or at the office itself; the simulator has no
+pair.
 """
 
 import json
@@ -46,7 +48,7 @@ listen l
 """
 
 
-# A load balancer before the server; its TLS end, and the office's side of that.
+# A load balancer in front of the server; proxies where TLS ends, and the TLS client at the office.
 BALANCER = HAPROXY.replace(SERVER, "127.0.0.1")
 TLS = HAPROXY.replace("bind :5301", "bind :5443 ssl crt {folder}/both.pem")
 TLS_BALANCER = TLS.replace(SERVER, "127.0.0.1")
@@ -62,13 +64,13 @@ listen l
 
 
 def published(name):
-    """Mbit/s, of the note."""
+    """Mbit/s from the engineering note that the scenario follows."""
     known = {"direct": "40", "direct, bbr": "150", "nginx, bbr": "64 to 72"}
     return known.get(name, "–")
 
 
 def carry(longfat, seed, server, node, serve, to):
-    """Mbit/s of a download, without its first two seconds."""
+    """Mbit/s of a download on the kernel, without its first two seconds."""
     variant = "direct-bbr" if node == "bbr" else "direct-cubic"
     command = [longfat, "shell", SCENARIO, "--variant", variant, "--host", "office", "--seed", str(seed)]
     command += ["--serve", "data-centre=exec iperf3 -s"]
@@ -81,12 +83,12 @@ def carry(longfat, seed, server, node, serve, to):
         try:
             return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 1e6
         except (KeyError, ValueError):
-            said = f"{server}, {serve}: {done.stderr[-1500:]}{done.stdout[-500:]}"
-    sys.exit(said)
+            failure = f"{server}, {serve}: {done.stderr[-1500:]}{done.stdout[-500:]}"
+    sys.exit(f"iperf3 failed three times: {failure}")
 
 
 def simulated(longfat, folder, lossy, seeds):
-    """The same downloads in the simulator, by variant."""
+    """Mbit/s of the same downloads in the simulator, by variant."""
     text = Path(SCENARIO).read_text().replace('cc = "cubic"', f'cc = "{lossy}"')
     text = text.replace("[flows.down]\n", f'[flows.down]\ncc = "{lossy}"\n')
     span = f'duration = "{SECONDS + OMITTED}s"\nmeasure = "{OMITTED}s..{SECONDS + OMITTED}s"'
@@ -103,14 +105,14 @@ def simulated(longfat, folder, lossy, seeds):
 
 
 def cases(longfat, folder, lossy, keys):
-    """Name, the simulator's variant, controls of the server and of its and the node's programs, servers, whom the client calls."""
+    """Name, the simulator's variant, the server's congestion control, that of the VPN node, commands, the address for the client."""
 
     def write(name, text):
         (Path(folder) / name).write_text(text.replace("{folder}", folder))
         return f"{folder}/{name}"
 
     def pair(place, address):
-        """Both ends of a pair: one before the server, one at the place, which listens at an address of its own."""
+        """Both ends of a pair: one in front of the server, one at `place`, which listens on `address`."""
         far = f"exec {longfat}-pair --pair-listen 0.0.0.0:4433 --upstream 127.0.0.1:5201 --key {folder}/far.key --peer-key {keys['near']}"
         near = f"exec {longfat}-pair --listen {address} --pair {SERVER}:4433 --key {folder}/near.key --peer-key {keys['far']}"
         return [f"data-centre={far}", f"{place}=sleep 0.5; {near}"]
@@ -162,7 +164,7 @@ def main():
         for end in ("near", "far"):
             made = subprocess.run([f"{longfat}-pair", "--make-key", f"{folder}/{end}.key"], check=True, capture_output=True, text=True)
             keys[end] = made.stdout.strip()
-            # The servers run as nobody.
+            # The servers run as the user nobody.
             Path(f"{folder}/{end}.key").chmod(0o644)
         chosen = tuple(sys.argv[3].split(";")) if len(sys.argv) > 3 else ("",)
         all_cases = [case for case in cases(longfat, folder, lossy, keys) if case[0].startswith(chosen)]

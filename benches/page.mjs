@@ -1,4 +1,4 @@
-// How large the report page is and how fast it opens and zooms, in headless Chromium on this machine.
+// Measures the size of the report page and how fast it opens and zooms, in headless Chromium on this machine.
 //   node benches/page.mjs [rounds] [which]
 // Prints the table of docs/page-speed.md. The page of a million rows comes from benches/page.toml, that of a capture of
 // a million packets from crates/answers/report/examples/capture.rs.
@@ -14,14 +14,14 @@ import { folder, run } from "../web/test/browser/reports.mjs";
 const ROUNDS = Number(process.argv[2] ?? 5);
 const { build } = createRequire(new URL("../web/package.json", import.meta.url))("esbuild");
 
-/** The page's own decoder, to be timed by itself. */
+/** The page's own decoder as a script, to be timed alone. */
 async function decoder() {
   const entry = fileURLToPath(new URL("../web/src/decode.ts", import.meta.url));
   const made = await build({ entryPoints: [entry], bundle: true, write: false, format: "iife", globalName: "timed", footer: { js: "globalThis.timed = timed;" } });
   return made.outputFiles[0].text;
 }
 
-/** In the page, before anything else: goes to a plot, below the window at first, and notes when it is on the screen. */
+/** In the page, before its scripts: scrolls to a plot that is below the window at first, and stores the time when it is drawn. */
 function watch(plot) {
   const look = () => {
     document.querySelector(plot)?.scrollIntoView();
@@ -56,14 +56,14 @@ function step(key) {
   });
 }
 
-/** In the page: a capture's first flow as a result's series are. */
+/** In the page: the series of a capture's first flow in the form of a result's series. */
 function ofCapture(page) {
   const { blob, sent, acked, again } = page.flows[0].packets;
   const flow = (table, column) => ({ columns: { time_s: table.columns.time_s, delivered_bytes: table.columns[column] } });
   return { blob, flows: [flow(sent, "sent_bytes"), flow(acked, "acked_bytes")], elements: [sent, acked, again] };
 }
 
-/** In the page: where the milliseconds before the first plot may go, each part by itself. */
+/** In the page: the milliseconds of each step before the first plot, each step alone. */
 async function parts() {
   const took = {};
   const time = async (name, run) => {

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""longfat proxy beside HAProxy (splicing) and nginx stream: same cores, same sockets' settings, one run.
+"""Compares longfat proxy, HAProxy (splicing) and nginx stream: same cores, same socket options, one run.
 
     benches/proxy.py LONGFAT LOAD [ROUNDS]
 
 LONGFAT is the release build, LOAD its example `load` (crates/machine/proxy/examples/load.rs); Debian's haproxy, nginx with
-libnginx-mod-stream and iperf3 are on the machine. Each proxy has two threads or processes, pinned where it can. In each round
-every proxy is measured once, in turn; of the rounds medians are printed, and ratios to the best of the other two. Everything,
-load included, shares the machine's cores over loopback: what is compared is the cost of a byte and of a connection. Bulk is four streams,
-once with an iperf3 at either end of each, once with one for all: that serves all its streams by one thread (before 3.16), which copies
-what was spliced from another core's cache and is the limit itself, before a proxy that costs less than copying does.
+libnginx-mod-stream and iperf3 must be installed. Each proxy has two threads or processes, pinned where it supports that. Each round
+measures every proxy once, in turn; the output has medians over the rounds, and ratios to the better of the other two. Everything, load
+included, shares the machine's cores over loopback, so the comparison is of the cost of a byte and of a connection. Bulk is four
+streams, measured twice: with a pair of iperf3 processes for each stream, and with one pair for all. One iperf3 (before 3.16) serves all
+its streams with one thread, which copies spliced data from another core's cache; it is then the limit itself if the proxy costs less
+than copying.
 """
 
 import json
@@ -26,7 +27,7 @@ from pathlib import Path
 
 IDLE = 4500
 SERVE, HOLD, BULK = 7301, 7302, 7303
-# A port for each stream that has an iperf3 of its own.
+# One port for each stream that has its own iperf3.
 STREAMS = [7304, 7305, 7306, 7307]
 SECONDS = 3
 
@@ -59,11 +60,11 @@ def wait_for(port):
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise SystemExit(f"nothing listens on {port}")
+    raise SystemExit(f"no listener on port {port} after 10 s")
 
 
 def processes(pid):
-    """A process and its children."""
+    """The ids of a process and all its descendants."""
     found = [pid]
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += processes(int(child))
@@ -79,7 +80,7 @@ def cpu(pid):
 
 
 def private_bytes(pid):
-    """What would be freed if the processes ended: private pages."""
+    """Bytes of private pages, which would be freed if the processes ended."""
     total = 0
     for p in processes(pid):
         for line in Path(f"/proc/{p}/smaps_rollup").read_text().splitlines():
@@ -89,13 +90,13 @@ def private_bytes(pid):
 
 
 class Proxy:
-    """A proxy before the servers; `ports` of it by server's port."""
+    """A proxy in front of the servers; `ports` maps a server's port to the proxy's."""
 
     def __init__(self, name, first, start):
         self.name = name
         self.ports = {server: first + i for i, server in enumerate([SERVE, HOLD, BULK, *STREAMS])}
         self.process = start(self.ports)
-        # All its ports are bound by then; iperf3 takes one client at a time, and would take this for one.
+        # All its ports are bound by then. The others are not probed: iperf3 serves one client at a time, and would count this as one.
         wait_for(self.ports[SERVE])
         time.sleep(0.3)
 
@@ -147,29 +148,29 @@ def output(*command):
 
 
 def bulk(ports, streams, seconds):
-    """Gbit/s, and gigabytes: so many streams to each port, by a client and a server of its own; `ports` by server's port."""
+    """Gbit/s and gigabytes of `streams` streams to each port, each port with its own client and server; `ports` as in `Proxy`."""
     for _ in range(5):
-        # Servers of their own each time: one that has not done with the last client refuses the next.
+        # New servers each time: one that has not finished with the last client refuses the next.
         servers = [subprocess.Popen(["iperf3", "-s", "-p", str(port)], stdout=subprocess.DEVNULL) for port in ports]
         time.sleep(0.5)
         command = ["iperf3", "-c", "127.0.0.1", "-P", str(streams), "-t", str(seconds), "-J", "-p"]
         clients = [subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) for port in ports.values()]
-        said = [f"no answer in {seconds + 15} s"]
+        outputs = [f"no answer within {seconds + 15} s"]
         try:
-            said = [client.communicate(timeout=seconds + 15)[0] for client in clients]
-            ends = [json.loads(text)["end"]["sum_received"] for text in said]
+            outputs = [client.communicate(timeout=seconds + 15)[0] for client in clients]
+            ends = [json.loads(text)["end"]["sum_received"] for text in outputs]
             return sum(end["bits_per_second"] for end in ends) / 1e9, sum(end["bytes"] for end in ends) / 1e9
         except (subprocess.TimeoutExpired, KeyError, ValueError):
-            print(f"iperf3 through {list(ports.values())}: {[text[-300:] for text in said]}", file=sys.stderr, flush=True)
+            print(f"iperf3 through {list(ports.values())}: {[text[-300:] for text in outputs]}", file=sys.stderr, flush=True)
         finally:
             for process in clients + servers:
                 process.kill()
                 process.wait()
-    raise SystemExit("iperf3 does not get through")
+    raise SystemExit("iperf3 failed five times")
 
 
 def measure(load, proxy):
-    """One round."""
+    """One round of one proxy: its values by the name of the measurement."""
     at = {server: f"127.0.0.1:{port}" for server, port in proxy.ports.items()}
     found = {}
     for name, cost, servers in (("bulk", "CPU", STREAMS), ("bulk, one reader", "its CPU", [BULK])):
@@ -185,14 +186,14 @@ def measure(load, proxy):
     p50, p99 = map(float, output(load, "ping", at[SERVE], "5000").split())
     d50, d99 = map(float, output(load, "ping", f"127.0.0.1:{SERVE}", "5000").split())
     found["added latency p50, µs"], found["added latency p99, µs"] = p50 - d50, p99 - d99
-    # A server of its own each time: it keeps what it has accepted, and five proxies' connections are more than its descriptors.
+    # A new server each time: it keeps the connections it has accepted, and those of five proxies exceed its descriptors.
     hold = subprocess.Popen([load, "hold", str(HOLD)])
     wait_for(HOLD)
     before = private_bytes(proxy.process.pid)
     idle = subprocess.Popen(
         [load, "idle", at[HOLD], str(IDLE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert idle.stdout.readline() == "ready\n", "the idle connections failed"
+    assert idle.stdout.readline() == "ready\n", "the idle connections could not be opened"
     found["kB per idle connection"] = (private_bytes(proxy.process.pid) - before) / IDLE / 1000
     idle.communicate("")
     hold.kill()
@@ -215,7 +216,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             for round in range(rounds):
                 for i, (name, start) in enumerate(starters(longfat, folder).items()):
-                    # A process of its own each round: memory once used would else not show.
+                    # A new process each round: growth into memory that was used before would not be visible.
                     proxy = Proxy(name, 7400 + round * 100 + i * 20, start)
                     try:
                         got = measure(load, proxy)
@@ -233,8 +234,8 @@ def main():
     print("| | " + " | ".join(names) + " | longfat : best other |\n|---|" + "---:|" * 4)
     for key, values in found.items():
         median = {name: statistics.median(values[name]) for name in names}
-        more = key in ("bulk, Gbit/s", "bulk, one reader, Gbit/s", "connections/s")
-        other = (max if more else min)(median[n] for n in names[1:])
+        higher_is_better = key in ("bulk, Gbit/s", "bulk, one reader, Gbit/s", "connections/s")
+        other = (max if higher_is_better else min)(median[n] for n in names[1:])
         row = " | ".join(f"{median[n]:.3g} ({min(values[n]):.3g} to {max(values[n]):.3g})" for n in names)
         print(f"| {key} | {row} | {median['longfat'] / other:.2f} |")
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""The proxy under all at once: thousands of checked connections, slow readers, resets, half-open floods, a server that goes and comes,
-SIGHUP every second, a million connections; what is lost of their bytes, and what is left of them.
+"""Stress test of the proxy: thousands of checked connections, slow readers, resets, floods of half-open connections, a server that is
+killed and restarted, SIGHUP every second, a million connections. Checks that no byte is lost and that no resource leaks.
 
     benches/proxy_stress.py LONGFAT STRESS [--proxies N] [--concurrent N] [--seconds N] [--connections N]
 
-LONGFAT is the release build, STRESS its example `stress` (crates/machine/proxy/examples/stress.rs); as root, iproute2 is on the machine. All runs
-in a network namespace of its own, on its loopback; server, proxies (they share their address by SO_REUSEPORT) and clients are processes
-with descriptors of their own, as many as the hard limit permits. Phases, one after the other, SIGHUP once a second in all:
+LONGFAT is the release build, STRESS its example `stress` (crates/machine/proxy/examples/stress.rs); it needs root and iproute2. Everything
+runs on the loopback interface of a new network namespace; server, proxies (which share their address with SO_REUSEPORT) and clients are
+separate processes, each with as many descriptors as the hard limit permits. The phases, with a SIGHUP once a second in all of them:
 
 calm    N connections at once (two descriptors each in the proxy), streams of 1 B to 256 kB, 1 % reset in the middle, 5 % read slowly
-storm   the same, beside 100 connections at once that are all reset, and a flood of SYNs whose sender never answers
-flap    the same, and the server is killed and started anew every 5 s: connections may be reset, none may end early as if whole
-churn   short connections until there were so many in all
+storm   the same, with 100 more connections at once that are all reset, and a flood of SYNs whose sender never answers
+flap    a quarter of the connections, while the server is killed and restarted every 5 s: these connections may be reset or end early
+churn   short connections until --connections have been made in all
 
-It fails where a byte differs, a stream ends early without a reset (but for those that the killed server ended), a connection is reset that
-nobody reset, one stays, or descriptors or memory grow.
+The test fails if a byte differs, a stream ends early without a reset (except where the server was killed), a connection is reset that
+neither end reset, a connection remains, or descriptors or memory grow.
 """
 
 import argparse
@@ -35,8 +35,8 @@ from pathlib import Path
 
 PROXY, SERVER, STATUS = 7500, 7501, 7502
 TO = f"127.0.0.1:{PROXY}"
-# Of RFC 5737's documentation addresses nobody answers.
-NOBODY = "198.51.100.0/24"
+# RFC 5737's documentation addresses never answer.
+UNREACHABLE = "198.51.100.0/24"
 CONFIG = f"""
 status = "127.0.0.1:{{status}}"
 max_connections = 20000
@@ -56,11 +56,11 @@ def wait_for(port):
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    sys.exit(f"nothing listens on {port}")
+    sys.exit(f"no listener on port {port} after 10 s")
 
 
-class Watched:
-    """The proxies: what they hold together, and a SIGHUP once a second."""
+class Proxies:
+    """The proxies, their resources in sum, and a SIGHUP to each once a second."""
 
     def __init__(self, longfat, folder, proxies):
         self.processes, self.pages = [], []
@@ -81,23 +81,23 @@ class Watched:
                 process.send_signal(signal.SIGHUP)
             self.reloads += 1
 
-    def look(self):
+    def resources(self):
         waits = subprocess.run(["ss", "-Htn", "state", "close-wait"], capture_output=True, text=True).stdout
         found = {"descriptors": 0, "MB": 0.0, "close_wait": len(waits.splitlines()), "open": 0, "accepted": 0, "pipes": 0}
         for process, page in zip(self.processes, self.pages):
             status = Path(f"/proc/{process.pid}/status").read_text().splitlines()
             found["MB"] += next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
             found["descriptors"] += len(os.listdir(f"/proc/{process.pid}/fd"))
-            with urllib.request.urlopen(f"http://127.0.0.1:{page}/status.json") as answer:
-                counters = json.load(answer)["counters"]
+            with urllib.request.urlopen(f"http://127.0.0.1:{page}/status.json") as response:
+                counters = json.load(response)["counters"]
             for key, counter in (("open", "connections"), ("accepted", "accepted"), ("pipes", "pipes")):
                 found[key] += counters[counter]
         return {**found, "MB": round(found["MB"], 2)}
 
     def settled(self):
-        """Once all their connections are over."""
+        """The resources once all connections have ended, or after 20 s."""
         for _ in range(200):
-            found = self.look()
+            found = self.resources()
             if found["open"] == 0:
                 return found
             time.sleep(0.1)
@@ -137,10 +137,11 @@ def swarm(stress, concurrent, total, seconds, seed, killed, slow, longest):
     return subprocess.Popen([stress, "swarm", TO, *map(str, numbers)], stdout=subprocess.PIPE, text=True)
 
 
-def told(process):
+def counts(process):
+    """The counts that a swarm prints at its end."""
     out, _ = process.communicate()
     if process.returncode != 0:
-        sys.exit("a swarm failed")
+        sys.exit(f"a swarm of connections failed with exit code {process.returncode}")
     return json.loads(out)
 
 
@@ -151,7 +152,7 @@ def checksum(data):
 
 
 def flood(stop, sent):
-    """SYNs from addresses that never answer: half-open connections in the listener's queue."""
+    """Sends SYNs from addresses that never answer, which leave half-open connections in the listener's queue."""
     raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     to = socket.inet_aton("127.0.0.1")
     draw = random.Random(1)
@@ -168,8 +169,8 @@ def flood(stop, sent):
         time.sleep(0.02)
 
 
-def beside(work, *threads):
-    """Runs `work` while threads do, each until an event that it is given."""
+def run_with(work, *threads):
+    """Runs `work` while the threads run; each is passed the event that ends it."""
     stop = threading.Event()
     running = [threading.Thread(target=t, args=(stop, *more)) for t, *more in threads]
     for t in running:
@@ -187,28 +188,28 @@ def inside(args):
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     for command in (
         "ip link set lo up",
-        f"ip route add blackhole {NOBODY}",
+        f"ip route add blackhole {UNREACHABLE}",
         "sysctl -qw net.ipv4.ip_local_port_range=1024\\ 65535",
-        # A queue that overflows makes SYN cookies, and these may lose the first 1 to 3 bytes (tests/kernel/swarm.rs).
+        # A queue that overflows causes SYN cookies, which may lose the first 1 to 3 bytes (tests/kernel/swarm.rs).
         "sysctl -qw net.core.somaxconn=65535",
     ):
         subprocess.run(["sh", "-c", command], check=True)
-    # Two descriptors a connection, two a pipe that is lent, and a proxy's own; a loop may get more than its share.
+    # Two descriptors for a connection, two for a pipe in use, and the proxy's own; one event loop may get more than its share.
     concurrent = int(min(args.concurrent, args.proxies * (most - 1000) // 2 * (1 if args.proxies == 1 else 0.8), most - 1000))
     faults = []
     with tempfile.TemporaryDirectory() as folder:
-        proxy, server = Watched(args.longfat, folder, args.proxies), Server(args.stress)
+        proxies, server = Proxies(args.longfat, folder, args.proxies), Server(args.stress)
         try:
-            play(args, concurrent, proxy, server, faults)
+            run_phases(args, concurrent, proxies, server, faults)
         finally:
-            proxy.end()
+            proxies.end()
             server.kill()
-    print("nothing lost, nothing left" if not faults else "FAILED: " + "; ".join(faults))
+    print("no byte lost, no resource leaked" if not faults else "FAILED: " + "; ".join(faults))
     sys.exit(1 if faults else 0)
 
 
-def play(args, concurrent, proxy, server, faults):
-    def held(name, found, reset_is_fault, short_is_fault=True):
+def run_phases(args, concurrent, proxies, server, faults):
+    def check(name, found, reset_is_fault, short_is_fault=True):
         print(f"{name}: {json.dumps(found)}", flush=True)
         for key in ("wrong", "stuck", *(["reset"] if reset_is_fault else []), *(["short"] if short_is_fault else [])):
             if found[key]:
@@ -218,37 +219,37 @@ def play(args, concurrent, proxy, server, faults):
         return swarm(args.stress, n, 0, args.seconds, seed, 10, 50, 256 << 10)
 
     print(f"{concurrent} connections at once, {args.proxies} proxies, {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} descriptors a process")
-    # What the first connections leave in the allocator is not a leak: all later looks are held against this one.
-    held("warm", told(crowd(1)), True)
-    begun = proxy.settled()
-    print("after the first:", json.dumps(begun), flush=True)
-    held("calm", told(crowd(2)), True)
+    # Memory that the allocator keeps after the first connections is not a leak: later values are compared with these.
+    check("warm", counts(crowd(1)), True)
+    before = proxies.settled()
+    print("after the first:", json.dumps(before), flush=True)
+    check("calm", counts(crowd(2)), True)
     sent = [0]
 
     def storm():
         both = crowd(3), swarm(args.stress, 100, 0, args.seconds, 4, 1000, 0, 64 << 10)
-        return [told(b) for b in both]
+        return [counts(swarm) for swarm in both]
 
-    quiet, resets = beside(storm, (flood, sent))
-    held("storm", quiet, True)
-    held(f"storm's resets ({sent[0]} SYNs beside)", resets, True)
-    held("flap", beside(lambda: told(crowd(5, concurrent // 4)), (server.flap,)), False, False)
+    quiet, resets = run_with(storm, (flood, sent))
+    check("storm", quiet, True)
+    check(f"storm's resets (with {sent[0]} SYNs)", resets, True)
+    check("flap", run_with(lambda: counts(crowd(5, concurrent // 4)), (server.flap,)), False, False)
     print(f"the server was killed {server.flaps} times", flush=True)
-    rest = args.connections - proxy.settled()["accepted"]
+    rest = args.connections - proxies.settled()["accepted"]
     if rest > 0:
-        held("churn", told(swarm(args.stress, 64, rest, 3600, 6, 10, 0, 2000)), True)
-    ended = proxy.settled()
-    print(f"after all, {proxy.reloads} reloads:", json.dumps(ended), flush=True)
-    if ended["open"] or ended["close_wait"]:
-        faults.append(f"{ended['open']} open, {ended['close_wait']} in CLOSE-WAIT")
-    if ended["descriptors"] > begun["descriptors"] + 64:
-        faults.append(f"descriptors: {begun['descriptors']}, then {ended['descriptors']}")
-    if ended["MB"] > begun["MB"] * 1.25 + 2:
-        faults.append(f"memory: {begun['MB']} MB, then {ended['MB']}")
+        check("churn", counts(swarm(args.stress, 64, rest, 3600, 6, 10, 0, 2000)), True)
+    after = proxies.settled()
+    print(f"after all, {proxies.reloads} reloads:", json.dumps(after), flush=True)
+    if after["open"] or after["close_wait"]:
+        faults.append(f"{after['open']} open, {after['close_wait']} in CLOSE-WAIT")
+    if after["descriptors"] > before["descriptors"] + 64:
+        faults.append(f"descriptors: {before['descriptors']}, then {after['descriptors']}")
+    if after["MB"] > before["MB"] * 1.25 + 2:
+        faults.append(f"memory: {before['MB']} MB, then {after['MB']} MB")
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The proxy under stress")
+    parser = argparse.ArgumentParser(description="Stress test of the proxy")
     parser.add_argument("longfat", type=lambda p: str(Path(p).resolve()))
     parser.add_argument("stress", type=lambda p: str(Path(p).resolve()))
     parser.add_argument("--proxies", type=int, default=1)

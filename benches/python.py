@@ -1,9 +1,9 @@
-"""What Python costs: importing, a call, a million rows as Arrow, a control written in Python, a step of the environment.
+"""Cost of using Python: import, a call, a million rows as Arrow, a control written in Python, a step of the environment.
 
     python benches/python.py [import call arrow control steps]
 
-Needs the package; pyarrow for `arrow`, gymnasium and numpy for `steps`. Times are of processor time, so that others on the
-machine count little.
+Needs the package; pyarrow for `arrow`, gymnasium and numpy for `steps`. Times are processor times, so that other
+programs on the machine matter little.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ PATH.flow("up", "a", "b", cc="reno")
 
 
 def cpu(work: Callable[[], object], times: int) -> float:
-    """Seconds of processor time, the median of so many calls."""
+    """Seconds of processor time, the median of `times` calls."""
     all_times = []
     for _ in range(times):
-        begun = time.process_time()
+        start = time.process_time()
         work()
-        all_times.append(time.process_time() - begun)
+        all_times.append(time.process_time() - start)
     return statistics.median(all_times)
 
 
 def imports() -> None:
-    """An interpreter that imports longfat, less one that imports nothing: processor time of children."""
+    """Processor time of an interpreter that imports longfat, less that of one that imports nothing."""
     import resource
 
-    def once(code: str) -> float:
+    def child_time(code: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", code], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    pairs = [once("import longfat") - once("pass") for _ in range(15)]
+    pairs = [child_time("import longfat") - child_time("pass") for _ in range(15)]
     print(f"import longfat: {statistics.median(pairs) * 1e3:.0f} ms")
 
 
 def call() -> None:
-    """A run of one millisecond, in which a handshake happens at most."""
+    """A run of one millisecond, which has at most a handshake."""
     tiny = longfat.Scenario({**PATH.keys, "duration": "1ms"})
     print(f"a call of run: {cpu(lambda: longfat.run(tiny, repeat=1).variants, 200) * 1e3:.2f} ms")
 
 
 def arrow() -> None:
-    """A million rows; what the process holds before and after two takers have them."""
+    """A million rows: the process's memory before and after ten Arrow batches of them are made."""
     import pyarrow
 
     def resident() -> float:
@@ -70,17 +70,17 @@ def arrow() -> None:
     result = longfat.run(long, repeat=1, set={"links.wan.forward.policer.rate": "1Mbit/s"})
     series = result.flows[0].series
     before = resident()
-    taken = [pyarrow.record_batch(series) for _ in range(10)]
+    batches = [pyarrow.record_batch(series) for _ in range(10)]
     after = resident()
-    addresses = {batch["cwnd"].buffers()[1].address for batch in taken}
+    addresses = {batch["cwnd"].buffers()[1].address for batch in batches}
     print(
-        f"{len(series):,} rows of {len(series.columns)} columns, {series.nbytes / 1e6:.0f} MB: the process holds "
-        f"{before:.0f} MB, {after:.0f} MB with ten Arrow batches of them; cwnd's memory is at {len(addresses)} place"
+        f"{len(series):,} rows of {len(series.columns)} columns, {series.nbytes / 1e6:.0f} MB: the process has "
+        f"{before:.0f} MB, {after:.0f} MB with ten Arrow batches of them; cwnd's memory is at {len(addresses)} address"
     )
 
 
 class Reno(longfat.Control):
-    """As the simulator's."""
+    """The same algorithm as the simulator's Reno."""
 
     name = "reno"
 
@@ -128,7 +128,7 @@ def control() -> None:
 
 
 def steps() -> None:
-    """Steps of 10 ms a second of one core, one flow."""
+    """Steps of 10 ms per second of one core, with one flow."""
     import numpy as np
 
     import longfat.gym as gym

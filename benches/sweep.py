@@ -1,9 +1,9 @@
-"""What a sweep costs, and on two Dask workers beside two processes; kill -9 at random moments. With the package installed and
-distributed beside it:
+"""Cost of a sweep, with two Dask workers and with two processes; results after kill -9 at random moments. Needs the package and
+distributed:
 
     python benches/sweep.py [--cells 3000] [--kills 20] [--seed 1]
 
-Prints figures of docs/sweep.md. A scheduler and its workers are started on loopback and stopped.
+Prints the figures of docs/sweep.md. A scheduler and its workers are started on loopback and stopped.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from longfat import _native
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python" / "tests"))
-from test_sweep import Cluster  # noqa: E402: one way to start a cluster
+from test_sweep import Cluster  # noqa: E402: to start a cluster as the tests do
 
 SCENARIO = ROOT / "benches" / "sweep.toml"
 FILES = ("cells.parquet", "flows.parquet", "sweep.json", "report.html")
 
 
 def grid(cells: int) -> dict[str, str]:
-    """The grid of benches/sweep.toml, thinned to about so many cells: 4 limiters, 5 controls."""
+    """The grid of benches/sweep.toml with about `cells` cells: 4 limiters, 5 controls, fewer values on the other axes."""
     rates, losses = max(2, round((cells / 20 / 3) ** 0.5)), max(2, round((cells / 20 / 3) ** 0.5))
     return {
         "flows.up.cc": "reno,cubic,compound,bbr,bbr3",
@@ -59,39 +59,39 @@ def dataset(folder: Path) -> list[bytes]:
 
 
 def cpu() -> float:
-    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(sum(resource.getrusage(target)[:2]) for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def of_process(pid: int) -> float:
-    """Its processor time so far, s."""
+def cpu_of(pid: int) -> float:
+    """Processor time of a process so far, in s."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def locally(vary: dict[str, str], settings: dict[str, str], out: Path) -> tuple[float, float]:
-    """Wall and processor time of two local processes."""
+def run_locally(vary: dict[str, str], settings: dict[str, str], out: Path) -> tuple[float, float]:
+    """Wall-clock and processor time with two local processes, in s."""
     wall, used = time.monotonic(), cpu()
     with ProcessPoolExecutor(2) as pool:
         longfat.sweep(SCENARIO, vary, out=out, set=settings, executor=pool)
     return time.monotonic() - wall, cpu() - used
 
 
-def on_dask(cluster: Cluster, vary: dict[str, str], settings: dict[str, str], out: Path) -> tuple[float, float]:
-    """The same of two Dask workers, with their scheduler and this process."""
+def run_on_dask(cluster: Cluster, vary: dict[str, str], settings: dict[str, str], out: Path) -> tuple[float, float]:
+    """The same with two Dask workers; the processor time includes the scheduler's and this process's."""
     from distributed import Client
 
     with Client(cluster.address, timeout=60) as client:
         client.wait_for_workers(2, timeout=60)
         alive = [p for p in cluster.processes if p.poll() is None]
-        wall, used = time.monotonic(), cpu() + sum(of_process(p.pid) for p in alive)
+        wall, used = time.monotonic(), cpu() + sum(cpu_of(p.pid) for p in alive)
         longfat.sweep(SCENARIO, vary, out=out, set=settings, executor=client.get_executor())
-        return time.monotonic() - wall, cpu() + sum(of_process(p.pid) for p in alive) - used
+        return time.monotonic() - wall, cpu() + sum(cpu_of(p.pid) for p in alive) - used
 
 
 def kills(folder: Path, vary: dict[str, str], settings: dict[str, str], count: int, seed: int, whole: float) -> str:
-    """Kills worker and driver by turns at random moments until so many were; how often it was begun."""
+    """Kills a worker and the driver alternately, `count` times at random moments; a line on the kills and on the dataset."""
     draw, out = random.Random(seed), folder / "killed"
-    cluster, begun, done = Cluster(folder), 0, {"worker": 0, "driver": 0}
+    cluster, done = Cluster(folder), {"worker": 0, "driver": 0}
     line = [sys.executable, "-c", DRIVER, cluster.address, str(SCENARIO), str(out), json.dumps(vary), json.dumps(settings)]
     try:
         workers = [cluster.worker(), cluster.worker()]
@@ -108,7 +108,7 @@ def kills(folder: Path, vary: dict[str, str], settings: dict[str, str], count: i
             else:
                 driver.send_signal(signal.SIGKILL)
                 driver.wait()
-                driver, begun = subprocess.Popen([*line, "0.2"]), begun + 1
+                driver = subprocess.Popen([*line, "0.2"])
                 done["driver"] += 1
         code = driver.wait()
     finally:
@@ -118,35 +118,35 @@ def kills(folder: Path, vary: dict[str, str], settings: dict[str, str], count: i
 
 
 def costs(folder: Path, vary: dict[str, str], settings: dict[str, str]) -> None:
-    """Per cell, per batch, per row, on one core."""
+    """Prints the cost of a cell, of a batch and of a row on one core."""
     axes: list[tuple[str, list[str] | None]] = [(f"{key}={value}", None) for key, value in vary.items()]
-    wish: _native.SweepWish = {
+    options: _native.SweepOptions = {
         "path": str(SCENARIO), "text": None, "name": "s.toml", "set": [f"{k}={v}" for k, v in settings.items()],
         "vary": axes, "variants": [], "seed": None, "repeat": 1, "allow_files": False,
     }
-    work = _native.SweepWork(wish, str(folder / "costs"), False)
-    bytes_of_grid = work.grid()
-    missing, points, a_point = work.points()
+    work = _native.SweepWork(options, str(folder / "costs"), False)
+    grid_bytes = work.grid()
+    missing, points, rows_per_point = work.points()
     sample = random.Random(1).sample(missing, min(100, len(missing)))
     used = time.process_time()
-    batch = _native.run_sweep_batch(bytes_of_grid, sample)
+    batch = _native.run_sweep_batch(grid_bytes, sample)
     used = time.process_time() - used
-    rows = len(sample) * a_point
-    print(f"a cell: {used / rows * 1e3:.2f} ms of a core; a row: {len(batch) / rows:.0f} bytes; a grid: {len(bytes_of_grid)} bytes")
+    rows = len(sample) * rows_per_point
+    print(f"a cell: {used / rows * 1e3:.2f} ms of a core; a row: {len(batch) / rows:.0f} bytes; a grid: {len(grid_bytes)} bytes")
     wall, used = time.monotonic(), time.process_time()
     for _ in range(100):
         work.keep(batch)
-    print(f"a batch of {rows} rows kept: {(time.monotonic() - wall) * 10:.2f} ms, {(time.process_time() - used) * 10:.2f} ms of a core")
-    one = _native.run_sweep_batch(bytes_of_grid, sample[:1])
+    print(f"to store a batch of {rows} rows: {(time.monotonic() - wall) * 10:.2f} ms, {(time.process_time() - used) * 10:.2f} ms of a core")
+    single = _native.run_sweep_batch(grid_bytes, sample[:1])
     wall, used = time.monotonic(), time.process_time()
     for _ in range(100):
-        work.keep(one)
-    print(f"one of {a_point} rows: {(time.monotonic() - wall) * 10:.2f} ms, {(time.process_time() - used) * 10:.2f} ms of a core")
+        work.keep(single)
+    print(f"one of {rows_per_point} rows: {(time.monotonic() - wall) * 10:.2f} ms, {(time.process_time() - used) * 10:.2f} ms of a core")
     work.close()
 
 
 def tasks(cluster: Cluster) -> None:
-    """What a task costs scheduler and client."""
+    """Prints the cost of a task for driver, scheduler and workers."""
     from distributed import Client
 
     with Client(cluster.address, timeout=60) as client:
@@ -154,15 +154,15 @@ def tasks(cluster: Cluster) -> None:
         executor = client.get_executor()
         payload, count = b"x" * 3000, 3000
         alive = [p for p in cluster.processes if p.poll() is None]
-        before = [of_process(p.pid) for p in alive]
+        before = [cpu_of(p.pid) for p in alive]
         wall, used = time.monotonic(), time.process_time()
         done = [executor.submit(lambda grid, points: (0.0, grid), payload, [i]) for i in range(count)]
         all(f.result() for f in done)
         wall, used = time.monotonic() - wall, time.process_time() - used
-        scheduler = of_process(alive[0].pid) - before[0]
-        rest = sum(of_process(p.pid) for p in alive[1:]) - sum(before[1:])
+        scheduler = cpu_of(alive[0].pid) - before[0]
+        workers = sum(cpu_of(p.pid) for p in alive[1:]) - sum(before[1:])
         print(f"a task: {wall / count * 1e3:.2f} ms; processor: driver {used / count * 1e3:.2f} ms, scheduler "
-              f"{scheduler / count * 1e3:.2f} ms, worker {rest / count * 1e3:.2f} ms")
+              f"{scheduler / count * 1e3:.2f} ms, worker {workers / count * 1e3:.2f} ms")
 
 
 def main() -> None:
@@ -183,8 +183,8 @@ def main() -> None:
             tasks(cluster)
             walls = []
             for turn in range(2):
-                here = locally(vary, settings, folder / ("local" if turn == 0 else "local2"))
-                there = on_dask(cluster, vary, settings, folder / f"dask{turn}")
+                here = run_locally(vary, settings, folder / ("local" if turn == 0 else "local2"))
+                there = run_on_dask(cluster, vary, settings, folder / f"dask{turn}")
                 same = dataset(folder / f"dask{turn}") == dataset(folder / "local")
                 walls.append(here[0])
                 print(f"two processes {here[0]:.1f} s ({here[1]:.1f} s of a core), two Dask workers {there[0]:.1f} s "

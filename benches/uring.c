@@ -1,15 +1,15 @@
-/* What a proxy's data path costs by epoll and splice, and by io_uring: one thread, nothing but bytes that go both ways.
+/* Cost of a proxy's data path with epoll and splice, and with io_uring: one thread, only bytes in both directions.
  *
  *   uring splice|copy|uring PORT UPSTREAM_PORT
  *
- * splice  as crates/machine/proxy/src/lane.rs: edge-triggered epoll; copies through 8 kB, and splices by a pipe of 256 kB from a read that fills
- *         them until one finds nothing
+ * splice  as crates/machine/proxy/src/direction.rs: edge-triggered epoll; copies through a buffer of 8 kB, and splices through a
+ *         pipe of 256 kB from a read that fills the buffer until a read finds nothing
  * copy    the same with a buffer of 64 kB and no pipe
- * uring   io_uring: a receive into 64 kB of the direction's own, then a send of all of it (MSG_WAITALL), then the next; one
- *         io_uring_enter for all that is ready (IORING_SETUP_COOP_TASKRUN, DEFER_TASKRUN, SINGLE_ISSUER). Its splice is no
- *         alternative: it always runs in a worker thread (io_uring/splice.c, IOSQE_ASYNC)
+ * uring   io_uring: a receive into the direction's buffer of 64 kB, then a send of all of it (MSG_WAITALL), then the next; one
+ *         io_uring_enter for all that is ready (IORING_SETUP_COOP_TASKRUN, DEFER_TASKRUN, SINGLE_ISSUER). io_uring's splice
+ *         is no alternative: it always runs in a worker thread (io_uring/splice.c, IOSQE_ASYNC)
  *
- * Departures from the proxy: it connects before it serves, knows no half-close, and ends a pair when one side ends. */
+ * Differences from the proxy: it connects to the server at once, has no half-close, and ends a pair when one side ends. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,9 +24,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SMALL = 8 << 10, LARGE = 64 << 10, PIPE = 256 << 10, MOST = 4096, TURN = 1 << 20 };
+enum { SMALL = 8 << 10, LARGE = 64 << 10, PIPE = 256 << 10, MAX_PAIRS = 4096, MAX_BYTES_PER_TURN = 1 << 20 };
 
-/* One direction: from a socket to the other. */
+/* One direction: from one socket to the other. */
 struct lane {
     int from, to, pipe[2];
     char *buffer;
@@ -38,10 +38,10 @@ struct lane {
 struct pair {
     struct lane lane[2];
     bool dead;
-    int waits; /* uring: operations that have not ended */
+    int pending; /* uring: operations that have not completed */
 };
 
-static struct pair *pairs[MOST];
+static struct pair *pairs[MAX_PAIRS];
 static int count;
 static struct sockaddr_in upstream;
 
@@ -50,7 +50,7 @@ static void die(const char *what) {
     exit(1);
 }
 
-static int opened(struct sockaddr_in at, bool listens) {
+static int open_socket(struct sockaddr_in at, bool listens) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -59,9 +59,9 @@ static int opened(struct sockaddr_in at, bool listens) {
     return fd;
 }
 
-static struct pair *paired(int client, int size, bool blocking) {
+static struct pair *new_pair(int client, int size, bool blocking) {
     struct pair *p = calloc(1, sizeof *p);
-    int server = opened(upstream, false), ends[2] = {client, server};
+    int server = open_socket(upstream, false), ends[2] = {client, server};
     for (int i = 0; i < 2; i++) {
         struct lane *l = &p->lane[i];
         *l = (struct lane){.from = ends[i], .to = ends[!i], .size = size, .writable = true, .readable = true};
@@ -70,14 +70,14 @@ static struct pair *paired(int client, int size, bool blocking) {
         if (!blocking)
             fcntl(ends[i], F_SETFL, O_NONBLOCK);
     }
-    if (count == MOST)
+    if (count == MAX_PAIRS)
         exit(1);
     return pairs[count++] = p;
 }
 
-/* Whether it goes on: 1 has more, 0 waits, -1 ended. */
+/* Moves bytes. 1: there may be more to move, 0: waits for a socket, -1: the direction has ended. */
 static int pump(struct lane *l, bool may_splice) {
-    for (int moved = 0; moved < TURN;) {
+    for (int moved = 0; moved < MAX_BYTES_PER_TURN;) {
         while (l->held || l->piped) {
             if (!l->writable)
                 return 0;
@@ -132,7 +132,7 @@ static void by_epoll(int listener, bool may_splice) {
         int n = epoll_wait(queue, events, 256, more ? 0 : -1);
         for (int i = 0; i < n; i++) {
             if (events[i].data.u64 == ~0ull) {
-                struct pair *p = paired(accept(listener, NULL, NULL), may_splice ? SMALL : LARGE, false);
+                struct pair *p = new_pair(accept(listener, NULL, NULL), may_splice ? SMALL : LARGE, false);
                 for (int s = 0; s < 2; s++) {
                     e = (struct epoll_event){.events = EPOLLIN | EPOLLOUT | EPOLLET | EPOLLRDHUP,
                                              .data.u64 = (count - 1) * 2ull + s};
@@ -160,31 +160,31 @@ static void by_epoll(int listener, bool may_splice) {
 
 static struct io_uring ring;
 
-static struct io_uring_sqe *asked(void) {
+static struct io_uring_sqe *next_entry(void) {
     struct io_uring_sqe *q;
     while (!(q = io_uring_get_sqe(&ring)))
         io_uring_submit(&ring);
     return q;
 }
 
-/* What the lane does next: sends what it holds, else receives. */
-static void next(int pair, int side) {
+/* Submits a lane's next operation: a send of what its buffer holds, or else a receive. */
+static void submit_next(int pair, int side) {
     struct pair *p = pairs[pair];
     struct lane *l = &p->lane[side];
-    struct io_uring_sqe *q = asked();
+    struct io_uring_sqe *q = next_entry();
     if (l->held)
         io_uring_prep_send(q, l->to, l->buffer, l->held, MSG_WAITALL | MSG_NOSIGNAL);
     else
         io_uring_prep_recv(q, l->from, l->buffer, l->size, 0);
     q->user_data = pair * 2ull + side;
-    p->waits++;
+    p->pending++;
 }
 
 static void by_uring(int listener) {
-    struct io_uring_params how = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER};
-    if (io_uring_queue_init_params(1024, &ring, &how))
+    struct io_uring_params params = {.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER};
+    if (io_uring_queue_init_params(1024, &ring, &params))
         die("io_uring");
-    struct io_uring_sqe *accepts = asked();
+    struct io_uring_sqe *accepts = next_entry();
     io_uring_prep_multishot_accept(accepts, listener, NULL, NULL, 0);
     accepts->user_data = ~0ull;
     for (;;) {
@@ -194,24 +194,24 @@ static void by_uring(int listener) {
         io_uring_for_each_cqe(&ring, head, c) {
             seen++;
             if (c->user_data == ~0ull) {
-                paired(c->res, LARGE, true);
-                next(count - 1, 0), next(count - 1, 1);
+                new_pair(c->res, LARGE, true);
+                submit_next(count - 1, 0), submit_next(count - 1, 1);
                 continue;
             }
             int pair = c->user_data / 2, side = c->user_data & 1;
             struct pair *p = pairs[pair];
             struct lane *l = &p->lane[side];
-            p->waits--;
+            p->pending--;
             if (c->res <= 0 || p->dead) {
                 if (!p->dead)
                     shutdown(l->from, SHUT_RDWR), shutdown(l->to, SHUT_RDWR);
                 p->dead = true;
-                if (!p->waits)
+                if (!p->pending)
                     close(l->from), close(l->to);
                 continue;
             }
             l->held = l->held ? 0 : c->res;
-            next(pair, side);
+            submit_next(pair, side);
         }
         io_uring_cq_advance(&ring, seen);
     }
@@ -219,11 +219,11 @@ static void by_uring(int listener) {
 
 int main(int argc, char **argv) {
     if (argc != 4)
-        return fprintf(stderr, "uring splice|copy|uring PORT UPSTREAM_PORT\n"), 2;
+        return fprintf(stderr, "usage: uring splice|copy|uring PORT UPSTREAM_PORT\n"), 2;
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[2]))};
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     upstream = at, upstream.sin_port = htons(atoi(argv[3]));
-    int listener = opened(at, true);
+    int listener = open_socket(at, true);
     if (!strcmp(argv[1], "uring"))
         by_uring(listener);
     else

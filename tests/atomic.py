@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Results are whole or not there: runs killed, raced and starved of disk while they write.
+"""Results are complete or absent: runs are killed, raced and deprived of disk space while they write.
 
     python3 tests/atomic.py LONGFAT [N [M]]    N kills and N races (default 20), M full disks (default 5; as root)
 
-After each the folder is the old result or the new one, byte by byte, or `longfat report` refuses it; and with an old
-result there is one always. Counts what was seen; exit code 1 when anything was broken, mixed or lost.
+Afterwards the folder is the old result or the new one, byte by byte, or `longfat report` rejects it; a folder with an old
+result always contains a complete one. Prints counts of the outcomes; exit code 1 if a result was broken, mixed or lost.
 """
 import hashlib, os, pathlib, random, shutil, signal, subprocess, sys, tempfile, time
 
@@ -23,7 +23,7 @@ from = "a"
 to = "b"
 count = 20
 """
-# What is the same bytes every time; provenance.json has times in it.
+# Files with the same bytes in every run; provenance.json contains times.
 SAME = ["result.json", "flows.parquet", "states.parquet", "elements.parquet", "retransmissions.parquet",
         "responses.parquet", "report.html", "scenario.toml"]
 random.seed(20261124)
@@ -49,8 +49,8 @@ def accepted(folder):
     return subprocess.run(report, cwd=folder, capture_output=True).returncode == 0
 
 
-def seen(folder, whole, count):
-    """What a reader finds: a whole result's name, or `broken`."""
+def count_outcome(folder, whole, count):
+    """Counts what a reader finds: the name of a complete result, or a rejected or broken one."""
     is_one = whole.get(digest(folder))
     if is_one is None and accepted(folder):
         is_one = "BROKEN, ACCEPTED"
@@ -81,7 +81,7 @@ def main():
     size = sum(f.stat().st_size for f in old.iterdir())
     failed = False
 
-    # Killed: most of the writing is at the end, so most of the kills are.
+    # Killed: most of the writing is at the end, and so are most kills.
     count, left = {}, 0
     folder = fresh(work, old)
     for _ in range(N):
@@ -89,7 +89,7 @@ def main():
         time.sleep(max(times) * (random.random() if random.random() < 0.2 else 0.5 + 0.7 * random.random()))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        seen(folder, whole, count)
+        count_outcome(folder, whole, count)
         left += any(p.name.startswith(".") for p in folder.iterdir())
         if whole.get(digest(folder)) == "new":
             shutil.rmtree(folder)
@@ -97,26 +97,26 @@ def main():
     process = run(folder, 2)
     process.communicate()
     hidden = [p.name for p in folder.iterdir() if p.name.startswith(".")]
-    print(f"{N} killed: {count}; {left} left something hidden, after one more run: {hidden or 'nothing'}")
+    print(f"{N} killed: {count}; {left} left hidden files, after one more run: {hidden or 'none'}")
     failed |= bool(set(count) - {"old", "new"}) or bool(hidden)
 
-    # Raced: both want the folder, one gets it.
+    # Raced: two runs want the folder, one gets it.
     count, codes = {}, {}
     for _ in range(N):
         folder = fresh(work, old)
         both = [run(folder, 1)]
         time.sleep(random.random() * 0.02)
         both.append(run(folder, 2))
-        told = [p.communicate()[1].decode() for p in both]
+        stderr = [p.communicate()[1].decode() for p in both]
         ended = " ".join(sorted(str(p.returncode) for p in both))
         codes[ended] = codes.get(ended, 0) + 1
-        failed |= any(p.returncode and "another run is writing" not in t for p, t in zip(both, told))
-        seen(folder, whole, count)
+        failed |= any(p.returncode and "another run is writing" not in t for p, t in zip(both, stderr))
+        count_outcome(folder, whole, count)
         shutil.rmtree(folder)
     print(f"{N} raced: {count}, exit codes {codes}")
     failed |= bool(set(count) - {"old", "new"})
 
-    # Disk full: so many bytes are free when it begins.
+    # Disk full: this many bytes are free at the start.
     if os.geteuid() != 0:
         print("disk full: SKIPPED, needs root")
     else:
@@ -128,14 +128,14 @@ def main():
             try:
                 folder = fresh(mount, old)
                 process = run(folder, 2)
-                told = process.communicate()[1].decode()
+                stderr = process.communicate()[1].decode()
                 kind = "0" if process.returncode == 0 else \
-                    "refused before" if "nothing was run" in told else "failed while writing"
+                    "refused before" if "nothing was run" in stderr else "failed while writing"
                 codes[kind] = codes.get(kind, 0) + 1
-                if process.returncode and "No space" not in told and "MB left" not in told:
-                    print(told)
+                if process.returncode and "No space" not in stderr and "MB left" not in stderr:
+                    print(stderr)
                     failed = True
-                seen(folder, whole, count)
+                count_outcome(folder, whole, count)
                 failed |= any(p.name.startswith(".") for p in folder.iterdir())
             finally:
                 subprocess.run(["umount", mount], check=True)

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Other desks than this one: Windows (by Wine), Linux on arm64 (by QEMU), macOS (types only). The program and the tests of the
-# crates that are no kernel's are built and run there, every example scenario must give the bytes that it gives here, and its
-# captures the same diagnoses and fits. Of the package for Python the types are checked.
+# Tests on other platforms: Windows (in Wine), Linux on arm64 (in QEMU), macOS (type check only). The program and the tests of
+# the platform-independent crates are built and run there. Every example scenario must give the same bytes as on this machine,
+# and its captures the same diagnoses and fits. The Python package is only type-checked.
 #
-#     sh tests/desk.sh [windows] [arm64] [macos]      all three by default
+#     sh tests/desk.sh [windows] [arm64] [macos]      default: all three
 #
-# What is missing is installed on Debian as root; elsewhere it is said, and what needs it is skipped.
+# Missing tools are installed on Debian as root; elsewhere they are reported, and what needs them is skipped.
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo=${CARGO:-cargo}
-# Program and tests are one build then: a test's harness has to unwind.
+# Program and tests share one build, so it must unwind: test harnesses need that.
 export CARGO_TARGET_DIR="$target" CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_PANIC=unwind
-# All but the lab, the proxies and what is asked of a kernel.
+# All crates but the lab, the proxies, and those that need a Linux kernel.
 PORTABLE="units path congestion transport result scenario chains sim experiment advise capture track diagnosis fit
     report app explore audit import"
 WINDOWS=x86_64-pc-windows-gnu
@@ -26,7 +26,7 @@ skip() {
     echo "desk: $*: SKIPPED" >&2
 }
 
-# Whether the commands $2... are there, installed by package $1 if need be.
+# Checks that the commands $2... exist; installs package $1 if necessary.
 need() {
     packages=$1
     shift
@@ -44,8 +44,8 @@ has_target() {
     rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1"
 }
 
-# The tests of the portable crates and of the command line for target $1 but those that $2 names, of the command line also the
-# modules of its program of tests that the other words name; what they say of numbers is added up.
+# Runs the tests of the portable crates and of the command line for target $1, except those named in $2. The other words are
+# the modules of the command line's integration tests to run. Prints the total counts.
 unit() {
     on=$1
     but=
@@ -70,14 +70,14 @@ unit() {
     [ $failed = 0 ] || echo "desk: see $target/desk-$on.log" >&2
 }
 
-# 1 says that nothing arrived in a variant, as is meant in a black hole, or that a capture has nothing to diagnose.
+# Exit code 1 means that nothing arrived in a variant, as intended in a black hole, or that a capture contains nothing to diagnose.
 run() {
     code=0
-    "$@" 2>"$work/told" || code=$?
-    [ "$code" -le 1 ] || { cat "$work/told" >&2; return "$code"; }
+    "$@" 2>"$work/stderr" || code=$?
+    [ "$code" -le 1 ] || { cat "$work/stderr" >&2; return "$code"; }
 }
 
-# All examples by the program that the other words start, beside this machine's own; $1 is what it is called.
+# Compares all examples between the program started by the remaining words and this machine's own; $1 is its name in messages.
 same_bytes() {
     name=$1
     shift
@@ -87,20 +87,20 @@ same_bytes() {
         run "$@" run "$scenario" --json --force --no-progress --out "$work/there" >"$work/there.json"
         differs=
         cmp "$work/here.json" "$work/there.json" || differs=yes
-        # All files but provenance.json, which says where and when.
+        # All files but provenance.json, which contains place and time.
         for file in flows.parquet states.parquet elements.parquet retransmissions.parquet responses.parquet result.json \
             scenario.toml report.html; do
             cmp "$work/here/$file" "$work/there/$file" || differs=yes
         done
         if [ -z "$differs" ]; then same=$((same + 1)); else other=$((other + 1)); fi
     done
-    echo "desk: $name: $same scenarios give the same bytes as here, $other do not"
+    echo "desk: $name: $same scenarios give the same bytes as here, $other differ"
     [ "$other" = 0 ] && [ "$same" -gt 0 ] || failed=1
 }
 
-# What captures of three examples are said to be by the program that the other words start, and what is fitted to one of them; $1
-# is what it is called. Logarithms are the system's there, so that the last digits of a probability may differ: the first nine
-# must not.
+# Compares the diagnoses of captures of three examples, and a fit to one of them, between the program started by the remaining
+# words and this machine's own; $1 is its name in messages. Logarithms come from the system's library, so the last digits of a
+# probability may differ; the first nine must not.
 same_verdicts() {
     name=$1
     shift
@@ -119,7 +119,7 @@ same_verdicts() {
         elif cmp "$work/here.short" "$work/there.short"; then close=$((close + 1))
         else other=$((other + 1)); fi
     done
-    echo "desk: $name: $same diagnoses give the same bytes as here, $close all but the last digits, $other do not"
+    echo "desk: $name: $same diagnoses give the same bytes as here, $close differ in the last digits only, $other differ"
     capture=$work/captures/sdwan-limiter/policing-cubic-up/pc.pcap
     run "$here" fit "$capture" --force --no-progress -o "$work/here.toml" >/dev/null
     run "$@" fit "$capture" --force --no-progress -o "$work/there.toml" >/dev/null
@@ -127,9 +127,9 @@ same_verdicts() {
     [ "$other" = 0 ] && [ "$same" -gt 0 ] || failed=1
 }
 
-# Whether the package for Python has the right types for target $1: it is built with a Python of that desk alone.
+# Type-checks the Python package for target $1: it can only be built with a Python of that platform.
 python_types() {
-    $cargo check -q --release -p longfat-python --target "$1" && echo "desk: $1: the Python package's types are right" || failed=1
+    $cargo check -q --release -p longfat-python --target "$1" && echo "desk: $1: the Python package type-checks" || failed=1
 }
 
 windows() {
@@ -141,7 +141,7 @@ windows() {
     same_bytes Windows wine "$target/$WINDOWS/release/longfat.exe"
     same_verdicts Windows wine "$target/$WINDOWS/release/longfat.exe"
     python_types $WINDOWS
-    # Those that need no Unix.
+    # Test modules that do not need Unix.
     unit $WINDOWS '' begin diagnose expect explore fit import keep measured plan reproduce run sweep
     wineserver -k || true
 }
@@ -155,15 +155,15 @@ arm64() {
     same_bytes arm64 qemu-aarch64-static "$DESK_PROGRAM"
     same_verdicts arm64 qemu-aarch64-static "$DESK_PROGRAM"
     python_types $ARM64
-    # Those that ask nothing of a kernel.
-    themselves="broken_files_are_errors what_panics_on_damage_ends_with_2"
-    skip "arm64: $themselves, which start themselves: QEMU cannot"
+    # Test modules that do not need a Linux kernel.
+    themselves="broken_files_are_errors a_panic_on_a_damaged_file_ends_with_exit_code_2"
+    skip "arm64: $themselves (they start themselves, which QEMU cannot do)"
     unit $ARM64 "$themselves" begin diagnose expect explore fit import keep measured plan reproduce run safe sweep
 }
 
 macos() {
     has_target $MACOS || { skip "macOS"; return; }
-    $cargo check -q --release -p longfat --target $MACOS && echo "desk: macOS: types are right" || failed=1
+    $cargo check -q --release -p longfat --target $MACOS && echo "desk: macOS: the program type-checks" || failed=1
     python_types $MACOS
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make dist` left in dist/: whether each of it works (`sh tests/dist.sh works`), and whether a second build, from a clone in
-# another folder, gives the same bytes (`same`, some minutes). Without a word: both.
+# Tests the contents of dist/ made by `make dist`: whether each package works (`sh tests/dist.sh works`), and whether a second
+# build from a clone in another folder gives the same bytes (`same`, some minutes). Without an argument: both.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -13,7 +13,7 @@ fail() {
     exit 1
 }
 
-# Whether the program that the other words start gives this machine's own result, to the byte; $1 is what it is called.
+# Checks that the program started by the remaining words gives the same result as this machine's; $1 is its name in messages.
 same_result() {
     name=$1
     shift
@@ -23,27 +23,27 @@ same_result() {
         "$here" $run "$work/here" >"$work/here.json" 2>"$work/said" || fail "$here: $(cat "$work/said")"
         "$@" $run "$work/there" >"$work/there.json" 2>"$work/said" || fail "$name: $(cat "$work/said")"
     }
-    cmp "$work/here.json" "$work/there.json" || fail "$name: another result"
+    cmp "$work/here.json" "$work/there.json" || fail "$name: the result differs"
     for file in flows elements; do
-        cmp "$work/here/$file.parquet" "$work/there/$file.parquet" || fail "$name: another $file.parquet"
+        cmp "$work/here/$file.parquet" "$work/there/$file.parquet" || fail "$name: $file.parquet differs"
     done
-    echo "dist: $name: the same result as the release build's"
+    echo "dist: $name: same result as the release build"
 }
 
-# Whether the program that the other words start names the commit of dist/; $1 is what it is called.
+# Checks that the program started by the remaining words reports the commit of dist/; $1 is its name in messages.
 names_commit() {
     name=$1
     shift
-    said=$("$@" --version | tr -d '\r')
-    [ "${said#* }" = "$version ($(echo "$commit" | cut -c 1-12))" ] || fail "$name: says $said"
-    echo "dist: $name: $said"
+    reported=$("$@" --version | tr -d '\r')
+    [ "${reported#* }" = "$version ($(echo "$commit" | cut -c 1-12))" ] || fail "$name: reports $reported"
+    echo "dist: $name: $reported"
 }
 
 linux() {
     tar -xzf dist/longfat-"$version"-x86_64-linux.tar.gz -C "$work"
     program=$work/longfat-$version-x86_64-linux/longfat
-    ldd "$program" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: wants libraries"
-    ldd "$program-pair" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: longfat-pair wants libraries"
+    ldd "$program" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: not statically linked"
+    ldd "$program-pair" 2>&1 | grep -Eq "statically linked|not a dynamic executable" || fail "Linux: longfat-pair is not statically linked"
     names_commit Linux "$program"
     names_commit Linux "$program-pair"
     same_result Linux "$program"
@@ -62,7 +62,7 @@ windows() {
     wineserver -k || true
 }
 
-# In an environment of its own, with nothing else in it.
+# Installs the wheel into an empty environment.
 wheel() {
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install -q --disable-pip-version-check --no-index dist/longfat-"$version"-*.whl
@@ -71,7 +71,7 @@ wheel() {
     "$work/venv/bin/python" -c 'import longfat; print("dist: wheel:", longfat.run("policer-or-shaper").headline[:60])'
 }
 
-# Into a root of its own.
+# Installs the Debian package into an empty root.
 debian() {
     mkdir -p "$work/root/var/lib/dpkg/info" "$work/root/var/lib/dpkg/updates"
     : >"$work/root/var/lib/dpkg/status"
@@ -83,16 +83,16 @@ debian() {
         [ -s "$work/root/usr/$file" ] || fail "Debian: no $file"
     done
     dpkg --root="$work/root" --log=/dev/null --force-not-root --force-bad-path -r longfat >/dev/null
-    [ ! -e "$work/root/usr/bin/longfat" ] && [ ! -e "$work/root/usr/bin/longfat-pair" ] || fail "Debian: still there when removed"
+    [ ! -e "$work/root/usr/bin/longfat" ] && [ ! -e "$work/root/usr/bin/longfat-pair" ] || fail "Debian: files remain after removal"
 }
 
-# In a browser: web/test/browser/explore.test.mjs, of the same page as `make site` leaves it.
+# web/test/browser/explore.test.mjs tests the page in a browser, from `make site`.
 site() {
-    grep -q 'id="engine">[A-Za-z0-9+/]' dist/longfat-"$version"-explore.html || fail "explorer: no engine in it"
-    echo "dist: explorer: has its engine"
+    grep -q 'id="engine">[A-Za-z0-9+/]' dist/longfat-"$version"-explore.html || fail "explorer: the page does not contain the engine"
+    echo "dist: explorer: contains the engine"
 }
 
-# Beside the release build, or the program that LONGFAT names.
+# Compares with the release build, or with the program that LONGFAT names.
 works() {
     here=${LONGFAT:-${CARGO_TARGET_DIR:-$root/target}/release/longfat}
     [ -n "${LONGFAT:-}" ] || $cargo build -q --release -p longfat
@@ -103,11 +103,11 @@ same() {
     git clone -q --no-hardlinks "$root" "$work/elsewhere"
     git -C "$work/elsewhere" checkout -q "$commit"
     env -u CARGO_TARGET_DIR sh "$work/elsewhere/packaging/dist.sh" >/dev/null
-    diff dist/SHA256SUMS "$work/elsewhere/dist/SHA256SUMS" || fail "another folder gives other bytes"
-    echo "dist: the same bytes from another folder"
+    diff dist/SHA256SUMS "$work/elsewhere/dist/SHA256SUMS" || fail "a build in another folder gives other bytes"
+    echo "dist: a build in another folder gives the same bytes"
 }
 
-[ -e dist/SHA256SUMS ] || fail "nothing is in dist/: make dist"
+[ -e dist/SHA256SUMS ] || fail "dist/ is empty: run make dist"
 (cd dist && sha256sum --quiet -c SHA256SUMS)
 commit=$(sed -n '1s/.* of commit //p' dist/BUILD.txt)
 version=$(sed -n '1s/^longfat \(.*\) of commit .*/\1/p' dist/BUILD.txt)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the examples of README.md and docs/ and holds what they show against what longfat prints.
+"""Runs the examples in README.md and docs/ and compares the output shown there with what longfat prints.
 
     tests/examples.py LONGFAT [--bless] [FILE.md ...]
 
-`longfat-pair` is the program next to LONGFAT. An example is a fenced block that begins with `$ longfat`. Its commands run in one folder a file, in the file's order;
-lines behind a command are its output (of a pipe standard output alone), `...` alone on a line stands for lines left out.
-What is not `longfat`, `longfat-pair` or `sed` is not run: `sudo` wants a kernel and real seconds. `--bless` writes what is printed
-now.
+`longfat-pair` is expected next to LONGFAT. An example is a fenced block that begins with `$ longfat`. The commands of a file
+run in one folder, in order. The lines after a command are its output (for a pipe, standard output only); a line `...` stands
+for omitted lines. Only `longfat`, `longfat-pair` and `sed` are run: `sudo` would need a kernel and real time. `--bless`
+replaces the shown output by the current one.
 
-An error fails whatever the page shows, and is not blessed, but below a line `<!-- shows an error -->`: one command of that
-block has to end in one.
+A command that ends in an error fails the test whatever the page shows, and is not blessed, except below a line
+`<!-- shows an error -->`: then one command of the block must end in an error.
 """
 
 import os
@@ -21,12 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_OUT = "..."
-MEANT = "<!-- shows an error -->"
+OMITTED = "..."
+ERROR_MARK = "<!-- shows an error -->"
 
 
 def commands(lines):
-    """Splits a block's lines into (command, first line of its output, end of it)."""
+    """Splits the lines of a block into (command, first line of its output, end of its output)."""
     found, i = [], 0
     while i < len(lines):
         if not lines[i].startswith("$ "):
@@ -44,10 +44,10 @@ def commands(lines):
 
 
 def matches(shown, printed):
-    """Whether `shown` is `printed` with lines left out only where it says so."""
+    """Whether `shown` equals `printed`, except where it omits lines."""
     parts, part = [], []
     for line in shown:
-        if line == LEFT_OUT:
+        if line == OMITTED:
             parts.append(part)
             part = []
         else:
@@ -68,16 +68,16 @@ def matches(shown, printed):
 
 
 def blessed(shown, printed):
-    """`printed`, shortened as `shown` is."""
-    if LEFT_OUT not in shown:
+    """`printed`, shortened like `shown`."""
+    if OMITTED not in shown:
         return printed
-    head = shown.index(LEFT_OUT)
-    tail = len(shown) - 1 - (len(shown) - 1 - shown[::-1].index(LEFT_OUT))
-    return printed[:head] + [LEFT_OUT] + (printed[-tail:] if tail else [])
+    head = shown.index(OMITTED)
+    tail = len(shown) - 1 - (len(shown) - 1 - shown[::-1].index(OMITTED))
+    return printed[:head] + [OMITTED] + (printed[-tail:] if tail else [])
 
 
 def is_error(done):
-    """Whether a command ended in an error: 1 only says that nothing arrived, and of a pipe the exit code is its end's."""
+    """Whether a command ended in an error. Exit code 1 only means that nothing arrived; a pipe has the code of its last command."""
     return done.returncode > 1 or re.search(r"^error:", done.stderr, flags=re.M) is not None
 
 
@@ -99,7 +99,7 @@ def check(path, longfat, bless):
                 out.append(block)
                 continue
             fence, body, new, at = lines[0], lines[1:-1], [], 0
-            meant, errors = out[-1].endswith(f"{MEANT}\n"), 0
+            error_expected, errors = out[-1].endswith(f"{ERROR_MARK}\n"), 0
             for command, begin, end in commands(body):
                 shown = body[begin:end]
                 while shown and not shown[-1].strip():
@@ -112,16 +112,16 @@ def check(path, longfat, bless):
                 command = re.split(r"\s{2,}# ", command)[0]
                 done = subprocess.run(["sh", "-c", command], cwd=work, text=True, capture_output=True,
                                       env={"PATH": f"{work / 'bin'}:/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "80"})
-                told = done.stdout if "|" in command else done.stdout + done.stderr
-                printed = [line.rstrip() for line in told.rstrip("\n").split("\n")]
+                output = done.stdout if "|" in command else done.stdout + done.stderr
+                printed = [line.rstrip() for line in output.rstrip("\n").split("\n")]
                 printed = [] if printed == [""] else printed
                 if is_error(done):
                     errors += 1
-                    if not meant or done.returncode != 2:
+                    if not error_expected or done.returncode != 2:
                         failed += 1
                         new += body[begin:end]
-                        print(f"{path.relative_to(ROOT)}: $ {command}\nis an error (exit code {done.returncode}) that "
-                              f"`{MEANT}` does not allow:\n{done.stderr}")
+                        print(f"{path.relative_to(ROOT)}: $ {command}\nends in an error (exit code {done.returncode}), which "
+                              f"`{ERROR_MARK}` does not allow:\n{done.stderr}")
                         continue
                 if matches(shown, printed):
                     passed += 1
@@ -131,9 +131,9 @@ def check(path, longfat, bless):
                 if not bless:
                     failed += 1
                     print(f"{path.relative_to(ROOT)}: $ {command}\nprints:\n" + "\n".join(printed[:60]))
-            if meant and not errors:
+            if error_expected and not errors:
                 failed += 1
-                print(f"{path.relative_to(ROOT)}: `{MEANT}`, but no command ends in one: $ {body[0][2:]}")
+                print(f"{path.relative_to(ROOT)}: `{ERROR_MARK}`, but no command ends in one: $ {body[0][2:]}")
             out.append("\n".join([fence, *new, lines[-1]]))
     if bless:
         path.write_text("".join(out))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Hostile input: scenarios, captures and result folders, spoilt from a seed, given to `longfat`.
+"""Hostile input: scenarios, captures and result folders, corrupted from a seed and given to `longfat`.
 
-    python3 tests/hostile.py LONGFAT SCENARIOS CAPTURES FOLDERS [FIRST]    so many of each; the first is number FIRST
+    python3 tests/hostile.py LONGFAT SCENARIOS CAPTURES FOLDERS [FIRST]    this many of each, starting with number FIRST
 
-What is spoilt are the repository's own scenarios, captures that `longfat` wrote of them, also packed and as pcapng, and
-its result folders. A case is the same for the same number, whatever the counts. Each runs under limits; wrong are: a
-signal, a panic, an exit code that is not documented (0, 1, 2; 130 where it was interrupted, which a run that is long
-is), more than MOST_MEMORY or MOST_SECONDS, controls of a terminal in what is said, a temporary file left, or a file
-outside of its folder touched. What was wrong is kept, and named with how to do it again; exit code 1.
+The input is made from the repository's own scenarios, from captures that `longfat` wrote of them (also compressed and as
+pcapng), and from its result folders. A number always gives the same case, whatever the counts. Each case runs under limits.
+Failures are: a signal, a panic, an undocumented exit code (0, 1, 2; 130 for an interrupted run, which long ones are), more
+than MAX_MEMORY or MAX_SECONDS, terminal control characters in the output, a temporary file left behind, or access to a file
+outside the folder. Failed cases are kept, and the command to repeat them is printed; exit code 1.
 """
 import concurrent.futures, gzip, json, lzma, os, pathlib, random, re, resource, shutil, signal, struct, subprocess, sys
 import tempfile, threading, time
@@ -17,19 +17,19 @@ COUNTS = dict(zip(("scenarios", "captures", "folders"), map(int, sys.argv[2:5]))
 FIRST = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEED = 20261124
-MOST_SECONDS = 30       # of a capture or a folder; a scenario is interrupted after
-PATIENCE = 3            # and then ends within
-ENDING = 30
-MOST_MEMORY = 2 << 30   # peak; address space is bounded at four times that
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+MAX_SECONDS = 30       # for a capture or a folder; a scenario is interrupted after INTERRUPT_AFTER
+INTERRUPT_AFTER = 3            # seconds until a scenario is interrupted
+MAX_ENDING = 30             # seconds in which it must end then
+MAX_MEMORY = 2 << 30   # peak, bytes; address space is limited to four times as much
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 CONTROLS = ["\x1b]0;t\x07", "\u202e", "\x9b31m", "\u200b", "\x00", "\r", "\u2028", "\U000e0041", "a" * 70_000]
 NUMBERS = ["0", "-1", "1", "99999999999999999999", "-9223372036854775808", "18446744073709551615", "1e308", "-1e308", "nan",
            "inf", "0.1e-300", "4294967296", "2147483648", "65536"]
 UNITS = ["ms", "s", "us", "h", "Mbit/s", "Gbit/s", "bit/s", "kB", "MB", "B", "%", ""]
 
 
-def spoil_bytes(r, data):
-    """Bits, bytes and lengths."""
+def corrupt_bytes(r, data):
+    """Corrupts bits, bytes and lengths."""
     data = bytearray(data)
     for _ in range(1 + int(r.expovariate(0.5))):
         if not data:
@@ -58,7 +58,7 @@ def spoil_bytes(r, data):
     return bytes(data)
 
 
-def spoil_toml(r, text):
+def corrupt_toml(r, text):
     for _ in range(1 + int(r.expovariate(0.6))):
         lines = text.split("\n")
         i, kind = r.randrange(len(lines)), r.randrange(13)
@@ -100,13 +100,13 @@ def spoil_toml(r, text):
                                  "duration = \"1h\"", "count = 100000", "seed = -1"])
             text = "\n".join(lines)
         else:
-            return spoil_bytes(r, text.encode())
+            return corrupt_bytes(r, text.encode())
         text = text or "\n"
     return text.encode("utf-8", "surrogatepass")
 
 
-def spoil_json(r, value):
-    """Somewhere in the tree another value."""
+def corrupt_json(r, value):
+    """Replaces values somewhere in the tree."""
     places = []
 
     def walk(node):
@@ -136,7 +136,7 @@ def spoil_json(r, value):
 
 
 def pcapng(data):
-    """The packets of a pcap (little-endian, nanoseconds or microseconds) in the other format."""
+    """Converts a pcap (little-endian, nanoseconds or microseconds) to pcapng."""
     block = lambda kind, body: struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
     nano = data[:4] == bytes.fromhex("4d3cb2a1")
     link = struct.unpack_from("<I", data, 20)[0]
@@ -154,8 +154,8 @@ def pcapng(data):
 
 
 def put_other_kind(r, path, pipes=True):
-    """Something that is no regular file, or not a small one, under a file's name; `pipes` is false where they are waited
-    for, as `tcpdump -w` into one wants it."""
+    """Replaces a file by something that is not a small regular file. `pipes`: whether it may be a pipe; not if `longfat`
+    would wait for it, as for the pipe of `tcpdump -w`."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -179,7 +179,7 @@ def put_other_kind(r, path, pipes=True):
 
 
 class Stock:
-    """What is spoilt."""
+    """The files that are corrupted."""
 
     def __init__(self, folder):
         self.scenarios = {p.name: p.read_text() for p in sorted((ROOT / "scenarios").glob("*.toml"))}
@@ -203,14 +203,14 @@ class Stock:
 def scenario_case(r, stock, folder):
     name = r.choice(list(stock.scenarios))
     path = folder / "s.toml"
-    path.write_bytes(spoil_toml(r, stock.scenarios[name]))
+    path.write_bytes(corrupt_toml(r, stock.scenarios[name]))
     os.mkfifo(folder / "fifo")
     (folder / "link").symlink_to("/etc/passwd")
     if r.random() < 0.02:
         put_other_kind(r, path)
     command = ["run", "s.toml", "--out", "o", "--no-progress", "--force", "--jobs", "1"]
     if r.random() < 0.75:
-        # Short, so that what is wrong in the midst of a run is met.
+        # Short, so that errors in the middle of a run are reached.
         command += ["--set", f"duration={r.choice(['20ms', '200ms'])}", "--set", "sample=10ms"]
     if r.random() < 0.1:
         command += ["--json"]
@@ -222,13 +222,13 @@ def capture_case(r, stock, folder):
     if r.random() < 0.4:
         data = pcapng(data)
     late = r.random() < 0.2
-    data = data if late else spoil_bytes(r, data)
+    data = data if late else corrupt_bytes(r, data)
     form = r.choice(["", "", "", "gz", "xz"])
     data = {"gz": lambda: gzip.compress(data, 1), "xz": lambda: lzma.compress(data, preset=0), "": lambda: data}[form]()
     if r.random() < 0.01:
         data = gzip.compress(b"\0" * (200 << 20), 9)
     path = folder / "c.pcap"
-    path.write_bytes(spoil_bytes(r, data) if late else data)
+    path.write_bytes(corrupt_bytes(r, data) if late else data)
     if r.random() < 0.02:
         put_other_kind(r, path, pipes=False)
     command = ["diagnose", "c.pcap", "--no-progress"]
@@ -238,7 +238,7 @@ def capture_case(r, stock, folder):
 
 def folder_case(r, stock, folder):
     shutil.copytree(r.choice(stock.folders), folder / "o")
-    # Each once: what is spoilt already need not be JSON.
+    # Each file once: after that it may no longer be JSON.
     for path in r.sample([p for p in sorted((folder / "o").iterdir()) if p.is_file()], 1 if r.random() < 0.8 else 2):
         if r.random() < 0.04:
             put_other_kind(r, path)
@@ -247,9 +247,9 @@ def folder_case(r, stock, folder):
         elif r.random() < 0.05:
             shutil.copy(r.choice(stock.folders) / path.name, path)
         elif path.suffix == ".json" and r.random() < 0.7:
-            path.write_bytes(spoil_json(r, json.loads(path.read_bytes())))
+            path.write_bytes(corrupt_json(r, json.loads(path.read_bytes())))
         else:
-            path.write_bytes(spoil_bytes(r, path.read_bytes()))
+            path.write_bytes(corrupt_bytes(r, path.read_bytes()))
     command = ["report", "o", "-o", "page.html"]
     command += r.choice([[]] * 18 + [["--json"], ["--svg", "p"], ["--png", "p", "--lang", "zh"]])
     return command, False
@@ -259,13 +259,13 @@ MAKERS = {"scenarios": scenario_case, "captures": capture_case, "folders": folde
 
 
 def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_MEMORY,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (4 * MAX_MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30,) * 2)
 
 
 def play(kind, number, stock, work):
-    """Plays a case: exit code, seconds, peak memory, what was wrong."""
+    """Plays a case. Returns exit code, seconds, peak memory, failures and number."""
     r = random.Random(f"{SEED} {kind} {number}")
     folder = work / f"{kind}-{number}"
     folder.mkdir()
@@ -278,10 +278,10 @@ def play(kind, number, stock, work):
 
     def watch():
         nonlocal interrupted
-        if not ended.wait(PATIENCE if may_be_long else MOST_SECONDS):
+        if not ended.wait(INTERRUPT_AFTER if may_be_long else MAX_SECONDS):
             interrupted = time.monotonic()
             os.kill(process.pid, signal.SIGINT if may_be_long else signal.SIGKILL)
-            if may_be_long and not ended.wait(ENDING):
+            if may_be_long and not ended.wait(MAX_ENDING):
                 os.kill(process.pid, signal.SIGKILL)
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -296,11 +296,11 @@ def play(kind, number, stock, work):
         wrong.append(f"ended with {code}")
     if "panicked" in text:
         wrong.append("panicked")
-    if memory > MOST_MEMORY:
+    if memory > MAX_MEMORY:
         wrong.append(f"{memory >> 20} MiB")
     plain = re.sub("\x1b\\[(?:[012]|3[123])m", "", text)
-    if UNSEEN.search(plain):
-        wrong.append(f"says {UNSEEN.search(plain)[0]!r}")
+    if CONTROL_CHARACTERS.search(plain):
+        wrong.append(f"prints {CONTROL_CHARACTERS.search(plain)[0]!r}")
     left = [p.name for p in folder.rglob("*") if p.name.endswith(("longfat-new", "longfat-old", "longfat-lock"))]
     if left and code in (0, 1, 2, 130):
         wrong.append(f"left {left[0]}")

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""THIRD-PARTY-LICENSES.md: whose work is in the program and in the page, under which licence, and its text.
+"""THIRD-PARTY-LICENSES.md: the third-party software in the program and in the page, with licences and their texts.
 
     python3 tests/licenses.py            writes it
-    python3 tests/licenses.py --check    exit code 1 when it is not what this would write
+    python3 tests/licenses.py --check    exit code 1 if the file differs from what would be written
 
-What is linked into `longfat`, `longfat-pair` and the Python package on any system stands in it: normal dependencies, not what only builds or tests need, nor
-macros, which run in the compiler. Of several licences at choice the one that longfat takes is the first of CHOICE.
+It lists what is linked into `longfat`, `longfat-pair` and the Python package on any system: normal dependencies, but not build
+or test dependencies, nor macros, which run in the compiler. If a package offers several licences, longfat takes the first one
+in CHOICE.
 """
 import hashlib, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "THIRD-PARTY-LICENSES.md"
 CHOICE = ["MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "Unicode-3.0", "CC0-1.0", "Zlib", "ISC"]
-# What files are called that hold a licence's text.
+# Names of files with a licence's text.
 FILES = {"MIT": r"mit", "Apache-2.0": r"apache", "BSD-3-Clause": r"bsd", "BSD-2-Clause": r"bsd",
          "Unicode-3.0": r"unicode", "CC0-1.0": r"cc0", "Zlib": r"zlib", "ISC": r"isc|other-bits"}
 LICENSE = re.compile(r"^(licen[cs]e|copying|unlicense)", re.I)
 
 
 def linked():
-    """Packages that are linked into the program, by name."""
+    """Packages that are linked into the programs, by name."""
     cargo = os.environ.get("CARGO", "cargo")
     metadata = json.loads(subprocess.run([cargo, "metadata", "--locked", "--format-version=1"], cwd=ROOT, check=True,
                                          capture_output=True).stdout)
@@ -57,17 +58,17 @@ def texts(package, licences):
     found = []
     for licence in licences:
         named = [f for f in files if re.search(FILES[licence], f.name, re.I)]
-        # A package with one licence calls the file LICENSE.
+        # A package with a single licence calls the file LICENSE.
         plain = [f for f in files if not any(re.search(word, f.name, re.I) for word in FILES.values())]
         found += (named or plain)[:1]
     if "Apache-2.0" in licences:
-        # Section 4(d): what stands in a NOTICE is passed on.
+        # Section 4(d): the contents of a NOTICE are passed on.
         found += sorted(f for f in folder.iterdir() if f.name.upper().startswith("NOTICE"))
     return [f.read_text(errors="replace").replace("\r\n", "\n").strip() for f in found]
 
 
 def packed():
-    """What npm brings into the page, and the fonts: name, version, licence, text."""
+    """The npm packages in the page, and the fonts: name, version, licence, text, place."""
     wanted = json.loads((ROOT / "web/package.json").read_text())["devDependencies"]
     imports = set()
     for source in (ROOT / "web/src").rglob("*.ts"):
@@ -84,7 +85,7 @@ def packed():
 
 
 def runtimes():
-    """What the programs that `make dist` makes have of a C library: name, version, licence, text, where."""
+    """The C libraries in the programs that `make dist` builds: name, version, licence, text, place."""
     def text(name):
         return (ROOT / f"packaging/licenses/{name}.txt").read_text().strip()
     yield "musl", "of Rust's target", "MIT", text("musl"), "the program for Linux that is handed out"

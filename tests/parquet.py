@@ -1,5 +1,5 @@
-"""Reads the Parquet files of a result folder and holds them against its result.json; then those of captures' folders
-(`longfat diagnose --out`) against their diagnosis.json."""
+"""Checks the Parquet files of a result folder against its result.json, and those of capture folders (`longfat diagnose
+--out`) against their diagnosis.json."""
 
 import json
 import sys
@@ -24,25 +24,25 @@ for variant in result["variants"]:
         assert rows.num_rows > 1000, (variant["name"], flow["name"], rows.num_rows)
         delivered = rows["delivered_bytes"].to_pylist()
         assert delivered == sorted(delivered)
-        # The last sample is at the very end of the run or up to one interval before it.
+        # The last sample is at the end of the run or up to one interval before it.
         assert 0.98 * flow["delivered_bytes"] <= delivered[-1] <= flow["delivered_bytes"], (variant["name"], flow)
-        # Sent, acknowledged and delivered run one after the other, each byte counted once.
+        # Acknowledged, delivered and sent bytes never exceed the next; each byte is counted once.
         sent, acked = rows["sent_bytes"].to_pylist(), rows["acked_bytes"].to_pylist()
         if flow["cc"] != "udp":
             assert all(a <= d <= s for a, d, s in zip(acked, delivered, sent)), (variant["name"], flow["name"])
             assert acked == sorted(acked) and acked[-1] > 0.9 * delivered[-1]
-        # As many retransmissions as were counted, each of what had been sent.
-        again = [r for r in resent if (r["variant"], r["name"]) == (variant["name"], flow["name"])]
-        assert len(again) == flow["retransmitted_packets"], (variant["name"], flow["name"], len(again))
-        assert all(0 < r["bytes"] <= flow["mss_bytes"] and r["byte"] + r["bytes"] <= sent[-1] for r in again)
-        # Every exchange is there, and the summary is theirs.
+        # The number of retransmissions agrees, and each is of data that had been sent.
+        retransmitted = [r for r in resent if (r["variant"], r["name"]) == (variant["name"], flow["name"])]
+        assert len(retransmitted) == flow["retransmitted_packets"], (variant["name"], flow["name"], len(retransmitted))
+        assert all(0 < r["bytes"] <= flow["mss_bytes"] and r["byte"] + r["bytes"] <= sent[-1] for r in retransmitted)
+        # Every exchange is included, and the summary agrees with them.
         mine = [r for r in responses if (r["variant"], r["name"]) == (variant["name"], flow["name"])]
-        for key, of in [("page_s", {"page"}), ("response_s", {"answer", "html", "object"})]:
-            took = sorted(r["seconds"] for r in mine if r["what"] in of)
-            told = flow.get(key, {"count": 0, "max": 0})
-            assert (len(took), max(took, default=0)) == (told["count"], told["max"]), (variant["name"], flow["name"], key)
-            assert not took or told["p95"] == took[-(-len(took) * 95 // 100) - 1], (flow["name"], key)
-        # The timeline has no holes and takes as long as the summary says.
+        for key, kinds in [("page_s", {"page"}), ("response_s", {"answer", "html", "object"})]:
+            took = sorted(r["seconds"] for r in mine if r["what"] in kinds)
+            summary = flow.get(key, {"count": 0, "max": 0})
+            assert (len(took), max(took, default=0)) == (summary["count"], summary["max"]), (variant["name"], flow["name"], key)
+            assert not took or summary["p95"] == took[-(-len(took) * 95 // 100) - 1], (flow["name"], key)
+        # The timeline has no gaps, and its shares agree with the summary.
         line = [s for s in states if (s["variant"], s["name"]) == (variant["name"], flow["name"])]
         assert all(a["end_s"] == b["start_s"] and a["state"] != b["state"] for a, b in zip(line, line[1:]))
         whole = line[-1]["end_s"] - line[0]["start_s"] if line else 0
@@ -65,7 +65,7 @@ for variant in result["variants"]:
 
 
 def causes(schema):
-    """The names of all causes: the values that stand in one list with `policed`."""
+    """The columns of all causes, from the list in the schema that contains `policed`."""
     for value in schema.values() if isinstance(schema, dict) else schema:
         if isinstance(value, list) and any(isinstance(v, dict) and v.get("const") == "policed" for v in value):
             return {"share_" + v["const"].replace("-", "_") for v in value}
@@ -101,10 +101,10 @@ def capture(folder):
         own = packets.filter(pc.equal(packets["flow"], flow["id"])).to_pydict()
         data = [i for i, n in enumerate(own["len"]) if n > 0]
         assert len(data) > 0 and own["time_ns"] == sorted(own["time_ns"])
-        # Each byte once, and what was sent again apart; offload hands several segments over as one packet.
+        # New data covers all bytes; retransmissions are separate. Offload merges several segments into one packet.
         assert max(own["seq"][i] + own["len"][i] for i in data) >= measures["bytes"]
-        again = sum(own["kind"][i] in ("fast", "timeout", "probe") for i in data)
-        assert again <= measures["retransmitted_packets"] and (again > 0) == (measures["retransmitted_packets"] > 0)
+        retransmitted = sum(own["kind"][i] in ("fast", "timeout", "probe") for i in data)
+        assert retransmitted <= measures["retransmitted_packets"] and (retransmitted > 0) == (measures["retransmitted_packets"] > 0)
         assert min(own["time_ns"]) / 1e9 - diagnosis["capture"]["start_s"] < flow["start_s"] + flow["duration_s"]
     return len(rows)
 

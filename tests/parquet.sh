@@ -1,5 +1,5 @@
 #!/bin/sh
-# The time series are read back with pyarrow.
+# Reads the time series with pyarrow and checks them.
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -7,7 +7,7 @@ venv=$(sh tests/venv.sh parquet) || exit 0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$target/release/longfat" run scenarios/policer-or-shaper.toml --json --out "$work" --pcap "$work/pcap" >"$work/stdout.json"
-# A made-up capture, which has all that may be in one, and what a host at either end of the policer captured.
+# A synthetic capture with everything that one can contain, and captures of a host at either end of the policer.
 "$target/debug/examples/capture" "$work/capture" 20000
 for host in client server; do
     "$target/release/longfat" diagnose "$work/pcap/policer/$host.pcap" --out "$work/$host" >/dev/null

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Retransmissions, unique bytes and packets that the tracker counts beside those of tcptrace, of captures taken at
-# senders. Differences are printed; more than DIFFER (default 0) of them fail.
+# Compares the tracker's counts of retransmissions, unique bytes and packets with tcptrace's, for captures taken at senders.
+# Prints the differences and fails if more than DIFFER (default 0) directions differ.
 #
 #   tests/retransmissions.sh CAPTURE.pcap...
 #
-# Needs tcptrace and python3. tcptrace splits no connection after a pause and knows no doubled records: captures with
-# either differ rightly.
+# Needs tcptrace and python3. tcptrace does not split connections after a pause and does not detect duplicate records, so
+# captures with either differ rightly.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || { echo "usage: $0 CAPTURE.pcap..." >&2; exit 2; }
@@ -21,7 +21,7 @@ with open(sys.argv[1]) as f:
 NAMES = {"data_packets": "actual data pkts", "unique_bytes": "unique bytes sent", "retransmitted": "rexmt data pkts"}
 compared = differ = again = 0
 for file in sys.argv[2:]:
-    # tcptrace takes what begins with a letter and `=` for an option.
+    # tcptrace takes an argument that begins with a letter and contains `=` for an option.
     name = file if "/" in file else "./" + file
     text = subprocess.run(["tcptrace", "-l", "-n", name], capture_output=True, text=True, errors="replace").stdout
     for block in text.split("=" * 32):
@@ -41,8 +41,8 @@ for file in sys.argv[2:]:
             wrong = [k for k in NAMES if row is None or int(row[k]) != theirs[k][side]]
             if wrong:
                 differ += 1
-                told = ", ".join(f"{k} {row[k] if row else 'none'}, tcptrace {theirs[k][side]}" for k in wrong)
-                print(f"{file} {key[0]} > {key[1]}: {told}")
+                counts = ", ".join(f"{k} {row[k] if row else 'none'}, tcptrace {theirs[k][side]}" for k in wrong)
+                print(f"{file} {key[0]} > {key[1]}: {counts}")
 print(f"{compared} directions, {again} retransmissions by tcptrace, {differ} directions differ")
 sys.exit(compared == 0 or differ > int(os.environ["DIFFER"]))
 PYTHON

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Same seed, same bytes: every example scenario, twice with restless hosts, by the release build, by it again in one thread, and by the debug build. As many
-# scenarios at a time as there are cores. `same-bytes.sh SCENARIO` compares that one.
+# Same seed, same bytes: every example scenario, two repeats with host jitter, with the release build, with the release build in
+# one thread, and with the debug build. Runs as many scenarios at a time as there are cores. `same-bytes.sh SCENARIO` checks one.
 set -eu
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
-# 1 says that nothing arrived in a variant, as is meant in a black hole.
+# Exit code 1 means that nothing arrived in a variant, as intended in a black hole.
 run() {
     "$@" || [ $? = 1 ]
 }

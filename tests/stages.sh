@@ -1,13 +1,13 @@
 #!/bin/sh
-# stages.sh COMPILED BESIDE THEN: makes the targets of three lists, and prints how long each took. BESIDE are those that need no
-# compiler: they are made while the first list is, and what they print is kept until it is done. THEN follow the others, one after
-# another. The first that fails ends it.
+# stages.sh COMPILED PARALLEL FINAL: makes the targets in three lists and prints how long each took. The targets in PARALLEL need
+# no compiler: they are made during the first list, and their output is printed afterwards. FINAL follows, one after another.
+# Stops at the first failure.
 set -u
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
-ready=
-# Ctrl-C does not reach what runs beside.
-trap '[ -z "$ready" ] || kill $ready 2>/dev/null; rm -rf "$work"' EXIT
+background=
+# Ctrl-C does not reach the background job.
+trap '[ -z "$background" ] || kill $background 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 stages() {
@@ -22,13 +22,13 @@ stages() {
 
 code=0
 # shellcheck disable=SC2086
-stages $2 >"$work/beside" 2>&1 &
-ready=$!
+stages $2 >"$work/parallel" 2>&1 &
+background=$!
 # shellcheck disable=SC2086
 stages $1 || code=1
-wait $ready || code=1
-ready=
-cat "$work/beside"
+wait $background || code=1
+background=
+cat "$work/parallel"
 # shellcheck disable=SC2086
 [ $code = 1 ] || stages $3 || code=1
 cat "$work/times"

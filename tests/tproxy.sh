@@ -1,8 +1,8 @@
 #!/bin/sh
-# longfat proxy in transparent mode, in three namespaces: client - proxy - server, as root, with nft's tproxy.
+# Tests longfat proxy in transparent mode in three namespaces: client - proxy - server, as root, with nft's tproxy.
 #   tests/tproxy.sh LONGFAT
-# The client connects to the server's address and sees that as its peer; the server sees the client's; a destination that the
-# configuration does not have is reset, and so is a connection to the proxy itself. The proxy runs as nobody.
+# The client connects to the server's address and sees that as its peer; the server sees the client's address. A destination
+# that is not in the configuration is reset, and so is a connection to the proxy itself. The proxy runs as nobody.
 set -eu
 longfat=$1
 [ "$(id -u)" = 0 ] || { echo "tproxy: SKIPPED, not root" >&2; exit 0; }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# venv.sh NAME [PACKAGES...]: puts packages, those of requirements.txt by default, into the tests' Python environment below
-# target/ and prints where that is; what hinders it is said in NAME's name. uv finds versions that go together in seconds; pip,
-# for where it has no way to an index but pip's own settings, tries boto3 after boto3 for minutes.
+# venv.sh NAME [PACKAGES...]: installs packages (default: requirements.txt) into the tests' Python environment below target/ and
+# prints its path; problems are reported with the prefix NAME. uv finds compatible versions in seconds. pip is for machines
+# where only pip's own settings reach an index; it tries one boto3 version after another for minutes.
 set -eu
 name=$1
 shift

@@ -1,7 +1,7 @@
-// Hysteria's library between two TCP ports, for benches/pair.py: as much of it as a comparison needs.
+// Carries TCP between two ports with Hysteria's library, for the comparison of benches/pair.py.
 //
-//	hysteria server LISTEN            answers peers on a UDP port; they go where they ask to
-//	hysteria client LISTEN SERVER TO RATE  carries TCP from LISTEN to TO; RATE (Mbit/s, 0: BBR) is what Brutal is told
+//	hysteria server LISTEN                 serves clients on a UDP port and connects them to any address they request
+//	hysteria client LISTEN SERVER TO RATE  carries TCP from LISTEN to TO; RATE is Brutal's in Mbit/s (0: BBR)
 package main
 
 import (
@@ -94,6 +94,6 @@ func main() {
 		check(err)
 		carry(os.Args[2], os.Args[3], os.Args[4], mbps)
 	default:
-		log.Fatal("hysteria server LISTEN | hysteria client LISTEN SERVER TO RATE")
+		log.Fatal("usage: hysteria server LISTEN | hysteria client LISTEN SERVER TO RATE")
 	}
 }

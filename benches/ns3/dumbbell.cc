@@ -7,7 +7,7 @@
 //
 // There is no queue disc in front of the device queue (ns-3 would otherwise
 // install FqCoDel) and no flow control between the two, so the drop-tail
-// queue of A's device is the bottleneck and drops packets without telling TCP.
+// queue of A's device is the bottleneck, and TCP gets no notice of its drops.
 //
 // Prints one line of JSON. `cpu_seconds` is the user and system time of
 // Simulator::Run alone; `delivered_packets` is the payload handed to the
@@ -137,12 +137,12 @@ main(int argc, char** argv)
     Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
 
     // Assigning addresses gives a device with flow control a default queue disc
-    // (FqCoDel). Ours have none, hence no queue disc to uninstall: make sure.
+    // (FqCoDel). These devices have no flow control, so there should be none.
     for (uint32_t i = 0; i < devices.GetN(); ++i)
     {
         Ptr<NetDevice> device = devices.Get(i);
         Ptr<TrafficControlLayer> tc = device->GetNode()->GetObject<TrafficControlLayer>();
-        NS_ABORT_MSG_UNLESS(tc, "no traffic control layer to ask for queue discs");
+        NS_ABORT_MSG_UNLESS(tc, "a node has no traffic control layer");
         if (tc->GetRootQueueDiscOnDevice(device))
         {
             tc->DeleteRootQueueDiscOnDevice(device);

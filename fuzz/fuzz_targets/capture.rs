@@ -1,12 +1,12 @@
-//! Any bytes as a capture, packed or not, with the name that ERF goes by: packets or an error, no panic, no more memory
-//! than a reader has.
+//! Any bytes as a capture, compressed or not, with a file name that allows ERF: gives packets or an error, without a panic,
+//! and with the memory that a reader is allowed.
 #![no_main]
 
 use capture::{Batch, CaptureReader};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
-/// Records read of one input: a few bytes of zstd can say millions.
+/// Limit on the batches read from one input: a few bytes of zstd can expand to millions of records.
 const FILLS: usize = 64;
 
 fuzz_target!(|data: &[u8]| {
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
             ended = true;
             break;
         }
-        // A frame each, and fragments that waited.
+        // One packet for each record, and packets from fragments that were waiting.
         assert!(batch.packets.len() as u64 <= reader.info().records - before + 1_024);
         for packet in &batch.packets {
             assert!(packet.options.sacks <= 4);

@@ -1,6 +1,6 @@
-//! Any bytes, read as a chain, packets and wake-ups: the contract of `path` holds.
+//! Any bytes, interpreted as a chain of elements, packets and wake-ups: the contract of `path` holds.
 //!
-//! The generator and the invariants are those of the property tests.
+//! Uses the generator and the invariants of the property tests.
 #![no_main]
 
 #[path = "../../crates/engine/path/tests/path/common.rs"]

@@ -1,4 +1,5 @@
-//! What a peer's stream begins with, and its datagrams: read back as written, never earlier, never otherwise with more bytes.
+//! The opening of a peer's stream, and its datagrams: reading gives what was written, never before it is complete, and more
+//! bytes do not change the result.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever a proxy's configuration holds: one that is right, or an error with a place; no panic.
+//! Any text as a proxy's configuration: gives a valid configuration or an error with its line and column, without a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ fuzz_target!(|text: &str| {
     match ProxyConfig::parse("fuzz.toml", text) {
         Ok(config) => {
             assert_eq!(config.fault(), None);
-            // It goes nowhere but where it says: every upstream that a listener names is there.
+            // Every upstream that a listener names exists, and every listener has a target.
             for listener in config.listeners.values() {
                 assert!(listener.upstream.iter().chain(listener.sni.values()).all(|u| config.upstreams.contains_key(u)));
                 assert!(listener.upstream.is_some() || !listener.sni.is_empty() || !listener.transparent.is_empty());

@@ -1,5 +1,5 @@
-//! Whatever a stream begins with: a PROXY header, less than one, or none; more bytes never take an answer back, and what a
-//! header says is read again when it is written.
+//! Any bytes as the beginning of a stream: a PROXY header, a part of one, or none. More bytes never change a result, and a
+//! header that is written is read back with the same addresses.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ fuzz_target!(|bytes: &[u8]| {
     let whole = read_header(bytes);
     if let Ok(HeaderRead::Whole { length, version, between }) = whole {
         assert!(length <= bytes.len() && length <= LONGEST_HEADER);
-        assert_eq!(read_header(&bytes[..length]), whole, "what follows does not count");
+        assert_eq!(read_header(&bytes[..length]), whole, "the bytes after the header change the result");
         if let Some((from, to)) = between {
             let written = version.write(from, to);
             let Ok(HeaderRead::Whole { between: Some((a, b)), length, .. }) = read_header(&written) else {

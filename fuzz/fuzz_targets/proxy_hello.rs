@@ -1,4 +1,5 @@
-//! Whatever a stream begins with: the name of a ClientHello, less than one, or none; more bytes never take an answer back.
+//! Any bytes as the beginning of a stream: a ClientHello with a server name, a part of one, or none. More bytes never change a
+//! result.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a qlog: tracks or an error, no panic, and no more lost than sent.
+//! Any text as a qlog: gives tracks or an error, without a panic, and with no more packets lost than sent.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
-//! Whatever a scenario file and a `--set` hold: an experiment, which comes back when it is written and read, or an
-//! error with a place; no panic.
-//! The text up to the first NUL is the file, each further piece one `--set`.
+//! Any text as a scenario file and `--set` options: gives an experiment, which is the same after it is written and read
+//! again, or an error with its line and column, without a panic.
+//! The text up to the first NUL is the file, each further part one `--set`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +23,7 @@ fuzz_target!(|data: &str| {
                     assert!(scenario.route(flow.from, flow.to).is_some());
                 }
             }
-            // What a list holds beside a file cannot be told from what the file holds.
+            // With `file`, the entries of a list and of its file cannot be distinguished after writing.
             let written = experiment.to_toml();
             if !data.contains("file") && written.len() <= scenario::MAX_BYTES {
                 let read = Experiment::parse_with("fuzz.toml", &written, &[], &mut trace);

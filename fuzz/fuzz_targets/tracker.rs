@@ -1,5 +1,5 @@
-//! Any bytes, read as packets of a few connections with few sequence numbers: the tracker neither panics nor
-//! contradicts itself, what it keeps is bounded, and what the diagnosis makes of it is finite.
+//! Any bytes, interpreted as packets of a few connections with few sequence numbers: the tracker does not panic, its numbers
+//! are consistent, its memory is bounded, and the diagnosis of its tracks has values within their ranges.
 #![no_main]
 
 use capture::{Addr, Endpoint, IcmpReport, IcmpSays, TcpFlags, PacketOptions, TcpPacket, Unreachable};
@@ -8,8 +8,8 @@ use result::diagnosis::CaptureInfo;
 use track::{Bin, PacketFate, PacketRecorder, PacketRow, PauseKind, Track, Tracker, TrackerOptions};
 use units::{Span, Time};
 
-/// Bytes that make a packet.
-const EACH: usize = 12;
+/// Bytes of input for one packet.
+const PACKET_BYTES: usize = 12;
 
 struct Rows;
 
@@ -19,12 +19,12 @@ impl PacketRecorder for Rows {
     }
 }
 
-fn end(n: u8) -> Endpoint {
+fn endpoint(n: u8) -> Endpoint {
     Endpoint { addr: Addr::v4([10, 0, 0, n & 1]), port: 1000 + (n >> 1 & 3) as u16 }
 }
 
-/// Sequence numbers near a few places, one of them where they wrap around.
-fn number(b: u8) -> u32 {
+/// A sequence number near one of a few values, one of them where the numbers wrap around.
+fn sequence_number(b: u8) -> u32 {
     let base = [0u32, 1000, u32::MAX - 2000, 1 << 31][(b >> 6) as usize];
     base.wrapping_add((b & 63) as u32 * 100)
 }
@@ -38,8 +38,8 @@ fn packet(b: &[u8], time: &mut u64) -> TcpPacket {
     };
     let reverse = b[1] & 128 != 0;
     let (src, dst) = match reverse {
-        false => (end(b[1] & 6), end(1)),
-        true => (end(1), end(b[1] & 6)),
+        false => (endpoint(b[1] & 6), endpoint(1)),
+        true => (endpoint(1), endpoint(b[1] & 6)),
     };
     let flags = match b[1] >> 3 & 15 {
         0 => TcpFlags::SYN,
@@ -64,15 +64,15 @@ fn packet(b: &[u8], time: &mut u64) -> TcpPacket {
         options.sacks = b[5] >> 1 & 3;
         let blocks = [(b[8], b[9]), (b[9], b[10]), (b[10], b[8]), (b[3], b[8])];
         for (to, (x, y)) in options.sack.iter_mut().zip(blocks) {
-            *to = (number(x), number(y));
+            *to = (sequence_number(x), sequence_number(y));
         }
     }
     TcpPacket {
         time: Time::from_nanos(*time),
         src,
         dst,
-        seq: number(b[2]),
-        ack: number(b[3]),
+        seq: sequence_number(b[2]),
+        ack: sequence_number(b[3]),
         flags,
         window: [0, 1, 100, 65_535][(b[4] >> 6) as usize],
         len: len[(b[4] & 15) as usize],
@@ -94,7 +94,7 @@ fn check(t: &Track) {
     assert!(c.timeouts <= c.rto && c.data_packets <= c.packets, "{c:?}");
     assert!(c.dsacks <= c.sacks, "{c:?}");
     assert!(t.bins.is_sorted_by(|a, b| a.index < b.index));
-    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MOST_WAITS);
+    assert!(t.bins.len() <= 2048 && t.log.len() <= 65_536 && t.waits.len() <= track::MAX_WAITS);
     let width = t.bin.as_micros();
     let kinds = [PauseKind::Idle, PauseKind::WindowFull, PauseKind::Timeout, PauseKind::Silence];
     let paused = |b: &Bin| kinds.iter().map(|kind| b.paused(*kind).as_micros()).sum::<u64>();
@@ -112,14 +112,14 @@ fn check(t: &Track) {
     assert!(t.first <= t.last && t.waits.iter().all(|w| w.from <= w.to));
 }
 
-fn check_said(said: &Diagnosis) {
-    for f in &said.flows {
+fn check_diagnosis(diagnosis: &Diagnosis) {
+    for f in &diagnosis.flows {
         assert!((0.0..=1.0).contains(&f.confidence) && f.measures.goodput_mbps >= 0.0, "{f:?}");
         assert!(f.causes.iter().all(|c| (0.0..=1.0 + 1e-9).contains(&c.share)), "{f:?}");
         assert!(f.causes.is_sorted_by(|a, b| a.share >= b.share), "{f:?}");
-        assert!(f.limiter.is_none_or(|l| l < said.limiters.len()), "{f:?}");
+        assert!(f.limiter.is_none_or(|l| l < diagnosis.limiters.len()), "{f:?}");
     }
-    for l in &said.limiters {
+    for l in &diagnosis.limiters {
         assert!((0.0..=1.0).contains(&l.confidence), "{l:?}");
     }
 }
@@ -138,13 +138,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         tracker.set_recorder(Box::new(Rows));
     }
     let (mut time, mut tracks) = (1_600_000_000_000_000_000, Vec::new());
-    for b in bytes.chunks_exact(EACH) {
+    for b in bytes.chunks_exact(PACKET_BYTES) {
         if b[1] == 255 {
             let says = match b[4] {
                 255 => IcmpSays::Unreachable(Unreachable::Host),
                 mtu => IcmpSays::TooBig(Some(mtu as u32)),
             };
-            let (from, to) = (end(b[2]), end(b[3]));
+            let (from, to) = (endpoint(b[2]), endpoint(b[3]));
             tracker.report(&IcmpReport { time: Time::from_nanos(time), number: 1, behind: 0, from, to, says });
         }
         tracker.packets(&[packet(b, &mut time)]);
@@ -154,5 +154,5 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     tracker.finish(&mut tracks);
     tracks.iter().for_each(check);
-    check_said(&diagnosis::diagnose_tracks(tracks, CaptureInfo::default()));
+    check_diagnosis(&diagnosis::diagnose_tracks(tracks, CaptureInfo::default()));
 });

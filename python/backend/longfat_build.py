@@ -1,8 +1,8 @@
-"""maturin, and before it the `longfat` program, which a wheel carries in its data folder's `scripts`: maturin builds either a
-library or a program into one wheel (https://github.com/PyO3/maturin/issues/368).
+"""A build backend that adds the `longfat` program to maturin's wheel, in `scripts` of its data folder: maturin itself builds
+either a library or a program into one wheel (https://github.com/PyO3/maturin/issues/368).
 
-The profile is maturin's (`profile` in pyproject.toml, or `--profile` in MATURIN_PEP517_ARGS); what the two share is built
-once. LONGFAT_PROGRAM names a program that is built already.
+The profile is maturin's (`profile` in pyproject.toml, or `--profile` in MATURIN_PEP517_ARGS); shared code is built once.
+LONGFAT_PROGRAM names a program that is already built.
 """
 
 import os
@@ -19,26 +19,26 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-from maturin import *  # noqa: F403: the hooks that need no program
+from maturin import *  # noqa: F403: the hooks that do not need the program
 
 _HERE = Path(__file__).resolve().parent.parent
 _SUFFIX = ".exe" if os.name == "nt" else ""
 _SCRIPTS = _HERE / "longfat.data" / "scripts"
-# Where the environment that it is installed into has such files.
+# Where the target environment keeps documentation.
 _DOC = _HERE / "longfat.data" / "data" / "share" / "doc" / "longfat"
 _LICENSES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.md")
-# maturin wants it to be there, also where it only asks for the name and the version.
+# maturin requires the folder even when it is only asked for name and version.
 _SCRIPTS.mkdir(parents=True, exist_ok=True)
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: Any = None) -> str:
-    """The hook of PEP 517."""
-    _bring(program(profile()))
+    """PEP 517 hook: builds the program, then the wheel."""
+    _add_program(program(profile()))
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def profile() -> str:
-    """Cargo's profile that maturin is going to use."""
+    """Cargo's profile that maturin will use."""
     arguments = shlex.split(os.environ.get("MATURIN_PEP517_ARGS", ""))
     if "--profile" in arguments:
         return arguments[arguments.index("--profile") + 1]
@@ -47,7 +47,7 @@ def profile() -> str:
 
 
 def program(profile: str) -> Path:
-    """The program's file: built now, unless LONGFAT_PROGRAM names one."""
+    """The path of the program: built now, unless LONGFAT_PROGRAM names one."""
     if given := os.environ.get("LONGFAT_PROGRAM"):
         return Path(given)
     subprocess.run(["cargo", "build", "--locked", "--profile", profile, "-p", "longfat"], cwd=_HERE.parent, check=True)
@@ -55,8 +55,8 @@ def program(profile: str) -> Path:
     return target / profile / f"longfat{_SUFFIX}"
 
 
-def _bring(built: Path) -> None:
-    """Puts the program where maturin takes it from, without what only debuggers read, and the licences."""
+def _add_program(built: Path) -> None:
+    """Copies the program, without debug symbols, and the licences to where maturin collects them."""
     there = _SCRIPTS / f"longfat{_SUFFIX}"
     shutil.copy2(built, there)
     if strip := shutil.which("strip"):

@@ -3,7 +3,7 @@
 >>> import longfat
 >>> result = longfat.run("policer-or-shaper", variants=["policer"])
 >>> result.variants[0].total_goodput_mbps
->>> result.flow_series                      # pandas, polars, pyarrow and DuckDB take it
+>>> result.flow_series                      # readable by pandas, polars, pyarrow and DuckDB
 """
 
 from . import _native

@@ -1,4 +1,4 @@
-"""Captures: diagnosed, and a path fitted to them; plans of what would be faster."""
+"""Diagnosing captures, fitting a path to them, and planning a faster one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ PathLike = str | os.PathLike[str]
 
 
 class Diagnosis(Record):
-    """What limited the flows of a capture: `capture`, `flows` and `udp_flows`, as `longfat diagnose --json` prints them
-    (`docs/diagnosis-schema.md`)."""
+    """What limited the flows of a capture.
+
+    Keys: `capture`, `flows`, `udp_flows`, as in the output of `longfat diagnose --json` (`docs/diagnosis-schema.md`).
+    """
 
     __slots__ = ()
 
     def to_json(self) -> str:
-        """The JSON, with this object's keys."""
+        """The diagnosis as JSON text, with this object's keys."""
         return json.dumps(self._json, indent=2, ensure_ascii=False) + "\n"
 
     def _repr_html_(self) -> str:
@@ -38,8 +40,10 @@ class Diagnosis(Record):
 
 
 class Fit(Record):
-    """A path as it was captured, as `longfat fit --json` prints it; `scenario` is the text of a scenario that behaves as
-    it did, which `run` and `plan` take."""
+    """A captured path, fitted: the output of `longfat fit --json`.
+
+    `scenario` is the text of a scenario that behaves like the path; `run` and `plan` accept it.
+    """
 
     __slots__ = ("_native",)
 
@@ -48,7 +52,7 @@ class Fit(Record):
         self._native = native
 
     def to_json(self) -> str:
-        """What `longfat fit --json` prints."""
+        """The output of `longfat fit --json`, as text."""
         return self._native.json
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -56,8 +60,10 @@ class Fit(Record):
 
 
 class Plan(Record):
-    """What would make a path faster, as `longfat plan --json` prints it; `commands` is what to type for the cure that is
-    advised, None where none helps."""
+    """Changes that make a path faster, ranked: the output of `longfat plan --json`.
+
+    `commands` are the shell commands that apply the advised change, or None if no change helps.
+    """
 
     __slots__ = ("_text", "_commands")
 
@@ -68,10 +74,11 @@ class Plan(Record):
 
     @property
     def commands(self) -> str | None:
+        """The shell commands that apply the advised change; None if no change helps."""
         return self._commands
 
     def to_json(self) -> str:
-        """What `longfat plan --json` prints."""
+        """The output of `longfat plan --json`, as text."""
         return self._text
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,21 +95,23 @@ def diagnose(
     end: float | None = None,
     progress: Callable[[int, int | None], object] | None = None,
 ) -> Diagnosis:
-    """Says what limited the flows of a capture; what `longfat diagnose` does.
+    """Finds what limited the flows of a capture, like `longfat diagnose`.
 
-    One capture; with `joined` a folder whose captures are read as one; two that were taken at both ends of a path; or
-    none, and `qlog` files alone. `host`, `port`: only packets from or to these; `start`, `end`: only from and to so many
-    seconds after the first. `progress` is called with the bytes that are read, and all of them where that is known.
+    `captures`: one capture; a folder of captures that are read as one (`joined=True`); two captures of both ends of a
+    path; or none, with `qlog` files alone. `host`, `port`: read only packets from or to these. `start`, `end`: read only
+    packets in this time range, seconds after the first packet. `progress(done, total)` is called with the bytes read
+    and the total, which is None if unknown.
 
-    Raises `CaptureError`, `UsageError`, `OSError`; what `progress` or Ctrl-C raise is raised when the capture is read.
+    Raises `CaptureError` if a capture cannot be read, `UsageError` for invalid arguments, and `OSError`. An exception in
+    `progress`, or Ctrl-C, is raised after the capture has been read.
     """
     if len(captures) > 2 or (not captures and not qlog):
-        raise TypeError("one capture, two of both ends of a path, or qlog files")
+        raise TypeError("diagnose() needs one capture, two captures of both ends of a path, or qlog files")
     paths = [os.fspath(path) for path in captures]
     for path in paths:
         os.stat(path)
     logs = [os.fspath(path) for path in qlog]
-    text = _native.diagnose(paths, joined, _filter(host, port, start, end), logs, progress)
+    text = _native.diagnose(paths, joined, packet_filter(host, port, start, end), logs, progress)
     return Diagnosis(json.loads(text))
 
 
@@ -117,16 +126,19 @@ def fit(
     jobs: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Fit:
-    """A scenario that behaves as a captured path did; what `longfat fit` does.
+    """Fits a scenario to a captured path, like `longfat fit`.
 
-    `path`: a capture, iperf3's JSON, a log of `ss -tin`, or a result folder, of it `variant`. Raises `FitError` where
-    there is nothing to fit to, `UsageError`, `OSError`.
+    `path`: a capture, the JSON output of iperf3, a log of `ss -tin`, or a result folder (`variant` selects one of its
+    variants). `host`, `port`, `start`, `end` are as in `diagnose`; `jobs` is the number of simulations at a time;
+    `progress` is as in `run`.
+
+    Raises `FitError` if no scenario can be fitted, `UsageError` for invalid arguments, and `OSError`.
     """
     file = os.fspath(path)
     os.stat(file)
-    wanted = _filter(host, port, start, end)
-    with watcher(progress) as told:
-        return Fit(_native.fit_path(file, variant, wanted, jobs, told))
+    wanted = packet_filter(host, port, start, end)
+    with watcher(progress) as report_to:
+        return Fit(_native.fit_path(file, variant, wanted, jobs, report_to))
 
 
 def plan(
@@ -145,14 +157,17 @@ def plan(
     progress: bool | Callable[[Progress], object] | None = None,
     allow_files: bool = False,
 ) -> Plan:
-    """Tries cures and ranks them by what they gain; what `longfat plan` does.
+    """Tries changes to a path and ranks them by their gain, like `longfat plan`.
 
-    `scenario`: as `run` takes it, or a `Fit`. `only`: where something can be changed (`sender`, `receiver`, `sender-edge`, `limiter`,
-    `path`); `keep`: stages that stay as they are; `max_delay`: the largest 95th percentile of round trips that is
-    accepted, seconds; `no_loss_for`: flows that must lose nothing; `objective`: what cures are ranked by. Raises
-    `PlanError`, `ScenarioError`, `UsageError`.
+    `scenario`: anything that `run` accepts, or a `Fit`. `variant`: the variant to improve. `objective`: the goal that
+    ranks the changes. `only`: where changes are possible (`sender`, `receiver`, `sender-edge`, `limiter`, `path`).
+    `keep`: stages that must stay unchanged. `max_delay`: the largest acceptable 95th percentile of round trips, seconds.
+    `no_loss_for`: flows that must not lose packets. `finalists`: candidates that are measured in the last round, with
+    `repeat` runs each. `set`, `jobs`, `progress` and `allow_files` are as in `run`.
+
+    Raises `PlanError` if no plan can be made, `ScenarioError`, and `UsageError` for invalid arguments.
     """
-    asked: _native.PlanAsked = {
+    options: _native.PlanOptions = {
         "variant": variant,
         "objective": objective,
         "only": list(only),
@@ -164,13 +179,13 @@ def plan(
         "jobs": jobs,
     }
     chosen = [] if variant is None else [variant]
-    with watcher(progress) as told:
+    with watcher(progress) as report_to:
         if isinstance(scenario, Fit):
-            return Plan(*_native.plan(None, scenario._native, asked, told))
-        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files, chosen), None, asked, told))
+            return Plan(*_native.plan(None, scenario._native, options, report_to))
+        return Plan(*_native.plan(loaded(scenario, set or {}, allow_files, chosen), None, options, report_to))
 
 
-def _filter(
+def packet_filter(
     host: Iterable[str], port: Iterable[int], start: float | None, end: float | None
-) -> _native.FilterWish:
+) -> _native.FilterOptions:
     return {"host": list(host), "port": list(port), "from_s": start, "to_s": end}

@@ -1,4 +1,4 @@
-"""A congestion control written in Python."""
+"""Congestion controls written in Python."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 class ControlLike(Protocol):
-    """What a control has to be; `Control` is one to derive from.
+    """The interface of a congestion control; derive from `Control` to get the defaults.
 
-    What a class does not define is not called: a control that only defines `on_loss` has a window that only shrinks.
+    Methods that a class does not define are not called: a control that only defines `on_loss` has a window that only
+    shrinks.
     """
 
     name: str
@@ -20,26 +21,27 @@ class ControlLike(Protocol):
 
 
 class Control:
-    """A congestion control to derive from, used by `run(…, controls={"flow": MyControl})`.
+    """Base class of congestion controls, used by `run(…, controls={"flow": MyControl})`.
 
-    By default (`owns_window = False`) the simulated sender treats losses as Linux' does: it halves by PRR towards what
-    `on_loss` gives, and calls `on_ack` only where the window may grow. With `owns_window = True` the control sets window
-    and pacing itself, on every ACK, as BBR does.
+    By default (`owns_window = False`) the simulated sender handles losses as Linux does: it reduces the window by PRR
+    towards the value that `on_loss` returns, and calls `on_ack` only when the window may grow. With `owns_window = True`
+    the control sets window and pacing rate itself on every ACK, as BBR does.
 
-    Methods that may be defined:
+    Optional methods:
 
     * `init(socket, window)`: the connection is established;
     * `on_ack(socket, window, ack)`: `ack.acked` packets were newly acknowledged;
-    * `on_loss(socket, window) -> float`: the slow-start threshold after a loss, packets; half the window if None;
-    * `on_timeout(socket, window)`: a retransmission timeout;
+    * `on_loss(socket, window) -> float`: returns the slow-start threshold after a loss, packets; None means half the
+      window;
+    * `on_timeout(socket, window)`: a retransmission timeout expired;
     * `on_recovered(socket, window)`: a reduction of the window ended.
 
-    `socket`, `window` and `ack` are the same objects from call to call.
+    `socket`, `window` and `ack` are the same objects in every call.
     """
 
     name = "python"
     owns_window = False
 
 
-#: Makes a control for one end of a connection: a class, or any function without arguments.
+#: Creates the control for one end of a connection: a class, or a function without arguments.
 ControlFactory = Callable[[], ControlLike]

@@ -1,4 +1,4 @@
-"""What an episode comes to, whoever's clock it has."""
+"""The result of an episode, in virtual or in real time."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Episode(NamedTuple):
-    """What an episode came to."""
+    """The result of an episode."""
 
     #: Sum of the rewards.
     reward: float
-    #: Payload delivered by the second, Mbit/s.
+    #: Payload delivered per second, Mbit/s.
     goodput_mbps: float
-    #: Mean over the steps of the round-trip time, ms.
+    #: Round-trip time, ms: mean over the steps.
     rtt_ms: float
-    #: Packets lost of those whose fate is known.
+    #: Share of the packets with a known fate that were lost.
     loss: float
     steps: int
 
 
 class Steps(Protocol):
-    """What is played step by step."""
+    """An environment that is played step by step."""
 
     def step(self, action: Any, /) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Carries an action out: what is seen, the reward, whether all is sent, whether the time is over."""
+        """Executes an action. Returns the observation, the reward, whether the flow is done, whether the time is over, and info."""
         ...
 
     def figures(self) -> dict[str, float]:
-        """What the last step measured, by name."""
+        """The measurements of the last step, by name."""
         ...
 
 
-def played(env: Steps, act: Callable[[Any], Any], seen: Any) -> Episode:
-    """Steps to the episode's end. `act`: what is seen in, an action out; `seen`: at the beginning."""
+def play_episode(env: Steps, act: Callable[[Any], Any], seen: Any) -> Episode:
+    """Plays to the end of the episode. `act` maps an observation to an action; `seen` is the first observation."""
     reward, rtt, lost, delivered, steps = 0.0, 0.0, 0.0, 0.0, 0
     begin = env.figures()
     while True:

@@ -1,20 +1,20 @@
-"""What can go wrong. All are `LongfatError`; a file that cannot be read is an `OSError`, Ctrl-C `KeyboardInterrupt`."""
+"""Exceptions. All derive from `LongfatError`, except that unreadable files raise `OSError` and Ctrl-C `KeyboardInterrupt`."""
 
 from __future__ import annotations
 
 
 class LongfatError(Exception):
-    """Anything that longfat refuses or fails at."""
+    """Base class of all exceptions of longfat."""
 
 
 class UsageError(LongfatError, ValueError):
-    """Arguments that do not fit; the message says what would be right."""
+    """Invalid arguments. The message says what is valid."""
 
 
 class ScenarioError(LongfatError, ValueError):
-    """A scenario that is wrong, and where.
+    """An invalid scenario, with the location of the error.
 
-    `str()` is one line; `shown` the source line with a caret, as the command line prints it.
+    `str()` is one line; `shown` is the source line with a caret, as printed by the command line.
     """
 
     def __init__(
@@ -30,35 +30,35 @@ class ScenarioError(LongfatError, ValueError):
         shown: str = "",
     ) -> None:
         super().__init__(message)
-        #: The file as it was named, or `--set` and the number of the override.
+        #: The file name as given, or `--set` and the number of the override.
         self.file = file
-        #: Counted from 1.
+        #: Line, from 1.
         self.line = line
-        #: In characters, counted from 1.
+        #: Column in characters, from 1.
         self.column = column
-        #: The dotted path of the key, as `set=` takes it; empty for the file as a whole.
+        #: Dotted path of the key, as in `set=`; empty if the whole file is wrong.
         self.key = key
-        #: The variant in which it is wrong, where others are right.
+        #: The variant that is wrong, if others are valid.
         self.variant = variant
-        #: What would be right.
+        #: What would be valid.
         self.help = help
         self.shown = shown
 
 
 class RunError(LongfatError):
-    """A run failed."""
+    """A run failed; the message says why."""
 
 
 class ResultError(LongfatError, ValueError):
-    """A result that cannot be read."""
+    """A result cannot be read; the message names the file."""
 
 
 class CaptureError(LongfatError, ValueError):
-    """A capture that cannot be read."""
+    """A capture cannot be read; the message names the file."""
 
 
 class FitError(LongfatError):
-    """No scenario can be fitted to what was captured; the message says why."""
+    """No scenario can be fitted to the capture; the message says why."""
 
 
 class PlanError(LongfatError):

@@ -1,9 +1,9 @@
-"""A sender in user space and whoever receives from it, as programs of a flow in the lab: `longfat.gym.on_kernel` starts them.
+"""A sender in user space and its receiver, as the programs of a flow in the lab. `longfat.gym.on_kernel` starts them.
 
     python -m longfat._live receive JOB PORT
     python -m longfat._live send JOB ADDRESS:PORT
 
-JOB is a folder: `scenario.toml` and `job.json`; `send` leaves `done.json` there.
+JOB is a folder with `scenario.toml` and `job.json`; `send` writes `done.json` there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._episode import played
+from ._episode import play_episode
 from ._scenario import loaded
 
 
@@ -24,13 +24,13 @@ def _read(job: Path) -> tuple[dict[str, Any], _native.LoadedScenario]:
 
 
 def receive(job: Path, port: int) -> None:
-    """Receives until it is killed."""
-    wish, scenario = _read(job)
-    _native.live_receive(scenario, wish["flow"], port)
+    """Receives until the process is killed."""
+    job_options, scenario = _read(job)
+    _native.live_receive(scenario, job_options["flow"], port)
 
 
 class _Sender:
-    """A sender under way, step by step."""
+    """A running sender, play_episode step by step."""
 
     def __init__(self, sender: _native.LiveSender, step_s: float, span_s: float) -> None:
         self._sender, self._step_s = sender, step_s
@@ -38,7 +38,7 @@ class _Sender:
         self._steps, self._last = 0, max(1, round(span_s / step_s))
 
     def step(self, action: Any, /) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Steps last from the beginning on: one that was late does not move the next."""
+        """Executes an action. Steps are scheduled from the beginning, so a late one does not delay the next."""
         self._steps += 1
         until = self._start + self._steps * self._step_s
         seen, reward = self._sender.step(action, round(until * 1e9))
@@ -49,13 +49,13 @@ class _Sender:
 
 
 def send(job: Path, to: str) -> None:
-    """Sends by the policy, or by a classic control, for so long as the episode is; leaves what it came to."""
+    """Sends for the length of the episode, controlled by the policy or by a classic control, and writes the result."""
     import numpy as np
 
     from ._policy import Policy
 
-    wish, scenario = _read(job)
-    classic = wish["classic"]
+    job_options, scenario = _read(job)
+    classic = job_options["classic"]
     policy = Policy.load(job / "policy.json") if classic is None else None
 
     def act(seen: bytes) -> list[float] | None:
@@ -65,16 +65,17 @@ def send(job: Path, to: str) -> None:
         return action
 
     sender = _native.LiveSender(
-        scenario, flow=wish["flow"], to=to, seed=wish["seed"], scheme=wish["scheme"], classic=classic
+        scenario, flow=job_options["flow"], to=to, seed=job_options["seed"], scheme=job_options["scheme"],
+        classic=classic,
     )
-    done = played(_Sender(sender, wish["step_s"], wish["span_s"]), act, sender.observation())
+    done = play_episode(_Sender(sender, job_options["step_s"], job_options["span_s"]), act, sender.observation())
     part = job / "done.part"
     part.write_text(json.dumps(done._asdict()))
     os.replace(part, job / "done.json")
 
 
 def main() -> None:
-    """One of the two."""
+    """Runs one of the two programs."""
     what, job, where = sys.argv[1:]
     if what == "receive":
         receive(Path(job), int(where))

@@ -1,4 +1,4 @@
-"""`diagnose_many`: a folder or an object store of captures, into one dataset."""
+"""`diagnose_many`: diagnoses a folder or an object store of captures into one dataset."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._captures import PathLike, _filter
+from ._captures import PathLike, packet_filter
 from ._errors import UsageError
 from ._record import Record
 from ._sweep import SweepProgress, watcher
-from ._tasks import Driver, checked, timed
+from ._tasks import Driver, checked_executor, timed
 
-#: Bytes copied at a time from a store.
+#: Chunk size for copying from a store, bytes.
 _COPIED = 1 << 20
 
-#: Path or URL, bytes, and what changes with the content.
+#: Path or URL, size in bytes, and a stamp that changes with the content.
 _Stored = tuple[str, int, str]
 
 
 class Diagnoses(Record):
-    """Captures that were diagnosed: what `diagnoses.json` says (`captures`, `failed`, `flows`), and where the dataset is."""
+    """A dataset of diagnosed captures: the keys of `diagnoses.json` (`captures`, `failed`, `flows`), and its location."""
 
     __slots__ = ("folder",)
 
-    #: The folder: `flows.parquet`, `captures.parquet`, `diagnoses.json`.
+    #: The folder with `flows.parquet`, `captures.parquet` and `diagnoses.json`.
     folder: Path
 
     def __init__(self, summary: dict[str, Any], folder: Path) -> None:
@@ -41,16 +41,16 @@ class Diagnoses(Record):
 
     @property
     def flows_path(self) -> Path:
-        """A row a flow; of a capture that could not be diagnosed one with its `error`."""
+        """The Parquet file with one row per flow; a capture that could not be diagnosed has one row with its `error`."""
         return self.folder / "flows.parquet"
 
     @property
     def captures_path(self) -> Path:
-        """A row a capture."""
+        """The Parquet file with one row per capture."""
         return self.folder / "captures.parquet"
 
     def to_pandas(self, captures: bool = False) -> Any:
-        """The flows (or the captures) as a DataFrame; needs pandas and pyarrow."""
+        """The flows (or, with `captures=True`, the captures) as a pandas DataFrame. Requires pandas and pyarrow."""
         return import_module("pandas").read_parquet(self.captures_path if captures else self.flows_path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -72,32 +72,33 @@ def diagnose_many(
     progress: bool | Callable[[SweepProgress], object] | None = None,
     force: bool = False,
 ) -> Diagnoses:
-    """Diagnoses each of many captures by itself, into one dataset in the folder `out`.
+    """Diagnoses many captures, each by itself, into one dataset in the folder `out`.
 
-    `captures`: a folder (all files below it), a file, a pattern (`*`), or several of these; each a path or what fsspec
-    knows (`s3://bucket/day/`, `gs://`, `https://`; `storage_options` are its file system's). `executor`: any of
-    `concurrent.futures`, on Dask `client.get_executor()`: its workers need the same longfat, and reach the files by the
-    same names; None: `jobs` threads of this process, one a core unless given. A file of a store is copied to a temporary one
-    while it is read. `host` to `end`: as in `diagnose`; `progress` counts captures as cells; `batch_s`, `force`: as in `sweep`.
+    `captures`: a folder (all files below it), a file, a pattern (`*`), or several of these. Each is a path or a URL that
+    fsspec supports (`s3://bucket/day/`, `gs://`, `https://`); `storage_options` are passed to its file system.
+    `executor`: any `concurrent.futures` executor, for Dask `client.get_executor()`. Its workers need the same version of
+    longfat and must reach the files by the same names. Without one, `jobs` threads of this process work (default: one
+    per core). A file from a store is copied to a temporary file while it is read. `host`, `port`, `start` and `end` are
+    as in `diagnose`, `batch_s` and `force` as in `sweep`; `progress` counts captures as cells.
 
-    What cannot be diagnosed is a row with its `error`. What is ended goes on with the same call: a capture whose name, size
-    and checksum (or time) are the same is not read again.
+    A capture that cannot be diagnosed becomes a row with its `error`. An interrupted call continues when it is repeated:
+    a capture with the same name, size and checksum (or modification time) is not read again.
 
-    Raises `UsageError` where there is no capture or the folder has another dataset, `OSError`.
+    Raises `UsageError` if there is no capture or if the folder contains another dataset, and `OSError`.
     """
     options = dict(storage_options or {})
     several = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
     found = sorted({stored for one in several for stored in _listed(os.fspath(one), options)})
     if not found:
-        raise UsageError(f"there is no file: {', '.join(os.fspath(one) for one in several)}")
-    wanted = _filter(host, port, start, end)
-    pool = None if executor is None else checked(executor)
+        raise UsageError(f"no capture found: {', '.join(os.fspath(one) for one in several)}")
+    wanted = packet_filter(host, port, start, end)
+    pool = None if executor is None else checked_executor(executor)
     folder = os.fspath(out)
     work = _native.CaptureWork(found, wanted, folder, force)
     own = ThreadPoolExecutor(jobs or os.cpu_count() or 1) if pool is None else None
     try:
-        with watcher(progress) as told:
-            _on(pool or own, work, found, wanted, options, batch_s, told)  # type: ignore[arg-type]
+        with watcher(progress) as report_to:
+            _run_on(pool or own, work, found, wanted, options, batch_s, report_to)  # type: ignore[arg-type]
         summary = work.finish()
     finally:
         work.close()
@@ -106,14 +107,14 @@ def diagnose_many(
     return Diagnoses(json.loads(summary), Path(folder))
 
 
-def _on(
+def _run_on(
     executor: Executor,
     work: _native.CaptureWork,
     found: list[_Stored],
-    wanted: _native.FilterWish,
+    wanted: _native.FilterOptions,
     options: dict[str, Any],
     batch_s: float,
-    told: Callable[[SweepProgress], object] | None,
+    report_to: Callable[[SweepProgress], object] | None,
 ) -> None:
     missing = work.missing()
     kept = len(found) - len(missing)
@@ -130,24 +131,24 @@ def _on(
         work.lost(number, why)
         done, failed = done + 1, failed + 1
 
-    def tell() -> None:
-        if told:
-            told(SweepProgress(done, kept, len(found), failed, time.monotonic() - begun))
+    def report() -> None:
+        if report_to:
+            report_to(SweepProgress(done, kept, len(found), failed, time.monotonic() - begun))
 
     def submit(batch: list[int]) -> Any:
         return executor.submit(timed, diagnose_batch, program, [found[i] for i in batch], wanted, options)
 
-    Driver(executor, submit, keep, lost, tell).run(missing, batch_s)
+    Driver(executor, submit, keep, lost, report).run(missing, batch_s)
 
 
 def diagnose_batch(
-    program: str, captures: list[_Stored], wanted: _native.FilterWish, options: dict[str, Any]
+    program: str, captures: list[_Stored], wanted: _native.FilterOptions, options: dict[str, Any]
 ) -> list[bytes]:
-    """Diagnoses these, on a worker: a row each."""
+    """Diagnoses these captures on a worker. Returns one row for each."""
     return [_row(program, stored, wanted, options) for stored in captures]
 
 
-def _row(program: str, stored: _Stored, wanted: _native.FilterWish, options: dict[str, Any]) -> bytes:
+def _row(program: str, stored: _Stored, wanted: _native.FilterOptions, options: dict[str, Any]) -> bytes:
     url = stored[0]
     if "://" not in url:
         return _native.diagnose_stored(program, stored, wanted, url, None)
@@ -157,12 +158,12 @@ def _row(program: str, stored: _Stored, wanted: _native.FilterWish, options: dic
                 shutil.copyfileobj(there, copy, _COPIED)
             copy.flush()
             return _native.diagnose_stored(program, stored, wanted, copy.name, None)
-    except Exception as e:  # whatever a store's own library raises is this file's error
+    except Exception as e:  # store libraries raise exceptions of their own; any of them is this file's error
         return _native.diagnose_stored(program, stored, wanted, None, f"{type(e).__name__}: {e}")
 
 
 def _listed(named: str, options: dict[str, Any]) -> Iterable[_Stored]:
-    """The files that a path or URL stands for."""
+    """The files that a path or URL denotes."""
     if "://" in named:
         return _in_store(named, options)
     if any(c in named for c in "*?[") and not os.path.exists(named):
@@ -172,7 +173,7 @@ def _listed(named: str, options: dict[str, Any]) -> Iterable[_Stored]:
         files = [Path(at, name) for at, _, names in os.walk(named) for name in names]
     else:
         files = [Path(named)]
-    # What is no regular file would be waited for.
+    # Reading a file that is not regular (a pipe, a device) would block.
     return [_local(p) for p in files if p.is_file() or not p.exists()]
 
 
@@ -197,4 +198,4 @@ def _fsspec() -> Any:
     try:
         return import_module("fsspec")
     except ImportError:
-        raise UsageError("captures in a store need fsspec, and of S3 s3fs: pip install 'longfat[store]'") from None
+        raise UsageError("captures in a store need fsspec (for S3 also s3fs): pip install 'longfat[store]'") from None

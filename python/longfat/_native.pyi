@@ -4,7 +4,7 @@ from typing import Any, TypedDict, final
 
 __version__: str
 
-class RunWish(TypedDict):
+class RunOptions(TypedDict):
     variants: list[str]
     seed: int | None
     repeat: int | None
@@ -13,13 +13,13 @@ class RunWish(TypedDict):
     allow_tools: bool
     user: str | None
 
-class FilterWish(TypedDict):
+class FilterOptions(TypedDict):
     host: list[str]
     port: list[int]
     from_s: float | None
     to_s: float | None
 
-class PlanAsked(TypedDict):
+class PlanOptions(TypedDict):
     variant: str | None
     objective: str | None
     only: list[str]
@@ -210,7 +210,7 @@ class LiveSender:
 
 def live_receive(loaded: LoadedScenario, flow: int, port: int) -> None: ...
 
-class SweepWish(TypedDict):
+class SweepOptions(TypedDict):
     path: str | None
     text: str | None
     name: str
@@ -223,7 +223,7 @@ class SweepWish(TypedDict):
 
 @final
 class SweepWork:
-    def __new__(cls, wish: SweepWish, out: str | None, force: bool) -> SweepWork: ...
+    def __new__(cls, options: SweepOptions, out: str | None, force: bool) -> SweepWork: ...
     @property
     def folder(self) -> Path: ...
     def grid(self) -> bytes: ...
@@ -237,7 +237,7 @@ class SweepWork:
 @final
 class CaptureWork:
     def __new__(
-        cls, captures: list[tuple[str, int, str]], filter: FilterWish, out: str, force: bool
+        cls, captures: list[tuple[str, int, str]], filter: FilterOptions, out: str, force: bool
     ) -> CaptureWork: ...
     def missing(self) -> list[int]: ...
     def keep(self, rows: list[bytes]) -> tuple[int, int]: ...
@@ -272,11 +272,11 @@ def examples() -> list[tuple[str, str]]: ...
 def program_name() -> str: ...
 def run_sweep_batch(grid: bytes, points: list[int]) -> bytes: ...
 def diagnose_stored(
-    by: str, capture: tuple[str, int, str], filter: FilterWish, path: str | None, error: str | None
+    by: str, capture: tuple[str, int, str], filter: FilterOptions, path: str | None, error: str | None
 ) -> bytes: ...
 def run(
     loaded: LoadedScenario,
-    wish: RunWish,
+    options: RunOptions,
     controls: list[tuple[str, Callable[[], Any]]],
     progress: Callable[[int, int, int, int], object] | None,
 ) -> RunOutput: ...
@@ -287,20 +287,20 @@ def step_all(
 def diagnose(
     paths: list[str],
     join: bool,
-    filter: FilterWish,
+    filter: FilterOptions,
     qlogs: list[str],
     progress: Callable[[int, int | None], object] | None,
 ) -> str: ...
 def fit_path(
     path: str,
     variant: str | None,
-    filter: FilterWish,
+    filter: FilterOptions,
     jobs: int | None,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> FitOutput: ...
 def plan(
     loaded: LoadedScenario | None,
     fitted: FitOutput | None,
-    asked: PlanAsked,
+    options: PlanOptions,
     progress: Callable[[int, int, int, int], object] | None,
 ) -> tuple[str, str | None]: ...

@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
     from ._result import Result, Series
 
-#: What is plotted unless told; `goodput_mbps` is worked out of `delivered_bytes`.
+#: Columns plotted by default; `goodput_mbps` is computed from `delivered_bytes`.
 COLUMNS = ("goodput_mbps", "rtt_ms", "cwnd")
 _LABELS = {"goodput_mbps": "goodput, Mbit/s", "rtt_ms": "RTT, ms", "cwnd": "cwnd, packets"}
-#: Curves of a plot that can still be told apart.
+#: Above this number of curves a plot has no legend.
 _NAMED = 8
-#: A rate is of what arrived in so many seconds.
+#: Rates are averages over this many seconds.
 _WINDOW_S = 0.25
 
 
 def plot(result: Result, columns: tuple[str, ...] | None) -> Figure:
-    """A row of plots a column of the series, a column of plots a variant; the first repeat of each flow."""
+    """Plots the first repeat of each flow: one row of plots per column of the series, one column of plots per variant."""
     try:
         from matplotlib.figure import Figure
     except ImportError as e:
@@ -45,8 +45,8 @@ def plot(result: Result, columns: tuple[str, ...] | None) -> Figure:
 
 
 def curve(series: Series, column: str) -> tuple[list[float], list[float]]:
-    """Times and values of a column; of `goodput_mbps`, bytes delivered in a window before each time."""
-    # Lists: matplotlib indexes what is no array in ways that a memoryview does not know.
+    """Times and values of a column; for `goodput_mbps`, the rate over the window before each time."""
+    # Lists, because matplotlib indexes sequences in ways that a memoryview does not support.
     times = [*series["time_s"]]
     if column != "goodput_mbps":
         return times, [*series[column]]

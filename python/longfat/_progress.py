@@ -1,4 +1,4 @@
-"""How far work is: a function of the caller's, or a bar."""
+"""Progress of runs, reported to a function or shown as a bar."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any, NamedTuple
 
 
 class Progress(NamedTuple):
-    """How far the runs are."""
+    """Progress of all runs of a call."""
 
-    #: Time that they have played, virtual or real, summed up: seconds.
+    #: Sum of the time that the runs have played, virtual or real, seconds.
     played_s: float
-    #: The sum of their durations, seconds.
+    #: Sum of the runs' durations, seconds.
     duration_s: float
-    #: Runs that are over.
+    #: Number of finished runs.
     finished: int
-    #: All runs.
+    #: Number of runs.
     runs: int
 
     @property
     def share(self) -> float:
-        """Of the whole, 0 to 1."""
+        """Share of the total duration that has been played, 0 to 1."""
         return self.played_s / self.duration_s if self.duration_s else 1.0
 
 
-Told = Callable[[int, int, int, int], object]
+NativeProgress = Callable[[int, int, int, int], object]
 
 
 @contextmanager
-def watcher(wanted: bool | Callable[[Progress], object] | None) -> Iterator[Told | None]:
-    """Whom the native side tells; None where nobody wants to know."""
+def watcher(wanted: bool | Callable[[Progress], object] | None) -> Iterator[NativeProgress | None]:
+    """The function that native code reports progress to; None if no progress is wanted."""
     if not wanted:
         yield None
         return
     if callable(wanted):
-        tell = wanted
-        yield lambda played, all_ms, done, runs: tell(Progress(played / 1e3, all_ms / 1e3, done, runs))
+        report = wanted
+        yield lambda played, all_ms, done, runs: report(Progress(played / 1e3, all_ms / 1e3, done, runs))
         return
     bar = _bar()
     try:
@@ -48,7 +48,7 @@ def watcher(wanted: bool | Callable[[Progress], object] | None) -> Iterator[Told
 
 
 def _bar() -> Callable[[Progress | None], None]:
-    """tqdm's bar, which knows notebooks; without tqdm a line on standard error."""
+    """A tqdm bar, which also works in notebooks; without tqdm a line on standard error."""
     try:
         tqdm = import_module("tqdm.auto").tqdm
     except ImportError:

@@ -1,4 +1,4 @@
-"""JSON objects whose keys are attributes too."""
+"""JSON objects with attribute access."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 class Record(Mapping[str, Any]):
     """A JSON object: `flow.rtt_ms.p95` and `flow["rtt_ms"]["p95"]` are the same number.
 
-    Keys are those of `docs/result-schema.md` and its like. A key that the JSON leaves out is no attribute;
-    `record.get(key)` is None then.
+    The keys are those of `docs/result-schema.md` and the other schemas. A key that is missing in the JSON raises
+    `AttributeError`; `record.get(key)` returns None.
     """
 
     __slots__ = ("_json",)
@@ -25,7 +25,7 @@ class Record(Mapping[str, Any]):
         try:
             return _wrapped(self._json[name])
         except KeyError:
-            raise AttributeError(f"{name}; there are: {', '.join(self._json)}") from None
+            raise AttributeError(f"no key {name!r}; the keys are: {', '.join(self._json)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._json)
@@ -45,7 +45,7 @@ class Record(Mapping[str, Any]):
         return (type(self), (self._json,))
 
     def to_dict(self) -> dict[str, Any]:
-        """The object as plain dictionaries and lists."""
+        """The object as plain dictionaries and lists, not copied."""
         return self._json
 
 

@@ -1,4 +1,4 @@
-"""What runs yielded: figures, as `longfat run --json` prints them, and time series, as Arrow."""
+"""Results of runs: figures, as printed by `longfat run --json`, and time series in Arrow format."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A table of time series, a batch for each.
+    """A table of time series with one Arrow batch per series.
 
-    It speaks the Arrow PyCapsule interface: `pyarrow.table(table)`, `polars.DataFrame(table)`,
-    `pandas.DataFrame.from_arrow(table)` and DuckDB's queries take it without copying. Columns and units:
+    It implements the Arrow PyCapsule interface: `pyarrow.table(table)`, `polars.DataFrame(table)`,
+    `pandas.DataFrame.from_arrow(table)` and DuckDB queries read it without copying. Columns and units are described in
     `docs/result-schema.md`.
     """
 
@@ -27,27 +27,27 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self._table.columns
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns' buffers; what several columns share is counted for each."""
+        """Size of the columns' buffers, bytes; a buffer that several columns share is counted for each."""
         return self._table.nbytes
 
     def __len__(self) -> int:
         return len(self._table)
 
     def __getitem__(self, column: str) -> memoryview[float]:
-        """A column of numbers, copied into doubles, NaN where unknown; `numpy.asarray` takes it as it is."""
+        """A numeric column, copied to float64, NaN where unknown; `numpy.asarray` accepts it without another copy."""
         return memoryview(self._table.doubles(column)).cast("d")
 
     def words(self, column: str) -> list[str]:
-        """A column of words (`state`, `flow`, `variant`)."""
+        """A text column (`state`, `flow`, `variant`), one string per row."""
         return self._table.words(column)
 
     def to_pandas(self) -> Any:
-        """A pandas data frame; needs pandas and pyarrow."""
+        """The table as a pandas DataFrame. Requires pandas and pyarrow."""
         return import_module("pyarrow").table(self).to_pandas()
 
     def __arrow_c_schema__(self) -> object:
@@ -61,14 +61,14 @@ class Table:
 
 
 class Series(Table):
-    """The time series of one flow or element in one repeat: a single Arrow batch too."""
+    """The time series of one flow or element in one repeat: a single Arrow batch."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         return self._table.__arrow_c_array__(requested_schema)
 
 
 class FlowFigures(Record):
-    """A flow's figures; `series` is its time series, of the first repeat."""
+    """The figures of one flow; `series` is its time series in the first repeat."""
 
     __slots__ = ("_native", "_place")
 
@@ -79,10 +79,11 @@ class FlowFigures(Record):
 
     @property
     def series(self) -> Series:
+        """The time series of the first repeat."""
         return self.repeat(0)
 
     def repeat(self, number: int) -> Series:
-        """The time series of a repeat, from 0."""
+        """The time series of repeat `number`, from 0."""
         return Series(self._native.flow_series(self._place[0], number, self._place[1]))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -90,7 +91,7 @@ class FlowFigures(Record):
 
 
 class ElementFigures(FlowFigures):
-    """The figures of an element of the path, and its time series."""
+    """The figures of one element of the path; `series` is its time series in the first repeat."""
 
     __slots__ = ()
 
@@ -99,7 +100,7 @@ class ElementFigures(FlowFigures):
 
 
 class Variant(Record):
-    """One variant's figures: `flows`, `elements`, `total_goodput_mbps` and what else the JSON has."""
+    """The figures of one variant: `flows`, `elements`, `total_goodput_mbps` and the other keys of the JSON."""
 
     __slots__ = ("_native", "_at")
 
@@ -110,10 +111,12 @@ class Variant(Record):
 
     @property
     def flows(self) -> list[FlowFigures]:
+        """The variant's flows, in the scenario's order."""
         return [FlowFigures(f, self._native, (self._at, i)) for i, f in enumerate(self._json["flows"])]
 
     @property
     def elements(self) -> list[ElementFigures]:
+        """The elements of the variant's path."""
         return [ElementFigures(e, self._native, (self._at, i)) for i, e in enumerate(self._json["elements"])]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -121,7 +124,7 @@ class Variant(Record):
 
 
 class Result:
-    """What the runs of a scenario yielded."""
+    """The result of the runs of a scenario."""
 
     def __init__(self, native: _native.RunOutput) -> None:
         self._native = native
@@ -133,22 +136,22 @@ class Result:
 
     @property
     def scenario(self) -> str:
-        """The scenario's name."""
+        """Name of the scenario."""
         return str(self._run["scenario"])
 
     @property
     def headline(self) -> str | None:
-        """What happened and what helps."""
+        """What happened and what helps, in one or two sentences; None if there is nothing to compare."""
         return self._run.get("headline")
 
     @property
     def warnings(self) -> list[str]:
-        """What of the scenario is probably not meant, and what makes numbers doubtful."""
+        """Parts of the scenario that are probably unintended, and reasons to doubt the numbers."""
         return list(self._run.get("warnings", []))
 
     @property
     def notices(self) -> list[str]:
-        """What runs on the kernel told of themselves: programs that failed, packets that the machine lost."""
+        """Messages of runs on the kernel: programs that failed, packets that the machine lost."""
         return self._native.notices
 
     @property
@@ -158,38 +161,38 @@ class Result:
 
     @property
     def flows(self) -> list[FlowFigures]:
-        """The flows of all variants."""
+        """The flows of all variants, in order."""
         return [flow for variant in self.variants for flow in variant.flows]
 
     def variant(self, name: str) -> Variant:
-        """The variant called so (the first, where there is one for each clock)."""
+        """The variant of this name (the first one, if there is one per clock). Raises `KeyError`."""
         for variant in self.variants:
             if variant["name"] == name:
                 return variant
-        raise KeyError(f"{name}; there are: {', '.join(v['name'] for v in self.variants)}")
+        raise KeyError(f"no variant {name!r}; the variants are: {', '.join(v['name'] for v in self.variants)}")
 
     @property
     def flow_series(self) -> Table:
-        """The time series of all flows of all repeats of all variants, in one table."""
+        """The time series of all flows, repeats and variants, in one table."""
         return Table(self._native.flow_series())
 
     @property
     def element_series(self) -> Table:
-        """The same of the path's elements."""
+        """The time series of all elements of the path, repeats and variants, in one table."""
         return Table(self._native.element_series())
 
     def to_dict(self) -> dict[str, Any]:
-        """What `longfat run --json` prints, as dictionaries and lists."""
+        """The output of `longfat run --json`, as dictionaries and lists."""
         return self._run
 
     def to_json(self) -> str:
-        """What `longfat run --json` prints."""
+        """The output of `longfat run --json`, as text."""
         return self._native.json
 
     def plot(self, columns: tuple[str, ...] | None = None) -> Figure:
-        """Time series of all flows, a column of plots a variant; needs matplotlib.
+        """Plots the time series of all flows, one column of plots per variant. Requires matplotlib.
 
-        `columns`: names of `flow_series`' columns; unless given, goodput, RTT and the congestion window.
+        `columns`: names of columns of `flow_series`; default: goodput, RTT and congestion window.
         """
         from ._plot import plot
 

@@ -1,4 +1,4 @@
-"""`run`: a scenario in virtual time, or on the kernel."""
+"""`run`: runs a scenario in virtual time or on the kernel."""
 
 from __future__ import annotations
 
@@ -27,25 +27,29 @@ def run(
     allow_files: bool = False,
     user: str | None = None,
 ) -> Result:
-    """Runs a scenario; what `longfat run` does, without writing a file.
+    """Runs a scenario, like `longfat run`, without writing files.
 
-    `scenario`: a path or the name of a built-in example, the text of a scenario, its keys as a dictionary, or a
-    `Scenario`. `seed`: the first repeat's, the scenario's own unless given; `repeat`: how often each variant runs, each
-    time with the next seed: as often as the command repeats by itself unless given (five times, less often where that
-    would be long), once with `controls`; 1 is a single run with hosts that are never late. `variants`: names, all unless given. `set`: overrides by dotted path
-    (`{"flows.up.cc": "bbr"}`). `on`: the clock; the kernel's needs Linux and root. `progress`: True for a bar (in
-    notebooks and terminals), or a function that is called with a `Progress` ten times a second. `controls`: by the name of
-    a flow what makes its congestion control, a class derived from `Control` (simulated runs only). `jobs`: runs at a time,
-    one for each core unless given. `allow_tools`: a scenario may start programs on this machine; `user`: as whom they run,
-    root's as nobody unless given; `allow_files`: it may read files outside its folder.
+    `scenario`: a path, the name of a built-in example, the text of a scenario, its keys as a dictionary, or a `Scenario`.
+    `seed`: seed of the first repeat (default: the scenario's); each further repeat uses the next one.
+    `repeat`: number of runs of each variant. Default: as many as the command makes (five, fewer if that would take long);
+    one with `controls`. With 1, the single run has hosts without jitter.
+    `variants`: names of the variants to run (default: all).
+    `set`: overrides by dotted path, `{"flows.up.cc": "bbr"}`.
+    `on`: the clock: "sim" (virtual time), "kernel" (real time in network namespaces; needs Linux and root) or "both".
+    `progress`: True for a progress bar, in notebooks and terminals, or a function that is called with a `Progress` ten
+    times a second.
+    `controls`: congestion controls by flow name, each a class derived from `Control` (simulated runs only).
+    `jobs`: number of runs at a time (default: one per core).
+    `allow_tools`: permits the scenario to start programs on this machine. `user`: the user that they run as (default:
+    nobody if the caller is root). `allow_files`: permits it to read files outside its folder.
 
-    Other Python threads go on meanwhile, and Ctrl-C ends the runs. Same scenario and seed: the same result.
+    Other Python threads continue meanwhile, and Ctrl-C ends the runs. The same scenario and seed give the same result.
 
-    Raises `ScenarioError` (with file, line, key), `UsageError`, `RunError`, `OSError`.
+    Raises `ScenarioError` (with file, line and key), `UsageError` for invalid arguments, `RunError`, and `OSError`.
     """
     chosen = [variants] if isinstance(variants, str) else list(variants or ())
     read = loaded(scenario, set or {}, allow_files, chosen)
-    wish: _native.RunWish = {
+    options: _native.RunOptions = {
         "variants": chosen,
         "seed": seed,
         "repeat": repeat,
@@ -54,5 +58,5 @@ def run(
         "allow_tools": allow_tools,
         "user": user,
     }
-    with watcher(progress) as told:
-        return Result(_native.run(read, wish, list((controls or {}).items()), told))
+    with watcher(progress) as report_to:
+        return Result(_native.run(read, options, list((controls or {}).items()), report_to))

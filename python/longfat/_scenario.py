@@ -1,4 +1,4 @@
-"""Scenarios: read from a file or a text, or built in Python."""
+"""Scenarios, read from a file or text, or built in Python."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any, TypeAlias
 
 from . import _native, _toml
 
-#: What `run` and the others take: a path (or the name of a built-in example), the text of a scenario file, the keys of
-#: one as a dictionary, or a `Scenario`.
+#: A path (or the name of a built-in example), the text of a scenario file, its keys as a dictionary, or a `Scenario`.
 ScenarioLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Scenario"
 
 
 class Scenario:
-    """The keys of a scenario file (`docs/scenario.md`), to be built up and changed.
+    """The keys of a scenario file (`docs/scenario.md`), built and changed in Python.
 
-    Nothing is checked before it is run or `check` is called: only the whole can be judged.
+    Nothing is checked until the scenario is run or `check` is called, because only the whole can be checked.
 
     >>> s = Scenario(name="office", duration="10s")
     >>> s.link("wan", "office", "centre", forward=[policer("20Mbit/s", burst="625kB"), delay("40ms")],
@@ -33,7 +32,7 @@ class Scenario:
         self.keys: dict[str, Any] = {**copy.deepcopy(dict(keys or {})), **more}
 
     def host(self, name: str, **settings: Any) -> None:
-        """Settings of a host: `stack={"profile": "windows"}`."""
+        """Sets a host's keys: `stack={"profile": "windows"}`."""
         self._table("hosts")[name] = settings
 
     def link(
@@ -45,24 +44,24 @@ class Scenario:
         forward: Sequence[Mapping[str, Any]] = (),
         backward: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Joins two hosts: the stages that packets meet from `a` to `b`, and back, in order."""
+        """Connects hosts `a` and `b`. `forward` lists the stages that packets pass from `a` to `b`, `backward` those back."""
         stages = {"forward": [*forward], "backward": [*backward]}
         self._table("links")[name] = {"between": [a, b]} | {k: v for k, v in stages.items() if v}
 
     def flow(self, name: str, source: str, to: str, **settings: Any) -> None:
-        """Traffic: `cc="bbr"`, `count=4`, `app={"kind": "bulk", "bytes": "10MB"}`, `start="2s"` and so on."""
+        """Adds traffic from host `source` to host `to`: `cc="bbr"`, `count=4`, `app={"kind": "bulk", "bytes": "10MB"}`, `start="2s"` …"""
         self._table("flows")[name] = {"from": source, "to": to} | settings
 
     def variant(self, name: str, changes: Mapping[str, Any] | None = None) -> None:
-        """One of the things to compare: what it changes, by dotted path."""
+        """Adds a variant to compare: its changes, by dotted path."""
         self._table("variants")[name] = dict(changes or {})
 
     def to_toml(self) -> str:
-        """The text of a scenario file with these keys."""
+        """The scenario as the text of a scenario file."""
         return _toml.document(self.keys)
 
     def check(self) -> list[str]:
-        """What of it is probably not meant, a sentence each. Raises `ScenarioError` where it is wrong."""
+        """Checks the scenario. Returns a sentence for each part that is probably unintended; raises `ScenarioError` if it is invalid."""
         return loaded(self, {}, False).warnings
 
     def _table(self, name: str) -> dict[str, Any]:
@@ -74,32 +73,32 @@ class Scenario:
 
 
 def policer(rate: str, *, burst: str, **more: Any) -> dict[str, Any]:
-    """A stage that drops what exceeds `rate` by more than `burst`."""
+    """A stage that drops traffic exceeding `rate` by more than `burst`."""
     return {"kind": "policer", "rate": rate, "burst": burst, **more}
 
 
 def shaper(rate: str, *, burst: str, packets: int = 100, **more: Any) -> dict[str, Any]:
-    """A stage that delays what exceeds `rate`: a queue of so many packets unless `queue` says otherwise."""
+    """A stage that delays traffic exceeding `rate`, in a queue of `packets` unless `queue` is given."""
     return {"kind": "shaper", "rate": rate, "burst": burst, "queue": {"kind": "fifo", "packets": packets}, **more}
 
 
 def delay(span: str, **more: Any) -> dict[str, Any]:
-    """A stage that takes each packet so long to pass."""
+    """A stage that delays each packet by `span`."""
     return {"kind": "delay", "delay": span, **more}
 
 
 def link(rate: str, **more: Any) -> dict[str, Any]:
-    """A line: packets are sent one after the other at this rate, `delay` and `queue` unless none is wanted."""
+    """A transmission line that sends packets one after the other at `rate`; `delay` and `queue` are optional."""
     return {"kind": "link", "rate": rate, **more}
 
 
 def loss(probability: float, **more: Any) -> dict[str, Any]:
-    """A stage that loses packets at random: 0.01 is 1 %."""
+    """A stage that drops packets at random; 0.01 is 1 %."""
     return {"kind": "loss", "probability": probability, **more}
 
 
 def source(scenario: ScenarioLike) -> tuple[str | None, str | None]:
-    """The file that a scenario is in (or the name of a built-in one), or else its text."""
+    """The scenario's file (or the name of a built-in example) or, without one, its text."""
     if isinstance(scenario, Scenario):
         return None, scenario.to_toml()
     if isinstance(scenario, Mapping):
@@ -108,13 +107,13 @@ def source(scenario: ScenarioLike) -> tuple[str | None, str | None]:
         return None, scenario
     if isinstance(scenario, (str, os.PathLike)):
         return os.fspath(scenario), None
-    raise TypeError(f"a scenario is a path, a text, a dictionary or a Scenario, not {type(scenario).__name__}")
+    raise TypeError(f"scenario must be a path, a text, a dictionary or a Scenario, not {type(scenario).__name__}")
 
 
 def loaded(
     scenario: ScenarioLike, changes: Mapping[str, Any], allow_files: bool, variants: Sequence[str] = ()
 ) -> _native.LoadedScenario:
-    """The scenario's variants (none: all), checked, with these changes (as `--set` makes them)."""
+    """Loads and checks these variants of the scenario (default: all), with the changes applied as by `--set`."""
     path, text = source(scenario)
     overrides = [_toml.override(key, item) for key, item in changes.items()]
     return _native.load(
@@ -129,5 +128,5 @@ def loaded(
 
 
 def examples() -> dict[str, str]:
-    """The built-in scenarios: each name with its text. `run` takes the names too."""
+    """The built-in scenarios, as a dictionary from name to text. `run` accepts the names."""
     return dict(_native.examples())

@@ -1,4 +1,4 @@
-"""`sweep`: a scenario over a grid of values, on this machine or on a cluster."""
+"""`sweep`: runs a scenario over a grid of values, on this machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import _native, _toml
 from ._record import Record
 from ._scenario import ScenarioLike, source
-from ._tasks import Driver, checked, timed
+from ._tasks import Driver, checked_executor, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: What is varied: by key the values, or `"LO..HI:log:N"`; or what `--vary` takes, one or several.
+#: The axes: a list of values or a range `"LO..HI:log:N"` by key, or arguments of `--vary`, one or several.
 Vary = Mapping[str, "Iterable[Any] | str"] | Iterable[str] | str
 
 
 class SweepProgress(NamedTuple):
-    """How far a sweep is."""
+    """Progress of a sweep."""
 
-    #: Cells that are there, those of an earlier sweep among them.
+    #: Finished cells, including those of an earlier sweep.
     done: int
-    #: Those of them that were there before.
+    #: Cells that an earlier sweep had finished.
     kept: int
-    #: All cells.
+    #: Number of cells.
     cells: int
-    #: Cells that could not be run; their rows say why.
+    #: Cells that could not be run; their rows contain the error.
     failed: int
-    #: Seconds since it began.
+    #: Seconds since the sweep began.
     elapsed_s: float
 
     @property
     def left_s(self) -> float | None:
-        """Seconds to go, at the pace so far; None where none is over yet."""
+        """Estimated seconds left; None before the first cell is finished."""
         ran = self.done - self.kept
         return self.elapsed_s / ran * (self.cells - self.done) if ran else None
 
 
 class Sweep(Record):
-    """A finished sweep: what its `sweep.json` says (`cells`, `failed`, `axes`, `variants` …), and where its dataset is."""
+    """A finished sweep: the keys of its `sweep.json` (`cells`, `failed`, `axes`, `variants` …), and its location."""
 
     __slots__ = ("folder", "_text")
 
-    #: The folder: `cells.parquet`, `flows.parquet`, `sweep.json`, `report.html`.
+    #: The folder with `cells.parquet`, `flows.parquet`, `sweep.json` and `report.html`.
     folder: Path
 
     def __init__(self, summary: dict[str, Any], folder: Path, text: str) -> None:
@@ -62,20 +62,20 @@ class Sweep(Record):
 
     @property
     def cells_path(self) -> Path:
-        """A row a cell."""
+        """The Parquet file with one row per cell."""
         return self.folder / "cells.parquet"
 
     @property
     def flows_path(self) -> Path:
-        """A row a flow of a cell."""
+        """The Parquet file with one row per flow and cell."""
         return self.folder / "flows.parquet"
 
     def to_pandas(self, flows: bool = False) -> Any:
-        """The cells (or the flows) as a DataFrame; needs pandas and pyarrow."""
+        """The cells (or, with `flows=True`, the flows) as a pandas DataFrame. Requires pandas and pyarrow."""
         return import_module("pandas").read_parquet(self.flows_path if flows else self.cells_path)
 
     def __str__(self) -> str:
-        """The table that the command prints."""
+        """The table that `longfat sweep` prints."""
         return self._text
 
     def _repr_html_(self) -> str:
@@ -101,23 +101,26 @@ def sweep(
     force: bool = False,
     allow_files: bool = False,
 ) -> Sweep:
-    """Runs every combination of the values into one dataset; what `longfat sweep` does.
+    """Runs every combination of values into one dataset, like `longfat sweep`.
 
     `vary`: `{"flows.up.cc": ["cubic", "bbr"], "rate:links.wan.forward.limiter.rate": "1..100Mbit/s:log:25"}`, a list of
-    values a key or a range; `"A+B"` sets two keys to the same value, `"NAME:KEY"` names the column; or what `--vary` takes.
-    `executor`: any of `concurrent.futures`; on Dask `client.get_executor()`. Its workers need the same longfat. None: all
-    cores of this machine, `jobs` of them. `batch_s`: what a task is to last, seconds. `out`: the folder, the command's own
-    unless given; `force` replaces a finished sweep of something else in it. `progress`: True for a bar, or a function that
-    is called with a `SweepProgress`. All else is as in `run`.
+    values or a range by key. `"A+B"` sets two keys to the same value, `"NAME:KEY"` names the column. Or arguments of
+    `--vary`.
+    `executor`: any `concurrent.futures` executor, for Dask `client.get_executor()`. Its workers need the same version of
+    longfat. Without one, `jobs` cores of this machine work (default: all).
+    `batch_s`: target duration of a task, seconds.
+    `out`: the folder (default: the command's); `force` replaces another finished sweep in it.
+    `progress`: True for a progress bar, or a function that is called with a `SweepProgress`.
+    The other arguments are as in `run`.
 
-    What is ended, by Ctrl-C or by kill -9 of this process, goes on with the same call, or with the command, in the same
-    folder: what is there is not run again, and the dataset comes out as the same bytes. A worker that dies costs what it was
-    about to do. A cell that cannot be run is a row that says why.
+    A sweep that was interrupted, by Ctrl-C or by kill -9 of this process, continues when the call or the command is
+    repeated with the same folder: finished cells are not run again, and the dataset has the same bytes. A worker that
+    dies costs only its current tasks. A cell that cannot be run becomes a row with the error.
 
-    Raises `ScenarioError`, `UsageError`, `OSError`; whatever an executor raises that can do no more (`BrokenProcessPool`).
+    Raises `ScenarioError`, `UsageError`, `OSError`, and the exceptions of a broken executor (`BrokenProcessPool`).
     """
     path, text = source(scenario)
-    wish: _native.SweepWish = {
+    options: _native.SweepOptions = {
         "path": path,
         "text": text,
         "name": "scenario.toml",
@@ -128,33 +131,33 @@ def sweep(
         "repeat": repeat,
         "allow_files": allow_files,
     }
-    pool = None if executor is None else checked(executor)
-    work = _native.SweepWork(wish, None if out is None else os.fspath(out), force)
+    pool = None if executor is None else checked_executor(executor)
+    work = _native.SweepWork(options, None if out is None else os.fspath(out), force)
     try:
-        with watcher(progress) as told:
+        with watcher(progress) as report_to:
             if pool is None:
                 begun = time.monotonic()
 
-                def tell(done: int, kept: int, cells: int, failed: int) -> None:
-                    if told:
-                        told(SweepProgress(done, kept, cells, failed, time.monotonic() - begun))
+                def report(done: int, kept: int, cells: int, failed: int) -> None:
+                    if report_to:
+                        report_to(SweepProgress(done, kept, cells, failed, time.monotonic() - begun))
 
-                work.run(jobs, tell if told else None)
+                work.run(jobs, report if report_to else None)
             else:
-                _on(pool, work, batch_s, told)
+                _run_on(pool, work, batch_s, report_to)
         summary, table = work.finish()
     finally:
         work.close()
     return Sweep(json.loads(summary), work.folder, table)
 
 
-def _on(
+def _run_on(
     executor: Executor,
     work: _native.SweepWork,
     batch_s: float,
-    told: Callable[[SweepProgress], object] | None,
+    report_to: Callable[[SweepProgress], object] | None,
 ) -> None:
-    """Has the cells that are missing run by whoever the executor hands them to."""
+    """Runs the missing cells on the executor."""
     grid = work.grid()
     missing, points, cells_a_point = work.points()
     kept = (points - len(missing)) * cells_a_point
@@ -170,14 +173,14 @@ def _on(
         rows = work.lost(point, why)
         done, failed = done + rows, failed + rows
 
-    def tell() -> None:
-        if told:
-            told(SweepProgress(done, kept, points * cells_a_point, failed, time.monotonic() - begun))
+    def report() -> None:
+        if report_to:
+            report_to(SweepProgress(done, kept, points * cells_a_point, failed, time.monotonic() - begun))
 
     def submit(batch: list[int]) -> Any:
         return executor.submit(timed, _native.run_sweep_batch, grid, batch)
 
-    Driver(executor, submit, keep, lost, tell).run(missing, batch_s)
+    Driver(executor, submit, keep, lost, report).run(missing, batch_s)
 
 
 def _axes(vary: Vary) -> list[tuple[str, list[str] | None]]:
@@ -198,7 +201,7 @@ def _axes(vary: Vary) -> list[tuple[str, list[str] | None]]:
 def watcher(
     wanted: bool | Callable[[SweepProgress], object] | None,
 ) -> Iterator[Callable[[SweepProgress], object] | None]:
-    """Whom a sweep tells; None where nobody wants to know."""
+    """The function that a sweep reports progress to; None if no progress is wanted."""
     if not wanted:
         yield None
     elif callable(wanted):
@@ -212,7 +215,7 @@ def watcher(
 
 
 def _bar() -> Callable[[SweepProgress | None], None]:
-    """tqdm's bar, which knows notebooks; without tqdm a line on standard error."""
+    """A tqdm bar, which also works in notebooks; without tqdm a line on standard error."""
     try:
         tqdm = import_module("tqdm.auto").tqdm
     except ImportError:

@@ -1,7 +1,8 @@
-"""Work handed to an executor in batches: what sweeps and `diagnose_many` share.
+"""Work distributed to an executor in batches: shared by sweeps and `diagnose_many`.
 
-Of each batch it is known what it took; the next ones are to last a second or so, so that neither a task's own cost counts nor
-what a killed worker takes with it. So many are handed out that no worker waits, and no more.
+The duration of each batch is measured, and the next ones are sized to last about a second: long enough that a task's own
+cost does not matter, short enough that little is lost when a worker is killed. Enough batches are submitted that no worker
+waits, and no more.
 """
 
 from __future__ import annotations
@@ -14,35 +15,35 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 
-#: The most items of a batch.
-MOST = 10_000
-#: Batches handed out for each worker: one that runs, and what covers the way to it and back.
+#: Maximum number of items in a batch.
+MAX_ITEMS = 10_000
+#: Batches submitted per worker: one that runs, and enough to cover the transfer to it and back.
 AHEAD = 3
-#: How often the number of workers is asked for, seconds: on a cluster it changes.
-ASKED_EVERY = 2.0
-#: A worker that dies takes with it what it was about to run too; only an item that so many tasks of its own died with is
-#: given up (each of them is tried again by the scheduler itself: Dask's `allowed-failures`, 3 unless changed).
+#: Seconds between two queries for the number of workers, which changes on a cluster.
+QUERY_EVERY_S = 2.0
+#: A worker that dies takes queued tasks with it too. An item is given up only if this many single-item tasks died with it
+#: (the scheduler itself also retries each of them: Dask's `allowed-failures`, 3 by default).
 DEATHS = 3
 
 
 class Task(NamedTuple):
-    """What a batch came to."""
+    """The result of a batch."""
 
-    #: What it took, seconds.
+    #: Duration on the worker, seconds.
     seconds: float
-    #: Who is to keep it knows what it is.
+    #: The value that `work` returned.
     result: Any
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> Task:
-    """Runs it on a worker."""
+    """Runs `work` on a worker and measures its duration."""
     begun = time.perf_counter()
     result = work(*arguments)
     return Task(time.perf_counter() - begun, result)
 
 
 class Batches:
-    """Items, and of how many of them the next batch is."""
+    """Splits items into batches of a target duration."""
 
     def __init__(self, items: Sequence[int], seconds: float) -> None:
         self._items = items
@@ -57,8 +58,8 @@ class Batches:
     def take(self, workers: int) -> list[int]:
         left = len(self._items) - self._next
         wanted = 1 if self._done == 0 else int(self._wanted * self._done / max(self._seconds, 1e-9))
-        # At the end all workers have work until it is over.
-        count = min(max(wanted, 1), MOST, -(-left // (2 * workers)))
+        # Near the end batches shrink, so that all workers are busy until the end.
+        count = min(max(wanted, 1), MAX_ITEMS, -(-left // (2 * workers)))
         batch = list(self._items[self._next : self._next + count])
         self._next += count
         return batch
@@ -69,10 +70,10 @@ class Batches:
 
 
 class Driver:
-    """Hands batches out and takes back what they came to, until all items are done.
+    """Submits batches and collects their results until all items are done.
 
-    `submit` hands a batch out; `keep` is given each batch and its result; `lost` an item whose worker always dies, and why.
-    `tell` is called now and then; what it raises ends the work.
+    `submit` submits a batch; `keep` receives each batch and its result; `lost` receives an item whose worker always dies,
+    and the reason. `report` is called regularly; an exception in it ends the work.
     """
 
     def __init__(
@@ -81,30 +82,30 @@ class Driver:
         submit: Callable[[list[int]], Future[Task]],
         keep: Callable[[list[int], Any], None],
         lost: Callable[[int, str], None],
-        tell: Callable[[], object],
+        report: Callable[[], object],
     ) -> None:
         self._executor = executor
         self._submit = submit
         self._keep = keep
         self._lost = lost
-        self._tell = tell
+        self._report = report
         self._done: SimpleQueue[Future[Task]] = SimpleQueue()
         self._pending: dict[Future[Task], list[int]] = {}
-        self._again: list[list[int]] = []
+        self._retries: list[list[int]] = []
         self._deaths: dict[int, int] = {}
-        self._asked = float("-inf")
+        self._queried = float("-inf")
         self._workers = 1
 
     def run(self, items: Sequence[int], seconds: float) -> None:
-        """All of them, in batches that last so long."""
+        """Runs all items, in batches that last about `seconds`."""
         batches = Batches(items, seconds)
         try:
-            while batches or self._again or self._pending:
+            while batches or self._retries or self._pending:
                 workers = self._count()
-                while len(self._pending) < AHEAD * workers and (self._again or batches):
-                    self._hand_out(self._again.pop() if self._again else batches.take(workers))
+                while len(self._pending) < AHEAD * workers and (self._retries or batches):
+                    self._hand_out(self._retries.pop() if self._retries else batches.take(workers))
                 self._take_back(batches)
-                self._tell()
+                self._report()
         finally:
             for future in self._pending:
                 future.cancel()
@@ -131,22 +132,22 @@ class Driver:
         self._keep(batch, task.result)
 
     def _died(self, batch: list[int], e: Exception) -> None:
-        """Dask's scheduler gives a task up that was with several workers as they died: its items are tried one by one."""
+        """Retries items one by one: Dask's scheduler gives up a task that several workers had when they died."""
         if len(batch) > 1:
-            self._again.extend([item] for item in batch)
+            self._retries.extend([item] for item in batch)
             return
         item = batch[0]
         self._deaths[item] = self._deaths.get(item, 0) + 1
         if self._deaths[item] < DEATHS:
-            self._again.append(batch)
+            self._retries.append(batch)
         else:
-            self._lost(item, f"whoever ran it died of it: {type(e).__name__}")
+            self._lost(item, f"every worker that ran it died: {type(e).__name__}")
 
     def _count(self) -> int:
-        """Tasks that run at a time."""
-        if time.monotonic() - self._asked > ASKED_EVERY:
+        """Number of tasks that run at a time."""
+        if time.monotonic() - self._queried > QUERY_EVERY_S:
             self._workers = workers(self._executor)
-            self._asked = time.monotonic()
+            self._queried = time.monotonic()
         return self._workers
 
 
@@ -155,7 +156,7 @@ def _worker_died(e: BaseException) -> bool:
 
 
 def workers(executor: Executor) -> int:
-    """How many tasks an executor runs at a time: threads of Dask's workers, a pool's own number, else the cores here."""
+    """Number of tasks that an executor runs at a time: threads of Dask's workers, a pool's own number, or the cores here."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
         return max(1, int(sum(client.nthreads().values())))
@@ -163,12 +164,12 @@ def workers(executor: Executor) -> int:
     return own if isinstance(own, int) and own > 0 else os.cpu_count() or 1
 
 
-def checked(executor: object) -> Executor:
-    """The executor; a client of Dask's is told how it becomes one."""
+def checked_executor(executor: object) -> Executor:
+    """Returns the executor. Raises `TypeError` for anything else, with a hint for Dask clients."""
     if isinstance(executor, Executor):
         return executor
-    hint = ": client.get_executor() is one" if hasattr(executor, "get_executor") else ""
-    raise TypeError(f"executor= is a concurrent.futures.Executor, not {type(executor).__name__}{hint}")
+    hint = ": use client.get_executor()" if hasattr(executor, "get_executor") else ""
+    raise TypeError(f"executor= must be a concurrent.futures.Executor, not {type(executor).__name__}{hint}")
 
 
-__all__ = ["Driver", "Task", "checked", "timed", "workers"]
+__all__ = ["Driver", "Task", "checked_executor", "timed", "workers"]

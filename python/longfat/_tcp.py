@@ -1,4 +1,4 @@
-"""A TCP endpoint without clock and socket, to be driven step by step."""
+"""A TCP endpoint without clock and socket, driven step by step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Tcp:
-    """One end of a connection: the sender and receiver that the simulator runs, for one's own wire and clock.
+    """One end of a TCP connection, as in the simulator, for a network and a clock of your own.
 
-    Times are whole nanoseconds from any beginning, never going back. Inputs are `connect`, `handle_segment`,
-    `handle_wake`, `write`, `read` and `close`; each gives the segments that leave. `next_wake` says when `handle_wake`
-    is due; early calls are harmless. Payload is counted, not carried.
+    Times are integers in nanoseconds from an arbitrary start and must not decrease. The inputs `connect`,
+    `handle_segment`, `handle_wake`, `write`, `read` and `close` return the segments to send. `next_wake` returns when
+    `handle_wake` is due; early calls are harmless. Payload is counted, not carried.
 
-    `cc`: a congestion control by name, or a class derived from `Control`. `stack`: as a scenario's hosts have it
-    (`{"profile": "windows"}`). `mtu`: of the path, bytes of IP.
+    `cc`: the name of a congestion control, or a class derived from `Control`. `stack`: the host's stack, as in a scenario
+    (`{"profile": "windows"}`). `mtu`: the path's MTU, bytes of IP.
     """
 
     def __init__(
@@ -39,36 +39,36 @@ class Tcp:
         self._end = _native.TcpEnd(loaded(keys, {}, False), mtu, seed, name, own)
 
     def connect(self, now_ns: int) -> list[Segment]:
-        """Begins the handshake."""
+        """Starts the handshake."""
         return self._end.connect(now_ns)
 
     def handle_segment(self, now_ns: int, segment: Segment) -> list[Segment]:
-        """A segment of the peer's arrives."""
+        """Processes a segment from the peer."""
         return self._end.handle_segment(now_ns, segment)
 
     def handle_wake(self, now_ns: int) -> list[Segment]:
-        """Time has passed: whatever timer is due fires."""
+        """Processes the passing of time: due timers expire."""
         return self._end.handle_wake(now_ns)
 
     def next_wake(self) -> int | None:
-        """When `handle_wake` is due; None: no timer runs."""
+        """When `handle_wake` is due, nanoseconds; None if no timer runs."""
         return self._end.next_wake()
 
     def write(self, now_ns: int, count: int, *, last: bool = False) -> list[Segment]:
-        """The application writes so many bytes; `last`: nothing follows."""
+        """The application writes `count` bytes; `last`: the final ones."""
         return self._end.write(now_ns, count, last)
 
     def read(self, now_ns: int, count: int) -> list[Segment]:
-        """The application reads so many bytes; only needed where `auto_read` is off."""
+        """The application reads `count` bytes; only needed if `auto_read` is off."""
         return self._end.read(now_ns, count)
 
     def close(self, now_ns: int) -> list[Segment]:
-        """The application will write no more."""
+        """Closes the application's sending side."""
         return self._end.close(now_ns)
 
     @property
     def auto_read(self) -> bool:
-        """Whether what arrives is read at once; True unless set."""
+        """Whether arriving bytes are read immediately; True by default."""
         return self._end.auto_read
 
     @auto_read.setter
@@ -77,17 +77,17 @@ class Tcp:
 
     @property
     def is_established(self) -> bool:
-        """Whether data may flow."""
+        """Whether the handshake is complete."""
         return self._end.is_established
 
     @property
     def is_closed(self) -> bool:
-        """Whether both ends have closed, and all that either sent has arrived."""
+        """Whether both ends have closed and everything that either sent has arrived."""
         return self._end.is_closed
 
     @property
     def readable(self) -> int:
-        """Bytes that the application has not read yet."""
+        """Bytes received that the application has not read yet."""
         return self._end.readable
 
     @property
@@ -97,7 +97,7 @@ class Tcp:
 
     @property
     def acknowledged(self) -> int:
-        """The first byte that the peer has not acknowledged."""
+        """Stream offset of the first byte that the peer has not acknowledged."""
         return self._end.acknowledged
 
     @property
@@ -112,7 +112,7 @@ class Tcp:
 
     @property
     def srtt_ms(self) -> float | None:
-        """Smoothed round-trip time; None before the first."""
+        """Smoothed round-trip time, ms; None before the first sample."""
         return self._end.srtt_ms
 
     @property
@@ -122,10 +122,10 @@ class Tcp:
 
     @property
     def sent_packets(self) -> int:
-        """Data packets sent, retransmissions among them."""
+        """Number of data packets sent, including retransmissions."""
         return self._end.sent_packets[0]
 
     @property
     def retransmitted_packets(self) -> int:
-        """Retransmissions."""
+        """Number of retransmissions."""
         return self._end.sent_packets[1]

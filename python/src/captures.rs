@@ -1,6 +1,6 @@
-//! Captures diagnosed, paths fitted to them, and what would be faster: what the commands print as JSON.
+//! Diagnoses, fits and plans, with the JSON output of the commands.
 
-use crate::errors::{of_command, raise};
+use crate::errors::{from_command_error, raise};
 use crate::load::LoadedScenario;
 use advise::{PlanError, PlanWish};
 use app::diagnose::{CaptureSource, diagnosed, joined};
@@ -16,19 +16,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use units::{Goal, Span};
 
-/// Which packets are read, as the command line's options have it.
+/// Which packets are read, like the command line's options.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct FilterWish {
+pub struct FilterOptions {
     host: Vec<String>,
     port: Vec<u16>,
-    /// Seconds after the first packet.
     from_s: Option<f64>,
     to_s: Option<f64>,
 }
 
-impl FilterWish {
-    /// What is read.
+impl FilterOptions {
+    /// Converts the options to a packet filter. Raises `UsageError`.
     pub fn filter(&self, py: Python<'_>) -> PyResult<PacketFilter> {
         let host = |text: &String| {
             text.parse::<HostPrefix>().map_err(|e| raise(py, "UsageError", &format!("host={text:?}: {e}")))
@@ -44,38 +43,38 @@ impl FilterWish {
     }
 }
 
-/// Tells of bytes that are read; what is raised meanwhile is raised when they are.
-struct ReadTeller<'a> {
-    told: Option<&'a Py<PyAny>>,
+/// Reports the bytes read to Python. An exception there is kept until the capture has been read.
+struct ReadReporter<'a> {
+    callback: Option<&'a Py<PyAny>>,
     packets: u64,
     raised: Option<PyErr>,
 }
 
-impl ReadTeller<'_> {
-    /// Packets between two looks at signals.
+impl ReadReporter<'_> {
+    /// Packets between two checks for signals.
     const EVERY: u64 = 1 << 14;
 
-    fn tell(&mut self, done: u64, all: Option<u64>) {
+    fn report(&mut self, done: u64, all: Option<u64>) {
         self.packets += 1;
-        if self.raised.is_some() || !self.packets.is_multiple_of(ReadTeller::EVERY) {
+        if self.raised.is_some() || !self.packets.is_multiple_of(ReadReporter::EVERY) {
             return;
         }
-        let told = Python::attach(|py| {
+        let callback = Python::attach(|py| {
             py.check_signals()?;
-            self.told.map_or(Ok(()), |told| told.call1(py, (done, all)).map(drop))
+            self.callback.map_or(Ok(()), |callback| callback.call1(py, (done, all)).map(drop))
         });
-        self.raised = told.err();
+        self.raised = callback.err();
     }
 }
 
-/// Diagnoses a capture, a folder of them read as one (`join`), two of both ends of a path, or what endpoints wrote down
-/// of themselves (`qlogs`) alone. `progress` is called with the bytes that are read and, where it is known, all.
+/// Diagnoses a capture, a folder of captures read as one (`join`), two captures of both ends of a path, or
+/// qlog files alone. `progress` is called with the bytes read and the total, if known.
 #[pyfunction]
 pub fn diagnose(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     join: bool,
-    filter: FilterWish,
+    filter: FilterOptions,
     qlogs: Vec<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
@@ -83,12 +82,12 @@ pub fn diagnose(
     let capture = |e: &dyn std::fmt::Display| raise(py, "CaptureError", &e.to_string());
     let source = match &paths[..] {
         [] => {
-            let d = py.detach(|| app::qlog::alone(&qlogs)).map_err(|e| of_command(py, e))?;
+            let d = py.detach(|| app::qlog::alone(&qlogs)).map_err(|e| from_command_error(py, e))?;
             return Ok(diagnosis::diagnosis_json(&d));
         }
         [here, there] => CaptureSource::BothEnds([here, there]),
         [dir] if join => {
-            let (reader, _) = py.detach(|| joined(dir)).map_err(|e| of_command(py, e))?;
+            let (reader, _) = py.detach(|| joined(dir)).map_err(|e| from_command_error(py, e))?;
             CaptureSource::One(Box::new(reader))
         }
         [path, ..] => {
@@ -96,29 +95,30 @@ pub fn diagnose(
             CaptureSource::One(Box::new(reader))
         }
     };
-    let mut teller = ReadTeller { told: progress.as_ref(), packets: 0, raised: None };
-    let done = py.detach(|| diagnosed(source, filter, &qlogs, None, &mut |done, all| teller.tell(done, all)));
-    let d = done.map_err(|e| of_command(py, e))?;
-    match teller.raised {
+    let mut reporter = ReadReporter { callback: progress.as_ref(), packets: 0, raised: None };
+    let done =
+        py.detach(|| diagnosed(source, filter, &qlogs, None, &mut |done, all| reporter.report(done, all)));
+    let d = done.map_err(|e| from_command_error(py, e))?;
+    match reporter.raised {
         Some(e) => Err(e),
         None => Ok(diagnosis::diagnosis_json(&d)),
     }
 }
 
-/// Tells how far simulated runs are, and looks for Ctrl-C; the first exception ends them.
-struct RunTeller<'a> {
-    told: Option<&'a Py<PyAny>>,
+/// Reports the progress of simulated runs to Python and checks for Ctrl-C. The first exception ends the runs.
+struct RunReporter<'a> {
+    callback: Option<&'a Py<PyAny>>,
     raised: Option<PyErr>,
 }
 
-impl RunTeller<'_> {
+impl RunReporter<'_> {
     fn watch(&mut self, p: &Progress) -> ControlFlow<()> {
-        let told = Python::attach(|py| {
+        let callback = Python::attach(|py| {
             py.check_signals()?;
-            let Some(told) = self.told else { return Ok(()) };
-            told.call1(py, (p.played_ms, p.duration_ms, p.finished, p.runs)).map(drop)
+            let Some(callback) = self.callback else { return Ok(()) };
+            callback.call1(py, (p.played_ms, p.duration_ms, p.finished, p.runs)).map(drop)
         });
-        match told {
+        match callback {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 self.raised = Some(e);
@@ -128,55 +128,56 @@ impl RunTeller<'_> {
     }
 }
 
-/// A fit and the scenarios that it stands for.
+/// A fit and its scenarios.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct FitOutput(MadeFit);
 
 #[pymethods]
 impl FitOutput {
-    /// What `longfat fit --json` prints.
+    /// The output of `longfat fit --json`.
     #[getter]
     fn json(&self) -> String {
         fit::to_json(&self.0.fit)
     }
 
-    /// The scenario, as the command writes it.
+    /// The scenario as the command writes it.
     #[getter]
     fn scenario(&self) -> &str {
         &self.0.fit.scenario
     }
 }
 
-/// Fits a scenario to a capture, an iperf3 JSON, a log of `ss` or a result folder (of it the `variant`).
+/// Fits a scenario to a capture, iperf3's JSON, a log of `ss` or a result folder (`variant` selects one of
+/// its variants).
 #[pyfunction]
 pub fn fit_path(
     py: Python<'_>,
     path: PathBuf,
     variant: Option<String>,
-    filter: FilterWish,
+    filter: FilterOptions,
     jobs: Option<NonZeroUsize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<FitOutput> {
     let filter = filter.filter(py)?;
-    let mut reading = ReadTeller { told: None, packets: 0, raised: None };
+    let mut reading = ReadReporter { callback: None, packets: 0, raised: None };
     let seen =
-        py.detach(|| observed(&path, variant.as_deref(), filter, &mut |done, all| reading.tell(done, all)));
+        py.detach(|| observed(&path, variant.as_deref(), filter, &mut |done, all| reading.report(done, all)));
     reading.raised.map_or(Ok(()), Err)?;
-    let seen = seen.map_err(|e| of_command(py, e))?;
-    let mut teller = RunTeller { told: progress.as_ref(), raised: None };
+    let seen = seen.map_err(|e| from_command_error(py, e))?;
+    let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let wish = FitWish { threads: jobs, ..FitWish::default() };
-    let made = py.detach(|| seen.and_then(|seen| fit::fit(&seen, &wish, Some(&mut |p| teller.watch(p)))));
-    match (made, teller.raised) {
+    let made = py.detach(|| seen.and_then(|seen| fit::fit(&seen, &wish, Some(&mut |p| reporter.watch(p)))));
+    match (made, reporter.raised) {
         (Ok(made), _) => Ok(FitOutput(made)),
         (Err(FitError::Stopped), Some(e)) => Err(e),
         (Err(e), _) => Err(raise(py, "FitError", &e.to_string())),
     }
 }
 
-/// What is wished of a plan, as the command line's options have it.
+/// Options of a plan, like the command line's.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct PlanAsked {
+pub struct PlanOptions {
     variant: Option<String>,
     objective: Option<String>,
     only: Vec<String>,
@@ -188,17 +189,18 @@ pub struct PlanAsked {
     jobs: Option<NonZeroUsize>,
 }
 
-impl PlanAsked {
+impl PlanOptions {
     fn wish(&self, py: Python<'_>, goal: Goal) -> PyResult<PlanWish> {
         let refused = |text: String| raise(py, "UsageError", &text);
         let actor = |name: &String| {
             let known = || ChangePlace::ACTORS.map(|p| p.name()).join(", ");
-            ChangePlace::actor(name).ok_or_else(|| refused(format!("only={name:?}: there are: {}", known())))
+            ChangePlace::actor(name)
+                .ok_or_else(|| refused(format!("only={name:?}: must be one of: {}", known())))
         };
         let objective = match &self.objective {
             Some(text) => {
                 let known = || Goal::ALL.map(|g| g.name()).join(", ");
-                let unknown = || refused(format!("objective={text:?}: there are: {}", known()));
+                let unknown = || refused(format!("objective={text:?}: must be one of: {}", known()));
                 Goal::named(text).ok_or_else(unknown)?
             }
             None => goal,
@@ -216,15 +218,15 @@ impl PlanAsked {
     }
 }
 
-/// Tries cures on a scenario, or on what was fitted to a capture: what `longfat plan --json` prints, and the commands of
-/// the cure that is advised.
+/// Tries changes on a scenario, or on a fitted path. Returns the output of `longfat plan --json` and the
+/// commands of the advised change.
 #[pyfunction]
-#[pyo3(signature = (loaded, fitted, asked, progress))]
+#[pyo3(signature = (loaded, fitted, options, progress))]
 pub fn plan(
     py: Python<'_>,
     loaded: Option<&LoadedScenario>,
     fitted: Option<&FitOutput>,
-    asked: PlanAsked,
+    options: PlanOptions,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<String>)> {
     let planned = match (loaded, fitted) {
@@ -234,16 +236,17 @@ pub fn plan(
         }
         (Some(loaded), None) => {
             let experiment = loaded.read.experiment.clone();
-            Planned::of_scenario(experiment, asked.variant.as_deref()).map_err(|e| of_command(py, e))?
+            Planned::of_scenario(experiment, options.variant.as_deref())
+                .map_err(|e| from_command_error(py, e))?
         }
-        (None, None) => return Err(raise(py, "UsageError", "a scenario or a fit is planned for")),
+        (None, None) => return Err(raise(py, "UsageError", "plan() needs a scenario or a fit")),
     };
-    let wish = asked.wish(py, planned.goal)?;
-    let mut teller = RunTeller { told: progress.as_ref(), raised: None };
+    let wish = options.wish(py, planned.goal)?;
+    let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let made = py.detach(|| {
-        advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut |p: &Progress| teller.watch(p)))
+        advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut |p: &Progress| reporter.watch(p)))
     });
-    match (made, teller.raised) {
+    match (made, reporter.raised) {
         (Ok(made), _) => Ok((advise::to_json(&made.plan), advise::commands(&made.plan, None))),
         (Err(PlanError::Stopped), Some(e)) => Err(e),
         (Err(e), _) => Err(raise(py, "PlanError", &e.to_string())),

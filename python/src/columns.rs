@@ -1,6 +1,6 @@
-//! Columns of a time series as Arrow arrays. The vectors that the run filled become the arrays' buffers: nothing is
-//! copied, but that values which may be unknown are moved together in the memory they are in (Arrow has a bit for
-//! each, Rust a word).
+//! Converts the columns of a time series to Arrow arrays. The vectors that the run filled become the arrays'
+//! buffers without a copy, except that optional values are compacted in place (Arrow stores validity as one
+//! bit each, Rust as a word).
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int8Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, PrimitiveArray, StringArray};
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
 
-/// A text of which there are few: indexes are signed, since pandas takes no others.
+/// Type of a text column with few distinct values. Indexes are signed, because pandas accepts no others.
 pub fn words_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))
 }
 
-/// How a column is declared; its unit and meaning are its metadata.
+/// Arrow field of a column, with unit and meaning as metadata.
 pub fn field(column: &Column) -> Field {
     let kind = match column.kind {
         ColumnKind::Int | ColumnKind::IntOrNull => DataType::UInt64,
@@ -30,7 +30,7 @@ pub fn field(column: &Column) -> Field {
     Field::new(column.name, kind, column.kind.nullable()).with_metadata(about)
 }
 
-/// The columns of a series, which has none left.
+/// Converts the columns of a series and leaves them empty.
 pub fn arrays<S: Columns>(series: &mut S) -> Vec<ArrayRef> {
     let column = |cells| -> ArrayRef {
         match cells {
@@ -43,16 +43,16 @@ pub fn arrays<S: Columns>(series: &mut S) -> Vec<ArrayRef> {
     series.cells_mut().map(|(_, cells)| column(cells)).collect()
 }
 
-/// The states of a flow: its own indexes into its own names.
+/// Converts a flow's states: indexes into its own list of names.
 pub fn states(series: &mut FlowSeries) -> ArrayRef {
     let names = StringArray::from(take(&mut series.states));
-    // A state's number is below 128: there are some thirty names of states in all.
+    // State numbers are below 128: there are some thirty states in all.
     let rows = series.state.len();
     let indexes = ScalarBuffer::<i8>::new(Buffer::from_vec(take(&mut series.state)), 0, rows);
     words(indexes, names)
 }
 
-/// The same word in every row: `zeros` is at least as long.
+/// A column with the same text in every row; `zeros` is at least as long.
 pub fn constant(word: &str, zeros: &Buffer, rows: usize) -> ArrayRef {
     words(ScalarBuffer::<i8>::new(zeros.clone(), 0, rows), StringArray::from(vec![word]))
 }

@@ -1,14 +1,15 @@
-//! A congestion control written in Python: [`PyControl`] hands the transport's calls on, and what they change back.
+//! Congestion controls written in Python: [`PyControl`] forwards the transport's calls and applies the
+//! changes.
 //!
 //! | Python | [`Controller`] |
 //! |---|---|
 //! | `init(socket, window)` | `init` |
 //! | `on_ack(socket, window, ack)` | `cong_avoid`, or with `owns_window` `cong_control` |
-//! | `on_loss(socket, window)` gives the slow-start threshold | `ssthresh` |
+//! | `on_loss(socket, window)` returns the slow-start threshold | `ssthresh` |
 //! | `on_timeout(socket, window)` | `cwnd_event` of a timeout |
 //! | `on_recovered(socket, window)` | `cwnd_event` of a reduction's end |
 //!
-//! What a class does not define is not called. An exception ends the run: see [`ControlFault`].
+//! Methods that a class does not define are not called. An exception ends the run: see [`ControlFault`].
 
 use crate::view::{AckView, SocketView, WindowView};
 use congestion::{Controller, Event, RateSample, Socket, Window};
@@ -19,24 +20,24 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Span;
 
-/// The first exception that a control raised.
+/// The first exception raised by a control.
 #[derive(Clone, Default)]
 pub struct ControlFault(Arc<Mutex<Option<PyErr>>>);
 
 impl ControlFault {
-    /// Keeps it where it is the first.
+    /// Stores the exception if it is the first.
     pub fn set(&self, e: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
     }
 
-    /// Takes it out.
+    /// Takes the exception.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Names of controls live as long as the program does; there are as many as classes.
-fn kept(name: &str) -> &'static str {
+/// Interns a control's name for the life of the program; there are as many names as classes.
+fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {
@@ -47,7 +48,7 @@ fn kept(name: &str) -> &'static str {
     name
 }
 
-/// Which of its calls a class defines.
+/// Which methods a class defines.
 #[derive(Clone, Copy)]
 struct Defined {
     init: bool,
@@ -57,7 +58,7 @@ struct Defined {
     on_recovered: bool,
 }
 
-/// An object of a class of the caller's.
+/// A control: an object of the caller's class.
 pub struct PyControl {
     object: Py<PyAny>,
     name: &'static str,
@@ -72,7 +73,7 @@ pub struct PyControl {
 }
 
 impl PyControl {
-    /// Makes the object: `factory` is called without arguments.
+    /// Creates the object by calling `factory` without arguments.
     pub fn make(py: Python<'_>, factory: &Py<PyAny>, fault: &ControlFault) -> PyResult<PyControl> {
         let object = factory.call0(py)?.into_bound(py);
         let defines = |name: &str| object.hasattr(name);
@@ -89,7 +90,7 @@ impl PyControl {
         };
         let owns = object.getattr_opt("owns_window")?;
         Ok(PyControl {
-            name: kept(&name),
+            name: interned(&name),
             owns_window: owns.map_or(Ok(false), |owns| owns.extract())?,
             defined,
             socket: Py::new(py, SocketView(Socket::default()))?,
@@ -102,7 +103,8 @@ impl PyControl {
         })
     }
 
-    /// Calls a method with the socket, the window and, where there is one, an ACK; what it gives back.
+    /// Calls a method with the socket, the window and, if given, an ACK. Returns what `read` makes of its
+    /// result.
     fn call<R>(
         &mut self,
         s: &Socket,

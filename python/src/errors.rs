@@ -1,19 +1,19 @@
-//! What went wrong, as exceptions of `longfat._errors`: they are written in Python, so that type checkers see them.
+//! Raises the exceptions of `longfat._errors`, which are written in Python so that type checkers see them.
 
 use app::CommandError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::DocumentError;
 
-/// The exception called `class` with this message.
+/// Creates an exception of this class with this message.
 pub fn raise(py: Python<'_>, class: &str, message: &str) -> PyErr {
-    made(py, class, message, &PyDict::new(py))
+    create(py, class, message, &PyDict::new(py))
 }
 
-/// What ended a command: a scenario's error has its place, a file's is Python's own [`OSError`].
-pub fn of_command(py: Python<'_>, error: CommandError) -> PyErr {
+/// Converts a command's error: scenario errors get their location, file errors become Python's [`OSError`].
+pub fn from_command_error(py: Python<'_>, error: CommandError) -> PyErr {
     match error {
-        CommandError::Scenario(e) => of_scenario(py, &e),
+        CommandError::Scenario(e) => from_scenario_error(py, &e),
         CommandError::Io(file, e) => {
             let kind = std::io::Error::new(e.kind(), format!("{file}: {e}"));
             kind.into()
@@ -23,7 +23,7 @@ pub fn of_command(py: Python<'_>, error: CommandError) -> PyErr {
     }
 }
 
-fn of_scenario(py: Python<'_>, e: &DocumentError) -> PyErr {
+fn from_scenario_error(py: Python<'_>, e: &DocumentError) -> PyErr {
     let place = PyDict::new(py);
     let set = || -> PyResult<()> {
         place.set_item("file", e.file())?;
@@ -35,12 +35,12 @@ fn of_scenario(py: Python<'_>, e: &DocumentError) -> PyErr {
         place.set_item("shown", e.render())
     };
     match set() {
-        Ok(()) => made(py, "ScenarioError", &e.to_string(), &place),
+        Ok(()) => create(py, "ScenarioError", &e.to_string(), &place),
         Err(e) => e,
     }
 }
 
-fn made(py: Python<'_>, class: &str, message: &str, more: &Bound<'_, PyDict>) -> PyErr {
+fn create(py: Python<'_>, class: &str, message: &str, more: &Bound<'_, PyDict>) -> PyErr {
     let make = || py.import("longfat._errors")?.getattr(class)?.call((message,), Some(more));
     make().map_or_else(|e| e, PyErr::from_value)
 }

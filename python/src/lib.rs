@@ -1,25 +1,29 @@
-//! `longfat._native`: what the Python package [`longfat`](../longfat) calls.
+//! `longfat._native`: the compiled part of the Python package [`longfat`](../longfat).
 //!
-//! Nothing is worked out here: scenarios are loaded and summed up by `commands`, run by `experiment`. This crate turns
-//! arguments and errors over, releases Python's lock while work goes on, and hands time series out as Arrow.
+//! Nothing is computed here: scenarios are loaded and summarised by `app` and run by `experiment`. This crate
+//! converts arguments and errors, releases Python's lock during the work, and exposes time series as Arrow.
 //!
-//! * `load.rs`: a scenario, checked;
-//! * `run.rs`: its runs, how far they are, Ctrl-C;
-//! * `captures.rs`: captures diagnosed and fitted, plans;
-//! * `sweep.rs`: sweeps, their cells run here or anywhere; `many.rs`: many captures, diagnosed in the same way;
-//! * `control.rs`, `view.rs`: congestion controls written in Python; `tcp.rs`: an end of a connection, step by step;
-//! * `world.rs`: the environment for learning; `live.rs`: a sender in real time that an actor steers as there;
-//! * `columns.rs`: time series as Arrow columns, without copying; `table.rs`: tables of them as capsules;
-//! * `errors.rs`: what went wrong as the package's exceptions.
+//! * `load.rs`: loads and checks scenarios;
+//! * `run.rs`: runs them, with progress and Ctrl-C;
+//! * `captures.rs`: diagnoses, fits and plans;
+//! * `sweep.rs`: sweeps, with cells run here or on a cluster; `many.rs`: diagnoses many captures in the same
+//!   way;
+//! * `control.rs`, `view.rs`: congestion controls written in Python; `tcp.rs`: a TCP endpoint, driven step by
+//!   step;
+//! * `world.rs`: the learning environment; `live.rs`: a sender in real time that an agent controls in the
+//!   same way;
+//! * `columns.rs`: time series as Arrow columns without copying; `table.rs`: tables of them as capsules;
+//! * `locked.rs`: folders that are locked while a sweep or dataset is written;
+//! * `errors.rs`: exceptions of the package.
 
 mod captures;
 mod columns;
 mod control;
 mod errors;
-mod held;
 #[cfg(target_os = "linux")]
 mod live;
 mod load;
+mod locked;
 mod many;
 mod run;
 mod sweep;
@@ -30,7 +34,7 @@ mod world;
 
 use pyo3::prelude::*;
 
-/// What the package imports.
+/// The module that the package imports.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -1,7 +1,9 @@
-//! A sender in real time, outside of the kernel: what the environment for learning steps in simulated time, on sockets.
+//! A sender in real time, outside the kernel: the counterpart on sockets of the learning environment in
+//! virtual time.
 //!
-//! Its segments are datagrams of UDP ([`sim::world::encode_segment`]). While a step lasts this thread sleeps until a datagram or a
-//! timer is due, Python's lock released; pacing is the sender's own, a timer for each packet.
+//! Its segments are UDP datagrams ([`sim::world::encode_segment`]). During a step this thread sleeps until a
+//! datagram arrives or a timer is due, with Python's lock released. The sender does its own pacing, with a
+//! timer for each packet.
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
@@ -22,15 +24,16 @@ use transport::{Segment, Tcp};
 use units::{Span, Time};
 
 /// The largest UDP datagram.
-const LARGEST: usize = 65_535;
-/// How long a handshake may take: Linux gives a SYN up after 127 s, a lab's run is rarely so long.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// What an application keeps written and unsent, bytes: all that any window takes.
-const WRITTEN: u64 = 1 << 40;
-/// Room for what comes while this thread does not run, bytes.
+const MAX_DATAGRAM: usize = 65_535;
+/// Maximum duration of a handshake. Linux gives up a SYN after 127 s, but a run in the lab is rarely that
+/// long.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Bytes that the application keeps written and unsent: more than any window takes.
+const ALWAYS_WRITTEN: u64 = 1 << 40;
+/// Socket buffer for datagrams that arrive while this thread does not run, bytes.
 const SOCKET_BUFFER: i32 = 4 << 20;
 
-/// An end of a connection on a socket.
+/// One end of a connection, on a socket.
 struct LiveEnd {
     socket: UdpSocket,
     tcp: Tcp,
@@ -44,23 +47,24 @@ impl LiveEnd {
     fn new(socket: UdpSocket, tcp: Tcp) -> io::Result<LiveEnd> {
         socket.set_nonblocking(true)?;
         for option in [SocketOption::SO_RCVBUF, SocketOption::SO_SNDBUF] {
-            // What is refused is left as it is: a smaller buffer only costs packets.
+            // A refused size is ignored: a smaller buffer only costs packets.
             let _ = set_option(socket.as_fd(), option, SOCKET_BUFFER);
         }
         let (out, datagram) = (Vec::new(), Vec::new());
-        Ok(LiveEnd { socket, tcp, begun: Instant::now(), out, datagram, arrived: vec![0; LARGEST] })
+        Ok(LiveEnd { socket, tcp, begun: Instant::now(), out, datagram, arrived: vec![0; MAX_DATAGRAM] })
     }
 
     fn now(&self) -> Time {
         Time::from_nanos(self.begun.elapsed().as_nanos() as u64)
     }
 
-    /// Sends what the end wants to leave. Where the socket's buffer is full the rest is lost, as in a full device.
+    /// Sends the end's segments. If the socket's buffer is full the rest is dropped, as in a full device
+    /// queue.
     fn send(&mut self) -> io::Result<()> {
         for segment in self.out.drain(..) {
             encode_segment(&segment, &mut self.datagram);
             match self.socket.send(&self.datagram) {
-                // What an ICMP message said of an earlier one.
+                // An ICMP message about an earlier datagram.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 sent => sent.map(drop)?,
@@ -69,8 +73,8 @@ impl LiveEnd {
         Ok(())
     }
 
-    /// Takes in all that has come, and lets timers fire.
-    fn turn(&mut self) -> io::Result<()> {
+    /// Processes everything that has arrived and all due timers.
+    fn process_due(&mut self) -> io::Result<()> {
         loop {
             match self.socket.recv(&mut self.arrived) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -96,17 +100,17 @@ impl LiveEnd {
         Ok(())
     }
 
-    /// Sleeps until a datagram comes, a timer is due, or it is `until`.
+    /// Sleeps until a datagram arrives, a timer is due, or it is `until`.
     fn wait(&self, until: Time) {
         let due = self.tcp.next_wake().map_or(until, |due| due.min(until));
         let left = due.since(self.now().min(due)).as_nanos();
-        // A signal ends it early, which costs a turn.
+        // A signal ends the sleep early, which costs one round of the loop.
         let _ = wait_readable(self.socket.as_fd(), Duration::from_nanos(left));
     }
 
     fn play_until(&mut self, until: Time) -> io::Result<Time> {
         loop {
-            self.turn()?;
+            self.process_due()?;
             let now = self.now();
             if now >= until {
                 return Ok(now);
@@ -121,10 +125,10 @@ fn usage(py: Python<'_>, e: impl ToString) -> PyErr {
 }
 
 fn failed(py: Python<'_>, e: &io::Error) -> PyErr {
-    raise(py, "RunError", &format!("the socket of the sender: {e}"))
+    raise(py, "RunError", &format!("socket of the sender: {e}"))
 }
 
-/// The scenario's end of a flow: its stack's limits, on a path of that MTU.
+/// The limits of the scenario's stack at one end of a flow, with the path's MTU.
 fn limits(scenario: &Scenario, flow: usize, sends: bool) -> Option<transport::Limits> {
     let flow = scenario.flows.get(flow)?;
     let (here, there) = if sends { (flow.from, flow.to) } else { (flow.to, flow.from) };
@@ -137,13 +141,14 @@ fn variant(loaded: &LoadedScenario) -> Option<&Scenario> {
     loaded.read.experiment.variants.first().map(|v| &v.scenario)
 }
 
-/// A sender under way.
+/// A running sender.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct LiveSender(Mutex<(LiveEnd, WindowActor)>);
 
 #[pymethods]
 impl LiveSender {
-    /// A connection of the scenario's flow to whoever receives at `to`, until it is established and knows its round trip.
+    /// Connects the scenario's flow to the receiver at `to`. Returns when the connection is established and
+    /// has an RTT sample.
     #[new]
     #[pyo3(signature = (loaded, *, flow, to, seed, scheme, classic))]
     fn new(
@@ -172,10 +177,10 @@ impl LiveSender {
             let mut end = LiveEnd::new(socket, tcp)?;
             let now = end.now();
             end.tcp.connect(now, &mut end.out);
-            end.tcp.write(now, WRITTEN, false, &mut end.out);
+            end.tcp.write(now, ALWAYS_WRITTEN, false, &mut end.out);
             end.send()?;
             while !WindowActor::may_begin(&end.tcp) {
-                if end.begun.elapsed() > PATIENCE {
+                if end.begun.elapsed() > HANDSHAKE_TIMEOUT {
                     return Err(io::Error::from(io::ErrorKind::TimedOut));
                 }
                 let until = end.now() + Span::from_millis(1);
@@ -189,14 +194,14 @@ impl LiveSender {
         Ok(LiveSender(Mutex::new((end, actor))))
     }
 
-    /// What is seen now.
+    /// The current observation.
     fn observation<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         PyBytes::new(py, &bytes(held.1.observation()))
     }
 
-    /// Carries out an action (None: none) and lasts until so many nanoseconds after the sender was made; the observation
-    /// and the reward.
+    /// Executes an action (`None`: none) and plays until this many nanoseconds after the sender was created.
+    /// Returns the observation and the reward.
     fn step<'py>(
         &self,
         py: Python<'py>,
@@ -213,7 +218,7 @@ impl LiveSender {
         Ok((PyBytes::new(py, &bytes(actor.observation())), actor.reward()))
     }
 
-    /// What the last step measured, by name, and the payload that was acknowledged in order.
+    /// The measurements of the last step by name, and the payload acknowledged in order.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = PyDict::new(py);
@@ -225,12 +230,13 @@ impl LiveSender {
     }
 }
 
-/// An observation as doubles of four bytes, in memory order.
+/// An observation as float32 in native byte order.
 fn bytes(seen: &[f32]) -> Vec<u8> {
     seen.iter().flat_map(|x| x.to_ne_bytes()).collect()
 }
 
-/// Receives the scenario's flow at this port, one connection, until the process is killed or the socket fails.
+/// Receives one connection of the scenario's flow at this port until the process is killed or the socket
+/// fails.
 #[pyfunction]
 pub fn live_receive(py: Python<'_>, loaded: &LoadedScenario, flow: usize, port: u16) -> PyResult<()> {
     let scenario = variant(loaded).and_then(|scenario| Some((scenario, scenario.flows.get(flow)?)));

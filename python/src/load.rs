@@ -1,77 +1,73 @@
-//! A scenario, checked.
+//! Loading scenarios.
 
-use crate::errors::of_command;
+use crate::errors::from_command_error;
 use app::examples::{EXAMPLES, beside};
 use app::load::{ReadScenario, Source, read_beside};
 use app::{CommandError, load as from_file};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// A scenario that was read and checked, with what was set.
+/// A loaded and checked scenario, with its overrides.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct LoadedScenario {
-    /// Its text, and what it says.
+    /// The scenario's text and contents.
     pub read: ReadScenario,
-    /// What was set, each as `--set` takes it.
+    /// Overrides, each in the form of `--set`.
     pub overrides: Vec<String>,
 }
 
 #[pymethods]
 impl LoadedScenario {
-    /// Its name.
     #[getter]
     fn name(&self) -> &str {
         &self.read.experiment.name
     }
 
-    /// What it says it is about.
+    /// The scenario's description of itself.
     #[getter]
     fn description(&self) -> &str {
         &self.read.experiment.description
     }
 
-    /// The text that was read.
     #[getter]
     fn text(&self) -> &str {
         &self.read.text
     }
 
-    /// The names of its variants.
     #[getter]
     fn variants(&self) -> Vec<String> {
         self.read.experiment.variants.iter().map(|v| v.name.clone()).collect()
     }
 
-    /// The names of a variant's flows.
     fn flows(&self, variant: usize) -> Vec<String> {
         let variant = self.read.experiment.variants.get(variant);
         variant.into_iter().flat_map(|v| &v.scenario.flows).map(|f| f.name.clone()).collect()
     }
 
-    /// What of it is probably not meant, a sentence each.
+    /// Parts of the scenario that are probably unintended, a sentence each.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         app::warn::of_scenario(&self.read.experiment).into_iter().map(|(text, _)| text).collect()
     }
 
-    /// How long a variant lasts, seconds.
+    /// Duration of a variant, seconds.
     fn duration_s(&self, variant: usize) -> Option<f64> {
         Some(self.read.experiment.variants.get(variant)?.scenario.duration.as_secs_f64())
     }
 
-    /// One variant alone, as TOML without variants.
+    /// A single variant as TOML without variants.
     fn variant_toml(&self, variant: usize) -> Option<String> {
         Some(self.read.experiment.variants.get(variant)?.scenario.to_toml())
     }
 
-    /// All that it came to, as commented TOML that reads back to the same.
+    /// The whole scenario as commented TOML that loads to the same scenario.
     fn to_toml(&self) -> String {
         self.read.experiment.to_toml()
     }
 }
 
-/// Reads a scenario: from the file `path`, a built-in one where there is no such file, or else the `text`, whose stages
-/// read files in `folder`. Of its `variants`, none: all.
+/// Loads a scenario: from the file `path`, a built-in example if there is no such file, or else from `text`,
+/// whose stages read files in `folder`. `variants` selects variants; none: all.
 #[pyfunction]
 #[pyo3(signature = (*, path, text, name, folder, overrides, variants, allow_files))]
 #[allow(clippy::too_many_arguments, reason = "one keyword argument each")]
@@ -89,7 +85,7 @@ pub fn load(
         Some(path) => from_file::load(&path, &overrides, &variants, allow_files),
         None => of_text(name, text.unwrap_or_default(), &folder, (&overrides, &variants), allow_files),
     });
-    let read = read.map_err(|e| of_command(py, e))?;
+    let read = read.map_err(|e| from_command_error(py, e))?;
     Ok(LoadedScenario { read, overrides })
 }
 

@@ -1,7 +1,7 @@
-//! Sweeps: a grid checked, its folder held, its cells run here or by whoever the package hands batches to.
+//! Sweeps: the grid is checked and its folder locked here; cells are run here or on workers.
 
-use crate::errors::{of_command, raise};
-use crate::held::HeldFolder;
+use crate::errors::{from_command_error, raise};
+use crate::locked::LockedFolder;
 use app::CommandError;
 use app::examples::beside;
 use app::load::{ScenarioSource, read_beside};
@@ -15,21 +15,21 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The program as datasets and names of cells have it: the same as the command's, built from the same sources.
+/// Name and version of the program in datasets and cell names, as in the command built from the same sources.
 pub fn program() -> String {
     names::program(option_env!("LONGFAT_COMMIT"))
 }
 
-/// What is swept, as the command line's options have it.
+/// Options of a sweep, like the command line's.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct SweepWish {
-    /// A file or a built-in example's name, or else the text.
+pub struct SweepOptions {
+    /// A file or the name of a built-in example; otherwise `text` is used.
     path: Option<PathBuf>,
     text: Option<String>,
     name: String,
     set: Vec<String>,
-    /// What stands before `=`, and the values; or `None` and the whole, as `--vary` takes it.
+    /// The text before `=` and the values; or the whole argument of `--vary` and `None`.
     vary: Vec<(String, Option<Vec<String>>)>,
     variants: Vec<String>,
     seed: Option<u64>,
@@ -37,8 +37,8 @@ pub struct SweepWish {
     allow_files: bool,
 }
 
-impl SweepWish {
-    /// The grid, and what its errors are told with.
+impl SweepOptions {
+    /// Checks the options. Returns the grid and its experiment.
     fn checked(self) -> Result<(SweepGrid, scenario::Experiment), CommandError> {
         let axis = |(keys, values): (String, Option<Vec<String>>)| match values {
             Some(values) => Axis::of(&keys, values).map_err(|why| format!("`{keys}`: {why}")),
@@ -73,53 +73,52 @@ impl SweepWish {
     }
 }
 
-/// A sweep's folder, which nobody else writes to until it is closed.
+/// The folder of a sweep, locked until it is closed.
 #[pyclass(frozen, module = "longfat._native")]
-pub struct SweepWork(HeldFolder<SweepFolder>);
+pub struct SweepWork(LockedFolder<SweepFolder>);
 
 #[pymethods]
 impl SweepWork {
-    /// Checks what is swept and takes the folder; `out` unless told is the command's own.
+    /// Checks the options and locks the folder; `out` defaults to the command's folder.
     #[new]
-    fn new(py: Python<'_>, wish: SweepWish, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
+    fn new(py: Python<'_>, options: SweepOptions, out: Option<PathBuf>, force: bool) -> PyResult<SweepWork> {
         let opened = py.detach(|| {
-            let (grid, experiment) = wish.checked()?;
+            let (grid, experiment) = options.checked()?;
             let own = || names::default_folder(&format!("{}-sweep", experiment.name));
             let folder = out.unwrap_or_else(own);
             SweepFolder::open(grid, experiment, &folder, force).map(|held| (held, folder))
         });
-        let (held, folder) = opened.map_err(|e| of_command(py, e))?;
-        Ok(SweepWork(HeldFolder::new(held, folder, "this sweep's folder is closed")))
+        let (held, folder) = opened.map_err(|e| from_command_error(py, e))?;
+        Ok(SweepWork(LockedFolder::new(held, folder, "this sweep's folder is closed")))
     }
 
-    /// The folder.
     #[getter]
     fn folder(&self) -> PathBuf {
         self.0.path.clone()
     }
 
-    /// All that a batch needs, on whatever machine.
+    /// Everything that a batch needs on any machine.
     fn grid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let json =
             self.0.with(py, |held| serde_json::to_vec(&**held.grid()).map_err(std::io::Error::other))?;
         Ok(PyBytes::new(py, &json))
     }
 
-    /// Points of which a cell is missing, all points, and cells of a point.
+    /// Points with missing cells, number of points, and cells per point.
     fn points(&self, py: Python<'_>) -> PyResult<(Vec<usize>, usize, usize)> {
         self.0.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_a_point())))
     }
 
-    /// Keeps what `run_sweep_batch` gave: how many rows, and of them those that say why there are no figures.
+    /// Stores a batch of results of `run_sweep_batch`. Returns the number of rows and of those with an error.
     fn keep(&self, py: Python<'_>, batch: &[u8]) -> PyResult<(usize, usize)> {
         let rows: Option<Vec<CellRow>> = py.detach(|| app::sweep::unpack(batch));
-        let rows = rows.ok_or_else(|| raise(py, "RunError", "a batch came back cut short"))?;
-        let told = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
+        let rows = rows.ok_or_else(|| raise(py, "RunError", "a worker returned a truncated batch"))?;
+        let counts = (rows.len(), rows.iter().filter(|r| r.error.is_some()).count());
         self.0.with(py, |held| held.keep(rows))?;
-        Ok(told)
+        Ok(counts)
     }
 
-    /// Keeps rows for the cells of a point that nobody could run: how many.
+    /// Stores rows for the cells of a point that no worker could run. Returns their number.
     fn lost(&self, py: Python<'_>, point: usize, why: &str) -> PyResult<usize> {
         self.0.with(py, |held| {
             let rows = app::sweep::lost(held.grid(), point, why);
@@ -128,18 +127,18 @@ impl SweepWork {
         })
     }
 
-    /// Runs what is missing on threads of this process. `progress` is called with the cells that are there, those that an
-    /// earlier sweep left, all of them, and those that could not be run.
+    /// Runs the missing cells on threads of this process. `progress` is called with the finished cells, those
+    /// from an earlier sweep, all cells, and those that failed.
     fn run(&self, py: Python<'_>, jobs: Option<NonZeroUsize>, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let threads = jobs.or_else(|| NonZeroUsize::new(experiment::cores())).unwrap_or(NonZeroUsize::MIN);
         let mut raised = None;
         let mut watch = |p: &SweepProgress| {
-            let told = Python::attach(|py| {
+            let counts = Python::attach(|py| {
                 py.check_signals()?;
                 let Some(progress) = &progress else { return Ok(()) };
                 progress.call1(py, (p.done, p.kept, p.cells, p.failed)).map(drop)
             });
-            match told {
+            match counts {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(e) => {
                     raised.get_or_insert(e);
@@ -154,7 +153,7 @@ impl SweepWork {
         raised.map_or(done, Err)
     }
 
-    /// Writes the dataset: what is in `sweep.json`, and the command's table.
+    /// Writes the dataset. Returns the contents of `sweep.json` and the command's table.
     fn finish(&self, py: Python<'_>) -> PyResult<(String, String)> {
         self.0.with(py, |held| {
             let (json, rows) = held.finish()?;
@@ -162,13 +161,13 @@ impl SweepWork {
         })
     }
 
-    /// Lets go of the folder.
+    /// Unlocks the folder.
     fn close(&self) {
         self.0.close();
     }
 }
 
-/// The last grid that a batch came with: all batches of a sweep have the same.
+/// The grid of the last batch: all batches of a sweep have the same one.
 static LAST_GRID: Mutex<Option<(Vec<u8>, Arc<SweepGrid>)>> = Mutex::new(None);
 
 fn grid_of(bytes: &[u8]) -> Result<Arc<SweepGrid>, String> {
@@ -176,10 +175,11 @@ fn grid_of(bytes: &[u8]) -> Result<Arc<SweepGrid>, String> {
     if let Some((_, grid)) = last.as_ref().filter(|(known, _)| known == bytes) {
         return Ok(grid.clone());
     }
-    let grid: SweepGrid = serde_json::from_slice(bytes).map_err(|e| format!("no grid of a sweep: {e}"))?;
+    let grid: SweepGrid =
+        serde_json::from_slice(bytes).map_err(|e| format!("not the grid of a sweep: {e}"))?;
     if grid.program != program() {
         return Err(format!(
-            "a sweep of {} cannot be run by {}: install the same longfat everywhere",
+            "a sweep started by {} cannot be run by {}: install the same version of longfat everywhere",
             grid.program,
             program()
         ));
@@ -189,7 +189,7 @@ fn grid_of(bytes: &[u8]) -> Result<Arc<SweepGrid>, String> {
     Ok(grid)
 }
 
-/// Runs the cells of these points of a grid, on this thread, to the end: rows as bytes, for [`SweepWork::keep`].
+/// Runs the cells of these points of a grid on this thread. Returns rows as bytes, for [`SweepWork::keep`].
 #[pyfunction]
 pub fn run_sweep_batch<'py>(
     py: Python<'py>,
@@ -205,7 +205,7 @@ pub fn run_sweep_batch<'py>(
     });
     match done {
         Ok(Ok(bytes)) => Ok(PyBytes::new(py, &bytes)),
-        Ok(Err(_)) => Err(raise(py, "RunError", "the batch was ended")),
+        Ok(Err(_)) => Err(raise(py, "RunError", "the batch was interrupted")),
         Err(why) => Err(raise(py, "UsageError", &why)),
     }
 }

@@ -1,4 +1,4 @@
-//! Tables of time series, and how others take them: the Arrow PyCapsule interface.
+//! Tables of time series, exposed by the Arrow PyCapsule interface.
 
 use crate::columns::{arrays, constant, field, states, words_type};
 use arrow_array::cast::AsArray;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A part of a table: the series of one flow or element in one repeat of one variant.
 struct SeriesBatch {
-    /// Indexes: the variant as in the summary, the repeat from 0, the flow or element.
+    /// Indexes: the variant as in the summary, the repeat from 0, and the flow or element.
     place: [usize; 3],
     rows: RecordBatch,
 }
@@ -30,30 +30,38 @@ pub struct RunSeries {
     elements: Vec<SeriesBatch>,
 }
 
-/// What stands before the columns of a series: whose it is.
+/// Schema of a kind of series: the columns that identify the series come before its own.
 fn schema<S: Columns>(name: &str, last: Option<Field>) -> SchemaRef {
-    let whose = ["variant", "clock", name].map(|name| Field::new(name, words_type(), false));
+    let series_id = ["variant", "clock", name].map(|name| Field::new(name, words_type(), false));
     let repeat = Field::new("repeat", DataType::UInt32, false);
     let columns = S::COLUMNS.iter().map(field);
-    Arc::new(Schema::new(whose.into_iter().chain([repeat]).chain(columns).chain(last).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        series_id.into_iter().chain([repeat]).chain(columns).chain(last).collect::<Vec<_>>(),
+    ))
 }
 
-/// Makes the batches of one kind of series.
+/// Builds the batches of one kind of series.
 struct BatchMaker {
     schema: SchemaRef,
-    /// As many zeros as the longest series has rows, for all columns that have one value.
+    /// As many zeros as the longest series has rows, shared by all constant columns.
     zeros: Buffer,
     made: Vec<SeriesBatch>,
 }
 
 impl BatchMaker {
-    /// Adds a series; `repeats` has its repeat's number in at least as many rows.
-    fn add(&mut self, place: [usize; 3], whose: [&str; 3], repeats: &ScalarBuffer<u32>, own: Vec<ArrayRef>) {
+    /// Adds a series; `repeats` contains its repeat's number in at least as many rows.
+    fn add(
+        &mut self,
+        place: [usize; 3],
+        series_id: [&str; 3],
+        repeats: &ScalarBuffer<u32>,
+        own: Vec<ArrayRef>,
+    ) {
         let rows = own.first().map_or(0, |column| column.len());
-        let mut columns: Vec<ArrayRef> = whose.map(|word| constant(word, &self.zeros, rows)).into();
+        let mut columns: Vec<ArrayRef> = series_id.map(|word| constant(word, &self.zeros, rows)).into();
         columns.push(Arc::new(UInt32Array::new(repeats.slice(0, rows), None)));
         columns.extend(own);
-        // As long as each other and as the schema says, by how they were made.
+        // All columns have the same length and match the schema by construction.
         if let Ok(rows) = RecordBatch::try_new(self.schema.clone(), columns) {
             self.made.push(SeriesBatch { place, rows });
         }
@@ -96,12 +104,12 @@ impl RunSeries {
         }
     }
 
-    /// Those of flows; `None` chooses all.
+    /// Selects time series of flows; `None` selects all.
     pub fn flows(&self, variant: Option<usize>, repeat: Option<usize>, flow: Option<usize>) -> SeriesTable {
         SeriesTable::chosen(&self.flow_schema, &self.flows, [variant, repeat, flow])
     }
 
-    /// Those of elements.
+    /// Selects time series of elements; `None` selects all.
     pub fn elements(
         &self,
         variant: Option<usize>,
@@ -112,7 +120,7 @@ impl RunSeries {
     }
 }
 
-/// A table of time series: whoever speaks the Arrow PyCapsule interface takes it without copying.
+/// A table of time series, readable without copying by any library with the Arrow PyCapsule interface.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct SeriesTable {
     schema: SchemaRef,
@@ -138,25 +146,24 @@ fn arrow(e: ArrowError) -> PyErr {
 
 #[pymethods]
 impl SeriesTable {
-    /// The names of its columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.schema.fields().iter().map(|f| f.name().clone()).collect()
     }
 
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Bytes of all buffers, each counted once in each batch that uses it.
+    /// Size of all buffers, bytes; a shared buffer counts once for each batch that uses it.
     #[getter]
     fn nbytes(&self) -> usize {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// A column's numbers as doubles in memory order, unknown ones as NaN; a copy. A column of words is the indexes of
-    /// `words`.
+    /// A numeric column as float64 in native byte order, NaN where unknown, copied. For a text column, its
+    /// dictionary indexes.
     fn doubles<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyBytes>> {
         let at = self.index(column)?;
         let mut bytes = Vec::with_capacity(8 * self.__len__());
@@ -169,13 +176,13 @@ impl SeriesTable {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A column's words, a text a row.
+    /// A text column, one string per row.
     fn words(&self, column: &str) -> PyResult<Vec<String>> {
         let at = self.index(column)?;
         let mut all = Vec::new();
         for batch in &self.batches {
             let Some(array) = batch.column(at).as_dictionary_opt::<Int8Type>() else {
-                return Err(PyKeyError::new_err(format!("{column} is a column of numbers")));
+                return Err(PyKeyError::new_err(format!("{column} is a numeric column")));
             };
             let names = array.values().as_string::<i32>();
             all.extend(array.keys().values().iter().map(|&key| names.value(key as usize).to_string()));
@@ -189,8 +196,8 @@ impl SeriesTable {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// `ArrowArrayStream` in a capsule: a batch for each series. A requested schema is not followed, as the interface
-    /// allows.
+    /// `ArrowArrayStream` in a capsule, with one batch per series. A requested schema is ignored, which the
+    /// interface permits.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -204,7 +211,7 @@ impl SeriesTable {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// `ArrowSchema` and `ArrowArray` in capsules, of a table that is one series.
+    /// `ArrowSchema` and `ArrowArray` in capsules, for a table with a single series.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -213,7 +220,7 @@ impl SeriesTable {
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         let _ = requested_schema;
         let [batch] = &self.batches[..] else {
-            let text = "a table of several series is a stream: __arrow_c_stream__";
+            let text = "a table of several series must be read as a stream: __arrow_c_stream__";
             return Err(PyRuntimeError::new_err(text));
         };
         let data = StructArray::from(batch.clone()).into_data();
@@ -223,7 +230,7 @@ impl SeriesTable {
     }
 }
 
-/// A cell as a double.
+/// A cell as a float64.
 fn double(array: &ArrayRef, row: usize) -> f64 {
     if array.is_null(row) {
         return f64::NAN;

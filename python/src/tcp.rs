@@ -1,5 +1,5 @@
-//! An end of a TCP connection, to be driven step by step: no clock and no socket. Times are whole nanoseconds, so that
-//! what `next_wake` says comes back as it was.
+//! A TCP endpoint, driven step by step, without clock and socket. Times are whole nanoseconds, so that the
+//! result of `next_wake` can be passed back exactly.
 
 use crate::control::{ControlFault, PyControl};
 use crate::errors::raise;
@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use transport::{Flags, Segment, SynOptions, Tcp};
 use units::{Span, Time};
 
-/// A segment on its way.
+/// A segment.
 #[pyclass(name = "Segment", module = "longfat", frozen)]
 pub struct TcpSegment(Segment);
 
 #[pymethods]
 impl TcpSegment {
-    /// First byte of the payload, counted from the stream's beginning.
+    /// Stream offset of the first payload byte.
     #[getter]
     fn seq(&self) -> u64 {
         self.0.seq
@@ -46,7 +46,7 @@ impl TcpSegment {
     fn sent_ns(&self) -> u64 {
         self.0.sent.as_nanos()
     }
-    /// Its flags, as letters: S, A, F, R, P, E, C.
+    /// Flags as letters: S, A, F, R, P, E, C.
     #[getter]
     fn flags(&self) -> String {
         let all = [
@@ -66,7 +66,7 @@ impl TcpSegment {
         let at = |offset: i32| self.0.ack.wrapping_add_signed(offset.into());
         self.0.sack[..usize::from(self.0.sacks)].iter().map(|&(a, b)| (at(a), at(b))).collect()
     }
-    /// Sent as ECN-capable.
+    /// Whether it was sent as ECN-capable.
     #[getter]
     fn ect(&self) -> bool {
         self.0.ect
@@ -77,7 +77,7 @@ impl TcpSegment {
         let SynOptions { mss, scale } = self.0.flags.has(Flags::SYN).then(|| self.0.syn_options())?;
         Some((mss, scale))
     }
-    /// The same, marked "congestion experienced" on its way.
+    /// A copy marked "congestion experienced" by the path.
     fn marked(&self) -> TcpSegment {
         TcpSegment(Segment { ce: true, ..self.0.clone() })
     }
@@ -88,7 +88,7 @@ impl TcpSegment {
     }
 }
 
-/// An end of a connection.
+/// One end of a connection.
 #[pyclass(module = "longfat._native")]
 pub struct TcpEnd {
     end: Mutex<Tcp>,
@@ -101,7 +101,7 @@ impl TcpEnd {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to the end: what leaves, or what the control raised.
+    /// Applies an input to the end. Returns the segments to send, or what the control raised.
     fn drive(&mut self, act: impl FnOnce(&mut Tcp, &mut Vec<Segment>)) -> PyResult<Vec<TcpSegment>> {
         act(self.end.get_mut().unwrap_or_else(PoisonError::into_inner), &mut self.out);
         match self.fault.take() {
@@ -117,7 +117,8 @@ fn at(ns: u64) -> Time {
 
 #[pymethods]
 impl TcpEnd {
-    /// A closed end with the stack of the scenario's first host and its first flow's control, or `control`'s.
+    /// Creates a closed end with the stack of the scenario's first host and the congestion control `cc`, or
+    /// `control`'s.
     #[new]
     #[pyo3(signature = (loaded, mtu, seed, cc, control))]
     fn new(
@@ -131,7 +132,7 @@ impl TcpEnd {
         let fault = ControlFault::default();
         let host = loaded.read.experiment.variants.first().and_then(|v| v.scenario.hosts.first());
         let refused = |text: &str| raise(py, "UsageError", text);
-        let host = host.ok_or_else(|| refused("a scenario without hosts"))?;
+        let host = host.ok_or_else(|| refused("the scenario has no hosts"))?;
         let limits = host.stack.own_limits(mtu, None);
         let controller: Box<dyn congestion::Controller> = match control {
             Some(factory) => Box::new(PyControl::make(py, &factory, &fault)?),
@@ -154,33 +155,33 @@ impl TcpEnd {
         self.drive(|end, out| end.handle_segment(at(now_ns), &segment.0, out))
     }
 
-    /// Time has passed: whatever timer is due fires. Early calls are harmless.
+    /// Processes due timers. Early calls are harmless.
     fn handle_wake(&mut self, now_ns: u64) -> PyResult<Vec<TcpSegment>> {
         self.drive(|end, out| end.handle_wake(at(now_ns), out))
     }
 
-    /// When `handle_wake` must be called next, nanoseconds; None: no timer runs.
+    /// When `handle_wake` is due, nanoseconds; `None` if no timer runs.
     fn next_wake(&self) -> Option<u64> {
         self.tcp().next_wake().map(Time::as_nanos)
     }
 
-    /// The application writes so many bytes; `last`: nothing follows.
+    /// The application writes `count` bytes; `last`: the final ones.
     #[pyo3(signature = (now_ns, count, last=false))]
     fn write(&mut self, now_ns: u64, count: u64, last: bool) -> PyResult<Vec<TcpSegment>> {
         self.drive(|end, out| end.write(at(now_ns), count, last, out))
     }
 
-    /// The application reads so many bytes.
+    /// The application reads `count` bytes.
     fn read(&mut self, now_ns: u64, count: u64) -> PyResult<Vec<TcpSegment>> {
         self.drive(|end, out| end.read(at(now_ns), count, out))
     }
 
-    /// The application will write no more.
+    /// Closes the application's sending side.
     fn close(&mut self, now_ns: u64) -> PyResult<Vec<TcpSegment>> {
         self.drive(|end, out| end.close(at(now_ns), out))
     }
 
-    /// Whether what arrives is read at once, as unless told.
+    /// Whether arriving bytes are read immediately; true by default.
     #[getter]
     fn auto_read(&self) -> bool {
         self.tcp().rx.auto_read
@@ -190,17 +191,17 @@ impl TcpEnd {
         self.tcp().rx.auto_read = yes;
     }
 
-    /// Whether data may flow.
+    /// Whether the handshake is complete.
     #[getter]
     fn is_established(&self) -> bool {
         self.tcp().is_established()
     }
-    /// Whether both ends have closed, and all that either sent has arrived.
+    /// Whether both ends have closed and everything that either sent has arrived.
     #[getter]
     fn is_closed(&self) -> bool {
         self.tcp().is_closed()
     }
-    /// Bytes that the application has not read yet.
+    /// Bytes received that the application has not read yet.
     #[getter]
     fn readable(&self) -> u64 {
         self.tcp().rx.readable()
@@ -210,7 +211,7 @@ impl TcpEnd {
     fn received(&self) -> u64 {
         self.tcp().rx.copied
     }
-    /// First byte that the peer has not acknowledged.
+    /// Stream offset of the first byte that the peer has not acknowledged.
     #[getter]
     fn acknowledged(&self) -> u64 {
         self.tcp().tx.s.snd_una
@@ -225,7 +226,7 @@ impl TcpEnd {
     fn inflight(&self) -> u32 {
         self.tcp().tx.in_flight()
     }
-    /// Smoothed round-trip time, ms; None before the first.
+    /// Smoothed round-trip time, ms; `None` before the first sample.
     #[getter]
     fn srtt_ms(&self) -> Option<f64> {
         self.tcp().tx.s.srtt.map(Span::as_millis_f64)
@@ -235,7 +236,7 @@ impl TcpEnd {
     fn mss(&self) -> u32 {
         self.tcp().tx.s.mss
     }
-    /// Data packets sent, retransmissions among them, and these alone.
+    /// Number of data packets sent, and of retransmissions among them.
     #[getter]
     fn sent_packets(&self) -> (u64, u64) {
         let stats = self.tcp().tx.stats;

@@ -1,4 +1,4 @@
-//! The environment for learning: what `longfat.gym` steps.
+//! The learning environment: the worlds that `longfat.gym` steps.
 
 use crate::errors::raise;
 use crate::load::LoadedScenario;
@@ -9,18 +9,18 @@ use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldWish, 
 use std::sync::{Mutex, PoisonError};
 use units::Span;
 
-/// A world under way.
+/// A running world.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct NativeWorld(Mutex<World>);
 
-/// What a step gives: the observation's bytes, the reward, whether the flow is done, whether the time is over.
+/// Result of a step: the observation's bytes, the reward, whether the flow is done, whether the time is over.
 type Stepped<'py> = (Bound<'py, PyBytes>, f64, bool, bool);
 
 fn refused(py: Python<'_>, e: &WorldError) -> PyErr {
     raise(py, "UsageError", &e.to_string())
 }
 
-/// An observation as doubles of four bytes, in memory order.
+/// An observation as float32 in native byte order.
 fn bytes(seen: &[f32], out: &mut Vec<u8>) {
     seen.iter().for_each(|x| out.extend_from_slice(&x.to_ne_bytes()));
 }
@@ -33,8 +33,8 @@ impl NativeWorld {
 
 #[pymethods]
 impl NativeWorld {
-    /// A scenario's variant, played until its flow is established. `step_s`: how long a step is. `classic`: the control
-    /// that has the window to itself.
+    /// Plays a scenario's variant until its flow is established. `step_s`: length of a step. `classic`: the
+    /// control that sets the window alone.
     #[new]
     #[pyo3(signature = (loaded, *, variant, flow, seed, step_s, scheme, classic, unrest))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
@@ -59,21 +59,21 @@ impl NativeWorld {
         let classic = classic.map(known).transpose()?;
         let step = Span::from_nanos((step_s * 1e9).clamp(0.0, 1e18) as u64);
         let mut scenario = of.scenario.clone();
-        // Nobody reads its time series.
+        // Its time series are not used.
         scenario.sample = Span::ZERO;
         let wish = WorldWish { flow, seed, step, scheme, classic, unrest };
         let world = py.detach(|| World::new(scenario, wish));
         world.map(|world| NativeWorld(Mutex::new(world))).map_err(|e| refused(py, &e))
     }
 
-    /// What is seen now.
+    /// The current observation.
     fn observation<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let mut out = Vec::new();
         self.with(|world| bytes(world.observation(), &mut out));
         PyBytes::new(py, &out)
     }
 
-    /// Carries out an action (None: none) and plays a step.
+    /// Executes an action (`None`: none) and plays a step.
     #[pyo3(signature = (action))]
     fn step<'py>(&self, py: Python<'py>, action: Option<Vec<f64>>) -> PyResult<Stepped<'py>> {
         let mut out = Vec::with_capacity(160);
@@ -86,7 +86,7 @@ impl NativeWorld {
         Ok((PyBytes::new(py, &out), reward, done, over))
     }
 
-    /// What the last step measured, by name.
+    /// The measurements of the last step, by name.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let f = self.with(|world| *world.figures());
         let all = PyDict::new(py);
@@ -98,11 +98,11 @@ impl NativeWorld {
     }
 }
 
-/// Observations, rewards, which are done, which are over.
+/// Observations, rewards, done flags, over flags.
 type SteppedWorlds<'py> = (Bound<'py, PyBytes>, Vec<f64>, Vec<bool>, Vec<bool>);
 
-/// Steps several worlds at once, Python's lock released: observations one after the other, rewards, done, over. An action
-/// is `len` numbers of `actions`; without any, none is carried out.
+/// Steps several worlds with Python's lock released. Returns their observations, concatenated, and rewards,
+/// done and over flags. Each action is `len` numbers of `actions`; without `actions`, none is executed.
 #[pyfunction]
 #[pyo3(signature = (worlds, actions, len))]
 pub fn step_all<'py>(
@@ -133,11 +133,11 @@ pub fn step_all<'py>(
     Ok((PyBytes::new(py, &out), rewards, dones, overs))
 }
 
-/// A scheme as Python is told of it.
+/// A scheme's description for Python.
 type SchemeRow = (&'static str, &'static str, usize, usize, usize, usize, f64, f64);
 
-/// The schemes: name, where it is from, figures seen of a step, of how many steps, choices of a discrete action (0: none),
-/// numbers of another with their bounds.
+/// The schemes: name, source, figures per step, number of steps observed, number of choices of a discrete
+/// action (0: continuous), length of a continuous action, and its bounds.
 #[pyfunction]
 pub fn schemes() -> Vec<SchemeRow> {
     let all = SCHEMES.iter().map(|&(name, about, make)| {

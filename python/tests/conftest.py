@@ -1,4 +1,4 @@
-"""What the tests share: a short scenario, and the `longfat` command that the same sources give."""
+"""Shared by the tests: a short scenario, and the `longfat` command built from the same sources."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ to = "centre"
 
 @pytest.fixture
 def policed(tmp_path: Path) -> Path:
-    """The file of a scenario with two variants."""
+    """A scenario file with two variants."""
     path = tmp_path / "policed.toml"
     path.write_text(POLICED)
     return path
 
 
 def program() -> str | None:
-    """The command: what LONGFAT names, or what the wheel installed."""
+    """The command: LONGFAT, or the one that the wheel installed."""
     return os.environ.get("LONGFAT") or shutil.which("longfat")
 
 
 @pytest.fixture
 def longfat_json(tmp_path: Path) -> Callable[..., str]:
-    """Runs the command; what it prints."""
+    """Runs the command and returns its output."""
     command = program()
     if command is None:
         pytest.skip("SKIPPED: no longfat command: LONGFAT=path/to/longfat")

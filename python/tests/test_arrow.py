@@ -1,4 +1,4 @@
-"""Time series as others take them."""
+"""Time series as other libraries read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import POLICED
 pyarrow = pytest.importorskip("pyarrow")
 
 
-def test_every_taker_sees_the_same_rows() -> None:
+def test_every_library_reads_the_same_rows() -> None:
     result = longfat.run(POLICED, repeat=2)
     series = result.flow_series
     table = pyarrow.table(series)
@@ -36,7 +36,7 @@ def test_every_taker_sees_the_same_rows() -> None:
     assert rows == [(max(goodput), len(goodput))]
 
 
-def test_one_flow_is_an_array_and_its_numbers_are_the_figures() -> None:
+def test_one_flow_is_one_batch_that_agrees_with_the_figures() -> None:
     result = longfat.run(POLICED, repeat=1)
     flow = result.variant("cubic").flows[0]
     series = flow.series

@@ -1,4 +1,4 @@
-"""Congestion controls written in Python, and the endpoint that is driven by hand."""
+"""Congestion controls written in Python, and the TCP endpoint driven by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conftest import POLICED
 
 
 class Reno(longfat.Control):
-    """RFC 5681, as the simulator's own."""
+    """RFC 5681, as in the simulator."""
 
     name = "reno-in-python"
 
@@ -29,7 +29,7 @@ class Reno(longfat.Control):
             window.cwnd = grown
         if acked <= 0:
             return
-        # Credit saved up under a larger window is worth one packet.
+        # Credit accumulated under a larger window counts as one packet.
         every = window.cwnd
         if self.credit >= every:
             self.credit, window.cwnd = 0, window.cwnd + 1
@@ -46,7 +46,7 @@ class Reno(longfat.Control):
         self.credit = 0
 
 
-def test_renos_twin_in_python_is_reno_to_the_byte() -> None:
+def test_reno_in_python_equals_reno_exactly() -> None:
     ours = longfat.run(POLICED, variants="cubic", controls={"up": Reno}, set={"duration": "6s"})
     theirs = longfat.run(POLICED, variants="cubic", repeat=1, set={"flows.up.cc": "reno", "duration": "6s"})
     a, b = ours.flows[0].to_dict(), theirs.flows[0].to_dict()
@@ -55,7 +55,7 @@ def test_renos_twin_in_python_is_reno_to_the_byte() -> None:
 
 
 class Steady(longfat.Control):
-    """Forty packets, paced."""
+    """A constant, paced window of forty packets."""
 
     name, owns_window = "steady", True
 
@@ -66,14 +66,14 @@ class Steady(longfat.Control):
         assert window.pacing_mbps == pytest.approx(8.0) and ack.acked >= 0
 
 
-def test_a_control_may_own_the_window() -> None:
+def test_a_control_can_own_the_window() -> None:
     result = longfat.run(POLICED, controls={"up": Steady}, set={"duration": "5s"})
     for flow in result.flows:
         assert flow.cc == "steady" and flow.goodput_mbps == pytest.approx(7.9, rel=0.03)
         assert flow.retransmitted_packets == 0
 
 
-def test_what_a_control_raises_ends_the_run() -> None:
+def test_an_exception_in_a_control_ends_the_run() -> None:
     class Broken(Steady):
         def on_ack(self, socket, window, ack) -> None:
             raise ZeroDivisionError("in on_ack")
@@ -93,7 +93,7 @@ def test_what_a_control_raises_ends_the_run() -> None:
 
 
 def wire(client: longfat.Tcp, server: longfat.Tcp, delay_ns: int, lose: set[int]) -> int:
-    """Plays both ends over a wire that takes this long and loses data segments of these numbers; when all is quiet."""
+    """Plays both ends over a wire with this delay that loses these data segments. Returns the time when all is quiet."""
     now, number, data = 0, 0, 0
     flying: list[tuple[int, int, longfat.Tcp, object]] = []
 
@@ -122,15 +122,15 @@ def wire(client: longfat.Tcp, server: longfat.Tcp, delay_ns: int, lose: set[int]
         for t, end in wakes:
             if t <= now:
                 send(server if end is client else client, end.handle_wake(now))
-    raise AssertionError("it never ends")
+    raise AssertionError("the transfer does not finish")
 
 
-def test_two_endpoints_over_a_wire_of_ones_own() -> None:
+def test_two_endpoints_over_a_simulated_wire() -> None:
     client, server = longfat.Tcp(cc="reno"), longfat.Tcp()
     whole = wire(client, server, 10_000_000, lose=set())
     assert client.is_established and server.received == client.acknowledged == 300_000
     assert client.retransmitted_packets == 0 and client.srtt_ms == pytest.approx(20, rel=0.1)
-    # 208 packets: 10, 20, 40, 80 and the rest of the window take five round trips, and the handshake one.
+    # 208 packets: the window of 10, 20, 40, 80 and the rest takes five round trips, the handshake one.
     assert whole == pytest.approx(6 * 20e6, rel=0.1)
     client, server = longfat.Tcp(cc=Reno), longfat.Tcp()
     lossy = wire(client, server, 10_000_000, lose={40})

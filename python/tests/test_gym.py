@@ -1,4 +1,4 @@
-"""The environment for learning."""
+"""The learning environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMES = ["aurora", "orca", "mvfst-rl", "direct"]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_gymnasiums_checker_passes(scheme: str) -> None:
+def test_the_environment_passes_gymnasiums_checker(scheme: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
     env = gym.CongestionEnv(POLICED, scheme=scheme, ranges={"flows.up.start": gym.Range("0ms", "100ms")})
@@ -29,28 +29,28 @@ def test_gymnasiums_checker_passes(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_same_seed_and_actions_same_numbers_and_episodes_end(scheme: str) -> None:
+def test_the_same_seed_and_actions_give_the_same_episode(scheme: str) -> None:
     def episode(seed: int) -> list:
         env = gym.CongestionEnv(
             POLICED, scheme=scheme, ranges={"links.wan.forward.policer.rate": gym.Range("5Mbit/s", "20Mbit/s", log=True)}
         )
         seen, drawn = env.reset(seed=seed)
         env.action_space.seed(seed)
-        told = [seen.tolist(), drawn]
+        transcript = [seen.tolist(), drawn]
         while True:
             seen, reward, done, over, _ = env.step(env.action_space.sample())
             assert env.observation_space.contains(seen) and np.isfinite(reward)
-            told.append((seen.tolist(), reward, done, over))
+            transcript.append((seen.tolist(), reward, done, over))
             if done or over:
-                return told
+                return transcript
 
     one = episode(3)
     assert one == episode(3) and one != episode(4)
-    # 3 s of 10 ms, less what the handshake takes.
+    # 3 s in steps of 10 ms, minus the handshake.
     assert 290 <= len(one) - 2 <= 299 and one[-1][2:] == (False, True)
 
 
-def test_an_action_does_what_its_scheme_says() -> None:
+def test_an_action_has_the_effect_that_its_scheme_defines() -> None:
     def moved(scheme: str, action, figure: str) -> float:
         env = gym.CongestionEnv(POLICED, scheme=scheme, step_s=0.002)
         env.reset(seed=1)
@@ -66,7 +66,7 @@ def test_an_action_does_what_its_scheme_says() -> None:
     assert moved("orca", [0.5], "cwnd") >= 2
 
 
-def test_a_world_left_to_a_classic_control_is_the_run() -> None:
+def test_a_world_with_a_classic_control_agrees_with_the_run() -> None:
     scenario = {**longfat.Scenario().keys, **_keys()}
     episode = gym.classic("reno", scenario, seed=5, step_s=0.01)
     flow = longfat.run(scenario, repeat=1, set={"flows.up.cc": "reno"}).flows[0]
@@ -82,7 +82,7 @@ def _keys() -> dict:
     return s.keys
 
 
-def test_worlds_side_by_side_are_the_worlds_alone() -> None:
+def test_a_vector_of_worlds_equals_single_worlds() -> None:
     envs = gym.CongestionVectorEnv(3, POLICED, scheme="direct", max_steps=40)
     seen, _ = envs.reset(seed=[1, 2, 3])
     alone = [gym.CongestionEnv(POLICED, scheme="direct", max_steps=40) for _ in range(3)]
@@ -101,7 +101,7 @@ def test_worlds_side_by_side_are_the_worlds_alone() -> None:
     assert not over.any() and (rewards == 0).all(), "the next step resets"
 
 
-def test_what_cannot_be_had_is_said() -> None:
+def test_invalid_environments_and_actions_raise() -> None:
     with pytest.raises(ValueError, match="orca"):
         gym.CongestionEnv(POLICED, scheme="dream")
     env = gym.CongestionEnv(POLICED, set={"flows.up.count": 2})
@@ -122,11 +122,11 @@ SHAPED = POLICED.replace('{ kind = "policer", rate = "10Mbit/s", burst = "40kB" 
 
 
 def a_policy(scheme: str, width: int, outputs: int, value: float, **more) -> gym.Policy:
-    """That does the same whatever it sees."""
+    """A policy that always takes the same action."""
     return gym.Policy([(np.zeros((outputs, width)), np.full(outputs, value))], scheme=scheme, step_s=0.02, **more)
 
 
-def test_a_policy_is_kept_as_a_file_and_says_what_it_said(tmp_path) -> None:
+def test_a_saved_policy_loads_to_the_same_policy(tmp_path) -> None:
     random = np.random.default_rng(1)
     layers = [(random.standard_normal((8, 30)), random.standard_normal(8)), (random.standard_normal((5, 8)), np.zeros(5))]
     for of in ({"output": "tanh", "scale": 0.3}, {"output": "argmax", "between": "relu"}, {}):
@@ -141,11 +141,11 @@ def test_a_policy_is_kept_as_a_file_and_says_what_it_said(tmp_path) -> None:
     assert isinstance(gym.Policy(layers, scheme="mvfst-rl", step_s=0.02, output="argmax")(seen), int)
 
 
-def test_what_is_no_policy_is_said(tmp_path) -> None:
+def test_invalid_policies_raise(tmp_path) -> None:
     file = tmp_path / "p.json"
     for text in ("", "[]", "{}", '{"layers": [{"weights": [[1]], "constants": [1, 2]}], "scheme": "orca", "step_s": 1}'):
         file.write_text(text)
-        with pytest.raises(ValueError, match=r"p\.json: no policy"):
+        with pytest.raises(ValueError, match=r"p\.json: not a policy"):
             gym.Policy.load(file)
     with pytest.raises(ValueError, match="layer 1: .* after 3 outputs"):
         gym.Policy([(np.ones((3, 2)), np.ones(3)), (np.ones((1, 4)), np.ones(1))], scheme="orca", step_s=0.1)
@@ -154,7 +154,7 @@ def test_what_is_no_policy_is_said(tmp_path) -> None:
 
 
 def lab(*args, **more) -> gym.Episode:
-    """`on_kernel`, where this machine lets us."""
+    """Calls `on_kernel`; skips the test if this machine does not permit it."""
     try:
         return gym.on_kernel(*args, **more)
     except longfat.RunError as e:
@@ -163,34 +163,34 @@ def lab(*args, **more) -> gym.Episode:
         raise
 
 
-def test_in_the_lab_the_sender_does_what_it_does_in_the_simulator() -> None:
+def test_the_sender_in_the_lab_agrees_with_the_simulator() -> None:
     reno = lab(None, SHAPED, classic="reno", variant="cubic", seconds=2.5)
     simulated = gym.classic("reno", SHAPED, seed=1, scheme="direct")
     assert reno.goodput_mbps == pytest.approx(simulated.goodput_mbps, rel=0.05)
-    # A queue of 200 packets of 1.2 ms stands in both.
+    # Both have a queue of 200 packets of 1.2 ms.
     assert reno.rtt_ms == pytest.approx(simulated.rtt_ms, rel=0.3)
 
 
-def test_a_policy_acts_in_the_lab() -> None:
-    # The second of the five moves halves the window, which ends at the least, two.
+def test_a_policy_controls_the_sender_in_the_lab() -> None:
+    # The second of the five actions halves the window, down to the minimum of two.
     shrinking = a_policy("mvfst-rl", 100, 5, 0.0, output="argmax")
     shrinking.layers[0][1][1] = 1.0
     few = lab(shrinking, SHAPED, seconds=2.0)
-    # Two packets a round trip of 30 ms.
+    # Two packets per round trip of 30 ms.
     assert few.steps == 100 and few.goodput_mbps == pytest.approx(2 * 1448 * 8e-6 / 0.030, rel=0.15)
     assert few.rtt_ms < 45 and few.loss == 0
     more = a_policy("aurora", 30, 1, 0.02)
     assert lab(more, SHAPED, seconds=2.0).goodput_mbps > 3 * few.goodput_mbps
 
 
-def test_what_a_policy_cannot_do_in_the_lab_is_said() -> None:
+def test_invalid_episodes_in_the_lab_raise() -> None:
     with pytest.raises(longfat.RunError, match="no episode: .*matmul"):
         lab(a_policy("orca", 8, 1, 0.0), SHAPED, seconds=1.0)
     with pytest.raises(ValueError, match="either"):
         gym.on_kernel(None, SHAPED)
     with pytest.raises(ValueError, match="down.*up"):
         gym.on_kernel(None, SHAPED, classic="reno", flow="down")
-    # Programs of the scenario's other flows are not started unasked.
+    # Programs of the scenario's other flows need permission.
     more = SHAPED + '[flows.web]\nfrom = "office"\nto = "centre"\ntool = "touch /tmp/longfat-was-here"\n'
     with pytest.raises(longfat.UsageError, match="allow_tools"):
         gym.on_kernel(None, more.replace("[variants.cubic]", "").replace("[variants.bbr]", "").replace('"flows.up.cc" = "bbr"', ""),

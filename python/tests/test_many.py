@@ -1,4 +1,4 @@
-"""`diagnose_many`: folders and stores, into one dataset that has what `diagnose` says of each capture."""
+"""`diagnose_many`: diagnoses folders and stores into one dataset that agrees with `diagnose` on each capture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import longfat
 
 @pytest.fixture
 def captures(policed: Path, tmp_path: Path, longfat_json: Callable[..., str]) -> Path:
-    """A folder of captures: two that are good, one that is none, one that is cut short, one without a packet of TCP."""
+    """A folder of captures: two good ones, a file that is not a capture, a truncated one, and one without packets."""
     longfat_json("run", policed, "--set", "duration=2s", "--pcap", tmp_path / "pcap", "--json")
     folder = tmp_path / "captures"
     (folder / "deep").mkdir(parents=True)
@@ -37,10 +37,10 @@ def dataset(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in ("flows.parquet", "captures.parquet", "diagnoses.json")]
 
 
-def test_a_folder_is_one_dataset(captures: Path, tmp_path: Path) -> None:
-    told: list[longfat.SweepProgress] = []
-    done = longfat.diagnose_many(captures, tmp_path / "out", progress=told.append)
-    assert (done.captures, done.failed) == (5, 1) and told[-1].done == told[-1].cells == 5
+def test_a_folder_becomes_one_dataset(captures: Path, tmp_path: Path) -> None:
+    reported: list[longfat.SweepProgress] = []
+    done = longfat.diagnose_many(captures, tmp_path / "out", progress=reported.append)
+    assert (done.captures, done.failed) == (5, 1) and reported[-1].done == reported[-1].cells == 5
     rows = done.to_pandas(captures=True).set_index("capture")
     assert "no capture" in rows.error[str(captures / "c.txt")] or rows.error[str(captures / "c.txt")]
     assert rows.damage[str(captures / "d.pcap")].startswith("at byte ") and rows.damage.isna()[str(captures / "a.pcap")]
@@ -52,7 +52,7 @@ def test_a_folder_is_one_dataset(captures: Path, tmp_path: Path) -> None:
         assert row.cause == alone.cause and row.goodput_mbps == alone.measures.goodput_mbps and row["from"] == alone["from"]
     bad = flows.loc[str(captures / "c.txt")]
     assert bad.error and bad.cause != bad.cause
-    # Whoever does it, in whatever batches.
+    # Every executor and every batch size gives the same dataset.
     with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2) as processes:
         for name, executor in (("threads", threads), ("processes", processes)):
             again = longfat.diagnose_many(captures, tmp_path / name, executor=executor, batch_s=0.01)
@@ -61,7 +61,7 @@ def test_a_folder_is_one_dataset(captures: Path, tmp_path: Path) -> None:
     assert (named.captures, named.failed) == (2, 1)
 
 
-def test_what_was_ended_goes_on(captures: Path, tmp_path: Path) -> None:
+def test_an_interrupted_call_continues(captures: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
 
     def enough(p: longfat.SweepProgress) -> None:
@@ -81,7 +81,7 @@ def test_what_was_ended_goes_on(captures: Path, tmp_path: Path) -> None:
     with pytest.raises(longfat.UsageError, match="something else"):
         longfat.diagnose_many(captures, out)
     assert longfat.diagnose_many(captures, out, force=True).captures == 4
-    with pytest.raises(longfat.UsageError, match="no file"):
+    with pytest.raises(longfat.UsageError, match="no capture found"):
         longfat.diagnose_many(tmp_path / "*.none", out)
     with pytest.raises(FileNotFoundError):
         longfat.diagnose_many(tmp_path / "none.pcap", out)
@@ -103,7 +103,7 @@ def store() -> Iterator[str]:
             with socket.socket() as s:
                 if s.connect_ex(("127.0.0.1", port)) == 0:
                     break
-            assert server.poll() is None and time.monotonic() - since < 60, "the server does not come up"
+            assert server.poll() is None and time.monotonic() - since < 60, "the server does not start"
             time.sleep(0.05)
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -112,7 +112,7 @@ def store() -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("default")
-def test_an_object_store_is_a_folder(captures: Path, tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_store_works_like_a_folder(captures: Path, tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import s3fs
 
     options = {"key": "k", "secret": "s", "client_kwargs": {"endpoint_url": store}}
@@ -127,11 +127,11 @@ def test_an_object_store_is_a_folder(captures: Path, tmp_path: Path, store: str,
     here = longfat.diagnose_many(captures, tmp_path / "here").to_pandas().drop(columns=["capture", "error"])
     there = done.to_pandas()
     assert list(there.capture)[0] == "s3://traces/day/a.pcap"
-    # The order is that of the names, which is the same in both.
+    # Both are in the order of names.
     there.drop(columns=["capture", "error"]).pipe(lambda t: __import__("pandas").testing.assert_frame_equal(t, here))
-    # One that is gone by the time it is read is a row with its error.
+    # A capture that is deleted before it is read becomes a row with its error.
     found = longfat._many._listed("s3://traces/day", options)
     gone = sorted(found)[0]
     fs.rm("traces/day/a.pcap")
-    row = longfat._many._row(longfat._native.program_name(), gone, longfat._captures._filter((), (), None, None), options)
+    row = longfat._many._row(longfat._native.program_name(), gone, longfat._captures.packet_filter((), (), None, None), options)
     assert b"FileNotFoundError" in row

@@ -1,4 +1,4 @@
-"""`run`: the same JSON as the command's, every way to give a scenario, exceptions, progress, threads, Ctrl-C."""
+"""`run`: the command's JSON, all forms of scenarios, exceptions, progress, threads, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conftest import POLICED
         {"set": {"flows.up.app": {"kind": "request", "request": "1kB", "response": "50kB"}}},
     ],
 )
-def test_the_json_is_the_commands(policed: Path, longfat_json: Callable[..., str], more: dict) -> None:
+def test_the_json_equals_the_commands(policed: Path, longfat_json: Callable[..., str], more: dict) -> None:
     args: list[object] = ["run", policed, "--json"]
     for name, value in more.items():
         match name:
@@ -37,13 +37,13 @@ def test_the_json_is_the_commands(policed: Path, longfat_json: Callable[..., str
                 args += [x for v in value for x in ("--variant", v)]
             case _:
                 args += [f"--{name}", value]
-    told = json.loads(longfat_json(*args))
+    printed = json.loads(longfat_json(*args))
     result = longfat.run(policed, **more)
-    assert result.to_dict() == told
-    assert result.to_json() == json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+    assert result.to_dict() == printed
+    assert result.to_json() == json.dumps(printed, indent=2, ensure_ascii=False) + "\n"
 
 
-def test_a_path_a_text_a_dictionary_and_a_scenario_are_the_same(policed: Path) -> None:
+def test_all_forms_of_a_scenario_give_the_same_result(policed: Path) -> None:
     built = longfat.Scenario(name="policed", duration="3s")
     built.link(
         "wan",
@@ -75,7 +75,7 @@ def test_figures_are_attributes_and_keys(policed: Path) -> None:
     assert pickle.loads(pickle.dumps(flow)).to_dict() == flow.to_dict()
 
 
-def test_what_is_wrong_has_its_place(policed: Path) -> None:
+def test_errors_have_a_location(policed: Path) -> None:
     policed.write_text(POLICED.replace("burst", "brust"))
     with pytest.raises(longfat.ScenarioError) as refused:
         longfat.run(policed)
@@ -94,17 +94,17 @@ def test_what_is_wrong_has_its_place(policed: Path) -> None:
         longfat.run(3)
 
 
-def test_built_in_examples_are_there_by_name() -> None:
+def test_built_in_examples_are_found_by_name() -> None:
     assert "policer-or-shaper" in longfat.examples()
     result = longfat.run("policer-or-shaper", variants=["policer"], set={"duration": "2s"})
     assert [v.name for v in result.variants] == ["policer"]
 
 
-def test_progress_is_told_and_can_end_the_runs() -> None:
-    told: list[longfat.Progress] = []
-    longfat.run(POLICED, repeat=4, progress=told.append)
-    assert told[-1].finished == told[-1].runs == 8 and told[-1].share == 1.0
-    assert told[-1].duration_s == 24.0
+def test_progress_is_reported_and_can_end_the_runs() -> None:
+    reported: list[longfat.Progress] = []
+    longfat.run(POLICED, repeat=4, progress=reported.append)
+    assert reported[-1].finished == reported[-1].runs == 8 and reported[-1].share == 1.0
+    assert reported[-1].duration_s == 24.0
 
     def stop(_: longfat.Progress) -> None:
         raise RuntimeError("enough")
@@ -113,7 +113,7 @@ def test_progress_is_told_and_can_end_the_runs() -> None:
         longfat.run(POLICED, set={"duration": "10000s", "sample": "10s"}, progress=stop)
 
 
-def test_other_threads_go_on_and_ctrl_c_ends_the_runs() -> None:
+def test_other_threads_continue_and_ctrl_c_ends_the_runs() -> None:
     counted = 0
     over = threading.Event()
 
@@ -123,7 +123,7 @@ def test_other_threads_go_on_and_ctrl_c_ends_the_runs() -> None:
             counted += 1
             time.sleep(0.001)
 
-    # A shell's background job ignores the signal.
+    # A background job of a shell ignores SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=count)
     thread.start()

@@ -1,4 +1,4 @@
-"""`sweep`: the command's dataset to the byte, whoever runs the cells, and whatever is killed meanwhile."""
+"""`sweep`: the command's dataset byte for byte, on any executor and whatever is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ def dataset(folder: Path) -> list[bytes]:
 
 @pytest.fixture
 def whole(policed: Path, tmp_path: Path, longfat_json: Callable[..., str]) -> list[bytes]:
-    """What the command makes of the grid."""
+    """The command's dataset for the grid."""
     vary = ["--vary", "rate:links.wan.forward.policer.rate=2..8Mbit/s:lin:3", "--vary", "flows.up.count=1,2"]
     longfat_json("sweep", policed, *vary, "--out", tmp_path / "command", "--json", "--set", "duration=1s")
     return dataset(tmp_path / "command")
 
 
 @pytest.mark.parametrize("kind", [None, ThreadPoolExecutor, ProcessPoolExecutor])
-def test_the_dataset_is_the_commands(
+def test_the_dataset_equals_the_commands(
     policed: Path, tmp_path: Path, whole: list[bytes], kind: type[Executor] | None
 ) -> None:
-    told: list[longfat.SweepProgress] = []
+    reported: list[longfat.SweepProgress] = []
     out, settings = tmp_path / "here", {"duration": "1s"}
     if kind is None:
-        done = longfat.sweep(policed, VARY, out=out, set=settings, progress=told.append)
+        done = longfat.sweep(policed, VARY, out=out, set=settings, progress=reported.append)
     else:
         with kind(2) as executor:
-            done = longfat.sweep(policed, VARY, out=out, set=settings, executor=executor, progress=told.append)
+            done = longfat.sweep(policed, VARY, out=out, set=settings, executor=executor, progress=reported.append)
     assert dataset(out) == whole
     assert (done.cells, done.failed, done.folder) == (12, 0, out)
-    assert told[-1].done == told[-1].cells == 12 and told[-1].left_s == 0.0
+    assert reported[-1].done == reported[-1].cells == 12 and reported[-1].left_s == 0.0
     assert "12 cells of policed" in str(done)
     cells = done.to_pandas()
     assert len(cells) == 12 and set(cells.variant) == {"cubic", "bbr"} and cells.total_goodput_mbps.notna().all()
-    assert len(done.to_pandas(flows=True)) == 18, "two of each cell of two"
+    assert len(done.to_pandas(flows=True)) == 18, "two flows in each cell with count 2"
 
 
-def test_what_one_began_the_other_ends(
+def test_the_command_finishes_a_sweep_begun_in_python(
     policed: Path, tmp_path: Path, whole: list[bytes], longfat_json: Callable[..., str]
 ) -> None:
     out, settings = tmp_path / "shared", {"duration": "1s"}
@@ -67,13 +67,13 @@ def test_what_one_began_the_other_ends(
     with ThreadPoolExecutor(1) as executor, pytest.raises(RuntimeError, match="enough"):
         longfat.sweep(policed, VARY, out=out, set=settings, executor=executor, batch_s=1e-9, progress=enough)
     parts = len(list((out / "parts").iterdir()))
-    assert 0 < parts < 6, "some batches are kept"
+    assert 0 < parts < 6, "some batches are stored"
     vary = ["--vary", "rate:links.wan.forward.policer.rate=2..8Mbit/s:lin:3", "--vary", "flows.up.count=1,2"]
     longfat_json("sweep", policed, *vary, "--out", out, "--json", "--set", "duration=1s")
     assert dataset(out) == whole
 
 
-def test_a_bad_value_is_a_row_and_a_bad_grid_an_exception(policed: Path, tmp_path: Path) -> None:
+def test_a_bad_value_is_a_row_and_a_bad_grid_raises(policed: Path, tmp_path: Path) -> None:
     vary = {"flows.up.cc": ["cubic", "nonsense"]}
     with ThreadPoolExecutor(2) as executor:
         done = longfat.sweep(policed, vary, out=tmp_path / "bad", variants="cubic", executor=executor)
@@ -93,8 +93,8 @@ def test_a_bad_value_is_a_row_and_a_bad_grid_an_exception(policed: Path, tmp_pat
         longfat.sweep(policed, vary, out=tmp_path / "none", executor=3)  # type: ignore[arg-type]
 
 
-def test_whose_worker_always_dies_is_a_row(policed: Path, tmp_path: Path) -> None:
-    """As Dask tells of it, without Dask: the point that kills is found in its batch, the others have their figures."""
+def test_a_point_that_always_kills_its_worker_is_a_row(policed: Path, tmp_path: Path) -> None:
+    """Simulates Dask's reports: the point that kills its worker is isolated from its batch; the others have figures."""
 
     class KilledWorker(Exception):
         pass
@@ -113,10 +113,10 @@ def test_whose_worker_always_dies_is_a_row(policed: Path, tmp_path: Path) -> Non
         done = longfat.sweep(policed, vary, out=tmp_path / "d", executor=executor, batch_s=0.02, set={"duration": "200ms"})
     assert (done.cells, done.failed) == (16, 2)
     bad = done.to_pandas().query("error == error")
-    assert list(bad["flows.up.count"]) == [3, 3] and set(bad.error) == {"whoever ran it died of it: KilledWorker"}
+    assert list(bad["flows.up.count"]) == [3, 3] and set(bad.error) == {"every worker that ran it died: KilledWorker"}
 
 
-# Dask: a scheduler and workers of its own, on loopback.
+# Dask, with its own scheduler and workers on loopback.
 
 
 def free_port() -> int:
@@ -202,7 +202,7 @@ def test_kill_9_of_a_dask_worker_and_of_the_driver_changes_nothing(
         for victim in ("worker", "driver"):
             before, since = kept(), time.monotonic()
             while kept() <= before + 2 and driver.poll() is None:
-                assert time.monotonic() - since < 60, "no batch was kept"
+                assert time.monotonic() - since < 60, "no batch was stored"
                 time.sleep(0.005)
             if driver.poll() is None:
                 killed[victim] += 1
@@ -214,5 +214,5 @@ def test_kill_9_of_a_dask_worker_and_of_the_driver_changes_nothing(
                 driver.wait()
                 driver = drive(dask, policed, out, vary, settings)
         assert driver.wait(timeout=120) == 0, (tmp_path / "driver.log").read_text()
-        assert killed == {"worker": 1, "driver": 1}, "it was over before it was killed"
+        assert killed == {"worker": 1, "driver": 1}, "the sweep ended before it was killed"
     assert dataset(out) == dataset(tmp_path / "command")

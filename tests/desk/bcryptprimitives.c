@@ -1,4 +1,4 @@
-/* Windows 10's ProcessPrng, from which Rust's standard library takes random numbers and which Wine 8 lacks; for tests only. */
+/* Windows 10's ProcessPrng, the source of random numbers of Rust's standard library, which Wine 8 lacks. For tests only. */
 #include <windows.h>
 
 BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length); /* RtlGenRandom, of advapi32 */

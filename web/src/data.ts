@@ -1,9 +1,9 @@
-// A variant's series, or a flow's packets: inflated when first asked for, each column decoded when first drawn.
+// The columns of a variant's series or a flow's packets. The blob is inflated on first use, each column
+// decoded on first use.
 
 import { decode, inflate, unbase64 } from "./decode";
 import type { Column, FlowSeries, Series, Table as Columns } from "./model";
 
-/** Something with columns. */
 export type Table = Pick<Columns, "columns">;
 
 export class Data<S extends { blob: string } = Series> {
@@ -11,7 +11,7 @@ export class Data<S extends { blob: string } = Series> {
   private loading: Promise<void> | null = null;
   private columns = new Map<Column, Float64Array>();
 
-  /** `inflated`: the columns, where they are not in the page. */
+  /** `inflated`: the columns, if the page's HTML does not contain them. */
   constructor(
     readonly series: S,
     inflated: Uint8Array | null = null,
@@ -20,7 +20,7 @@ export class Data<S extends { blob: string } = Series> {
     if (inflated) this.loading = Promise.resolve();
   }
 
-  /** Inflates the blob; afterwards columns come at once. */
+  /** Inflates the blob; afterwards columns can be read synchronously. */
   load(): Promise<void> {
     this.loading ??= (async () => {
       const text = document.getElementById(this.series.blob)?.textContent ?? "";
@@ -29,19 +29,22 @@ export class Data<S extends { blob: string } = Series> {
     return this.loading;
   }
 
-  /** A column's values; null where the series has no such column. Only after `load`. */
-  column(of: Table, name: string): Float64Array | null {
-    return this.values(of.columns[name]);
+  /** Values of a table's column; null if there is no such column. Call `load` first. */
+  column(table: Table, name: string): Float64Array | null {
+    return this.values(table.columns[name]);
   }
 
-  /** As `column`, of the list of retransmissions. */
-  resent(of: FlowSeries, name: string): Float64Array | null {
-    return this.values(of.resent?.[name]);
+  /** Values of a column of the flow's retransmissions; null if there is no such column. Call `load` first. */
+  resent(flow: FlowSeries, name: string): Float64Array | null {
+    return this.values(flow.resent?.[name]);
   }
 
-  /** As `column`, of the list of answers and pages: when each was asked for, how long it took, and whether it is a page. */
-  responses(of: FlowSeries, name: string): Float64Array | null {
-    return this.values(of.responses?.[name]);
+  /**
+   * Values of a column of the flow's responses and pages (request time, duration, whether it is a page); null
+   * if there is no such column. Call `load` first.
+   */
+  responses(flow: FlowSeries, name: string): Float64Array | null {
+    return this.values(flow.responses?.[name]);
   }
 
   private values(column: Column | undefined): Float64Array | null {

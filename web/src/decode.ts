@@ -1,8 +1,8 @@
-// Columns of the blob: unsigned LEB128 varints of zigzag deltas, or of deltas of deltas.
+// Decodes the blob's columns: unsigned LEB128 varints of zigzag-encoded deltas, or of deltas of deltas.
 
 import type { Column } from "./model";
 
-/** The column's values; null is NaN. Throws where the blob ends too early. */
+/** Decodes a column; null becomes NaN. Throws a RangeError if the blob ends too early. */
 export function decode(bytes: Uint8Array, column: Column): Float64Array {
   const { rows, per, order } = column;
   const nulls = column.nulls === true;
@@ -13,7 +13,7 @@ export function decode(bytes: Uint8Array, column: Column): Float64Array {
   for (let i = 0; i < rows; i++) {
     let b = bytes[at++];
     let n = b & 127;
-    // Beyond 31 bits JavaScript's shifts fail, so: sums of products.
+    // JavaScript's shifts are limited to 32 bits, so multiply.
     for (let scale = 128; b > 127; scale *= 128) {
       b = bytes[at++];
       n += (b & 127) * scale;
@@ -38,7 +38,7 @@ export function decode(bytes: Uint8Array, column: Column): Float64Array {
   return out;
 }
 
-/** Bytes of base64 text. */
+/** Decodes base64. */
 export function unbase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text.trim());
   const bytes = new Uint8Array(binary.length);
@@ -46,7 +46,7 @@ export function unbase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Raw deflate's contents, by the browser's own decompressor. */
+/** Inflates a raw deflate stream with the browser's own decompressor. */
 export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());

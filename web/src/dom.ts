@@ -1,9 +1,9 @@
-// Elements are made here and nowhere else: text only ever becomes text nodes, never markup.
+// The only place where elements are made. Text becomes text nodes, never markup.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined>;
 
-/** An element with attributes (absent where null or false) and children. */
+/** Makes an element; an attribute that is null, undefined or false is omitted. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -18,7 +18,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return el;
 }
 
-/** As `h`, of SVG. */
+/** Makes an SVG element; an attribute that is null, undefined or false is omitted. */
 export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
   const el = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [key, value] of Object.entries(attributes)) {
@@ -36,22 +36,21 @@ export function append(el: globalThis.Element, children: Child[]): void {
   }
 }
 
-/** A name from outside: its own direction of writing, clipped by CSS, whole in the title. */
+/** Shows a name from the data: with its own writing direction, clipped by CSS, complete in the tooltip. */
 export function name(text: string, attributes: Attributes = {}): HTMLElement {
   const long = text.length > 24 ? text : null;
-  // A browser lays out ten thousand characters to clip them: spare it that.
+  // A browser lays out all characters before it clips them, which is slow for very long names.
   const shown = text.length > 200 ? text.slice(0, 200) + "…" : text;
   return h("bdi", { class: "name", title: long, ...attributes }, shown);
 }
 
-/** A button with a click handler. */
 export function button(attributes: Attributes, onClick: () => void, ...children: Child[]): HTMLButtonElement {
   const el = h("button", { type: "button", ...attributes }, ...children);
   el.addEventListener("click", onClick);
   return el;
 }
 
-/** Replaces what is in `el`. */
+/** Replaces the children of `el`. */
 export function fill(el: globalThis.Element, ...children: Child[]): void {
   el.replaceChildren();
   append(el, children);

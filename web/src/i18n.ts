@@ -1,4 +1,4 @@
-// Words in the page's language, from the tables that Rust shares.
+// Texts in the page's language, from tables shared with the Rust code.
 
 import names from "../../crates/answers/report/names.json";
 import table from "../../crates/answers/report/strings.json";
@@ -14,22 +14,22 @@ export function setLang(lang: Lang): void {
   document.documentElement.lang = lang === "zh" ? "zh-Hans" : "en";
 }
 
-/** The words of `key`, `{x}` replaced by `values.x`; an unknown key is shown as it is. */
+/** Returns the text of `key` with `{x}` replaced by `values.x`; an unknown key is returned unchanged. */
 export function t(key: string, values: Record<string, string | number> = {}): string {
   const text = strings[key]?.[current] ?? key;
   return text.replace(/\{(\w+)\}/g, (all, name: string) => (name in values ? String(values[name]) : all));
 }
 
-/** The words of `key`; null where the table has none. */
+/** Returns the text of `key`; null if the table has none. */
 export const known = (key: string): string | null => strings[key]?.[current] ?? null;
 
-/** A state of a congestion control, or what held a flow: translated where it is one all have, else its own name. */
+/** Translates a congestion control's state or a cause; a name without a translation is returned unchanged. */
 export function state(name: string): string {
   const key = name === "loss" ? "plot.timeout" : `plot.state.${name.replace(" ", "-")}`;
   return known(key) ?? known(`cause.${name}.label`) ?? name;
 }
 
-/** Takes up words of a page's own. */
+/** Adds a page's own texts. */
 export function learn(words: Record<string, Record<Lang, string>>): void {
   Object.assign(strings, words);
 }

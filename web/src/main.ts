@@ -1,31 +1,33 @@
-// The page of results and, by src/diagnosis, of captures. What tests may rely on:
+// The page of results and, through src/diagnosis, of captures. Elements that tests rely on:
 //
-// #report                      all of the page; data-ready="true" once it is made
+// #report                      the whole page; data-ready="true" once it is built
 // #lang-en #lang-zh            language; #theme-auto #theme-light #theme-dark theme; #print. aria-pressed says which is on
-// #notice                      warnings and whether all was run; absent where there is nothing to warn of
-// #story                       the sentence on top; #facts: li a line, what it rests on
-// #expectations                what was expected: tr[data-met=true|false]; absent where nothing was
+// #notice                      warnings and whether all runs were made; absent if there are none
+// #story                       the headline; #facts: one li for each fact behind it
+// #expectations                results of --expect: tr[data-met=true|false]; absent without any
 // #path                        section; [data-host], [data-link], [data-stage="link.direction.stage"] with data-worst (dropped
-//                              most) and data-differs (unlike the first variant's); tabs button[data-side]
+//                              most) and data-differs (from the first variant); tabs button[data-side]
 // #variants                    the table; tr.variant[data-row=index][data-variant=name][data-side=a|b] (aria-selected), in it
 //                              button[data-pick=a|b], button.expand, td[data-col=goodput|share|each|jain|lost|resent|rto|rtt|drops|queue|…]
 //                              th[data-by][aria-sort] button.sort; select#group-by, tr.group-row[data-group]
 //                              #details-INDEX: the flows' rows tr[data-flow=name] once expanded
-// #faults                      what flows noticed of faults: tr[data-flow]; absent without faults. Plots mark each
-//                              as an area, named in the legend: li[data-fault]
+// #faults                      effects of faults on flows: tr[data-flow]; absent without faults. Plots mark each fault as an
+//                              area, named in the legend: li[data-fault]
 // #plots                       section; data-columns=1|2; .toolbar button[data-zoom=in|out|left|right|whole]
 // #range                       data-from, data-to: seconds in view
-// .plots-head[data-side]       heads of the columns; .picker: choice of flows where there are more than 8
+// .plots-head[data-side]       heads of the columns; .picker: choice of flows if there are more than 8
 // figure.plot[data-kind=throughput|each|rates|rtt|delay|cwnd|queue|drops|states|sequence][data-side=a|b]
-//   .canvas#plot-KIND-SIDE     focusable; data-drawn="true" once drawn, for data-from..data-to seconds; data-points: times drawn; data-exact: whether they are
-//                              all samples in view; data-bin: seconds of a bin, 0 where there is none
-//   .legend output[data-series][data-value]  a curve's value at the cursor, full precision ("" unknown); series is
-//                              `total`, `group NAME`, `p5`…`p95`, `FLOW` (throughput, states), `FLOW COLUMN` or `ELEMENT COLUMN`; li.at[data-time]
+//   .canvas#plot-KIND-SIDE     focusable; data-drawn="true" once drawn, for data-from..data-to seconds; data-points: number of
+//                              times drawn; data-exact: whether these are all samples in view; data-bin: width of a bin in
+//                              seconds, 0 without bins
+//   .legend output[data-series][data-value]  a curve's value at the cursor in full precision ("" if unknown); series is
+//                              `total`, `group NAME`, `p5`…`p95`, `FLOW` (throughput, states), `FLOW COLUMN` or
+//                              `ELEMENT COLUMN`; li.at[data-time]
 //   button[data-save=csv|png]
-// #speech                      aria-live: what the keyboard's cursor reads (shift + arrows on a focused .canvas)
-// #copy-link                   copies the address, whose hash is the view: a, b, t=from-to, sort, group, fa, fb, plot, lang
+// #speech                      aria-live: values at the keyboard's cursor (shift + arrows on a focused .canvas)
+// #copy-link                   copies the address; its hash is the view: a, b, t=from-to, sort, group, fa, fb, plot, lang
 // #repeats figure.boxes[data-of=goodput|rtt], #distributions figure.cdf[data-of=response|completion]
-// #not-drawn                   which plots are left out, and why
+// #not-drawn                   the plots that are left out, and why
 // document.documentElement     lang, data-theme
 
 import { diagnosis, FORMAT as CAPTURE } from "./diagnosis/main";
@@ -52,11 +54,11 @@ import { table } from "./view/table";
 
 const FORMAT = "longfat-report/1";
 
-/** What a page is of, made anew for each language. */
+/** The content of a page, which is rebuilt when the language changes. */
 export interface View {
-  /** To open in. */
+  /** The initial language. */
   lang: Lang;
-  /** What the address asked for, over what the reader chose before. */
+  /** The address's language, which overrides the reader's stored choice. */
   linked?: Lang | null;
   make(controls: Controls): { parts: HTMLElement[]; plots: Pick<Plots, "retheme" | "destroy"> | null };
 }
@@ -68,7 +70,7 @@ function read(): View {
   return report(page as Page);
 }
 
-/** The plot that is nearest below the window's top. */
+/** Returns the kind of the plot at the top of the window. */
 function inView(): string | null {
   const all = [...document.querySelectorAll<HTMLElement>(".plots-body .group")];
   const at = all.find((el) => el.getBoundingClientRect().bottom > 60);
@@ -77,9 +79,9 @@ function inView(): string | null {
 
 function report(page: Page): View {
   const state = new Runs(page);
-  const asked: Linked = state.entries.length ? link.read(state, location.hash) : { lang: null, plot: null };
+  const linked: Linked = state.entries.length ? link.read(state, location.hash) : { lang: null, plot: null };
   let waiting = 0;
-  /** The address follows what is shown, a moment later: a drag changes it at every step. */
+  /** Updates the address with a short delay, as a drag changes the view at every step. */
   const follow = (): void => {
     clearTimeout(waiting);
     waiting = setTimeout(() => link.write(link.written(state, lang(), inView())), 250);
@@ -87,7 +89,7 @@ function report(page: Page): View {
   const copyLink = (): Promise<boolean> => link.copy(`${location.href.replace(/#.*$/, "")}#${link.written(state, lang(), inView())}`);
   return {
     lang: page.lang,
-    linked: asked.lang,
+    linked: linked.lang,
     make(controls) {
       state.silence();
       controls = { ...controls, copyLink: state.entries.length ? copyLink : undefined };
@@ -97,9 +99,9 @@ function report(page: Page): View {
         plots = new Plots(state, variants(state));
         parts.push(path(state), table(state), faults(state.page.results), boxes(state), plots.root, distributions(state));
         for (const topic of ["pick", "range", "flows", "table"] as const) state.on(topic, follow);
-        if (asked.plot) plots.lookAt(asked.plot);
+        if (linked.plot) plots.lookAt(linked.plot);
         else if (waiting || location.hash) follow();
-        asked.plot = null;
+        linked.plot = null;
       } else {
         parts.push(h("p", { class: "none" }, t("ui.empty")));
       }

@@ -1,9 +1,10 @@
-// The page's data: types.ts is made of the JSON Schemas of what crates/engine/result and crates/answers/report write.
+// Types of the page's data. types.ts is generated from the JSON Schemas of crates/engine/result and
+// crates/answers/report.
 
 import type { FlowResult as Flow } from "./types";
 
 export type * from "./types";
-// In a page there is one of each, so the short names do.
+// Short names, as a page has one type of each.
 export type {
   EncodedTable as Table,
   FlowResult as Flow,

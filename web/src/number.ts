@@ -1,10 +1,10 @@
-// Numbers as short as they can be without lying; the same as crates/answers/report prints.
+// Formats numbers with the digits that matter, in the same way as crates/answers/report.
 
-/** Three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`. */
+/** Formats three significant digits: `0.123`, `4.10`, `19.1`, `941`, `12.3k`, `1.20M`. */
 export function short(x: number | null | undefined): string {
   if (x === null || x === undefined || !Number.isFinite(x)) return "–";
   const a = Math.abs(x);
-  // Bounds sit where rounding would carry into the next digit: 9.996 is `10.0`, not `10.00`.
+  // The bounds are where rounding adds a digit: 9.996 is `10.0`, not `10.00`.
   if (a < 0.0005) return "0";
   if (a < 0.9995) return x.toFixed(3);
   if (a < 9.995) return x.toFixed(2);
@@ -18,7 +18,7 @@ export function short(x: number | null | undefined): string {
   return x.toExponential(1).replace("e+", "e");
 }
 
-/** The power of ten of a number's first digit, and the number with its point behind that digit; null of zero. */
+/** Returns exponent and mantissa (1 to 10) of a number's absolute value; null for zero. */
 function place(x: number): [number, number] | null {
   if (x === 0) return null;
   const [digits, power] = Math.abs(x).toExponential().split("e");
@@ -26,8 +26,9 @@ function place(x: number): [number, number] | null {
 }
 
 /**
- * A mean and half its interval, both to the same digit: at most three significant digits of the mean, and none below what the
- * interval supports. Of the interval two digits stand where its first ones are 10 to 35, else one: `33.2`, `3.2`; `270`, `70`.
+ * Formats a mean and half its confidence interval to the same decimal place: at most three significant digits
+ * of the mean, and no digits that the interval does not support. The interval has two digits if they are 10
+ * to 35, else one: `33.2`, `3.2`; `270`, `70`.
  */
 export function withInterval(mean: number, half: number): [string, string] {
   if (!Number.isFinite(mean) || !Number.isFinite(half)) return [short(mean), short(half)];
@@ -43,10 +44,10 @@ export function withInterval(mean: number, half: number): [string, string] {
   return [text(mean), text(half)];
 }
 
-/** A count: exact up to 9999. */
+/** Formats a count, exactly up to 9999. */
 export const count = (n: number): string => (n < 10_000 ? String(Math.round(n)) : short(n));
 
-/** `847 B`, `64.0 kB`, `1.25 MB` (k = 1000). */
+/** Formats bytes: `847 B`, `64.0 kB`, `1.25 MB` (k = 1000). */
 export function bytes(n: number): string {
   if (n < 999.5) return `${Math.round(n)} B`;
   if (n < 999_500) return `${short(n / 1e3)} kB`;
@@ -54,16 +55,16 @@ export function bytes(n: number): string {
   return `${short(n / 1e9)} GB`;
 }
 
-/** Milliseconds: whole from 10 up, else one decimal. */
+/** Formats milliseconds: whole from 10 up, else with one decimal. */
 export const millis = (x: number): string => (x < 9.95 ? x.toFixed(1) : count(Math.round(x)));
 
-/** Two of a kind as a range, or once when they print alike. */
+/** Formats a range, or one number if both look the same. */
 export function range(low: number, high: number): string {
   const [l, h] = [short(low), short(high)];
   return l === h ? l : `${l}–${h}`;
 }
 
-/** A percentage: `0`, `0.04`, `1.25`, `12.5`, `100`. */
+/** Formats a share as a percentage: `0`, `0.04`, `1.25`, `12.5`, `100`. */
 export function percent(share: number): string {
   const p = share * 100;
   if (!Number.isFinite(p)) return "–";
@@ -73,22 +74,22 @@ export function percent(share: number): string {
   return p.toFixed(p < 99.95 ? 1 : 0);
 }
 
-/** A value read off a plot: whole as it is, else six significant digits. */
+/** Formats a value read off a plot: integers in full, others with six significant digits. */
 export function precise(x: number): string {
   if (!Number.isFinite(x)) return "–";
   if (Number.isInteger(x) && Math.abs(x) < 1e15) return String(x);
   return String(Number(x.toPrecision(6)));
 }
 
-/** Seconds to the tenth of a millisecond, no zeros at the end. */
+/** Formats seconds to 0.1 ms, without trailing zeros. */
 export const seconds = (x: number): string => String(Number(x.toFixed(4)));
 
-/** An axis's ticks: all with the decimals that tell neighbours apart. */
+/** Formats an axis's ticks, all with the decimals that the step needs. */
 export function ticks(values: number[]): string[] {
-  const most = Math.max(...values.map(Math.abs));
-  const [per, unit] = most >= 1e6 ? [1e6, "M"] : most >= 1e4 ? [1e3, "k"] : [1, ""];
+  const max = Math.max(...values.map(Math.abs));
+  const [per, unit] = max >= 1e6 ? [1e6, "M"] : max >= 1e4 ? [1e3, "k"] : [1, ""];
   const step = values.length > 1 ? Math.abs(values[1] - values[0]) / per : 1;
-  // As many as the step has: 2.5 has one.
+  // The step's decimals: 2.5 has one.
   let decimals = 0;
   while (decimals < 9 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;
   return values.map((v) => (v === 0 ? "0" : (v / per).toFixed(decimals) + unit));

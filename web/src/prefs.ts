@@ -1,4 +1,5 @@
-// The reader's choices of language and theme. A page from a file may be refused storage: then they last until it is closed.
+// The reader's stored language and theme. A page opened from a file may be refused storage; then they last
+// until it is closed.
 
 export function recall(key: string): string | null {
   try {
@@ -12,6 +13,6 @@ export function keep(key: string, value: string): void {
   try {
     localStorage.setItem(`longfat.${key}`, value);
   } catch {
-    // Nothing is lost but comfort.
+    // The choice is only not remembered.
   }
 }

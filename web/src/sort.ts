@@ -1,6 +1,6 @@
 // Sorting of tables.
 
-/** Greatest number or first letter first, what is not known last; reversed the other way round, but for what is not known. */
+/** Sorts by the largest number or first letter; `reversed` inverts that. Unknown values are always last. */
 export function sorted<E extends { index: number }>(entries: E[], by: (e: E) => number | string | null | undefined, reversed: boolean): E[] {
   const sign = reversed ? -1 : 1;
   const order = (x: number | string, y: number | string) => (typeof x === "string" ? x.localeCompare(String(y)) : Number(y) - x);
@@ -12,8 +12,8 @@ export function sorted<E extends { index: number }>(entries: E[], by: (e: E) => 
   });
 }
 
-/** Says of each head whether the table is sorted by it. */
-export function tellSort(heads: HTMLElement[], key: string, reversed: boolean): void {
+/** Marks the head of the column that the table is sorted by. */
+export function markSorted(heads: HTMLElement[], key: string, reversed: boolean): void {
   for (const th of heads) {
     if (th.dataset.by === key) th.setAttribute("aria-sort", reversed ? "ascending" : "descending");
     else th.removeAttribute("aria-sort");

@@ -1,22 +1,23 @@
-// What the reader looks at: variants or flows, range of time, cursor. Parts of the page listen to what concerns them.
+// The state of the view: variants or flows, time range, cursor. Parts of the page listen to the topics that
+// concern them.
 
 import { Data } from "./data";
 import type { Repeats } from "./plot/over";
 import type { Page, Result, Series, Variant, VariantFigures } from "./model";
 
-/** What plots are of. */
+/** A variant or flow that plots can show. */
 export interface Subject {
-  /** Position among all of them. */
+  /** Position among all subjects. */
   index: number;
   name: string;
-  /** Of what it is a part: the scenario, the capture. */
+  /** Name of the scenario or capture that it belongs to. */
   of: string;
-  /** When it was, in seconds. */
+  /** Its time, in seconds. */
   span: Range;
   data: Data<Blob> | null;
 }
 
-/** Columns by the id of the script element that holds them. */
+/** A reference to columns by the id of the script element that contains them. */
 export interface Blob {
   blob: string;
 }
@@ -39,11 +40,10 @@ export type Side = "a" | "b";
 export type Topic = "pick" | "range" | "cursor" | "flows" | "table";
 
 export class State<E extends Subject = Subject> {
-  /** Null shows all. */
+  /** Null shows the whole time. */
   range: Range | null = null;
   /** Seconds; null hides it. */
   cursor: number | null = null;
-  /** Names of the flows that the reader chose to see, by entry. */
   protected listeners = new Map<Topic, Set<() => void>>();
 
   constructor(
@@ -57,16 +57,16 @@ export class State<E extends Subject = Subject> {
     this.listeners.set(topic, set.add(listener));
   }
 
-  /** Forgets all listeners: what they are of is about to be made anew. */
+  /** Removes all listeners, before the parts of the page are rebuilt. */
   silence(): void {
     this.listeners.clear();
   }
 
-  protected tell(topic: Topic): void {
+  protected notify(topic: Topic): void {
     for (const listener of this.listeners.get(topic) ?? []) listener();
   }
 
-  /** Shows `entry` on one side; where it is on the other, the two change places. */
+  /** Shows `entry` on one side; if it is on the other side, the sides are swapped. */
   show(side: Side, entry: E): void {
     if (side === "a") {
       if (entry === this.b) this.b = this.a;
@@ -89,14 +89,14 @@ export class State<E extends Subject = Subject> {
   private picked(): void {
     this.range = null;
     this.cursor = null;
-    this.tell("pick");
+    this.notify("pick");
   }
 
   shown(): E[] {
     return this.b ? [this.a, this.b] : [this.a];
   }
 
-  /** From the first's begin to the last's end of those shown. */
+  /** Returns the time that covers all shown subjects. */
   whole(): Range {
     const spans = this.shown().map((e) => e.span);
     const from = Math.min(...spans.map((s) => s.from));
@@ -108,7 +108,7 @@ export class State<E extends Subject = Subject> {
     return this.range ?? this.whole();
   }
 
-  /** Looks at `range`, kept within the whole and not narrower than a microsecond. */
+  /** Zooms to `range`, limited to the whole time and to at least a microsecond. */
   zoom(range: Range | null): void {
     const whole = this.whole();
     if (range) {
@@ -118,42 +118,42 @@ export class State<E extends Subject = Subject> {
       range = width >= all * 0.9999 ? null : { from, to: from + width };
     }
     this.range = range;
-    this.tell("range");
+    this.notify("range");
   }
 
   point(cursor: number | null): void {
     if (cursor === this.cursor) return;
     this.cursor = cursor;
-    this.tell("cursor");
+    this.notify("cursor");
   }
 
-  /** What is drawn of a subject changed. */
+  /** Notifies the listeners that the drawn parts of a subject have changed. */
   changed(): void {
-    this.tell("flows");
+    this.notify("flows");
   }
 }
 
-/** A column that the table is sorted by; greatest or first letter first unless `reversed`. */
+/** The column that the table is sorted by; largest number or first letter first unless `reversed`. */
 export interface Sort {
   key: string;
   reversed: boolean;
 }
 
-/** What flows are put together by in the table; null: as each variant has it unasked. */
+/** The property by which the table aggregates flows; null: each variant's default. */
 export type Group = "cc" | "direction" | "name" | "from" | "none" | null;
 
 export function entriesOf(page: Page, data: (s: Series) => Data): Entry[] {
-  const of = (s: Series | null | undefined) => (s ? data(s) : null);
+  const dataOf = (s: Series | null | undefined) => (s ? data(s) : null);
   return page.results
-    .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: of(result.series[i]) })))
+    .flatMap((result) => result.run.variants.map((variant, i) => ({ result, variant, figures: result.figures[i], data: dataOf(result.series[i]) })))
     .map((e, index) => ({ ...e, index, name: e.variant.name, of: e.result.run.scenario, span: { from: 0, to: e.variant.duration_s } }));
 }
 
-/** Variants of results. */
+/** The state of a page of results. */
 export class Runs extends State<Entry> {
   /** Names of the flows that the reader chose to see, by entry. */
   readonly flows = new Map<Entry, Set<string>>();
-  /** Null leaves the results' order. */
+  /** Null keeps the results' order. */
   sort: Sort | null = null;
   group: Group = null;
   /** Which repeats plots show. */
@@ -161,25 +161,25 @@ export class Runs extends State<Entry> {
 
   constructor(
     public page: Page,
-    /** Where the columns of a variant's series are. */
+    /** Returns the columns of a variant's series. */
     data: (s: Series) => Data = (s) => new Data(s),
   ) {
     const entries = entriesOf(page, data);
-    // What the story is about, the subject first; else whatever comes first.
-    const told = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
-    const a = told[0] ?? entries[0];
-    super(entries, a, told[1] ?? entries.find((e) => e !== a) ?? null);
+    // Show the variants of the headline, else the first ones.
+    const about = page.story.about.map(([r, v]) => entries.find((e) => e.result === page.results[r] && e.variant === e.result.run.variants[v]));
+    const a = about[0] ?? entries[0];
+    super(entries, a, about[1] ?? entries.find((e) => e !== a) ?? null);
   }
 
-  /** Sorts by a column; by the one it is sorted by, the other way round. */
+  /** Sorts by a column; sorting by the same column again reverses the order. */
   sortBy(key: string): void {
     this.sort = { key, reversed: this.sort?.key === key && !this.sort.reversed };
-    this.tell("table");
+    this.notify("table");
   }
 
   groupBy(group: Group): void {
     this.group = group;
-    this.tell("table");
+    this.notify("table");
     this.changed();
   }
 

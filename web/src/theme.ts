@@ -1,4 +1,4 @@
-// Colours: of the page by CSS, of plots from the table that Rust shares.
+// The theme. CSS colours the page; plots take their colours from a table shared with the Rust code.
 
 import colors from "../../crates/answers/report/colors.json";
 import { keep, recall } from "./prefs";
@@ -22,7 +22,7 @@ export function setTheme(theme: Theme): void {
   else root.dataset.theme = theme;
 }
 
-/** What is drawn now: paper is always light. */
+/** Returns the present colours; paper is always light. */
 export function palette(): Palette {
   if (printing) return colors.light;
   const choice = document.documentElement.dataset.theme;
@@ -35,7 +35,7 @@ export const flowColor = (index: number): string => {
   return flows[index % flows.length];
 };
 
-/** The same colour, to stand back; opaque, for where curves cross it would darken. */
+/** Returns a paler colour. It is opaque, as a transparent one would darken where curves cross. */
 export function faint(color: string): string {
   const mix = (at: number): string => {
     const [c, g] = [color, palette().ground].map((hex) => parseInt(hex.slice(at, at + 2), 16));
@@ -44,14 +44,14 @@ export function faint(color: string): string {
   return `#${mix(1)}${mix(3)}${mix(5)}`;
 }
 
-/** Of a state of a congestion control, or of what held a flow. */
+/** Returns the colour of a congestion control's state or of a cause. */
 export function stateColor(name: string): string {
   const now = palette();
   const states: Record<string, string> = now.states;
   return Object.hasOwn(states, name) ? states[name] : now.muted;
 }
 
-/** Calls back when the system's theme changes, and before and after printing. */
+/** Calls `changed` when the system's theme changes, and before and after printing. */
 export function onThemeChange(changed: (printing: boolean) => void): void {
   preferred.addEventListener("change", () => changed(printing));
   const print = (on: boolean) => {

@@ -1,10 +1,10 @@
-// The page's encoding, written again from its description: what the decoder is tested against.
+// An independent implementation of the page's encoding, to test the decoder.
 
 import { deflateRawSync } from "node:zlib";
 
 const zigzag = (n) => (n >= 0 ? 2 * n : -2 * n - 1);
 
-/** Unsigned LEB128, good to 2^53. */
+/** Writes an unsigned LEB128 number up to 2^53. */
 function varint(n, out) {
   while (n >= 128) {
     out.push((n % 128) + 128);
@@ -13,7 +13,7 @@ function varint(n, out) {
   out.push(n);
 }
 
-/** Appends a column to `out`; NaN is null. Returns where it is. */
+/** Appends a column to `out` and returns its description; NaN is encoded as null. */
 export function column(out, values, { per = 1, order = 1 } = {}) {
   const at = out.length;
   const nulls = values.some(Number.isNaN);
@@ -35,7 +35,7 @@ export function column(out, values, { per = 1, order = 1 } = {}) {
 
 export const base64 = (bytes) => deflateRawSync(Uint8Array.from(bytes)).toString("base64");
 
-/** Bytes that do not fit on an argument list. */
+/** A growing array of bytes, without the length limit of argument lists. */
 export class Bytes {
   constructor() {
     this.buffer = new Uint8Array(1 << 16);
@@ -54,7 +54,7 @@ export class Bytes {
   }
 }
 
-/** What columns are rounded to, and which are steady. */
+/** Rounding and order of the columns. */
 const LOOK = {
   time_s: { per: 1e6, order: 2 },
   delivered_bytes: { order: 1 },
@@ -76,7 +76,10 @@ function columns(out, table) {
   return list;
 }
 
-/** A variant's series: `{flows: [{name, states, table, resent}], elements: [{name, table}]}` to `[Series, base64]`. */
+/**
+ * Encodes a variant's series: `{flows: [{name, states, table, resent}], elements: [{name, table}]}` to
+ * `[Series, base64]`.
+ */
 export function series(blob, { flows, elements }) {
   const out = new Bytes();
   const list = {
@@ -89,7 +92,7 @@ export function series(blob, { flows, elements }) {
 
 const html = (s) => s.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** The built page filled in as Rust does it. */
+/** Fills in the built page like the Rust code. */
 export function fill(template, page, blobs) {
   const data = JSON.stringify(page).replaceAll("<", "\\u003c");
   const parts = {
@@ -99,6 +102,6 @@ export function fill(template, page, blobs) {
     data,
     series: blobs.map(([id, text]) => `<script type="text/plain" id="${id}">${text}</script>`).join("\n"),
   };
-  // In one go: what is filled in may itself look like a marker.
+  // In one pass, as the inserted text may contain markers.
   return template.replace(/\{\{(lang|title|noscript|data|series)\}\}/g, (_, key) => parts[key]);
 }

@@ -1,8 +1,9 @@
-// Figures of made-up variants, worked out once more: what crates/answers/report/src/figures.rs hands the page.
+// An independent computation of the figures that crates/answers/report/src/figures.rs gives the page, for
+// made-up variants.
 
 const sum = (list, of) => list.reduce((s, x) => s + of(x), 0);
 
-/** Keys that are known. */
+/** Removes undefined values. */
 const known = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 
 function one(v, flows, total, limit, elements) {
@@ -21,12 +22,12 @@ function one(v, flows, total, limit, elements) {
     dropped: elements.length ? sum(elements, (e) => e.dropped_packets) : undefined,
     max_queue: elements.length ? Math.max(...elements.map((e) => e.max_queue_packets)) : undefined,
     common_limit_mbps: limit, bdp_packets: limit && tcp.length ? (limit * 1e3 * round) / 8 / (tcp[0].mss_bytes + 40) : undefined,
-    ...taken(flows), unfinished: flows.filter((f) => f.unfinished).length,
+    ...optionalFigures(flows), unfinished: flows.filter((f) => f.unfinished).length,
     cc: [...new Set(flows.map((f) => f.cc))].join(", "),
   });
 }
 
-/** Quantiles as R's type 7. */
+/** Computes a quantile (R's type 7). */
 export function quantile(values, q) {
   const all = [...values].sort((a, b) => a - b);
   if (!all.length) return undefined;
@@ -35,8 +36,8 @@ export function quantile(values, q) {
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** What datagrams met and how long flows took, of those that say. */
-function taken(flows) {
+/** Figures of datagrams and completion times, for flows that have them. */
+function optionalFigures(flows) {
   const done = flows.flatMap((f) => f.completion_s ?? []);
   const [first] = flows.flatMap((f) => f.real_time ?? []);
   return {
@@ -45,12 +46,12 @@ function taken(flows) {
   };
 }
 
-/** Flows put together by what `of` says of each; none where there is one group. */
-function together(v, of) {
-  const names = [...new Set(v.flows.map(of))];
+/** Groups flows by a key; returns no group if there would be only one. */
+function grouped(v, keyOf) {
+  const names = [...new Set(v.flows.map(keyOf))];
   if (names.length < 2 || names.length === v.flows.length) return [];
   return names.map((name) => {
-    const members = v.flows.flatMap((f, i) => (of(f) === name ? [i] : []));
+    const members = v.flows.flatMap((f, i) => (keyOf(f) === name ? [i] : []));
     const flows = members.map((i) => v.flows[i]);
     const rates = flows.map((f) => f.goodput_mbps);
     const total = sum(rates, (x) => x);
@@ -59,13 +60,13 @@ function together(v, of) {
   });
 }
 
-/** Of a variant whose elements each have a name of their own. */
+/** Returns the figures of a variant whose elements have distinct names. */
 export function figures(v) {
   const most = Math.max(...v.elements.map((e) => e.dropped_packets));
   const stage = ({ dropped_packets: dropped, passed_packets, max_queue_packets: max_queue }) => ({
     dropped, max_queue, drop_share: dropped > 0 ? dropped / (dropped + passed_packets) : 0, worst: most > 0 && dropped === most,
   });
-  const groups = { cc: together(v, (f) => f.cc), direction: together(v, (f) => `${f.from} → ${f.to}`) };
+  const groups = { cc: grouped(v, (f) => f.cc), direction: grouped(v, (f) => `${f.from} → ${f.to}`) };
   const five = (values) => values && [0, 0.25, 0.5, 0.75, 1].map((q) => quantile(values, q));
   const boxes = { goodput_box: five(v.repeats?.values.total_goodput_mbps), rtt_box: five(v.repeats?.values.rtt_mean_ms) };
   return {
@@ -77,7 +78,7 @@ export function figures(v) {
   };
 }
 
-/** How the variants of a page's only result were run. */
+/** Returns how the variants of a page with one result were run. */
 export const facts = (run) => ({
   clocks: [...new Set(run.variants.map((v) => v.clock))], seeds: [run.seed],
   duration_s: [Math.min(...run.variants.map((v) => v.duration_s)), Math.max(...run.variants.map((v) => v.duration_s))],

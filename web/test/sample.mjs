@@ -1,4 +1,4 @@
-// Sample pages: a plausible run of four flows, policer against shaper; and a very large one.
+// Makes sample pages, e.g. a plausible run of four flows with policer and shaper, or a very large one.
 //   node test/sample.mjs [policer|big|many|hostile|lone|crowd] FILE
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { facts, figures } from "./figures.mjs";
 
 const TEMPLATE = fileURLToPath(new URL("../../crates/answers/report/assets/page.html", import.meta.url));
 
-/** Numbers that are the same each time. */
+/** A generator of pseudo-random numbers, the same each time. */
 function random(seed) {
   let s = seed >>> 0;
   return () => {
@@ -21,7 +21,9 @@ function random(seed) {
 
 const MSS = 1460;
 
-/** One flow's window in steps of `dt`: grows, halves when the path drops, falls silent at times. */
+/**
+ * A flow's window in steps of `dt`: it grows, halves when the path drops, and sometimes waits for a timeout.
+ */
 class Sender {
   constructor(name, rng) {
     Object.assign(this, { name, rng, cwnd: 10, ssthresh: Infinity, state: "slow start", until: 0, sent: 0, acked: 0, resends: 0, timeouts: 0, lost: 0 });
@@ -119,7 +121,7 @@ function topology(shaper) {
   };
 }
 
-/** A variant simulated crudely: `shaper` queues, else a bucket drops. */
+/** A crudely simulated variant: with `shaper` packets queue, else a bucket drops them. */
 export function variant(name, { shaper = false, flows = 4, duration = 20, dt = 0.01, seed = 1, sub = 1 } = {}) {
   const rng = random(seed);
   const senders = Array.from({ length: flows }, (_, i) => new Sender(`tcp-${i + 1}`, rng));
@@ -189,7 +191,7 @@ const STORY = {
   about: [],
 };
 
-/** Pages of variants as `variant` makes them. */
+/** Makes the data of a page of variants made by `variant`. */
 export function page(variants, more = {}) {
   const blobs = [];
   const list = variants.map((v, i) => {
@@ -209,7 +211,7 @@ export function page(variants, more = {}) {
 
 export const HOSTILE = ["</script><script>alert(1)</script>", `"'><img src=x onerror=alert(1)>`, "\u202egnol eman\u202c 'quoted'", "x".repeat(10_000), "=cmd|' /C calc'!A0"];
 
-/** Everything named by someone unfriendly. */
+/** A page with hostile names everywhere. */
 function hostile() {
   const v = variant(HOSTILE[0], { flows: 5, duration: 5 });
   v.flows.forEach((f, i) => (f.name = v.variant.flows[i].name = HOSTILE[i]));
@@ -222,7 +224,9 @@ function hostile() {
   return made;
 }
 
-/** Twenty-four flows of two controls that come to their end, run five times; and a call. */
+/**
+ * Two variants of 24 flows of two congestion controls that end, run five times; and a variant with a call.
+ */
 function crowd() {
   const made = [variant("policer-with-a-very-long-common-name-cubic", { flows: 24, duration: 20 }), variant("policer-with-a-very-long-common-name-bbr", { flows: 24, duration: 20, shaper: true, seed: 2 }), variant("call", { flows: 3, duration: 20, seed: 3 })];
   made.forEach(({ variant: v }, k) => {
@@ -244,7 +248,7 @@ function crowd() {
   return page(made, { warnings: ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"], partial: true, expectations: EXPECTED });
 }
 
-/** What holds, what does not, and what there was nothing of. */
+/** Expectations: one is met, one is not, and one could not be measured. */
 const EXPECTED = [
   { expected: "goodput > 1Mbit/s", variant: "call", clock: "sim", measured: 4.12345, unit: "Mbit/s", met: true },
   { expected: "jain > 0.9", variant: "call", clock: "sim", measured: 0.5, unit: "", met: false },
@@ -255,7 +259,7 @@ const SAMPLES = {
   crowd,
   policer: () => page([variant("policer"), variant("shaper-fifo", { shaper: true, seed: 2 })]),
   lone: () => page([variant("policer", { flows: 1 })]),
-  /** A million rows: 4 flows of 125,000 samples, two variants. */
+  /** A million rows: two variants of 4 flows with 125,000 samples. */
   big: () => page([variant("policer", { duration: 1250 }), variant("shaper-fifo", { duration: 1250, shaper: true, seed: 2 })]),
   many: () => page(Array.from({ length: 100 }, (_, i) => variant(`variant-${i}`, { shaper: i % 2 === 1, flows: i % 10 === 0 ? 20 : 4, duration: 4, seed: i + 1 }))),
   hostile,

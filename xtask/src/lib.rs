@@ -1,31 +1,32 @@
-//! For tests that compare what they generate with a committed file.
+//! Helpers for tests that compare generated content with a committed file.
 //!
-//! [`compare`] fails when the file is out of date. `cargo xtask bless` runs the same tests with [`BLESS`] set, and then
-//! [`compare`] writes the file.
+//! [`compare`] fails if the file is out of date. `cargo xtask bless` runs the same tests with [`BLESS`] set,
+//! and [`compare`] then writes the file.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The environment variable with which tests write committed files.
+/// The environment variable that makes tests write committed files.
 pub const BLESS: &str = "LONGFAT_BLESS";
 
-/// What brings a committed file up to date.
+/// How to update a committed file.
 pub const HINT: &str = "run: cargo xtask bless";
 
-/// Whether tests write committed files, which they otherwise compare.
+/// Whether tests write committed files instead of comparing them.
 pub fn is_blessing() -> bool {
     env::var_os(BLESS).is_some()
 }
 
-/// The path of a file from its path within the repository.
+/// The absolute path of a file, given relative to the repository.
 pub fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository").join(file)
 }
 
-/// Compares a committed file, by its path within the repository, with what its sources give; writes it when blessing.
+/// Compares a committed file, given relative to the repository, with generated content; writes it when
+/// blessing.
 ///
 /// # Panics
-/// If the file is out of date, or cannot be written.
+/// Panics if the file is out of date or cannot be written.
 #[track_caller]
 pub fn compare(file: &str, generated: &str) {
     let committed = fs::read_to_string(path(file)).unwrap_or_default();
@@ -39,7 +40,7 @@ pub fn compare(file: &str, generated: &str) {
     panic!("{file} is out of date: {}\n{HINT}", difference(&committed, generated));
 }
 
-/// The first line that differs.
+/// Describes the first line that differs.
 fn difference(committed: &str, generated: &str) -> String {
     let mut lines = (committed.lines(), generated.lines());
     for number in 1.. {

@@ -1,5 +1,5 @@
 //! A dumbbell: N CUBIC flows over one link with a drop-tail queue of one bandwidth-delay product.
-//! Prints one JSON line: delivered data packets, CPU seconds of the run itself, peak memory.
+//! Prints one line of JSON: delivered data packets, CPU seconds of the run alone, peak memory.
 //!
 //! `dumbbell FLOWS MBPS RTT_MS SECONDS [SEED]`
 
@@ -8,7 +8,7 @@ use scenario::Experiment;
 const MSS: u64 = 1448;
 
 fn cpu_seconds() -> f64 {
-    // Nanoseconds this (only) thread has run, the first field.
+    // The first field: nanoseconds that this thread, the only one, has run.
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
 }
@@ -53,9 +53,10 @@ count = {flows}
             std::process::exit(2);
         }
     };
-    let v = &experiment.variants[0];
+    let variant = &experiment.variants[0];
     let before = cpu_seconds();
-    let out = sim::run(&v.name, &v.scenario, sim::SimOptions { seed, ..sim::SimOptions::default() });
+    let out =
+        sim::run(&variant.name, &variant.scenario, sim::SimOptions { seed, ..sim::SimOptions::default() });
     let cpu = cpu_seconds() - before;
     let delivered: u64 = out.variant.flows.iter().map(|f| f.delivered_bytes).sum::<u64>() / MSS;
     println!(

@@ -1,22 +1,22 @@
-"""A path as a Gymnasium environment: a flow whose window or pacing rate an agent sets, step by step.
+"""A path as a Gymnasium environment: an agent sets the window or pacing rate of a flow, step by step.
 
 >>> import longfat.gym
 >>> env = longfat.gym.CongestionEnv("my-path.toml", scheme="orca", step_s=0.02)
 >>> observation, info = env.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
 
-Needs gymnasium and numpy: `pip install 'longfat[gym]'`.
+Requires gymnasium and numpy: `pip install 'longfat[gym]'`.
 
-| scheme | action | seen | after |
+| scheme | action | observation | source |
 |---|---|---|---|
-| `aurora` | the pacing rate by a factor | RTT's slope and ratio, sent to delivered, of ten steps | Jay et al., ICML 2019 |
-| `orca` | CUBIC's window times 2^a | seven figures of a step | Abbasloo et al., SIGCOMM 2020 |
-| `mvfst-rl` | one of five moves of the window | ten figures of ten steps | Sivakumar et al., 2019 |
-| `direct` | window and pacing rate, each times 2^a | six figures of a step | – |
+| `aurora` | factor on the pacing rate | RTT's slope and ratio, sent to delivered packets, of ten steps | Jay et al., ICML 2019 |
+| `orca` | CUBIC's window times 2^a | seven figures of one step | Abbasloo et al., SIGCOMM 2020 |
+| `mvfst-rl` | one of five changes of the window | ten figures of ten steps | Sivakumar et al., 2019 |
+| `direct` | window and pacing rate, each times 2^a | six figures of one step | – |
 
-A learned policy is kept as a `Policy`, and `on_kernel` plays it in real time between real hosts.
+A learned policy is stored as a `Policy`, and `on_kernel` plays it in real time between real hosts.
 
-What differs from the papers stands in a table at the head of each scheme's file (`crates/faces/world/src/scheme`).
+Differences from the papers are listed at the head of each scheme's file (`crates/faces/world/src/scheme`).
 """
 
 from .._episode import Episode

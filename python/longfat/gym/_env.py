@@ -1,4 +1,4 @@
-"""The environments: one path, or several side by side."""
+"""The environments: one path, or several in parallel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import _native
 from .._scenario import ScenarioLike, loaded
-from ._ranges import Draw, drawn
+from ._ranges import Draw, draw_values
 
 #: Observations are clipped to this (`crates/faces/world/src/scheme.rs`).
 _BOUND = 10.0
@@ -23,7 +23,7 @@ Observation = NDArray[np.float32]
 
 
 class _Worlds:
-    """Makes worlds of a scenario."""
+    """Creates worlds from a scenario."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class _Worlds:
         unrest: bool,
         max_steps: int | None,
     ) -> None:
-        known = {of[0]: of[2:] for of in _native.schemes()}
+        known = {row[0]: row[2:] for row in _native.schemes()}
         if scheme not in known:
-            raise ValueError(f"no scheme is called {scheme!r}; there are: {', '.join(known)}")
+            raise ValueError(f"no scheme {scheme!r}; the schemes are: {', '.join(known)}")
         features, history, choices, length, low, high = known[scheme]
         self.scenario, self.ranges, self.set = scenario, dict(ranges or {}), dict(set or {})
         self.scheme, self.step_s, self.classic, self.unrest = scheme, step_s, classic, unrest
@@ -57,7 +57,7 @@ class _Worlds:
         )
 
     def make(self, random: np.random.Generator) -> tuple[_native.NativeWorld, dict[str, Any]]:
-        values = drawn(self.ranges, random)
+        values = draw_values(self.ranges, random)
         read = self._fixed or loaded(self.scenario, {**self.set, **values}, False)
         world = _native.NativeWorld(
             read,
@@ -73,16 +73,17 @@ class _Worlds:
 
 
 class CongestionEnv(gymnasium.Env[Observation, Any]):
-    """A scenario of which an agent sets a flow's window, pacing rate, or both.
+    """A scenario in which an agent sets a flow's window, pacing rate, or both.
 
-    `scenario`: as `longfat.run` takes it; `variant` and `flow`: by name, the first unless given. `scheme`: what is seen,
-    done and rewarded. `step_s`: the time between two actions, seconds. `ranges`: keys drawn anew for each episode, by
-    dotted path. `set`: keys that are set in all. `classic`: a control (`"cubic"`) that has the window to itself; actions
-    are then not carried out. `unrest`: hosts are as restless as real ones. `max_steps`: an episode's length, all of the
-    scenario's duration unless given.
+    `scenario`: as for `longfat.run`. `scheme`: defines observation, action and reward. `step_s`: seconds between two
+    actions. `flow`, `variant`: by name (default: the first). `ranges`: scenario keys that are draw_values for each episode, by
+    dotted path. `set`: scenario keys that are set in all episodes. `classic`: a congestion control (`"cubic"`) that sets the
+    window alone; actions are then ignored. `unrest`: simulated hosts have the jitter of real ones. `max_steps`: maximum
+    length of an episode (default: the scenario's duration).
 
-    An episode is truncated when the scenario's duration is over, and terminated when the flow is done with what it had to
-    send. `info` of `reset` has what was drawn; `figures()` what the last step measured.
+    An episode is truncated at the end of the scenario's duration, and terminated when the flow has sent everything.
+    Observations are float32 vectors of shape `observation_space.shape`. `info` of `reset` contains the draw_values values;
+    `figures()` returns the measurements of the last step.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}
@@ -111,12 +112,12 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
 
     @property
     def scheme(self) -> str:
-        """What is seen, done and rewarded."""
+        """Name of the scheme, which defines observation, action and reward."""
         return self._worlds.scheme
 
     @property
     def step_s(self) -> float:
-        """The time between two actions, seconds."""
+        """Time between two actions, seconds."""
         return self._worlds.step_s
 
     def reset(
@@ -137,16 +138,17 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
         return np.frombuffer(seen, np.float32), reward, done, over, {}
 
     def figures(self) -> dict[str, float]:
-        """What the last step measured: rates, round-trip times, losses, by name."""
+        """The measurements of the last step by name: rates, round-trip times, losses."""
         if self._world is None:
             raise gymnasium.error.ResetNeeded("reset() comes before figures()")
         return self._world.figures()
 
 
 class CongestionVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
-    """Several worlds stepped together in Rust: less to do in Python a step. Arguments as `CongestionEnv`'s.
+    """Several worlds, stepped together in Rust, with less Python work per step. Arguments are as for `CongestionEnv`.
 
-    A world whose episode is over is reset by the next step, whose action it does not see (Gymnasium's `NEXT_STEP`).
+    Observations have the shape `(num_envs, n)`. A world whose episode has ended is reset by the next step, which ignores
+    its action (Gymnasium's `NEXT_STEP`).
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
@@ -201,12 +203,12 @@ class CongestionVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
         if self._ended.any():
             return self._step_some(wanted)
         seen, rewards, dones, overs = _native.step_all(self._all, wanted.ravel().tolist(), wanted.shape[1])
-        return self._shaped(seen), *self._told(np.array(rewards), np.array(dones), np.array(overs)), {}
+        return self._shaped(seen), *self._count_step(np.array(rewards), np.array(dones), np.array(overs)), {}
 
     def _step_some(
         self, wanted: NDArray[Any]
     ) -> tuple[Observation, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """A step in which worlds whose episode is over begin a new one."""
+        """A step in which worlds whose episode has ended begin a new one."""
         seen, rewards = [], np.zeros(self.num_envs)
         dones, overs = np.zeros(self.num_envs, bool), np.zeros(self.num_envs, bool)
         for i, ended in enumerate(self._ended):
@@ -217,9 +219,9 @@ class CongestionVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
             else:
                 one, rewards[i], dones[i], overs[i] = self._all[i].step(wanted[i].tolist())
                 seen.append(one)
-        return self._shaped(b"".join(seen)), *self._told(rewards, dones, overs), {}
+        return self._shaped(b"".join(seen)), *self._count_step(rewards, dones, overs), {}
 
-    def _told(
+    def _count_step(
         self, rewards: NDArray[Any], dones: NDArray[Any], overs: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         self._steps += 1

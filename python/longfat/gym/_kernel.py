@@ -1,4 +1,4 @@
-"""A policy on the kernel: real hosts, real time, the scenario's path between them."""
+"""Plays a policy on the kernel: real hosts in real time, with the scenario's path between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .._policy import Policy
 from .._run import run
 from .._scenario import ScenarioLike, loaded
 
-#: Of the lab's run, beside the episode: an interpreter begins, a handshake, and the last step is told.
+#: Added to the episode's length for starting an interpreter, the handshake, and reporting the last step, seconds.
 _MARGIN_S = 3.0
 
 
@@ -27,7 +27,7 @@ def _is_root() -> bool:
 
 
 def _word(path: str) -> str:
-    """A path as a word of a scenario's command."""
+    """A path as a word of a scenario's command, quoted."""
     return shlex.quote(path.replace("{", "{{").replace("}", "}}"))
 
 
@@ -46,45 +46,49 @@ def on_kernel(
     allow_tools: bool = False,
     user: str | None = None,
 ) -> Episode:
-    """An episode in the lab: network namespaces, the scenario's links between them, real seconds.
+    """Plays an episode in the lab: network namespaces with the scenario's links between them, in real time.
 
-    The flow's sender is the simulator's own, in user space, paced by timers, over UDP with datagrams as long as TCP's packets
-    would be; the policy (or the file of one) sets its window or pacing rate each step as it did where it was learned. The
-    receiver is the simulator's as well. All other flows are the kernel's. `classic`: a control of longfat's in the policy's
-    place: what the sender itself costs is seen by holding that against `longfat.run(…, on="kernel")`.
+    The flow's sender is the simulator's, in user space, paced by timers, over UDP with datagrams as long as TCP's packets.
+    The policy (or a file of one) sets its window or pacing rate at each step, as in training. The receiver is the
+    simulator's too; all other flows use the kernel's TCP. `classic`: a congestion control of longfat in place of the
+    policy; comparing it with `longfat.run(…, on="kernel")` shows the effect of the user-space sender itself.
 
-    `scheme` and `step_s`: the policy's own unless given. `seconds`: how long the episode is, the scenario's duration unless
-    given. `allow_tools`: other flows of the scenario may start programs on this machine. `user`: as whom the sender and the
-    receiver run, whoever calls unless given (through sudo: who called it); he must be able to read Python and the package. They
-    have no privileges in any case. Marks of ECN are not read.
+    `scheme`, `step_s`: default: the policy's. `seconds`: length of the episode (default: the scenario's duration).
+    `flow`, `variant`, `seed`, `set`: as in `CongestionEnv` and `longfat.run`. `allow_tools`: permits other flows of the
+    scenario to start programs on this machine. `user`: the user that sender and receiver run as (default: the caller, with
+    sudo the user who called it); it must be able to read Python and the package. They never have privileges. ECN marks are
+    ignored.
 
-    Needs Linux, and root or user namespaces. Raises `RunError` with what the programs said where no episode came of it.
+    Requires Linux, and root or user namespaces. Raises `RunError` with the programs' messages if the episode fails, and
+    `ValueError` for invalid arguments.
     """
-    held = Policy.load(policy) if isinstance(policy, (str, os.PathLike)) else policy
-    if (held is None) == (classic is None):
-        raise ValueError("either a policy or classic= is played")
-    if held is not None:
-        scheme, step_s = scheme or held.scheme, step_s or held.step_s
+    loaded_policy = Policy.load(policy) if isinstance(policy, (str, os.PathLike)) else policy
+    if (loaded_policy is None) == (classic is None):
+        raise ValueError("either a policy or classic= is required, not both")
+    if loaded_policy is not None:
+        scheme, step_s = scheme or loaded_policy.scheme, step_s or loaded_policy.step_s
     scheme, step_s = scheme or "direct", step_s or 0.01
     if scheme not in {row[0] for row in _native.schemes()}:
-        raise ValueError(f"no scheme is called {scheme!r}")
+        raise ValueError(f"no scheme {scheme!r}")
     read = loaded(scenario, set or {}, False, [variant] if variant else [])
     flows = read.flows(0)
     name = flow or flows[0]
     if name not in flows:
-        raise ValueError(f"no flow is called {name!r}; there are: {', '.join(flows)}")
+        raise ValueError(f"no flow {name!r}; the flows are: {', '.join(flows)}")
     text = read.variant_toml(0) or ""
-    # Whoever runs the programs reads it, and leaves what came of it there.
+    # The user that runs the programs must read the folder and write the result there.
     with tempfile.TemporaryDirectory(prefix="longfat-", dir="/tmp") as folder:
         job = Path(folder)
         if user or "SUDO_UID" in os.environ:
             job.chmod(0o777)
         span = seconds or read.duration_s(0) or 0.0
-        wish = {"flow": flows.index(name), "seed": seed, "scheme": scheme, "step_s": step_s, "span_s": span, "classic": classic}
+        job_options = {
+            "flow": flows.index(name), "seed": seed, "scheme": scheme, "step_s": step_s, "span_s": span, "classic": classic,
+        }
         (job / "scenario.toml").write_text(text)
-        (job / "job.json").write_text(json.dumps(wish))
-        if held is not None:
-            held.save(job / "policy.json")
+        (job / "job.json").write_text(json.dumps(job_options))
+        if loaded_policy is not None:
+            loaded_policy.save(job / "policy.json")
         for file in job.iterdir():
             file.chmod(0o644)
         program = f"{_word(sys.executable)} -m longfat._live"
@@ -105,6 +109,6 @@ def on_kernel(
         try:
             done = json.loads((job / "done.json").read_text())
         except OSError:
-            said = "; ".join(result.notices) or "the sender left nothing behind"
-            raise RunError(f"no episode: {said}") from None
+            reason = "; ".join(result.notices) or "the sender wrote no result"
+            raise RunError(f"no episode: {reason}") from None
     return Episode(**done)

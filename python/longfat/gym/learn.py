@@ -1,13 +1,13 @@
-"""A linear policy by random search: the smallest learner that gets somewhere, to show that the environment teaches.
+"""Learns a linear policy by random search: the smallest learner that makes progress, to show that the environment works.
 
 Augmented random search (Mania, Guy, Recht, "Simple random search provides a competitive approach to reinforcement
-learning", NeurIPS 2018, algorithm 2, V1-t): a policy is a matrix; in each round directions are drawn, both signs are played in the
-same worlds, and the matrix moves along the best of them, by what they gained over the other sign.
+learning", NeurIPS 2018, algorithm 2, V1-t): a policy is a matrix. Each round draws directions, plays both signs of each in
+the same worlds, and moves the matrix along the best ones by their difference in reward.
 
     python -m longfat.gym.learn --seconds 240
 
-learns behind a policer whose rate, bucket and round trip are drawn anew for each episode, and holds what it learned against CUBIC
-in worlds that it has not seen; `--kernel 5` plays the first five of these in the lab too, beside the kernel's CUBIC.
+learns behind a policer whose rate, bucket and round trip are drawn for each episode, and compares the result with CUBIC in
+worlds that it has not seen. `--kernel 5` also plays the first five of these in the lab, next to the kernel's CUBIC.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from ._kernel import on_kernel
 from ._play import play
 from ._ranges import Range
 
-#: Directions a round, and how many of the best move the policy.
+#: Directions per round, and how many of the best move the policy.
 _DIRECTIONS, _BEST = 8, 4
 _STEP, _NOISE = 0.3, 0.3
-#: The largest action: with `aurora` 7 % of the rate a step of 20 ms.
+#: The largest action: with `aurora`, 7 % of the rate in a step of 20 ms.
 _GAIN = 0.3
 
 
 def linear(weights: NDArray[np.float64], env: CongestionEnv) -> Policy:
-    """An action is the weights times what is seen and a constant, squashed into the middle of the space: steps are short."""
+    """The policy for a weight matrix: the action is weights times observation and a constant, squashed so that steps are small."""
     layer = (weights[:, :-1], weights[:, -1])
     return Policy([layer], output="tanh", scale=_GAIN, scheme=env.scheme, step_s=env.step_s)
 
 
 def policed(seconds: float = 10.0) -> Scenario:
-    """A path with a policer."""
+    """A path with a policer, as a scenario."""
     path = Scenario(name="policed", duration=f"{seconds:g}s")
     path.link("wan", "a", "b", forward=[policer("20Mbit/s", burst="50kB"), delay("20ms")], backward=[delay("20ms")])
     path.flow("up", "a", "b")
@@ -49,7 +49,7 @@ def policed(seconds: float = 10.0) -> Scenario:
 
 
 def worlds(scheme: str, classic: str | None = None, seconds: float = 10.0) -> CongestionEnv:
-    """Such paths: 5 to 50 Mbit/s, a bucket of 10 to 100 kB, a round trip of 20 to 80 ms."""
+    """An environment of such paths: 5 to 50 Mbit/s, a bucket of 10 to 100 kB, a round trip of 20 to 80 ms."""
     ranges = {
         "links.wan.forward.policer.rate": Range("5Mbit/s", "50Mbit/s", log=True),
         "links.wan.forward.policer.burst": Range("10kB", "100kB", log=True),
@@ -64,9 +64,9 @@ def learn(
     *,
     seconds: float,
     seed: int = 0,
-    told: Callable[[int, float], object] | None = None,
+    on_round: Callable[[int, float], object] | None = None,
 ) -> Policy:
-    """Searches for so many seconds of this thread; `told` hears of each round and the mean reward of its best."""
+    """Learns for `seconds` of this thread. `on_round(number, reward)` receives each round's best mean reward."""
     random = np.random.default_rng(seed)
     seen = (env.observation_space.shape or (1,))[0]
     weights = np.zeros(((env.action_space.shape or (1,))[0], seen + 1))
@@ -74,7 +74,7 @@ def learn(
     while time.monotonic() < end:
         rounds += 1
         directions = random.standard_normal((_DIRECTIONS, *weights.shape))
-        # Other worlds each round, the same for both signs.
+        # New worlds each round, the same for both signs.
         starts = random.integers(2**31, size=_DIRECTIONS)
         gained = np.array(
             [
@@ -86,8 +86,8 @@ def learn(
         spread = float(gained[best].std()) or 1.0
         moves = (gained[best, 0] - gained[best, 1])[:, None, None] * directions[best]
         weights = weights + _STEP / (_BEST * spread) * moves.sum(axis=0)
-        if told is not None:
-            told(rounds, float(gained[best].max(axis=1).mean()))
+        if on_round is not None:
+            on_round(rounds, float(gained[best].max(axis=1).mean()))
     return linear(weights, env)
 
 
@@ -103,8 +103,8 @@ def compared(policy: Policy, seeds: Sequence[int]) -> tuple[list[Episode], list[
 
 
 def on_both_clocks(policy: Policy, seed: int) -> tuple[Episode, Episode, float, float]:
-    """The policy's episode in a world that is drawn by this seed, and in the lab; then CUBIC's goodput, Mbit/s, simulated and
-    the kernel's."""
+    """Plays the policy in the world of this seed, simulated and in the lab. Returns both episodes, and CUBIC's goodput,
+    Mbit/s, simulated and on the kernel."""
     env = worlds(policy.scheme)
     _, values = env.reset(seed=seed)
     simulated = play(env, policy, seed=seed)
@@ -119,14 +119,14 @@ def _mean(episodes: Sequence[Episode]) -> float:
 
 
 def main() -> None:
-    """Learns, compares, prints."""
+    """Learns, compares and prints."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--seconds", type=float, default=240.0)
-    options.add_argument("--scheme", default="aurora")
+    options.add_argument("--seconds", type=float, default=240.0, help="time to learn")
+    options.add_argument("--scheme", default="aurora", help="scheme of the environment")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--save", metavar="FILE", help="keeps the policy")
-    options.add_argument("--load", metavar="FILE", help="learns nothing, plays this one")
-    options.add_argument("--kernel", type=int, default=0, metavar="N", help="plays N worlds in the lab too, beside CUBIC")
+    options.add_argument("--save", metavar="FILE", help="write the policy to FILE")
+    options.add_argument("--load", metavar="FILE", help="play the policy in FILE instead of learning one")
+    options.add_argument("--kernel", type=int, default=0, metavar="N", help="play N worlds in the lab too, next to CUBIC")
     args = options.parse_args()
     begun = time.monotonic()
     policy = Policy.load(args.load) if args.load else learn(worlds(args.scheme), seconds=args.seconds, seed=args.seed)
@@ -136,7 +136,7 @@ def main() -> None:
     seeds = range(1_000_000, 1_000_040)
     ours, cubic = compared(policy, seeds)
     wins = sum(a.goodput_mbps > b.goodput_mbps for a, b in zip(ours, cubic, strict=True))
-    print(f"learned for {took:.0f} s; {len(seeds)} worlds not seen before, goodput in Mbit/s, RTT in ms, loss:")
+    print(f"learned for {took:.0f} s; {len(seeds)} unseen worlds, goodput in Mbit/s, RTT in ms, loss:")
     for name, episodes in (("learned", ours), ("CUBIC", cubic)):
         rtt = sum(e.rtt_ms for e in episodes) / len(episodes)
         loss = sum(e.loss for e in episodes) / len(episodes)

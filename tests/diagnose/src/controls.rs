@@ -1,5 +1,5 @@
-//! Scores the guess at the sender's congestion control: right, wrong or no opinion, by confidence. Also draws paths on which the simulator
-//! plays each control.
+//! Scores the guess at the sender's congestion control: right, wrong or no opinion, by confidence. Also draws
+//! paths on which the simulator plays each control.
 
 use crate::judge::Judge;
 use crate::{Case, Vantage};
@@ -145,7 +145,8 @@ impl Row {
         if self.truth == "dctcp" { "reno" } else { &self.truth }
     }
 
-    /// Returns the outcome. "other" without confidence is no opinion; with confidence it excludes all named controls.
+    /// Returns the outcome. "other" without confidence is no opinion; with confidence it excludes all named
+    /// controls.
     pub fn outcome(&self) -> Outcome {
         let truth = Some(self.control()).filter(|c| NAMED.contains(c)).unwrap_or(OTHER);
         match self.said.name.as_str() {
@@ -163,7 +164,8 @@ fn counts(rows: &[&Row]) -> [usize; 4] {
     [of(Outcome::Right), of(Outcome::Wrong), of(Outcome::NoOpinion), wrong_and_sure]
 }
 
-/// Returns tables of the guesses by control, of the outcomes, and of the share of right guesses by confidence.
+/// Returns tables of the guesses by control, of the outcomes, and of the share of right guesses by
+/// confidence.
 pub fn tables(rows: &[Row]) -> String {
     let mut controls = BTreeMap::<&str, Vec<&Row>>::new();
     rows.iter().for_each(|r| controls.entry(&r.truth).or_default().push(r));

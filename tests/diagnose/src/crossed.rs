@@ -1,6 +1,8 @@
-//! Cross traffic: lines with unresponsive traffic that comes and goes, and lines without, fitted to the capture of one flow.
+//! Cross traffic: lines with unresponsive traffic that comes and goes, and lines without, fitted to the
+//! capture of one flow.
 //!
-//! The score is how much of the cross traffic the fit finds, and how well it predicts another congestion control next to it.
+//! The score is how much of the cross traffic the fit finds, and how well it predicts another congestion
+//! control next to it.
 
 use crate::fit::fitted;
 use crate::{Case, PcapSink, Vantage, play};

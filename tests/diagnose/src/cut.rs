@@ -1,7 +1,7 @@
 //! Cuts: what becomes of a complete capture that is taken or kept badly.
 //!
-//! A cut removes packets, or parts of them. The truth about the remaining time is known, so a verdict on the rest is right, wrong, or says
-//! that it cannot tell.
+//! A cut removes packets, or parts of them. The truth about the remaining time is known, so a verdict on the
+//! rest is right, wrong, or says that it cannot tell.
 
 use crate::judge::{Direct, Judge, lines};
 use crate::line::Line;
@@ -36,7 +36,8 @@ pub enum Cut {
     Prefix(u32),
     /// Each packet is there twice, the second 5 µs later, as from a mirror port.
     Twice,
-    /// Each packet is there twice, as from two interfaces of a router: the second 300 µs later, with its TTL decremented.
+    /// Each packet is there twice, as from two interfaces of a router: the second 300 µs later, with its TTL
+    /// decremented.
     TwoInterfaces,
     /// Consecutive data is merged into packets of up to so many segments, as by receive offload.
     Joined(u32),
@@ -127,7 +128,8 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
     Ok(each.0.into_iter().map(of_cut).collect())
 }
 
-/// Whether the sure verdicts on a shorter and a longer prefix contradict each other. Both are right if the truth changed.
+/// Whether the sure verdicts on a shorter and a longer prefix contradict each other. Both are right if the
+/// truth changed.
 pub fn flips(shorter: &Line, longer: &Line) -> bool {
     let sure = |line: &Line| line.confidence >= SURE && line.is_right().is_some();
     let changed = shorter.is_right() == Some(true) && longer.is_right() == Some(true);

@@ -1,7 +1,7 @@
 //! Draws scenarios: a cause that should limit the flows, and a random path and applications around it.
 //!
-//! The intended cause is not the truth, which `truth.rs` determines after the run. The path is always `a -- m -- b`, data flows from `a` to
-//! `b`, and the capture is taken at one of the three.
+//! The intended cause is not the truth, which `truth.rs` determines after the run. The path is always `a -- m
+//! -- b`, data flows from `a` to `b`, and the capture is taken at one of the three.
 
 use result::Cause;
 use std::fmt::Write as _;
@@ -60,7 +60,8 @@ pub struct Case {
     pub outages: Vec<(f64, f64)>,
 }
 
-/// Intended causes and their frequency among 100 cases. Policers, and causes that resemble them, are more frequent.
+/// Intended causes and their frequency among 100 cases. Policers, and causes that resemble them, are more
+/// frequent.
 const CAUSES: [(Cause, u64); 11] = [
     (Cause::Application, 10),
     (Cause::ReceiveWindow, 8),

@@ -1,5 +1,5 @@
-//! Scores fits on paths with known truth: a fit to the capture of a case alone must predict the path with another congestion control and
-//! another number of flows.
+//! Scores fits on paths with known truth: a fit to the capture of a case alone must predict the path with
+//! another congestion control and another number of flows.
 
 use crate::judge::read_tracks;
 use crate::score::{self, Tally, nearest_rank, quantile};
@@ -52,7 +52,8 @@ pub struct FitRow {
     pub goodput: [f64; 2],
     /// 95th percentile of RTTs of truth and prediction, ms.
     pub p95: [f64; 2],
-    /// Goodput of truth and prediction with each of [`BUCKETS`] and the captured flows, Mbit/s; zero where nothing is policed.
+    /// Goodput of truth and prediction with each of [`BUCKETS`] and the captured flows, Mbit/s; zero where
+    /// nothing is policed.
     pub buckets: [[f64; 2]; 2],
     /// The fit's own misfit.
     pub misfit: f64,
@@ -191,7 +192,8 @@ pub fn other(scenario: &Scenario, cc: Control, count: u32, duration: Span) -> Sc
     s
 }
 
-/// Returns the goodput of all flows, Mbit/s, and their 95th percentile of RTTs, ms (geometric mean, weighted by packets).
+/// Returns the goodput of all flows, Mbit/s, and their 95th percentile of RTTs, ms (geometric mean, weighted
+/// by packets).
 pub fn figures(v: &VariantResult) -> [f64; 2] {
     let (mut log, mut weight) = (0.0, 0.0);
     for f in v.flows.iter().filter(|f| f.rtt_acks_ms.p95 > 0.0) {
@@ -235,7 +237,8 @@ pub fn fitted_to(seen: Result<ObservedPath, FitError>) -> Result<MadeFit, String
     made.map_err(|e| e.to_string())
 }
 
-/// Returns the question of a prediction: a congestion control that the capture does not have, and another number of flows.
+/// Returns the question of a prediction: a congestion control that the capture does not have, and another
+/// number of flows.
 pub fn question(case: &Case, first: &scenario::Flow) -> (Control, u32) {
     let name = if first.cc.name().starts_with("bbr") { "cubic" } else { "bbr" };
     let count = if first.count > 1 { 1 } else { 2 + (case.number % 3) as u32 };

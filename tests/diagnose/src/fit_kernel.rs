@@ -1,5 +1,5 @@
-//! Scores fits on the kernel: a case of the corpus and its predictions run in the lab, in real time, as root. Kept runs score another fit
-//! later.
+//! Scores fits on the kernel: a case of the corpus and its predictions run in the lab, in real time, as root.
+//! Kept runs score another fit later.
 
 use crate::fit::{FitRow, begun, figures, fitted, fitted_to};
 use crate::lab::captured_at;
@@ -18,7 +18,8 @@ const SS_LOG: &str = "while sleep 0.2; do date +%s.%N; ss -tinO; done > $0 2> /d
 /// Attempts at a run that other work on this machine disturbs.
 const TRIES: usize = 2;
 
-/// The kernel's runs of a case: the capture, and the results of the true path in the order in which they are requested.
+/// The kernel's runs of a case: the capture, and the results of the true path in the order in which they are
+/// requested.
 struct KernelRuns {
     capture: PathBuf,
     truths: PathBuf,

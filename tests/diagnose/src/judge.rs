@@ -1,7 +1,8 @@
 //! The only place that calls the diagnosis under test.
 //!
-//! A simulated capture goes to the flow tracker packet by packet, without a file. Every tenth is written as pcap in memory and read back, to
-//! cover the file formats. With another program (`longfat`) all captures are files.
+//! A simulated capture goes to the flow tracker packet by packet, without a file. Every tenth is written as
+//! pcap in memory and read back, to cover the file formats. With another program (`longfat`) all captures are
+//! files.
 
 use crate::line::Line;
 use crate::watch::Sink;

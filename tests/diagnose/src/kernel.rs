@@ -1,15 +1,15 @@
-//! What the truth is made of, of a run on the kernel: from captures at every host and behind every stage, and from
-//! `TCP_INFO` of those that send.
+//! The observations behind the truth of a kernel run, from captures at every host and behind every stage, and
+//! from `TCP_INFO` of the senders.
 //!
-//! A packet is the same in all captures: its way, IP identification and sequence number tell it. What entered a
-//! stage and did not leave it was lost there. What keeps a sender from sending is read where it sends, in this order:
+//! A packet is recognised in all captures by its direction, IP identification and sequence number. A packet
+//! that entered a stage and did not leave it was lost there. These keep a sender from sending, in this order:
 //!
-//! 1. all that was written has left, but for less than a segment: the bytes of answers, of a transfer, of a rate; in
-//!    the pause of a burst what left until its end;
+//! 1. all written data was sent, except for less than a segment: the bytes of responses, of a transfer, of a
+//!    rate, or of a burst before its pause;
 //! 2. it recovers from losses: congestion control (`TCP_INFO`);
-//! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer (half of
-//!    it is the kernel's own bookkeeping) is in flight: the send buffer, which took no more;
-//! 4. of the windows the one with less room, where that is too little for a burst (a third of the window).
+//! 3. the last segment ends a write (PSH), both windows have room, and at least a third of the send buffer is
+//!    in flight (half of the buffer is the kernel's own bookkeeping): the send buffer;
+//! 4. the window with less room, where that room is too small for a burst (a third of the window).
 
 use crate::judge::packets;
 use crate::seen::{Moment, Seen};
@@ -21,15 +21,15 @@ use std::path::PathBuf;
 use transport::{App, Limit};
 use units::{Span, Time};
 
-/// Does not matter to what is asked for here.
+/// An MTU, which does not matter here.
 const MTU: u32 = 1500;
 
 /// Captures of a run.
 #[derive(Debug)]
 pub struct Files {
-    /// By host.
+    /// Captures by host.
     pub hosts: Vec<PathBuf>,
-    /// By stage, in the order of the result's elements.
+    /// Captures by stage, in the order of the result's elements.
     pub stages: Vec<PathBuf>,
 }
 
@@ -43,26 +43,26 @@ struct Event {
     packet: TcpPacket,
     number: usize,
     place: Place,
-    /// Where on its way the place lies: what happens at one time happens in this order.
+    /// Position on its direction: events of one time happen in this order.
     rank: usize,
 }
 
-/// The sender of a way as packets at its host show it. Bytes count from the first of the stream.
+/// The state of a sender, from the packets at its host. Bytes count from the first of the stream.
 #[derive(Clone, Default)]
 struct Sender {
     first: Option<u32>,
     una: u64,
     nxt: u64,
-    /// End of the window announced.
+    /// End of the advertised window.
     edge: u64,
     window: u64,
-    /// The last new segment ended what was written.
+    /// The last new segment ended a write.
     pushed: bool,
     /// Payload of a full segment.
     mss: u64,
-    /// Scale of the windows that the other end announces.
+    /// Scale of the windows that the other end advertises.
     scale: Option<u8>,
-    /// The other end's stream: its first byte, and how much arrived.
+    /// First byte of the other end's stream, whose requests are counted.
     asks_from: Option<u32>,
     asked: u64,
 }
@@ -90,7 +90,8 @@ impl Sender {
         }
         let Some(first) = self.first.filter(|_| p.flags.has(TcpFlags::ACK)) else { return };
         let una = p.ack.wrapping_sub(first) as u64;
-        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says nothing.
+        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says
+        // nothing.
         if una >= self.una && una <= self.nxt + 1 {
             self.una = una;
             self.window = (p.window as u64) << self.scale.unwrap_or(0);
@@ -98,11 +99,11 @@ impl Sender {
         }
     }
 
-    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in flight,
-    /// where this end tells them, and whether it recovers; `buffer`: the largest send buffer; `paced`: it may wait for its
-    /// pacing.
+    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in
+    /// flight, where this end tells them, and whether it recovers; `buffer`: the largest send buffer;
+    /// `paced`: it may wait for its pacing.
     fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64, paced: bool) -> Limit {
-        // Nagle keeps what is less than a segment for the next write.
+        // Nagle keeps less than a segment for the next write.
         if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
             return Limit::Application;
         }
@@ -111,8 +112,8 @@ impl Sender {
             (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
         });
         let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
-        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing else with a third
-        // of the window free (`tcp_tso_should_defer`).
+        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing
+        // else with a third of the window free (`tcp_tso_should_defer`).
         let asks = self.pushed || !paced && window.min(room) >= burst;
         let waits = asks && info.is_some() && window.min(room) >= self.mss;
         match () {
@@ -130,13 +131,13 @@ struct Connection<'a> {
     start: Time,
     /// Largest send buffer of the end that opens.
     buffer: u64,
-    /// That end paces.
+    /// The opening end paces.
     paced: bool,
 }
 
 impl Connection<'_> {
-    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what had
-    /// been sent once by then.
+    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what
+    /// had been sent once by then.
     fn written(&self, opens: bool, asked: u64, now: Time, left: &dyn Fn(Time) -> u64) -> Option<u64> {
         match &self.flow.app {
             App::Bulk { bytes, .. } if opens => bytes.map(|b| b.get()),
@@ -167,7 +168,7 @@ impl Connection<'_> {
 fn number(p: &TcpPacket) -> usize {
     let connection = |port: u16| port.checked_sub(FIRST_PORT).map(usize::from);
     let (to, from) = (connection(p.dst.port), connection(p.src.port));
-    // Who connects has a port beyond all that listen.
+    // Ports of clients are above all listening ports.
     match (to, from) {
         (Some(to), Some(from)) if from < to => 2 * from + 1,
         (Some(to), _) => 2 * to,
@@ -175,12 +176,12 @@ fn number(p: &TcpPacket) -> usize {
     }
 }
 
-/// Packets at all places, in the order in which they happened.
+/// Returns the packets at all places, in order.
 fn events(scenario: &Scenario, files: &Files) -> Result<Vec<Event>, String> {
     let open = |file: &PathBuf| CaptureReader::open(file).map_err(|e| e.to_string());
     let mut events = Vec::new();
     let stages = scenario.links.iter().enumerate();
-    // Links lie in a row: link l is between hosts l and l + 1.
+    // Link l is between hosts l and l + 1.
     let ranks: Vec<usize> = stages
         .flat_map(|(l, link)| {
             let forward = (0..link.forward.len()).map(move |i| 100 * l + 1 + i);
@@ -207,7 +208,7 @@ fn events(scenario: &Scenario, files: &Files) -> Result<Vec<Event>, String> {
     Ok(events)
 }
 
-/// When each way had sent how many bytes, at its sender.
+/// Returns the bytes that each direction had sent over time, at its sender.
 fn sent(events: &[Event], ways: usize) -> Vec<Vec<(Time, u64)>> {
     let (mut senders, mut sent) = (vec![Sender::default(); ways], vec![Vec::new(); ways]);
     for e in events.iter().filter(|e| matches!(e.place, Place::Host(h) if h == host_of(e.packet.src))) {
@@ -221,7 +222,7 @@ fn sent(events: &[Event], ways: usize) -> Vec<Vec<(Time, u64)>> {
     sent
 }
 
-/// Index of the host with this address ([`lab::address`]).
+/// Returns the index of the host with this address ([`lab::address`]).
 fn host_of(end: capture::Endpoint) -> usize {
     match end.addr.ip() {
         std::net::IpAddr::V4(a) => (a.to_bits() as usize).wrapping_sub(lab::address(0).to_bits() as usize),
@@ -229,8 +230,8 @@ fn host_of(end: capture::Endpoint) -> usize {
     }
 }
 
-/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in the
-/// scenario's order.
+/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in
+/// the scenario's order.
 ///
 /// # Errors
 /// A capture cannot be read, or does not fit the scenario.
@@ -277,7 +278,7 @@ pub fn seen(
         seen.way(n).moments.push(Moment {
             at,
             limit: sender.limit(wrote, info, c.buffer, c.paced),
-            // The end that answers does not tell; only what comes before its first loss counts as growth.
+            // The answering end has no TCP_INFO; only the time before its first loss counts as growth.
             slow_start: !opens || matches!(state, "slow start" | "STARTUP"),
             una: sender.una,
         });
@@ -331,7 +332,7 @@ mod tests {
         let limit = |s: &Sender, cwnd, inflight| s.limit(None, Some((cwnd, inflight, false)), buffer, true);
         let roomy = sender(10_000, 60_000, 110_000, false);
         assert_eq!(limit(&roomy, 50, 50), Limit::Congestion);
-        // 500 B of receive window are no segment.
+        // 500 B of receive window do not hold a segment.
         let full = sender(10_000, 109_500, 110_000, false);
         assert_eq!(limit(&full, 200, 100), Limit::ReceiveWindow);
         assert_eq!(full.limit(None, Some((200, 100, true)), buffer, true), Limit::Congestion, "it recovers");
@@ -355,7 +356,8 @@ mod tests {
             Limit::Congestion,
             "no room in cwnd"
         );
-        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but the buffer.
+        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but
+        // the buffer.
         let unpushed = |paced| roomy.limit(None, Some((100, 50, false)), 100_000, paced);
         assert_eq!((unpushed(true), unpushed(false)), (Limit::Congestion, Limit::SendBuffer));
         let deferred = roomy.limit(None, Some((60, 50, false)), 100_000, false);
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_known_from_the_scenario() {
+    fn written_bytes_follow_from_the_scenario() {
         let wrote = |app: &str, opens, asked, ms: u64| {
             let text = format!(
                 "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ {app} }}"
@@ -387,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_tell_their_way_and_what_the_sender_knows() {
+    fn packets_show_their_direction_and_the_senders_state() {
         let end = |host: usize, port| Endpoint { addr: Addr::v4(lab::address(host).octets()), port };
         let (a, b) = (end(0, 40_123), end(2, FIRST_PORT + 3));
         let packet = |src, dst, seq, ack, flags, len, window| TcpPacket {

@@ -1,4 +1,5 @@
-//! Runs cases of the corpus on this machine's kernel. Captures and truth come from the same run (`kernel.rs`).
+//! Runs cases of the corpus on this machine's kernel. Captures and truth come from the same run
+//! (`kernel.rs`).
 
 use crate::judge::{Judge, lines, read};
 use crate::kernel::{self, Files};
@@ -101,7 +102,8 @@ pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// Runs a scenario on the kernel, up to `tries` times while other work disturbs it. The capture at `host` goes to `file`.
+/// Runs a scenario on the kernel, up to `tries` times while other work disturbs it. The capture at `host`
+/// goes to `file`.
 ///
 /// # Errors
 /// Fails as the lab does, or as the file system does, with the file.

@@ -1,5 +1,5 @@
-//! Scores the diagnosis on scenarios with known truth: a corpus is drawn from a seed, played by the simulator or the kernel, labelled by what
-//! these know, and compared with the verdicts.
+//! Scores the diagnosis on scenarios with known truth: a corpus is drawn from a seed, played by the simulator
+//! or the kernel, labelled by what these know, and compared with the verdicts.
 
 pub mod controls;
 pub mod crossed;

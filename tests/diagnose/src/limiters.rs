@@ -1,11 +1,13 @@
-//! Learns the factors that decide which proposed limiter is real, or none (`crates/evidence/diagnosis/src/limiter/posterior.rs`), and scores
-//! them.
+//! Learns the factors that decide which proposed limiter is real, or none
+//! (`crates/evidence/diagnosis/src/limiter/posterior.rs`), and scores them.
 //!
-//! A proposal is right if it matches the limiter that the truth names for one of its flows (`truth.rs`), by kind and rate. If none does, a
-//! limiter that dropped packets or was full is right; where the truth names none, that or no limiter is right.
+//! A proposal is right if it matches the limiter that the truth names for one of its flows (`truth.rs`), by
+//! kind and rate. If none does, a limiter that dropped packets or was full is right; where the truth names
+//! none, that or no limiter is right.
 //!
-//! The factors maximise the likelihood of right proposals (Newton's method), with a normal prior around 0 of deviation [`DEVIATION`]. A case
-//! counts once for its flows together and once for each flow alone. A kernel run counts [`KERNEL`] times, and every third is kept back.
+//! The factors maximise the likelihood of right proposals (Newton's method), with a normal prior around 0 of
+//! deviation [`DEVIATION`]. A case counts once for its flows together and once for each flow alone. A kernel
+//! run counts [`KERNEL`] times, and every third is kept back.
 
 use crate::judge::{played, read_tracks};
 use crate::lab::{self, Kept};
@@ -74,8 +76,8 @@ fn kind(name: &str) -> Option<LimiterKind> {
     }
 }
 
-/// Whether a proposal matches a true limiter. The losses of a policer that is idle most of the time show its bucket and not its rate, so the
-/// bucket decides where less than half of the rate is used.
+/// Whether a proposal matches a true limiter. The losses of a policer that is idle most of the time show its
+/// bucket and not its rate, so the bucket decides where less than half of the rate is used.
 fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
     let near = (p.rates_mbps.0 * (1.0 - NEAR)..=p.rates_mbps.1 * (1.0 + NEAR)).contains(rate);
     let small = |burst: Option<f64>| burst.is_none_or(|b| b < LEAST_BUCKET);
@@ -167,7 +169,8 @@ pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// Returns the proposals of so many cases of a seed's set, and of a third as many of its set of receivers that do not read.
+/// Returns the proposals of so many cases of a seed's set, and of a third as many of its set of receivers
+/// that do not read.
 ///
 /// # Errors
 /// Fails as [`crate::play`] does.
@@ -234,7 +237,8 @@ fn terms(evidence: &LimiterEvidence) -> Vec<(usize, f64)> {
     evidence.known().map(|(statement, x)| (statement as usize, x)).collect()
 }
 
-/// Returns the precision of each factor's prior around 0: the mean square of its statement, or infinity for a factor that is left `out`.
+/// Returns the precision of each factor's prior around 0: the mean square of its statement, or infinity for a
+/// factor that is left `out`.
 fn priors(all: &[&LabelledLimiters], out: Option<usize>) -> Factors {
     let mut sums = [(0.0, 0.0); STATEMENTS];
     for (i, x) in all.iter().flat_map(|l| l.hypotheses.iter().flat_map(|h| terms(&h.evidence))) {
@@ -326,8 +330,9 @@ pub fn as_rust(factors: &Factors) -> String {
     )
 }
 
-/// Returns a table of what each factor contributes: how much the cost rises (nats) if it is left out and the others are learned again, and how
-/// many more verdicts are wrong on the learned cases and on those kept back.
+/// Returns a table of what each factor contributes: how much the cost rises (nats) if it is left out and the
+/// others are learned again, and how many more verdicts are wrong on the learned cases and on those kept
+/// back.
 pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String {
     let (factors, least) = learn_without(own, None);
     let wrong = |all: &[&LabelledLimiters], w: &Factors| all.iter().filter(|l| !l.said(w).2).count() as i64;
@@ -348,7 +353,8 @@ pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String
     out
 }
 
-/// Returns a row of scores: share of right verdicts, calibration of probabilities, and number of false policers.
+/// Returns a row of scores: share of right verdicts, calibration of probabilities, and number of false
+/// policers.
 pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> String {
     let whole: f64 = all.iter().map(|l| l.weight).sum();
     let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(factors)).ln()).sum();

@@ -1,5 +1,5 @@
-//! Judges the diagnosis and learns its constants: `cargo run --release -p longfat-diagnose-test -- TASK ...`. Each file of
-//! `task/` says what its task takes and prints.
+//! Judges the diagnosis and learns its constants: `cargo run --release -p longfat-diagnose-test -- TASK ...`.
+//! Each file of `task/` says what its task takes and prints.
 
 mod task {
     pub mod calibrate;

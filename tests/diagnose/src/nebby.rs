@@ -1,10 +1,12 @@
-//! The labelled traces of NUS-SNL/Nebby (`sensitivity/`: each of 17 congestion controls of Linux over 20 paths; `nebby.py`
-//! fetches them), as captures.
+//! The labelled traces of NUS-SNL/Nebby (`sensitivity/`: each of 17 congestion controls of Linux over 20
+//! paths; `nebby.py` fetches them), as captures.
 //!
-//! A trace has tshark's columns: times, lengths, sequence and acknowledgement numbers of both directions, captured at the sender. It lacks
-//! receive windows, SACK blocks, timestamps and flags: the window is assumed never to limit, the rest to be absent.
+//! A trace has tshark's columns: times, lengths, sequence and acknowledgement numbers of both directions,
+//! captured at the sender. It lacks receive windows, SACK blocks, timestamps and flags: the window is assumed
+//! never to limit, the rest to be absent.
 //!
-//! The traces are split in halves by their names: `build` may be looked at one by one, `judge` in classes only.
+//! The traces are split in halves by their names: `build` may be looked at one by one, `judge` in classes
+//! only.
 
 use crate::controls::Row;
 use capture::{Addr, CaptureReader, Endpoint, Frame, PcapWriter, TcpFlags, TcpPacket};

@@ -1,7 +1,8 @@
-//! Scores public captures, in which each flow was labelled from its packets before it was diagnosed (`real.csv`).
+//! Scores public captures, in which each flow was labelled from its packets before it was diagnosed
+//! (`real.csv`).
 //!
-//! A label may name two causes where an expert would accept either. Captures are split into halves by the first digit of their hashes: `build`
-//! may be studied flow by flow, `judge` only in classes.
+//! A label may name two causes where an expert would accept either. Captures are split into halves by the
+//! first digit of their hashes: `build` may be studied flow by flow, `judge` only in classes.
 
 use crate::judge::Judge;
 use crate::score::{self, Tally};
@@ -111,7 +112,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether the main cause is one of the label's. For a setup that failed, a diagnosis without a cause is right too.
+    /// Whether the main cause is one of the label's. For a setup that failed, a diagnosis without a cause is
+    /// right too.
     pub fn is_right(&self) -> bool {
         self.label.causes.contains(&self.said) || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
     }
@@ -193,8 +195,8 @@ pub fn captures<'a>(folder: &Path, labels: &'a [Label]) -> Result<(Vec<LabelledC
     Ok((found, wanted.len()))
 }
 
-/// Diagnoses the captures below `folder` that `labels` name, and passes each label with its diagnosis to the caller. Returns the number of
-/// missing captures.
+/// Diagnoses the captures below `folder` that `labels` name, and passes each label with its diagnosis to the
+/// caller. Returns the number of missing captures.
 ///
 /// # Errors
 /// Fails if a file cannot be read or diagnosed.
@@ -231,7 +233,8 @@ fn right(rows: &[&Row]) -> String {
     Tally::count(rows.iter(), |r| r.is_right()).percent()
 }
 
-/// Returns the tables: accuracy of all and of sure verdicts, by class, false limiters and outages, and confusions.
+/// Returns the tables: accuracy of all and of sure verdicts, by class, false limiters and outages, and
+/// confusions.
 pub fn tables(rows: &[Row]) -> String {
     let all: Vec<&Row> = rows.iter().collect();
     let mut out =

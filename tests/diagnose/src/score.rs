@@ -87,7 +87,8 @@ pub fn near(errors: &[f64], most: f64) -> String {
     Tally::count(errors.iter(), |e| e.abs() <= most).percent()
 }
 
-/// Returns the table of truth by verdict. Right verdicts are on the diagonal, also where two causes are right.
+/// Returns the table of truth by verdict. Right verdicts are on the diagonal, also where two causes are
+/// right.
 pub fn confusion(lines: &[&Line]) -> String {
     let mut said: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
     said.push("missing");
@@ -207,14 +208,15 @@ pub fn limiters(lines: &[&Line]) -> String {
     out
 }
 
-/// Returns the calibration of confidence: whether some 90 % of the verdicts with a confidence of 90 % are right.
+/// Returns the calibration of confidence: whether some 90 % of the verdicts with a confidence of 90 % are
+/// right.
 pub fn calibration(lines: &[&Line]) -> String {
     let of = |l: &&Line| Some((l.confidence, l.is_right()?));
     reliability(&lines.iter().filter_map(of).collect::<Vec<_>>())
 }
 
-/// Returns the calibration of pairs of confidence and success, by tenths of confidence, with the expected calibration error: the mean distance
-/// of the two, weighted by verdicts.
+/// Returns the calibration of pairs of confidence and success, by tenths of confidence, with the expected
+/// calibration error: the mean distance of the two, weighted by verdicts.
 pub fn reliability(verdicts: &[(f64, bool)]) -> String {
     let mut out = String::from("| confidence | verdicts | mean confidence | right |\n|---|---:|---:|---:|\n");
     let mut apart = 0.0;

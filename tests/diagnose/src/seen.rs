@@ -1,5 +1,6 @@
-//! The observations behind the truth: which stage lost which packet, how busy each stage was, and what kept each sender from sending. They
-//! come from the simulator's tap (`watch.rs`) or from the captures of a kernel run (`kernel.rs`).
+//! The observations behind the truth: which stage lost which packet, how busy each stage was, and what kept
+//! each sender from sending. They come from the simulator's tap (`watch.rs`) or from the captures of a kernel
+//! run (`kernel.rs`).
 
 use path::Stage;
 use scenario::Scenario;
@@ -46,8 +47,8 @@ pub struct Watched {
     inside: Vec<VecDeque<(u64, Time)>>,
 }
 
-/// One direction of a connection. The directions of connection c have the numbers 2 c, from the end that opens,
-/// and 2 c + 1 ([`sim::Tap::packet`]).
+/// One direction of a connection. The directions of connection c have the numbers 2 c, from the end that
+/// opens, and 2 c + 1 ([`sim::Tap::packet`]).
 #[derive(Clone, Debug, Default)]
 pub struct Way {
     /// Sending and receiving host; `None` if nothing was sent.
@@ -62,7 +63,8 @@ pub struct Way {
     pub losses: Vec<(Time, usize)>,
     /// Samples of the sender.
     pub moments: Vec<Moment>,
-    /// Times at which the receiving application began (true) or ceased to have more unread data than its window has room for.
+    /// Times at which the receiving application began (true) or ceased to have more unread data than its
+    /// window has room for.
     pub unread: Vec<(Time, bool)>,
 }
 
@@ -166,7 +168,8 @@ impl Seen {
         let s = &mut self.stages[i];
         let bin = (now.as_secs_f64() / s.bin) as usize;
         *at(&mut s.passed, bin) += size;
-        // Packets of a direction leave a stage in the order of their arrival, so an overtaken packet was lost.
+        // Packets of a direction leave a stage in the order of their arrival, so an overtaken packet was
+        // lost.
         let queue = at(&mut s.inside, number);
         if let Some(overtaken) = queue.iter().position(|p| p.0 == id) {
             s.longest = s.longest.max(now.since(queue[overtaken].1));

@@ -1,8 +1,10 @@
-//! The truth about what limited a flow, from what the simulator or the kernel knows, never from the intended cause.
+//! The truth about what limited a flow, from what the simulator or the kernel knows, never from the intended
+//! cause.
 //!
-//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet (or its last packet in the capture, where that is
-//! earlier: packets that were sent into an outage do not show behind it) the sender reports what keeps it from sending (`transport::Limit`;
-//! `kernel.rs` for the kernel). The sample counts for the first of these that holds:
+//! The rule. At each sample (7.3 ms) between a flow's first and its last data packet (or its last packet in
+//! the capture, where that is earlier: packets that were sent into an outage do not show behind it) the
+//! sender reports what keeps it from sending (`transport::Limit`; `kernel.rs` for the kernel). The sample
+//! counts for the first of these that holds:
 //!
 //! | holds | counts for |
 //! |---|---|
@@ -18,11 +20,12 @@
 //! | congestion control; the last loss was at a loss stage, a queue, an outage | random-loss, congestion, outage |
 //! | anything else (grows without loss on an empty path) | nothing |
 //!
-//! "Full" is measured in bins of 100 ms or forty packets, whichever is longer. Where a stage is between 85 and
-//! 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is right if its share is within a tenth of
-//! the greatest and at least 0.3. Where the greatest is below 0.4 the truth is undecided and the flow is not scored. A shaper with a bucket
-//! of less than ten full packets behaves as a link, so bottleneck is right too. A queue that is full before it delays by a millisecond and a
-//! fiftieth of the RTT shows in no capture, so random-loss is right too after losses there.
+//! "Full" is measured in bins of 100 ms or forty packets, whichever is longer. Where a stage is between 85
+//! and 97 % full, or a window is the limit while a stage is full, the sample counts for both. A cause is
+//! right if its share is within a tenth of the greatest and at least 0.3. Where the greatest is below 0.4 the
+//! truth is undecided and the flow is not scored. A shaper with a bucket of less than ten full packets
+//! behaves as a link, so bottleneck is right too. A queue that is full before it delays by a millisecond and
+//! a fiftieth of the RTT shows in no capture, so random-loss is right too after losses there.
 
 use crate::Case;
 use crate::play::first_variant;
@@ -174,7 +177,8 @@ pub struct LimiterTruth {
     pub kind: Name,
     /// IP bytes, Mbit/s.
     pub rate_mbps: f64,
-    /// Bucket, if it went from full to empty: it is full when the run begins, and it dropped or delayed packets.
+    /// Bucket, if it went from full to empty: it is full when the run begins, and it dropped or delayed
+    /// packets.
     pub burst_bytes: Option<f64>,
     /// Each flow has a bucket of its own.
     pub per_flow: bool,

@@ -1,12 +1,14 @@
-//! Scores a public set of traces from a real network device (USC-NSL/policing-detection, Apache-2.0), next to the set's own detector.
+//! Scores a public set of traces from a real network device (USC-NSL/policing-detection, Apache-2.0), next to
+//! the set's own detector.
 //!
-//! A trace's name has the device's settings: `PCIR` and `PBC` are a policer's rate and bucket, `SCIR` and `SBC` a shaper's. A client requests
-//! five chunks of 2 MB, and the capture is taken at the server. As in the paper, a flow is policed if the device policed and the trace shows
-//! loss (by the detector's own count).
+//! A trace's name has the device's settings: `PCIR` and `PBC` are a policer's rate and bucket, `SCIR` and
+//! `SBC` a shaper's. A client requests five chunks of 2 MB, and the capture is taken at the server. As in the
+//! paper, a flow is policed if the device policed and the trace shows loss (by the detector's own count).
 //!
-//! The device counts Ethernet frames: the detector's rate is that of payload, and in undisturbed traces of one connection it is 0.9536, 0.9535
-//! and 0.9530 of 0.5, 1.5 and 3 Mbit/s (medians), while 1448 bytes of payload are 0.9539 of 1518, the frame with its checksum (and 0.9653 of
-//! 1500, the IP packet). So the true rate and bucket in IP bytes are 1500/1518 of the numbers in the name, and the detector's payload is
+//! The device counts Ethernet frames: the detector's rate is that of payload, and in undisturbed traces of
+//! one connection it is 0.9536, 0.9535 and 0.9530 of 0.5, 1.5 and 3 Mbit/s (medians), while 1448 bytes of
+//! payload are 0.9539 of 1518, the frame with its checksum (and 0.9653 of 1500, the IP packet). So the true
+//! rate and bucket in IP bytes are 1500/1518 of the numbers in the name, and the detector's payload is
 //! converted by 1500/1448.
 
 use crate::judge::Judge;

@@ -1,4 +1,5 @@
-//! Observes the simulator while it plays a scenario: passes on the capture, and notes the observations behind the truth.
+//! Observes the simulator while it plays a scenario: passes on the capture, and notes the observations behind
+//! the truth.
 
 use crate::seen::{Moment, Seen};
 use crate::{Case, wire};

@@ -1,4 +1,5 @@
-//! Captures of the simulator's packets: their addresses, and what segmentation offload makes of them. `sim::wire` makes the packets.
+//! Captures of the simulator's packets: their addresses, and what segmentation offload makes of them.
+//! `sim::wire` makes the packets.
 
 use capture::{Addr, Endpoint, TcpFlags, TcpPacket};
 use scenario::default_address as address;
@@ -14,7 +15,8 @@ pub fn ends(number: u32, from: usize, to: usize) -> (Endpoint, Endpoint) {
     (end(from, sport), end(to, dport))
 }
 
-/// Merges `next` into `first` where segmentation or receive offload would have made one packet of both. Returns whether it did.
+/// Merges `next` into `first` where segmentation or receive offload would have made one packet of both.
+/// Returns whether it did.
 pub fn offload(first: &mut TcpPacket, next: &TcpPacket) -> bool {
     let fits = first.src == next.src
         && first.dst == next.dst

@@ -1,8 +1,8 @@
-//! Draws cases that `draw.rs` does not have: receivers that read slowly or stop reading, and messages smaller than a segment. They are a set of
-//! their own, so that the other cases do not change.
+//! Draws cases that `draw.rs` does not have: receivers that read slowly or stop reading, and messages smaller
+//! than a segment. They are a set of their own, so that the other cases do not change.
 //!
-//! A receiver that does not read is a relay at host `m`, which reads no faster than it can send on to a path that is slow, or gone for a
-//! while. The capture is taken at `a`, which sends, or at `m` itself.
+//! A receiver that does not read is a relay at host `m`, which reads no faster than it can send on to a path
+//! that is slow, or gone for a while. The capture is taken at `a`, which sends, or at `m` itself.
 
 use crate::{Case, Vantage};
 use result::Cause;

@@ -1,6 +1,7 @@
-//! Five cases of the corpus on this machine's kernel, diagnosed from the capture. Chosen are slow ones that do not
-//! hang on single packets: a machine that stalls for milliseconds plays another policer of ten packets than was meant.
-//! Needs root (or user namespaces and an open /dev/net/tun), and says so aloud where it has neither.
+//! Five cases of the corpus on this machine's kernel, diagnosed from the capture. Chosen are slow ones that
+//! do not hang on single packets: a machine that stalls for milliseconds plays another policer of ten packets
+//! than was meant. Needs root (or user namespaces and an open /dev/net/tun), and says so aloud where it has
+//! neither.
 
 use diagnose_test::Case;
 use diagnose_test::lab::{case, run};

@@ -1,4 +1,5 @@
-//! Draws experiments: a small path, flows of all kinds in both directions, and variants that change one or two things.
+//! Draws random experiments: a small path, flows of all kinds in both directions, and variants that change
+//! one or two settings.
 
 use std::fmt::Write as _;
 use units::Stream;
@@ -7,17 +8,17 @@ const CONTROLS: [&str; 7] = ["cubic", "reno", "bbr", "bbr3", "vegas", "westwood"
 const QUEUES: [&str; 5] = ["fifo", "codel", "fq-codel", "pie", "drr"];
 const GOALS: [&str; 5] = ["goodput", "p95 delay", "completion time", "page time", "fairness"];
 
-/// What is drawn.
+/// The state of drawing an experiment.
 struct Draw {
     stream: Stream,
     /// Rates of the two directions, kbit/s.
     rates: [u64; 2],
     flows: Vec<String>,
-    /// The limiters of the two directions have a `rate` to change.
+    /// Whether the limiter of each direction has a `rate` to change.
     rated: [bool; 2],
 }
 
-/// The experiment of a seed, as a scenario file, and how often to run it.
+/// Draws the experiment of a seed, as a scenario file, and the number of its runs.
 pub fn draw(seed: u64) -> (String, u32) {
     let mut draw =
         Draw { stream: Stream::new(seed, "story"), rates: [0; 2], flows: Vec::new(), rated: [true; 2] };
@@ -26,8 +27,8 @@ pub fn draw(seed: u64) -> (String, u32) {
     (text, repeats)
 }
 
-/// A scenario of a seed that some of the things a flow can be held by hold: a path of a limiter and what spoils it, hosts
-/// with small buffers, and one to three flows. It has no variants.
+/// Draws the scenario of a seed in which several causes may limit the flows: a path with a limiter and
+/// impairments, hosts with small buffers, and one to three flows. It has no variants.
 pub fn draw_held(seed: u64) -> String {
     let mut draw =
         Draw { stream: Stream::new(seed, "held"), rates: [0; 2], flows: Vec::new(), rated: [true; 2] };
@@ -138,8 +139,8 @@ impl Draw {
         self.below(n) == 0
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
     }
 
     fn file(&mut self, seed: u64) -> String {
@@ -184,7 +185,7 @@ impl Draw {
         }
     }
 
-    /// kbit/s.
+    /// Draws a rate, kbit/s.
     fn rate(&mut self) -> u64 {
         self.pick(&[500, 1000, 2000, 4000, 8000])
     }
@@ -194,7 +195,7 @@ impl Draw {
         format!("{{ kind = \"{kind}\", packets = {} }}", self.pick(&[5, 20, 60, 300]))
     }
 
-    /// What limits a direction; of this name whatever it is.
+    /// Draws the limiter of a direction; it always has the same name.
     fn limiter(&mut self, rate: u64) -> String {
         let queue = self.queue();
         match self.below(7) {
@@ -220,7 +221,7 @@ impl Draw {
         }
     }
 
-    /// A limiter, sometimes within a tunnel or behind a link of small packets.
+    /// Returns a limiter, sometimes inside a tunnel or behind a link with a small MTU.
     fn narrow(&mut self, limiter: &str) -> String {
         let rest = self.pick(&["fragment = true", "fragment = false", "icmp = false"]);
         let mtu = self.pick(&[576, 1200, 1400]);
@@ -238,7 +239,7 @@ impl Draw {
         }
     }
 
-    /// `a` and `c` over `m` to `b`: two hosts share the limited link.
+    /// Draws the path from `a` and `c` over `m` to `b`: two hosts share the limited link.
     fn path(&mut self, text: &mut String) {
         let delay = self.pick(&[2, 10, 40]);
         for (way, name) in ["forward", "backward"].iter().enumerate() {
@@ -260,7 +261,7 @@ impl Draw {
         for host in ["a", "c"] {
             let _ = writeln!(text, "\n[links.{host}]\nbetween = [\"{host}\", \"m\"]");
             if relay {
-                // Up to the relay something must take time.
+                // The path to the relay must take some time.
                 let port = "[{ kind = \"link\", rate = \"50Mbit/s\", delay = \"1ms\" }]";
                 let _ = writeln!(text, "forward = {port}\nbackward = {port}");
             }
@@ -320,7 +321,7 @@ impl Draw {
         self.flows.push(name);
     }
 
-    /// Whether the flow is no flow of datagrams.
+    /// Returns whether the flow is not a flow of datagrams, which cannot pass a relay.
     fn may_pass(&self, text: &str, flow: &str) -> bool {
         let own = text.split(&format!("[flows.\"{flow}\"]")).nth(1).unwrap_or_default();
         let own = own.split("\n[").next().unwrap_or_default();
@@ -361,7 +362,7 @@ impl Draw {
             7 if !self.rated[usize::from(way == "backward")] => return,
             _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
         };
-        // The same key twice would be no scenario.
+        // The same key twice would make the scenario invalid.
         let key = line.split(" = ").next().unwrap_or_default().to_string();
         let current = text.rsplit("[variants.").next().unwrap_or_default();
         let both = current.contains("limiter") && key.contains("limiter");

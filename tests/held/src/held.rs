@@ -1,20 +1,22 @@
-//! What a variant is said to be held by, held against runs of the checker's own: each suspect is switched off by overrides of
-//! the scenario file (`--set`), simulated with seeds that nothing else used, and the named one must gain most.
+//! Checks the reported cause that limits a variant by the checker's own runs: each suspect is switched off by
+//! overrides of the scenario file (`--set`) and simulated with seeds that nothing else used. The reported one
+//! must gain most.
 //!
-//! | said | must be so by own runs |
+//! | reported | required by the checker's runs |
 //! |---|---|
-//! | a holder | no other suspect gains more than [`SLACK`] times as much |
-//! | several of a kind together, or the control | no suspect alone gains more than [`SLACK`] beyond what is noticed, and these do gain |
-//! | nothing | no suspect alone gains more than that |
+//! | one cause | no other suspect gains more than [`SLACK`] times as much |
+//! | several of a kind together, or the congestion control | no single suspect gains more than [`SLACK`] beyond what is noticed, and these do gain |
+//! | none | no single suspect gains more than that |
 //!
-//! Where flows share nothing with others ([`Holder::flow`]) this holds of each such part, by the goodput of its own flows. Twice
-//! the rate of a line counts as no more than twice the goodput: more than that was another flow's.
+//! If flows share nothing with others ([`Holder::flow`]), this holds for each such part, by the goodput of
+//! its own flows. Doubling the rate of a link counts as at most double the goodput: anything beyond was
+//! another flow's.
 //!
-//! A gain counts as larger than another where that is beyond chance over the own runs (Student's t of the pairs, 97.5 %): the
-//! p95 of four answers in a run of six seconds is a lottery, and neither side can tell.
+//! One gain counts as larger than another only beyond chance over the checker's runs (Student's t of the
+//! pairs, 97.5 %): the p95 of four responses in a run of six seconds is random, and neither side can tell.
 //!
-//! Rates are suspects where the flows reach nine tenths of them; the checker leaves a band around that, since its reckoning of
-//! headers is its own.
+//! Rates are suspects if the flows reach nine tenths of them. The checker leaves a band around that, because
+//! it computes header bytes in its own way.
 
 use experiment::holders::{HolderWish, NEARLY, NOTICED, find_holders};
 use experiment::{Hooks, Order, run};
@@ -28,23 +30,23 @@ use units::{Goal, Rate};
 
 /// How much more another suspect may gain: three seeds of a few seconds each differ by that much.
 pub const SLACK: f64 = 1.12;
-/// Reached shares that may count as nearly all or not.
-const BAND: [f64; 2] = [NEARLY - 0.08, NEARLY + 0.04];
-/// Own runs of each suspect.
+/// Shares of a rate that may count as nearly reached or not.
+const NEARLY_BAND: [f64; 2] = [NEARLY - 0.08, NEARLY + 0.04];
+/// The checker's runs of each suspect.
 const REPEATS: u32 = 6;
-/// Student's t of so many pairs.
-const T: f64 = 2.571;
+/// Student's t for this number of pairs.
+const STUDENT_T: f64 = 2.571;
 
-/// How what is said compares with own runs.
+/// How the reported cause compares with the checker's runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The named one gains most.
+    /// The reported cause gains most.
     Best,
-    /// Another gains more, but not noticeably or not beyond chance.
+    /// Another one gains more, but not noticeably or not beyond chance.
     Tied,
-    /// Nothing is named, and nothing gains.
+    /// No cause is reported, and none gains.
     RightlyNone,
-    /// Another gains more.
+    /// Another one gains more.
     Wrong(String),
 }
 
@@ -54,19 +56,19 @@ struct OwnSuspect {
     kind: HolderKind,
     place: String,
     sets: Vec<String>,
-    /// It may be a suspect or not.
-    doubtful: bool,
+    /// Whether the code under test may or may not treat it as a suspect.
+    uncertain: bool,
     /// Runs without it.
     without: Vec<VariantResult>,
-    /// Logarithms of the gains, run by run.
+    /// Logarithms of the gains, by run.
     logs: Vec<f64>,
 }
 
 impl OwnSuspect {
-    /// A sure suspect that has not been tried.
+    /// A certain suspect that has not been tried.
     fn new(kind: HolderKind, place: &str, sets: Vec<String>) -> OwnSuspect {
         let (without, logs) = (Vec::new(), Vec::new());
-        OwnSuspect { kind, place: place.into(), sets, doubtful: false, without, logs }
+        OwnSuspect { kind, place: place.into(), sets, uncertain: false, without, logs }
     }
 
     fn gain(&self) -> f64 {
@@ -78,37 +80,37 @@ fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len().max(1) as f64
 }
 
-/// Whether these logarithms are above others by more than a factor, beyond chance.
+/// Returns whether these logarithms exceed others by more than a factor, beyond chance.
 fn is_above(logs: &[f64], others: &[f64], factor: f64) -> bool {
     let differences: Vec<f64> = logs.iter().zip(others).map(|(a, b)| a - b - factor.ln()).collect();
     let (n, mean) = (differences.len() as f64, mean(&differences));
     let squares: f64 = differences.iter().map(|d| (d - mean).powi(2)).sum();
-    mean > if n > 1.0 { T * (squares / (n - 1.0) / n).sqrt() } else { 0.0 }
+    mean > if n > 1.0 { STUDENT_T * (squares / (n - 1.0) / n).sqrt() } else { 0.0 }
 }
 
-/// What the baseline of a scenario file is said to be held by, and how that was looked for.
+/// Returns the causes reported for the baseline of a scenario file, and how they were searched.
 ///
 /// # Panics
-/// When the text is no scenario.
-pub fn said(text: &str) -> (Vec<Holder>, HolderSearch) {
+/// If the text is not a scenario.
+pub fn reported(text: &str) -> (Vec<Holder>, HolderSearch) {
     let experiment = parse(text, &[]);
     let variant = baseline(&experiment);
     let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
     find_holders(&HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) })
 }
 
-/// Holds what is said of a scenario file's baseline against own runs on this clock.
+/// Checks the causes reported for a scenario file's baseline by the checker's runs on this clock.
 ///
 /// # Panics
-/// When the text is no scenario, or a run fails.
-pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
+/// If the text is not a scenario, or a run fails.
+pub fn verdict(text: &str, holders: &[Holder], clock: Clock) -> Verdict {
     let text = &alone(text);
     let experiment = parse(text, &[]);
     let (scenario, goals) = (&baseline(&experiment).scenario, experiment.goals());
     let with = own_runs(text, &[], clock);
     let measured = |g: &Goal| Some((*g, of_goal(*g).into_iter().find(|m| m.of(&with[0]).is_some())?));
     let Some((goal, measure)) = goals.iter().find_map(measured).or_else(|| measured(&Goal::Goodput)) else {
-        return if said.is_empty() {
+        return if holders.is_empty() {
             Verdict::RightlyNone
         } else {
             Verdict::Wrong("nothing is measured".into())
@@ -119,7 +121,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
     for s in &mut all {
         s.without = own_runs(text, &s.sets, clock);
     }
-    let mut parts: Vec<Option<&String>> = said.iter().map(|h| h.flow.as_ref()).collect();
+    let mut parts: Vec<Option<&String>> = holders.iter().map(|h| h.flow.as_ref()).collect();
     parts.sort();
     parts.dedup();
     if parts.is_empty() {
@@ -132,7 +134,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
             let without: Vec<VariantResult> =
                 s.without.iter().map(|run| own.restricted(run, flows.as_deref())).collect();
             s.logs = log_gains(&measure, &with, &without);
-            // A TCP flow of another part takes what is its own.
+            // A TCP flow of another part takes only its own capacity.
             let is_foreign = |f: &Flow| f.name == s.place && !is_datagrams(f);
             let is_own = |place: &String| flows.as_ref().is_none_or(|flows| flows.contains(place));
             if s.kind == HolderKind::CompetingFlow
@@ -150,7 +152,7 @@ pub fn verdict(text: &str, said: &[Holder], clock: Clock) -> Verdict {
             all.iter()
                 .for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
         }
-        let named = said.iter().find(|h| h.flow.as_ref() == flow);
+        let named = holders.iter().find(|h| h.flow.as_ref() == flow);
         let gains = |sets: Vec<String>| {
             let runs = own_runs(text, &sets, clock);
             let without: Vec<VariantResult> =
@@ -173,7 +175,8 @@ fn baseline(experiment: &Experiment) -> &scenario::Variant {
     stated.unwrap_or(&experiment.variants[0])
 }
 
-/// The file without the variants that are not its baseline: they may lack what an override changes.
+/// Removes the variants other than the baseline from the file, because they may lack what an override
+/// changes.
 fn alone(text: &str) -> String {
     let experiment = parse(text, &[]);
     let head = format!("{}]", baseline(&experiment).name);
@@ -183,7 +186,7 @@ fn alone(text: &str) -> String {
     first + &own.collect::<String>()
 }
 
-/// The baseline with these overrides, with seeds and restlessness of the checker's own.
+/// Runs the baseline with these overrides, with seeds and host jitter of the checker's own.
 fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     let mut experiment = parse(text, sets);
     let mut variant = baseline(&experiment).clone();
@@ -198,7 +201,7 @@ fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     outcomes.variants.into_iter().flat_map(|v| v.outcomes).map(|o| o.variant).collect()
 }
 
-/// Logarithms of how many times better the second runs are.
+/// Logarithms of the factors by which the second runs are better.
 fn log_gains(measure: &Measure, with: &[VariantResult], without: &[VariantResult]) -> Vec<f64> {
     let one = |(a, b): (&VariantResult, &VariantResult)| {
         let (Some(a), Some(b)) = (measure.of(a), measure.of(b)) else { return 0.0 };
@@ -212,10 +215,10 @@ fn log_gains(measure: &Measure, with: &[VariantResult], without: &[VariantResult
     with.iter().zip(without).map(one).collect()
 }
 
-/// The scenario as the checker sees it.
+/// The scenario and its runs.
 struct Own<'a> {
     scenario: &'a Scenario,
-    /// The first of its runs, and all.
+    /// The first of its runs, and all of them.
     with: &'a VariantResult,
     runs: &'a [VariantResult],
     goal: Goal,
@@ -234,7 +237,7 @@ fn rate_of(value: &Value, key: &str) -> Option<Rate> {
 }
 
 impl Own<'_> {
-    /// What own runs say of the named holder; `gains` makes runs with further overrides.
+    /// Compares the reported cause with the checker's runs; `gains` makes runs with further overrides.
     fn judged(
         &self,
         all: &[OwnSuspect],
@@ -242,8 +245,8 @@ impl Own<'_> {
         gains: &dyn Fn(Vec<String>) -> Vec<f64>,
     ) -> Verdict {
         let shown = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
-        let sure = || all.iter().filter(|s| !s.doubtful);
-        // Those that gain beyond what is noticed and beyond chance.
+        let sure = || all.iter().filter(|s| !s.uncertain);
+        // Suspects that gain beyond what is noticed and beyond chance.
         let nothing = vec![0.0; self.runs.len()];
         let gaining = sure().filter(|s| is_above(&s.logs, &nothing, NOTICED * SLACK));
         let gaining = gaining.max_by(|a, b| a.gain().total_cmp(&b.gain()));
@@ -281,8 +284,8 @@ impl Own<'_> {
         }
     }
 
-    /// TCP flows whose data takes a direction of a link in common with this flow's, also by way of others; of a flow of datagrams
-    /// such flows.
+    /// TCP flows that share a link direction with this flow, directly or through others; for a flow of
+    /// datagrams, such flows of datagrams.
     fn part(&self, flow: &str) -> Vec<String> {
         let find = |name: &str| self.scenario.flows.iter().find(|f| f.name == name);
         let meet = |a: &Flow, b: &Flow| {
@@ -303,7 +306,7 @@ impl Own<'_> {
         part
     }
 
-    /// A run with the connections of these flows alone; `None`: with all.
+    /// A run with the connections of these flows only; `None`: of all flows.
     fn restricted(&self, run: &VariantResult, flows: Option<&[String]>) -> VariantResult {
         let Some(flows) = flows else { return run.clone() };
         let its = self.scenario.flows.iter().filter(|f| flows.contains(&f.name));
@@ -311,12 +314,12 @@ impl Own<'_> {
         VariantResult { flows, ..VariantResult::default() }
     }
 
-    /// The hosts that send and receive most of a flow.
+    /// The hosts that send and receive most of a flow's data.
     fn ends(&self, flow: &Flow) -> [usize; 2] {
         if flow.app.answers() { [flow.to, flow.from] } else { [flow.from, flow.to] }
     }
 
-    /// Whether a flow's data takes a direction of a link.
+    /// Returns whether a flow's data takes a link direction.
     fn takes(&self, flow: &Flow, link: usize, forward: bool) -> bool {
         let relays = flow.via.iter().map(|&r| self.scenario.relays[r].host);
         let mut hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
@@ -338,18 +341,18 @@ impl Own<'_> {
         run.flows.iter().filter(of).collect()
     }
 
-    /// The shortest round trip, seconds.
+    /// Minimum round trip of all flows, seconds.
     fn rtt(&self) -> f64 {
         let all = self.with.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
         all.map(|f| f.rtt_ms.min / 1e3).min_by(f64::total_cmp).unwrap_or(0.1)
     }
 
-    /// Bytes of a bandwidth-delay product.
+    /// Bandwidth-delay product of this rate, bytes.
     fn product(&self, rate: Rate) -> u64 {
         ((rate.as_bps() as f64 / 8.0 * self.rtt()) as u64).max(30_000)
     }
 
-    /// The rate that a flow may have.
+    /// The rate that a flow may reach.
     fn possible(&self, flow: &Flow) -> Rate {
         let index = self.scenario.flows.iter().position(|f| f.name == flow.name).unwrap_or(0);
         let got: f64 = self.results(flow).iter().map(|f| f.goodput_mbps).sum();
@@ -357,7 +360,7 @@ impl Own<'_> {
         Rate::from_bps((limit * 1e6) as u64)
     }
 
-    /// The least and the largest share, over all runs, of this rate that data of flows reaches on a direction of a link.
+    /// The smallest and the largest share, over all runs, of this rate that flows reach on a link direction.
     fn reached(&self, rate: Rate, link: usize, forward: bool) -> [f64; 2] {
         let shares = self.runs.iter().map(|run| self.reached_in(run, rate, link, forward));
         shares.fold([f64::INFINITY, 0.0], |[least, most], share| [least.min(share), most.max(share)])
@@ -422,8 +425,8 @@ impl Own<'_> {
         all: &mut Vec<OwnSuspect>,
     ) {
         let kind = text(config, "kind").unwrap_or_default();
-        let mut add = |kind: HolderKind, sets: Vec<String>, doubtful: bool| {
-            all.push(OwnSuspect { doubtful, ..OwnSuspect::new(kind, place, sets) });
+        let mut add = |kind: HolderKind, sets: Vec<String>, uncertain: bool| {
+            all.push(OwnSuspect { uncertain, ..OwnSuspect::new(kind, place, sets) });
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
@@ -475,7 +478,8 @@ impl Own<'_> {
         let whole = match (rate, steps.is_empty()) {
             (Some(rate), _) if kind != "train" => Some(rate),
             (None, true) => None,
-            // The mean of what varies is the limit of the flows that take it, where nothing is tighter.
+            // The mean of a varying rate is the limit of the flows that take it, unless something else is
+            // tighter.
             _ => {
                 let flows = self.scenario.flows.iter().zip(&limit.flows);
                 let its = flows.filter(|(f, _)| self.takes(f, link, forward)).filter_map(|(_, l)| *l);
@@ -486,7 +490,7 @@ impl Own<'_> {
         let carries = self.scenario.flows.iter().any(|f| self.takes(f, link, forward));
         let [least, most] = self.reached(whole, link, forward);
         let acks = !carries && (it.max_queue_packets > 1 || it.dropped_packets > 0);
-        if most < BAND[0] && !acks {
+        if most < NEARLY_BAND[0] && !acks {
             return;
         }
         let mut sets = Vec::new();
@@ -507,7 +511,7 @@ impl Own<'_> {
         if has_queue {
             sets.push(format!("{key}.queue={{kind=\"{order}\",packets={}}}", 2 * packets));
         }
-        add(HolderKind::Rate, sets, carries && least < BAND[1]);
+        add(HolderKind::Rate, sets, carries && least < NEARLY_BAND[1]);
     }
 
     fn at_hosts(&self, all: &mut Vec<OwnSuspect>) {
@@ -574,8 +578,8 @@ impl Own<'_> {
         let flows = &self.scenario.flows;
         for flow in flows {
             let key = format!("flows.\"{}\"", flow.name);
-            let mut add = |kind, sets: Vec<String>, doubtful| {
-                all.push(OwnSuspect { doubtful, ..OwnSuspect::new(kind, &flow.name, sets) });
+            let mut add = |kind, sets: Vec<String>, uncertain| {
+                all.push(OwnSuspect { uncertain, ..OwnSuspect::new(kind, &flow.name, sets) });
             };
             if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
                 add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
@@ -629,7 +633,7 @@ impl Own<'_> {
         }
     }
 
-    /// The overrides of all that a holder names.
+    /// The overrides of all suspects that a reported cause names.
     fn together(&self, all: &[OwnSuspect], named: &Holder) -> Option<Vec<String>> {
         let places = || std::iter::once(&named.place).chain(&named.also);
         if named.kind == HolderKind::CongestionControl {

@@ -1,8 +1,8 @@
-//! What is said to hold the flows of random scenarios, held against an independent checker's own runs; and the random
-//! scenarios, which `tests/story` holds headlines against.
+//! Checks which causes limit the flows of random scenarios, by runs of an independent checker; and draws the
+//! random scenarios, which `tests/story` uses for headlines as well.
 //!
-//! It shares with what it checks the measures of goals and the thresholds that are said; how each suspect is switched off is
-//! written again, as overrides of the scenario file.
+//! The checker shares the measures of goals and the reporting thresholds with the code under test. How each
+//! suspect is switched off is implemented again, as overrides of the scenario file.
 
 pub mod draw;
 pub mod held;

@@ -1,29 +1,29 @@
-//! What scenarios are held by: the named cause is the one whose removal gains most, by runs of the checker's own.
+//! The reported cause is the one whose removal gains most, according to the checker's own runs.
 //!
-//! A few scenarios as an ordinary test; `LONGFAT_HELD=300 cargo test -p longfat-held-test --test held -- --nocapture` for many,
-//! `LONGFAT_HELD_FROM=1001` for others, `LONGFAT_HELD_SHOW=1` for what was found in each.
+//! By default a few scenarios; `LONGFAT_HELD=300 cargo test -p longfat-held-test --test held -- --nocapture`
+//! checks many, `LONGFAT_HELD_FROM=1001` others, and `LONGFAT_HELD_SHOW=1` prints what was found in each.
 
 use held_test::draw::{draw, draw_held};
-use held_test::held::{Verdict, said, verdict};
+use held_test::held::{Verdict, reported, verdict};
 use result::{Clock, HolderKind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Scenarios of an ordinary test.
-const FEW: u64 = 10;
+/// Number of scenarios by default.
+const DEFAULT_SCENARIOS: u64 = 10;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Every third is one of those that headlines are held against.
+/// Every third is one of those that are used for headlines.
 fn text(seed: u64) -> String {
     if seed.is_multiple_of(3) { draw(seed).0.replace("one_at_a_time = true\n", "") } else { draw_held(seed) }
 }
 
 #[test]
 fn the_named_cause_is_the_one_whose_removal_gains_most() {
-    let (count, first) = (number("LONGFAT_HELD", FEW), number("LONGFAT_HELD_FROM", 1));
+    let (count, first) = (number("LONGFAT_HELD", DEFAULT_SCENARIOS), number("LONGFAT_HELD_FROM", 1));
     let next = AtomicU64::new(first);
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let work = || {
@@ -34,11 +34,11 @@ fn the_named_cause_is_the_one_whose_removal_gains_most() {
                 return done;
             }
             let text = text(seed);
-            let (said, search) = said(&text);
+            let (holders, search) = reported(&text);
             if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
-                println!("said: {said:#?}\n{search:#?}");
+                println!("reported: {holders:#?}\n{search:#?}");
             }
-            done.push((seed, said.first().map(|h| h.kind), verdict(&text, &said, Clock::Sim)));
+            done.push((seed, holders.first().map(|h| h.kind), verdict(&text, &holders, Clock::Sim)));
         }
     };
     let mut all: Vec<_> = std::thread::scope(|scope| {
@@ -59,13 +59,13 @@ fn the_named_cause_is_the_one_whose_removal_gains_most() {
         })
         .collect();
     println!(
-        "{count} scenarios from seed {first}: {} named the best, {} named one as good, {} rightly named nothing, {} wrong; {kinds:?}",
+        "{count} scenarios from seed {first}: {} name the best cause, {} an equally good one, {} correctly none, {} wrong; {kinds:?}",
         is(&Verdict::Best),
         is(&Verdict::Tied),
         is(&Verdict::RightlyNone),
         wrong.len()
     );
-    // Both sides draw lots: of 300 scenarios one or two differ by more than their intervals allow.
+    // Both sides use random runs: of 300 scenarios one or two differ by more than their intervals permit.
     assert!(wrong.len() as u64 * 50 <= count, "{}", wrong.join("\n"));
     assert!(kinds.len() > 2, "too few kinds to prove anything: {kinds:?}");
 }

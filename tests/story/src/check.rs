@@ -1,4 +1,4 @@
-//! Holds each clause of a headline, and its words, against what was seen.
+//! Checks each clause of a headline, and its words, against the results.
 
 mod changes;
 mod clocks;
@@ -6,52 +6,59 @@ mod words;
 
 pub(crate) use changes::travel_ms;
 
-use crate::seen::{Seen, SeenRun};
-use crate::value::{Number, ahead, chance, groups, jain, kbit, numbers_of, starved, sums, value, worse};
+use crate::checked_run::{CheckedRun, ComparedVariant};
+use crate::value::{
+    Number, groups, is_clearly_better, is_noticeably_worse, is_within_chance, jain, kbit, numbers_of,
+    starved, sums, value,
+};
 use report::story::{Better, Clause, Effect, Story, story};
 use result::{Clock, FlowResult};
 use units::Goal;
 
-/// Variants named for something else than the goal, at most.
-const MOST_LEADING: usize = 2;
+/// Maximum number of variants named for something other than the goal.
+const MAX_LEADING: usize = 2;
 
-/// What is wrong with the run's headline and with the story that it is made of.
-pub fn complaints(seen: &SeenRun) -> Vec<String> {
-    let told = story(&[("", &seen.run)]);
-    let mut list = seen.wrong.clone();
-    list.extend(wrong(seen, &told));
+/// Everything that is wrong with the run's headline and with the story that it is built from.
+pub fn complaints(checked: &CheckedRun) -> Vec<String> {
+    let stated = story(&[("", &checked.run)]);
+    let mut list = checked.wrong.clone();
+    list.extend(wrong(checked, &stated));
     let plain = |text: String| text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ");
-    let text = plain(told.headline(report::Lang::En));
-    let headline = seen.run.headline.as_deref().unwrap_or_default();
+    let text = plain(stated.headline(report::Lang::En));
+    let headline = checked.run.headline.as_deref().unwrap_or_default();
     match headline.strip_suffix(text.as_str()) {
-        Some(before) => list.extend(distrust(seen, before)),
-        None => list.push(format!("the result's headline is another: {headline:?}")),
+        Some(before) => list.extend(check_reliability(checked, before)),
+        None => list.push(format!("the result has another headline: {headline:?}")),
     }
-    let facts: Vec<String> = told.facts(report::Lang::En).into_iter().map(plain).collect();
-    if facts != seen.run.facts {
-        list.push(format!("the result's facts are others: {:?}", seen.run.facts));
+    let facts: Vec<String> = stated.facts(report::Lang::En).into_iter().map(plain).collect();
+    if facts != checked.run.facts {
+        list.push(format!("the result has other facts: {:?}", checked.run.facts));
     }
     list
 }
 
-/// Measurements on the kernel that something tells against.
-pub fn untrusted(seen: &SeenRun) -> usize {
+/// Number of kernel measurements that are marked as unreliable.
+pub fn unreliable(checked: &CheckedRun) -> usize {
     let bad = |v: &&result::VariantResult| v.trust.as_ref().is_some_and(|t| !t.reliable);
-    seen.run.variants.iter().filter(bad).count()
+    checked.run.variants.iter().filter(bad).count()
 }
 
-/// What stands before the story: each measurement that is not to be trusted, with what is beyond its bound, and no other.
-fn distrust(seen: &SeenRun, said: &str) -> Vec<String> {
+/// Checks the text before the story: it names every unreliable measurement with the exceeded bound, and no
+/// other.
+fn check_reliability(checked: &CheckedRun, text: &str) -> Vec<String> {
     let mut list = Vec::new();
-    let told = said.matches("Do not trust ").count();
-    if told != untrusted(seen) {
-        list.push(format!("{told} measurements are not trusted, should be {}", untrusted(seen)));
+    let stated = text.matches("Do not trust ").count();
+    if stated != unreliable(checked) {
+        list.push(format!(
+            "{stated} measurements are marked as unreliable, should be {}",
+            unreliable(checked)
+        ));
     }
-    for variant in &seen.run.variants {
+    for variant in &checked.run.variants {
         let Some(trust) = &variant.trust else { continue };
-        let named = said.contains(&format!("Do not trust {:?} ", variant.name));
+        let named = text.contains(&format!("Do not trust {:?} ", variant.name));
         if trust.reliable == named || trust.reliable != trust.reasons.is_empty() {
-            list.push(format!("{}: reliable {}, told: {said:?}", variant.name, trust.reliable));
+            list.push(format!("{}: reliable {}, stated: {text:?}", variant.name, trust.reliable));
         }
         list.extend(
             trust
@@ -61,86 +68,90 @@ fn distrust(seen: &SeenRun, said: &str) -> Vec<String> {
                 .map(|r| format!("within its bound: {r:?}")),
         );
     }
-    if told == 0 && !said.is_empty() {
-        list.push(format!("before the story stands {said:?}"));
+    if stated == 0 && !text.is_empty() {
+        list.push(format!("the text before the story is {text:?}"));
     }
     list
 }
 
-/// What is wrong with a story.
-pub fn wrong(seen: &SeenRun, told: &Story) -> Vec<String> {
-    let Some(baseline) = baseline(seen) else {
-        return if told.clauses.is_empty() { vec![] } else { vec!["a story without flows".into()] };
+/// Everything that is wrong with a story.
+pub fn wrong(checked: &CheckedRun, stated: &Story) -> Vec<String> {
+    let Some(baseline) = baseline(checked) else {
+        return if stated.clauses.is_empty() { vec![] } else { vec!["a story without flows".into()] };
     };
-    let (subjects, extremes) = subjects(seen, baseline);
-    let parts = parts(told);
+    let (subjects, extremes) = subjects(checked, baseline);
+    let parts = parts(stated);
     if parts.len() != subjects.len() {
         return vec![format!("{} parts about {} subjects", parts.len(), subjects.len())];
     }
     let mut list = Vec::new();
-    let said = told.clauses.iter().filter_map(|c| match c {
+    let stated_extremes = stated.clauses.iter().filter_map(|c| match c {
         Clause::Extremes { flows, goal } => Some((*flows, *goal)),
         _ => None,
     });
-    if said.collect::<Vec<_>>() != extremes.into_iter().collect::<Vec<_>>() {
+    if stated_extremes.collect::<Vec<_>>() != extremes.into_iter().collect::<Vec<_>>() {
         list.push("not the worst and the best of those flows".into());
     }
     let checks: Vec<Check> = subjects
         .iter()
-        .map(|&baseline| Check { baseline, others: others(seen, baseline), all: &seen.seen })
+        .map(|&baseline| Check { baseline, others: others(checked, baseline), all: &checked.compared })
         .collect();
-    list.extend(judged(seen, told, &checks));
+    list.extend(judged(checked, stated, &checks));
     for (check, clauses) in checks.iter().zip(parts) {
-        list.extend(check.goals(seen, clauses));
-        list.extend(check.silence(clauses));
+        list.extend(check.check_goals(checked, clauses));
+        list.extend(check.check_starved(clauses));
         let twins = check.others.iter().any(|s| identical(check.baseline, s));
         if twins != clauses.iter().any(|c| matches!(c, Clause::Same { .. })) {
             list.push(format!("variants that are the same: {twins}"));
         }
         for clause in clauses {
             let (en, zh) = (clause.say(report::Lang::En), clause.say(report::Lang::Zh));
-            let mut found = check.clause(clause);
+            let mut found = check.check_clause(clause);
             found.extend(words::wrong(check, clause, &en, &zh));
             list.extend(found.into_iter().map(|what| format!("{what}: {en:?}")));
         }
     }
-    list.extend(words::strange(&checks, told));
-    list.extend(clocks::wrong(seen, told));
+    list.extend(words::strange(&checks, stated));
+    list.extend(clocks::wrong(checked, stated));
     list
 }
 
-/// How many statements a story makes.
-pub fn statements(told: &Story) -> usize {
+/// Number of statements that a story makes.
+pub fn statements(stated: &Story) -> usize {
     let of = |b: &Better| 1 + b.changes.len() + b.gains.len() + b.costs.len();
     let each = |c: &Clause| match c {
         Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => of(b),
         _ => 1,
     };
-    told.clauses.iter().map(each).sum()
+    stated.clauses.iter().map(each).sum()
 }
 
-/// Each begins with what was carried.
-fn parts(told: &Story) -> Vec<&[Clause]> {
+/// Splits the story into parts; each begins with what was carried.
+fn parts(stated: &Story) -> Vec<&[Clause]> {
     let opens = |c: &Clause| {
         use Clause::*;
-        matches!(c, Nothing { .. } | Carries { .. } | CarriesApart { .. } | Has { .. })
+        matches!(c, Nothing { .. } | Carries { .. } | CarriesByPath { .. } | Has { .. })
     };
-    let starts: Vec<usize> = (0..told.clauses.len()).filter(|&i| opens(&told.clauses[i])).collect();
-    let ends = starts.iter().skip(1).copied().chain([told.clauses.len()]);
-    starts.iter().zip(ends).map(|(&a, b)| &told.clauses[a..b]).collect()
+    let starts: Vec<usize> = (0..stated.clauses.len()).filter(|&i| opens(&stated.clauses[i])).collect();
+    let ends = starts.iter().skip(1).copied().chain([stated.clauses.len()]);
+    starts.iter().zip(ends).map(|(&a, b)| &stated.clauses[a..b]).collect()
 }
 
-/// The baseline; where its flows were measured alone all of them, or of more than three the worst and the best.
-fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option<(usize, Goal)>) {
-    let all: Vec<&Seen> = seen.seen.iter().filter(|s| s.at == baseline.at).collect();
+/// The baseline. If its flows were measured alone, all of them or, of more than three, the worst and the
+/// best.
+fn subjects<'a>(
+    checked: &'a CheckedRun,
+    baseline: &'a ComparedVariant,
+) -> (Vec<&'a ComparedVariant>, Option<(usize, Goal)>) {
+    let all: Vec<&ComparedVariant> = checked.compared.iter().filter(|s| s.index == baseline.index).collect();
     if all.len() <= 3 {
         return (all, None);
     }
     let known = |n: &Number| all.iter().all(|s| value(n, s).is_some());
-    let first = seen.run.goals.first().filter(|&&g| g != Goal::Goodput);
+    let first = checked.run.goals.first().filter(|&&g| g != Goal::Goodput);
     let found = first.and_then(|&g| Some((g, numbers_of(g).iter().find(|n| known(n))?)));
-    let of = |s: &Seen| match found {
-        Some((_, n)) => value(n, s).unwrap_or(f64::NAN) * if n.up() { 1.0 } else { -1.0 },
+    let of = |s: &ComparedVariant| match found {
+        Some((_, n)) => value(n, s).unwrap_or(f64::NAN) * if n.is_higher_better() { 1.0 } else { -1.0 },
         None => s.flows.iter().map(|f| f.result.goodput_mbps).sum(),
     };
     let (mut worst, mut best) = (all[0], all[0]);
@@ -151,32 +162,34 @@ fn subjects<'a>(seen: &'a SeenRun, baseline: &'a Seen) -> (Vec<&'a Seen>, Option
     (vec![worst, best], Some((all.len(), found.map_or(Goal::Goodput, |f| f.0))))
 }
 
-/// The stated goals that something was measured of, in the order in which the subjects have them.
-fn judged(seen: &SeenRun, told: &Story, checks: &[Check]) -> Option<String> {
+/// Checks the stated goals for which something was measured, in the order of the subjects.
+fn judged(checked: &CheckedRun, stated: &Story, checks: &[Check]) -> Option<String> {
     let mut want: Vec<(Goal, Number)> = Vec::new();
-    for (goal, number) in checks.iter().flat_map(|c| c.wanted(seen)) {
+    for (goal, number) in checks.iter().flat_map(|c| c.wanted(checked)) {
         if want.iter().all(|w| w.0 != goal) {
             want.push((goal, number));
         }
     }
-    let got: Vec<(Goal, Number)> = told.goals.iter().map(|g| (g.goal, Number::of(&g.measure))).collect();
+    let got: Vec<(Goal, Number)> = stated.goals.iter().map(|g| (g.goal, Number::of(&g.measure))).collect();
     (got != want).then(|| format!("judged by {got:?}, should be {want:?}"))
 }
 
-/// The variant that the scenario states, else the first; of flows measured alone the first.
-fn baseline(seen: &SeenRun) -> Option<&Seen> {
-    let stated = seen.run.baseline.as_deref();
-    let with_flows = || seen.seen.iter().filter(|s| !s.flows.is_empty());
+/// The variant that the scenario declares, otherwise the first; of flows measured alone the first.
+fn baseline(checked: &CheckedRun) -> Option<&ComparedVariant> {
+    let stated = checked.run.baseline.as_deref();
+    let with_flows = || checked.compared.iter().filter(|s| !s.flows.is_empty());
     with_flows().find(|s| Some(s.result.name.as_str()) == stated).or(with_flows().next())
 }
 
-/// The variants that have the baseline's flows and no higher limits; where there is none, its flows.
-fn others<'a>(run: &'a SeenRun, baseline: &Seen) -> Vec<&'a Seen> {
-    let flows = |s: &Seen| -> Vec<(String, String)> {
+/// Variants with the baseline's flows and no higher limits; if there are none, variants with its flows.
+fn others<'a>(run: &'a CheckedRun, baseline: &ComparedVariant) -> Vec<&'a ComparedVariant> {
+    let flows = |s: &ComparedVariant| -> Vec<(String, String)> {
         s.flows.iter().map(|f| (f.result.name.clone(), f.result.app.clone())).collect()
     };
-    let same = |s: &&Seen| !(s.at == baseline.at && s.name == baseline.name) && flows(s) == flows(baseline);
-    let narrow = |s: &&Seen| {
+    let same = |s: &&ComparedVariant| {
+        !(s.index == baseline.index && s.name == baseline.name) && flows(s) == flows(baseline)
+    };
+    let narrow = |s: &&ComparedVariant| {
         let fits = |is: Option<f64>, was: Option<f64>| match (kbit(is), kbit(was)) {
             (_, None) => true,
             (None, _) => false,
@@ -185,17 +198,17 @@ fn others<'a>(run: &'a SeenRun, baseline: &Seen) -> Vec<&'a Seen> {
         fits(s.limit, baseline.limit)
             && s.flows.iter().zip(&baseline.flows).all(|(a, b)| fits(a.limit, b.limit))
     };
-    let all: Vec<&Seen> = run.seen.iter().filter(same).collect();
-    let narrower: Vec<&Seen> = all.iter().copied().filter(narrow).collect();
+    let all: Vec<&ComparedVariant> = run.compared.iter().filter(same).collect();
+    let narrower: Vec<&ComparedVariant> = all.iter().copied().filter(narrow).collect();
     if narrower.is_empty() { all } else { narrower }
 }
 
-/// A headline's place of comparison.
+/// The baseline of a headline and the variants that it is compared with.
 pub(crate) struct Check<'a> {
-    pub baseline: &'a Seen,
-    pub others: Vec<&'a Seen>,
-    /// All variants, those with other flows too.
-    pub all: &'a [Seen],
+    pub baseline: &'a ComparedVariant,
+    pub others: Vec<&'a ComparedVariant>,
+    /// All variants, including those with other flows.
+    pub all: &'a [ComparedVariant],
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -203,14 +216,14 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 impl Check<'_> {
-    /// The stated goals that something was measured of, each with by what.
-    fn wanted(&self, seen: &SeenRun) -> Vec<(Goal, Number)> {
+    /// The stated goals for which something was measured, each with its measure.
+    fn wanted(&self, checked: &CheckedRun) -> Vec<(Goal, Number)> {
         let all = || std::iter::once(self.baseline).chain(self.others.iter().copied());
         let measured =
             |goal: Goal| all().find_map(|s| numbers_of(goal).iter().find(|n| value(n, s).is_some()).cloned());
         let mut want: Vec<(Goal, Number)> =
-            seen.run.goals.iter().filter_map(|&g| Some((g, measured(g)?))).collect();
-        // Probes alone carry nothing that counts: they measure.
+            checked.run.goals.iter().filter_map(|&g| Some((g, measured(g)?))).collect();
+        // Probes alone carry no traffic of their own: judge them by delay.
         for goal in [Goal::Goodput, Goal::Delay] {
             if want.is_empty() {
                 want.extend(measured(goal).map(|n| (goal, n)));
@@ -219,8 +232,8 @@ impl Check<'_> {
         want
     }
 
-    /// The others that have a value and are not the same; none where the baseline has none and that is not the worst there
-    /// is.
+    /// Other variants that have a value and are not identical. None if the baseline has no value and a
+    /// missing value is not the worst one.
     fn compared(&self, n: &Number) -> Vec<Tried<'_>> {
         use Number::*;
         let worst = [Tcp, Datagrams, Completion, Response, Page].contains(n);
@@ -228,121 +241,137 @@ impl Check<'_> {
         let others = self.others.iter().copied().filter(|s| some && !identical(self.baseline, s));
         let one = |it| {
             let (was, is) = (self.was(n), value(n, it)?);
-            let open = (ahead(n, was, is) || ahead(n, is, was)) && chance(n, self.baseline, it);
+            let open = (is_clearly_better(n, was, is) || is_clearly_better(n, is, was))
+                && is_within_chance(n, self.baseline, it);
             let (gains, costs) = self.effects(n, it);
             Some(Tried { it, was, is, open, gains, costs })
         };
         others.filter_map(one).collect()
     }
 
-    /// What is noticeably better in another variant, and what is worse, by all that is not the goal.
-    fn effects(&self, goal: &Number, it: &Seen) -> (Vec<Own>, Vec<Own>) {
+    /// Measures other than the goal that are noticeably better in another variant, and those that are
+    /// noticeably worse.
+    fn effects(&self, goal: &Number, it: &ComparedVariant) -> (Vec<Own>, Vec<Own>) {
         let b = self.baseline;
         let both = |n: &Number| Some((value(n, b)?, value(n, it)?));
         let mut all: Vec<Own> =
             Number::ALL.into_iter().filter_map(|n| both(&n).map(|(w, i)| (n, w, i))).collect();
-        // What was sent again tells the same as what was lost.
+        // Retransmissions say the same as losses.
         let known = both(&Number::TcpLoss).is_some();
         all.retain(|e| e.0 != Number::Resent || !known);
         all.extend(poorest(b, it));
         all.retain(|(n, was, is)| {
-            n != goal && (worse(n, *was, *is) || worse(n, *is, *was)) && !chance(n, b, it)
+            n != goal
+                && (is_noticeably_worse(n, *was, *is) || is_noticeably_worse(n, *is, *was))
+                && !is_within_chance(n, b, it)
         });
-        let said: Vec<Number> = all.iter().map(|e| e.0.clone()).chain([goal.clone()]).collect();
+        let included: Vec<Number> = all.iter().map(|e| e.0.clone()).chain([goal.clone()]).collect();
         all.retain(|e| match e.0 {
-            Number::OneWay => !said.contains(&Number::Mos),
-            Number::Datagrams => !said.contains(&Number::DatagramLoss),
-            Number::Flow(_) => !said.contains(&Number::Jain),
+            Number::OneWay => !included.contains(&Number::Mos),
+            Number::Datagrams => !included.contains(&Number::DatagramLoss),
+            Number::Flow(_) => !included.contains(&Number::Jain),
             _ => true,
         });
-        all.into_iter().partition(|(n, was, is)| worse(n, *is, *was))
+        all.into_iter().partition(|(n, was, is)| is_noticeably_worse(n, *is, *was))
     }
 
-    /// Who got nothing is told.
-    fn silence(&self, clauses: &[Clause]) -> Option<String> {
-        let told = clauses.iter().any(|c| matches!(c, Clause::Starved { .. }));
+    /// Checks that flows that got nothing are reported.
+    fn check_starved(&self, clauses: &[Clause]) -> Option<String> {
+        let stated = clauses.iter().any(|c| matches!(c, Clause::Starved { .. }));
         let due = !starved(self.baseline).0.is_empty();
-        (told != due).then(|| format!("flows that got nothing: {due}, told: {told}"))
+        (stated != due).then(|| format!("flows that got nothing: {due}, stated: {stated}"))
     }
 
-    /// What is said of each goal: the best, who is as good, that there is none, who leads, what is open.
-    fn goals(&self, seen: &SeenRun, clauses: &[Clause]) -> Vec<String> {
+    /// Checks the clauses about each goal: the best variant, equally good ones, that there is none, leading
+    /// ones, and open ones.
+    fn check_goals(&self, checked: &CheckedRun, clauses: &[Clause]) -> Vec<String> {
         let mut list = Vec::new();
-        for (goal, number) in self.wanted(seen) {
+        for (goal, number) in self.wanted(checked) {
             let tried = self.compared(&number);
-            let said: Vec<&Clause> = clauses.iter().filter(|c| c.goal() == Some(goal)).collect();
-            if tried.is_empty() || said.is_empty() {
-                if tried.is_empty() != said.is_empty() {
-                    list.push(format!("{goal:?}: {} clauses for {} others", said.len(), tried.len()));
+            let stated_clauses: Vec<&Clause> = clauses.iter().filter(|c| c.goal() == Some(goal)).collect();
+            if tried.is_empty() || stated_clauses.is_empty() {
+                if tried.is_empty() != stated_clauses.is_empty() {
+                    list.push(format!(
+                        "{goal:?}: {} clauses for {} others",
+                        stated_clauses.len(),
+                        tried.len()
+                    ));
                 }
                 continue;
             }
-            list.extend(self.first(&number, &tried, &said).into_iter().map(|w| format!("{goal:?}: {w}")));
-            list.extend(leading(&tried, &said).into_iter().map(|w| format!("{goal:?}: {w}")));
+            list.extend(
+                self.check_best(&number, &tried, &stated_clauses)
+                    .into_iter()
+                    .map(|w| format!("{goal:?}: {w}")),
+            );
+            list.extend(leading(&tried, &stated_clauses).into_iter().map(|w| format!("{goal:?}: {w}")));
             let open: Vec<(String, f64)> =
                 tried.iter().filter(|t| t.open).map(|t| (t.it.name.clone(), t.is)).collect();
-            let told: Vec<(String, f64)> = said
+            let stated: Vec<(String, f64)> = stated_clauses
                 .iter()
                 .filter_map(
                     |c| if let Clause::Open { variants, .. } = c { Some(variants.clone()) } else { None },
                 )
                 .flatten()
                 .collect();
-            if told.len() != open.len() || !told.iter().zip(&open).all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
+            if stated.len() != open.len()
+                || !stated.iter().zip(&open).all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
             {
-                list.push(format!("{goal:?}: open by the repeats are {open:?}, told: {told:?}"));
+                list.push(format!("{goal:?}: open by the repeats are {open:?}, stated: {stated:?}"));
             }
         }
         list
     }
 
-    /// The best and what is gentler; else what is as good; else that there is nothing.
-    fn first(&self, n: &Number, tried: &[Tried], said: &[&Clause]) -> Vec<String> {
-        let better: Vec<&Tried> = tried.iter().filter(|t| !t.open && ahead(n, t.was, t.is)).collect();
-        let told = |c: &&&Clause| matches!(c, Clause::Better(_) | Clause::AsGood(_) | Clause::Best { .. });
-        let told: Vec<&Clause> = said.iter().filter(told).copied().collect();
+    /// Checks the best variant and the gentler one; otherwise the equally good one; otherwise that there is
+    /// none.
+    fn check_best(&self, n: &Number, tried: &[Tried], stated_clauses: &[&Clause]) -> Vec<String> {
+        let better: Vec<&Tried> =
+            tried.iter().filter(|t| !t.open && is_clearly_better(n, t.was, t.is)).collect();
+        let stated = |c: &&&Clause| matches!(c, Clause::Better(_) | Clause::AsGood(_) | Clause::Best { .. });
+        let stated: Vec<&Clause> = stated_clauses.iter().filter(stated).copied().collect();
         let Some(best) = top(n, better.iter().copied()) else {
-            let free = |t: &&Tried| (t.open || !ahead(n, t.is, t.was)) && t.costs.is_empty();
+            let free = |t: &&Tried| (t.open || !is_clearly_better(n, t.is, t.was)) && t.costs.is_empty();
             let most = tried.iter().filter(free).map(|t| t.gains.len()).max().unwrap_or(0);
-            return match (told[..].first(), most) {
+            return match (stated[..].first(), most) {
                 (Some(Clause::Best { others, all, .. }), 0) => {
                     let counted = *others == tried.len() && (!all || *others == self.others.len());
-                    if counted && told.len() == 1 {
+                    if counted && stated.len() == 1 {
                         vec![]
                     } else {
                         vec!["another number of variants".into()]
                     }
                 }
-                (Some(Clause::AsGood(b)), 1..) if b.gains.len() == most && told.len() == 1 => vec![],
-                (other, most) => vec![format!("{most} gains without costs, told: {other:?}")],
+                (Some(Clause::AsGood(b)), 1..) if b.gains.len() == most && stated.len() == 1 => vec![],
+                (other, most) => vec![format!("{most} gains without costs, stated: {other:?}")],
             };
         };
         let fewer = || better.iter().copied().filter(|t| t.costs.len() < best.costs.len());
         let free = top(n, fewer().filter(|t| t.costs.is_empty()));
-        let gentle = free.or_else(|| top(n, fewer().filter(|t| !ahead(n, t.is, best.is))));
+        let gentle = free.or_else(|| top(n, fewer().filter(|t| !is_clearly_better(n, t.is, best.is))));
         let want: Vec<(f64, usize)> =
             [Some(best), gentle].into_iter().flatten().map(|t| (t.is, t.costs.len())).collect();
-        let got: Vec<(f64, usize)> = told
+        let got: Vec<(f64, usize)> = stated
             .iter()
             .filter_map(|c| if let Clause::Better(b) = c { Some((b.effect.is, b.costs.len())) } else { None })
             .collect();
         let fits = |(a, b): (&(f64, usize), &(f64, usize))| near(Some(a.0), Some(b.0)) && a.1 == b.1;
-        let all = want.len() == told.len() && got.len() == want.len() && got.iter().zip(&want).all(fits);
-        if all { vec![] } else { vec![format!("{} is the best: {want:?}, told: {got:?}", best.it.name)] }
+        let all = want.len() == stated.len() && got.len() == want.len() && got.iter().zip(&want).all(fits);
+        if all { vec![] } else { vec![format!("{} is the best: {want:?}, stated: {got:?}", best.it.name)] }
     }
 
-    fn clause(&self, clause: &Clause) -> Vec<String> {
+    fn check_clause(&self, clause: &Clause) -> Vec<String> {
         let b = self.baseline;
         let mut list = Vec::new();
-        let mut hold = |ok: bool, what: &str| {
+        let mut check = |ok: bool, what: &str| {
             if !ok {
                 list.push(what.to_string());
             }
         };
         match clause {
             Clause::Nothing { variant } => {
-                hold(*variant == b.name, "another baseline");
-                hold(b.flows.iter().all(|f| f.result.goodput_mbps <= 0.0), "something arrived");
+                check(*variant == b.name, "another baseline");
+                check(b.flows.iter().all(|f| f.result.goodput_mbps <= 0.0), "something arrived");
             }
             Clause::Carries { variant, tcp, udp, limit, varies } => {
                 let kinds = |l: &scenario::DuplexLink| {
@@ -350,124 +379,124 @@ impl Check<'_> {
                     stages.map(|s| s.stage.kind()).any(|k| ["train", "rate-trace"].contains(&k))
                 };
                 let mean = limit.is_some() && b.scenario.links.iter().any(kinds);
-                hold(*varies == mean, "a mean, or none");
-                hold(*variant == b.name, "another baseline");
-                hold(near(*tcp, value(&Number::Tcp, b)), "TCP carried otherwise");
-                hold(near(*udp, value(&Number::Datagrams, b)), "datagrams carried otherwise");
-                hold(near(*limit, b.limit), "another limit");
-                hold(apart(b).is_empty(), "a sum of what shares nothing");
+                check(*varies == mean, "a mean, or none");
+                check(*variant == b.name, "another baseline");
+                check(near(*tcp, value(&Number::Tcp, b)), "TCP carried otherwise");
+                check(near(*udp, value(&Number::Datagrams, b)), "datagrams carried otherwise");
+                check(near(*limit, b.limit), "another limit");
+                check(disjoint_sets(b).is_empty(), "a sum of flows that share no link");
             }
-            Clause::CarriesApart { variant, parts } => {
-                hold(*variant == b.name, "another baseline");
-                let own = apart(b);
+            Clause::CarriesByPath { variant, parts } => {
+                check(*variant == b.name, "another baseline");
+                let own = disjoint_sets(b);
                 let first = |p: &report::story::Part| (p.flow.clone(), p.more, p.datagrams);
-                let is = |set: &Vec<&crate::seen::SeenFlow>| {
+                let is = |set: &Vec<&crate::checked_run::ComparedFlow>| {
                     (set[0].result.name.clone(), set.len() - 1, set[0].result.cc == "udp")
                 };
-                hold(parts.iter().map(first).eq(own.iter().map(is)), "other paths");
+                check(parts.iter().map(first).eq(own.iter().map(is)), "other paths");
                 for (part, set) in parts.iter().zip(&own) {
                     let sum: f64 = set.iter().map(|f| f.result.goodput_mbps).sum();
-                    hold(same(part.mbps, sum), "a path carried otherwise");
+                    check(same(part.mbps, sum), "a path carried otherwise");
                     let limit = set[0].limit.filter(|_| set.len() == 1);
-                    hold(near(part.limit, limit), "another limit of a path");
+                    check(near(part.limit, limit), "another limit of a path");
                     let known = part.holder.as_ref().is_none_or(|h| b.result.held_by.contains(h));
-                    hold(known, "a path is held by what is not there");
+                    check(known, "a path is limited by an unknown holder");
                 }
             }
             Clause::Has { variant, measure, value: v } => {
-                hold(*variant == b.name, "another baseline");
-                hold(near(Some(*v), value(&Number::of(measure), b)), "another value");
+                check(*variant == b.name, "another baseline");
+                check(near(Some(*v), value(&Number::of(measure), b)), "another value");
             }
             Clause::Starved { flow, more, mbps, seconds, most } => {
                 let (all, silent) = starved(b);
                 let rates = || all.iter().map(|f| f.result.goodput_mbps);
                 let least = rates().fold(f64::INFINITY, f64::min);
                 let it = all.iter().find(|f| f.result.name == *flow);
-                hold(it.is_some_and(|f| f.result.goodput_mbps == least), "not the one that got least");
-                hold(all.len() == more + 1, "another number of flows");
-                hold(same(*mbps, rates().fold(0.0, f64::max)), "another rate");
+                check(it.is_some_and(|f| f.result.goodput_mbps == least), "not the one that got least");
+                check(all.len() == more + 1, "another number of flows");
+                check(same(*mbps, rates().fold(0.0, f64::max)), "another rate");
                 let times = all.iter().map(|f| f.result.active_s).fold(f64::INFINITY, f64::min);
-                hold(near(*seconds, Some(times).filter(|_| silent)), "another time");
+                check(near(*seconds, Some(times).filter(|_| silent)), "another time");
                 let first = b.flows.iter().map(|f| f.result.goodput_mbps).fold(0.0, f64::max);
                 let named =
                     b.flows.iter().any(|f| f.result.name == most.0 && f.result.goodput_mbps == most.1);
-                hold(same(first, most.1) && named, "not the one that got most");
+                check(same(first, most.1) && named, "not the one that got most");
             }
-            // Held against the subjects as a whole.
+            // Checked with all subjects.
             Clause::Extremes { .. } => {}
             Clause::Unfinished { unfinished, all } => {
                 let t = b.result.completion_s.unwrap_or_default();
-                hold((*unfinished, *all) == (t.unfinished, t.count + t.unfinished), "other counts");
+                check((*unfinished, *all) == (t.unfinished, t.count + t.unfinished), "other counts");
             }
             Clause::Dropped { element, dropped, came, kind } => {
                 let most = b.elements.iter().map(|e| e.dropped).max();
                 let it = b.elements.iter().find(|e| e.name == *element);
-                hold(it.is_some_and(|e| (e.dropped, e.came) == (*dropped, *came)), "other drops");
-                hold(most == Some(*dropped) && *dropped > 0, "not the one that dropped most");
+                check(it.is_some_and(|e| (e.dropped, e.arrived) == (*dropped, *came)), "other drops");
+                check(most == Some(*dropped) && *dropped > 0, "not the one that dropped most");
                 let assumed = || kind == report::story::ASSUMED && changes::is_bare(&b.scenario, element);
                 let written = changes::kind(&b.scenario, element);
-                hold(written.as_deref() == Some(kind) || assumed(), "another kind of stage");
-                hold(*dropped as f64 >= 0.0005 * *came as f64, "next to nothing");
+                check(written.as_deref() == Some(kind) || assumed(), "another kind of stage");
+                check(*dropped as f64 >= 0.0005 * *came as f64, "next to nothing");
             }
             Clause::Lost { share } => {
                 let lost = value(&Number::TcpLoss, b).or(value(&Number::DatagramLoss, b));
                 let least = if is_bounded(b) { 0.1 } else { f64::MIN_POSITIVE };
-                hold(near(Some(*share), lost) && *share >= least, "another share");
+                check(near(Some(*share), lost) && *share >= least, "another share");
             }
             Clause::BlackHole { element, size_bytes, mtu_bytes, .. } => {
                 let too_big = self.element(element).and_then(|e| e.too_big);
                 let fits = too_big.is_some_and(|t| {
                     (t.largest_bytes, t.mtu_bytes, t.told) == (*size_bytes, *mtu_bytes, false)
                 });
-                hold(fits && size_bytes > mtu_bytes, "no black hole of these sizes");
+                check(fits && size_bytes > mtu_bytes, "no black hole of these sizes");
             }
             Clause::CutSegments { mtu_bytes, mss_bytes } => {
-                let told = b
+                let stated = b
                     .result
                     .elements
                     .iter()
                     .filter_map(|e| e.too_big)
                     .any(|t| t.told && t.mtu_bytes == *mtu_bytes);
-                hold(
-                    told && b.flows.iter().any(|f| f.result.mss_bytes == Some(*mss_bytes)),
-                    "nobody was told, or keeps to it",
+                check(
+                    stated && b.flows.iter().any(|f| f.result.mss_bytes == Some(*mss_bytes)),
+                    "no sender was informed, or none uses this MSS",
                 );
             }
             Clause::Fragmented { element, cut, fragments, .. } => {
                 let it = self.element(element).map(|e| (e.fragmented_packets, e.fragments));
-                hold(it == Some((*cut, *fragments)) && *cut > 0, "other fragments");
+                check(it == Some((*cut, *fragments)) && *cut > 0, "other fragments");
             }
             Clause::Waited { cc, share } => {
-                hold(
-                    near(Some(*share), self.of_control(cc, |f| f.waited.unwrap_or(0.0))),
+                check(
+                    near(Some(*share), self.of_control(cc, |f| f.timeout_share.unwrap_or(0.0))),
                     "waited otherwise",
                 );
-                hold(*share >= 0.03, "hardly at all");
+                check(*share >= 0.03, "too little to mention");
             }
             Clause::Repaired { cc, share } => {
-                hold(near(Some(*share), self.of_control(cc, |f| f.repaired)), "repaired otherwise");
-                hold(*share >= 0.25, "hardly at all");
+                check(near(Some(*share), self.of_control(cc, |f| f.recovery_share)), "repaired otherwise");
+                check(*share >= 0.25, "hardly at all");
             }
             Clause::Queued { least_ms, p95_ms, element, packets, .. } => {
                 let tcp =
                     || b.flows.iter().map(|f| &f.result).filter(|f| f.cc != "udp" && f.rtt_ms.max > 0.0);
                 let of_one = tcp().any(|f| same(f.rtt_ms.min, *least_ms) && same(f.rtt_ms.p95, *p95_ms));
-                hold(of_one, "least and p95 are not of one flow");
-                hold(near(Some(*p95_ms), value(&Number::Rtt, b)), "another p95");
-                hold(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no queue to speak of");
+                check(of_one, "least and p95 are not of one flow");
+                check(near(Some(*p95_ms), value(&Number::Rtt, b)), "another p95");
+                check(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no noticeable queue");
                 let it = b.elements.iter().find(|e| e.name == *element);
-                hold(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
-                let long = |e: &&crate::seen::SeenElement| e.inside_ms * 2.0 >= p95_ms - least_ms;
-                hold(it.is_some_and(|e| long(&e)), "packets passed it faster than round trips grew");
+                check(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
+                let long = |e: &&crate::checked_run::ComparedStage| e.inside_ms * 2.0 >= p95_ms - least_ms;
+                check(it.is_some_and(|e| long(&e)), "packets passed it faster than round trips grew");
                 let more = b.elements.iter().filter(long).any(|e| e.queue > *packets);
-                hold(!more, "not the longest queue");
+                check(!more, "not the longest queue");
             }
             Clause::Unfair { most, least } => {
-                let is = |f: &&crate::seen::SeenFlow, x: &(String, f64)| {
+                let is = |f: &&crate::checked_run::ComparedFlow, x: &(String, f64)| {
                     f.result.name == x.0 && same(f.result.goodput_mbps, x.1)
                 };
                 let fits = groups(b).into_iter().any(|g| {
-                    let far = |f: &&&crate::seen::SeenFlow| {
+                    let far = |f: &&&crate::checked_run::ComparedFlow| {
                         f.result.goodput_mbps > most.1 || f.result.goodput_mbps < least.1
                     };
                     jain(&g) <= 0.9
@@ -475,63 +504,67 @@ impl Check<'_> {
                         && g.iter().any(|f| is(f, least))
                         && !g.iter().any(|f| far(&f))
                 });
-                hold(fits, "no group of flows with such shares");
+                check(fits, "no group of flows with such shares");
             }
             Clause::Clean => {
                 let r = || b.flows.iter().map(|f| &f.result);
                 let quiet = r().all(|f| f.lost_packets.unwrap_or(0) * 1000 < f.sent_packets.max(1));
-                hold(quiet && r().all(|f| f.timeouts == 0 && f.delivered_bytes > 0), "not clean");
+                check(quiet && r().all(|f| f.timeouts == 0 && f.delivered_bytes > 0), "not clean");
                 let stood =
                     r().any(|f| f.rtt_ms.p95 - f.rtt_ms.min >= 10.0 && f.rtt_ms.p95 >= 1.5 * f.rtt_ms.min);
-                hold(!stood, "a queue stood");
-                hold(is_bounded(b), "below its limit, and nothing that is said holds it there");
+                check(!stood, "there was a standing queue");
+                check(is_bounded(b), "below its limit without a stated reason");
             }
             Clause::Unexplained { too_large } => {
-                hold(b.result.held_by.is_empty() && !is_bounded(b), "it has its bound");
+                check(b.result.held_by.is_empty() && !is_bounded(b), "it has its bound");
                 let left = b.result.holder_search.as_ref().is_some_and(|s| !s.left_out.is_empty());
                 let simulated = b.result.holder_search.as_ref().and_then(|s| s.simulated);
                 let unlike =
                     simulated.is_some_and(|x| !(0.77..1.3).contains(&(x / b.result.total_goodput_mbps)));
-                hold(*too_large == ((left || unlike) && !b.alone), "another reason");
+                check(*too_large == ((left || unlike) && !b.alone), "another reason");
             }
             Clause::Better(better) | Clause::AsGood(better) => list.extend(self.recommended(better, false)),
             Clause::Leads(better) => {
-                hold(!better.gains.is_empty(), "leads by nothing");
+                check(!better.gains.is_empty(), "leads by nothing");
                 list.extend(self.recommended(better, true));
             }
-            // Held against all that is tried by the goal.
+            // Checked with all variants that are compared by the goal.
             Clause::Best { .. } => {}
             Clause::Open { measure, was, repeats, .. } => {
-                hold(near(*was, value(&Number::of(measure), b)), "another mean of the baseline");
-                hold(b.result.repeats.as_ref().is_some_and(|r| r.n == *repeats), "another number of repeats");
+                check(near(*was, value(&Number::of(measure), b)), "another mean of the baseline");
+                check(
+                    b.result.repeats.as_ref().is_some_and(|r| r.n == *repeats),
+                    "another number of repeats",
+                );
             }
             Clause::Same { baseline, variants, changes } => {
-                let all: Vec<&&Seen> = self.others.iter().filter(|s| identical(b, s)).collect();
+                let all: Vec<&&ComparedVariant> = self.others.iter().filter(|s| identical(b, s)).collect();
                 let names = all.iter().map(|s| &s.name);
-                hold(*baseline == b.name && names.eq(variants), "others are the same");
+                check(*baseline == b.name && names.eq(variants), "others are the same");
                 if let Some(first) = all.first() {
                     list.extend(changes::wrong(b, first, changes));
                 }
             }
             Clause::OtherFlows { variant, effect } => {
-                hold(!self.others.iter().any(|s| s.name == *variant), "it has the same flows");
+                check(!self.others.iter().any(|s| s.name == *variant), "it has the same flows");
                 let number = Number::of(&effect.measure);
-                let noticed = worse(&number, effect.was, effect.is) || worse(&number, effect.is, effect.was);
+                let noticed = is_noticeably_worse(&number, effect.was, effect.is)
+                    || is_noticeably_worse(&number, effect.is, effect.was);
                 let is = self.all.iter().find(|s| s.name == *variant).and_then(|s| value(&number, s));
-                hold(noticed && near(Some(effect.was), value(&number, b)), "other values, or no such flow");
-                hold(near(Some(effect.is), is), "the flow gets something else");
+                check(noticed && near(Some(effect.was), value(&number, b)), "other values, or no such flow");
+                check(near(Some(effect.is), is), "the flow gets something else");
             }
             Clause::Held { holder, of_part, .. } => {
-                hold(b.result.held_by.contains(holder), "no such holder");
-                hold(*of_part == (holder.flow.is_some() && !b.alone), "of another part of the flows");
+                check(b.result.held_by.contains(holder), "no such holder");
+                check(*of_part == (holder.flow.is_some() && !b.alone), "of another part of the flows");
             }
             Clause::Perhaps { suspect } => {
                 let tried = b.result.holder_search.iter().flat_map(|s| &s.tried);
                 let most = tried.filter_map(|t| t.gain).fold(0.0, f64::max);
-                hold(b.alone || suspect.gain == Some(most), "another suspect gains more");
-                hold(b.result.held_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
+                check(b.alone || suspect.gain == Some(most), "another suspect gains more");
+                check(b.result.held_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
             }
-            Clause::Unheld { .. } => hold(b.result.held_by.is_empty(), "something holds it"),
+            Clause::NoSuspectHelps { .. } => check(b.result.held_by.is_empty(), "something holds it"),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
         list
@@ -541,20 +574,21 @@ impl Check<'_> {
         self.baseline.result.elements.iter().find(|e| e.name == name)
     }
 
-    fn of_control(&self, cc: &str, of: impl Fn(&crate::seen::SeenFlow) -> f64) -> Option<f64> {
+    fn of_control(&self, cc: &str, of: impl Fn(&crate::checked_run::ComparedFlow) -> f64) -> Option<f64> {
         let shares: Vec<f64> = self.baseline.flows.iter().filter(|f| f.result.cc == cc).map(of).collect();
         (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    /// The baseline's value; the worst there is where it has none.
+    /// The baseline's value; the worst possible one if it has none.
     fn was(&self, n: &Number) -> f64 {
-        value(n, self.baseline).unwrap_or(if n.up() { 0.0 } else { f64::INFINITY })
+        value(n, self.baseline).unwrap_or(if n.is_higher_better() { 0.0 } else { f64::INFINITY })
     }
 
-    /// Its numbers are right, all that it gains and costs to speak of is there, and all that it changed.
+    /// Checks a recommended variant: its values are right, all noticeable gains and costs are stated, and all
+    /// changes.
     fn recommended(&self, b: &Better, leads: bool) -> Vec<String> {
         let mut list = Vec::new();
-        let Some(it) = self.others.iter().copied().find(|s| s.name == b.variant && s.at == b.at[1]) else {
+        let Some(it) = self.others.iter().copied().find(|s| s.name == b.variant && s.index == b.at[1]) else {
             return vec!["no variant that is compared".into()];
         };
         let number = Number::of(&b.effect.measure);
@@ -565,39 +599,42 @@ impl Check<'_> {
             list.push("other values of the goal".into());
         }
         let (gains, costs) = self.effects(&number, it);
-        for (told, own, what) in [(&b.gains, gains, GAINS), (&b.costs, costs, "costs")] {
+        for (stated, own, what) in [(&b.gains, gains, GAINS), (&b.costs, costs, "costs")] {
             let is =
                 |e: &Effect, o: &Own| Number::of(&e.measure) == o.0 && same(e.was, o.1) && same(e.is, o.2);
             list.extend(
-                told.iter().filter(|e| !own.iter().any(|o| is(e, o))).map(|e| format!("{what} not: {e:?}")),
+                stated.iter().filter(|e| !own.iter().any(|o| is(e, o))).map(|e| format!("{what} not: {e:?}")),
             );
-            // One that leads is told with what it is the best by.
+            // A leading variant is stated only with what it is best at.
             let all = what != GAINS || !leads;
-            let untold = own.iter().filter(|o| all && !told.iter().any(|e| is(e, o)));
-            list.extend(untold.map(|o| format!("{what}, untold: {o:?}")));
+            let omitted = own.iter().filter(|o| all && !stated.iter().any(|e| is(e, o)));
+            list.extend(omitted.map(|o| format!("{what}, omitted: {o:?}")));
         }
         list.extend(changes::wrong(self.baseline, it, &b.changes));
         list
     }
 }
 
-/// Sets of flows whose data takes no common direction of a link, TCP's before datagrams'; none where all of a kind share one.
-fn apart(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
-    let asks = b.flows.iter().any(|f| ["request", "page"].contains(&f.result.app.as_str()));
-    if b.alone || asks {
+/// Sets of flows whose data shares no link direction, TCP's before datagrams'; none if all flows of each kind
+/// share one.
+fn disjoint_sets(b: &ComparedVariant) -> Vec<Vec<&crate::checked_run::ComparedFlow>> {
+    let is_request = b.flows.iter().any(|f| ["request", "page"].contains(&f.result.app.as_str()));
+    if b.alone || is_request {
         return Vec::new();
     }
     let of = |kind: result::FlowKind| {
-        let mut sets: Vec<Vec<&crate::seen::SeenFlow>> = Vec::new();
+        let mut sets: Vec<Vec<&crate::checked_run::ComparedFlow>> = Vec::new();
         for flow in b.flows.iter().filter(|f| f.result.kind == kind) {
-            let meets = |set: &Vec<&crate::seen::SeenFlow>| {
-                set.iter().any(|f| f.ways.iter().any(|way| flow.ways.contains(way)))
+            let meets = |set: &Vec<&crate::checked_run::ComparedFlow>| {
+                set.iter().any(|f| f.directions.iter().any(|way| flow.directions.contains(way)))
             };
             let (joined, rest): (Vec<_>, Vec<_>) = sets.into_iter().partition(meets);
             sets = rest;
             sets.push(joined.into_iter().flatten().chain([flow]).collect());
         }
-        let place = |f: &crate::seen::SeenFlow| b.flows.iter().position(|x| x.result.name == f.result.name);
+        let place = |f: &crate::checked_run::ComparedFlow| {
+            b.flows.iter().position(|x| x.result.name == f.result.name)
+        };
         sets.iter_mut().for_each(|set| set.sort_by_key(|f| place(f)));
         sets.sort_by_key(|set| place(set[0]));
         sets
@@ -606,9 +643,9 @@ fn apart(b: &Seen) -> Vec<Vec<&crate::seen::SeenFlow>> {
     if tcp.len() < 2 && udp.len() < 2 { Vec::new() } else { [tcp, udp].concat() }
 }
 
-/// Whether each flow has nine tenths of its limit, alone or with the others, or is known to send no more than its application
-/// wants: of TCP where nothing else was found by a search that left nothing out.
-fn is_bounded(b: &Seen) -> bool {
+/// Returns whether each flow has nine tenths of its limit, alone or with the others, or is known to send only
+/// what its application wants. For TCP, the latter is known if a complete search found nothing else.
+fn is_bounded(b: &ComparedVariant) -> bool {
     let all: f64 = b.flows.iter().map(|f| f.result.goodput_mbps).sum();
     let full = b.limit.is_some_and(|limit| all >= 0.9 * limit);
     b.flows.iter().all(|f| {
@@ -622,24 +659,24 @@ fn is_bounded(b: &Seen) -> bool {
     })
 }
 
-/// What another variant is better at.
+/// Label of the gains in messages.
 const GAINS: &str = "gains";
 
-/// A number in the baseline and in another variant.
+/// A measure with its values in the baseline and in another variant.
 type Own = (Number, f64, f64);
 
-/// Another variant by one goal.
+/// Another variant, compared by one goal.
 struct Tried<'a> {
-    it: &'a Seen,
+    it: &'a ComparedVariant,
     was: f64,
     is: f64,
-    /// It differs, but not beyond what chance does.
+    /// The difference may be due to chance.
     open: bool,
     gains: Vec<Own>,
     costs: Vec<Own>,
 }
 
-/// The best of these; of equals the one that costs least.
+/// The best of these; among equals the one with the fewest costs.
 fn top<'a, 'b>(n: &Number, list: impl Iterator<Item = &'a Tried<'b>>) -> Option<&'a Tried<'b>>
 where
     'b: 'a,
@@ -647,7 +684,7 @@ where
     let mut best: Option<&Tried> = None;
     for t in list {
         let above = best.is_none_or(|b| {
-            let more = if n.up() { t.is > b.is } else { t.is < b.is };
+            let more = if n.is_higher_better() { t.is > b.is } else { t.is < b.is };
             more || (t.is == b.is && t.costs.len() < b.costs.len())
         });
         best = if above { Some(t) } else { best };
@@ -655,9 +692,10 @@ where
     best
 }
 
-/// Who is the best by something else than the goal, noticeably better by it than those named: each is told, with what for.
-fn leading(tried: &[Tried], said: &[&Clause]) -> Vec<String> {
-    let named: Vec<&Tried> = said
+/// Checks variants that are best at something other than the goal, and noticeably better there than those
+/// named: each is stated with what it is best at.
+fn leading(tried: &[Tried], stated_clauses: &[&Clause]) -> Vec<String> {
+    let named: Vec<&Tried> = stated_clauses
         .iter()
         .filter_map(|c| match c {
             Clause::Better(b) | Clause::AsGood(b) => tried.iter().find(|t| t.it.name == b.variant),
@@ -668,12 +706,15 @@ fn leading(tried: &[Tried], said: &[&Clause]) -> Vec<String> {
     let mut want: Vec<(String, Vec<Number>)> = Vec::new();
     for n in Number::ALL {
         let all = || tried.iter().filter_map(|t| Some((t, gain(t, &n)?)));
-        let Some(best) = all().map(|x| x.1).reduce(|a, b| if n.up() { a.max(b) } else { a.min(b) }) else {
+        let Some(best) =
+            all().map(|x| x.1).reduce(|a, b| if n.is_higher_better() { a.max(b) } else { a.min(b) })
+        else {
             continue;
         };
         let Some((first, _)) = all().find(|x| x.1 == best) else { continue };
         let is_named = named.iter().any(|t| t.it.name == first.it.name);
-        let matched = named.iter().filter_map(|t| gain(t, &n)).any(|other| !worse(&n, best, other));
+        let matched =
+            named.iter().filter_map(|t| gain(t, &n)).any(|other| !is_noticeably_worse(&n, best, other));
         if is_named || matched {
             continue;
         }
@@ -682,8 +723,8 @@ fn leading(tried: &[Tried], said: &[&Clause]) -> Vec<String> {
             None => want.push((first.it.name.clone(), vec![n])),
         }
     }
-    want.truncate(MOST_LEADING);
-    let told: Vec<(String, Vec<Number>)> = said
+    want.truncate(MAX_LEADING);
+    let stated: Vec<(String, Vec<Number>)> = stated_clauses
         .iter()
         .filter_map(|c| match c {
             Clause::Leads(b) => {
@@ -692,16 +733,16 @@ fn leading(tried: &[Tried], said: &[&Clause]) -> Vec<String> {
             _ => None,
         })
         .collect();
-    if want == told { vec![] } else { vec![format!("{want:?} lead, told: {told:?}")] }
+    if want == stated { vec![] } else { vec![format!("{want:?} lead, stated: {stated:?}")] }
 }
 
-/// Whether two variants are the same to the last digit.
-fn identical(a: &Seen, b: &Seen) -> bool {
-    let flows = |s: &Seen| -> Vec<FlowResult> {
+/// Returns whether two variants are identical to the last digit.
+fn identical(a: &ComparedVariant, b: &ComparedVariant) -> bool {
+    let flows = |s: &ComparedVariant| -> Vec<FlowResult> {
         s.flows.iter().map(|f| FlowResult { limit_mbps: None, ..f.result.clone() }).collect()
     };
-    let times = |s: &Seen| (s.result.completion_s, s.result.response_s, s.result.page_s);
-    let simulated = |s: &Seen| s.result.clock == Clock::Sim && !s.alone;
+    let times = |s: &ComparedVariant| (s.result.completion_s, s.result.response_s, s.result.page_s);
+    let simulated = |s: &ComparedVariant| s.result.clock == Clock::Sim && !s.alone;
     simulated(a) && simulated(b) && times(a) == times(b) && flows(a) == flows(b)
 }
 
@@ -712,8 +753,8 @@ fn near(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// The scenario's flow that lost the largest share, if there are several.
-fn poorest(was: &Seen, is: &Seen) -> Option<Own> {
+/// The scenario's flow that lost the largest share of its goodput, if there are several flows.
+fn poorest(was: &ComparedVariant, is: &ComparedVariant) -> Option<Own> {
     let (was, is) = (sums(was), sums(is));
     let each = was
         .iter()

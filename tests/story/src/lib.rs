@@ -1,20 +1,21 @@
-//! The headline held against random scenarios: each is simulated, written as Parquet and JSON and read back, and an
-//! independent checker works out again what the headline says, in numbers and in words.
+//! Checks the headline on random scenarios: each one is simulated, written as Parquet and JSON and read back,
+//! and an independent checker recomputes what the headline states, in numbers and in words.
 //!
-//! What it takes from where: goodput, drops, queues, states and the ends of transfers from the time series; times of answers
-//! and pages from their rows; which flows share a link, what limits them and what a variant changed from the scenario;
-//! quantiles of round trips, counts of packets sent and lost from the summary, since series do not hold each of them; intervals
-//! from the repeats' values. Sums, means, aggregates over flows, Student's t, comparisons and thresholds are its own code.
+//! Sources: goodput, drops, queues, states and the ends of transfers from the time series; times of responses
+//! and pages from their rows; shared links, limits and a variant's changes from the scenario; quantiles of
+//! round trips and counts of packets sent and lost from the summary, because series do not contain each of
+//! them; intervals from the repeats' values. Sums, means, aggregates over flows, Student's t, comparisons and
+//! thresholds are the checker's own code.
 //!
-//! | test | holds |
+//! | test | checks |
 //! |---|---|
-//! | `headline` | every clause, its words, what is untold, by every goal |
-//! | `chance` | what repeats show, against twenty fresh seeds |
+//! | `headline` | every clause, its words, and omissions, for every goal |
+//! | `chance` | statements based on repeats, against twenty fresh seeds |
 //! | `surfaces` | `--expect`, tables, sweeps, studies, repeats and headline against the one definition of each measure |
 
 pub mod check;
 pub use held_test::draw;
+pub mod checked_run;
 pub mod numbers;
-pub mod seen;
 pub mod times;
 pub mod value;

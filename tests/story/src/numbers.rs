@@ -1,22 +1,21 @@
-//! Numbers in a sentence, and what a headline's numbers must be.
+//! Numbers in a sentence, with the precision to which they are printed.
 
-/// A number as it was printed, and by how much what it stands for may be off.
+/// A printed number, and the largest error that its digits permit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
-    /// Its value.
     pub value: f64,
-    /// Half a unit of its last digit; for `<.01` all that is below.
+    /// Half a unit of the last digit; for `<.01`, everything below.
     pub within: f64,
 }
 
 impl Printed {
-    /// Whether it stands for `x`.
+    /// Returns whether the number can stand for `x`.
     pub fn is(self, x: f64) -> bool {
         (self.value - x).abs() <= self.within * (1.0 + 1e-9) + 1e-12
     }
 }
 
-/// The text without names: what stands in quotes or between the marks that keep a name's direction.
+/// Removes names from the text: everything in quotes or between the marks that isolate a name's direction.
 pub fn unquoted(text: &str) -> String {
     let mut depth = 0;
     let keep = |c: char| {
@@ -29,7 +28,7 @@ pub fn unquoted(text: &str) -> String {
     text.chars().filter(|&c| keep(c)).collect()
 }
 
-/// All numbers but those within words, as in "p95" and "BBRv3".
+/// Finds all numbers except those inside words, as in "p95" and "BBRv3".
 pub fn numbers(text: &str) -> Vec<Printed> {
     let chars: Vec<char> = text.chars().collect();
     let mut found = Vec::new();
@@ -46,7 +45,7 @@ pub fn numbers(text: &str) -> Vec<Printed> {
             .unwrap_or(chars.len());
         let text: String = chars[i..end].iter().collect();
         if !in_word {
-            // A thousand, not the unit's kilo.
+            // The suffix of a thousand, not the kilo of a unit.
             let thousand =
                 chars.get(end) == Some(&'k') && !chars.get(end + 1).is_some_and(|c| c.is_ascii_alphabetic());
             found.extend(printed(&text, thousand, i > 0 && chars[i - 1] == '<'));
@@ -76,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_with_what_they_leave_open() {
+    fn numbers_are_found_with_their_precision() {
         let values = |text: &str| numbers(text).iter().map(|n| n.value).collect::<Vec<_>>();
         assert_eq!(
             values("carries 4.00 Mbit/s, 20.0 % of it: <.01 % p95 BBRv3 (p95), 12.3k."),

@@ -1,17 +1,17 @@
-//! Numbers of a variant, and whether two differ, by code of the checker's own.
+//! Values of a variant's measures, and comparisons of two variants, by the checker's own code.
 
-use crate::seen::{Seen, SeenFlow};
+use crate::checked_run::{ComparedFlow, ComparedVariant};
 use result::{FlowKind, FlowResult, FlowSeries, Measure, TimesSummary, VariantResult};
 use std::collections::BTreeMap;
 use transport::App;
 use units::Goal;
 
-/// Sends all it can while it is active.
+/// Returns whether the application sends as much as it can while it is active.
 pub fn greedy(app: &App) -> bool {
     matches!(app, App::Bulk { .. })
 }
 
-/// Stillness that a timeout ended, as a share of the flow's time by its samples.
+/// Time without progress that a timeout ended, as a share of the flow's time, by its samples.
 pub fn waited(s: &FlowSeries) -> Option<f64> {
     let state = |i: usize| s.states[usize::from(s.state[i])].as_str();
     let rows: Vec<usize> = (0..s.time_s.len()).filter(|&i| !state(i).is_empty()).collect();
@@ -33,7 +33,7 @@ pub fn waited(s: &FlowSeries) -> Option<f64> {
     (whole > 0.0).then(|| waited / whole)
 }
 
-/// Share of the flow's time in which it repaired losses, by its samples.
+/// Share of the flow's time in loss recovery, by its samples.
 pub fn repaired(s: &FlowSeries) -> f64 {
     let state = |i: usize| s.states.get(usize::from(s.state[i])).map_or("", String::as_str);
     let rows: Vec<usize> = (0..s.time_s.len()).filter(|&i| !state(i).is_empty()).collect();
@@ -46,41 +46,41 @@ pub fn repaired(s: &FlowSeries) -> f64 {
     if all > 0.0 { repairing / all } else { 0.0 }
 }
 
-/// A number of a variant, by names of the checker's own.
+/// A measure of a variant, by the checker's own names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Number {
-    /// The worst call's.
+    /// MOS of the worst call.
     Mos,
-    /// p95, s.
+    /// Load time of pages, p95, s.
     Page,
-    /// p95, s.
+    /// Response time, p95, s.
     Response,
-    /// p95, s.
+    /// Completion time of transfers, p95, s.
     Completion,
-    /// p95 one-way, ms: the slowest call's, else the slowest datagram flow's.
+    /// One-way delay, p95, ms: of the slowest call, otherwise of the slowest datagram flow.
     OneWay,
-    /// p95 there and back, ms: the slowest probe's.
+    /// Round trip, p95, ms: of the slowest probe.
     Ping,
-    /// p95, ms: the slowest TCP flow's.
+    /// Round trip, p95, ms: of the slowest TCP flow.
     Rtt,
-    /// Of all TCP flows, Mbit/s.
+    /// Goodput of all TCP flows, Mbit/s.
     Tcp,
-    /// Of all datagram flows but probes, Mbit/s.
+    /// Goodput of all datagram flows except probes, Mbit/s.
     Datagrams,
-    /// Of all TCP packets, %.
+    /// Lost TCP packets, %.
     TcpLoss,
-    /// Of all TCP packets, %.
+    /// Retransmitted TCP packets, %.
     Resent,
-    /// The worst datagram flow's, %.
+    /// Lost datagrams, %: of the worst datagram flow.
     DatagramLoss,
-    /// Jain's index.
+    /// Jain's fairness index.
     Jain,
-    /// Of one flow of the scenario, all its connections, Mbit/s.
+    /// Goodput of one flow of the scenario, all its connections, Mbit/s.
     Flow(String),
 }
 
 impl Number {
-    /// What variants are compared by, what matters most first.
+    /// Measures that variants are compared by, the most important first.
     pub const ALL: [Number; 13] = [
         Number::Mos,
         Number::Page,
@@ -97,7 +97,7 @@ impl Number {
         Number::Jain,
     ];
 
-    /// As results and expectations spell it.
+    /// Name in results and expectations.
     pub fn name(&self) -> String {
         match self {
             Number::Mos => "mos".into(),
@@ -117,10 +117,10 @@ impl Number {
         }
     }
 
-    /// The number that a measure of the result stands for.
+    /// Returns the number that stands for a measure of the result.
     ///
     /// # Panics
-    /// It is none that a headline compares.
+    /// If no headline compares variants by the measure.
     pub fn of(measure: &Measure) -> Number {
         let name = measure.name();
         let known = Number::ALL.into_iter().find(|n| n.name() == name);
@@ -128,22 +128,22 @@ impl Number {
         known.or_else(flow).unwrap_or_else(|| panic!("no headline compares {name}"))
     }
 
-    /// Larger is better.
-    pub fn up(&self) -> bool {
+    /// Returns whether a larger value is better.
+    pub fn is_higher_better(&self) -> bool {
         matches!(self, Number::Tcp | Number::Datagrams | Number::Flow(_) | Number::Mos | Number::Jain)
     }
 }
 
-fn of_kind(s: &Seen, kind: FlowKind) -> impl Iterator<Item = &FlowResult> {
+fn of_kind(s: &ComparedVariant, kind: FlowKind) -> impl Iterator<Item = &FlowResult> {
     s.flows.iter().map(|f| &f.result).filter(move |f| f.kind == kind)
 }
 
-fn tcp(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+fn tcp(s: &ComparedVariant) -> impl Iterator<Item = &FlowResult> {
     of_kind(s, FlowKind::Tcp)
 }
 
-/// Datagram flows; probes among them only where one was measured alone.
-fn datagrams(s: &Seen) -> impl Iterator<Item = &FlowResult> {
+/// Datagram flows. Probes are included only if one was measured alone.
+fn datagrams(s: &ComparedVariant) -> impl Iterator<Item = &FlowResult> {
     let probes = of_kind(s, FlowKind::Probe).filter(|_| s.alone);
     of_kind(s, FlowKind::Datagrams).chain(probes)
 }
@@ -152,7 +152,7 @@ fn sum<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
     flows.map(|f| f.goodput_mbps).reduce(|a, b| a + b)
 }
 
-/// Percent of the packets sent; `None` where a part is not known or nothing was sent.
+/// A part of the packets sent, in percent; `None` if the part is unknown or nothing was sent.
 fn percent<'a>(
     flows: impl Iterator<Item = &'a FlowResult>,
     of: impl Fn(&FlowResult) -> Option<u64>,
@@ -173,8 +173,8 @@ fn p95<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// The number in a variant; `None` where nothing of the kind was measured.
-pub fn value(n: &Number, s: &Seen) -> Option<f64> {
+/// The value in a variant; `None` if nothing of the kind was measured.
+pub fn value(n: &Number, s: &ComparedVariant) -> Option<f64> {
     let alone = s.flows.first().filter(|_| s.alone).map(|f| &f.result);
     match n {
         Number::Tcp => sum(tcp(s)),
@@ -202,12 +202,13 @@ pub fn value(n: &Number, s: &Seen) -> Option<f64> {
         },
         Number::Response => times(alone.map_or(s.result.response_s, |f| f.response_s)),
         Number::Page => times(alone.map_or(s.result.page_s, |f| f.page_s)),
-        // Held against the flows' goodputs where the run is read.
+        // Checked against the flows' goodputs when the run is read.
         Number::Jain => s.result.jain_index.filter(|_| !s.alone),
     }
 }
 
-/// Of exchanges the last is cut short by the run's end, which says nothing of the others.
+/// The p95; infinite if nothing completed. The last exchange is cut off by the end of the run, which says
+/// nothing about the others.
 fn times(t: Option<TimesSummary>) -> Option<f64> {
     let t = t?;
     match (t.count, t.unfinished) {
@@ -217,15 +218,15 @@ fn times(t: Option<TimesSummary>) -> Option<f64> {
     }
 }
 
-/// TCP goodput by the scenario's flows.
-pub fn sums(s: &Seen) -> BTreeMap<String, f64> {
+/// TCP goodput of each of the scenario's flows, Mbit/s.
+pub fn sums(s: &ComparedVariant) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for f in tcp(s) {
         let of = |name: &str| {
             let number = f.name.strip_prefix(name).and_then(|r| r.strip_prefix('-'));
             f.name == name || number.is_some_and(|n| n.parse::<u32>().is_ok())
         };
-        // The longest name that fits is the flow's own.
+        // The longest matching name is the flow's own.
         let names = s.scenario.flows.iter().map(|f| f.name.as_str()).filter(|n| of(n));
         let name = names.max_by_key(|n| n.len()).unwrap_or_default();
         *sums.entry(name.to_string()).or_insert(0.0) += f.goodput_mbps;
@@ -233,14 +234,14 @@ pub fn sums(s: &Seen) -> BTreeMap<String, f64> {
     sums
 }
 
-/// The mean difference of two variants in a number and half its 95 % interval, over the seeds that both ran with; `None`
-/// where there are not two.
-pub fn paired(n: &Number, was: &Seen, is: &Seen) -> Option<[f64; 2]> {
+/// Mean difference between two variants and half of its 95 % interval, over the seeds that both ran with;
+/// `None` with fewer than two seeds.
+pub fn paired(n: &Number, was: &ComparedVariant, is: &ComparedVariant) -> Option<[f64; 2]> {
     let name = match was.flows.first().filter(|_| was.alone) {
         Some(f) => format!("{}.{}", f.result.name, n.name().rsplit("tcp.").next()?.rsplit("udp.").next()?),
         None => n.name(),
     };
-    let of = |s: &Seen| -> Option<BTreeMap<u64, f64>> {
+    let of = |s: &ComparedVariant| -> Option<BTreeMap<u64, f64>> {
         let repeats = s.result.repeats.as_ref()?;
         Some(repeats.seeds.iter().copied().zip(repeats.values.get(&name)?.iter().copied()).collect())
     };
@@ -259,7 +260,7 @@ pub fn paired(n: &Number, was: &Seen, is: &Seen) -> Option<[f64; 2]> {
 fn student(degrees: usize) -> f64 {
     let v = degrees as f64;
     let density = |x: f64| (1.0 + x * x / v).powf(-(v + 1.0) / 2.0);
-    // Simpson's rule after x = tan u, which makes the tail finite.
+    // Simpson's rule after the substitution x = tan u, which makes the tail finite.
     let area = |to: f64| {
         let (steps, end) = (400, to.atan());
         let h = end / f64::from(steps);
@@ -279,13 +280,13 @@ fn student(degrees: usize) -> f64 {
     low
 }
 
-/// Whether repeats leave open which of two variants has more.
-pub fn chance(n: &Number, was: &Seen, is: &Seen) -> bool {
+/// Returns whether the repeats leave open which of two variants has the larger value.
+pub fn is_within_chance(n: &Number, was: &ComparedVariant, is: &ComparedVariant) -> bool {
     paired(n, was, is).is_some_and(|[mean, half]| mean.abs() <= half)
 }
 
-/// (Σx)² / (n Σx²) of the goodputs.
-pub fn jain(group: &[&SeenFlow]) -> f64 {
+/// Jain's index of the goodputs: (Σx)² / (n Σx²).
+pub fn jain(group: &[&ComparedFlow]) -> f64 {
     let (sum, squares) = group.iter().fold((0.0, 0.0), |(s, q), f| {
         let x = f.result.goodput_mbps;
         (s + x, q + x * x)
@@ -293,24 +294,26 @@ pub fn jain(group: &[&SeenFlow]) -> f64 {
     if squares > 0.0 { sum * sum / (group.len() as f64 * squares) } else { 1.0 }
 }
 
-fn tcp_seen(s: &Seen) -> impl Iterator<Item = &SeenFlow> {
+fn tcp_seen(s: &ComparedVariant) -> impl Iterator<Item = &ComparedFlow> {
     s.flows.iter().filter(|f| f.result.kind == FlowKind::Tcp)
 }
 
-/// Flows that wanted all they could get and met on a direction of a link, under the same limit, for the same time.
-pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
+/// Flows that wanted as much as possible and shared a link direction, under the same limit, for the same
+/// time.
+pub fn groups(s: &ComparedVariant) -> Vec<Vec<&ComparedFlow>> {
     let mut all = Vec::new();
-    let mut ways: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.ways.clone()).collect();
+    let mut ways: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.directions.clone()).collect();
     ways.sort_unstable();
     ways.dedup();
     for way in ways {
-        // What came to its end wanted no more.
-        let wants = |f: &&SeenFlow| f.greedy && f.result.completion_s.is_none();
-        let here: Vec<&SeenFlow> = tcp_seen(s).filter(|f| wants(f) && f.ways.contains(&way)).collect();
+        // A flow that has finished wanted no more.
+        let wants = |f: &&ComparedFlow| f.greedy && f.result.completion_s.is_none();
+        let here: Vec<&ComparedFlow> =
+            tcp_seen(s).filter(|f| wants(f) && f.directions.contains(&way)).collect();
         for limit in here.iter().map(|f| kbit(f.limit)) {
-            let same: Vec<&SeenFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
+            let same: Vec<&ComparedFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
             let longest = same.iter().map(|f| f.result.active_s).fold(0.0, f64::max);
-            let group: Vec<&SeenFlow> =
+            let group: Vec<&ComparedFlow> =
                 same.into_iter().filter(|f| f.result.active_s >= 0.9 * longest).collect();
             if group.len() > 1 {
                 all.push(group);
@@ -320,53 +323,54 @@ pub fn groups(s: &Seen) -> Vec<Vec<&SeenFlow>> {
     all
 }
 
-/// Holds the index of a single run against its flows: TCP's, or all where there is none. Of transfers it is of their rates.
-pub fn hold_jain(variant: &VariantResult, complain: &mut impl FnMut(String)) {
+/// Checks Jain's index of a single run against its flows: the TCP flows, or all if there are none. For
+/// transfers it is computed from their rates, which is not checked.
+pub fn check_jain(variant: &VariantResult, complain: &mut impl FnMut(String)) {
     let tcp = variant.flows.iter().any(|f| f.kind == FlowKind::Tcp);
     let shares: Vec<&FlowResult> = variant.flows.iter().filter(|f| !tcp || f.kind == FlowKind::Tcp).collect();
     let ends = shares.iter().any(|f| f.completion_s.is_some() || f.unfinished);
-    let Some(told) = variant.jain_index.filter(|_| !ends) else { return };
+    let Some(reported) = variant.jain_index.filter(|_| !ends) else { return };
     let sum: f64 = shares.iter().map(|f| f.goodput_mbps).sum();
     let squares: f64 = shares.iter().map(|f| f.goodput_mbps.powi(2)).sum();
     let own = if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 };
-    if (told - own).abs() > 1e-9 {
-        complain(format!("Jain's index is {told}, by the flows {own}"));
+    if (reported - own).abs() > 1e-9 {
+        complain(format!("Jain's index is {reported}, by the flows {own}"));
     }
 }
 
-/// Flows that had a second at least and got nothing at all, or less than a hundredth of what another of their group did; and
-/// whether all of them got nothing.
-pub fn starved(s: &Seen) -> (Vec<&SeenFlow>, bool) {
+/// Flows that had at least a second and got nothing at all, or less than a hundredth of another flow in their
+/// group; and whether all of them got nothing.
+pub fn starved(s: &ComparedVariant) -> (Vec<&ComparedFlow>, bool) {
     let asks = ["bulk", "request", "page"];
-    let nothing = |f: &SeenFlow| {
+    let nothing = |f: &ComparedFlow| {
         f.result.delivered_bytes == 0 && (f.result.sent_packets > 0 || asks.contains(&f.result.app.as_str()))
     };
     let groups = groups(s);
-    let little = |f: &SeenFlow| {
+    let little = |f: &ComparedFlow| {
         groups.iter().any(|g| {
             let first = g.iter().map(|x| x.result.goodput_mbps).fold(0.0, f64::max);
             g.iter().any(|x| x.result.name == f.result.name) && f.result.goodput_mbps * 100.0 < first
         })
     };
     let carried = !s.alone && s.flows.len() > 1 && s.flows.iter().any(|f| f.result.goodput_mbps > 0.0);
-    let all: Vec<&SeenFlow> =
+    let all: Vec<&ComparedFlow> =
         s.flows.iter().filter(|f| carried && f.result.active_s >= 1.0 && (nothing(f) || little(f))).collect();
     let silent = all.iter().all(|f| nothing(f));
     (all, silent)
 }
 
-/// A limit to compare.
+/// A limit in kbit/s, rounded for comparison.
 pub fn kbit(limit: Option<f64>) -> Option<i64> {
     limit.map(|l| (l * 1e3).round() as i64)
 }
 
-/// Better by more than 5 %.
-pub fn ahead(n: &Number, was: f64, is: f64) -> bool {
-    if n.up() { was < 0.95 * is } else { is < 0.95 * was }
+/// Returns whether `is` is better than `was` by more than 5 %.
+pub fn is_clearly_better(n: &Number, was: f64, is: f64) -> bool {
+    if n.is_higher_better() { was < 0.95 * is } else { is < 0.95 * was }
 }
 
-/// Noticeably worse.
-pub fn worse(n: &Number, was: f64, is: f64) -> bool {
+/// Returns whether `is` is noticeably worse than `was`.
+pub fn is_noticeably_worse(n: &Number, was: f64, is: f64) -> bool {
     use Number::*;
     let (good, bad) = (was, is);
     match n {
@@ -380,7 +384,7 @@ pub fn worse(n: &Number, was: f64, is: f64) -> bool {
     }
 }
 
-/// What a goal may be measured by.
+/// The measures that a goal may be judged by.
 pub fn numbers_of(goal: Goal) -> &'static [Number] {
     match goal {
         Goal::Goodput => &[Number::Tcp, Number::Datagrams],
@@ -396,7 +400,7 @@ mod tests {
     use super::student;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn t_quantiles_agree_with_the_tables() {
         for (degrees, t) in [(1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (30, 2.042)] {
             assert!((student(degrees) - t).abs() < 6e-4, "{degrees}: {}", student(degrees));
         }

@@ -1,29 +1,29 @@
-//! 300 random scenarios: nothing that their headlines say is wrong.
+//! Nothing that the headlines of 300 random scenarios state is wrong.
 
 use report::story::{Clause, story};
 use result::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use story_test::check::{complaints, statements, wrong};
+use story_test::checked_run::{CheckedRun, play, play_with_stand_in};
 use story_test::draw::draw;
-use story_test::seen::{SeenRun, play, play_beside};
 
 const SCENARIOS: u64 = 300;
 
-/// The seed of the first: `LONGFAT_STORY_FROM=1001` draws others.
+/// Seed of the first scenario; `LONGFAT_STORY_FROM=1001` draws others.
 fn first_seed() -> u64 {
     std::env::var("LONGFAT_STORY_FROM").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-fn played(seed: u64) -> SeenRun {
+fn played(seed: u64) -> CheckedRun {
     let (text, few) = draw(seed);
-    // Some often enough that an interval shows something.
+    // Some have enough repeats for an interval.
     let repeats = if seed.is_multiple_of(7) { 4 } else { few };
-    // Every fifth beside another run, which stands for the kernel's.
-    if seed.is_multiple_of(5) { play_beside(&text) } else { play(&text, repeats, Clock::Sim) }
+    // Every fifth has a second run that stands for the kernel's.
+    if seed.is_multiple_of(5) { play_with_stand_in(&text) } else { play(&text, repeats, Clock::Sim) }
 }
 
-/// What `of` finds in each seed, on all cores.
-fn each<T: Send>(of: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
+/// Applies `check` to each seed, on all cores.
+fn each<T: Send>(check: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
     let first = first_seed();
     let next = AtomicU64::new(first);
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
@@ -34,7 +34,7 @@ fn each<T: Send>(of: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
             if seed >= first + SCENARIOS {
                 return done;
             }
-            done.push((seed, of(seed)));
+            done.push((seed, check(seed)));
         }
     };
     std::thread::scope(|scope| {
@@ -43,26 +43,26 @@ fn each<T: Send>(of: impl Fn(u64) -> T + Sync) -> Vec<(u64, T)> {
     })
 }
 
-/// What it names as changed.
+/// Kinds of the changes that a clause states.
 fn changed(clause: &Clause) -> Vec<String> {
     let (Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b)) = clause else { return Vec::new() };
     b.changes.iter().map(|c| format!("{c:?}").chars().take_while(|c| c.is_alphanumeric()).collect()).collect()
 }
 
-/// Which clause it is.
+/// Kind of a clause.
 fn kind(clause: &Clause) -> String {
     let text = format!("{clause:?}");
     text.chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
 #[test]
-fn nothing_that_is_said_of_random_scenarios_is_wrong() {
+fn no_statement_about_random_scenarios_is_wrong() {
     let found = each(|seed| {
-        let seen = played(seed);
-        let told = story(&[("", &seen.run)]);
-        let mut kinds: Vec<String> = told.clauses.iter().map(kind).collect();
-        kinds.extend(told.clauses.iter().flat_map(changed));
-        (complaints(&seen), kinds, statements(&told))
+        let checked = played(seed);
+        let stated = story(&[("", &checked.run)]);
+        let mut kinds: Vec<String> = stated.clauses.iter().map(kind).collect();
+        kinds.extend(stated.clauses.iter().flat_map(changed));
+        (complaints(&checked), kinds, statements(&stated))
     });
     let mut counts = std::collections::BTreeMap::new();
     for kind in found.iter().flat_map(|f| &f.1.1) {
@@ -79,7 +79,7 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
         .flat_map(|(seed, (list, ..))| list.iter().map(move |w| format!("seed {seed}: {w}")))
         .collect();
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    // Scenarios in which a clause never comes would prove nothing of it.
+    // A clause that never occurs would not be tested at all.
     for kind in [
         "Carries",
         "Has",
@@ -104,22 +104,22 @@ fn nothing_that_is_said_of_random_scenarios_is_wrong() {
         "Control",
         "Queue",
     ] {
-        assert!(counts.get(kind).is_some_and(|&n| n >= 3), "{kind} is hardly ever said: {counts:?}");
+        assert!(counts.get(kind).is_some_and(|&n| n >= 3), "{kind} hardly ever occurs: {counts:?}");
     }
 }
 
-/// The checker finds each number that is changed, each cost that is hidden, each variant that is another.
+/// The checker finds each changed number, each hidden cost, and each variant that is replaced.
 #[test]
-fn what_is_made_wrong_is_found() {
+fn falsified_clauses_are_found() {
     let mut made = 0;
     for seed in 1..=40 {
-        let seen = played(seed);
-        let told = story(&[("", &seen.run)]);
-        for i in 0..told.clauses.len() {
-            for clause in spoilt(&told.clauses[i]) {
-                let mut other = told.clone();
+        let checked = played(seed);
+        let stated = story(&[("", &checked.run)]);
+        for i in 0..stated.clauses.len() {
+            for clause in falsified(&stated.clauses[i]) {
+                let mut other = stated.clone();
                 other.clauses[i] = clause.clone();
-                assert!(!wrong(&seen, &other).is_empty(), "seed {seed}: {clause:?} was not found");
+                assert!(!wrong(&checked, &other).is_empty(), "seed {seed}: {clause:?} was not found");
                 made += 1;
             }
         }
@@ -127,8 +127,8 @@ fn what_is_made_wrong_is_found() {
     assert!(made > 100, "{made}");
 }
 
-/// The clause made wrong, in several ways.
-fn spoilt(clause: &Clause) -> Vec<Clause> {
+/// Falsifies the clause, in several ways.
+fn falsified(clause: &Clause) -> Vec<Clause> {
     let mut list = Vec::new();
     let mut with = |change: &dyn Fn(&mut Clause)| {
         let mut other = clause.clone();
@@ -143,7 +143,7 @@ fn spoilt(clause: &Clause) -> Vec<Clause> {
                 *x *= 1.01;
             }
         }
-        Clause::CarriesApart { parts, .. } => parts[0].mbps *= 1.01,
+        Clause::CarriesByPath { parts, .. } => parts[0].mbps *= 1.01,
         Clause::Unexplained { too_large } => *too_large = !*too_large,
         Clause::Has { value, .. } => *value *= 1.01,
         Clause::Dropped { dropped, .. } => *dropped += 1,
@@ -181,9 +181,9 @@ fn spoilt(clause: &Clause) -> Vec<Clause> {
     list
 }
 
-/// The one default that the story knows: what a FIFO holds that says nothing of its length.
+/// The one default that the story knows: the length of a FIFO that states none.
 #[test]
-fn a_fifo_of_no_stated_length_is_told_with_the_length_it_has() {
+fn a_fifo_without_a_stated_length_is_described_with_its_default() {
     let text = r#"
 duration = "2s"
 goal = "p95 delay"
@@ -199,17 +199,17 @@ app = { kind = "udp", rate = "20Mbit/s" }
 "links.l.forward.link.queue" = { kind = "codel" }
 "flows.f.app.rate" = "900kbit/s"
 "#;
-    let seen = play(text, 1, Clock::Sim);
-    assert_eq!(seen.run.variants[0].elements[0].max_queue_packets, 1000);
-    let facts = seen.run.facts.join(" ");
-    let told =
+    let checked = play(text, 1, Clock::Sim);
+    assert_eq!(checked.run.variants[0].elements[0].max_queue_packets, 1000);
+    let facts = checked.run.facts.join(" ");
+    let expected =
         "instead of a FIFO of 1000 packets and the application's rate 900 kbit/s instead of 20 Mbit/s.";
-    assert!(facts.contains(told), "{facts}");
+    assert!(facts.contains(expected), "{facts}");
 }
 
-/// A variant that lacks a flow is told by a flow that both have.
+/// A variant that lacks a flow is described by a flow that both have.
 #[test]
-fn a_variant_with_other_flows_is_told_by_one_that_both_have() {
+fn a_variant_with_other_flows_is_described_by_a_common_flow() {
     let text = r#"
 duration = "3s"
 [links.l]
@@ -226,17 +226,17 @@ count = 3
 [variants.alone]
 "flows.more.enabled" = false
 "#;
-    let seen = play(text, 1, Clock::Sim);
-    assert_eq!(complaints(&seen), [""; 0]);
-    let told = story(&[("", &seen.run)]);
+    let checked = play(text, 1, Clock::Sim);
+    assert_eq!(complaints(&checked), [""; 0]);
+    let stated = story(&[("", &checked.run)]);
     let of = |c: &&Clause| matches!(c, Clause::OtherFlows { variant, effect } if variant == "alone" && effect.is > effect.was);
-    let clause = told.clauses.iter().find(of).unwrap_or_else(|| panic!("{told:?}"));
-    assert!(!wrong(&seen, &other_effect(&told, clause)).is_empty());
+    let clause = stated.clauses.iter().find(of).unwrap_or_else(|| panic!("{stated:?}"));
+    assert!(!wrong(&checked, &other_effect(&stated, clause)).is_empty());
 }
 
-/// The story with another value of the flow.
-fn other_effect(told: &report::story::Story, of: &Clause) -> report::story::Story {
-    let mut other = told.clone();
+/// The story with another value for the flow.
+fn other_effect(stated: &report::story::Story, of: &Clause) -> report::story::Story {
+    let mut other = stated.clone();
     for clause in other.clauses.iter_mut().filter(|c| *c == of) {
         if let Clause::OtherFlows { effect, .. } = clause {
             effect.was *= 1.01;
@@ -245,9 +245,9 @@ fn other_effect(told: &report::story::Story, of: &Clause) -> report::story::Stor
     other
 }
 
-/// What nobody wrote is told as what it is, never by a name, and is no change where it goes.
+/// A stage that the scenario does not contain is described, never named, and its absence is not a change.
 #[test]
-fn a_path_without_rate_or_delay_is_told_without_the_simulators_own_stage() {
+fn the_simulators_own_stage_is_never_named() {
     let text = r#"
 duration = "200ms"
 [links.l]
@@ -261,28 +261,28 @@ count = 3
 [variants.link]
 "links.l.forward.link.enabled" = true
 "#;
-    let mut seen = play(text, 1, Clock::Sim);
-    assert_eq!(complaints(&seen), [""; 0]);
-    let path = seen.run.variants[0].path.clone().unwrap();
+    let mut checked = play(text, 1, Clock::Sim);
+    assert_eq!(complaints(&checked), [""; 0]);
+    let path = checked.run.variants[0].path.clone().unwrap();
     assert!(
         path.links[0].forward.last().unwrap().assumed
-            && seen.run.variants[1].path.as_ref().unwrap().links[0].forward.iter().all(|s| !s.assumed)
+            && checked.run.variants[1].path.as_ref().unwrap().links[0].forward.iter().all(|s| !s.assumed)
     );
-    // Whatever it dropped or held, it is the network card that did.
-    seen.run.variants[0].elements[0].dropped_packets = 900;
-    let told = story(&[("", &seen.run)]);
+    // Whatever was dropped or queued there, it was in the network card.
+    checked.run.variants[0].elements[0].dropped_packets = 900;
+    let stated = story(&[("", &checked.run)]);
     for lang in [report::Lang::En, report::Lang::Zh] {
-        let text = told.text(lang);
+        let text = stated.text(lang);
         assert!(text.contains("network card") || text.contains("发送端网卡"), "{text}");
         assert!(!text.contains("cable"), "{text}");
     }
-    // The other way round the card comes instead of the link: that is no change of the scenario's.
-    seen.run.baseline = Some("link".into());
-    let text = story(&[("", &seen.run)]).text(report::Lang::En);
+    // In the other direction the card replaces the link, which is not a change of the scenario.
+    checked.run.baseline = Some("link".into());
+    let text = story(&[("", &checked.run)]).text(report::Lang::En);
     assert!(!text.contains("cable") && !text.contains("network card"), "{text}");
 }
 
-/// Every key that a variant can change beside stages has a name in both languages.
+/// Every key, apart from stages, that a variant can change has a name in both languages.
 #[test]
 fn every_key_of_a_scenario_has_a_name() {
     let schema: serde_json::Value = serde_json::from_str(scenario::schema()).unwrap();
@@ -291,7 +291,7 @@ fn every_key_of_a_scenario_has_a_name() {
     };
     let of = |definition: &str| keys(&schema["definitions"][definition]);
     let mut all: Vec<(&str, String)> = Vec::new();
-    // Told otherwise: controls and relays by their names, flows and stages that are left out by what is missing.
+    // Described otherwise: controls and relays by their names, disabled flows and stages by what is missing.
     let own = ["cc", "app", "via", "enabled", "host", "name"];
     all.extend(of("Flow").into_iter().filter(|k| !own.contains(&k.as_str())).map(|k| ("flow", k)));
     all.extend(of("Relay").into_iter().filter(|k| k != "host").map(|k| ("relay", k)));

@@ -1,7 +1,8 @@
-//! Every surface gives a measure the same value: `--expect`, the page's figures, sweeps, studies, repeats and the headline.
+//! Every surface gives a measure the same value: `--expect`, the page's figures, sweeps, studies, repeats and
+//! the headline.
 //!
-//! `LONGFAT_SURFACES=200 cargo test -p longfat-story-test --test surfaces` for more scenarios, `LONGFAT_SURFACES_FROM=1001` for
-//! others.
+//! `LONGFAT_SURFACES=200 cargo test -p longfat-story-test --test surfaces` checks more scenarios,
+//! `LONGFAT_SURFACES_FROM=1001` others.
 
 use app::reproduce::StudyMeasure;
 use app::sweep::CellFigures;
@@ -16,31 +17,31 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use story_test::draw::draw;
 
-/// Scenarios of an ordinary test.
-const FEW: u64 = 60;
+/// Number of scenarios by default.
+const DEFAULT_SCENARIOS: u64 = 60;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// What is found, by surface; and how many values each was asked for.
+/// Differences found, and the number of values compared for each surface.
 #[derive(Default)]
 struct Found {
     wrong: Vec<String>,
-    asked: BTreeMap<&'static str, u64>,
+    compared: BTreeMap<&'static str, u64>,
 }
 
 impl Found {
-    /// Holds a surface's value of a measure against the one definition.
-    fn hold(&mut self, surface: &'static str, of: &str, is: Option<f64>, want: Option<f64>) {
-        *self.asked.entry(surface).or_insert(0) += 1;
+    /// Compares a surface's value of a measure with its definition.
+    fn compare(&mut self, surface: &'static str, of: &str, is: Option<f64>, want: Option<f64>) {
+        *self.compared.entry(surface).or_insert(0) += 1;
         if !same(is, want) {
             self.wrong.push(format!("{surface}: {of} is {is:?}, by its definition {want:?}"));
         }
     }
 }
 
-/// To the last digit but for a factor of 100 between shares and percent.
+/// Returns whether the values agree to the last digit.
 fn same(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs()),
@@ -48,7 +49,7 @@ fn same(a: Option<f64>, b: Option<f64>) -> bool {
     }
 }
 
-/// Every measure of a variant: of the run, of both kinds of flows, of each flow and connection, of each stage.
+/// All measures of a variant: of the run, of both kinds of flows, of each flow and connection, of each stage.
 fn measures(v: &VariantResult, experiment: &Experiment) -> Vec<Measure> {
     let mut subjects = vec![Subject::Run, Subject::Tcp, Subject::Datagrams];
     let flows = experiment.variants.iter().flat_map(|x| &x.scenario.flows).map(|f| f.name.clone());
@@ -94,7 +95,7 @@ fn bound(measure: &Measure) -> &'static str {
     }
 }
 
-/// What `--expect` refuses, with a reason that it gives: times that a result does not have.
+/// Returns whether `--expect` refuses the measure, because results do not contain it.
 fn is_refused(measure: &Measure, experiment: &Experiment) -> bool {
     let single = |name: &str| {
         experiment.variants.iter().flat_map(|v| &v.scenario.flows).any(|f| f.name == name && f.count == 1)
@@ -102,7 +103,7 @@ fn is_refused(measure: &Measure, experiment: &Experiment) -> bool {
     match (&measure.subject, measure.quantity, measure.statistic) {
         (Subject::Flow(name), Quantity::Completion, Some(_)) => single(name),
         (_, Quantity::Response | Quantity::Page, Some(Statistic::Min)) => true,
-        // The simulator's own network card is none of the scenario's stages.
+        // The simulator's own network card is not a stage of the scenario.
         (Subject::Element(name), ..) => !experiment.variants.iter().any(|v| {
             let links = v.scenario.links.iter();
             let mut names = links.flat_map(|l| {
@@ -128,7 +129,7 @@ fn expectations(found: &mut Found, experiment: &Experiment, run: &Run, v: &Varia
         match app::expect::read(std::slice::from_ref(&text), experiment) {
             Ok(expected) => {
                 let held = app::expect::hold(&expected, run);
-                // There and back is what a probe's delay is, under either name.
+                // A probe's delay is its round trip, under either name.
                 let there = match &measure.subject {
                     Subject::Flow(flow) => connections(&v.flows, flow),
                     _ => Vec::new(),
@@ -141,7 +142,7 @@ fn expectations(found: &mut Found, experiment: &Experiment, run: &Run, v: &Varia
                     found.wrong.push(format!("{text} should be refused"));
                 }
                 for held in held {
-                    found.hold("--expect", &text, held.measured, want);
+                    found.compare("--expect", &text, held.measured, want);
                 }
             }
             Err(error) if !is_refused(&measure, experiment) => found.wrong.push(format!("{text}: {error}")),
@@ -150,7 +151,7 @@ fn expectations(found: &mut Found, experiment: &Experiment, run: &Run, v: &Varia
     }
 }
 
-/// What the page's tables show of a variant, or of one of its flows.
+/// Checks the figures in the page's tables, of a variant or of one of its flows.
 fn figures(
     found: &mut Found,
     of: &str,
@@ -183,14 +184,15 @@ fn figures(
     ];
     for (key, quantity, statistic, scale) in list {
         let Some(is) = shown.get(key).map(|x| x.as_f64()) else {
-            // What is not measured is left out; some of what is has no place in a table, as the sum of flows measured alone.
+            // A measure without a value is left out; some measures are in no table, such as the sum of flows
+            // measured alone.
             let left_out = [Goodput, LimitShare, Jain, Lost, Jitter];
             if !left_out.contains(&quantity) {
-                found.hold("table", &format!("{of} {key}"), None, finite(value(quantity, statistic)));
+                found.compare("table", &format!("{of} {key}"), None, finite(value(quantity, statistic)));
             }
             continue;
         };
-        found.hold(
+        found.compare(
             "table",
             &format!("{of} {key}"),
             is.map(|x| x * scale),
@@ -198,7 +200,7 @@ fn figures(
         );
     }
     for (key, quantity) in [("resent", Resent), ("timeouts", Timeouts)] {
-        found.hold(
+        found.compare(
             "table",
             &format!("{of} {key}"),
             shown[key].as_f64(),
@@ -228,7 +230,7 @@ fn tables(found: &mut Found, run: &Run) {
             ("max_queue", Measure::new(Quantity::Queue)),
         ] {
             if let Some(is) = all.get(key) {
-                found.hold("table", &format!("{} {key}", v.name), is.as_f64(), measure.of(v));
+                found.compare("table", &format!("{} {key}", v.name), is.as_f64(), measure.of(v));
             }
         }
         for (flow, shown) in v.flows.iter().zip(shown["flows"].as_array().expect("flows")) {
@@ -240,7 +242,7 @@ fn tables(found: &mut Found, run: &Run) {
         for (stage, shown) in shown["stages"].as_object().expect("stages") {
             for (key, quantity) in [("dropped", Quantity::Drops), ("max_queue", Quantity::Queue)] {
                 let measure = Measure::new(quantity).of_subject(Subject::Element(stage.clone()));
-                found.hold("table", &format!("{stage} {key}"), shown[key].as_f64(), measure.of(v));
+                found.compare("table", &format!("{stage} {key}"), shown[key].as_f64(), measure.of(v));
             }
         }
     }
@@ -261,7 +263,7 @@ fn sweeps(found: &mut Found, v: &VariantResult) {
         ("marked_packets", Some(cell.marked_packets as f64), one(Quantity::Marks)),
         ("max_queue_packets", Some(cell.max_queue_packets as f64), one(Quantity::Queue)),
     ] {
-        found.hold("sweep", &format!("{} {what}", v.name), is, want);
+        found.compare("sweep", &format!("{} {what}", v.name), is, want);
     }
     for (flow, swept) in v.flows.iter().zip(&cell.flows) {
         let of = |quantity, statistic| {
@@ -280,27 +282,27 @@ fn sweeps(found: &mut Found, v: &VariantResult) {
             list.push(("delay_ms", swept.delay_ms.map(|r| r[i]), of(delay, Some(statistic))));
         }
         for (what, is, want) in list {
-            found.hold("sweep", &format!("{}/{} {what}", v.name, flow.name), is, want);
+            found.compare("sweep", &format!("{}/{} {what}", v.name, flow.name), is, want);
         }
     }
 }
 
-/// Of each repeat: what a study reads, and what the summary keeps.
+/// Checks the values that a study reads and that the summary keeps, for each repeat.
 fn repeats(found: &mut Found, experiment: &Experiment, outcomes: &Outcomes, run: &Run) {
     for (v, of) in run.variants.iter().zip(&outcomes.variants) {
         for measure in measures(v, experiment) {
             let name = measure.name();
             let each: Vec<Option<f64>> = of.outcomes.iter().map(|o| measure.of(&o.variant)).collect();
-            // To a study `tcp` and `udp` are names of flows.
+            // In a study `tcp` and `udp` are names of flows.
             if !matches!(measure.subject, Subject::Tcp | Subject::Datagrams) {
                 let study = StudyMeasure::parse(&name).expect("a measure");
                 for (outcome, want) in of.outcomes.iter().zip(&each) {
-                    found.hold("study", &name, study.of(outcome), *want);
+                    found.compare("study", &name, study.of(outcome), *want);
                 }
             }
             let Some(kept) = v.repeats.as_ref().and_then(|r| r.values.get(&name)) else { continue };
             for (is, want) in kept.iter().zip(&each) {
-                found.hold("repeats", &name, Some(*is), *want);
+                found.compare("repeats", &name, Some(*is), *want);
             }
             if kept.len() != each.len() {
                 found.wrong.push(format!("{name}: {} values of {} repeats", kept.len(), each.len()));
@@ -309,24 +311,24 @@ fn repeats(found: &mut Found, experiment: &Experiment, outcomes: &Outcomes, run:
     }
 }
 
-/// By what the headline judges, of the baseline.
+/// Checks the measures by which the headline judges the baseline.
 fn headlines(found: &mut Found, run: &Run) {
-    let told = story(&[("", run)]);
-    if told.alone {
+    let stated = story(&[("", run)]);
+    if stated.alone {
         return;
     }
-    let Some(baseline) = told.about.first().map(|at| &run.variants[at[1]]) else { return };
+    let Some(baseline) = stated.about.first().map(|at| &run.variants[at[1]]) else { return };
     if baseline.one_at_a_time {
         return;
     }
-    for judged in &told.goals {
-        found.hold("headline", &judged.measure.name(), judged.baseline, judged.measure.of(baseline));
+    for judged in &stated.goals {
+        found.compare("headline", &judged.measure.name(), judged.baseline, judged.measure.of(baseline));
     }
 }
 
 #[test]
 fn every_surface_has_one_value_for_each_name() {
-    let (count, first) = (number("LONGFAT_SURFACES", FEW), number("LONGFAT_SURFACES_FROM", 1));
+    let (count, first) = (number("LONGFAT_SURFACES", DEFAULT_SCENARIOS), number("LONGFAT_SURFACES_FROM", 1));
     let mut found = Found::default();
     for seed in first..first + count {
         let (text, few) = draw(seed);
@@ -349,10 +351,10 @@ fn every_surface_has_one_value_for_each_name() {
             *wrong = format!("seed {seed}: {wrong}");
         }
     }
-    println!("{count} scenarios from seed {first}: {:?}", found.asked);
+    println!("{count} scenarios from seed {first}: {:?}", found.compared);
     let wrong = &found.wrong;
-    assert!(wrong.is_empty(), "{} are others:\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
     for surface in ["--expect", "table", "sweep", "study", "repeats", "headline"] {
-        assert!(found.asked.get(surface).is_some_and(|&n| n >= 10), "{surface}: {:?}", found.asked);
+        assert!(found.compared.get(surface).is_some_and(|&n| n >= 10), "{surface}: {:?}", found.compared);
     }
 }

@@ -1,25 +1,25 @@
 // One cell of the twin's grid in ns-3: bulk TCP flows from A to B for 10 s, all started at t = 0.
 //
 //     A ==> R ==[ the cell's path, RTT/2 ]==> B
-//     A <== R <=[ RTT/2, nothing limited ]=== B
+//     A <== R <=[ RTT/2, no limits        ]=== B
 //
 // All links are SimpleNetDevices: they have no header of their own, so every rate and bucket counts
-// IP bytes, and a rate of zero is infinite, so nothing but the cell's path takes time. Random loss
+// IP bytes, and a rate of zero is infinite, so only the cell's path takes time. Random loss
 // and the policer are an ErrorModel where R receives from A; queues stand where R sends to B.
 //
 // Prints `goodput_mbps,retransmits,mean_rtt_ms,p95_rtt_ms`.
 //
-// Set as Linux has it, where ns-3 has an attribute for it: see `LikeLinux`. What ns-3 3.44 cannot do:
+// The attributes are set to Linux's values where ns-3 has them: see `LikeLinux`. What ns-3 3.44 cannot do:
 //
-//   TSO, GRO     every segment is sent and received by itself; bursts are whatever one ACK allows.
+//   TSO, GRO     every segment is sent and received on its own; bursts are whatever one ACK allows.
 //   RACK, TLP    loss is found by three duplicates or SACKed segments (RFC 6675); a lost
 //                retransmission or a lost tail waits for the RTO.
 //   F-RTO, undo  a spurious timeout keeps its reduced window; nothing is undone by timestamp or DSACK.
 //   RTT          samples come from the timestamp option, in whole ms (Linux: us, of the packet's own
 //                send time): most visible at 5 ms, and BBR's min_rtt and round trips are built on it.
-//   HyStart      reads the smoothed RTT instead of each sample; the ACK train is held against the
-//                whole minimum RTT where Linux, unpaced, takes half.
-//   quick ACKs   none: two segments to an ACK from the start; CUBIC counts bytes in slow start to
+//   HyStart      reads the smoothed RTT instead of each sample; the ACK train is compared with
+//                the whole minimum RTT; Linux, unpaced, uses half of it.
+//   quick ACKs   none: one ACK for two segments from the start; CUBIC counts bytes in slow start to
 //                make up for it, Reno as well.
 //   receiver     always advertises its whole 6 MiB: no autotuning, no window that grows with what
 //                has been read; no SACK compression (Linux: one SACK per 1.1 ms).
@@ -93,7 +93,7 @@ class Ingress : public ErrorModel
     bool Conforms(uint64_t bytes)
     {
         const int64_t now = Simulator::Now().GetNanoSeconds();
-        // Longer than it takes to fill the bucket makes no difference, and does not overflow.
+        // Capped at the time that fills the bucket, which avoids an overflow.
         const uint64_t elapsed = std::min<uint64_t>(now - m_refilled, m_brim / m_rate + 1);
         m_tokens = std::min(m_brim, m_tokens + m_rate * elapsed);
         m_refilled = now;
@@ -118,7 +118,7 @@ class Ingress : public ErrorModel
     Ptr<UniformRandomVariable> m_random;
 };
 
-/// What one sender's socket shows.
+/// What is measured at one sender's socket.
 struct Flow
 {
     Ptr<BulkSendApplication> app;
@@ -133,7 +133,7 @@ struct Flow
         socket->TraceConnectWithoutContext("RTT", MakeCallback(&Flow::Measured, this));
     }
 
-    // The socket's own "Retransmission" trace goes by a mark that a timeout clears.
+    // The socket's own "Retransmission" trace uses a mark that a timeout clears.
     void Sent(Ptr<const Packet> payload, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
         if (payload->GetSize() == 0)
@@ -175,7 +175,7 @@ LikeLinux(const Cell& cell)
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
                        TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketState::EnablePacing", BooleanValue(cell.cc == "bbr"));
-    // BBR paces from the first segment on, at the rate it makes of the handshake's RTT.
+    // BBR paces from the first segment on, at a rate computed from the handshake's RTT.
     Config::SetDefault("ns3::TcpSocketState::PaceInitialWindow", BooleanValue(cell.cc == "bbr"));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kMss));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
@@ -193,8 +193,8 @@ LikeLinux(const Cell& cell)
     // Linux: RTO = srtt + max(4 x variation, 200 ms). ns-3 adds max(4 x variation, granularity).
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(true));
-    // Linux: the threshold is an eighth of the minimum RTT within 4 to 16 ms. ns-3 forgets the
-    // eighth: the whole RTT within these limits. A limit made for the cell's RTT puts it back.
+    // Linux: the threshold is an eighth of the minimum RTT within 4 to 16 ms. ns-3 omits the
+    // eighth and uses the whole RTT within these limits. A limit computed from the cell's RTT corrects that.
     const double eighth = std::clamp(cell.rttMs / 8, 4.0, 16.0);
     Config::SetDefault("ns3::TcpCubic::HyStartDelayMax", TimeValue(Seconds(eighth / 1e3)));
 }

@@ -3,12 +3,12 @@
 
     run.py CELLS.csv > RESULTS.csv
 
-CELLS.csv has the columns path,rate_bps,burst_bytes,queue_packets,rtt_ms,loss,cc,flows; what the
-paths are stands in cell.cc. The output has the same columns and goodput_mbps (payload, over 10 s),
+CELLS.csv has the columns path,rate_bps,burst_bytes,queue_packets,rtt_ms,loss,cc,flows; cell.cc
+describes the paths. The output has the same columns and goodput_mbps (payload, over 10 s),
 retransmits (segments, all flows), mean_rtt_ms and p95_rtt_ms (smoothed RTT, all flows, every 10 ms).
-Cells with random loss are the mean of 20 seeds. A cell that cannot be run keeps its row with empty
-results and says why on stderr; the exit code is then 1. `wfq` is empty too, and no failure: ns-3
-has none.
+Cells with random loss are the mean of 20 seeds. For a cell that cannot be run, the row
+has empty results and the reason is printed to stderr; the exit code is then 1. Rows with the path
+`wfq` are empty too, without a failure: ns-3 has no WFQ.
 
 Needs g++ 10 or later, x86-64 Linux and a CPython for which PyPI has the wheel `ns3` (3.8 to 3.13):
 the wheel carries ns-3's headers and libraries, and cell.cc is compiled against them.
@@ -33,13 +33,13 @@ SEEDS = int(os.environ.get("NS3_SEEDS") or 20)
 CELL = ["path", "rate_bps", "burst_bytes", "queue_packets", "rtt_ms", "loss", "cc", "flows"]
 RESULT = ["goodput_mbps", "retransmits", "mean_rtt_ms", "p95_rtt_ms"]
 LIBRARIES = ["applications", "internet", "traffic-control", "bridge", "network", "stats", "core"]
-# Most runs take seconds, four BBR flows with thousands of segments lost minutes (ns-3 searches its
-# scoreboard from end to end for every ACK). One that takes this long hangs.
-LONGEST_S = 3600
+# Most runs take seconds; four BBR flows that lose thousands of segments take minutes (ns-3 searches its
+# whole scoreboard for every ACK). A run that takes this long is taken to hang.
+TIMEOUT_S = 3600
 
 
 def build():
-    """The path of the compiled cell.cc; installs ns-3 if it is not there yet."""
+    """Compiles cell.cc if needed and returns the binary's path; installs ns-3 if it is missing."""
     env, binary, source = HOME / "venv", HOME / "cell", HERE / "cell.cc"
     if not list(env.glob("lib/python*/site-packages/ns3/include")):
         venv.create(env, with_pip=True)
@@ -57,7 +57,7 @@ def build():
 
 
 def run(binary, cell):
-    """The cell's results, in the order of RESULT: the mean over its seeds."""
+    """The cell's results in the order of RESULT, as means over its seeds."""
     command = [binary] + [
         f"--{option}={cell[column]}"
         for option, column in zip(["path", "rate", "burst", "queue", "rtt", "loss", "cc", "flows"], CELL)
@@ -65,7 +65,7 @@ def run(binary, cell):
     runs = []
     for seed in range(1, (SEEDS if float(cell["loss"]) > 0 else 1) + 1):
         done = subprocess.run(
-            command + [f"--seed={seed}"], capture_output=True, text=True, timeout=LONGEST_S
+            command + [f"--seed={seed}"], capture_output=True, text=True, timeout=TIMEOUT_S
         )
         if done.returncode != 0:
             why = (done.stderr.strip() or "no message").splitlines()[0]

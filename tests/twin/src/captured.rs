@@ -1,5 +1,6 @@
-//! A path of which a capture tells: the kernel's run of a drawn path is captured at its client and fitted, and the true path is
-//! laid out as the fitted one is, so that a cure for the one changes the other.
+//! Paths known from a capture only: the kernel's run of a random path is captured at its client and fitted,
+//! and the true path is laid out like the fitted one, so that a change for the fitted path can be applied to
+//! the true one.
 
 use capture::CaptureReader;
 use diagnose_test::lab::captured_at;
@@ -9,21 +10,21 @@ use scenario::{DuplexLink, NamedStage, Scenario};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Runs that are not what the machine disturbed, at most.
+/// Maximum number of runs until one is undisturbed by other work on the machine.
 const TRIES: usize = 2;
 
 /// A fit and how long it took.
 pub struct FittedRun {
-    /// Of the capture.
+    /// The fit of the capture.
     pub fit: MadeFit,
-    /// Reading, diagnosis and search.
+    /// Time for reading, diagnosis and search.
     pub seconds: f64,
 }
 
-/// Runs a drawn path on the kernel, and fits what its client captured.
+/// Runs a random path on the kernel and fits the capture of its client.
 ///
 /// # Errors
-/// The lab cannot run it, or nothing fits.
+/// Fails if the lab cannot run it, or if nothing fits.
 pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
     let client: PathBuf = std::env::temp_dir().join(format!("longfat-plans-{}.pcap", std::process::id()));
     let done = captured_at("client", scenario, scenario.seed, &client, TRIES).and_then(|()| {
@@ -36,10 +37,10 @@ pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
     done
 }
 
-/// The true path with hosts, links, flows and places of stages as the fitted one has them.
+/// Returns the true path with hosts, links, flows and stages arranged like the fitted one.
 ///
 /// # Errors
-/// They cannot be told from each other.
+/// Fails if they cannot be matched.
 pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String> {
     let link = |s: &Scenario, name: &str| {
         s.links.iter().position(|l| l.name == name).ok_or(format!("no link `{name}`"))
@@ -64,11 +65,11 @@ pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String
                 lost = true;
                 loss.map_or_else(|| none_lost(&stage.stage), |l| l.stage.clone())
             }
-            name => return Err(format!("a stage `{name}`")),
+            name => return Err(format!("unexpected stage `{name}`")),
         };
     }
     if let Some(loss) = loss.filter(|_| !lost) {
-        // Behind all that cures count.
+        // After everything that the changes measure.
         s.links[path].forward.push(loss.clone());
     }
     for stage in &mut s.links[path].backward {
@@ -81,7 +82,7 @@ pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String
     }
     let (found, true_ones) = (connections(&s), connections(truth));
     if found != true_ones {
-        return Err(format!("{found} connections were fitted, {true_ones} are true"));
+        return Err(format!("{found} connections were fitted, but there are {true_ones}"));
     }
     for flow in &mut s.flows {
         flow.cc = truth.flows[0].cc;
@@ -94,7 +95,7 @@ fn connections(s: &Scenario) -> u32 {
     s.flows.iter().map(|f| f.count).sum()
 }
 
-/// A stage of losses that loses nothing.
+/// A loss stage that loses nothing.
 fn none_lost(stage: &Stage) -> Stage {
     match stage {
         Stage::Loss(_) => Stage::Loss(path::Loss { probability: Some(0.0), ..path::Loss::default() }),

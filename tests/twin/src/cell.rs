@@ -1,46 +1,46 @@
-//! A path and its flows, as a line of a file, a name, and a scenario.
+//! A path and its flows, as a line of a file, as a name, and as a scenario.
 
 use units::{Bytes, Rate, Span};
 
 /// A path and its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// `police`, `shape`, `clean`, `loss`; a kind of queue (a link with it); `jitter` (20 ms more or less, packet by packet),
-    /// `handover` (every 2.5 s, for 100 ms everything waits) or `failed-handover` (every 4 s nothing passes
-    /// for 1 s, and what waited is lost).
+    /// `police`, `shape`, `clean`, `loss`; a kind of queue (a link with that queue); `jitter` (±20 ms per
+    /// packet), `handover` (every 2.5 s everything waits for 100 ms) or `failed-handover` (every 4 s nothing
+    /// passes for 1 s, and waiting packets are lost).
     pub path: String,
     /// Rate of the limiter, or of the link.
     pub rate: Rate,
-    /// Its bucket; 0 for a link.
+    /// Bucket size; 0 for a link.
     pub burst: Bytes,
-    /// Packets its queue holds; 0 for a policer, and for a queue of the size it has by itself.
+    /// Queue size in packets; 0 for a policer, and for a queue of its default size.
     pub queue: u64,
     /// Base round-trip time.
     pub rtt: Span,
-    /// Random loss in front of it.
+    /// Random loss before the limiter.
     pub loss: f64,
     /// Congestion control.
     pub cc: String,
     /// Parallel flows.
     pub flows: u32,
-    /// Every connection paced, whatever its congestion control.
+    /// Whether every connection is paced, whatever its congestion control.
     pub paced: bool,
-    /// How long, seconds.
+    /// Duration, seconds.
     pub seconds: u32,
 }
 
-/// Mean RTT of `jitter`, and how far a packet is from it at most.
+/// Mean RTT of `jitter`, and the largest deviation of a packet.
 pub const JITTER_RTT: Span = Span::from_millis(50);
 const JITTER: Span = Span::from_millis(20);
 
-/// How long cells run unless told.
+/// Default duration of cells, seconds.
 pub const SECONDS: u32 = 10;
 
 /// The first columns of every file.
 pub const COLUMNS: &str = "path,rate_bps,burst_bytes,queue_packets,rtt_ms,loss,cc,flows";
 
 impl Cell {
-    /// From the first fields of a line; `None` for the heading. Not paced.
+    /// Parses the first fields of a line; `None` for the heading. The cell is not paced.
     pub fn parse(fields: &[&str]) -> Option<Cell> {
         let number = |i: usize| fields.get(i)?.parse::<f64>().ok();
         Some(Cell {
@@ -57,14 +57,14 @@ impl Cell {
         })
     }
 
-    /// The fields of [`COLUMNS`].
+    /// The fields of [`COLUMNS`], as text.
     pub fn line(&self) -> String {
         let Cell { path, queue, loss, cc, flows, .. } = self;
         let (rate, burst, rtt) = (self.rate.as_bps(), self.burst.get(), self.rtt.as_millis_f64());
         format!("{path},{rate},{burst},{queue},{rtt},{loss},{cc},{flows}")
     }
 
-    /// A line that names the cell.
+    /// A readable name of the cell.
     pub fn name(&self) -> String {
         let mut s = format!("{} {}", self.path, self.rate);
         if self.burst.get() > 0 {
@@ -82,12 +82,12 @@ impl Cell {
 
     /// The cell as a scenario file.
     pub fn scenario(&self) -> String {
-        // A host that opens several connections at once needs some 0.3 ms for each (seen in captures of
-        // the lab); flows that begin in the same nanosecond would lose in step.
+        // A host that opens several connections at once needs some 0.3 ms for each (seen in captures of the
+        // lab); flows that begin in the same nanosecond would lose in step.
         self.scenario_with(if self.flows > 1 { Span::from_micros(300) } else { Span::ZERO })
     }
 
-    /// The same; its flows are to begin so long after each other.
+    /// The cell as a scenario file whose flows begin this long after each other.
     pub fn scenario_with(&self, stagger: Span) -> String {
         let Cell { rate, burst, queue, loss, cc, flows, paced, seconds, .. } = self;
         let fifo = format!("{{ kind = \"fifo\", packets = {queue} }}");

@@ -1,11 +1,11 @@
 //! The grid: which cells are measured on the kernel and simulated.
 //!
-//! Eight paths × three congestion controls × three cells each. Over those three the RTTs are 5, 30
-//! and 140 ms; rates and numbers of flows turn with path and control, so that every pair of two occurs.
-//! The paths of what moves come on top, and for each control that the kernel has from longfat alone
-//! ([`EBPF`]) two cells of every path but two policers. Every other control of the registry has those too, and
-//! every queue nine cells, so that a new one is measured as soon as somebody does ([`others`], [`queues`]). What a machine may
-//! be too slow for stands apart ([`fast`]).
+//! Eight paths × three congestion controls × three cells each. The three cells have RTTs of 5, 30 and 140 ms;
+//! rates and numbers of flows rotate with path and control, so that every pair of two values occurs. The
+//! paths with jitter and handovers come on top, and for each control that the kernel has only from longfat
+//! ([`EBPF`]) two cells of every path except two policers. Every other control of the registry has the same
+//! cells, and every queue has nine, so that a new one can be measured immediately ([`others`], [`queues`]).
+//! Cells for which a machine may be too slow are separate ([`fast`]).
 
 use crate::Cell;
 use crate::cell::{JITTER_RTT, SECONDS};
@@ -16,27 +16,27 @@ const RTT_MS: [u64; 3] = [5, 30, 140];
 const RATE_MBPS: [u64; 3] = [5, 20, 100];
 const LOSS: [f64; 3] = [0.001, 0.01, 0.03];
 /// Linux `txqueuelen`.
-const DEEP_ENOUGH: u64 = 1000;
+const DEEP_QUEUE: u64 = 1000;
 /// The shapers' bucket: ten packets.
 const SHAPER_BURST: u64 = 15_000;
 
-/// How long [`fast`] cells run: 2 GB at 10 Gbit/s on a machine that carries them.
+/// Duration of [`fast`] cells, seconds: 2 GB at 10 Gbit/s on a machine that carries them.
 const FAST_SECONDS: u32 = 3;
 
-/// Controls of longfat's own programs for the kernel.
+/// Controls that longfat provides as eBPF programs for the kernel.
 pub const EBPF: [&str; 3] = ["westwood", "compound", "bbr-hsr"];
-/// How many paths stand still; those that move follow.
-const STILL: usize = 8;
+/// Number of static paths; those with jitter and handovers follow.
+const STATIC_PATHS: usize = 8;
 const MOVING: [&str; 3] = ["jitter", "handover", "failed-handover"];
 
-/// The 72 cells of paths that stand still.
+/// The 72 cells of static paths.
 pub fn cells() -> Vec<Cell> {
-    of(0..STILL)
+    of(0..STATIC_PATHS)
 }
 
-/// The 27 cells of paths that move: an RTT between 30 and 70 ms, handovers that work, and some that fail.
+/// The 27 cells of varying paths: an RTT between 30 and 70 ms, successful handovers, and failed ones.
 pub fn moving() -> Vec<Cell> {
-    of(STILL..STILL + MOVING.len())
+    of(STATIC_PATHS..STATIC_PATHS + MOVING.len())
 }
 
 fn of(paths: std::ops::Range<usize>) -> Vec<Cell> {
@@ -54,7 +54,7 @@ pub fn ebpf() -> Vec<Cell> {
     EBPF.iter().enumerate().flat_map(|(c, cc)| eighteen(c, cc)).collect()
 }
 
-/// The same 18 cells of each control of the registry that is in no other set; a kernel has some of them.
+/// The same 18 cells for each control of the registry that is in no other set; a kernel has some of them.
 pub fn others() -> Vec<Cell> {
     let known = |cc: &&&str| CONTROLS.contains(cc) || EBPF.contains(cc);
     congestion::NAMES.iter().filter(|cc| !known(cc)).flat_map(|cc| eighteen(0, cc)).collect()
@@ -62,10 +62,10 @@ pub fn others() -> Vec<Cell> {
 
 fn eighteen(c: usize, cc: &str) -> Vec<Cell> {
     let two = |path: usize| [(path + c) % 3, (path + c + 1) % 3].map(|k| cell(path, c, cc, k));
-    (2..STILL + MOVING.len()).flat_map(two).collect()
+    (2..STATIC_PATHS + MOVING.len()).flat_map(two).collect()
 }
 
-/// A link with each queue there is, as it is when nothing is said of it: nine cells each.
+/// A link with each kind of queue in its default configuration: nine cells each.
 pub fn queues() -> Vec<Cell> {
     let mut cells = Vec::new();
     for kind in path::QueueConfig::KINDS {
@@ -76,8 +76,8 @@ pub fn queues() -> Vec<Cell> {
     cells
 }
 
-/// CUBIC at 1 and 10 Gbit/s: three RTTs, three numbers of flows, four paths. A policer's bucket holds 5 ms of its rate, a
-/// shaper's queue a quarter of the bandwidth-delay product, 100 packets at least.
+/// CUBIC at 1 and 10 Gbit/s: three RTTs, three numbers of flows, four paths. A policer's bucket holds 5 ms of
+/// its rate, a shaper's queue a quarter of the bandwidth-delay product, at least 100 packets.
 pub fn fast() -> Vec<Cell> {
     let mut cells = Vec::new();
     for gbps in [1, 10] {
@@ -88,7 +88,7 @@ pub fn fast() -> Vec<Cell> {
                 let (burst, queue) = match path {
                     "police" => (rate.bytes_in(Span::from_millis(5)), 0),
                     "shape" => (Bytes::new(SHAPER_BURST * gbps), (bdp / 4).max(100)),
-                    "clean" => (Bytes::new(0), DEEP_ENOUGH),
+                    "clean" => (Bytes::new(0), DEEP_QUEUE),
                     _ => (Bytes::new(0), 0),
                 };
                 cells.extend([1, 4, 16].map(|flows| Cell {
@@ -121,9 +121,9 @@ fn cell(path: usize, c: usize, cc: &str, k: usize) -> Cell {
         4 => ("shape", SHAPER_BURST, (bdp * 2).max(50), 0.0),
         5 if (c + k) % 2 == 0 => ("wfq", 0, 200, 0.0),
         5 => ("fq-codel", 0, 0, 0.0),
-        6 => ("clean", 0, DEEP_ENOUGH, 0.0),
-        7 => ("loss", 0, DEEP_ENOUGH, LOSS[(k + c) % 3]),
-        _ => (MOVING[path - STILL], 0, DEEP_ENOUGH, 0.0),
+        6 => ("clean", 0, DEEP_QUEUE, 0.0),
+        7 => ("loss", 0, DEEP_QUEUE, LOSS[(k + c) % 3]),
+        _ => (MOVING[path - STATIC_PATHS], 0, DEEP_QUEUE, 0.0),
     };
     let rtt = if kind == "jitter" { JITTER_RTT } else { rtt };
     Cell {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_and_what_is_ours_has_cells_enough() {
+    fn varying_paths_and_own_controls_have_enough_cells() {
         let lines = |cells: Vec<Cell>| cells.iter().map(Cell::line).collect::<BTreeSet<String>>();
         assert_eq!(lines(moving()).len(), 27);
         for cc in EBPF {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_registered_has_cells_that_are_scenarios() {
+    fn every_registered_control_and_queue_has_valid_cells() {
         let all: Vec<Cell> = [cells(), moving(), ebpf(), others(), queues()].concat();
         for cc in congestion::NAMES {
             assert!(all.iter().filter(|c| c.cc == *cc).count() >= 18, "{cc}");

@@ -1,10 +1,10 @@
-//! The simulator held against the live kernel, cell by cell: the same scenario in both.
+//! Compares the simulator with the live kernel, cell by cell: the same scenario in both.
 //!
-//! [`recorded`] has what was measured on Linux 6.18 (elsewhere, and in the lab); `cargo run --release
-//! -p longfat-twin -- cells kernel` measures on this machine; `-- fidelity` prints `docs/fidelity.md`;
-//! [`pair`] and `-- pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `-- unrest` ask
-//! how much repeats differ, and how late hosts are. [`limited`] and `-- plans` run plans of random paths on the kernel,
-//! [`captured`] those of their captures.
+//! [`recorded`] contains measurements on Linux 6.18 (elsewhere, and in the lab); `cargo run --release -p
+//! longfat-twin -- cells kernel` measures on this machine; `-- fidelity` prints `docs/fidelity.md`; [`pair`]
+//! and `-- pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `-- host-jitter`
+//! measure how much repeats differ, and how late hosts are. [`limited`] and `-- plans` run plans for random
+//! paths on the kernel, [`captured`] those based on captures.
 
 pub mod captured;
 mod cell;
@@ -20,7 +20,7 @@ pub mod sample;
 pub use cell::{COLUMNS, Cell};
 pub use outcome::{Outcome, error, quantile, share_within};
 
-/// Says on stderr what went wrong: exit code 2.
+/// Converts the result of a task to an exit code; prints an error to stderr and returns 2.
 pub fn exit(done: Result<(), String>) -> std::process::ExitCode {
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

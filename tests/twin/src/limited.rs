@@ -1,36 +1,36 @@
-//! Paths that are limited by something, drawn at random: what plans are held against.
+//! Random paths with a known limit, on which plans are tested.
 
 use crate::repeats::between;
 use units::{Rate, Span, Stream};
 
-/// What limits a path. Path `n` has the `n % 6`th.
+/// Limits of a path. Path `n` has limit number `n % 6`.
 pub const LIMITS: [&str; 6] = ["policer", "shaper", "shallow", "deep", "loss", "window"];
-/// How many connections, each as likely as another.
+/// Numbers of connections, equally likely.
 const COUNTS: [u32; 8] = [1, 1, 1, 2, 2, 3, 4, 8];
 const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
 
 /// A path and the flows on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LimitedPath {
-    /// Its number among those of its seed.
+    /// Number among the paths of its seed.
     pub number: u64,
-    /// Of [`LIMITS`].
+    /// One of [`LIMITS`].
     pub limit: &'static str,
-    /// Of the limiter.
+    /// Rate of the limiter.
     pub rate: Rate,
-    /// Of the empty path.
+    /// Round trip of the empty path.
     pub rtt: Span,
-    /// Bytes of the policer's bucket, packets of the queue, packets lost of a million, or bytes of the receive buffer, as
-    /// `limit` has it.
+    /// Depending on `limit`: bytes of the policer's bucket, packets of the queue, lost packets per million,
+    /// or bytes of the receive buffer.
     pub size: u64,
-    /// Connections, and the congestion control of each half of them.
+    /// Number of connections.
     pub flows: u32,
-    /// See `flows`; the same name twice where there is one.
+    /// Congestion control of each half of the connections; the same name twice if there is only one.
     pub controls: [&'static str; 2],
 }
 
 impl LimitedPath {
-    /// Path `number` of `seed`: 2 to 100 Mbit/s, 5 to 200 ms, one to eight connections.
+    /// Draws path `number` of `seed`: 2 to 100 Mbit/s, 5 to 200 ms, one to eight connections.
     pub fn draw(seed: u64, number: u64) -> LimitedPath {
         let mut draws = Stream::new(seed, &format!("twin.limited.{number}"));
         let limit = LIMITS[(number % LIMITS.len() as u64) as usize];
@@ -41,7 +41,7 @@ impl LimitedPath {
         let mixed = flows > 1 && draws.below(3) == 0;
         let controls = [first, if mixed { CONTROLS[draws.below(3) as usize] } else { first }];
         let bdp = rate.bytes_in(rtt).get() as f64;
-        // Least and most, of what, and never less than.
+        // Smallest and largest factor, unit, and minimum.
         let (low, high, of, least) = match limit {
             "policer" => (0.1, 2.0, bdp, 4500.0),
             "shaper" => (0.5, 4.0, bdp / 1500.0, 10.0),
@@ -54,14 +54,14 @@ impl LimitedPath {
         LimitedPath { number, limit, rate, rtt, size: size.round() as u64, flows, controls }
     }
 
-    /// The same with one congestion control.
+    /// The same path with a single congestion control.
     #[must_use]
-    pub fn alike(&self) -> LimitedPath {
+    pub fn with_one_control(&self) -> LimitedPath {
         let [first, _] = self.controls;
         LimitedPath { controls: [first; 2], ..self.clone() }
     }
 
-    /// As a scenario of so many seconds: a client, its router, a server; the client sends.
+    /// The path as a scenario of this duration: a client, its router, a server; the client sends.
     pub fn scenario(&self, seconds: u64) -> String {
         let LimitedPath { rate, size, .. } = self;
         let half = self.rtt / 2;

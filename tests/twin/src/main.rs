@@ -1,14 +1,14 @@
-//! Measures the kernel and compares the simulator with it: `cargo run --release -p longfat-twin -- TASK ...`. Each file of
-//! `task/` says what its task takes and prints.
+//! Measures the kernel and compares the simulator with it: `cargo run --release -p longfat-twin -- TASK ...`.
+//! The files in `task/` describe the arguments and output of each task.
 
 mod task {
     pub mod cells;
     pub mod fast;
     pub mod fidelity;
+    pub mod host_jitter;
     pub mod pairs;
     pub mod plans;
     pub mod samples;
-    pub mod unrest;
 }
 
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ const TASKS: [(&str, Task); 7] = [
     ("pairs", task::pairs::run),
     ("plans", task::plans::run),
     ("samples", task::samples::run),
-    ("unrest", task::unrest::run),
+    ("host-jitter", task::host_jitter::run),
 ];
 
 fn main() -> ExitCode {
@@ -30,6 +30,6 @@ fn main() -> ExitCode {
     let wanted = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
     twin::exit(match wanted {
         Some((_, run)) => run(&args[1..]),
-        None => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
+        None => Err(format!("usage: TASK ...; the tasks are {}", TASKS.map(|(name, _)| name).join(", "))),
     })
 }

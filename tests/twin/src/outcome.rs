@@ -1,26 +1,26 @@
-//! What comes out of a cell: simulated, or on this machine's kernel.
+//! Results of a cell, simulated or on this machine's kernel.
 
 use crate::Cell;
 use result::FlowResult;
 use scenario::{Experiment, Scenario};
 
-/// What came out of a cell, on the kernel or simulated.
+/// Result of a cell, on the kernel or simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Mbit/s, all flows, each over its own time.
+    /// Goodput of all flows, each over its own time, Mbit/s.
     pub goodput: f64,
-    /// Largest of the runs' goodputs / smallest; 1 for a single run.
+    /// Largest goodput of the runs divided by the smallest; 1 for a single run.
     pub spread: f64,
-    /// Retransmissions, all flows.
+    /// Retransmissions of all flows.
     pub retransmits: f64,
-    /// Smoothed RTT, mean over time and flows, ms.
+    /// Smoothed RTT, ms: mean over time and flows.
     pub rtt_ms: f64,
-    /// Its 95th percentile, ms; NaN where nobody looked.
+    /// 95th percentile of the smoothed RTT, ms; NaN if it was not measured.
     pub p95_ms: f64,
 }
 
 impl Outcome {
-    /// Of one run. The RTTs are those of the time series, the same for simulator and kernel.
+    /// Result of one run. RTTs come from the time series, which simulator and kernel both have.
     pub fn of(run: &result::Outcome) -> Outcome {
         let series = run.flow_series.iter().flat_map(|s| &s.srtt_ms);
         let rtts: Vec<f64> = series.flatten().copied().collect();
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// The mean of runs, and their spread.
+    /// Mean and spread of several runs.
     pub fn mean(runs: &[Outcome]) -> Outcome {
         let mean = |of: fn(&Outcome) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
         let goodputs = || runs.iter().map(|o| o.goodput);
@@ -55,18 +55,19 @@ impl Cell {
         first.map(|v| v.scenario).ok_or_else(|| "no variant".into())
     }
 
-    /// Simulates the cell: the mean of 20 seeds where it has random loss or delays, else of one.
+    /// Simulates the cell: the mean of 20 seeds if it has random loss or delays, otherwise one run.
     ///
     /// # Errors
-    /// The scenario does not parse.
+    /// Fails if the scenario does not parse.
     pub fn simulate(&self) -> Result<Outcome, String> {
         self.simulate_runs(20)
     }
 
-    /// Simulates the cell: the mean of the first so many seeds where it has random loss or delays, else of one.
+    /// Simulates the cell: the mean of the first `most` seeds if it has random loss or delays, otherwise one
+    /// run.
     ///
     /// # Errors
-    /// The scenario does not parse.
+    /// Fails if the scenario does not parse.
     pub fn simulate_runs(&self, most: u64) -> Result<Outcome, String> {
         let scenario = self.checked()?;
         let seeds = if self.loss > 0.0 || self.path == "jitter" { most } else { 1 };
@@ -75,26 +76,27 @@ impl Cell {
         Ok(Outcome::mean(&(1..=seeds).map(run).collect::<Vec<_>>()))
     }
 
-    /// Simulates repeats of the cell, hosts as restless as real ones.
+    /// Simulates repeats of the cell, with the host jitter of real machines.
     ///
     /// # Errors
-    /// The scenario does not parse.
+    /// Fails if the scenario does not parse.
     pub fn simulate_repeats(&self, repeats: u64) -> Result<Vec<Outcome>, String> {
-        Ok(restless(&self.checked()?, repeats).map(|run| Outcome::of(&run)).collect())
+        Ok(with_host_jitter(&self.checked()?, repeats).map(|run| Outcome::of(&run)).collect())
     }
 
-    /// Measures the cell on this machine's kernel, again while other work disturbs it. The loss pattern is the simulator's of this seed.
+    /// Measures the cell on this machine's kernel, again if other work disturbs it. Random losses are the
+    /// simulator's of this seed.
     ///
     /// # Errors
-    /// The lab says why it cannot; missing privileges as [`lab::LabError::Permission`].
+    /// Fails if the lab cannot run it; missing privileges are [`lab::LabError::Permission`].
     pub fn measure(&self, seed: u64, notice: &mut dyn FnMut(&str)) -> Result<Outcome, lab::LabError> {
-        lab::trusted(TRIES, || self.measure_once(seed, notice)).map(|run| Outcome::of(&run))
+        lab::trusted(MAX_TRIES, || self.measure_once(seed, notice)).map(|run| Outcome::of(&run))
     }
 
-    /// Measures the cell on this machine's kernel once, whatever disturbs it.
+    /// Measures the cell on this machine's kernel once, even if disturbed.
     ///
     /// # Errors
-    /// As [`Cell::measure`].
+    /// Fails like [`Cell::measure`].
     pub fn measure_once(
         &self,
         seed: u64,
@@ -106,16 +108,19 @@ impl Cell {
     }
 }
 
-/// So many repeats in the simulator, hosts as restless as real ones.
-pub(crate) fn restless(scenario: &Scenario, repeats: u64) -> impl Iterator<Item = result::Outcome> + '_ {
+/// Simulates repeats, with the host jitter of real machines.
+pub(crate) fn with_host_jitter(
+    scenario: &Scenario,
+    repeats: u64,
+) -> impl Iterator<Item = result::Outcome> + '_ {
     let options = |seed| sim::SimOptions { seed, unrest: true, ..Default::default() };
     (1..=repeats).map(move |seed| sim::run("sim", scenario, options(seed)))
 }
 
-/// How often a cell is measured at most.
-const TRIES: usize = 3;
+/// Maximum number of measurements of a cell.
+const MAX_TRIES: usize = 3;
 
-/// How far `simulated` is off, as a share: +0.1 is 10 % too fast.
+/// Relative error of the simulated goodput: +0.1 is 10 % too fast.
 pub fn error(simulated: &Outcome, measured: &Outcome) -> f64 {
     simulated.goodput / measured.goodput - 1.0
 }

@@ -1,7 +1,7 @@
-//! Two flows on one bottleneck: who gets what, and how long the queue is.
+//! Two flows on one bottleneck: their shares, and the queueing delay.
 //!
-//! 20 Mbit/s, 40 ms, 60 s; the second flow comes 2 s after the first, in later runs a tenth of a second
-//! later each. The queue is a FIFO of 0.5, 1 or 4 BDP, or FQ-CoDel.
+//! 20 Mbit/s, 40 ms, 60 s. The second flow starts 2 s after the first, in each later run a tenth of a second
+//! later. The queue is a FIFO of 0.5, 1 or 4 BDP, or FQ-CoDel.
 
 use scenario::Experiment;
 use units::{Rate, Span};
@@ -9,10 +9,10 @@ use units::{Rate, Span};
 const RATE: Rate = Rate::from_bps(20_000_000);
 const RTT: Span = Span::from_millis(40);
 const SECONDS: u64 = 60;
-/// The bottleneck sends a full packet in this many milliseconds.
+/// Transmission time of a full packet at the bottleneck, ms.
 const PACKET_MS: f64 = 1500.0 * 8.0 / 20_000_000.0 * 1e3;
 
-/// The queues, as their names and BDPs; `None` for FQ-CoDel.
+/// The queues, by name and size in BDPs; `None` for FQ-CoDel.
 pub const QUEUES: [(&str, Option<f64>); 4] =
     [("0.5 BDP", Some(0.5)), ("1 BDP", Some(1.0)), ("4 BDP", Some(4.0)), ("FQ-CoDel", None)];
 
@@ -21,20 +21,20 @@ pub const QUEUES: [(&str, Option<f64>); 4] =
 pub struct Pair {
     /// Congestion control of the first flow.
     pub a: &'static str,
-    /// Of the second.
+    /// Congestion control of the second flow.
     pub b: &'static str,
     /// Index into [`QUEUES`].
     pub queue: usize,
 }
 
-/// What came of a pair.
+/// Result of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
     /// Goodput of the first flow over its own time, Mbit/s.
     pub a: f64,
-    /// Of the second.
+    /// Goodput of the second flow over its own time, Mbit/s.
     pub b: f64,
-    /// Mean time a packet waits at the bottleneck, ms.
+    /// Mean waiting time of a packet at the bottleneck, ms.
     pub wait_ms: f64,
 }
 
@@ -54,14 +54,14 @@ impl Share {
         }
     }
 
-    /// The mean of several.
+    /// Mean of several results.
     pub fn mean(of: &[Share]) -> Share {
         let mean = |get: fn(&Share) -> f64| of.iter().map(get).sum::<f64>() / of.len() as f64;
         Share { a: mean(|s| s.a), b: mean(|s| s.b), wait_ms: mean(|s| s.wait_ms) }
     }
 }
 
-/// Every pair of `names`, each with every queue.
+/// Every pair of `names` with every queue.
 pub fn pairs(names: &[&'static str]) -> Vec<Pair> {
     let mut all = Vec::new();
     for (i, &a) in names.iter().enumerate() {
@@ -111,16 +111,16 @@ start = "{start}"
     /// Simulates run `run`, from 1.
     ///
     /// # Errors
-    /// The scenario does not parse.
+    /// Fails if the scenario does not parse.
     pub fn simulate(&self, run: u64) -> Result<Share, String> {
         let options = sim::SimOptions { seed: run, ..Default::default() };
         Ok(Share::of(&sim::run("sim", &self.checked(run)?, options)))
     }
 
-    /// Run `run` on this machine's kernel.
+    /// Measures run `run` on this machine's kernel.
     ///
     /// # Errors
-    /// The lab says why it cannot.
+    /// Fails if the lab cannot run it.
     pub fn measure(&self, run: u64) -> Result<Share, String> {
         let options = lab::LabOptions { seed: run, ..Default::default() };
         let measured = lab::run("kernel", &self.checked(run)?, options).map_err(|e| e.to_string())?;
@@ -135,7 +135,7 @@ start = "{start}"
 
 const RECORDED: &str = include_str!("../pairs-6.18.csv");
 
-/// What was measured of the pair on Linux 6.18 in the lab; the mean of its runs.
+/// The result recorded on Linux 6.18 in the lab: the mean of its runs.
 pub fn recorded(pair: &Pair) -> Option<Share> {
     let key = pair.line() + ",";
     let row = |line: &str| {

@@ -1,11 +1,13 @@
-//! How late hosts are: from a packet's arrival to what it causes, and from a flow's start to its SYN; on the kernel in
-//! the lab, and in the simulator. What the kernel shows is what `crates/engine/sim/src/unrest.rs` draws from.
+//! Measures how late hosts are: from a packet's arrival to its effect, and from a flow's start to its SYN, on
+//! the kernel in the lab and in the simulator. `crates/engine/sim/src/host_jitter.rs` draws from the kernel's
+//! values.
 //!
-//! The path is in longfat's hands, so the moment at which a packet is due at a host is known to the nanosecond, however
-//! late the engine is to hand it over; that it does so late, and takes the answer late, is part of what is measured, as a
-//! network card and its interrupt are. What the host alone needs is told apart ([`Lateness::turn`]). An answer counts
-//! as the packet's where nothing else can have caused it: the first ACK of exactly its last byte; the first data after an
-//! ACK and before the next one. What takes longer than [`LONGEST`] waited for a timer and is left out.
+//! longfat controls the path, so the moment when a packet is due at a host is known to the nanosecond. If the
+//! engine delivers it late or reads the answer late, that is part of the measurement, like a network card and
+//! its interrupt. The host's own share is measured separately ([`Lateness::turn`]). An answer is attributed
+//! to a packet only if nothing else can have caused it: the first ACK of exactly its last byte, or the first
+//! data after an ACK and before the next one. Anything longer than [`MAX_LATENESS`] waited for a timer and is
+//! left out.
 
 use capture::{CaptureReader, TcpFlags};
 use path::Packet;
@@ -16,9 +18,11 @@ use std::io::{Seek, SeekFrom};
 use transport::{Flags, Segment};
 use units::{Span, Time};
 
-/// The shortest timer that holds an answer back is SACK compression's, the next the delayed ACK's tick of 4 ms.
-const LONGEST: Span = Span::from_micros(900);
-/// The path between the hosts `a` and `b`: its rate, its queue in packets, and a delay of 5 ms there and back.
+/// The shortest timer that delays an answer is SACK compression's, the next one the delayed ACK's tick of 4
+/// ms.
+const MAX_LATENESS: Span = Span::from_micros(900);
+/// The paths between the hosts `a` and `b`: rate, queue in packets, and congestion control; the delay is 5 ms
+/// each way.
 const PATHS: [(&str, u32, &str); 4] = [
     ("3Mbit/s", 100, "reno"),
     ("10Mbit/s", 100, "cubic"),
@@ -26,35 +30,36 @@ const PATHS: [(&str, u32, &str); 4] = [
     ("50Mbit/s", 40, "reno"),
 ];
 
-/// What was seen, in nanoseconds, unsorted.
+/// Measured delays, in nanoseconds, unsorted.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     /// From data at the receiver to its ACK.
     pub receiver: Vec<f64>,
-    /// From an ACK at the sender to the data that it lets go.
+    /// From an ACK at the sender to the data that it releases.
     pub sender: Vec<f64>,
-    /// The same from when the ACK was handed to the host.
+    /// From the delivery of an ACK to the sender's host to the data that it releases.
     pub turn: Vec<f64>,
-    /// From the time a host's first flow is to begin to its SYN, and from SYN to SYN of flows that begin together.
+    /// From the start time of a host's first flow to its SYN, and between the SYNs of flows that start
+    /// together.
     pub start: Vec<f64>,
 }
 
-/// A segment at a host, when it arrived or left.
+/// A segment at a host, with its arrival or departure time.
 #[derive(Clone, Copy, Debug)]
 struct SeenSegment {
     at: Time,
-    /// After its last byte.
+    /// The sequence number after its last byte.
     end: u32,
     ack: u32,
     len: u32,
     syn: bool,
 }
 
-/// What was due at the hosts `a` and `b`, and what left them.
+/// Segments due at the hosts `a` and `b`, and segments that left them.
 #[derive(Default)]
 struct HostsSeen {
     arrived: [Vec<SeenSegment>; 2],
-    /// What was handed to `a`, when it was; in the simulator that is when it is due.
+    /// Segments delivered to `a`, with the delivery time; in the simulator, the due time.
     handed: Vec<SeenSegment>,
     left: [Vec<SeenSegment>; 2],
 }
@@ -79,10 +84,10 @@ count = {flows}
     experiment.variants.into_iter().next().map(|v| v.scenario).ok_or_else(|| "no variant".into())
 }
 
-/// How late the kernel's hosts are, or the simulator's restless ones.
+/// Measures how late the kernel's hosts are, or the simulator's with host jitter.
 ///
 /// # Errors
-/// The lab says why it cannot.
+/// Fails if the lab cannot run it.
 pub fn learn(on_kernel: bool, rounds: u64) -> Result<Lateness, String> {
     let look = if on_kernel { on_the_kernel } else { simulated };
     let mut late = Lateness::default();
@@ -99,7 +104,7 @@ pub fn learn(on_kernel: bool, rounds: u64) -> Result<Lateness, String> {
     Ok(late)
 }
 
-/// Pure ACKs that `b` sent as soon as it had the packet.
+/// Delays of pure ACKs that `b` sent immediately for a packet.
 fn acknowledged(seen: &HostsSeen) -> Vec<f64> {
     let mut known = BTreeSet::new();
     let mut data = seen.arrived[1].iter().filter(|p| p.len > 0).peekable();
@@ -115,10 +120,10 @@ fn acknowledged(seen: &HostsSeen) -> Vec<f64> {
             late.push(ack.at.since(packet.at));
         }
     }
-    told(late)
+    short_delays(late)
 }
 
-/// Data that `a` sent as soon as an ACK had come, and before the next.
+/// Delays of data that `a` sent after an ACK and before the next one.
 fn released(came: &[SeenSegment], left: &[SeenSegment]) -> Vec<f64> {
     let acks: Vec<&SeenSegment> = came.iter().filter(|p| !p.syn).collect();
     let mut data = left.iter().filter(|p| p.len > 0).peekable();
@@ -129,10 +134,10 @@ fn released(came: &[SeenSegment], left: &[SeenSegment]) -> Vec<f64> {
             late.push(first.at.since(pair[0].at));
         }
     }
-    told(late)
+    short_delays(late)
 }
 
-/// First SYN, and then from one to the next.
+/// Time of the first SYN, then from one SYN to the next.
 fn begun(seen: &HostsSeen) -> Vec<f64> {
     let mut before = Time::ZERO;
     let syns = seen.left[0].iter().filter(|p| p.syn).map(|p| {
@@ -143,12 +148,12 @@ fn begun(seen: &HostsSeen) -> Vec<f64> {
     syns.collect()
 }
 
-fn told(late: Vec<Span>) -> Vec<f64> {
-    late.into_iter().filter(|&s| s <= LONGEST).map(|s| s.as_nanos() as f64).collect()
+fn short_delays(late: Vec<Span>) -> Vec<f64> {
+    late.into_iter().filter(|&s| s <= MAX_LATENESS).map(|s| s.as_nanos() as f64).collect()
 }
 
-/// A file that nothing is left of.
-fn nowhere(number: usize) -> Result<File, String> {
+/// An unnamed temporary file.
+fn unnamed_file(number: usize) -> Result<File, String> {
     let path = std::env::temp_dir().join(format!("longfat-late-{}-{number}", std::process::id()));
     let mut options = File::options();
     let file = options.read(true).write(true).create_new(true).open(&path).map_err(|e| e.to_string())?;
@@ -157,20 +162,20 @@ fn nowhere(number: usize) -> Result<File, String> {
 }
 
 fn on_the_kernel(scenario: &Scenario, seed: u64) -> Result<HostsSeen, String> {
-    // Two hosts; what left the link, the delay there, the delay back.
-    let files = (0..5).map(nowhere).collect::<Result<Vec<_>, _>>()?;
+    // Two hosts; what left the link; the delay forward; the delay back.
+    let files = (0..5).map(unnamed_file).collect::<Result<Vec<_>, _>>()?;
     let copies =
         files.iter().map(|f| f.try_clone().map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()?;
     let mut copies = copies.into_iter();
     let captures = lab::Captures { hosts: copies.by_ref().take(2).collect(), stages: copies.collect() };
     let options = lab::LabOptions { seed, pcap: Some(captures), ..Default::default() };
     lab::run("kernel", scenario, options).map_err(|e| e.to_string())?;
-    let [a, b, _, there, back] = &files[..] else { return Err("files".into()) };
+    let [a, b, _, there, back] = &files[..] else { return Err("expected five capture files".into()) };
     let from = |host: u8, packets: Vec<(u8, SeenSegment)>| -> Vec<SeenSegment> {
         packets.into_iter().filter(|(src, _)| *src == host).map(|(_, p)| p).collect()
     };
     let (there, back) = (read(there)?, read(back)?);
-    // Who is who: the first to send is `a`.
+    // Identify the hosts: the first to send is `a`.
     let (first, second) = (there.first().map_or(0, |p| p.0), back.first().map_or(0, |p| p.0));
     let (a, b) = (read(a)?, read(b)?);
     Ok(HostsSeen {

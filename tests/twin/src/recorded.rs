@@ -1,15 +1,15 @@
 //! Cells measured on Linux 6.18, recorded in this folder.
 //!
-//! `kernel-6.18.csv` is the mean of two runs through an emulator that works in wall-clock time: a
-//! wake-up that comes late loses the tokens above the bucket's brim, so its shapers are 1 to 16 %
-//! slower than their rate. `kernel-6.18-exact.csv` is one run of the same cells, and some more,
-//! through an emulator that works in exact virtual time, as this simulator does. Traffic: iperf3, 10 s.
+//! `kernel-6.18.csv` is the mean of two runs through an emulator that works in wall-clock time: if it wakes
+//! up late, it loses the tokens above the bucket's capacity, so its shapers are 1 to 16 % slower than their
+//! rate. `kernel-6.18-exact.csv` is one run of the same cells, and some more, through an emulator that works
+//! in exact virtual time, like this simulator. Traffic: iperf3, 10 s.
 //!
-//! The senders of the first file, and of the second where it says `paced`, paced every connection,
-//! Reno and CUBIC too: the kernel's default congestion control was BBR, whose `init` turns pacing on,
-//! and a control chosen afterwards keeps it.
+//! The senders of the first file, and of the second where it says `paced`, paced every connection, including
+//! Reno and CUBIC: the kernel's default congestion control was BBR, which turns pacing on in `init`, and a
+//! control selected afterwards keeps it.
 //!
-//! `grid-6.18.csv` has the runs of [`crate::grid`] in the lab, one line each; `grid-ns3.csv` the same
+//! `grid-6.18.csv` contains the runs of [`crate::grid`] in the lab, one line each; `grid-ns3.csv` the same
 //! cells in ns-3.
 
 use crate::{Cell, Outcome, grid};
@@ -21,7 +21,7 @@ const EXACT: &str = include_str!("../kernel-6.18-exact.csv");
 const GRID: &str = include_str!("../grid-6.18.csv");
 const NS3: &str = include_str!("../grid-ns3.csv");
 
-/// A cell and what the kernel did.
+/// A cell with the kernel's result.
 pub type Row = (Cell, Outcome);
 
 fn parse(line: &str, exact: bool) -> Option<Row> {
@@ -40,44 +40,43 @@ fn parse(line: &str, exact: bool) -> Option<Row> {
     Some((cell, outcome))
 }
 
-/// The cells of the emulator in wall-clock time.
+/// Cells of the emulator in wall-clock time.
 pub fn wall_clock() -> Vec<Row> {
     WALL_CLOCK.lines().filter_map(|line| parse(line, false)).collect()
 }
 
-/// The cells of the emulator in exact time.
+/// Cells of the emulator in exact time.
 pub fn exact() -> Vec<Row> {
     EXACT.lines().filter_map(|line| parse(line, true)).collect()
 }
 
-/// The grid's 72 cells in the lab: the mean of each cell's runs, and their spread; how many runs. In the
-/// order of the file. Run r had seed r: what random loss takes, it takes from the simulator's run of that
-/// seed too.
+/// The grid's 72 cells in the lab, in the order of the file: mean and spread of each cell's runs, and the
+/// number of runs. Run r had seed r, so random losses are the same as in the simulator's run of that seed.
 pub fn grid() -> Vec<(Row, u64)> {
     lab(&grid::cells())
 }
 
-/// The cells of paths that move, alike.
+/// The cells of varying paths, in the same form.
 pub fn moving() -> Vec<(Row, u64)> {
     lab(&grid::moving())
 }
 
-/// The cells of one of longfat's own programs for the kernel, alike.
+/// The cells of one of longfat's own programs for the kernel, in the same form.
 pub fn ebpf(cc: &str) -> Vec<(Row, u64)> {
     lab(&grid::ebpf().into_iter().filter(|c| c.cc == cc).collect::<Vec<_>>())
 }
 
-/// The cells of the registry's other controls, as far as they were measured.
+/// The cells of the registry's other controls that were measured.
 pub fn others() -> Vec<(Row, u64)> {
     lab(&grid::others())
 }
 
-/// The cells of each queue, as far as they were measured.
+/// The cells of each queue that were measured.
 pub fn queues() -> Vec<(Row, u64)> {
     lab(&grid::queues())
 }
 
-/// What was measured of these cells.
+/// The recorded results of these cells.
 fn lab(wanted: &[Cell]) -> Vec<(Row, u64)> {
     let mut cells: Vec<(Cell, Vec<Outcome>)> = Vec::new();
     for line in GRID.lines() {
@@ -94,7 +93,7 @@ fn lab(wanted: &[Cell]) -> Vec<(Row, u64)> {
     cells.into_iter().map(|(cell, runs)| ((cell, Outcome::mean(&runs)), runs.len() as u64)).collect()
 }
 
-/// The grid in ns-3, by [`Cell::line`]; without what it cannot do.
+/// The grid in ns-3, by [`Cell::line`]; without cells that it cannot run.
 pub fn ns3() -> BTreeMap<String, Outcome> {
     let row = |line: &str| {
         let f: Vec<&str> = line.split(',').collect();
@@ -103,7 +102,7 @@ pub fn ns3() -> BTreeMap<String, Outcome> {
     NS3.lines().filter_map(row).collect()
 }
 
-/// Goodput, retransmissions, mean and 95th percentile of the RTT, from field `at` on.
+/// Reads goodput, retransmissions, mean and 95th percentile of the RTT from field `at` on.
 fn summary(f: &[&str], at: usize) -> Option<Outcome> {
     let number = |i: usize| f.get(at + i)?.parse::<f64>().ok();
     Some(Outcome {

@@ -1,26 +1,26 @@
-//! How much repeats of a run differ: on the kernel, and in the simulator with restless hosts.
+//! How much repeats of a run differ: on the kernel, and in the simulator with host jitter.
 
-use crate::outcome::restless;
+use crate::outcome::with_host_jitter;
 use crate::{COLUMNS, Cell};
 use scenario::{Experiment, Scenario};
 use units::{Bytes, Rate, Span, Stream};
 
-/// How many cells are drawn.
+/// Number of random cells.
 pub const CELLS: usize = 20;
-/// What they are drawn from.
+/// Seed of the random cells.
 const SEED: u64 = 20_261_124;
-/// How long each runs, seconds.
+/// Duration of each run, seconds.
 const SECONDS: u32 = 4;
-/// Repeats in the simulator.
+/// Number of repeats in the simulator.
 pub const SIMULATED: u64 = 40;
-/// Deviations of less than this share of the goodput are those of the last packets before the end: who has no more has
-/// none, on either clock.
-pub const NONE: f64 = 0.002;
-/// A run counts in which the engine handed 99 % of the packets over within this, ms: beyond, other work on the machine
-/// was the path's jitter.
+/// Deviations below this share of the goodput come from the last packets before the end. They count as no
+/// deviation, on either clock.
+pub const NEGLIGIBLE: f64 = 0.002;
+/// A run counts if the engine delivered 99 % of the packets within this, ms. Beyond it, other work on the
+/// machine added jitter to the path.
 pub const PUNCTUAL_MS: f64 = 2.0;
 
-/// The columns of the recorded file.
+/// Columns of the recorded file.
 pub fn heading() -> String {
     format!("{COLUMNS},run,goodput_mbps,late_p99_ms")
 }
@@ -31,7 +31,7 @@ pub fn cells() -> Vec<Cell> {
     (0..CELLS).map(|_| draw(&mut draws)).collect()
 }
 
-/// A number between the two, each factor as likely as another, to two digits.
+/// Draws a number between the two, uniformly on a logarithmic scale, rounded to two digits.
 pub(crate) fn between(draws: &mut Stream, low: f64, high: f64) -> f64 {
     let value = low * libm::pow(high / low, draws.unit());
     let digit = libm::pow(10.0, libm::floor(libm::log10(value)) - 1.0);
@@ -64,46 +64,45 @@ fn draw(draws: &mut Stream) -> Cell {
     }
 }
 
-/// The cell; its flows are to begin at the same moment.
+/// The cell as a scenario whose flows begin at the same moment.
 fn scenario(cell: &Cell) -> Result<Scenario, String> {
     let text = cell.scenario_with(Span::ZERO);
     let experiment = Experiment::parse("cell.toml", &text, &[]).map_err(|e| e.to_string())?;
     experiment.variants.into_iter().next().map(|v| v.scenario).ok_or_else(|| "no variant".into())
 }
 
-/// The total goodput of repeat `run` on this machine's kernel, Mbit/s, and how late the engine was (99th percentile), ms.
+/// Measures repeat `run` on this machine's kernel. Returns the total goodput, Mbit/s, and the 99th percentile
+/// of the engine's lateness, ms.
 ///
 /// # Errors
-/// The lab says why it cannot.
+/// Fails if the lab cannot run it.
 pub fn measure(cell: &Cell, run: u64) -> Result<(f64, f64), String> {
     let options = lab::LabOptions { seed: run, ..Default::default() };
     let variant = lab::run("kernel", &scenario(cell)?, options).map_err(|e| e.to_string())?.variant;
-    let trust = variant.trust.ok_or("the lab does not say how late it was")?;
+    let trust = variant.trust.ok_or("the lab does not report its lateness")?;
     Ok((variant.total_goodput_mbps, trust.lateness_ms.p99))
 }
 
-/// The total goodput of so many repeats in the simulator, Mbit/s.
+/// Simulates `runs` repeats. Returns their total goodputs, Mbit/s.
 ///
 /// # Errors
-/// The scenario does not parse.
+/// Fails if the scenario does not parse.
 pub fn simulate(cell: &Cell, runs: u64) -> Result<Vec<f64>, String> {
     let scenario = scenario(cell)?;
-    Ok(restless(&scenario, runs).map(|run| run.variant.total_goodput_mbps).collect())
+    Ok(with_host_jitter(&scenario, runs).map(|run| run.variant.total_goodput_mbps).collect())
 }
 
-/// Mean and standard deviation of what was measured.
+/// Mean and standard deviation of several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Of so many.
     pub runs: usize,
-    /// Mean.
     pub mean: f64,
-    /// Standard deviation (of a sample: n - 1).
+    /// Standard deviation of a sample (divided by n - 1).
     pub deviation: f64,
 }
 
 impl Spread {
-    /// Of these.
+    /// Computes the spread of these values.
     pub fn of(values: &[f64]) -> Spread {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -111,48 +110,45 @@ impl Spread {
         Spread { runs: values.len(), mean, deviation }
     }
 
-    /// The deviation as a share of the mean.
+    /// The deviation divided by the mean.
     pub fn share(&self) -> f64 {
         self.deviation / self.mean
     }
 }
 
-/// A cell's spread in both.
+/// A cell's spread on the kernel and in the simulator.
 #[derive(Clone, Debug)]
-pub struct Beside {
-    /// Which.
+pub struct SpreadPair {
     pub cell: Cell,
-    /// On the kernel.
     pub kernel: Spread,
-    /// In the simulator.
     pub sim: Spread,
 }
 
-impl Beside {
-    /// The simulator's deviation / the kernel's, each a share of its mean.
+impl SpreadPair {
+    /// The simulator's relative deviation divided by the kernel's.
     pub fn ratio(&self) -> f64 {
         self.sim.share() / self.kernel.share()
     }
 
-    /// Neither has any to speak of.
+    /// Returns whether both deviations are negligible.
     pub fn is_still(&self) -> bool {
-        self.sim.share() < NONE && self.kernel.share() < NONE
+        self.sim.share() < NEGLIGIBLE && self.kernel.share() < NEGLIGIBLE
     }
 
-    /// Between half and double, or none in either.
+    /// Returns whether the ratio is between half and double, or both deviations are negligible.
     pub fn is_near(&self) -> bool {
         self.is_still() || (0.5..=2.0).contains(&self.ratio())
     }
 }
 
-/// What was measured on Linux 6.18 in the lab.
+/// Runs measured on Linux 6.18 in the lab.
 pub const RECORDED: &str = include_str!("../repeats-6.18.csv");
 
-/// What was measured, lines as in [`RECORDED`], and the simulator now.
+/// Compares measured runs, in lines as in [`RECORDED`], with the current simulator.
 ///
 /// # Errors
-/// A scenario does not parse.
-pub fn beside(measured: &str) -> Result<Vec<Beside>, String> {
+/// Fails if a scenario does not parse.
+pub fn compare(measured: &str) -> Result<Vec<SpreadPair>, String> {
     let goodput = |cell: &Cell, line: &str| {
         let rest = line.strip_prefix(&(cell.line() + ","))?;
         let numbers: Vec<f64> = rest.split(',').filter_map(|n| n.parse().ok()).collect();
@@ -163,14 +159,14 @@ pub fn beside(measured: &str) -> Result<Vec<Beside>, String> {
         let measured: Vec<f64> = measured.lines().filter_map(|line| goodput(&cell, line)).collect();
         if measured.len() > 1 {
             let simulated = simulate(&cell, SIMULATED)?;
-            all.push(Beside { kernel: Spread::of(&measured), sim: Spread::of(&simulated), cell });
+            all.push(SpreadPair { kernel: Spread::of(&measured), sim: Spread::of(&simulated), cell });
         }
     }
     Ok(all)
 }
 
-/// With equal, normal distributions: how often the deviations of `a` and of `b` draws lie within a factor of two of each
-/// other. (Their squares' ratio is F-distributed with a - 1 and b - 1 degrees of freedom.)
+/// How often, with equal normal distributions, the deviations of `a` and of `b` draws are within a factor of
+/// two of each other. (The ratio of their squares is F-distributed with a - 1 and b - 1 degrees of freedom.)
 pub fn by_chance(a: usize, b: usize) -> f64 {
     const TRIES: usize = 20_000;
     let mut draws = Stream::new(1, "twin.repeats.chance");
@@ -184,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_scenarios_and_of_every_sort() {
+    fn cells_are_valid_scenarios_of_every_kind() {
         let cells = cells();
         for path in ["police", "shape", "clean"] {
             assert!(cells.iter().filter(|c| c.path == path).count() >= 3, "{path}");
@@ -196,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_what_the_f_distribution_says() {
+    fn chance_agrees_with_the_f_distribution() {
         // R: pf(4, 4, 4) - pf(0.25, 4, 4) = 0.896 - 0.104; pf(4, 4, 39) - pf(0.25, 4, 39) = 0.9919 - 0.0921.
         assert!((by_chance(5, 5) - 0.792).abs() < 0.01, "{}", by_chance(5, 5));
         assert!((by_chance(5, 40) - 0.8998).abs() < 0.01, "{}", by_chance(5, 40));

@@ -1,28 +1,28 @@
-//! One connection around one controller: calls it as the transport does (the order is in the doc
-//! of [`Controller`]), without packets or queues. Times are set by the test.
+//! One connection around one congestion control: calls it as the transport does (the order is in the
+//! documentation of [`Controller`]), without packets or queues. The test sets the times.
 
 use crate::{Ack, Change, Observed, Start, Subject};
 use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window, make};
 use units::{Span, Time};
 
-/// A controller, what it reads and what it changes.
+/// A congestion control with its inputs and outputs.
 pub struct Flow {
-    /// The controller.
+    /// The congestion control.
     pub c: Box<dyn Controller>,
-    /// What it reads.
+    /// Its input.
     pub s: Socket,
-    /// What it changes.
+    /// The values that it changes.
     pub w: Window,
     /// ssthresh before the last reduction, for undo.
     prior_ssthresh: u32,
 }
 
 impl Flow {
-    /// An established connection with an initial window of ten packets and the algorithm `name`,
-    /// which draws from the stream of `seed`.
+    /// An established connection with an initial window of ten packets and the algorithm `name`, which draws
+    /// from the stream of `seed`.
     ///
     /// # Panics
-    /// When there is no such algorithm.
+    /// If there is no such algorithm.
     pub fn new(name: &str, seed: u64) -> Flow {
         let mut flow = Flow::with(make(name, seed, "flow").expect("a name of the registry"));
         flow.start(&Start::default());
@@ -35,12 +35,12 @@ impl Flow {
         Flow { c, s, w: Window::new(10), prior_ssthresh: 0 }
     }
 
-    /// Time passes.
+    /// Advances the time by `span`.
     pub fn wait(&mut self, span: Span) {
         self.s.now += span;
     }
 
-    /// Time is so many milliseconds after the start.
+    /// Sets the time to this many milliseconds after the start.
     pub fn at_millis(&mut self, ms: u64) {
         self.s.now = Time::from_nanos(ms * 1_000_000);
     }
@@ -59,12 +59,13 @@ impl Flow {
         self.ack_with(rs);
     }
 
-    /// The ACK whose rate sample is `rs`; its losses are not told one by one.
+    /// An ACK with the rate sample `rs`; its losses are not listed individually.
     pub fn ack_with(&mut self, rs: RateSample) {
         self.ack_losing(rs, &[]);
     }
 
-    /// The ACK whose rate sample is `rs` and that makes `lost` known, which are among its losses.
+    /// An ACK with the rate sample `rs` that reveals the losses `lost`, which are included in its number of
+    /// losses.
     pub fn ack_losing(&mut self, rs: RateSample, lost: &[LostPacket]) {
         let Flow { c, s, w, .. } = self;
         s.delivered += rs.acked_sacked as u64;
@@ -81,7 +82,7 @@ impl Flow {
             s.min_rtt = Some(s.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         c.pkts_acked(s, w, rs.rtt, rs.acked_sacked);
-        // Header prediction takes what moves forward; what does not is a duplicate.
+        // Header prediction handles an ACK that advances; one that does not is a duplicate.
         let moved = rs.acked_sacked > 0;
         c.in_ack_event(s, w, AckEvent { slow_path: !moved || rs.ece, win_update: moved, ece: rs.ece });
         for packet in lost {
@@ -122,7 +123,7 @@ impl Flow {
         self.w.ssthresh = self.c.ssthresh(&self.s, &mut self.w);
     }
 
-    /// Fast recovery begins, or the reduction after an ECN echo.
+    /// Begins fast recovery, or the reduction after an ECN echo.
     pub fn enter(&mut self, state: CaState) {
         if self.s.state < CaState::Cwr {
             self.reduce();
@@ -135,7 +136,7 @@ impl Flow {
         self.set_state(state);
     }
 
-    /// The reduction is complete.
+    /// Ends the reduction.
     pub fn leave(&mut self) {
         let reduced = matches!(self.s.state, CaState::Cwr | CaState::Recovery);
         if reduced && !self.c.owns_window() {
@@ -145,7 +146,7 @@ impl Flow {
         self.set_state(CaState::Open);
     }
 
-    /// A loss repaired at once: the window falls to ssthresh.
+    /// A loss that is repaired immediately: the window falls to ssthresh.
     pub fn lose(&mut self) {
         self.enter(CaState::Recovery);
         self.leave();
@@ -162,14 +163,14 @@ impl Flow {
         self.set_state(CaState::Loss);
     }
 
-    /// The reduction was spurious.
+    /// Undoes the reduction, which was spurious.
     pub fn undo(&mut self) {
         self.w.cwnd = self.c.undo_cwnd(&self.s, &mut self.w).min(self.w.cwnd_clamp);
         self.w.ssthresh = self.w.ssthresh.max(self.prior_ssthresh);
         self.set_state(CaState::Open);
     }
 
-    /// The application pauses: all is delivered, `span` passes, one packet leaves.
+    /// The application pauses: everything is delivered, `span` passes, one packet is sent.
     pub fn idle(&mut self, span: Span) {
         self.s.inflight = 0;
         self.s.app_limited = self.s.delivered.max(1);
@@ -177,15 +178,15 @@ impl Flow {
         self.send(1);
     }
 
-    /// The transport restarts the window at `cwnd` after idle time; three quarters of the window
-    /// it had are remembered in ssthresh (RFC 2861, as `tcp_cwnd_restart`).
+    /// The transport restarts the window at `cwnd` after idle time; ssthresh keeps three quarters of the old
+    /// window (RFC 2861, as `tcp_cwnd_restart`).
     pub fn restart(&mut self, cwnd: u32) {
         self.c.cwnd_event(&self.s, &mut self.w, Event::CwndRestart);
         self.w.ssthresh = self.w.ssthresh.max((self.w.cwnd >> 1) + (self.w.cwnd >> 2));
         self.w.cwnd = cwnd.min(self.w.cwnd);
     }
 
-    /// `packets` leave.
+    /// Sends `packets`.
     pub fn send(&mut self, packets: u32) {
         if self.s.inflight == 0 {
             self.c.cwnd_event(&self.s, &mut self.w, Event::TxStart);
@@ -197,8 +198,8 @@ impl Flow {
 }
 
 impl Flow {
-    /// The packets an ACK makes known as lost, from the first unacknowledged byte up: `ranges` runs,
-    /// a packet apart.
+    /// The packets that an ACK reveals as lost, from the first unacknowledged byte up: `ranges` runs, a
+    /// packet apart.
     fn lost_packets(&self, ack: &Ack, tx_in_flight: u32) -> Vec<LostPacket> {
         let (mss, ranges) = (self.s.mss as u64, ack.ranges.max(1));
         let packet = |i: u32| {

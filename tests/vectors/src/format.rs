@@ -1,4 +1,4 @@
-//! What a vector file says, once read and checked.
+//! The contents of a vector file after it was read and checked.
 
 use crate::observe::Want;
 use congestion::CaState;
@@ -9,34 +9,34 @@ use units::Span;
 pub struct File {
     /// The file's name, for messages.
     pub name: String,
-    /// The registry's name of the algorithm.
+    /// The algorithm's name in the registry.
     pub algorithm: String,
-    /// What the vectors are about.
+    /// The subject of the vectors.
     pub topic: String,
-    /// Which document the numbers follow from.
+    /// The document from which the numbers follow.
     pub source: String,
-    /// At least one.
+    /// At least one vector.
     pub vectors: Vec<Vector>,
 }
 
 /// One script.
 #[derive(Clone, Debug)]
 pub struct Vector {
-    /// What it shows.
+    /// The behaviour that the script shows.
     pub name: String,
-    /// Where it begins.
+    /// Line where it begins.
     pub line: usize,
     /// The algorithm and its parameters as written: a name, or a table with `name`.
     pub cc: toml::Value,
-    /// How the expected numbers are worked out.
+    /// Derivation of the expected numbers.
     pub derivation: String,
-    /// The connection it begins with.
+    /// The connection at the start.
     pub start: Start,
-    /// What happens.
+    /// The events and expectations.
     pub steps: Vec<Step>,
 }
 
-/// The connection as established.
+/// An established connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     /// Initial window, packets.
@@ -60,28 +60,28 @@ impl Default for Start {
 /// One line of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Where it is written.
+    /// Line of the step.
     pub line: usize,
-    /// What it says.
+    /// Its contents.
     pub action: Action,
 }
 
-/// What happens, or what must be seen.
+/// An event, or an expectation.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Time moves to this long after the start.
     At(Span),
     /// Time passes.
     Wait(Span),
-    /// Set by hand.
+    /// Values are set by the script.
     Set(Change),
-    /// Packets leave.
+    /// Packets are sent.
     Send(u32),
     /// ACKs arrive.
     Ack(Ack),
     /// Recovery or CWR or Disorder begins.
     Enter(CaState),
-    /// It ends.
+    /// Recovery, CWR or Disorder ends.
     Leave,
     /// A retransmission timeout.
     TimeOut,
@@ -89,13 +89,13 @@ pub enum Action {
     Undo,
     /// A pause of the application.
     Idle(Span),
-    /// The window is restarted after idle time, at so many packets.
+    /// The window is restarted after idle time with this many packets.
     Restart(u32),
-    /// What must be seen: keys of [`crate::KEYS`].
+    /// Expected values by key ([`crate::KEYS`]).
     Expect(Vec<(&'static str, Want)>),
 }
 
-/// What a script may set by hand; `None` stays as it is.
+/// Values that a script may set; `None` leaves them unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
     /// Congestion window, packets.
@@ -104,47 +104,47 @@ pub struct Change {
     pub ssthresh: Option<u32>,
     /// Packets in flight.
     pub inflight: Option<u32>,
-    /// Whether the window was the limit in the last round.
+    /// Whether the window limited the last round.
     pub cwnd_limited: Option<bool>,
-    /// The application has nothing more to send: what is in flight now counts as limited by it.
+    /// The application has nothing more to send: what is in flight now counts as application-limited.
     pub app_limited: Option<bool>,
     /// Upper bound of the pacing rate, bytes per second.
     pub max_pacing_rate: Option<u64>,
-    /// How long from now the next packet may leave.
+    /// Time from now until the next packet may leave.
     pub departure: Option<Span>,
 }
 
-/// An ACK, or several alike.
+/// An ACK, or several equal ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ack {
     /// Packets newly acknowledged or SACKed.
     pub acked: u32,
-    /// How many such ACKs.
+    /// Number of such ACKs.
     pub times: u32,
     /// Time that passes before each.
     pub every: Span,
-    /// RTT of the newest packet; `None` when only retransmitted ones were acknowledged.
+    /// RTT of the newest packet; `None` if only retransmitted packets were acknowledged.
     pub rtt: Option<Span>,
     /// Packets delivered over `interval`; default `acked`. `None` with `valid = false`.
     pub delivered: Option<u32>,
     /// Interval of the rate sample; default `rtt`, zero without one.
     pub interval: Span,
-    /// Packets delivered when the newest one was sent; `None`: what was delivered before this ACK
-    /// less what was in flight.
+    /// Packets delivered when the newest one was sent; `None`: those delivered before this ACK minus those in
+    /// flight.
     pub prior_delivered: Option<u64>,
-    /// The newest packet was sent after everything before this ACK had been delivered, so this ACK
-    /// ends a round trip. Decides `prior_delivered`.
+    /// The newest packet was sent after everything before this ACK had been delivered, so this ACK ends a
+    /// round trip. Determines `prior_delivered`.
     pub round: bool,
-    /// Packets in flight after the ACK; default: those before less `acked` and `losses`.
+    /// Packets in flight after the ACK; default: those before, minus `acked` and `losses`.
     pub inflight: Option<u32>,
     /// Packets newly marked lost.
     pub losses: u32,
-    /// Ranges of sequence numbers they make, which do not touch.
+    /// Number of disjoint ranges of sequence numbers that the losses form.
     pub ranges: u32,
-    /// Packets in flight when the newest packet had been sent, and when those now lost had been;
-    /// `None`: what was in flight before the ACK.
+    /// Packets in flight when the newest packet had been sent, and when those now lost had been; `None`:
+    /// those in flight before the ACK.
     pub tx_in_flight: Option<u32>,
-    /// Packets marked lost since the newest packet was sent, these included; default `losses`.
+    /// Packets marked lost since the newest packet was sent, including these; default `losses`.
     pub lost: u32,
     /// The newest packet was sent while the application was the limit.
     pub app_limited: bool,

@@ -1,12 +1,13 @@
-//! Shared vectors: what a congestion control is told, moment by moment, and what it must decide.
+//! Shared vectors: the events that a congestion control receives, step by step, and the decisions that it
+//! must make.
 //!
-//! The files are in `vectors/` at the root of the repository (see its `README.md`), one per
-//! algorithm and topic. Each vector has a derivation that works its numbers out by hand from the
-//! formula it cites. Whatever implements an algorithm plays the same files, as a [`Subject`]:
+//! The files are in `vectors/` at the root of the repository (see its `README.md`), one per algorithm and
+//! topic. Each vector has a derivation that computes its numbers by hand from the formula that it cites.
+//! Every implementation of an algorithm plays the same files, as a [`Subject`]:
 //!
 //! * a [`congestion::Controller`], inside a [`Flow`], which plays the transport around it;
-//! * a program of another kind (eBPF compiled natively), either as a `Controller` of its own that
-//!   passes the calls on, and so inside a `Flow` too, or as a `Subject` of its own.
+//! * another kind of program (eBPF compiled natively), either as a `Controller` that forwards the calls, also
+//!   inside a `Flow`, or as a `Subject` of its own.
 //!
 //! ```
 //! let file = vectors::File::parse("x.toml", r#"
@@ -37,51 +38,51 @@ use congestion::CaState;
 use std::path::{Path, PathBuf};
 use units::Span;
 
-/// One connection with the algorithm under test, driven through the moments that the table at
-/// [`congestion::Controller`] lists. Time stands still between calls but for [`Subject::wait`].
+/// One connection with the algorithm under test, driven through the events listed at
+/// [`congestion::Controller`]. Time only advances in [`Subject::wait`].
 pub trait Subject {
-    /// The connection is established (called once, first).
+    /// Establishes the connection (called once, first).
     fn start(&mut self, start: &Start);
-    /// Time passes.
+    /// Advances the time.
     fn wait(&mut self, span: Span);
     /// Time since the start.
     fn elapsed(&self) -> Span;
-    /// Something the script sets by hand.
+    /// Sets values given by the script.
     fn set(&mut self, change: &Change);
-    /// `packets` new ones leave.
+    /// Sends `packets` new packets.
     fn send(&mut self, packets: u32);
-    /// An ACK arrives.
+    /// Delivers an ACK.
     fn ack(&mut self, ack: &Ack);
-    /// Disorder, the reduction after an ECN echo (`Cwr`), or loss recovery (`Recovery`) begins.
+    /// Begins Disorder, the reduction after an ECN echo (`Cwr`), or loss recovery (`Recovery`).
     fn enter(&mut self, state: CaState);
-    /// It ends.
+    /// Ends that state.
     fn leave(&mut self);
     /// A retransmission timeout.
     fn time_out(&mut self);
     /// The last reduction was spurious.
     fn undo(&mut self);
-    /// Everything in flight is delivered without a word, the application pauses for `span`, then
-    /// one packet leaves.
+    /// Delivers everything in flight without ACK events, pauses the application for `span`, then sends one
+    /// packet.
     fn idle(&mut self, span: Span);
     /// The transport restarts the window at `cwnd` packets after idle time.
     fn restart(&mut self, cwnd: u32);
-    /// What there is to see now.
+    /// The values that can be observed now.
     fn observe(&self) -> Observed;
-    /// Keys of `expect` this subject cannot show; they are passed over.
+    /// Keys of `expect` that this subject cannot show; they are skipped.
     fn unobservable(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// Where the shared vectors are.
+/// Folder of the shared vectors.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
 }
 
-/// Every vector file, by name.
+/// Loads every vector file, by name.
 ///
 /// # Errors
-/// The first file that cannot be read or does not follow the format, with its line.
+/// Fails for the first file that cannot be read or violates the format, with its line.
 pub fn load() -> Result<Vec<File>, Error> {
     let dir = folder();
     let unreadable = |path: &Path, e: std::io::Error| Error::new(&path.to_string_lossy(), 0, e.to_string());
@@ -102,8 +103,8 @@ pub fn load() -> Result<Vec<File>, Error> {
 }
 
 impl File {
-    /// Plays every vector on a subject that `make` makes for it, and returns what did not come
-    /// out as expected: one line each, with file, line and vector.
+    /// Plays every vector on a subject created by `make`. Returns one line for each difference, with file,
+    /// line and vector.
     pub fn failures<S: Subject>(&self, make: &mut dyn FnMut(&Vector) -> Result<S, String>) -> Vec<String> {
         let mut failures = Vec::new();
         for vector in &self.vectors {
@@ -120,7 +121,7 @@ impl File {
 }
 
 impl Vector {
-    /// Plays the vector; `fail` is told the line and what was wrong there.
+    /// Plays the vector; `fail` receives the line and the difference.
     pub fn play(&self, subject: &mut dyn Subject, fail: &mut dyn FnMut(usize, String)) {
         subject.start(&self.start);
         for step in &self.steps {
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_expectation_is_told_with_its_line() {
+    fn a_failed_expectation_is_reported_with_its_line() {
         let text = "algorithm = \"reno\"
 topic = \"t\"
 source = \"s\"

@@ -1,16 +1,16 @@
-//! What can be seen of a subject, and what a vector wants to see.
+//! Observable values of a subject, and the values that a vector expects.
 
 use std::fmt;
 use units::Span;
 
-/// What a subject shows after a step. `None` where it has no such thing.
+/// Observable values after a step. `None` if the subject has no such value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     /// Congestion window, packets.
     pub cwnd: u32,
     /// Slow-start threshold, packets; `u32::MAX` is "infinite".
     pub ssthresh: u32,
-    /// Pacing rate, bytes per second; `None` where the algorithm leaves it to the transport.
+    /// Pacing rate, bytes per second; `None` if the algorithm leaves it to the transport.
     pub pacing_rate: Option<u64>,
     /// State of loss recovery: `open`, `disorder`, `cwr`, `recovery`, `loss`.
     pub ca_state: &'static str,
@@ -24,22 +24,22 @@ pub struct Observed {
     pub pacing_gain: Option<f64>,
     /// cwnd gain.
     pub cwnd_gain: Option<f64>,
-    /// Rounds counted.
+    /// Number of rounds.
     pub round: Option<u64>,
     /// The `delivered` mark up to which the flow counts as application-limited; 0 = not.
     pub app_limited: u64,
 }
 
-/// What kind of value a key of `expect` has.
+/// Type of the value of a key of `expect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number; `"infinite"` for `u32::MAX`.
+    /// An integer; `"infinite"` for `u32::MAX`.
     Count,
-    /// A number, compared to 1/1000: gains are kept in 1/256 or 1/1024 by some.
+    /// A number, compared to within 1/1000, because some implementations store gains in 1/256 or 1/1024.
     Gain,
     /// A time, as text with a unit.
     Span,
-    /// A word.
+    /// A text.
     Word,
 }
 
@@ -58,7 +58,7 @@ pub const KEYS: &[(&str, Kind)] = &[
     ("app_limited", Kind::Count),
 ];
 
-/// One value seen or wanted.
+/// An observed or expected value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     /// See [`Kind::Count`].
@@ -72,7 +72,7 @@ pub enum Seen {
 }
 
 impl Observed {
-    /// The value of a key of [`KEYS`]; `None` where the subject has none.
+    /// Returns the value of a key of [`KEYS`]; `None` if the subject has none.
     pub fn get(&self, key: &str) -> Option<Seen> {
         match key {
             "cwnd" => Some(Seen::Count(self.cwnd as u64)),
@@ -99,7 +99,7 @@ impl Seen {
         }
     }
 
-    /// Where it stands on a line; words stand nowhere.
+    /// Position on a numeric scale; texts have none.
     fn position(&self) -> Option<f64> {
         match self {
             Seen::Count(n) => Some(*n as f64),
@@ -122,19 +122,19 @@ impl fmt::Display for Seen {
     }
 }
 
-/// What a vector wants to see.
+/// An expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Want {
-    /// Any of these values (one, mostly).
+    /// Any of these values (usually one).
     AnyOf(Vec<Seen>),
     /// A value between the two, both included.
     Between(Seen, Seen),
-    /// That there is none.
+    /// No value.
     Nothing,
 }
 
 impl Want {
-    /// Whether `seen` is what was wanted.
+    /// Returns whether `seen` meets the expectation.
     pub fn is_met(&self, seen: Option<&Seen>) -> bool {
         match (self, seen) {
             (Want::Nothing, seen) => seen.is_none(),

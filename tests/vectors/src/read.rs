@@ -1,5 +1,5 @@
-//! Reads a vector file. Nothing is ignored: an unknown key, a missing one or a value of the wrong
-//! kind is an error with file and line.
+//! Reads a vector file. Nothing is ignored: an unknown key, a missing key or a value of the wrong type is an
+//! error with file and line.
 
 use crate::format::{Ack, Action, Change, File, Start, Step, Vector};
 use crate::observe::{KEYS, Kind, Seen, Want};
@@ -10,14 +10,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use units::Span;
 
-/// Why a file was refused.
+/// Why a file was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The file.
     pub file: String,
-    /// The line, from 1; 0 where there is none.
+    /// Line, from 1; 0 if there is none.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The problem, and what would be right.
     pub message: String,
 }
 
@@ -35,15 +34,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A fault and the byte it is at.
+/// An error message and the byte where it applies.
 type Fault = (usize, String);
 type Node<'a> = Spanned<DeValue<'a>>;
 
 impl File {
-    /// Reads the file `text`; `name` is its name, for messages.
+    /// Parses the file `text`; `name` is its name, for messages.
     ///
     /// # Errors
-    /// What does not follow the format, with its line.
+    /// Fails if the text violates the format, with the line.
     pub fn parse(name: &str, text: &str) -> Result<File, Error> {
         let line =
             |at: usize| 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count();
@@ -80,7 +79,7 @@ fn vector(node: &Node<'_>, algorithm: &str, line: &dyn Fn(usize) -> usize) -> Re
     })?;
     let cc_name = cc.as_str().or(cc.get("name").and_then(|n| n.as_str()));
     if cc_name != Some(algorithm) {
-        return Err(fault(node, &format!("`cc` is not of the file's algorithm, {algorithm}")));
+        return Err(fault(node, &format!("`cc` is not the file's algorithm, {algorithm}")));
     }
     let vector = Vector {
         name: keys.need("name", text)?,
@@ -95,10 +94,10 @@ fn vector(node: &Node<'_>, algorithm: &str, line: &dyn Fn(usize) -> usize) -> Re
     };
     keys.finish()?;
     if vector.derivation.trim().is_empty() {
-        return Err(fault(node, "an empty derivation"));
+        return Err(fault(node, "the derivation is empty"));
     }
     if !vector.steps.iter().any(|s| matches!(s.action, Action::Expect(_))) {
-        return Err(fault(node, "a vector that expects nothing"));
+        return Err(fault(node, "the vector expects nothing"));
     }
     Ok(vector)
 }
@@ -115,12 +114,12 @@ fn start(node: &Node<'_>) -> Result<Start, Fault> {
     };
     keys.finish()?;
     if start.cwnd == 0 || start.mss == 0 {
-        return Err(fault(node, "cwnd and mss are at least 1"));
+        return Err(fault(node, "cwnd and mss must be at least 1"));
     }
     Ok(start)
 }
 
-/// The keys that say what a step is.
+/// The keys that determine the kind of a step.
 const ACTIONS: &str = "ack, at, enter, expect, idle, leave, restart, send, set, timeout, undo, wait";
 
 fn action(node: &Node<'_>) -> Result<Action, Fault> {
@@ -143,7 +142,7 @@ fn action(node: &Node<'_>) -> Result<Action, Fault> {
     keys.finish()?;
     match (actions.pop(), actions.pop()) {
         (Some(action), None) => Ok(action),
-        _ => Err(fault(node, &format!("a step has exactly one of {ACTIONS}"))),
+        _ => Err(fault(node, &format!("a step must have exactly one of {ACTIONS}"))),
     }
 }
 
@@ -202,12 +201,12 @@ fn expect(node: &Node<'_>) -> Result<Vec<(&'static str, Want)>, Fault> {
     }
     keys.finish()?;
     if wants.is_empty() {
-        return Err(fault(node, "an empty `expect`"));
+        return Err(fault(node, "`expect` is empty"));
     }
     Ok(wants)
 }
 
-/// A value, `[any, of, these]`, `{ from = a, to = b }` or `"none"`.
+/// Reads a value, `[any, of, these]`, `{ from = a, to = b }` or `"none"`.
 fn want(node: &Node<'_>, kind: Kind) -> Result<Want, Fault> {
     match node.get_ref() {
         DeValue::Array(values) if !values.is_empty() => {
@@ -238,7 +237,7 @@ fn value(node: &Node<'_>, kind: Kind) -> Result<Seen, Fault> {
     })
 }
 
-/// The keys of a table: each is taken once, and what is left over is an error.
+/// The keys of a table: each is read once, and remaining ones are errors.
 struct Keys<'t, 'a> {
     table: &'t DeTable<'a>,
     at: usize,
@@ -251,7 +250,7 @@ impl<'t, 'a> Keys<'t, 'a> {
     }
 
     fn of(node: &'t Node<'a>) -> Result<Keys<'t, 'a>, Fault> {
-        let table = node.get_ref().as_table().ok_or_else(|| fault(node, "a table is due here"))?;
+        let table = node.get_ref().as_table().ok_or_else(|| fault(node, "expected a table"))?;
         Ok(Keys::new(table, node.span().start))
     }
 
@@ -277,7 +276,7 @@ impl<'t, 'a> Keys<'t, 'a> {
         let unknown = self.table.keys().find(|k| !self.taken.iter().any(|t| k.get_ref() == t));
         unknown.map_or(Ok(()), |k| {
             let known = self.taken.join(", ");
-            Err((k.span().start, format!("unknown key `{}`; known here: {known}", k.get_ref())))
+            Err((k.span().start, format!("unknown key `{}`; the keys are: {known}", k.get_ref())))
         })
     }
 }
@@ -291,31 +290,31 @@ fn fault(node: &Node<'_>, message: &str) -> Fault {
 }
 
 fn text(node: &Node<'_>) -> Result<String, Fault> {
-    node.get_ref().as_str().map(str::to_string).ok_or_else(|| fault(node, "a text is due here"))
+    node.get_ref().as_str().map(str::to_string).ok_or_else(|| fault(node, "expected a text"))
 }
 
 fn list<'t, 'a>(node: &'t Node<'a>) -> Result<&'t [Node<'a>], Fault> {
     match node.get_ref() {
         DeValue::Array(list) => Ok(list),
-        _ => Err(fault(node, "a list is due here")),
+        _ => Err(fault(node, "expected a list")),
     }
 }
 
 fn number<T: TryFrom<i128>>(node: &Node<'_>) -> Result<T, Fault> {
     let DeValue::Integer(i) = node.get_ref() else {
-        return Err(fault(node, "a whole number is due here"));
+        return Err(fault(node, "expected an integer"));
     };
     let n = i128::from_str_radix(i.as_str(), i.radix()).ok();
-    n.and_then(|n| T::try_from(n).ok()).ok_or_else(|| fault(node, "a number out of range"))
+    n.and_then(|n| T::try_from(n).ok()).ok_or_else(|| fault(node, "the number is out of range"))
 }
 
 fn boolean(node: &Node<'_>) -> Result<bool, Fault> {
-    node.get_ref().as_bool().ok_or_else(|| fault(node, "true or false is due here"))
+    node.get_ref().as_bool().ok_or_else(|| fault(node, "expected true or false"))
 }
 
-/// For steps that have nothing to say but that they happen.
+/// Reads the value `true` of steps without arguments.
 fn yes(node: &Node<'_>) -> Result<(), Fault> {
-    if boolean(node)? { Ok(()) } else { Err(fault(node, "only `true` makes sense")) }
+    if boolean(node)? { Ok(()) } else { Err(fault(node, "must be `true`")) }
 }
 
 fn time(node: &Node<'_>) -> Result<Span, Fault> {
@@ -327,7 +326,7 @@ fn state(node: &Node<'_>) -> Result<CaState, Fault> {
         Some("recovery") => Ok(CaState::Recovery),
         Some("cwr") => Ok(CaState::Cwr),
         Some("disorder") => Ok(CaState::Disorder),
-        _ => Err(fault(node, "\"recovery\", \"cwr\" or \"disorder\" is due here")),
+        _ => Err(fault(node, "expected \"recovery\", \"cwr\" or \"disorder\"")),
     }
 }
 
@@ -350,7 +349,7 @@ steps = [
 ";
 
     #[test]
-    fn a_file_is_read_with_the_lines_of_its_steps() {
+    fn steps_are_read_with_their_lines() {
         let file = File::parse("f", GOOD).unwrap();
         let v = &file.vectors[0];
         assert_eq!((v.line, v.steps[0].line, v.steps[1].line), (4, 10, 11));
@@ -365,17 +364,17 @@ steps = [
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_their_line() {
         for (from, to, line, message) in [
             ("topic =", "topik =", 1, "`topic` is missing"),
             ("times = 2", "time = 2", 10, "unknown key `time`"),
             ("cwnd = [7, 8]", "cwdn = 7", 11, "unknown key `cwdn`"),
             ("ack = 3", "ack = 3, send = 1", 10, "exactly one"),
             ("ack = 3, ", "", 10, "unknown key `rtt`"),
-            ("\"50ms\"", "50", 10, "a text is due"),
+            ("\"50ms\"", "50", 10, "expected a text"),
             ("ack = 3", "ack = -3", 10, "out of range"),
-            ("name = \"reno\", T", "name = \"cubic\", T", 4, "not of the file's algorithm"),
-            ("\"d\"", "\" \"", 4, "empty derivation"),
+            ("name = \"reno\", T", "name = \"cubic\", T", 4, "not the file's algorithm"),
+            ("\"d\"", "\" \"", 4, "derivation is empty"),
             ("start = {", "start = { pace = 1,", 8, "unknown key `pace`"),
             ("derivation", "derivation = \"\"\nderivation", 8, "duplicate key"),
         ] {

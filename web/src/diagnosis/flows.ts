@@ -1,9 +1,10 @@
-// The table of a capture's flows: sorted by a click on a column, filtered by cause; its rows choose what is shown below.
+// The table of a capture's flows: sortable by column, filtered by cause; selecting a row shows the flow
+// below.
 
 import { button, h, name } from "../dom";
 import { known, state as causeName, t } from "../i18n";
 import { bytes, count, millis, percent, seconds, short } from "../number";
-import { sorted, tellSort } from "../sort";
+import { sorted, markSorted } from "../sort";
 import type { State } from "../state";
 import { stateColor } from "../theme";
 import { choose, clickable, keys, mark, type Line } from "../view/pick";
@@ -12,7 +13,7 @@ import type { DiagnosisPage, FlowEntry, Limiter } from "./model";
 interface Column {
   id: string;
   text?: boolean;
-  /** What it is sorted by; the greatest number comes first, and the first letter. */
+  /** The sort key; the largest number or the first letter comes first. */
   by: (e: FlowEntry) => number | string | undefined;
   cell: (e: FlowEntry) => Node | string | null;
 }
@@ -36,13 +37,13 @@ const COLUMNS: Column[] = [
   { id: "duration", by: (e) => e.flow.duration_s, cell: (e) => seconds(Number(e.flow.duration_s.toFixed(2))) },
 ];
 
-/** A limiter's rate, Mbit/s; least and greatest where the losses do not tell it closer. */
+/** Formats a limiter's rate in Mbit/s, as a range if the losses do not determine it. */
 function limiterRate(limiter: Limiter): string {
   const range = limiter.rate_range_mbps;
   return range ? range.map(short).join("–") : short(limiter.rate_mbps);
 }
 
-/** A cause's colour and name. */
+/** Shows a cause as a coloured dot and its name. */
 export function cause(id: string): HTMLElement {
   const dot = h("i", { "aria-hidden": "true", "data-state": id });
   dot.style.background = stateColor(id);
@@ -64,7 +65,7 @@ function line(state: State<FlowEntry>, entry: FlowEntry): Line<FlowEntry> {
   return made;
 }
 
-/** The choice of a cause; nothing where there is one only. */
+/** A select for the cause; null if there is only one. */
 function filter(state: State<FlowEntry>, pick: (cause: string) => void): HTMLElement | null {
   const counts = new Map<string, number>();
   for (const { flow } of state.entries) counts.set(flow.cause, (counts.get(flow.cause) ?? 0) + 1);
@@ -91,7 +92,7 @@ export function table(state: State<FlowEntry>, page: DiagnosisPage): HTMLElement
     shown = entries.filter((e) => !only || e.flow.cause === only).map((e) => lines.get(e)!);
     body.replaceChildren(...shown.map((l) => l.tr));
     if (!shown.some((l) => l.tr.tabIndex === 0) && shown.length) shown[0].tr.tabIndex = 0;
-    tellSort(head, by, reversed);
+    markSorted(head, by, reversed);
   };
   const sort = (id: string): void => {
     [by, reversed] = [id, by === id && !reversed];

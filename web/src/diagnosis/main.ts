@@ -1,6 +1,6 @@
-// The page of a capture. What tests may rely on, beside what ../main.ts lists of plots and controls:
+// The page of a capture. Elements that tests rely on, in addition to the plots and controls listed in ../main.ts:
 //
-// #story                       the first sentence; .told[data-cause] all of them, #notes what should be known of the capture
+// #story                       the headline; .told[data-cause] all sentences, #notes notes on the capture
 // #flows                       the table; tr.variant[data-flow=number][data-side=a|b], td[data-col=rate|rtt|lost|cause|share|limiter|…]
 //                              th[data-by][aria-sort] button.sort; select#cause-filter
 // #why                         article[data-side][data-flow]: .stripe [data-state], [data-measure] dd
@@ -23,7 +23,7 @@ import { footer, header, story, why } from "./view";
 
 export const FORMAT = "longfat-diagnosis/3";
 
-/** Where the columns of a flow's packets are. */
+/** Returns the columns of a flow's packets. */
 type DataOf = (packets: Packets) => Data<Packets>;
 
 function entries(page: DiagnosisPage, dataOf: DataOf): FlowEntry[] {
@@ -36,14 +36,14 @@ function entries(page: DiagnosisPage, dataOf: DataOf): FlowEntry[] {
   });
 }
 
-/** Plots of one page, as one. */
-function together(all: (ReturnType<View["make"]>["plots"] | undefined)[]): ReturnType<View["make"]>["plots"] {
+/** Combines several groups of plots. */
+function combined(all: (ReturnType<View["make"]>["plots"] | undefined)[]): ReturnType<View["make"]>["plots"] {
   return { retheme: (printing) => all.forEach((p) => p?.retheme(printing)), destroy: () => all.forEach((p) => p?.destroy()) };
 }
 
 export function diagnosis(page: DiagnosisPage, dataOf: DataOf = (packets) => new Data(packets)): View {
   const all = entries(page, dataOf);
-  // What the summary begins with.
+  // Show the flow of the headline.
   const first = page.told.en[0]?.flows[0];
   const a = all.find((e) => e.flow.id === first) ?? all[0];
   const state = new State<FlowEntry>(all, a, null);
@@ -58,7 +58,7 @@ export function diagnosis(page: DiagnosisPage, dataOf: DataOf = (packets) => new
       if (!all.length) return { parts: [...top, ...below], plots: datagrams?.plots ?? null };
       const plots = new Plots(state, flows(page));
       const head = h("h2", { class: "hidden" }, t("diag.page.evidence"));
-      return { parts: [...top, table(state, page), head, why(state), plots.root, ...below], plots: together([plots, datagrams?.plots]) };
+      return { parts: [...top, table(state, page), head, why(state), plots.root, ...below], plots: combined([plots, datagrams?.plots]) };
     },
   };
 }

@@ -1,4 +1,4 @@
-// The plots of a capture's flow: what held it, and its packets.
+// The plots of a capture's flow: its causes over time, and its packets.
 
 import type { Data, Table } from "../data";
 import { h } from "../dom";
@@ -16,10 +16,10 @@ import type { DiagnosisPage, FlowEntry, Packets } from "./model";
 export const KINDS = ["causes", "cwnd", "sequence", "flight", "rtt", "throughput"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** A flow's own colour: there is one flow in a plot. */
+/** The flow's colour; a plot has one flow. */
 const own = (): string => flowColor(0);
 
-/** A column with its times; rows without a value are left out, so that the curve goes on. */
+/** Returns a column with its times, without the rows that have no value, so that the curve has no gaps. */
 function samples(data: Data<Packets>, of: Table, column: string): Samples | null {
   const time = data.column(of, "time_s");
   const value = data.column(of, column);
@@ -36,7 +36,7 @@ interface Look {
   loose?: boolean;
 }
 
-/** Curves of columns, those that are there, and their CSV. */
+/** Adds curves of the columns that exist, and returns their CSV. */
 function curves(plot: Plot, data: Data<Packets>, list: [keyof Pick<Packets, "sent" | "acked">, string, Look][]): CsvColumn[] {
   const csv: CsvColumn[] = [];
   for (const [table, column, look] of list) {
@@ -56,7 +56,7 @@ function causes({ flow }: FlowEntry, page: DiagnosisPage): Plot {
     states: page.causes,
   };
   const plot = empty("", () => [{ name: "cause", time: ribbon.time, cell: (row) => stateAt(ribbon, ribbon.time[row]) }]);
-  // Only causes that held have a place in the legend.
+  // The legend lists only causes that occur.
   const seen = [...new Set(flow.ribbon.cause)];
   ribbon.states = seen.map((i) => page.causes[i] ?? "");
   ribbon.state = ribbon.state.map((i) => seen.indexOf(i));
@@ -64,7 +64,7 @@ function causes({ flow }: FlowEntry, page: DiagnosisPage): Plot {
   return plot;
 }
 
-/** Marks of one kind of packets sent again. */
+/** Marks of retransmissions and reordered packets, by kind. */
 function marks(data: Data<Packets>, page: DiagnosisPage): Marks[] {
   const { again } = data.series;
   const [time, byte, kind] = ["time_s", "byte", "kind"].map((c) => data.column(again, c));
@@ -110,7 +110,9 @@ function flight(data: Data<Packets>, { flow }: FlowEntry): Plot {
   return plot;
 }
 
-/** What a QUIC endpoint's qlog says of its congestion window, and the states of its congestion control. */
+/**
+ * A QUIC endpoint's congestion window from its qlog; the CSV also has the states of its congestion control.
+ */
 function cwnd({ flow, span }: FlowEntry): Plot {
   const { metrics, states } = flow.qlog!;
   const plot = empty(t("diag.page.axis.kb"), () => csv);
@@ -141,7 +143,7 @@ function rtt(data: Data<Packets>): Plot {
   return plot;
 }
 
-/** What was acknowledged; of a flow seen in one direction what was sent. */
+/** Throughput of acknowledged data; of sent data if the capture has only that direction. */
 function throughput(data: Data<Packets>, entry: FlowEntry): Plot {
   const { acked, sent } = data.series;
   const [table, column] = "acked_bytes" in acked.columns && acked.columns.acked_bytes.rows > 0 ? [acked, "acked_bytes"] : [sent, "sent_bytes"];
@@ -177,8 +179,8 @@ function build(kind: Kind, entry: FlowEntry, page: DiagnosisPage): Plot {
   return make[kind]();
 }
 
-/** What of the packets is not drawn. */
-function left({ flow }: FlowEntry): string | null {
+/** Says which packets are not drawn; null if all are. */
+function notDrawn({ flow }: FlowEntry): string | null {
   const { packets } = flow;
   if (!packets) return flow.qlog ? null : t("diag.page.no-packets", { n: flow.id });
   const parts = [
@@ -198,7 +200,7 @@ export const flows = (page: DiagnosisPage): Gallery<FlowEntry> => ({
   unsampled: null,
   before: () => null,
   after: (entry) => {
-    const words = left(entry);
+    const words = notDrawn(entry);
     return [h("span", { class: "dim" }, causeName(entry.flow.cause)), words && h("span", { class: "dim left-out" }, words)].map((n) => n || null);
   },
 });

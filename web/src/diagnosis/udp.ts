@@ -1,4 +1,4 @@
-// A capture's flows of UDP: their table, and what is known of each over time.
+// A capture's UDP flows: their table and plots.
 
 import { h, name } from "../dom";
 import { lang, t } from "../i18n";
@@ -12,7 +12,6 @@ import { faint, flowColor, palette } from "../theme";
 import { choose, clickable, keys, mark, type Line } from "../view/pick";
 import type { DiagnosisPage, UdpFlow } from "./model";
 
-/** A flow of UDP that can be shown. */
 export interface UdpEntry extends Subject {
   flow: UdpFlow;
   data: null;
@@ -100,10 +99,10 @@ function table(state: State<UdpEntry>, page: DiagnosisPage): HTMLElement {
   );
 }
 
-/** What grows by so much in each part of the time, as a cumulative column. */
+/** Sums a quantity per part of the time into a cumulative column. */
 function growing(parts: { from_s: number; width_s: number }[], of: (i: number) => number): Samples {
   const [time, value] = [[] as number[], [] as number[]];
-  // To the microsecond: a part ends where the next begins, and bins where they are said to.
+  // Rounded to microseconds, so that a part ends exactly where the next begins.
   const micro = (s: number): number => Math.round(s * 1e6) / 1e6;
   let sum = 0;
   parts.forEach((p, i) => {
@@ -172,13 +171,12 @@ const gallery: Gallery<UdpEntry> = {
   after: ({ flow }) => [h("span", { class: "dim" }, flow.protocol_text[lang()])],
 };
 
-/** The state, kept while the page is made anew in another language; null where there is no flow. */
+/** Makes the state, which is kept when the page is rebuilt in another language; null without UDP flows. */
 export function udpState(page: DiagnosisPage): State<UdpEntry> | null {
   const all = page.udp.map((flow, i) => entry(flow, i, page.capture.file));
   return all.length ? new State<UdpEntry>(all, all[0], null) : null;
 }
 
-/** Table and plots. */
 export function udp(state: State<UdpEntry>, page: DiagnosisPage): { parts: HTMLElement[]; plots: Plots<UdpEntry> } {
   state.silence();
   const plots = new Plots(state, gallery, "udp-", t("diag.page.udp.plots"));

@@ -1,4 +1,5 @@
-// A capture's page apart from table and plots: what it is, what is said of it, and what held the chosen flows.
+// A capture's page without table and plots: header, sentences of the diagnosis, and the causes of the chosen
+// flows.
 
 import { fill, h, name } from "../dom";
 import { lang, state as causeName, t } from "../i18n";
@@ -8,7 +9,7 @@ import { striped } from "../view/details";
 import { factLine, foot, topBar, type Controls } from "../view/header";
 import type { DiagnosisPage, FlowEntry, Told } from "./model";
 
-/** When it began, as the clock of Greenwich said; null of a simulator's capture, which begins at no date. */
+/** Formats the capture's start in UTC; null for a simulator's capture, which has no date. */
 const clock = (s: number): string | null => (s >= 1 && s < 8.64e12 ? new Date(s * 1e3).toISOString().replace("T", " ").slice(0, 19) + " UTC" : null);
 
 export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLElement {
@@ -27,17 +28,17 @@ export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLE
   );
 }
 
-/** As a page sets what a terminal writes: numbers keep their units beside them. */
-const set = (text: string): string => text.replaceAll(" -> ", " → ").replace(/(?<=\d) (?=([kMG]?B|Mbit\/s|ms|s|%)(?!\w))/g, "\u00a0");
+/** Typesets text written for a terminal: real arrows, and no line break between a number and its unit. */
+const typeset = (text: string): string => text.replaceAll(" -> ", " → ").replace(/(?<=\d) (?=([kMG]?B|Mbit\/s|ms|s|%)(?!\w))/g, "\u00a0");
 
-function told({ text, facts, cause, flows }: Told, first: boolean): HTMLElement {
-  const list = facts.length > 0 && h("details", { open: first }, h("summary", {}, t("diag.page.evidence")), h("ul", {}, ...facts.map((f) => h("li", {}, set(f)))));
-  return h("div", { class: "told", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, set(text)), list);
+function sentence({ text, facts, cause, flows }: Told, first: boolean): HTMLElement {
+  const list = facts.length > 0 && h("details", { open: first }, h("summary", {}, t("diag.page.evidence")), h("ul", {}, ...facts.map((f) => h("li", {}, typeset(f)))));
+  return h("div", { class: "told", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, typeset(text)), list);
 }
 
 export function story(page: DiagnosisPage): HTMLElement {
   const list = page.told[lang()] ?? page.told.en;
-  const parts = list.length ? list.map((one, i) => told(one, i === 0)) : [h("p", { id: "story" }, t("diag.page.empty"))];
+  const parts = list.length ? list.map((one, i) => sentence(one, i === 0)) : [h("p", { id: "story" }, t("diag.page.empty"))];
   const notes = page.notes[lang()] ?? page.notes.en;
   return h(
     "section",
@@ -47,7 +48,7 @@ export function story(page: DiagnosisPage): HTMLElement {
   );
 }
 
-/** Numbers of a flow; what is not known, or was not met, is left out. */
+/** Measures of a flow; unknown ones and zero counts are left out. */
 function measures({ flow }: FlowEntry): [string, string][] {
   const m = flow.measures;
   const rtt = m.rtt_ms;
@@ -80,7 +81,7 @@ function measures({ flow }: FlowEntry): [string, string][] {
   return list.filter((item): item is [string, string] => item[1] !== false);
 }
 
-/** Packets that show what is said, and how Wireshark finds them. */
+/** Packets that prove the causes, with Wireshark filters. */
 function proofs({ flow }: FlowEntry): HTMLElement | false {
   const list = flow.proofs ?? [];
   const line = ({ cause, kind, packets, total, filter }: (typeof list)[number]): HTMLElement => {
@@ -106,7 +107,7 @@ function one(entry: FlowEntry, side: "a" | "b"): HTMLElement {
   );
 }
 
-/** What held the flows that are shown: shares as a bar, and the numbers. */
+/** The causes of the shown flows: their shares as a bar, and the flows' measures. */
 export function why(state: State<FlowEntry>): HTMLElement {
   const root = h("section", { class: "whys", id: "why" });
   const draw = () => {

@@ -1,7 +1,8 @@
-// The path, built by clicking: stages put into a link's direction, moved and taken out; flows and relays added.
+// Builds the path by clicking: stages are added to a link's direction, moved and removed; flows and relays
+// are added.
 //
-// A change is an override like a slider's: the whole list of a direction, a whole flow. So links, files and the command line
-// hold it as anything else.
+// A change is an override like a slider's, of a direction's whole list of stages or of a whole flow, so that
+// links, files and the command line include it.
 
 import { button, fill, h, name } from "../dom";
 import { known, t } from "../i18n";
@@ -9,16 +10,18 @@ import type { LinkTable, ReadVariant, StageTable } from "./model";
 import stages from "./stages.json";
 import { path, toml } from "./toml";
 
-/** What there is to put in, as it comes; what has an end goes around all that is there. */
+/**
+ * The stages that can be added, with their initial settings; one with an `end` encloses all present stages.
+ */
 const STAGES: { stage: StageTable; end?: StageTable }[] = stages;
 
-type Way = "forward" | "backward";
+type Direction = "forward" | "backward";
 
 export class Builder {
   readonly root = h("details", { class: "builder", id: "builder" });
   private variant: ReadVariant | null = null;
 
-  /** `change`: overrides to be made, then all is read anew. */
+  /** `change` sets overrides and reads the scenario again. */
   constructor(private change: (sets: [string, string][]) => void) {}
 
   follow(variant: ReadVariant | null): void {
@@ -43,12 +46,12 @@ export class Builder {
 
   private link(link: string, table: LinkTable): HTMLElement {
     const [a, b] = table.between;
-    return h("fieldset", {}, h("legend", {}, name(link)), this.way(link, "forward", a, b, table.forward ?? []), this.way(link, "backward", b, a, table.backward ?? []));
+    return h("fieldset", {}, h("legend", {}, name(link)), this.direction(link, "forward", a, b, table.forward ?? []), this.direction(link, "backward", b, a, table.backward ?? []));
   }
 
-  private way(link: string, way: Way, from: string, to: string, all: StageTable[]): HTMLElement {
-    const put = (list: StageTable[]): void => this.change([[path("links", link, way), toml(list)]]);
-    const id = `build-${link}-${way}`;
+  private direction(link: string, direction: Direction, from: string, to: string, all: StageTable[]): HTMLElement {
+    const put = (list: StageTable[]): void => this.change([[path("links", link, direction), toml(list)]]);
+    const id = `build-${link}-${direction}`;
     const chip = (stage: StageTable, i: number): HTMLElement => {
       const label = stage.name ?? known(`name.element.${stage.kind}`) ?? stage.kind;
       const tool = (what: string, sign: string, off: boolean, act: () => void) =>

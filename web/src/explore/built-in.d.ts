@@ -1,6 +1,6 @@
-// What build.mjs puts in.
+// Declarations of modules that build.mjs provides, and of a type that exists in workers only.
 
-/** Of workers alone (File API, 6.4). */
+/** Exists in workers only (File API, section 6.4). */
 declare class FileReaderSync {
   readAsArrayBuffer(blob: Blob): ArrayBuffer;
 }
@@ -11,7 +11,7 @@ declare module "worker:*" {
   export default source;
 }
 
-/** The scenarios that are built in: their texts by name. */
+/** Texts of the built-in scenarios by name. */
 declare module "scenarios:" {
   const texts: Record<string, string>;
   export default texts;

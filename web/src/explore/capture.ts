@@ -1,5 +1,5 @@
-// A capture that was dropped into the page, diagnosed by the engine and shown as the report of a capture is. It is read in
-// pieces and does not leave this machine.
+// Diagnoses a capture that was dropped into the page, and shows it like the page of `longfat diagnose`. The
+// capture is read in pieces and does not leave this machine.
 
 import { Data } from "../data";
 import { button, h } from "../dom";
@@ -17,15 +17,15 @@ export interface Diagnosed {
   ms: number;
 }
 
-/** Reads a capture; `told` gets the share that is read. */
-export function diagnose(engine: Engine, file: File, told: (share: number) => void): { job: Job; done: Promise<Diagnosed> } {
-  const job = engine.ask({ do: "diagnose", file: file.name }, (now, all) => told(now / all), file);
+/** Diagnoses a capture; `onProgress` gets the share that has been read. */
+export function diagnose(engine: Engine, file: File, onProgress: (share: number) => void): { job: Job; done: Promise<Diagnosed> } {
+  const job = engine.ask({ do: "diagnose", file: file.name }, (done, total) => onProgress(done / total), file);
   const done = job.done.then(({ pieces, ms }) => {
     const text = (i: number): unknown => JSON.parse(new TextDecoder().decode(pieces[i]));
     const head = text(0) as { refused?: Refusal };
     if (head.refused) throw new Error(head.refused.message);
     const page = text(1) as DiagnosisPage;
-    // Columns come in the order of the flows that have some.
+    // The pieces are in the order of the flows that have columns.
     const shown = page.flows.flatMap((flow) => flow.packets ?? []);
     const columns = new Map<Packets, Uint8Array>(shown.map((packets, i) => [packets, pieces[2 + i]]));
     return { view: diagnosis(page, (packets) => new Data(packets, columns.get(packets) ?? null)), ms };
@@ -33,7 +33,9 @@ export function diagnose(engine: Engine, file: File, told: (share: number) => vo
   return { job, done };
 }
 
-/** A capture's page, the way back, and that to a scenario. Gives its plots. */
+/**
+ * Shows a capture's page with a button back to the simulator and one that fits a scenario. Returns its plots.
+ */
 export function show(root: HTMLElement, { view, ms }: Diagnosed, controls: Controls, back: () => void, fit: HTMLElement): ReturnType<View["make"]>["plots"] {
   const { copyLink: _, ...own } = controls;
   const made = view.make(own);
@@ -42,8 +44,8 @@ export function show(root: HTMLElement, { view, ms }: Diagnosed, controls: Contr
   return made.plots;
 }
 
-/** Takes files that are dropped anywhere on the page. */
-export function dropped(take: (file: File) => void): void {
+/** Calls `take` with a file that is dropped anywhere on the page. */
+export function onDrop(take: (file: File) => void): void {
   addEventListener("dragover", (e) => e.preventDefault());
   addEventListener("drop", (e) => {
     e.preventDefault();

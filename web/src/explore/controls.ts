@@ -1,4 +1,4 @@
-// Language, theme and link of the page.
+// The page's controls for language, theme and link.
 
 import { setLang } from "../i18n";
 import { copy } from "../link";
@@ -6,7 +6,10 @@ import { keep } from "../prefs";
 import { setTheme } from "../theme";
 import type { Controls } from "../view/header";
 
-/** `draw` makes the page anew in another language, `repaint` in another theme; `link` is the address of what is shown. */
+/**
+ * `draw` rebuilds the page in another language, `repaint` in another theme; `link` returns the address of the
+ * present view.
+ */
 export function pageControls(draw: () => void, repaint: () => void, link: () => Promise<string>): Controls {
   return {
     setLang: (to) => {

@@ -1,7 +1,6 @@
-// What answers the page's questions: `longfat explore` on this machine where it served the page (served-engine.ts), else the
-// simulator as WebAssembly, which the page then holds (static-engine.ts).
+// The engine answers the page's questions. It is `longfat explore` if that served the page
+// (served-engine.ts), else the simulator as WebAssembly in the page itself (static-engine.ts).
 
-/** What came of a question. */
 export interface Answer {
   pieces: Uint8Array<ArrayBuffer>[];
   /** Milliseconds that the engine took. */
@@ -10,16 +9,19 @@ export interface Answer {
 
 export interface Job {
   done: Promise<Answer>;
-  /** Ends it: `done` is then rejected with `CANCELLED`. */
+  /** Cancels the job; `done` is then rejected with `CANCELLED`. */
   cancel(): void;
 }
 
 export const CANCELLED = "cancelled";
 
-/** Called with how far a run or a search is, and all; with bytes, and true, while a file is read. */
-export type OnProgress = (now: number, all: number, reading: boolean) => void;
+/**
+ * Called with the part done and the total of a run or search; with bytes, and `reading` true, while a file is
+ * read.
+ */
+export type OnProgress = (done: number, total: number, reading: boolean) => void;
 
 export interface Engine {
-  /** Answers a question; `file` is the capture that it is about. */
+  /** Answers a question; `file` is its capture, if it is about one. */
   ask(question: unknown, onProgress?: OnProgress, file?: File): Job;
 }

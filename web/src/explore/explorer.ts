@@ -1,4 +1,4 @@
-// The page as it stands: the source, the last result, what is kept beside it, and the parts that show them.
+// The explorer's page: the scenario, the last result, the pinned runs, and the parts that show them.
 
 import { fill, h } from "../dom";
 import { lang, t } from "../i18n";
@@ -11,42 +11,43 @@ import { notice } from "../view/notice";
 import { path } from "../view/path";
 import { table } from "../view/table";
 import { Builder } from "./builder";
-import { diagnose, dropped, show, type Diagnosed } from "./capture";
+import { diagnose, onDrop, show, type Diagnosed } from "./capture";
 import { pageControls } from "./controls";
 import type { Engine } from "./engine";
 import { FitBar, FitNote } from "./fit";
-import { Live, type Result, type Wish } from "./live";
+import { Live, type Result, type RunRequest } from "./live";
 import type { ReadReply, Refusal } from "./model";
 import { Lessons, type LessonRun } from "./lessons";
 import { Moment } from "./moment";
 import { bdpOf, Operating } from "./operating";
 import { Parts } from "./parts";
-import { beside, MOST_PINS, pinned, together, type Pin } from "./pins";
+import { comparedWith, MAX_PINS, pageOf, pinned, type Pin } from "./pins";
 import { LivePlots } from "./plots";
 import { LiveRuns } from "./runs";
 import { Sliders } from "./sliders";
 import { read, Source, written } from "./source";
 import { Side } from "./side";
 
-/** Columns that the page explains. */
+/** Table columns that the foot of the page explains. */
 const NOTES = ["goodput", "share", "jain", "lost", "resent", "rto", "rtt", "drops", "queue"];
 
 export class Explorer {
   private source = new Source();
   private live: Live;
-  private said: ReadReply | null = null;
+  /** The engine's description of the present scenario. */
+  private description: ReadReply | null = null;
   private pins: Pin[] = [];
   private last: Result | null = null;
   private runs: LiveRuns | null = null;
   private plots: Pick<Plots, "retheme" | "destroy"> | null = null;
-  /** Of runs; null while a capture is shown. */
+  /** Plots of runs; null while a capture is shown. */
   private curves: LivePlots | null = null;
   private side: Side;
   private sliders = new Sliders({ moving: (sets) => this.moving(sets), moved: () => void this.reread() });
   private shown = h("div", {});
   private count = 0;
   private reading = 0;
-  /** What every result makes anew: above the plots, and below. */
+  /** The part above the plots, rebuilt for every result. */
   private above = h("div", {});
   private below = h("div", {});
   private parts = new Parts();
@@ -54,10 +55,10 @@ export class Explorer {
   private lessons: Lessons;
   private operating: Operating;
   private builder = new Builder((sets) => { for (const [key, value] of sets) this.source.set(key, value); void this.reread(true); });
-  /** A capture that is shown instead of the simulator. */
+  /** The capture that is shown instead of the simulator. */
   private diagnosed: (Diagnosed & { fit: FitBar }) | null = null;
   private note = new FitNote();
-  /** What is waited for: the next exact result. */
+  /** Called with the next exact result. */
   private next: (() => void) | null = null;
 
   constructor(
@@ -65,7 +66,7 @@ export class Explorer {
     private engine: Engine,
   ) {
     this.live = new Live(engine, {
-      result: (of, wish) => this.result(of, wish),
+      result: (result, request) => this.result(result, request),
       refused: (why) => this.side.refused(why),
       progress: (share) => this.side.progress(share),
     });
@@ -91,11 +92,11 @@ export class Explorer {
     if (!(await read(this.source, location.hash))) this.source.open(this.source.example ?? "policer-or-shaper");
     this.draw();
     await this.opened();
-    dropped((file) => void this.take(file));
+    onDrop((file) => void this.take(file));
     addEventListener("hashchange", () => void read(this.source, location.hash).then((taken) => { if (taken) void this.opened(); }));
   }
 
-  /** A file that was dropped or chosen: a scenario by its name, else a capture. */
+  /** Opens a file that was dropped or chosen: a scenario if it ends with .toml, else a capture. */
   async take(file: File): Promise<void> {
     if (file.name.endsWith(".toml")) return this.side.takeText(await file.text());
     this.side.progress(0);
@@ -111,7 +112,7 @@ export class Explorer {
     this.side.progress(null);
   }
 
-  /** A text that was fitted to a capture is the scenario from here on. */
+  /** Continues with a scenario that was fitted to a capture. */
   private start(text: string): void {
     this.diagnosed = null;
     this.draw();
@@ -119,7 +120,7 @@ export class Explorer {
     this.note.focus();
   }
 
-  /** All of the page in the language as it is. */
+  /** Builds the whole page in the present language. */
   draw(): void {
     this.plots?.destroy();
     this.plots = this.curves = null;
@@ -135,8 +136,8 @@ export class Explorer {
     this.lessons.draw();
     this.operating.draw();
     this.builder.draw();
-    this.sliders.show(this.said?.variant.tunables ?? []);
-    this.side.say(this.said);
+    this.sliders.show(this.description?.variant.tunables ?? []);
+    this.side.describe(this.description);
     this.note.follow(this.source.text);
     this.runs = null;
     this.moment?.stop();
@@ -177,43 +178,43 @@ export class Explorer {
     this.run();
   }
 
-  /** Reads the scenario as it is now, and shows what can be tuned of it. */
+  /** Has the engine read the present scenario, and shows its sliders. */
   private async reread(run = false): Promise<void> {
     const reading = ++this.reading;
-    const answer = await this.engine.ask({ do: "read", ...this.source.asked() }).done.catch((e) => this.side.failed(e));
+    const answer = await this.engine.ask({ do: "read", ...this.source.request() }).done.catch((e) => this.side.failed(e));
     if (!answer || reading !== this.reading) return;
-    const said = JSON.parse(new TextDecoder().decode(answer.pieces[0])) as ReadReply & { refused?: Refusal };
-    if (said.refused) return this.side.refused(said.refused);
-    this.said = said;
-    this.sliders.show(said.variant.tunables);
-    this.side.say(said);
-    this.builder.follow(said.variant);
-    const bdp = bdpOf(said.variant);
-    this.operating.follow(bdp === null ? null : { scenario: this.source.asked(), variant: said.variant, bdp });
+    const reply = JSON.parse(new TextDecoder().decode(answer.pieces[0])) as ReadReply & { refused?: Refusal };
+    if (reply.refused) return this.side.refused(reply.refused);
+    this.description = reply;
+    this.sliders.show(reply.variant.tunables);
+    this.side.describe(reply);
+    this.builder.follow(reply.variant);
+    const bdp = bdpOf(reply.variant);
+    this.operating.follow(bdp === null ? null : { scenario: this.source.request(), variant: reply.variant, bdp });
     if (run) this.run();
     else this.follow();
   }
 
   private run(): void {
-    if (!this.said) return;
+    if (!this.description) return;
     const label = t("explore.now");
-    this.live.want({ scenario: this.source.asked(), duration: this.said.variant.duration_s, label, beside: beside(this.pins) });
+    this.live.request({ scenario: this.source.request(), duration: this.description.variant.duration_s, label, beside: comparedWith(this.pins) });
     this.follow();
   }
 
-  /** The address follows a moment later: a drag changes it at every step. */
+  /** The timer of the address's update, delayed because a drag changes the scenario at every step. */
   private following = 0;
   private follow(): void {
     clearTimeout(this.following);
     this.following = setTimeout(() => void written(this.source, lang()).then((text) => { write(text); this.side.command(); }), 250);
   }
 
-  private result(of: Result, wish: Wish | null = null): void {
+  private result(result: Result, request: RunRequest | null = null): void {
     this.side.refused(null);
-    this.side.coarse(of.exact ? null : (of.page.results[0].run.variants[0]?.duration_s ?? 0));
-    this.last = of;
+    this.side.coarse(result.exact ? null : (result.page.results[0].run.variants[0]?.duration_s ?? 0));
+    this.last = result;
     if (this.diagnosed) return;
-    const { page, data } = together(of, this.pins);
+    const { page, data } = pageOf(result, this.pins);
     if (this.runs && this.runs.entries.length === page.results.flatMap((r) => r.run.variants).length) {
       this.runs.renew(page, data);
     } else {
@@ -221,16 +222,16 @@ export class Explorer {
       this.plots?.destroy();
       this.plots = this.curves = null;
     }
-    // A coarse run is drawn on the axis of the whole.
-    this.runs.entries[0].span = { from: 0, to: of.head.duration_s };
+    // A coarse run is drawn on the time axis of the whole run.
+    this.runs.entries[0].span = { from: 0, to: result.head.duration_s };
     this.show(this.runs);
     const { dataset } = this.root;
     dataset.run = String(++this.count);
-    dataset.exact = String(of.exact);
-    dataset.ms = of.ms.toFixed(1);
-    dataset.packets = String(of.head.packets);
+    dataset.exact = String(result.exact);
+    dataset.ms = result.ms.toFixed(1);
+    dataset.packets = String(result.head.packets);
     dataset.ready = "true";
-    if (of.exact && this.next && wish?.scenario.variant === this.source.variant) {
+    if (result.exact && this.next && request?.scenario.variant === this.source.variant) {
       const { next } = this;
       this.next = null;
       next();
@@ -255,16 +256,16 @@ export class Explorer {
     this.shown.replaceChildren(this.above, moment.root, this.curves.root, this.operating.root, this.below, this.builder.root);
   }
 
-  private pin(called?: string): void {
-    if (!this.last?.exact || this.pins.length >= MOST_PINS) return;
+  private pin(name?: string): void {
+    if (!this.last?.exact || this.pins.length >= MAX_PINS) return;
     const changed = [...this.source.sets].map(([key, value]) => `${key.split(".").pop()} ${value}`).slice(-2).join(", ");
-    const label = called ?? `${this.pins.length + 1}: ${changed || (this.said?.variant.name ?? "")}`;
-    this.side.pinned(this.pins.length + 1, MOST_PINS);
+    const label = name ?? `${this.pins.length + 1}: ${changed || (this.description?.variant.name ?? "")}`;
+    this.side.pinned(this.pins.length + 1, MAX_PINS);
     this.pins.push(pinned(this.last, label.length > 40 ? `${label.slice(0, 39)}…` : label));
     this.run();
   }
 
-  /** Both runs of a lesson: the first kept, the second beside it. */
+  /** Shows both runs of a lesson: pins the first and runs the second. */
   private async look(scenario: string, [first, second]: [LessonRun, LessonRun]): Promise<void> {
     this.pins = [];
     const open = async ({ variant, sets }: LessonRun): Promise<void> => {
@@ -283,14 +284,14 @@ export class Explorer {
 
   private unpin(): void {
     this.pins = [];
-    this.side.pinned(0, MOST_PINS);
+    this.side.pinned(0, MAX_PINS);
     this.run();
   }
 
   private async toml(): Promise<string> {
-    const { pieces } = await this.engine.ask({ do: "toml", ...this.source.asked() }).done;
-    const said = JSON.parse(new TextDecoder().decode(pieces[0])) as { toml?: string; refused?: Refusal };
-    if (said.refused) this.side.refused(said.refused);
-    return said.toml ?? this.source.text;
+    const { pieces } = await this.engine.ask({ do: "toml", ...this.source.request() }).done;
+    const reply = JSON.parse(new TextDecoder().decode(pieces[0])) as { toml?: string; refused?: Refusal };
+    if (reply.refused) this.side.refused(reply.refused);
+    return reply.toml ?? this.source.text;
   }
 }

@@ -1,7 +1,7 @@
-// A diagnosed capture made a scenario: `fit` in the engine, and what of the path it could not tell.
+// Fits a scenario to a diagnosed capture, and shows the result.
 //
-// Two searches run at once: the whole one, which gives what `longfat fit` gives, and a shorter one whose result counts where
-// time is up before the whole one is over.
+// Two searches run in parallel: the whole one, whose result is that of `longfat fit`, and a shorter one whose
+// result is used if the whole one does not end in time.
 
 import { button, fill, h, name } from "../dom";
 import { known, lang, t } from "../i18n";
@@ -9,31 +9,34 @@ import { millis, percent, short } from "../number";
 import { CANCELLED, type Engine, type Job } from "./engine";
 import type { CaptureFitReply, FitFigures, PathNumber, Refusal } from "./model";
 
-/** Packets that each search may simulate, about: all that `longfat fit` may, and some that most machines do within the time. */
-const WHOLE = 6_000_000;
-const SHORT = 2_500_000;
-/** Milliseconds after which the shorter search is enough. */
-const MOST_MS = 10_000;
-/** Goodput that is off by a greater share is badly fitted (as `longfat fit` has it). */
-const BADLY = 0.17;
+/** Approximate number of packets that the whole search may simulate, as in `longfat fit`. */
+const WHOLE_PACKETS = 6_000_000;
+/** Approximate number of packets that the short search may simulate: most machines do these in time. */
+const SHORT_PACKETS = 2_500_000;
+/** Time limit of the whole search, ms. */
+const MAX_MS = 10_000;
+/** A fit with a larger relative error of the goodput is bad (the limit of `longfat fit`). */
+const MAX_GOODPUT_ERROR = 0.17;
 
 export interface Fitted {
   reply: CaptureFitReply;
   file: string;
-  /** It is the whole search's. */
+  /** Whether this is the result of the whole search. */
   whole: boolean;
   ms: number;
 }
 
-/** Begins both searches; `told` gets the packets that the whole one has simulated so far, about. */
-function search(engine: Engine, file: File, told: (packets: number) => void): { done: Promise<Fitted | Refusal>; cancel(): void } {
+/**
+ * Starts both searches; `onProgress` gets the approximate number of packets that the whole one has simulated.
+ */
+function search(engine: Engine, file: File, onProgress: (packets: number) => void): { done: Promise<Fitted | Refusal>; cancel(): void } {
   const began = performance.now();
   const ask = (packets: number): Job =>
-    engine.ask({ do: "fit", file: file.name, packets }, (now, _, reading) => { if (packets === WHOLE && !reading) told(now); }, file);
-  const jobs = [ask(WHOLE), ask(SHORT)];
+    engine.ask({ do: "fit", file: file.name, packets }, (now, _, reading) => { if (packets === WHOLE_PACKETS && !reading) onProgress(now); }, file);
+  const jobs = [ask(WHOLE_PACKETS), ask(SHORT_PACKETS)];
   const cancel = (): void => jobs.forEach((job) => job.cancel());
-  const late = setTimeout(() => jobs[0].cancel(), MOST_MS);
-  // Where the whole one comes first nobody asks for the other.
+  const late = setTimeout(() => jobs[0].cancel(), MAX_MS);
+  // If the whole search ends first, the short one is cancelled and its rejection ignored.
   jobs[1].done.catch(() => {});
   let whole = true;
   const done = jobs[0].done
@@ -46,7 +49,7 @@ function search(engine: Engine, file: File, told: (packets: number) => void): { 
   return { done, cancel };
 }
 
-/** The button above a capture's page, and how far the search is. */
+/** The bar above a capture's page: the button that starts the search, then its progress. */
 export class FitBar {
   readonly root = h("div", { class: "fit-bar" });
   private running: { cancel(): void } | null = null;
@@ -60,7 +63,7 @@ export class FitBar {
     private taken: (of: Fitted) => void,
   ) {}
 
-  /** In the page's language. */
+  /** Builds the bar in the page's language. */
   draw(): void {
     const focus = document.activeElement?.id ?? "";
     this.bar.setAttribute("aria-label", t("explore.fit.running"));
@@ -68,7 +71,7 @@ export class FitBar {
     else fill(this.root, button({ id: "fit", class: "main", title: t("explore.fit.hint") }, () => void this.begin(), t("explore.fit")), this.words);
     if (this.refused) {
       const { message, zh } = this.refused;
-      // Of what broke the engine has English words alone.
+      // Some errors exist in English only.
       const why = lang() === "zh" && zh ? zh : h("span", { lang: "en" }, message);
       this.root.append(h("p", { id: "fit-refused", class: "refused", role: "alert" }, t("explore.fit.refused"), " ", why));
     }
@@ -86,7 +89,7 @@ export class FitBar {
     const search_ = search(this.engine, this.file, (now) => { packets = now; });
     this.running = search_;
     const tick = (): void => {
-      this.bar.value = Math.min(1, Math.max(packets / WHOLE, (performance.now() - began) / MOST_MS));
+      this.bar.value = Math.min(1, Math.max(packets / WHOLE_PACKETS, (performance.now() - began) / MAX_MS));
       this.words.textContent = packets > 0 ? t("explore.fit.packets", { n: short(packets) }) : t("explore.fit.reading");
     };
     tick();
@@ -94,9 +97,9 @@ export class FitBar {
     const ticks = setInterval(tick, 250);
     let fitted: Fitted | null = null;
     try {
-      const came = await search_.done;
-      if ("reply" in came) fitted = came;
-      else this.refused = came;
+      const found = await search_.done;
+      if ("reply" in found) fitted = found;
+      else this.refused = found;
     } catch (e) {
       const message = e instanceof Error ? e.message : String(e);
       if (message !== CANCELLED) this.refused = { message };
@@ -109,7 +112,7 @@ export class FitBar {
   }
 }
 
-const unit = (x: number, of: string): string => `${short(x)}\u00a0${of}`;
+const unit = (x: number, name: string): string => `${short(x)}\u00a0${name}`;
 
 const numberRow = ({ name: what, label, value, unit: of, range }: PathNumber): HTMLElement =>
   h("tr", { "data-number": what },
@@ -117,7 +120,7 @@ const numberRow = ({ name: what, label, value, unit: of, range }: PathNumber): H
     h("td", {}, unit(value, of)),
     h("td", {}, range ? t("explore.fit.range", { low: short(range[0]), high: unit(range[1], of) }) : t("explore.fit.unsearched")));
 
-/** What is compared, and how it is spelled. */
+/** The figures that are compared, with their format. */
 const FIGURES: [string, (f: FitFigures) => string][] = [
   ["goodput", (f) => unit(f.goodput_mbps, "Mbit/s")],
   ["least", (f) => `${millis(f.rtt_min_ms)}\u00a0ms`],
@@ -126,13 +129,13 @@ const FIGURES: [string, (f: FitFigures) => string][] = [
   ["again", (f) => `${percent(f.resent)}\u00a0%`],
 ];
 
-/** What a fit tells. */
-function told({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: () => void): HTMLElement {
+/** The card that shows a fit. */
+function card({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: () => void): HTMLElement {
   const { captured, fitted } = fit.compared;
-  const badly = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > BADLY;
+  const isBad = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > MAX_GOODPUT_ERROR;
   const kind = known(`name.element.${fit.limiter}`) ?? fit.limiter;
   const policers = fit.policers ?? [];
-  // The numbers of several policers are each one's own.
+  // Several policers have their own rows for rate and bucket.
   const own = policers.length > 1 ? numbers.filter((n) => n.name !== "rate" && n.name !== "bucket") : numbers;
   const head = (...keys: string[]) => h("thead", {}, h("tr", {}, h("td", {}), ...keys.map((key) => h("th", { scope: "col" }, t(key)))));
   return h("section", { class: "card fitted", id: "fitted", "data-limiter": fit.limiter, "data-whole": String(whole), "aria-labelledby": "fitted-title" },
@@ -140,7 +143,7 @@ function told({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: (
       h("h2", { id: "fitted-title", tabindex: -1 }, t("explore.fit.title"), " ", name(file)),
       button({ id: "fitted-close", "aria-label": t("explore.fit.close") }, close, "×")),
     h("p", { class: "verdict" }, fit.limiter === "none" ? t("explore.fit.none") : t("explore.fit.kind", { kind, p: fit.confidence > 0.99 ? ">\u00a099" : (100 * fit.confidence).toFixed(0) })),
-    badly && h("p", { class: "badly" }, t("explore.fit.badly")),
+    isBad && h("p", { class: "badly" }, t("explore.fit.badly")),
     h("div", { class: "fitted-tables" },
       h("table", { id: "fitted-numbers" }, head("explore.fit.value", "explore.fit.nearly"),
         h("tbody", {}, ...own.map(numberRow), ...policers.filter(() => policers.length > 1).map((p) =>
@@ -153,24 +156,24 @@ function told({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: (
     h("p", { class: "hint" }, t("explore.fit.runs", { n: fit.simulated.runs, s: short(fit.simulated.seconds) }), whole ? "" : ` ${t("explore.fit.cut")}`));
 }
 
-/** What the last fit tells, above the scenario that came of it, as long as that is the one that is shown. */
+/** Shows the last fit above the page, as long as its scenario is the present one. */
 export class FitNote {
   readonly root = h("div", {});
   private fitted: Fitted | null = null;
   private text = "";
 
-  /** Takes up a fit and gives its scenario. */
+  /** Keeps a fit and returns its scenario. */
   take(fitted: Fitted): string {
     this.fitted = fitted;
     return fitted.reply.fit.scenario;
   }
 
-  /** `text` is the scenario now, or the language is another. */
+  /** Redraws the card for the present scenario and language. */
   follow(text: string): void {
     this.text = text;
     const { fitted } = this;
     const close = (): void => { this.fitted = null; this.follow(this.text); };
-    fill(this.root, fitted?.reply.fit.scenario === text && told(fitted, close));
+    fill(this.root, fitted?.reply.fit.scenario === text && card(fitted, close));
   }
 
   focus(): void {

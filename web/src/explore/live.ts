@@ -1,114 +1,117 @@
-// Runs what the reader wants now. A coarse run first, the beginning of the exact one, where the exact one takes longer than
-// the eye waits; a run that is no longer wanted ends.
+// Runs the scenario that the page shows. If the exact run would take too long to follow a slider, its
+// beginning is run first as a coarse run. A run that is no longer wanted is cancelled.
 
 import type { Page } from "../model";
 import { CANCELLED, type Engine, type Job } from "./engine";
-import type { Beside, Refusal, RunReply, ScenarioText } from "./model";
+import type { PinnedRun, Refusal, RunReply, ScenarioText } from "./model";
 
-/** Milliseconds that a run may take while the slider moves: at 60 a frame is late, and drawing and the screen want their part. */
-const FAST_MS = 20;
-/** Milliseconds that all of it may take: a beginning that is nearly the whole would only be run twice. */
-const WHOLE_MS = 25;
-/** Milliseconds of rest after which what is coarse becomes exact. */
+/**
+ * Target duration of a coarse run, ms: a slider's reaction is late after 60 ms, and drawing takes a part of
+ * them.
+ */
+const COARSE_MS = 20;
+/** Up to this duration in ms the exact run is made at once: a coarse run would be nearly as long. */
+const EXACT_MS = 25;
+/** Time without a change after which the exact run follows a coarse one, ms. */
 const REST_MS = 140;
-/** Seconds of the first run of a scenario, whose cost nobody knows. */
+/** Simulated time of a scenario's first run, whose cost is unknown, s. */
 const FIRST_S = 2;
 
 export interface Result {
   head: RunReply;
   page: Page;
-  /** Columns of each series, in the order of their ids. */
+  /** Columns of each series, in the order of the series' ids. */
   series: Uint8Array[];
   exact: boolean;
   /** Milliseconds that the engine took. */
   ms: number;
 }
 
-export interface Wish {
+export interface RunRequest {
   scenario: ScenarioText;
   duration: number;
   label: string;
-  beside: Beside[];
+  beside: PinnedRun[];
 }
 
-export interface Audience {
-  result(of: Result, wish: Wish): void;
+export interface LiveEvents {
+  result(result: Result, request: RunRequest): void;
   refused(why: Refusal): void;
-  /** Share of an exact run that is done; null: nothing is under way. */
+  /** Share of an exact run that is done; null if no run is in progress. */
   progress(share: number | null): void;
 }
 
 const json = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
 
 export class Live {
-  /** Milliseconds of work a second of the scenario, as last measured; null before. */
+  /** Milliseconds of work per simulated second, as last measured; null if unknown. */
   private cost: number | null = null;
-  private wish: Wish | null = null;
-  private running: { job: Job; fast: boolean; wish: Wish } | null = null;
+  private current: RunRequest | null = null;
+  private running: { job: Job; short: boolean; request: RunRequest } | null = null;
   private resting = 0;
 
   constructor(
     private engine: Engine,
-    private audience: Audience,
+    private events: LiveEvents,
   ) {}
 
-  /** Another scenario: what runs cost is not known any more. */
+  /** Forgets the cost of a run, as the scenario is another one. */
   forget(): void {
     this.cost = null;
   }
 
-  want(wish: Wish): void {
-    this.wish = wish;
+  request(request: RunRequest): void {
+    this.current = request;
     clearTimeout(this.resting);
-    // What is soon over is let be: its result is better than none.
-    if (this.running && !this.running.fast) this.running.job.cancel();
-    if (!this.running?.fast) this.begin();
+    // A short run is not cancelled: its result is shown until the next one.
+    if (this.running && !this.running.short) this.running.job.cancel();
+    if (!this.running?.short) this.begin();
   }
 
   private begin(): void {
-    const { wish } = this;
-    if (!wish) return;
+    const { current } = this;
+    if (!current) return;
     const { cost } = this;
-    const seconds = cost === null ? FIRST_S : cost * wish.duration <= WHOLE_MS ? wish.duration : FAST_MS / cost;
-    this.run(wish, seconds >= wish.duration ? null : seconds);
+    const seconds = cost === null ? FIRST_S : cost * current.duration <= EXACT_MS ? current.duration : COARSE_MS / cost;
+    this.run(current, seconds >= current.duration ? null : seconds);
   }
 
-  private run(wish: Wish, until: number | null): void {
-    const question = { do: "run", scenario: wish.scenario, until_s: until, label: wish.label, beside: wish.beside };
-    const expected = this.cost === null ? 0 : this.cost * (until ?? wish.duration);
-    const fast = until !== null || expected <= WHOLE_MS;
-    // How far a run is that is soon over nobody sees.
-    const told = (seconds: number, all: number): void => { if (!fast && this.running?.job === job) this.audience.progress(seconds / all); };
-    const job = this.engine.ask(question, told);
-    const running = { job, fast, wish };
+  private run(request: RunRequest, until: number | null): void {
+    const question = { do: "run", scenario: request.scenario, until_s: until, label: request.label, beside: request.beside };
+    const expected = this.cost === null ? 0 : this.cost * (until ?? request.duration);
+    const short = until !== null || expected <= EXACT_MS;
+    // A short run needs no progress bar.
+    const onProgress = (seconds: number, all: number): void => { if (!short && this.running?.job === job) this.events.progress(seconds / all); };
+    const job = this.engine.ask(question, onProgress);
+    const running = { job, short, request };
     this.running = running;
     job.done.then(
       ({ pieces, ms }) => {
         if (this.running === running) this.running = null;
-        this.done(wish, until, pieces, ms);
+        this.done(request, until, pieces, ms);
       },
       (e: Error) => {
         if (this.running === running) this.running = null;
         if (e.message === CANCELLED) return;
-        this.audience.progress(null);
-        this.audience.refused({ message: e.message, text: e.message, line: 0, key: "" });
-        if (this.wish !== wish) this.begin();
+        this.events.progress(null);
+        this.events.refused({ message: e.message, text: e.message, line: 0, key: "" });
+        if (this.current !== request) this.begin();
       },
     );
   }
 
-  private done(wish: Wish, until: number | null, pieces: Uint8Array[], ms: number): void {
+  private done(request: RunRequest, until: number | null, pieces: Uint8Array[], ms: number): void {
     const head = json(pieces[0]) as RunReply & { refused?: Refusal };
-    const current = this.wish === wish;
+    const isCurrent = this.current === request;
     if (head.refused) {
-      this.audience.progress(null);
-      if (current) this.audience.refused(head.refused);
+      this.events.progress(null);
+      if (isCurrent) this.events.refused(head.refused);
     } else {
       this.cost = ms / (until ?? head.duration_s);
-      this.audience.progress(null);
-      this.audience.result({ head, page: json(pieces[1]) as Page, series: pieces.slice(2), exact: until === null, ms }, wish);
+      this.events.progress(null);
+      this.events.result({ head, page: json(pieces[1]) as Page, series: pieces.slice(2), exact: until === null, ms }, request);
     }
-    if (!current) return this.begin();
-    if (until !== null && !head.refused) this.resting = setTimeout(() => this.run(wish, null), REST_MS);
+    if (!isCurrent) return this.begin();
+    if (until !== null && !head.refused) this.resting = setTimeout(() => this.run(request, null), REST_MS);
   }
 }

@@ -1,15 +1,16 @@
-// What the engine answers: crates/faces/explore/src/read.rs, tunable.rs, request.rs, fit_capture.rs.
+// Types of the engine's questions and answers: crates/faces/explore/src/read.rs, tunable.rs, request.rs,
+// fit_capture.rs.
 
 import type { Lang, Run } from "../model";
 
-/** Why something cannot be done. */
+/** The reason why a question cannot be answered. */
 export interface Refusal {
   message: string;
-  /** The message in Chinese, where the engine has it. */
+  /** The message in Chinese, if the engine has it. */
   zh?: string;
-  /** Several lines: the place and a caret. */
+  /** The message with the quoted line and a caret. */
   text: string;
-  /** Line of the file; 0 where it is in an override. */
+  /** Line of the file; 0 for an override. */
   line: number;
   key: string;
 }
@@ -19,7 +20,7 @@ export type Measure = "rate" | "bytes" | "time" | "share" | "count" | "choice";
 export interface TunablePart {
   key: string;
   value: number;
-  /** The key's value with `{}` in the value's place. */
+  /** The key's value with `{}` in place of the number. */
   template: string;
 }
 
@@ -35,7 +36,7 @@ export interface Tunable {
   given: boolean;
 }
 
-/** A stage as its table is. */
+/** A stage's TOML table. */
 export type StageTable = Record<string, unknown> & { kind: string; name?: string };
 
 export interface LinkTable {
@@ -72,7 +73,7 @@ export interface RunReply {
   packets: number;
 }
 
-/** A scenario as the engine wants it. */
+/** A scenario in a question to the engine. */
 export interface ScenarioText {
   file: string;
   text: string;
@@ -80,8 +81,8 @@ export interface ScenarioText {
   variant: string | null;
 }
 
-/** A result that the story compares with. */
-export interface Beside {
+/** A pinned run, which the headline compares with. */
+export interface PinnedRun {
   label: string;
   run: Run;
 }
@@ -95,7 +96,7 @@ export interface FitFigures {
   resent: number;
 }
 
-/** What the page shows of a fit (docs/fit.schema.json). */
+/** The fields of a fit that the page shows (docs/fit.schema.json). */
 export interface FitData {
   limiter: string;
   confidence: number;
@@ -105,7 +106,7 @@ export interface FitData {
   scenario: string;
 }
 
-/** What the engine says in both languages. */
+/** A text of the engine in both languages. */
 export type FitWords = Record<Lang, string>;
 
 export interface PathNumber {
@@ -113,13 +114,13 @@ export interface PathNumber {
   label: FitWords;
   value: number;
   unit: string;
-  /** What fits nearly as well; null: the search did not come so far. */
+  /** The range that fits nearly as well; null if it was not searched. */
   range: [number, number] | null;
 }
 
 export interface CaptureFitReply {
   fit: FitData;
   numbers: PathNumber[];
-  /** What the capture cannot tell. */
+  /** Facts that the capture cannot show. */
   untold: FitWords[];
 }

@@ -1,5 +1,5 @@
-// The limiter at one moment: its bucket, its queue, what it just dropped. Time is scrubbed or played, and all plots' cursors
-// follow it.
+// The limiter at one moment: its bucket, its queue and its recent drops. The time is scrubbed or played, and
+// the cursors of all plots follow.
 
 import { button, fill, h, svg } from "../dom";
 import { t } from "../i18n";
@@ -7,32 +7,31 @@ import type { ElementSeries } from "../model";
 import { bytes, count, seconds, short } from "../number";
 import type { Entry, Runs } from "../state";
 
-/** Places of the slider of time. */
-const PLACES = 1000;
-/** Seconds of the run that "just now" is: two bins of the plots at most zooms. */
-const JUST_NOW = 0.1;
+/** Steps of the time slider. */
+const STEPS = 1000;
+/** Length of the interval for recent drops and goodput, s: two bins of the plots at most zoom levels. */
+const RECENT_S = 0.1;
 /** Cells of the drawn queue. */
 const CELLS = 40;
-/** Seconds of the run a second of the reader's. */
+/** Playback speeds: simulated seconds per second. */
 const SPEEDS = [1, 0.25, 0.05];
 
 const WIDTH = 720;
 const HEIGHT = 128;
 
-/** An element's columns, as far as they are there. */
+/** An element's columns; null if it has no such column. */
 interface Columns {
   time: Float64Array;
   queue: Float64Array | null;
   tokens: Float64Array | null;
   dropped: Float64Array | null;
-  /** The most of each. */
-  mostQueue: number;
-  mostTokens: number;
+  maxQueue: number;
+  maxTokens: number;
 }
 
-const most = (of: Float64Array | null): number => of?.reduce((m, x) => (x > m ? x : m), 0) ?? 0;
+const maximum = (values: Float64Array | null): number => values?.reduce((m, x) => (x > m ? x : m), 0) ?? 0;
 
-/** The last row at or before a moment. */
+/** Returns the last row at or before a time. */
 function row(time: Float64Array, at: number): number {
   let [low, high] = [0, time.length];
   while (low < high) {
@@ -43,17 +42,17 @@ function row(time: Float64Array, at: number): number {
   return Math.max(0, low - 1);
 }
 
-/** What grew in the last moments. */
-function grown(time: Float64Array, of: Float64Array | null, at: number): number {
-  return of ? of[row(time, at)] - of[row(time, Math.max(0, at - JUST_NOW))] : 0;
+/** Returns the growth of a cumulative column in the recent interval. */
+function growth(time: Float64Array, values: Float64Array | null, at: number): number {
+  return values ? values[row(time, at)] - values[row(time, Math.max(0, at - RECENT_S))] : 0;
 }
 
-/** How full it is, 0 to 1. */
+/** Returns the fill level, 0 to 1. */
 const share = (now: number, full: number): number => (full > 0 ? Math.min(1, Math.max(0, now / full)) : 0);
 
 export class Moment {
   readonly root: HTMLElement;
-  private slider = h("input", { type: "range", id: "moment", min: 0, max: PLACES, value: 0 });
+  private slider = h("input", { type: "range", id: "moment", min: 0, max: STEPS, value: 0 });
   private choice = h("select", { id: "moment-of" });
   private speed = h("select", { id: "moment-speed" });
   private drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "moment-drawing" });
@@ -63,8 +62,8 @@ export class Moment {
   private runs: Runs | null = null;
   private element: string | null = null;
   private columns: Columns | null = null;
-  /** What is drawn, in short. */
-  private looks = "";
+  /** A key of the present drawing, to avoid drawing the same again. */
+  private drawnKey = "";
 
   constructor() {
     this.play = button({ id: "moment-play" }, () => (this.playing ? this.stop() : this.start()));
@@ -74,7 +73,7 @@ export class Moment {
     fill(this.speed, ...SPEEDS.map((x) => h("option", { value: x, selected: x === SPEEDS[1] }, `× ${x}`)));
     this.slider.addEventListener("input", () => {
       this.stop();
-      this.runs?.point((Number(this.slider.value) / PLACES) * this.whole());
+      this.runs?.point((Number(this.slider.value) / STEPS) * this.whole());
     });
     this.choice.addEventListener("change", () => { this.element = this.choice.value; this.read(); });
     this.root = h(
@@ -98,20 +97,20 @@ export class Moment {
     return this.entry?.span.to ?? 1;
   }
 
-  /** A state to follow. */
+  /** Follows another state's cursor. */
   follow(runs: Runs): void {
     this.stop();
     this.runs = runs;
     runs.on("cursor", () => this.draw());
   }
 
-  /** The state holds another result. */
+  /** Shows the state's new result. */
   renew(): void {
     const { entry } = this;
     const { variant, data } = entry ?? {};
-    const worth = new Map(variant?.elements.map((e) => [e.name, e.dropped_packets * 1e6 + e.max_queue_packets]));
+    const rank = new Map(variant?.elements.map((e) => [e.name, e.dropped_packets * 1e6 + e.max_queue_packets]));
     const has = (e: ElementSeries): boolean => "tokens_bytes" in e.columns || "queue_packets" in e.columns;
-    const all = (data?.series.elements ?? []).filter(has).sort((a, b) => (worth.get(b.name) ?? 0) - (worth.get(a.name) ?? 0)).slice(0, 12);
+    const all = (data?.series.elements ?? []).filter(has).sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0)).slice(0, 12);
     this.root.hidden = all.length === 0;
     if (!all.some((e) => e.name === this.element)) this.element = all[0]?.name ?? null;
     const names = all.map((e) => e.name);
@@ -122,13 +121,13 @@ export class Moment {
 
   private read(): void {
     const data = this.entry?.data;
-    const of = data?.series.elements.find((e) => e.name === this.element);
-    const time = of && data?.column(of, "time_s");
-    if (!data || !of || !time) {
+    const element = data?.series.elements.find((e) => e.name === this.element);
+    const time = element && data?.column(element, "time_s");
+    if (!data || !element || !time) {
       this.columns = null;
     } else {
-      const [queue, tokens, dropped] = ["queue_packets", "tokens_bytes", "dropped"].map((name) => data.column(of, name));
-      this.columns = { time, queue, tokens, dropped, mostQueue: most(queue), mostTokens: most(tokens) };
+      const [queue, tokens, dropped] = ["queue_packets", "tokens_bytes", "dropped"].map((name) => data.column(element, name));
+      this.columns = { time, queue, tokens, dropped, maxQueue: maximum(queue), maxTokens: maximum(tokens) };
     }
     this.draw();
   }
@@ -158,41 +157,41 @@ export class Moment {
     const { columns: c, entry } = this;
     if (!c || !entry || c.time.length === 0) return this.drawing.replaceChildren();
     const at = Math.min(this.runs?.cursor ?? 0, this.whole());
-    this.slider.value = String(Math.round((at / this.whole()) * PLACES));
+    this.slider.value = String(Math.round((at / this.whole()) * STEPS));
     this.slider.setAttribute("aria-valuetext", `${seconds(at)} s`);
     const i = row(c.time, at);
-    const drops = grown(c.time, c.dropped, at);
-    this.picture(c.tokens && share(c.tokens[i] || 0, c.mostTokens), c.queue?.[i] ?? 0, c.mostQueue, drops);
+    const drops = growth(c.time, c.dropped, at);
+    this.picture(c.tokens && share(c.tokens[i] || 0, c.maxTokens), c.queue?.[i] ?? 0, c.maxQueue, drops);
     const words = [
       `${seconds(at)} s`,
-      c.tokens && t("explore.moment.tokens", { now: bytes(c.tokens[i] || 0), most: bytes(c.mostTokens) }),
-      c.queue && c.mostQueue > 0 && t("explore.moment.queue", { n: count(c.queue[i]) }),
-      t("explore.moment.drops", { n: count(drops), ms: JUST_NOW * 1e3 }),
+      c.tokens && t("explore.moment.tokens", { now: bytes(c.tokens[i] || 0), most: bytes(c.maxTokens) }),
+      c.queue && c.maxQueue > 0 && t("explore.moment.queue", { n: count(c.queue[i]) }),
+      t("explore.moment.drops", { n: count(drops), ms: RECENT_S * 1e3 }),
       t("explore.moment.goodput", { rate: short(this.goodput(entry, at)) }),
     ];
     this.words.textContent = words.filter(Boolean).join(" · ");
     this.drawing.setAttribute("aria-label", this.words.textContent);
   }
 
-  /** Draws the limiter; what looks as before stays. */
-  private picture(level: number | null, queued: number, mostQueued: number, drops: number): void {
-    const each = Math.max(1, Math.ceil(mostQueued / CELLS));
+  /** Draws the limiter, unless the drawing would be the same. */
+  private picture(level: number | null, queued: number, maxQueued: number, drops: number): void {
+    const each = Math.max(1, Math.ceil(maxQueued / CELLS));
     const filled = Math.ceil(queued / each);
-    const looks = [level, mostQueued > 0, each, filled, drops].join();
-    if (looks === this.looks && this.drawing.firstChild) return;
-    this.looks = looks;
+    const key = [level, maxQueued > 0, each, filled, drops].join();
+    if (key === this.drawnKey && this.drawing.firstChild) return;
+    this.drawnKey = key;
     const bucket = level === null ? [] : this.bucket(8, level);
-    this.drawing.replaceChildren(...bucket, ...this.queue(level === null ? 8 : 140, mostQueued > 0, each, filled), ...this.drops(level === null ? 8 : 140, drops));
+    this.drawing.replaceChildren(...bucket, ...this.queue(level === null ? 8 : 140, maxQueued > 0, each, filled), ...this.drops(level === null ? 8 : 140, drops));
   }
 
-  /** Of all flows, in the last moments. */
+  /** Returns the goodput of all flows in the recent interval, Mbit/s. */
   private goodput(entry: Entry, at: number): number {
     const { data } = entry;
-    const of = (f: Parameters<NonNullable<typeof data>["column"]>[0]): number => {
-      const [time, delivered] = [data?.column(f, "time_s"), data?.column(f, "delivered_bytes")];
-      return time && delivered ? grown(time, delivered, at) : 0;
+    const delivered = (f: Parameters<NonNullable<typeof data>["column"]>[0]): number => {
+      const [time, values] = [data?.column(f, "time_s"), data?.column(f, "delivered_bytes")];
+      return time && values ? growth(time, values, at) : 0;
     };
-    return ((data?.series.flows ?? []).reduce((sum, f) => sum + of(f), 0) * 8e-6) / JUST_NOW;
+    return ((data?.series.flows ?? []).reduce((sum, f) => sum + delivered(f), 0) * 8e-6) / RECENT_S;
   }
 
   private bucket(x: number, part: number): SVGElement[] {
@@ -221,6 +220,6 @@ export class Moment {
 
   private drops(x: number, n: number): SVGElement[] {
     const dots = Array.from({ length: Math.min(60, Math.round(n)) }, (_, k) => svg("circle", { cx: x + 8 + (k % 60) * 9, cy: 92, r: 3.2, class: "drop" }));
-    return n > 0 ? [...dots, svg("text", { x: x + 4, y: 118, class: "label left bad" }, t("explore.moment.drops", { n: count(n), ms: JUST_NOW * 1e3 }))] : dots;
+    return n > 0 ? [...dots, svg("text", { x: x + 4, y: 118, class: "label left bad" }, t("explore.moment.drops", { n: count(n), ms: RECENT_S * 1e3 }))] : dots;
   }
 }

@@ -1,5 +1,5 @@
-// The operating-point curve: goodput and round trip against what may be in flight, one short run a point, with the receiver's
-// window held from a quarter of the bandwidth-delay product to four times it (Kleinrock 1979).
+// The operating-point curve: goodput and RTT against the data in flight. Each point is a short run with a
+// fixed receive window, from a quarter of the bandwidth-delay product to four times it (Kleinrock 1979).
 
 import { button, fill, h, svg } from "../dom";
 import { t } from "../i18n";
@@ -9,38 +9,40 @@ import { CANCELLED, type Engine, type Job } from "./engine";
 import type { ReadVariant, RunReply, ScenarioText } from "./model";
 import { overrides } from "./quantity";
 
-/** Windows, in bandwidth-delay products. */
+/** Receive windows in bandwidth-delay products. */
 const WINDOWS = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 2.5, 3, 4];
-/** Seconds of a point's run: slow start is a part of it, as in any download so long. */
-const LONGEST_S = 8;
+/** Longest duration of a point's run, s; it includes slow start. */
+const MAX_DURATION_S = 8;
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [720, 250, 52, 52, 16, 40];
 
 interface Point {
-  /** Bandwidth-delay products. */
+  /** In bandwidth-delay products. */
   window: number;
   goodput: number;
   rtt: number;
 }
 
-/** What the curve is of. */
-export interface Operated {
+/** The path that the curve is measured on. */
+export interface OperatingPath {
   scenario: ScenarioText;
   variant: ReadVariant;
-  /** The path's, bytes of payload: rate by the round trip without queues. */
+  /** Bandwidth-delay product of the path, bytes: rate × RTT without queues. */
   bdp: number;
 }
 
-/** The bandwidth-delay product of the main flow's path, bytes; null where the scenario has no limit or no delay. */
+/**
+ * Returns the bandwidth-delay product of the main flow's path, bytes; null without a rate limit or a delay.
+ */
 export function bdpOf(variant: ReadVariant): number | null {
-  const main = (what: string) => variant.tunables.find((of) => of.main && of.what === what);
+  const main = (what: string) => variant.tunables.find((x) => x.main && x.what === what);
   const [rate, rtt] = [main("rate"), main("rtt")];
   return rate && rtt ? (rate.value / 8) * rtt.value : null;
 }
 
 export class Operating {
   readonly root = h("section", { class: "operating", id: "operating", "aria-labelledby": "operating-title" });
-  private of: Operated | null = null;
+  private path: OperatingPath | null = null;
   private points: Point[] = [];
   private jobs: Job[] = [];
   private drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "operating-drawing" });
@@ -61,32 +63,32 @@ export class Operating {
     this.plot();
   }
 
-  /** Another scenario, or other values: the curve is of the past. */
-  follow(of: Operated | null): void {
+  /** Clears the curve, as the scenario or its values have changed. */
+  follow(path: OperatingPath | null): void {
     this.generation++;
     this.jobs.forEach((job) => job.cancel());
     this.jobs = [];
-    this.of = of;
+    this.path = path;
     this.points = [];
-    this.root.hidden = of === null;
+    this.root.hidden = path === null;
     this.plot();
   }
 
   private async measure(): Promise<void> {
-    const { of } = this;
-    if (!of) return;
-    this.follow(of);
+    const { path } = this;
+    if (!path) return;
+    this.follow(path);
     const generation = this.generation;
-    const window = of.variant.tunables.find((x) => x.what === "window");
-    const flows = Number(of.variant.tunables.find((x) => x.main && x.what === "count")?.value ?? 1);
+    const window = path.variant.tunables.find((x) => x.what === "window");
+    const flows = Number(path.variant.tunables.find((x) => x.main && x.what === "count")?.value ?? 1);
     if (!window) return;
-    // Two at a time: as many as a page without a server has workers.
+    // Two runs at a time, as a page without a server has two workers.
     const todo = [...WINDOWS];
     const next = async (): Promise<void> => {
       for (let x = todo.shift(); x !== undefined; x = todo.shift()) {
-        const sets = [...of.scenario.sets, ...overrides(window, Math.max(3000, (x * of.bdp) / flows)).map(([key, value]) => `${key}=${value}`)];
-        const until_s = Math.min(LONGEST_S, of.variant.duration_s);
-        const job = this.engine.ask({ do: "run", scenario: { ...of.scenario, sets }, until_s });
+        const sets = [...path.scenario.sets, ...overrides(window, Math.max(3000, (x * path.bdp) / flows)).map(([key, value]) => `${key}=${value}`)];
+        const until_s = Math.min(MAX_DURATION_S, path.variant.duration_s);
+        const job = this.engine.ask({ do: "run", scenario: { ...path.scenario, sets }, until_s });
         this.jobs.push(job);
         const { pieces } = await job.done;
         if (generation !== this.generation) return;
@@ -101,12 +103,12 @@ export class Operating {
   }
 
   private plot(): void {
-    const { points, of } = this;
+    const { points, path } = this;
     this.body.hidden = points.length === 0;
     this.root.dataset.points = String(points.length);
-    if (!of || points.length === 0) return this.drawing.replaceChildren();
-    const most = (value: (p: Point) => number) => Math.max(1e-9, ...points.map(value)) * 1.08;
-    const [goodput, rtt] = [most((p) => p.goodput), most((p) => p.rtt)];
+    if (!path || points.length === 0) return this.drawing.replaceChildren();
+    const top = (value: (p: Point) => number) => Math.max(1e-9, ...points.map(value)) * 1.08;
+    const [goodput, rtt] = [top((p) => p.goodput), top((p) => p.rtt)];
     const x = (window: number) => LEFT + (window / WINDOWS[WINDOWS.length - 1]) * (WIDTH - LEFT - RIGHT);
     const y = (share: number) => HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
     const line = (share: (p: Point) => number, kind: string): SVGElement[] => [
@@ -117,7 +119,7 @@ export class Operating {
     this.drawing.replaceChildren(
       svg("path", { d: `M${LEFT} ${y(0)}H${WIDTH - RIGHT}`, class: "axis" }),
       svg("path", { d: `M${x(1)} ${y(0)}V${TOP}`, class: "bdp" }),
-      text([x(1), HEIGHT - BOTTOM + 16], "", `1 BDP = ${bytes(of.bdp)}`),
+      text([x(1), HEIGHT - BOTTOM + 16], "", `1 BDP = ${bytes(path.bdp)}`),
       text([x(WINDOWS[WINDOWS.length - 1]), HEIGHT - BOTTOM + 16], "", `${WINDOWS[WINDOWS.length - 1]} BDP`),
       text([(LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6], "", t("explore.operating.x")),
       text([LEFT - 8, TOP + 6], "end goodput", short(goodput / 1.08)),
@@ -132,7 +134,7 @@ export class Operating {
   }
 }
 
-/** Goodput of all flows, and the round trip in the median of the flow that has the longest. */
+/** Computes a point: the goodput of all flows, and the median RTT of the flow with the longest. */
 function pointOf(window: number, variant: Variant): Point {
   const tcp = variant.flows.filter((f) => f.kind === "tcp");
   return {

@@ -1,6 +1,7 @@
-// Parts of the page that every result makes anew: at once where they are seen, the others when the page rests.
+// Parts of the page that are rebuilt for every result: visible ones at once, others when no more results
+// come.
 
-/** Milliseconds without a result after which what is out of sight follows. */
+/** Time without a result after which invisible parts are rebuilt, ms. */
 export const REST_MS = 100;
 
 interface Part {
@@ -18,11 +19,11 @@ export class Parts {
       const part = this.all.find((p) => p.root === e.target);
       if (!part) continue;
       part.seen = e.isIntersecting;
-      if (part.seen) this.bring(part);
+      if (part.seen) this.refresh(part);
     }
   });
 
-  /** Other parts from here on, which are made now. */
+  /** Replaces the parts, and builds the new ones. */
   begin(parts: [HTMLElement, () => void][]): void {
     clearTimeout(this.resting);
     this.sight.disconnect();
@@ -33,17 +34,17 @@ export class Parts {
     }
   }
 
-  /** There is another result. */
+  /** Rebuilds the parts for a new result. */
   renew(): void {
     for (const part of this.all) {
       part.stale = true;
-      if (part.seen) this.bring(part);
+      if (part.seen) this.refresh(part);
     }
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.all.forEach((part) => this.bring(part)), REST_MS);
+    this.resting = setTimeout(() => this.all.forEach((part) => this.refresh(part)), REST_MS);
   }
 
-  private bring(part: Part): void {
+  private refresh(part: Part): void {
     if (!part.stale) return;
     part.stale = false;
     part.make();

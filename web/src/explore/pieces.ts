@@ -1,6 +1,7 @@
-// The layout of an answer, a worker's and a server's: how many pieces, their lengths, the pieces; numbers are little-endian u32.
+// The layout of an answer, from a worker or a server: number of pieces, their lengths, the pieces; numbers
+// are little-endian u32.
 
-/** Copies of the pieces of the answer that begins at byte `at`. */
+/** Returns copies of the pieces of the answer that begins at byte `at`. */
 export function pieces(buffer: ArrayBuffer, at = 0): Uint8Array<ArrayBuffer>[] {
   const view = new DataView(buffer);
   const count = view.getUint32(at, true);

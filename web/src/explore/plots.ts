@@ -1,4 +1,4 @@
-// Plots whose subjects get other data while they are looked at.
+// Plots that are redrawn when their subjects get new data.
 
 import { Plots } from "../plot/section";
 import type { Entry } from "../state";
@@ -7,8 +7,10 @@ import { REST_MS } from "./parts";
 export class LivePlots extends Plots<Entry> {
   private resting = 0;
 
-  /** The subjects' data are others now: the same plots anew where they stand, or all where others are to be drawn. What is seen
-   * is drawn at once and not in the next frame, which then only shows it. */
+  /**
+   * Redraws the plots with the subjects' new data; rebuilds them if other plots must be shown. Visible plots
+   * are drawn at once instead of in the next frame.
+   */
   async renew(): Promise<void> {
     const { generation, gallery, groups } = this;
     const shown = this.state.shown();
@@ -16,13 +18,13 @@ export class LivePlots extends Plots<Entry> {
     if (generation !== this.generation) return;
     const drawable = (kind: string): Entry[] => shown.filter((entry, i) => gallery.present(kind, entry, ready[i]));
     const kinds = gallery.kinds.filter((kind) => drawable(kind).length > 0);
-    const alike = kinds.join() === groups.map((g) => g.kind).join() && groups.every((g) => same(g.panels.map((p) => p.entry as Entry), drawable(g.kind)));
-    if (!alike) return this.rebuild();
+    const areSame = kinds.join() === groups.map((g) => g.kind).join() && groups.every((g) => same(g.panels.map((p) => p.entry as Entry), drawable(g.kind)));
+    if (!areSame) return this.rebuild();
     for (const g of groups) {
       g.panels.forEach((p) => p.renew());
       g.stale = true;
     }
-    this.say();
+    this.showRange();
     this.drawSome();
     clearTimeout(this.resting);
     this.resting = setTimeout(() => this.groups.forEach((g) => g.panels.forEach((p) => p.words())), REST_MS);

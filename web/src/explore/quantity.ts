@@ -1,11 +1,11 @@
-// Quantities as sliders have them: a place on a scale, a number in the engine's unit, a text as a scenario spells it.
+// Conversions between a slider's position, a number in the engine's unit, and the text of a scenario.
 
 import type { Measure, Tunable } from "./model";
 
-/** Places of a slider. */
-export const PLACES = 400;
+/** Steps of a slider. */
+export const STEPS = 400;
 
-/** From a share of the way, 0 to 1, to a value, and back. */
+/** Converts a position from 0 to 1 to a value and back. */
 interface Scale {
   value(share: number): number;
   share(value: number): number;
@@ -16,19 +16,22 @@ const logarithmic = (low: number, high: number): Scale => ({
   share: (value) => Math.log(Math.max(value, low) / low) / Math.log(high / low),
 });
 
-/** From nothing, finer near it. */
+/** A scale from zero that is finer near zero. */
 const power = (high: number, exponent: number): Scale => ({
   value: (share) => high * share ** exponent,
   share: (value) => (value / high) ** (1 / exponent),
 });
 
-/** From one to some, each its own place where they are few. */
+/** A scale from one, linear for small ranges. */
 const counts = (high: number): Scale => {
   if (high > 64) return logarithmic(1, high);
   return { value: (share) => 1 + share * (high - 1), share: (value) => (value - 1) / (high - 1) };
 };
 
-/** The scale for what a tunable was when it was first shown: it does not run away from the hand. */
+/**
+ * Chooses the scale by the value at first sight; the caller keeps it, so that it does not change while the
+ * slider moves.
+ */
 export function scaleOf(of: Tunable): Scale {
   const { value } = of;
   if (of.what === "window") return power(Math.max(16e6, 4 * value), 3);
@@ -42,7 +45,7 @@ export function scaleOf(of: Tunable): Scale {
     case "share":
       return power(Math.max(0.1, Math.min(1, value * 4)), 3);
     default:
-      // RFC 791: every host takes 68 bytes.
+      // RFC 791: every link must carry 68 bytes.
       if (of.what === "mtu") return logarithmic(68, 9000);
       return counts(of.what === "count" ? Math.max(16, of.value * 2) : Math.max(1000, of.value * 10));
   }
@@ -55,7 +58,7 @@ function unit(x: number, units: [number, string][], n: number): string {
   return `${digits(x / per, n)}${name}`;
 }
 
-/** As a scenario spells it. */
+/** Formats a value as in a scenario. */
 export function spell(measure: Measure, x: number, n = 6): string {
   switch (measure) {
     case "rate":
@@ -71,28 +74,28 @@ export function spell(measure: Measure, x: number, n = 6): string {
   }
 }
 
-/** As people read it. */
+/** Formats a value for the reader. */
 export function shown(measure: Measure, x: number): string {
   if (measure === "share") return `${digits(x * 100, 3)} %`;
   return spell(measure, x, 3).replace(/(?<=\d)(?=[a-zA-Z])/, " ");
 }
 
-/** The value at a place of the slider: as round as the place is wide. */
-export function at(of: Tunable, scale: Scale, place: number): number {
-  const share = place / PLACES;
+/** Returns the value at a position of the slider, rounded to the width of a step. */
+export function at(of: Tunable, scale: Scale, position: number): number {
+  const share = position / STEPS;
   const x = scale.value(share);
   if (of.measure === "count") return Math.round(x);
-  const step = Math.abs(scale.value(Math.min(1, share + 1 / PLACES)) - scale.value(Math.max(0, share - 1 / PLACES))) / 2;
+  const step = Math.abs(scale.value(Math.min(1, share + 1 / STEPS)) - scale.value(Math.max(0, share - 1 / STEPS))) / 2;
   const wide = 10 ** Math.floor(Math.log10(step || 1));
   const round = Math.round(x / wide) * wide;
   return of.measure === "bytes" || of.measure === "rate" ? Math.round(round) : Number(round.toPrecision(6));
 }
 
-/** The overrides that give a tunable this value, or this choice. */
+/** Returns the overrides that set a tunable to this value or choice. */
 export function overrides(of: Tunable, to: number | string): [string, string][] {
   const whole = of.parts.reduce((sum, p) => sum + p.value, 0);
   const one = (part: Tunable["parts"][0]): [string, string] => {
-    // Parts of a whole keep their proportions.
+    // A value made of several keys is scaled in proportion.
     const own = typeof to === "string" ? to : spell(of.measure, of.parts.length > 1 && whole > 0 ? (part.value / whole) * to : to);
     return [part.key, part.template.replaceAll("{}", own)];
   };

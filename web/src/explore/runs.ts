@@ -1,4 +1,4 @@
-// The runs that the page shows: the same variants again and again, each time with other results.
+// The state of the explorer: the same variants with new results each time.
 
 import type { Data } from "../data";
 import type { Page, Series } from "../model";
@@ -12,7 +12,10 @@ export class LiveRuns extends Runs {
     this.registered?.push([topic, listener]);
   }
 
-  /** A part of the page that is made again and again: what is given makes it, and the last one listens no longer. */
+  /**
+   * Returns a function that rebuilds a part of the page with `make`, after removing the listeners of its last
+   * build.
+   */
   part(make: () => void): () => void {
     let own: [Topic, () => void][] = [];
     return () => {
@@ -23,7 +26,7 @@ export class LiveRuns extends Runs {
     };
   }
 
-  /** The same variants run anew: each entry stays and holds what is new. Whoever draws must be told by the caller. */
+  /** Puts new results into the present entries. The caller must redraw the parts that show them. */
   renew(page: Page, data: (s: Series) => Data): void {
     entriesOf(page, data).forEach((entry, i) => Object.assign(this.entries[i] ?? {}, entry));
     this.page = page;

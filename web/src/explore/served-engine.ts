@@ -1,16 +1,16 @@
-// Questions to the `longfat explore` that served this page (crates/faces/cli/src/explore/): a request is a question, and the
-// server ends the run whose request is aborted.
+// The engine in the `longfat explore` that served this page (crates/faces/cli/src/explore/). Each question is
+// an HTTP request; when a request is aborted, the server cancels its run.
 
 import { t } from "../i18n";
 import { CANCELLED, type Answer, type Engine, type Job, type OnProgress } from "./engine";
 import { pieces } from "./pieces";
 
-/** Milliseconds between two looks at how far a run is. */
-const LOOK_MS = 100;
+/** Time between two progress requests, ms. */
+const PROGRESS_MS = 100;
 
 export class ServedEngine implements Engine {
   ask(question: unknown, onProgress?: OnProgress, file?: File): Job {
-    // Tabs choose their numbers apart from each other.
+    // A random number, so that several tabs do not choose the same one.
     const number = crypto.getRandomValues(new BigUint64Array(1))[0];
     const line = `${JSON.stringify(question)}\n`;
     const aborter = new AbortController();
@@ -21,28 +21,28 @@ export class ServedEngine implements Engine {
       const took = /dur=([\d.]+)/.exec(response.headers.get("Server-Timing") ?? "");
       return { pieces: pieces(await response.arrayBuffer()), ms: Number(took?.[1]) };
     };
-    const looks = onProgress && setInterval(() => void look(number, onProgress, signal), LOOK_MS);
+    const timer = onProgress && setInterval(() => void reportProgress(number, onProgress, signal), PROGRESS_MS);
     const done = answer()
       .catch((e) => {
         if (signal.aborted) throw new Error(CANCELLED);
         throw e instanceof TypeError ? new Error(t("explore.unreachable")) : e;
       })
       .finally(() => {
-        clearInterval(looks);
-        // A look that is under way must not report after the answer.
+        clearInterval(timer);
+        // A pending progress request must not report after the answer.
         aborter.abort();
       });
     return { done, cancel: () => aborter.abort() };
   }
 }
 
-/** Reports how far a run is, if it is under way. */
-async function look(number: bigint, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+/** Requests and reports the progress of a run, if it is in progress. */
+async function reportProgress(number: bigint, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
   try {
     const response = await fetch(`progress?${number}`, { signal });
     const progress = (await response.json()) as [number, number, boolean] | null;
     if (progress && !signal.aborted) onProgress(...progress);
   } catch {
-    // The answer says what is wrong.
+    // The answer itself reports the error.
   }
 }

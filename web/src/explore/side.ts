@@ -1,4 +1,4 @@
-// The page's side: which scenario, which variant, the sliders, what is kept beside, and the scenario's text.
+// The page's side bar: scenario, variant, sliders, pinned runs and the scenario's text.
 
 import { button, fill, h } from "../dom";
 import { t } from "../i18n";
@@ -10,17 +10,17 @@ import type { Sliders } from "./sliders";
 import { BUILT_IN, type Source } from "./source";
 
 export interface SideActions {
-  /** The source is another. */
+  /** Another scenario was chosen. */
   opened(): void;
   variant(name: string): void;
   reset(): void;
   pin(): void;
   unpin(): void;
-  /** The scenario with all overrides as a file. */
+  /** Returns the scenario's text with all overrides applied. */
   toml(): Promise<string>;
-  /** A capture, or a scenario's text. */
+  /** Opens a capture or a scenario's text. */
   file(file: File): void;
-  /** Shows or hides the lessons; whether they are shown. */
+  /** Shows or hides the lessons, and returns whether they are shown. */
   lessons(): boolean;
 }
 
@@ -30,7 +30,7 @@ export class Side {
   private variants = h("select", { id: "variant" });
   private error = h("pre", { id: "refused", class: "refused", role: "alert", hidden: true });
   private bar = h("progress", { id: "progress", max: 1, hidden: true });
-  /** Says that what is shown is the beginning of a run. */
+  /** The note that only the beginning of a run is shown. */
   private beginning = h("p", { class: "hint beginning", id: "beginning" });
   private area = h("textarea", { id: "text", rows: 16, spellcheck: "false", wrap: "off" });
   private line = h("code", { id: "command" });
@@ -80,7 +80,7 @@ export class Side {
     );
   }
 
-  /** Captures are dropped anywhere on the page, or chosen here. */
+  /** The button that opens a capture; it can also be dropped anywhere on the page. */
   private capture(): HTMLElement {
     const file = h("input", { type: "file", id: "capture-file", class: "hidden", tabindex: -1, "aria-hidden": "true" });
     file.addEventListener("change", () => { if (file.files?.[0]) this.actions.file(file.files[0]); });
@@ -121,13 +121,13 @@ export class Side {
     this.chosen();
   }
 
-  /** Takes up a file's text. */
+  /** Uses a text as the scenario. */
   takeText(text: string): void {
     this.area.value = text;
     this.take();
   }
 
-  /** The choice of scenarios says which it is. */
+  /** Updates the list of scenarios to the present one. */
   chosen(): void {
     const list = this.root.querySelector<HTMLSelectElement>("#scenario");
     if (!list) return;
@@ -136,12 +136,12 @@ export class Side {
     list.value = this.source.example ?? "";
   }
 
-  /** What the scenario says. */
-  say(said: ReadReply | null): void {
-    if (!said) return;
-    fill(this.variants, ...said.variants.map((v) => h("option", { value: v, selected: v === said.variant.name }, v)));
-    this.variants.disabled = said.variants.length < 2;
-    this.about.textContent = said.description;
+  /** Shows the scenario's description and variants. */
+  describe(reply: ReadReply | null): void {
+    if (!reply) return;
+    fill(this.variants, ...reply.variants.map((v) => h("option", { value: v, selected: v === reply.variant.name }, v)));
+    this.variants.disabled = reply.variants.length < 2;
+    this.about.textContent = reply.description;
     this.command();
   }
 
@@ -149,7 +149,7 @@ export class Side {
     this.line.textContent = this.source.command();
   }
 
-  /** Shows what broke. */
+  /** Shows an error. */
   failed(e: unknown): void {
     const message = e instanceof Error ? e.message : String(e);
     this.refused({ message, text: message, line: 0, key: "" });
@@ -160,13 +160,13 @@ export class Side {
     this.error.textContent = why?.text ?? "";
   }
 
-  /** So many are kept, of at most so many. */
-  pinned(count: number, most: number): void {
-    this.pin.disabled = count >= most;
+  /** Enables or disables the buttons for `count` pinned runs. */
+  pinned(count: number, max: number): void {
+    this.pin.disabled = count >= max;
     this.unpin.disabled = count === 0;
   }
 
-  /** What is shown is so many seconds of a run whose whole follows; null: it is the whole. */
+  /** Shows that only the first seconds of a run are shown; null: the whole run is. */
   coarse(seconds: number | null): void {
     const words = seconds === null ? "" : t("explore.beginning", { s: short(seconds) });
     if (this.beginning.textContent !== words) this.beginning.textContent = words;

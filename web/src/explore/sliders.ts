@@ -1,37 +1,37 @@
-// A slider for each quantity that can be tuned, a list for each choice.
+// Sliders for the quantities of a scenario, and lists for its choices.
 
 import { h, name } from "../dom";
 import { known, t } from "../i18n";
 import type { Tunable } from "./model";
-import { at, overrides, PLACES, scaleOf, shown } from "./quantity";
+import { at, overrides, scaleOf, shown, STEPS } from "./quantity";
 
-export interface Hand {
-  /** The slider moves. */
+export interface SliderEvents {
+  /** A slider moves, or an option is chosen. */
   moving(sets: [string, string][]): void;
-  /** It rests: what hangs on the value may have changed. */
+  /** The slider was released; the scenario's other quantities may have changed. */
   moved(): void;
 }
 
-/** What a tunable is known by, whatever its value. */
+/** Returns a tunable's id, which does not depend on its value. */
 const idOf = (of: Tunable): string => `tune-${of.what}-${of.parts.map((p) => p.key).join("+") || of.place}`.replaceAll(/[^\w-]/g, "_").slice(0, 120);
 
-/** What people call it: the words for what matters, else the scenario's key. */
+/** Returns the label: translated for common quantities, else the scenario's key. */
 const label = (of: Tunable): string => known(`explore.tune.${of.what}`) ?? of.what;
 
-/** How a choice is called, where it has words. */
+/** Returns the translated name of a choice, else the choice itself. */
 const choiceName = (of: Tunable, choice: string): string => {
-  const of_ = of.what === "algorithm" ? "control" : of.what === "discipline" ? "queue" : "element";
-  return known(`name.${of_}.${choice}`) ?? choice;
+  const table = of.what === "algorithm" ? "control" : of.what === "discipline" ? "queue" : "element";
+  return known(`name.${table}.${choice}`) ?? choice;
 };
 
 export class Sliders {
   readonly root = h("div", { class: "sliders", id: "sliders" });
-  /** Scales as they were when a tunable was first seen. */
+  /** The scale of each tunable, chosen when it was first shown. */
   private scales = new Map<string, ReturnType<typeof scaleOf>>();
 
-  constructor(private hand: Hand) {}
+  constructor(private events: SliderEvents) {}
 
-  /** Another scenario: other scales. */
+  /** Forgets the scales, as the scenario is another one. */
   forget(): void {
     this.scales.clear();
   }
@@ -60,8 +60,8 @@ export class Sliders {
     if (of.choice === "") options.unshift(h("option", { value: "", selected: true, disabled: true }, t("explore.several")));
     const list = h("select", { id }, ...options);
     list.addEventListener("change", () => {
-      this.hand.moving(overrides(of, list.value));
-      this.hand.moved();
+      this.events.moving(overrides(of, list.value));
+      this.events.moved();
     });
     return h("div", { class: "tune", "data-what": of.what }, h("label", { for: id }, label(of)), list);
   }
@@ -70,9 +70,9 @@ export class Sliders {
     const id = idOf(of);
     const scale = this.scales.get(id) ?? scaleOf(of);
     this.scales.set(id, scale);
-    const place = Math.round(Math.min(1, Math.max(0, scale.share(of.value))) * PLACES);
+    const place = Math.round(Math.min(1, Math.max(0, scale.share(of.value))) * STEPS);
     const value = h("output", { for: id });
-    const input = h("input", { type: "range", id, min: 0, max: PLACES, value: place });
+    const input = h("input", { type: "range", id, min: 0, max: STEPS, value: place });
     const say = (x: number): void => {
       const words = of.what === "window" && x === 0 ? t("explore.autotuned") : shown(of.measure, x);
       value.textContent = words;
@@ -85,9 +85,9 @@ export class Sliders {
       if (x === last) return;
       last = x;
       say(x);
-      this.hand.moving(of.what === "window" && x === 0 ? of.parts.map((p) => [p.key, ""]) : overrides(of, x));
+      this.events.moving(of.what === "window" && x === 0 ? of.parts.map((p) => [p.key, ""]) : overrides(of, x));
     });
-    input.addEventListener("change", () => this.hand.moved());
+    input.addEventListener("change", () => this.events.moved());
     return h("div", { class: "tune", "data-what": of.what, "data-given": String(of.given) }, h("label", { for: id }, label(of)), value, input);
   }
 }

@@ -1,21 +1,21 @@
-// What is being explored: a scenario's text, overrides, a variant. It is all that a link needs to hold.
+// The explored scenario: its text, overrides and variant, which is all that a link contains.
 
 import { inflate, unbase64 } from "../decode";
 import type { Lang } from "../model";
 import texts from "scenarios:";
 import type { ScenarioText } from "./model";
 
-/** Names of the scenarios that are built in. */
+/** Names of the built-in scenarios. */
 export const BUILT_IN = Object.keys(texts);
-/** What the page begins with. */
+/** The scenario that the page opens with. */
 const FIRST = "policer-or-shaper";
 
 export class Source {
-  /** Which of the built-in scenarios it is; null: the reader's own. */
+  /** Name of the built-in scenario; null for the reader's own. */
   example: string | null = FIRST;
   text = texts[FIRST];
   variant: string | null = null;
-  /** Overrides by key, in the order in which they are made. */
+  /** Overrides by key, in the order in which they were set. */
   readonly sets = new Map<string, string>();
 
   get file(): string {
@@ -29,7 +29,7 @@ export class Source {
     this.sets.clear();
   }
 
-  /** A text of the reader's own. */
+  /** Uses a text as the scenario. */
   take(text: string): void {
     this.example = BUILT_IN.find((name) => texts[name] === text) ?? null;
     this.text = text;
@@ -37,22 +37,22 @@ export class Source {
     this.sets.clear();
   }
 
-  /** Overrides a key; what was set of the value below it is gone. */
+  /** Overrides a key, and removes overrides of keys below it. */
   set(key: string, value: string): void {
     for (const other of [...this.sets.keys()]) if (other.startsWith(`${key}.`)) this.sets.delete(other);
     this.sets.set(key, value);
   }
 
-  /** As the engine, and the command line, takes them. */
-  asked(): ScenarioText {
+  /** Returns the scenario as a question to the engine has it. */
+  request(): ScenarioText {
     const sets = [...this.sets].map(([key, value]) => `${key}=${value}`);
     return { file: this.file, text: this.text, sets, variant: this.variant };
   }
 
-  /** The command that gives the same numbers. */
+  /** Returns the command line that gives the same numbers. */
   command(): string {
     const quoted = (word: string) => (/^[\w./:=+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
-    const { sets, variant, file } = this.asked();
+    const { sets, variant, file } = this.request();
     const words = ["longfat", "run", this.example ?? file];
     if (variant !== null) words.push("--variant", variant);
     for (const set of sets) words.push("--set", set);
@@ -71,31 +71,31 @@ async function deflate(text: string): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The source as an address holds it, behind the #. */
+/** Encodes the scenario for the address, after the #. */
 export async function written(source: Source, lang: Lang): Promise<string> {
-  const of = new URLSearchParams();
-  if (source.example !== null) of.set("s", source.example);
-  else of.set("z", base64url(await deflate(source.text)));
-  if (source.variant !== null) of.set("v", source.variant);
-  for (const [key, value] of source.sets) of.append("set", `${key}=${value}`);
-  of.set("lang", lang);
-  return of.toString();
+  const params = new URLSearchParams();
+  if (source.example !== null) params.set("s", source.example);
+  else params.set("z", base64url(await deflate(source.text)));
+  if (source.variant !== null) params.set("v", source.variant);
+  for (const [key, value] of source.sets) params.append("set", `${key}=${value}`);
+  params.set("lang", lang);
+  return params.toString();
 }
 
-/** The most that a packed text may hold: as much as the parser reads. */
-const MOST_TEXT = 1 << 20;
+/** The largest compressed text that is accepted, bytes: the parser's own limit. */
+const MAX_TEXT = 1 << 20;
 
-/** Takes up what an address holds; false where it holds nothing that can be used. */
+/** Sets the scenario from an address; returns false if the address has none. */
 export async function read(source: Source, hash: string): Promise<boolean> {
-  const of = new URLSearchParams(hash.replace(/^#/, ""));
-  const example = of.get("s");
-  const packed = of.get("z");
+  const params = new URLSearchParams(hash.replace(/^#/, ""));
+  const example = params.get("s");
+  const packed = params.get("z");
   if (example !== null && BUILT_IN.includes(example)) {
     source.open(example);
   } else if (packed !== null) {
     try {
       const bytes = await inflate(unbase64(packed.replaceAll("-", "+").replaceAll("_", "/")));
-      if (bytes.length > MOST_TEXT) return false;
+      if (bytes.length > MAX_TEXT) return false;
       source.take(new TextDecoder().decode(bytes));
     } catch {
       return false;
@@ -103,8 +103,8 @@ export async function read(source: Source, hash: string): Promise<boolean> {
   } else {
     return false;
   }
-  source.variant = of.get("v");
-  for (const set of of.getAll("set")) {
+  source.variant = params.get("v");
+  for (const set of params.getAll("set")) {
     const at = set.indexOf("=");
     if (at > 0) source.sets.set(set.slice(0, at), set.slice(at + 1));
   }

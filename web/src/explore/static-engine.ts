@@ -1,30 +1,30 @@
-// Workers with the simulator in them, for a page without a server. A job that is no longer wanted ends with its worker; a warm
-// one stands by.
+// The engine of a page without a server: workers that contain the simulator. A job is cancelled by
+// terminating its worker; idle workers are kept ready.
 
 import { inflate, unbase64 } from "../decode";
 import { CANCELLED, type Answer, type Engine, type Job, type OnProgress } from "./engine";
 import source from "worker:./worker.ts";
 
-interface Hand {
+interface ReadyWorker {
   worker: Worker;
   ready: Promise<void>;
 }
 
 export class StaticEngine implements Engine {
-  private idle: Hand[] = [];
+  private idle: ReadyWorker[] = [];
   private next = 1;
   private address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
 
   private constructor(private module: WebAssembly.Module) {
-    this.idle.push(this.hire(), this.hire());
+    this.idle.push(this.start(), this.start());
   }
 
-  /** Of what the page holds: base64 of a raw deflate stream. */
+  /** Compiles the module in the page: base64 of a raw deflate stream. */
   static async load(text: string): Promise<StaticEngine> {
     return new StaticEngine(await WebAssembly.compile((await inflate(unbase64(text))) as BufferSource));
   }
 
-  private hire(): Hand {
+  private start(): ReadyWorker {
     const worker = new Worker(this.address);
     const ready = new Promise<void>((done, failed) => {
       worker.onmessage = () => done();
@@ -35,7 +35,7 @@ export class StaticEngine implements Engine {
   }
 
   ask(question: unknown, onProgress?: OnProgress, file?: File): Job {
-    const hand = this.idle.shift() ?? this.hire();
+    const own = this.idle.shift() ?? this.start();
     const id = this.next++;
     let over = false;
     let stop = (_: Error): void => {};
@@ -43,42 +43,42 @@ export class StaticEngine implements Engine {
       stop = failed;
       const ask = (): void => {
         if (over) return;
-        hand.worker.onmessage = ({ data }) => {
+        own.worker.onmessage = ({ data }) => {
           if (data.id !== id || over) return;
-          if (data.told) return onProgress?.(data.told[0], data.told[1], data.told[2] === true);
+          if (data.progress) return onProgress?.(data.progress[0], data.progress[1], data.progress[2] === true);
           over = true;
           if (data.failed) {
-            // What broke in there may be anywhere.
-            this.dismiss(hand);
+            // A failed engine may be in any state.
+            this.terminate(own);
             failed(new Error(data.failed));
           } else {
-            this.rest(hand);
+            this.release(own);
             answered({ pieces: data.pieces, ms: data.ms });
           }
         };
-        hand.worker.postMessage({ id, question: new TextEncoder().encode(JSON.stringify(question)), file });
+        own.worker.postMessage({ id, question: new TextEncoder().encode(JSON.stringify(question)), file });
       };
-      hand.ready.then(ask, failed);
+      own.ready.then(ask, failed);
     });
     return {
       done,
       cancel: () => {
         if (over) return;
         over = true;
-        this.dismiss(hand);
+        this.terminate(own);
         stop(new Error(CANCELLED));
       },
     };
   }
 
-  private rest(hand: Hand): void {
-    // Who worked last works next: memory and caches are warm.
-    if (this.idle.length < 2) this.idle.unshift(hand);
-    else hand.worker.terminate();
+  private release(own: ReadyWorker): void {
+    // The last worker is used next, as its memory and caches are warm.
+    if (this.idle.length < 2) this.idle.unshift(own);
+    else own.worker.terminate();
   }
 
-  private dismiss(hand: Hand): void {
-    hand.worker.terminate();
-    if (this.idle.length < 2) this.idle.push(this.hire());
+  private terminate(own: ReadyWorker): void {
+    own.worker.terminate();
+    if (this.idle.length < 2) this.idle.push(this.start());
   }
 }

@@ -1,4 +1,4 @@
-// A value as TOML writes it in one line.
+// Formats values as TOML in one line.
 
 const key = (name: string): string => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name));
 
@@ -8,9 +8,9 @@ export function toml(value: unknown): string {
     const entries = Object.entries(value).filter(([, v]) => v !== undefined && v !== null);
     return entries.length ? `{ ${entries.map(([k, v]) => `${key(k)} = ${toml(v)}`).join(", ")} }` : "{}";
   }
-  // JSON's escapes are TOML's; DEL is none of JSON's.
+  // JSON's escapes are valid in TOML; only DEL, which JSON does not escape, needs one.
   return JSON.stringify(value).replaceAll("\u007f", "\\u007f");
 }
 
-/** A dotted path as `--set` takes it. */
+/** Formats a dotted key for `--set`. */
 export const path = (...steps: string[]): string => steps.map((s) => (/^[\w-]+$/.test(s) ? s : JSON.stringify(s))).join(".");

@@ -1,5 +1,6 @@
-// In a worker of a page without a server: the simulator as WebAssembly. Told a module it makes an instance; asked a question it answers with pieces of
-// bytes (crates/faces/explore/src/abi.rs says how).
+// The worker of a page without a server: it instantiates the simulator as WebAssembly when it gets the
+// module, then answers each question with pieces of bytes (the interface is in
+// crates/faces/explore/src/abi.rs).
 
 import { pieces } from "./pieces";
 
@@ -10,26 +11,27 @@ interface Module {
 }
 
 let engine: Module | null = null;
-let trouble = "";
-/** The question that is being answered. */
+/** The engine's last panic message. */
+let panicMessage = "";
+/** Id of the question that is being answered. */
 let current = 0;
 
-/** The capture that is read, and the stretch of it that is here. */
+/** The capture that is read, the position in it, and the chunk in memory. */
 let file: File | null = null;
 let offset = 0;
-let held = { from: 0, bytes: new Uint8Array(0) };
-/** Bytes of a capture that are held at a time. */
-const STRETCH = 4 << 20;
+let chunk = { from: 0, bytes: new Uint8Array(0) };
+/** Size of a chunk of the capture, bytes. */
+const CHUNK = 4 << 20;
 
-/** The capture's next bytes into the engine's memory; how many, none at its end. */
+/** Copies the capture's next bytes to the engine's memory and returns their number; 0 at the end. */
 function read(at: number, length: number): number {
   if (!file) return 0;
-  if (offset >= held.from + held.bytes.length || offset < held.from) {
-    const part = file.slice(offset, offset + STRETCH);
-    held = { from: offset, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(part)) };
-    postMessage({ id: current, told: [offset, file.size, true] });
+  if (offset >= chunk.from + chunk.bytes.length || offset < chunk.from) {
+    const part = file.slice(offset, offset + CHUNK);
+    chunk = { from: offset, bytes: new Uint8Array(new FileReaderSync().readAsArrayBuffer(part)) };
+    postMessage({ id: current, progress: [offset, file.size, true] });
   }
-  const some = held.bytes.subarray(offset - held.from, offset - held.from + length);
+  const some = chunk.bytes.subarray(offset - chunk.from, offset - chunk.from + length);
   new Uint8Array(engine!.memory.buffer, at, some.length).set(some);
   offset += some.length;
   return some.length;
@@ -38,16 +40,16 @@ function read(at: number, length: number): number {
 const text = (at: number, length: number): string => new TextDecoder().decode(new Uint8Array(engine!.memory.buffer, at, length));
 
 const page = {
-  told: (seconds: number, all: number) => postMessage({ id: current, told: [seconds, all] }),
+  progress: (done: number, total: number) => postMessage({ id: current, progress: [done, total] }),
   read,
-  trouble: (at: number, length: number) => { trouble = text(at, length); },
+  panicked: (at: number, length: number) => { panicMessage = text(at, length); },
 };
 
 function ask(question: Uint8Array): Uint8Array<ArrayBuffer>[] {
   const { memory, reserve, ask } = engine!;
   const room = reserve(question.length);
   new Uint8Array(memory.buffer, room, question.length).set(question);
-  // The memory's buffer is another one once the engine has grown it.
+  // The engine may have grown its memory, which then has another buffer.
   const at = ask();
   return pieces(memory.buffer as ArrayBuffer, at);
 }
@@ -61,12 +63,12 @@ self.onmessage = async ({ data }: MessageEvent) => {
   current = data.id;
   file = data.file ?? null;
   offset = 0;
-  held = { from: 0, bytes: new Uint8Array(0) };
+  chunk = { from: 0, bytes: new Uint8Array(0) };
   const began = performance.now();
   try {
     const answer = ask(data.question);
     postMessage({ id: current, pieces: answer, ms: performance.now() - began }, { transfer: answer.map((p) => p.buffer) });
   } catch (e) {
-    postMessage({ id: current, failed: trouble || String(e) });
+    postMessage({ id: current, failed: panicMessage || String(e) });
   }
 };

@@ -1,4 +1,4 @@
-// A plot drawn by uPlot: options, data for a range of time, and what uPlot does not draw itself.
+// Draws a plot with uPlot: options, data for a time range, and the parts that uPlot does not draw.
 
 import uPlot from "uplot";
 import { ticks } from "../number";
@@ -11,28 +11,28 @@ import { drawRibbons } from "./states";
 import { drawMarks } from "./marks";
 import { inBins, type InBins, type Plot, type Sampled } from "./track";
 
-/** The left and right axes' ends. */
+/** Lower and upper ends of the left and right axes. */
 export interface Extent {
   left: [number, number];
   right: [number, number];
 }
 
-/** How much of the others' height a loose curve may add above them. */
-const LOOSE = 0.6;
+/** The share of the other curves' height by which a loose curve may raise the axis. */
+const LOOSE_SHARE = 0.6;
 
 const FONT = '"Inter", system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans CJK SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 export const font = (px: number, weight = 400): string => `${weight} ${px}px ${FONT}`;
 
-/** Seconds of a bin of a plot's tracks; 0 where it has none. */
+/** Returns the width of a plot's bins in seconds; 0 without bins. */
 export function widthOfBins(plot: Pick<Plot, "tracks">, view: Range): number {
-  // What was worked out over repeats has bins of its own, however near the reader looks.
+  // Bands over repeats have a fixed bin width at every zoom.
   const banded = plot.tracks.find((t) => t.kind === "banded");
   if (banded) return banded.bin;
   const parts = plot.tracks.filter(inBins).flatMap(partsOf);
-  return parts.length ? binWidth(view, parts.reduce((most, p) => Math.max(most, interval(p.time)), 0)) : 0;
+  return parts.length ? binWidth(view, parts.reduce((longest, p) => Math.max(longest, interval(p.time)), 0)) : 0;
 }
 
-/** Points to draw for `view` in `columns` pixels. */
+/** Returns the points to draw for `view` in `columns` pixels. */
 export function points(plot: Plot, view: Range, columns: number): Aligned {
   const width = widthOfBins(plot, view);
   if (width > 0) {
@@ -40,7 +40,7 @@ export function points(plot: Plot, view: Range, columns: number): Aligned {
     const end = Math.max(...tracks.map((t) => t.end));
     const bins = binsOf(view, width, end);
     const x = Array.from({ length: bins.count + 1 }, (_, i) => Math.min((bins.first + i) * width, end));
-    // A step lasts until the next point: the last value once more.
+    // A step lasts until the next point, so repeat the last value.
     const y = tracks.map((t) => { const v = binned(t, bins).map((x) => (Number.isNaN(x) ? null : x)); return [...v, v[v.length - 1]]; });
     return { x, y, exact: true };
   }
@@ -49,15 +49,15 @@ export function points(plot: Plot, view: Range, columns: number): Aligned {
   return align(tracks.map((t) => t.samples), tracks.map((t) => t.factor), view, columns);
 }
 
-/** What of the points is in view, levels near it included. */
+/** Returns the value range of the points in view and of levels near them. */
 export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
-  const of = (axis: "left" | "right", loose: boolean): [number, number] => {
+  const rangeOf = (axis: "left" | "right", loose: boolean): [number, number] => {
     let [low, high] = [Infinity, -Infinity];
     plot.tracks.forEach((track, s) => {
       if (track.axis !== axis || (track.loose ?? false) !== loose) return;
       for (let i = 0; i < x.length; i++) {
         const v = y[s][i];
-        // One point beyond either end belongs to a line into the view, but does not stretch it.
+        // The point beyond each end continues a line, but does not count for the range.
         if (v === null || v === undefined || x[i] < view.from || x[i] > view.to) continue;
         if (v < low) low = v;
         if (v > high) high = v;
@@ -69,19 +69,19 @@ export function extent(plot: Plot, { x, y }: Aligned, view: Range): Extent {
     });
     return [low, high];
   };
-  const [left, right] = [of("left", false), of("right", false)];
-  const beyond = of("left", true);
-  // Alone it is all there is; near the others it is worth the room.
-  if (left[0] > left[1]) left.splice(0, 2, ...beyond);
-  else if (beyond[1] <= left[1] + LOOSE * (left[1] - left[0])) left[1] = Math.max(left[1], beyond[1]);
+  const [left, right] = [rangeOf("left", false), rangeOf("right", false)];
+  const loose = rangeOf("left", true);
+  // A loose curve determines the axis if it is the only one, and raises it if it is near the others.
+  if (left[0] > left[1]) left.splice(0, 2, ...loose);
+  else if (loose[1] <= left[1] + LOOSE_SHARE * (left[1] - left[0])) left[1] = Math.max(left[1], loose[1]);
   for (const { value } of plot.levels) if (value < 2.5 * left[1]) left[1] = Math.max(left[1], value);
   return { left, right };
 }
 
-/** An axis that holds both. */
+/** Returns an axis range that includes both. */
 export const join = (a: [number, number], b: [number, number]): [number, number] => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
-/** Ends with some air; from zero unless the plot begins at its data. */
+/** Adds a margin; the axis begins at zero unless `floor` is "data". */
 export function roomy([low, high]: [number, number], floor: Plot["floor"]): [number, number] {
   if (low > high) return [0, 1];
   const base = floor === "zero" ? Math.min(0, low) : low;
@@ -89,15 +89,15 @@ export function roomy([low, high]: [number, number], floor: Plot["floor"]): [num
   return [floor === "data" && low > 0.04 * span ? base - 0.04 * span : base, high + 0.06 * span];
 }
 
-/** What an open chart reads at each drawing; changed before data are set. */
+/** Values that a chart reads at each drawing; set before its data. */
 export interface Frame {
   view: Range;
   extent: Extent;
-  /** Whether uPlot draws the points, not `drawDense`. */
+  /** Whether uPlot draws the points; else `drawDense` does. */
   exact: boolean;
 }
 
-/** Axis ticks every some CSS pixels; `k` enlarges everything, for pictures. */
+/** Makes uPlot's options; `k` scales everything, for pictures. */
 export function options(plot: Plot, frame: Frame, size: { width: number; height: number }, xLabel: string, k: number): uPlot.Options {
   const p = palette();
   const axis = (more: uPlot.Axis): uPlot.Axis => ({
@@ -132,11 +132,11 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
     const one: uPlot.Series = { scale: t.axis, stroke: t.color, width: t.width * k, points: { show: false } };
     if (t.dash) one.dash = t.dash.map((d) => d * k);
     if (t.filled) one.fill = t.color + "38";
-    // What is thinned is drawn after uPlot has made room for it.
+    // Thinned curves are drawn by `drawDense`.
     one.paths = inBins(t) ? stepped : (u, s, from, to) => (frame.exact ? linear(u, s, from, to) : null);
     series.push(one);
   }
-  // Without a series uPlot has no scale to draw an axis by.
+  // uPlot needs a series to draw an axis.
   if (!plot.tracks.length) series.push({ scale: "left", show: true, points: { show: false } });
   return {
     ...size,
@@ -154,7 +154,7 @@ export function options(plot: Plot, frame: Frame, size: { width: number; height:
   };
 }
 
-/** uPlot's data for the points. */
+/** Converts the points to uPlot's data. */
 export function data(plot: Plot, { x, y }: Aligned): uPlot.AlignedData {
   return [x, ...(plot.tracks.length ? y : [x.map(() => null)])] as uPlot.AlignedData;
 }
@@ -165,7 +165,7 @@ function dense(u: uPlot, s: number, plot: Plot, frame: Frame, k: number): void {
   drawDense(u, s, track.axis, { color: track.color, width: track.width * k * devicePixelRatio, dashed: track.dash !== undefined });
 }
 
-/** Bands over repeats and areas between quantiles, behind all curves: a bin is as wide as it is drawn. */
+/** Draws bands over repeats and areas between quantiles, behind all curves. */
 function shades(u: uPlot, plot: Plot): void {
   const { ctx, bbox } = u;
   ctx.save();
@@ -197,7 +197,7 @@ function shades(u: uPlot, plot: Plot): void {
   ctx.restore();
 }
 
-/** Faults, behind everything: a light area between two lines, which is seen however short it is. */
+/** Draws faults behind everything: a light area between two lines, which is visible even if it is short. */
 function spans(u: uPlot, plot: Plot, k: number): void {
   const { ctx, bbox } = u;
   ctx.save();
@@ -251,7 +251,7 @@ function extras(u: uPlot, plot: Plot, frame: Frame, k: number): void {
   ctx.restore();
 }
 
-/** A ribbon's rows' names, to its left. */
+/** Draws the names of a ribbon's rows on its left. */
 function names(u: uPlot, plot: Plot, pixels: number): void {
   const { ctx, bbox } = u;
   ctx.font = font(11 * pixels);
@@ -265,7 +265,7 @@ function names(u: uPlot, plot: Plot, pixels: number): void {
   });
 }
 
-/** Text that is not wider than `room`. */
+/** Shortens a text to the width `room`. */
 export function clip(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   let shown = text.slice(0, 60);
   if (shown === text && ctx.measureText(shown).width <= room) return shown;

@@ -1,9 +1,9 @@
-// Many flows as one: quantiles over them in bins of time.
+// Quantiles over many flows in time bins.
 
 import { partsValue } from "./bins";
 import type { Binned, Samples } from "./track";
 
-/** The `q`-quantile of ascending values, between two of them by proportion; NaN of none. */
+/** Returns the `q`-quantile of ascending values with linear interpolation; NaN without values. */
 export function quantile(ascending: ArrayLike<number>, q: number): number {
   const last = ascending.length - 1;
   if (last < 0) return NaN;
@@ -16,7 +16,7 @@ export class Crowd {
   private width = 0;
   private sorted = new Map<number, Float64Array>();
 
-  /** `members`: each flow's samples; `end`: seconds, when the run ended. */
+  /** `members`: samples of each flow; `end`: end of the run in seconds. */
   constructor(
     readonly members: Samples[],
     readonly as: Binned["as"],
@@ -24,7 +24,7 @@ export class Crowd {
     readonly end: number,
   ) {}
 
-  /** The flows' values in the bin numbered `k`, ascending; those of which nothing is known left out. */
+  /** Returns the flows' known values in bin `k`, ascending. */
   private values(width: number, k: number): Float64Array {
     if (width !== this.width) {
       this.sorted.clear();

@@ -1,26 +1,26 @@
-// Few points that look like many: all of them where few are in view, else of each pixel's column the least and the
-// most.
+// Reduces the points of a curve: if there are more than pixels, each pixel column keeps its minimum and
+// maximum.
 
 import type { Range } from "../state";
 import { extremes } from "./extremes";
 import { before, upTo } from "./search";
 import type { Samples } from "./track";
 
-/** null breaks a line; undefined is no point of this series. */
+/** A value; null breaks the line, undefined means that the series has no point here. */
 export type Point = number | null | undefined;
 
-/** Series over times they share, as uPlot draws them. */
+/** Series over common times, as uPlot takes them. */
 export interface Aligned {
   x: number[];
   y: Point[][];
-  /** Each sample in view is there, at its time. */
+  /** Whether every sample in view is included at its own time. */
   exact: boolean;
 }
 
-/** Points a series and pixel column. */
+/** Points per series and pixel column. */
 export const POINTS = 2;
 
-/** Samples in view, and one on either side where the line comes from and goes to. */
+/** Returns the rows in view, and one more on either side to continue the line. */
 function reach({ time }: Samples, view: Range): [number, number] {
   return [Math.max(0, before(time, view.from) - 1), Math.min(time.length, upTo(time, view.to) + 1)];
 }
@@ -45,7 +45,7 @@ function exactly(all: Samples[], factors: number[], spans: [number, number][]): 
   return { x, y, exact: true };
 }
 
-/** The points of one series in one column, in the order of time. */
+/** Returns the minimum and maximum of a series in one column, in time order. */
 function represent({ value }: Samples, factor: number, from: number, to: number): Point[] {
   if (from >= to) return [];
   const e = extremes(value, from, to);
@@ -56,7 +56,7 @@ function represent({ value }: Samples, factor: number, from: number, to: number)
 
 function columnwise(all: Samples[], factors: number[], view: Range, columns: number): Aligned {
   const step = (view.to - view.from) / columns;
-  // A column more on either side: lines run to the edges.
+  // One more column on either side, so that lines reach the edges.
   const n = columns + 2;
   const x = new Array<number>(n * POINTS);
   for (let i = 0; i < x.length; i++) x[i] = view.from + (i / POINTS - 1 + 0.5 / POINTS) * step;
@@ -73,7 +73,9 @@ function columnwise(all: Samples[], factors: number[], view: Range, columns: num
   return { x, y, exact: false };
 }
 
-/** Points of `all` for a plot `columns` pixels wide; values times `factors`. */
+/**
+ * Returns the points of `all` for a plot that is `columns` pixels wide; values are multiplied by `factors`.
+ */
 export function align(all: Samples[], factors: number[], view: Range, columns: number): Aligned {
   const spans = all.map((s) => reach(s, view));
   const few = spans.every(([from, to]) => to - from <= columns * POINTS);

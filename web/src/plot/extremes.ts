@@ -1,8 +1,8 @@
-// The least and the most of any stretch of a column, quickly: blocks remember where theirs are.
+// Finds minimum and maximum of any range of a column quickly, with the extremes of blocks cached.
 
 const BLOCK = 128;
 
-/** Indices of the least and the most; -1 where all are NaN. */
+/** Indices of minimum and maximum; -1 if all values are NaN. */
 export interface Extremes {
   least: number;
   most: number;
@@ -21,7 +21,7 @@ function scan(values: Float64Array, from: number, to: number, e: Extremes): void
   let high = most < 0 ? -Infinity : values[most];
   for (let i = from; i < to; i++) {
     const v = values[i];
-    // NaN is neither.
+    // Comparisons with NaN are false.
     if (v < low) {
       low = v;
       least = i;
@@ -51,7 +51,7 @@ function blocks(values: Float64Array): Blocks {
   return b;
 }
 
-/** Of `values[from..to]`. */
+/** Returns the extremes of `values[from..to]`. */
 export function extremes(values: Float64Array, from: number, to: number): Extremes {
   const e: Extremes = { least: -1, most: -1 };
   if (to - from < 3 * BLOCK) {

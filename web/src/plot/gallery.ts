@@ -8,7 +8,7 @@ import { KINDS, MANY_FLOWS, plotOf, present, rateColumns, shownFlows, titleKey, 
 import { defaultFlows, picker } from "./picker";
 import type { Gallery } from "./section";
 
-/** What is drawn of a variant: the flows that were picked. */
+/** Returns the data to draw of a variant, with the flows that were picked. */
 function source(state: Runs, entry: Entry): Source {
   const data = entry.data!;
   const chosen = state.flows.get(entry);
@@ -23,7 +23,7 @@ function source(state: Runs, entry: Entry): Source {
   };
 }
 
-/** All repeats or the first; nothing where nothing is known of several. */
+/** The choice between all repeats and the first; null without bands over repeats. */
 function repeatsChoice(state: Runs): HTMLElement | null {
   if (!state.entries.some((e) => e.data?.series.bands)) return null;
   const buttons = (["all", "first"] as const).map((which) =>

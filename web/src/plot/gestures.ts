@@ -1,9 +1,9 @@
-// Zoom and cursor by mouse, wheel and fingers, for one chart; all charts follow the state.
+// Zoom and cursor by mouse, wheel and touch for one chart; all charts follow the state.
 
 import type uPlot from "uplot";
 import type { Range, State } from "../state";
 
-/** `view` with its width times `factor` and `at` where it was. */
+/** Scales the width of `view` by `factor` around `at`. */
 export function scaled(view: Range, factor: number, at: number): Range {
   const part = (at - view.from) / (view.to - view.from);
   const width = (view.to - view.from) * factor;
@@ -11,7 +11,7 @@ export function scaled(view: Range, factor: number, at: number): Range {
   return { from, to: from + width };
 }
 
-/** `view` moved by a part of its width. */
+/** Moves `view` by a part of its width. */
 export function moved(view: Range, part: number): Range {
   const by = (view.to - view.from) * part;
   return { from: view.from + by, to: view.to + by };
@@ -37,7 +37,7 @@ export function gestures(state: State, u: uPlot): void {
   over.addEventListener(
     "wheel",
     (e) => {
-      // Without ctrl the page scrolls.
+      // Without Ctrl the wheel scrolls the page.
       if (!e.ctrlKey) return;
       e.preventDefault();
       state.zoom(scaled(state.view(), Math.exp(Math.max(-60, Math.min(60, e.deltaY)) * 0.004), timeAt(e.clientX)));
@@ -71,12 +71,12 @@ export function gestures(state: State, u: uPlot): void {
     if (pinch && fingers.size === 2) state.zoom(scaled(pinch.view, pinch.spread / spread()[0], pinch.at));
     else if (!pinch) state.point(within(timeAt(e.clientX)));
   });
-  const lift = (e: PointerEvent): void => {
+  const release = (e: PointerEvent): void => {
     fingers.delete(e.pointerId);
     if (fingers.size === 0) pinch = null;
   };
-  over.addEventListener("pointerup", lift);
-  over.addEventListener("pointercancel", lift);
+  over.addEventListener("pointerup", release);
+  over.addEventListener("pointercancel", release);
   over.addEventListener("pointerleave", (e) => {
     if (e.pointerType === "mouse") state.point(null);
   });

@@ -1,4 +1,4 @@
-// The plots there are: which columns each shows, and when there is nothing to show.
+// The kinds of plots: the columns that each shows, and whether there is something to show.
 
 import type { Data } from "../data";
 import { t } from "../i18n";
@@ -7,7 +7,7 @@ import { short } from "../number";
 import { faint, flowColor, palette } from "../theme";
 import { ribbons, statesCsv } from "./states";
 import { sequence } from "./sequence";
-import { crowded, each, MOST_GROUPS } from "./many";
+import { crowded, each, MAX_GROUPS } from "./many";
 import { bandOf, overRepeats, type Repeats } from "./over";
 import { columnsOf, known, nothing, samples } from "./samples";
 import type { Binned, CsvColumn, Level, Plot, Sampled, Samples, TimeSpan, Track } from "./track";
@@ -28,33 +28,33 @@ export interface Source {
   variant: Variant;
   figures: VariantFigures;
   data: Data;
-  /** Those that plots draw. */
+  /** The flows to draw. */
   flows: Shown[];
-  /** The reader chose them. */
+  /** Whether the reader chose the flows. */
   picked: boolean;
-  /** All that have a series, where they are too many to be drawn one by one; else none. */
+  /** All flows with a series if they are too many to be drawn one by one, else none. */
   crowd: Shown[];
-  /** Flows put together that have several members, as the table shows them. */
+  /** The table's groups of flows. */
   groups: GroupFigures[];
-  /** Which repeats are drawn. */
+  /** The repeats to draw. */
   repeats: Repeats;
-  /** Names of all columns that are rates, of any variant: each has its own kind of line in all of them. */
+  /** Names of the rate columns of all variants; each has the same line style in all of them. */
   rates: string[];
 }
 
-/** Above this many a variant's flows are drawn as a crowd. */
+/** A variant with more flows than this is drawn by quantiles. */
 export const MANY_FLOWS = 8;
 
-/** Columns of datagrams' one-way delay, whatever they are called. */
+/** Possible names of the column of datagrams' one-way delay. */
 const DELAYS = ["one_way_delay_ms", "delay_ms"];
 
-/** Elements whose curves fit in one plot. */
-const MOST_ELEMENTS = 8;
+/** The largest number of elements in one plot. */
+const MAX_ELEMENTS = 8;
 
-/** Plots that `longfat plot` draws too share its titles, whose letters its fonts have. */
+/** Returns the key of a plot's title. Plots that the command line draws, too, share its titles. */
 export const titleKey = (kind: Kind): string => (kind === "drops" ? "plot.drops-marks" : ["rates", "each", "delay"].includes(kind) ? `ui.title.${kind}` : `plot.${kind}`);
 
-/** The flows of a variant that have a series, coloured by their place in the variant. */
+/** Returns the flows of a variant that have a series, coloured by their position in the variant. */
 export function shownFlows(v: Variant, figures: VariantFigures, data: Data): Shown[] {
   const byName = new Map(data.series.flows.map((s) => [s.name, s]));
   return v.flows.flatMap((flow, i) => {
@@ -66,32 +66,32 @@ export function shownFlows(v: Variant, figures: VariantFigures, data: Data): Sho
 const has = (s: { columns: Record<string, { rows: number }> }, name: string): boolean =>
   (s.columns[name]?.rows ?? 0) > 1 && "time_s" in s.columns;
 
-/** The flow's columns that are rates: their names end with the unit. */
+/** Returns the flow's columns that are rates, by the unit at the end of their names. */
 export const rateColumns = (s: FlowSeries): string[] => Object.keys(s.columns).filter((c) => c.endsWith("_mbps") && has(s, c));
 
-/** The flow's column of delays that has values; null where it is no flow of datagrams. */
+/** Returns the flow's column of delays; null for a flow without datagrams. */
 export const delayColumn = (s: FlowSeries): string | null => DELAYS.find((c) => has(s, c)) ?? null;
 
-/** Elements that `worth` says something of, those with most of it first. */
-function elements(data: Data, column: string, worth: (name: string) => number): ElementSeries[] {
-  // What stayed 0 in the first repeat has no column.
-  const all = data.series.elements.filter((e) => (has(e, column) || bandOf(data, e, column) !== undefined) && worth(e.name) > 0);
-  const most = [...all].sort((a, b) => worth(b.name) - worth(a.name)).slice(0, MOST_ELEMENTS);
-  return all.filter((e) => most.includes(e));
+/** Returns the elements with a positive `rank`, at most those with the highest. */
+function elements(data: Data, column: string, rank: (name: string) => number): ElementSeries[] {
+  // A value that stayed 0 in the first repeat has no column.
+  const all = data.series.elements.filter((e) => (has(e, column) || bandOf(data, e, column) !== undefined) && rank(e.name) > 0);
+  const top = [...all].sort((a, b) => rank(b.name) - rank(a.name)).slice(0, MAX_ELEMENTS);
+  return all.filter((e) => top.includes(e));
 }
 
-function of(v: Variant, key: "passed_packets" | "dropped_packets" | "marked_packets" | "max_queue_packets") {
+function countOf(v: Variant, key: "passed_packets" | "dropped_packets" | "marked_packets" | "max_queue_packets") {
   const byName = new Map(v.elements.map((e) => [e.name, e[key]]));
   return (name: string): number => byName.get(name) ?? 0;
 }
 
-const queues = (v: Variant, d: Data) => elements(d, "queue_packets", of(v, "max_queue_packets"));
-/** A bucket that nothing passed stays full: that is no news. */
-const buckets = (v: Variant, d: Data) => elements(d, "tokens_bytes", (name) => of(v, "passed_packets")(name) + of(v, "dropped_packets")(name));
-const droppers = (v: Variant, d: Data) => elements(d, "dropped", of(v, "dropped_packets"));
-const markers = (v: Variant, d: Data) => elements(d, "marked", of(v, "marked_packets"));
+const queues = (v: Variant, d: Data) => elements(d, "queue_packets", countOf(v, "max_queue_packets"));
+/** Buckets that packets passed; others stay full. */
+const buckets = (v: Variant, d: Data) => elements(d, "tokens_bytes", (name) => countOf(v, "passed_packets")(name) + countOf(v, "dropped_packets")(name));
+const droppers = (v: Variant, d: Data) => elements(d, "dropped", countOf(v, "dropped_packets"));
+const markers = (v: Variant, d: Data) => elements(d, "marked", countOf(v, "marked_packets"));
 
-/** Whether there is something to draw, without decoding anything. */
+/** Whether there is something to draw; decodes nothing. */
 export function present(kind: Kind, v: Variant, data: Data): boolean {
   const flows = data.series.flows;
   switch (kind) {
@@ -128,7 +128,9 @@ export const empty = (left: string, csv: () => CsvColumn[]): Plot => ({
 
 const rateLevel = (mbps: number, color: string): Level => ({ label: t("plot.limit", { rate: short(mbps) }), value: mbps, color });
 
-/** The level of all flows; where they have none in common each flow's own in its colour, those that are alike once. */
+/**
+ * Returns the common level of all flows; without one, each flow's own level in its colour, equal ones once.
+ */
 export function levels(all: Figures, flows: Shown[], key: "common_limit_mbps" | "bdp_packets", level: (value: number, color: string) => Level): Level[] {
   const common = all[key];
   if (common !== undefined) return [level(common, palette().limit)];
@@ -151,8 +153,8 @@ function throughput({ variant: v, figures, data, flows, crowd, groups, picked }:
   if (everyone.length > 1 && !v.one_at_a_time) {
     plot.tracks.push(track("total", t("plot.total"), palette().ink, 1.75, everyone.flatMap(part), data.series.bands?.total));
   }
-  // What many flows get one by one is another plot's; here are the sums of their groups.
-  const summed = crowd.length > 0 && groups.length <= MOST_GROUPS ? groups : [];
+  // Many flows have another plot for each flow's throughput; here are the sums of their groups.
+  const summed = crowd.length > 0 && groups.length <= MAX_GROUPS ? groups : [];
   summed.forEach((g, i) => {
     const members = everyone.filter((f) => g.members.includes(v.flows.indexOf(f.flow)));
     plot.tracks.push(track(`group ${g.name}`, `${g.members.length} × ${g.name}`, flowColor(i), 1.5, members.flatMap(part)));
@@ -160,12 +162,12 @@ function throughput({ variant: v, figures, data, flows, crowd, groups, picked }:
   const single = crowd.length > 0 && !picked ? [] : flows;
   for (const f of single) plot.tracks.push(track(f.flow.name, f.flow.name, f.color, 1.25, part(f), bandOf(data, f.series, "delivered_bytes")));
   plot.levels = levels(figures.all, flows, "common_limit_mbps", rateLevel);
-  // Bytes behind a lost packet reach the application all at once.
+  // Bytes after a lost packet are delivered to the application all at once, above the limit.
   if (plot.levels.length > 0 && single.some((f) => f.flow.retransmitted_packets > 0)) plot.remark = t("plot.released");
   return plot;
 }
 
-/** A column of each flow as it was sampled. */
+/** Makes a sampled track of a column for each flow. */
 function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampled>): Sampled[] {
   return flows.flatMap((f) => {
     const s = samples(data, f.series, column);
@@ -175,10 +177,10 @@ function perFlow(data: Data, flows: Shown[], column: string, look: Partial<Sampl
   });
 }
 
-/** How the columns of one flow are told apart, in turn. */
+/** Line styles that distinguish the columns of one flow, in turn. */
 const DASHES: Partial<Sampled>[] = [{}, { dash: [6, 3] }, { dash: [2, 3] }, { dash: [8, 3, 2, 3] }];
 
-/** What senders measure and set: every rate among the columns, whatever it is called. */
+/** All rates that senders measure and set. */
 function rates({ figures, data, flows, rates: columns }: Source): Plot {
   const plot = empty(t("ui.axis.rate"), () =>
     columnsOf(flows.flatMap((f) => columns.map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
@@ -191,8 +193,8 @@ function rates({ figures, data, flows, rates: columns }: Source): Plot {
   return plot;
 }
 
-/** A column of samples, of each flow or of the crowd. */
-function sampled(source: Source, left: string, column: (s: FlowSeries) => string | null, worth: (f: Shown) => number): Plot {
+/** Plots a sampled column of each flow, or its quantiles over many flows. */
+function sampled(source: Source, left: string, column: (s: FlowSeries) => string | null, rank: (f: Shown) => number): Plot {
   const { data, flows, crowd } = source;
   const many = crowd.filter((f) => column(f.series) !== null).length > MANY_FLOWS;
   const plot = empty(left, () =>
@@ -201,7 +203,7 @@ function sampled(source: Source, left: string, column: (s: FlowSeries) => string
       return name === null ? [] : [[`${f.flow.name} ${name}`, samples(data, f.series, name)]];
     })),
   );
-  if (many) crowded(plot, source, column, { as: "level", factor: 1 }, worth);
+  if (many) crowded(plot, source, column, { as: "level", factor: 1 }, rank);
   else plot.tracks = flows.flatMap((f) => { const name = column(f.series); return name === null ? [] : perFlow(data, [f], name, {}); });
   return plot;
 }
@@ -210,14 +212,14 @@ const rtt = (source: Source): Plot => sampled(source, t("plot.axis.rtt"), (s) =>
 
 const delay = (source: Source): Plot => sampled(source, t("ui.axis.delay"), delayColumn, (f) => f.figures.delay_p95_ms ?? 0);
 
-/** The bandwidth-delay product: what the path holds without a queue. */
+/** Level of the bandwidth-delay product. */
 export const bdpLevel = (value: number, color: string): Level => ({ label: t("plot.bdp", { packets: value.toFixed(0) }), value, color });
 
 function cwnd({ figures, data, flows }: Source): Plot {
   const plot = empty(t("plot.axis.window"), () =>
     columnsOf(flows.flatMap((f) => ["cwnd", "inflight"].map((c): [string, Samples | null] => [`${f.flow.name} ${c}`, samples(data, f.series, c)]))),
   );
-  // Thin and light, and behind the window that bounds it.
+  // The data in flight is thin and pale behind the window.
   const behind = flows.map((f) => ({ ...f, color: faint(f.color) }));
   plot.tracks.push(...perFlow(data, behind, "inflight", { width: 1, part: t("ui.inflight") }));
   plot.tracks.push(...perFlow(data, flows, "cwnd", { width: 1.5, part: t("ui.cwnd") }));
@@ -240,7 +242,7 @@ function queue({ variant: v, data }: Source): Plot {
     plot.tracks.push({ kind: "sampled", id: `${e.name} ${column}`, label: e.name, color: colors.get(e) ?? "", width: 1.25, axis: "left", factor: 1, samples: s, over: bandOf(data, e, column), ...look } as Sampled);
   };
   for (const e of queued) add(e, "queue_packets", {});
-  // A shaper's bucket beside its own queue is the lighter curve.
+  // The bucket of a shaper that also has a queue is dashed.
   for (const e of kept) {
     add(e, "tokens_bytes", { axis: "right", factor: 1e-3, width: 1, label: t("plot.tokens-of", { name: e.name }), ...(queued.includes(e) ? { dash: [3, 3] } : {}) });
   }
@@ -278,11 +280,11 @@ function states({ data, flows }: Source): Plot {
   return plot;
 }
 
-/** What went wrong on purpose, and when. */
+/** Returns the time spans of the scenario's faults. */
 export const spansOf = (v: Pick<Variant, "faults">): TimeSpan[] =>
   (v.faults ?? []).map((f) => ({ label: faultName(f), from: f.at_s, to: f.at_s + f.lasts_s, color: palette().drop }));
 
-/** Builds a plot: decodes the columns it needs. */
+/** Builds a plot, decoding the columns that it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {
   const make = { throughput, each, rates, rtt, delay, cwnd, queue, drops, states, sequence: (s: Source) => sequence(s, empty) };
   const plot = { ...make[kind](source), spans: spansOf(source.variant) };

@@ -1,4 +1,5 @@
-// Many flows in one plot: quantiles over them as areas, the median, medians of their groups, and one flow by name.
+// Plots many flows: areas between quantiles, the median, medians of groups, and the worst or the picked
+// flows.
 
 import { t } from "../i18n";
 import type { FlowSeries } from "../model";
@@ -8,45 +9,48 @@ import { empty, type Shown, type Source } from "./kinds";
 import { columnsOf, known, nothing, samples } from "./samples";
 import type { Binned, Plot, Samples, Track } from "./track";
 
-/** Groups whose curves can be told apart. */
-export const MOST_GROUPS = 8;
+/** The largest number of groups whose curves can be distinguished. */
+export const MAX_GROUPS = 8;
 
-/** Quantiles over many flows, those of groups apart, and by name the flow that has it worst. */
+/**
+ * Adds quantiles over many flows, medians of their groups, and the flow with the highest `rank` or the picked
+ * flows.
+ */
 export function crowded(
   plot: Plot,
   { variant: v, data, crowd, groups, flows, picked }: Source,
   column: (s: FlowSeries) => string | null,
   look: Pick<Binned, "as" | "factor">,
-  worth: (f: Shown) => number,
+  rank: (f: Shown) => number,
 ): void {
   const end = v.duration_s;
-  const of = (f: Shown): Samples[] => {
+  const samplesOf = (f: Shown): Samples[] => {
     const name = column(f.series);
     const s = name === null ? null : samples(data, f.series, name);
-    // A total that stayed 0 has no column, but nothing is what the flow got.
+    // A total that stayed 0 has no column.
     const none = !s && look.as === "rate" ? nothing(data, f.series) : null;
     if (none) return [none];
     return s ? [look.as === "level" ? s : known(s)] : [];
   };
-  const members = crowd.filter((f) => of(f).length > 0);
-  const all = new Crowd(members.flatMap(of), look.as, look.factor, end);
+  const members = crowd.filter((f) => samplesOf(f).length > 0);
+  const all = new Crowd(members.flatMap(samplesOf), look.as, look.factor, end);
   const color = palette().ink;
   const edge = (name: string, q: number, width: number): Track =>
     ({ kind: "quantile", id: name, label: t("ui.crowd", { n: members.length }), part: name, color, width, axis: "left", factor: 1, crowd: all, q, end });
   plot.tracks.push(edge("p95", 0.95, 0), edge("p75", 0.75, 0), edge("p50", 0.5, 1.75), edge("p25", 0.25, 0), edge("p5", 0.05, 0));
   plot.shades.push({ between: ["p95", "p5"], color: color + "1c" }, { between: ["p75", "p25"], color: color + "2c" });
-  (groups.length <= MOST_GROUPS ? groups : []).forEach((g, i) => {
+  (groups.length <= MAX_GROUPS ? groups : []).forEach((g, i) => {
     const own = members.filter((f) => g.members.includes(v.flows.indexOf(f.flow)));
-    if (own.length) plot.tracks.push({ kind: "quantile", id: `group ${g.name}`, label: t("ui.crowd.median", { name: `${g.members.length} × ${g.name}` }), color: flowColor(i), width: 1.5, axis: "left", factor: 1, crowd: new Crowd(own.flatMap(of), look.as, look.factor, end), q: 0.5, end });
+    if (own.length) plot.tracks.push({ kind: "quantile", id: `group ${g.name}`, label: t("ui.crowd.median", { name: `${g.members.length} × ${g.name}` }), color: flowColor(i), width: 1.5, axis: "left", factor: 1, crowd: new Crowd(own.flatMap(samplesOf), look.as, look.factor, end), q: 0.5, end });
   });
-  const worst = [...members].sort((a, b) => worth(b) - worth(a)).slice(0, 1);
+  const worst = [...members].sort((a, b) => rank(b) - rank(a)).slice(0, 1);
   for (const f of picked ? flows : worst) {
     const label = picked ? f.flow.name : t("ui.crowd.worst", { name: f.flow.name });
-    plot.tracks.push({ kind: "binned", id: f.flow.name, label, color: picked ? f.color : palette().drop, width: 1.25, axis: "left", parts: of(f), end, ...look });
+    plot.tracks.push({ kind: "binned", id: f.flow.name, label, color: picked ? f.color : palette().drop, width: 1.25, axis: "left", parts: samplesOf(f), end, ...look });
   }
 }
 
-/** What each of many flows gets. */
+/** Plots the throughput of each of many flows by quantiles. */
 export function each(source: Source): Plot {
   const { data, crowd } = source;
   const plot = empty(t("plot.axis.mbps"), () => columnsOf(crowd.map((f) => [`${f.flow.name} delivered_bytes`, samples(data, f.series, "delivered_bytes")])));

@@ -1,14 +1,14 @@
-// Events as small marks; where many fall on one pixel one is drawn.
+// Draws events as small marks, at most one per pixel.
 
 import type uPlot from "uplot";
 import type { Range } from "../state";
 import { before, upTo } from "./search";
 import type { Marks } from "./track";
 
-/** CSS pixels from the middle to an end. */
+/** Half the size of a mark, CSS pixels. */
 const REACH = 3;
 
-/** `pixels`: canvas pixels a CSS pixel. */
+/** `pixels`: canvas pixels per CSS pixel. */
 export function drawMarks(u: uPlot, all: Marks[], view: Range, pixels: number): void {
   const { ctx, bbox } = u;
   ctx.beginPath();

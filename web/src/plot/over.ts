@@ -1,4 +1,4 @@
-// What repeats have in common: curves of the first one replaced by the median over all, with a band around it.
+// Replaces the curves of the first repeat by the median over all repeats, with a band around it.
 
 import type { Data } from "../data";
 import { t } from "../i18n";
@@ -6,37 +6,39 @@ import type { Band, Bands } from "../model";
 import { numbers } from "./csv";
 import type { Banded, Binned, CsvColumn, Plot, Sampled, Track } from "./track";
 
-/** Which repeats plots show. */
+/** The repeats that plots show. */
 export type Repeats = "all" | "first";
 
-/** "10th to 90th percentile", "least to most". */
+/** Names a band, e.g. "10th to 90th percentile". */
 export function bandName({ between: [low, high] }: Bands): string {
   if (low <= 0 && high >= 1) return t("ui.over.extremes");
   return t("ui.over.percentiles", { low: Math.round(low * 100), high: Math.round(high * 100) });
 }
 
-/** What line and area are; `bands`: of the variant. */
+/** Explains line and area of a variant's bands. */
 export const lineAndArea = (bands: Bands): string => t("ui.over.line", { n: bands.repeats, band: bandName(bands) });
 
-/** What repeats have in common of a series' column, where that is known. */
+/** Returns the band over repeats of a series' column, if there is one. */
 export function bandOf(data: Data, of: { name: string }, column: string): Band | undefined {
   const { flows = [], elements = [] } = data.series.bands ?? {};
   return [...flows, ...elements].find((s) => s.name === of.name)?.bands[column];
 }
 
-/** A curve over all repeats; null where nothing is known of them. */
+/** Makes the curve over all repeats; null without a band. */
 function banded(track: Track, data: Data, { bin_s: bin }: Bands, end: number): Banded | null {
   const { over } = track;
-  const of = (name: string): Float64Array | null => (over ? data.column(over, name) : null);
-  const [low, median, high] = [of("low"), of("median"), of("high")];
+  const column = (name: string): Float64Array | null => (over ? data.column(over, name) : null);
+  const [low, median, high] = [column("low"), column("median"), column("high")];
   if (!low || !median || !high) return null;
-  // What is counted in bins is so in bands already; what is sampled has its unit still.
+  // Bands of binned tracks are already in the shown unit; those of sampled tracks are not.
   const { id, label, part, color, width, dash, axis, loose, factor } = track.kind === "sampled" ? track : { ...track, factor: 1 };
   const look = { ...(part !== undefined && { part }), ...(dash && { dash }), ...(loose !== undefined && { loose }) };
   return { kind: "banded", id, label, color, width, axis, factor, bin, low, median, high, end, ...look };
 }
 
-/** The first repeat's curve beside bands: in their bins, and it says what it is. */
+/**
+ * Makes the first repeat's curve for a plot with bands: in their bins, with a label that names the repeat.
+ */
 function first(track: Track, end: number): Track {
   const label = t("ui.over.first-of", { name: track.label });
   if (track.kind !== "sampled") return { ...track, label };
@@ -44,18 +46,21 @@ function first(track: Track, end: number): Track {
   return { ...rest, label, kind: "binned", as: "level", parts: [samples], end } satisfies Binned;
 }
 
-/** Rows of a band: from the beginning of each bin. */
+/** Makes the CSV of bands, with a row for the beginning of each bin. */
 function csv(tracks: Track[]): CsvColumn[] {
   return tracks.flatMap((track) => {
     if (track.kind !== "banded") return [];
     const time = Float64Array.from(track.median, (_, k) => k * track.bin);
     const scaled = (values: Float64Array): Float64Array => values.map((v) => v * track.factor);
-    const of = ["low", "median", "high"] as const;
-    return of.map((name) => numbers(`${track.id} ${name}`, time, scaled(track[name])));
+    const columns = ["low", "median", "high"] as const;
+    return columns.map((name) => numbers(`${track.id} ${name}`, time, scaled(track[name])));
   });
 }
 
-/** The plot of the first repeat as one of all; where nothing of it is known over repeats it says that it is the first's. */
+/**
+ * Converts a plot of the first repeat to one of all repeats; without any band it gets a note that it shows
+ * the first.
+ */
 export function overRepeats(plot: Plot, data: Data, end: number): Plot {
   const { bands } = data.series;
   if (!bands) return plot;

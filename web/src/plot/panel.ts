@@ -1,4 +1,5 @@
-// One plot of one variant or flow on the page: title, legend with values at the cursor, canvas, CSV and PNG.
+// A plot of a variant or flow on the page: title, legend with values at the cursor, canvas, buttons for CSV
+// and PNG.
 
 import uPlot from "uplot";
 import { button, fill, h, name } from "../dom";
@@ -15,7 +16,7 @@ import { legend as stateLegend, ribbonHeight } from "./states";
 import type { Plot } from "./track";
 
 const HEIGHT = 232;
-/** What a ribbon's axis takes. */
+/** Height of a ribbon's axis. */
 const AXIS = 52;
 
 export interface Keys {
@@ -26,15 +27,15 @@ export class Panel {
   readonly root: HTMLElement;
   readonly canvas: HTMLElement;
   private legend = h("ul", { class: "legend" });
-  /** Of tracks and ribbons, in their order. */
+  /** The legend's values of tracks and ribbons, in their order. */
   private outputs: HTMLElement[] = [];
   private levels: HTMLElement[] = [];
-  /** What the legend lists. */
+  /** A key of the legend's content. */
   private lines = "";
   private chart: uPlot | null = null;
   private built: Plot | null = null;
-  /** Its subject has other data than what is built. */
-  private old = false;
+  /** Whether the subject has newer data than `built`. */
+  private isOld = false;
   private frame: Frame;
   private drawn: { points: Aligned; view: Range } | null = null;
 
@@ -69,12 +70,12 @@ export class Panel {
   }
 
   get plot(): Plot {
-    const { built, old } = this;
-    if (built && !old) return built;
-    this.old = false;
+    const { built, isOld } = this;
+    if (built && !isOld) return built;
+    this.isOld = false;
     const fresh = this.build();
     const shape = (p: Plot) => JSON.stringify([p.tracks.map((t) => [t.id, t.kind, t.axis]), p.right === null, p.ribbons.length]);
-    // The chart holds the old one: where the curves are alike the new data take their place.
+    // The chart refers to the old plot: if the curves are the same, replace the data in it.
     if (built && shape(fresh) === shape(built)) {
       Object.assign(built, fresh);
       this.describe();
@@ -91,7 +92,7 @@ export class Panel {
     return this.plot.ribbons.length ? ribbonHeight(this.plot.ribbons.length) + AXIS : HEIGHT;
   }
 
-  /** Works out what to draw; the axes' ends are joined with the other side's before `draw`. */
+  /** Computes the points; the caller joins the axes' ranges of both sides before `draw`. */
   prepare(view: Range, width: number): Extent {
     const p = points(this.plot, view, Math.max(50, Math.round(width - 60)));
     this.drawn = { points: p, view };
@@ -122,7 +123,7 @@ export class Panel {
     this.point(this.state.cursor);
   }
 
-  /** Shows the cursor at `time`, and each curve's value there. */
+  /** Shows the cursor at `time` and the curves' values there. */
   point(time: number | null): void {
     if (!this.chart) return;
     const { view } = this.frame;
@@ -141,13 +142,13 @@ export class Panel {
     else clock.dataset.time = String(time);
   }
 
-  /** The values at the cursor in one sentence. */
+  /** Returns the values at the cursor as a sentence. */
   spoken(time: number): string {
     const list = readings(this.plot, this.frame.view, time).slice(0, 12);
     return `${seconds(time)} s: ${list.map((r) => `${r.label.slice(0, 60)} ${r.shown}`).join(", ")}`;
   }
 
-  /** The legend; where it has the same lines only what levels are called is new. */
+  /** Updates the legend; if its lines are the same, only the labels of levels. */
   private describe(): void {
     const { plot } = this;
     const states = stateLegend(plot.ribbons);
@@ -169,7 +170,7 @@ export class Panel {
     };
     const output = (id: string, title?: string, banded = false) => h("output", { "data-series": id.slice(0, 300), "aria-live": "off", title, class: banded && "banded" });
     const items: HTMLElement[] = [];
-    // Curves of one flow share a line, the colour is the last one's, which is drawn on top.
+    // Curves of one flow share a line with the colour of the last one, which is drawn on top.
     const lines = new Map<string, HTMLElement>();
     const parts = new Set<string>();
     this.outputs = plot.tracks.map((k) => {
@@ -209,7 +210,7 @@ export class Panel {
     fill(this.legend, ...items, ...rows, h("li", { class: "at" }));
   }
 
-  /** Words for those who do not see the canvas. */
+  /** Sets the description for screen readers. */
   words(): void {
     const { plot } = this;
     const words = inWords(plot, (label, min, mean, max) => t("ui.words", { label, min, mean, max }));
@@ -238,12 +239,12 @@ export class Panel {
     this.chart = null;
   }
 
-  /** Its subject has other data: they are looked at when it is drawn, or asked for. */
+  /** Marks the subject's data as new; they are read when the plot is drawn or requested. */
   renew(): void {
-    this.old = true;
+    this.isOld = true;
   }
 
-  /** Forgets what was built in other colours. */
+  /** Drops the plot, as the colours have changed. */
   reset(): void {
     this.destroy();
     this.built = null;

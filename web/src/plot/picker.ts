@@ -1,4 +1,4 @@
-// Which of many flows are drawn.
+// The choice of flows to draw, if there are many.
 
 import type { Data } from "../data";
 import { h, name } from "../dom";
@@ -8,13 +8,13 @@ import { short } from "../number";
 import type { Entry, Runs } from "../state";
 import { MANY_FLOWS, shownFlows } from "./kinds";
 
-/** The flows with most goodput. */
+/** Returns the flows with most goodput. */
 export function defaultFlows(v: Variant): Set<string> {
   const most = [...v.flows].sort((a, b) => b.goodput_mbps - a.goodput_mbps).slice(0, MANY_FLOWS);
   return new Set(most.map((f) => f.name));
 }
 
-/** A list to choose from; nothing where all are drawn anyway. */
+/** A list of checkboxes; null if all flows are drawn anyway. */
 export function picker(state: Runs, entry: Entry, data: Data): HTMLElement | null {
   const all = shownFlows(entry.variant, entry.figures, data);
   if (all.length <= MANY_FLOWS) return null;

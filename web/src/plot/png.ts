@@ -69,7 +69,7 @@ function curves(plot: Plot, frame: Frame, points: Aligned, size: { width: number
   const holder = document.createElement("div");
   const scaled = { width: size.width * k, height: size.height * k };
   const chart = new uPlot(options(plot, frame, scaled, t("plot.axis.time"), k), data(plot, points), holder);
-  // It draws in a microtask of its own.
+  // It draws in a separate microtask.
   return new Promise((done) => setTimeout(() => { done(chart.ctx.canvas); chart.destroy(); }));
 }
 

@@ -1,4 +1,4 @@
-// What a plot's curves are at the cursor, read off all of the data, never off what is drawn.
+// Values of a plot's curves at the cursor, from the full data and not from the drawn points.
 
 import { state as stateName } from "../i18n";
 import { precise, short } from "../number";
@@ -10,16 +10,16 @@ import { stateAt } from "./states";
 import { inBins, type Plot, type Track } from "./track";
 
 export interface Reading {
-  /** The track's id, or the flow's name in a ribbon. */
+  /** The track's id, or for a ribbon the flow's name. */
   series: string;
   label: string;
-  /** Full precision; a state's name; "" where nothing is known. */
+  /** In full precision; a state's name; "" if unknown. */
   value: string;
-  /** For people. */
+  /** For the reader. */
   shown: string;
 }
 
-/** The track's value at the last sample at or before `t`, or of the bin that holds it. */
+/** Returns the track's value at the last sample at or before `t`, or in the bin that contains it. */
 export function valueAt(track: Track, t: number, width: number): number {
   if (inBins(track)) return binValue(track, width, Math.floor(t / width + 1e-9));
   const { time, value } = track.samples;
@@ -32,7 +32,7 @@ export function readings(plot: Plot, view: Range, t: number): Reading[] {
   const curves = plot.tracks.map((track): Reading => {
     const v = valueAt(track, t, width);
     const [low, , high] = track.kind === "banded" ? bandAt(track, Math.floor(t / width + 1e-9)) : [NaN, NaN, NaN];
-    // Of what spreads over repeats three digits say enough, and a legend holds them.
+    // Values over repeats have three digits, as the legend shows three of them.
     const shown = Number.isNaN(low) ? precise(v) : `${short(v)} (${short(low)}–${short(high)})`;
     return { series: track.id, label: track.part ? `${track.label} ${track.part}` : track.label, value: Number.isNaN(v) ? "" : String(v), shown };
   });
@@ -43,7 +43,7 @@ export function readings(plot: Plot, view: Range, t: number): Reading[] {
   return [...curves, ...rows];
 }
 
-/** The next moment with something new, in the direction of `sign`: a sample, or a bin's beginning. */
+/** Returns the time of the next sample or bin in the direction of `sign`. */
 export function neighbour(plot: Plot, view: Range, t: number, sign: 1 | -1): number | null {
   const width = widthOfBins(plot, view);
   if (width > 0) return (Math.floor(t / width + 1e-9) + sign) * width;
@@ -63,7 +63,7 @@ export function neighbour(plot: Plot, view: Range, t: number, sign: 1 | -1): num
   return best;
 }
 
-/** Least, mean and most of the curves, for those who cannot see them. */
+/** Describes minimum, mean and maximum of the curves for screen readers. */
 export function inWords(plot: Plot, words: (label: string, min: string, mean: string, max: string) => string): string {
   return plot.tracks
     .slice(0, 10)

@@ -1,6 +1,6 @@
-// Looking things up in ascending times.
+// Binary search in ascending times.
 
-/** How many of `times` are < `t`. */
+/** Returns the number of `times` < `t`. */
 export function before(times: ArrayLike<number>, t: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -11,7 +11,7 @@ export function before(times: ArrayLike<number>, t: number): number {
   return low;
 }
 
-/** How many of `times` are <= `t`; the last sample at or before `t` is the one before it. */
+/** Returns the number of `times` <= `t`; minus one, this is the index of the last sample at or before `t`. */
 export function upTo(times: ArrayLike<number>, t: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -22,13 +22,13 @@ export function upTo(times: ArrayLike<number>, t: number): number {
   return low;
 }
 
-/** A cumulative column at `t` as steps: 0 before the first sample. */
+/** Returns a cumulative column's value at `t` as a step function; 0 before the first sample. */
 export function stepAt({ time, value }: { time: Float64Array; value: Float64Array }, t: number): number {
   const n = upTo(time, t);
   return n === 0 ? 0 : value[n - 1];
 }
 
-/** The same joined by straight lines. */
+/** Returns a cumulative column's value at `t` with linear interpolation; 0 before the first sample. */
 export function slopeAt({ time, value }: { time: Float64Array; value: Float64Array }, t: number): number {
   const n = upTo(time, t);
   if (n === 0) return 0;

@@ -1,4 +1,4 @@
-// All plots of the variants or flows shown: one row a kind, drawn when they come near the window.
+// The plots of the shown variants or flows, one row per kind, drawn when they are near the window.
 
 import { append, fill, h, name } from "../dom";
 import { t } from "../i18n";
@@ -11,33 +11,34 @@ import { neighbour } from "./readout";
 import { toolbar } from "./toolbar";
 import type { Plot } from "./track";
 
-/** The plots there are of subjects of one sort. */
+/** The kinds of plots for one type of subject. */
 export interface Gallery<E extends Subject> {
   kinds: readonly string[];
   title(kind: string): string;
-  /** Whether there is something to draw, without decoding anything; `ready`: the subject's data are there. */
+  /** Whether there is something to draw; decodes nothing. `ready`: the subject's data are loaded. */
   present(kind: string, entry: E, ready: boolean): boolean;
-  /** Builds a plot: decodes the columns it needs. */
+  /** Builds a plot, decoding the columns that it needs. */
   build(kind: string, entry: E): Plot;
-  /** Why there is none. */
+  /** Says why there is no plot of this kind. */
   missing(kind: string): string;
-  /** Why there is none at all, where nothing could be loaded; null where the list says it better. */
+  /** Says why there are no plots if no data could be loaded; null to list the reasons by kind. */
   unsampled: string | null;
-  /** What stands above a subject's plots, beside its name. */
+  /** Shown before the subject's name above its plots. */
   before(entry: E): Node | false | null;
+  /** Shown after the subject's name above its plots. */
   after(entry: E): (Node | false | null)[];
-  /** What else there is to choose of all plots. */
+  /** A control for all plots in the toolbar. */
   choice?(): HTMLElement | null;
 }
 
-/** Milliseconds of drawing in one go; what is left waits for the next frame. */
+/** Time for drawing per frame, ms; the rest waits for the next frame. */
 const BUDGET = 60;
 
 interface Group {
   kind: string;
   root: HTMLElement;
   panels: Panel[];
-  /** In the window, or soon. */
+  /** In the window or within 300 pixels of it. */
   near: boolean;
   seen: boolean;
   stale: boolean;
@@ -56,9 +57,9 @@ export class Plots<E extends Subject = Subject> {
   private seen = this.observer("seen", 0);
   private sizes = new ResizeObserver(() => this.resized());
   protected generation = 0;
-  private wanted: string | null = null;
+  private requested: string | null = null;
 
-  /** `prefix`: before all ids, where there are other plots on the page, whose kinds have other names. */
+  /** `prefix`: prefix of all ids, if the page has several groups of plots. */
   constructor(
     protected state: State<E>,
     protected gallery: Gallery<E>,
@@ -86,10 +87,10 @@ export class Plots<E extends Subject = Subject> {
 
   /** Scrolls to the plot of this kind once it is there. */
   lookAt(kind: string): void {
-    this.wanted = kind;
+    this.requested = kind;
   }
 
-  /** Makes the plots of the variants now shown. */
+  /** Builds the plots of the shown subjects. */
   async rebuild(heads = true): Promise<void> {
     const generation = ++this.generation;
     const { state } = this;
@@ -98,9 +99,9 @@ export class Plots<E extends Subject = Subject> {
     this.groups = [];
     const shown = state.shown().map((entry, i) => ({ entry, side: (i ? "b" : "a") as Side }));
     this.root.dataset.columns = String(shown.length);
-    // The list of flows stays open while it is used.
+    // Keep the heads when flows are picked, so that the list of flows stays open.
     if (heads) fill(this.heads, ...shown.map(({ entry, side }) => this.head(entry, side)));
-    this.say();
+    this.showRange();
     const ready = await Promise.all(shown.map(({ entry }) => this.load(entry)));
     if (generation !== this.generation) return;
     fill(this.body);
@@ -119,8 +120,8 @@ export class Plots<E extends Subject = Subject> {
       append(this.body, [h("p", { class: "none", id: `${this.prefix}not-drawn` }, ready.some(Boolean) ? list : (gallery.unsampled ?? list))]);
     }
     this.resized();
-    this.groups.find((g) => g.kind === this.wanted)?.root.scrollIntoView();
-    this.wanted = null;
+    this.groups.find((g) => g.kind === this.requested)?.root.scrollIntoView();
+    this.requested = null;
   }
 
   protected async load(entry: E): Promise<boolean> {
@@ -161,16 +162,16 @@ export class Plots<E extends Subject = Subject> {
     this.seen.observe(root);
   }
 
-  /** Tells groups whether they are in the window, or so many pixels from it. */
+  /** Sets `what` of groups that are in the window or at most `margin` pixels from it. */
   private observer(what: "near" | "seen", margin: number): IntersectionObserver {
-    const tell = (all: IntersectionObserverEntry[]): void => {
+    const update = (all: IntersectionObserverEntry[]): void => {
       for (const e of all) {
         const group = this.groups.find((g) => g.root === e.target);
         if (group) group[what] = e.isIntersecting;
       }
       this.soon();
     };
-    return new IntersectionObserver(tell, { rootMargin: `${margin}px 0px` });
+    return new IntersectionObserver(update, { rootMargin: `${margin}px 0px` });
   }
 
   private unobserve(): void {
@@ -178,10 +179,10 @@ export class Plots<E extends Subject = Subject> {
     this.seen.disconnect();
   }
 
-  /** Everything must be drawn again, what is near first. */
+  /** Marks all plots to be drawn again. */
   restale(): void {
     for (const g of this.groups) g.stale = true;
-    this.say();
+    this.showRange();
     this.soon();
   }
 
@@ -194,7 +195,7 @@ export class Plots<E extends Subject = Subject> {
     });
   }
 
-  /** Draws what is seen; only when all of that is drawn what is near. */
+  /** Draws stale plots: those in the window first, then those near it. */
   protected drawSome(): void {
     const began = performance.now();
     const todo = this.groups.filter((g) => g.near && g.stale);
@@ -208,13 +209,14 @@ export class Plots<E extends Subject = Subject> {
     if (this.width <= 0) return;
     const view = this.state.view();
     const extents = group.panels.map((p) => p.prepare(view, this.width));
-    // Sides compare on the left axis; buckets, on the right one, may differ a hundredfold.
+    // Both sides share the left axis. The right axis (buckets) may differ a hundredfold, so each side has its
+    // own.
     const left = roomy(extents.map((e) => e.left).reduce(join), group.panels[0].plot.floor);
     group.panels.forEach((p, i) => p.draw({ left, right: roomy(extents[i].right, "zero") }, this.width));
     group.stale = false;
   }
 
-  /** One measure for all plots: they are equally wide. */
+  /** Measures the width, which is the same for all plots. */
   private resized(): void {
     const cell = this.body.querySelector<HTMLElement>(".plot .canvas");
     const width = cell ? Math.floor(cell.clientWidth) : 0;
@@ -231,7 +233,7 @@ export class Plots<E extends Subject = Subject> {
     for (const g of this.groups) if (g.near && !g.stale) g.panels.forEach((p) => p.point(cursor));
   }
 
-  protected say(): void {
+  protected showRange(): void {
     const { from, to } = this.state.view();
     const digits = Math.max(0, Math.ceil(-Math.log10((to - from) / 100)));
     const round = (x: number) => seconds(Number(x.toFixed(Math.min(digits, 6))));
@@ -256,7 +258,7 @@ export class Plots<E extends Subject = Subject> {
     e.preventDefault();
   }
 
-  /** The cursor to the next sample, told to those who listen. */
+  /** Moves the cursor to the next sample and speaks its values. */
   private step(panel: Panel, sign: 1 | -1): void {
     const { state } = this;
     const view = state.view();
@@ -268,7 +270,7 @@ export class Plots<E extends Subject = Subject> {
     this.speech.textContent = panel.spoken(to);
   }
 
-  /** Colours or the size of the paper changed: all plots anew, for paper even those far away. */
+  /** Redraws all plots after a change of colours; for printing also those far from the window. */
   retheme(printing: boolean): void {
     for (const g of this.groups) {
       g.panels.forEach((p) => p.reset());

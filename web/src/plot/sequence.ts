@@ -1,4 +1,4 @@
-// Time-sequence: what was sent and acknowledged, and each retransmission where it belongs.
+// The time-sequence plot: bytes sent and acknowledged, and the retransmissions.
 
 import { t } from "../i18n";
 import { faint, palette, stateColor } from "../theme";
@@ -18,14 +18,14 @@ function resent({ data }: Source, f: Shown): Resent | null {
   return time && byte && len && time.length ? { time, byte, len } : null;
 }
 
-/** Retransmissions, apart those of a timeout. */
+/** Marks of retransmissions; those after a timeout have their own mark. */
 function marks(source: Source, f: Shown): Marks[] {
   const all = resent(source, f);
   if (!all) return [];
   const ribbon = ribbons(source.data, [f])[0];
-  // What a timeout sends again leaves just before the first sample in that state.
+  // A timeout's retransmission is sent just before the first sample in that state.
   const lost = (_: number, i: number) => ribbon !== undefined && stateFrom(ribbon, all.time[i]) === "loss";
-  const of = (keep: (v: number, i: number) => boolean, label: string, shape: Marks["shape"], color: string): Marks => ({
+  const marksOf = (keep: (v: number, i: number) => boolean, label: string, shape: Marks["shape"], color: string): Marks => ({
     label,
     shape,
     color,
@@ -33,8 +33,8 @@ function marks(source: Source, f: Shown): Marks[] {
     value: all.byte.filter((v, i) => keep(v, i)).map((b) => b / 1e6),
   });
   return [
-    of((v, i) => !lost(v, i), t("plot.resent"), "tick", palette().drop),
-    of(lost, t("plot.resent-timeout"), "cross", stateColor("loss")),
+    marksOf((v, i) => !lost(v, i), t("plot.resent"), "tick", palette().drop),
+    marksOf(lost, t("plot.resent-timeout"), "cross", stateColor("loss")),
   ].filter((m) => m.time.length > 0);
 }
 

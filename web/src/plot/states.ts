@@ -1,4 +1,4 @@
-// States of congestion controls over time: a ribbon a flow.
+// States of congestion controls over time, one ribbon per flow.
 
 import type { Data } from "../data";
 import { palette, stateColor } from "../theme";
@@ -24,19 +24,19 @@ export function statesCsv(data: Data, flows: Shown[]): CsvColumn[] {
   }));
 }
 
-/** The state at the last sample at or before `time`; "" where none is known. */
+/** Returns the state at the last sample at or before `time`; "" if unknown. */
 export function stateAt(r: Ribbon, time: number): string {
   const n = upTo(r.time, time);
   return n === 0 ? "" : (r.states[r.state[n - 1]] ?? "");
 }
 
-/** The state at the first sample at or after `time`, or at the last one. */
+/** Returns the state at the first sample at or after `time`, else at the last one. */
 export function stateFrom(r: Ribbon, time: number): string {
   const row = Math.min(before(r.time, time), r.time.length - 1);
   return r.states[r.state[row]] ?? "";
 }
 
-/** A stretch in one state, in columns of the plot. */
+/** Consecutive columns of the plot in one state. */
 export interface Band {
   from: number;
   to: number;
@@ -44,8 +44,8 @@ export interface Band {
 }
 
 /**
- * What each of `columns` shows: the state that took most of it, but a timeout wherever there was one, for it
- * is short and matters.
+ * Returns the bands of a ribbon: each column shows the state that lasted longest in it, but a timeout is
+ * always shown, as it is short and important.
  */
 export function bands(r: Ribbon, view: Range, columns: number): Band[] {
   const step = (view.to - view.from) / columns;
@@ -66,7 +66,7 @@ export function bands(r: Ribbon, view: Range, columns: number): Band[] {
   return list;
 }
 
-/** Of the samples that hold in `begin..end`, the first of which is `row`. */
+/** Returns the state to show for `begin..end`; `row` is the sample valid at `begin`. */
 function dominant(r: Ribbon, row: number, begin: number, end: number): number {
   const { time, state, states } = r;
   const loss = states.indexOf("loss");
@@ -81,7 +81,7 @@ function dominant(r: Ribbon, row: number, begin: number, end: number): number {
   return best;
 }
 
-/** Names of all states in order of appearance, with their colours. */
+/** Returns all states in order of appearance, with their colours. */
 export function legend(all: Ribbon[]): { state: string; color: string }[] {
   const names = new Set(all.flatMap((r) => r.states).filter((s) => s !== ""));
   return [...names].map((state) => ({ state, color: stateColor(state) }));
@@ -90,10 +90,10 @@ export function legend(all: Ribbon[]): { state: string; color: string }[] {
 const HEIGHT = 18;
 const GAP = 6;
 
-/** CSS pixels for `n` rows, axes apart. */
+/** Height of `n` rows without axes, CSS pixels. */
 export const ribbonHeight = (n: number): number => n * (HEIGHT + GAP) + GAP;
 
-/** Draws the rows into a rectangle of the canvas; `k` canvas pixels are a CSS pixel. */
+/** Draws the rows into a rectangle of the canvas; `k`: canvas pixels per CSS pixel. */
 export function drawRibbons(
   ctx: CanvasRenderingContext2D,
   all: Ribbon[],

@@ -1,4 +1,4 @@
-// What is above all plots: zoom by buttons, and the range of time in view.
+// The toolbar above the plots: buttons for zoom, and the time range in view.
 
 import { button, h } from "../dom";
 import { t } from "../i18n";

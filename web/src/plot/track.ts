@@ -1,9 +1,9 @@
-// What a plot shows, apart from how it is drawn.
+// The content of a plot, independent of how it is drawn.
 
 import type { Crowd } from "./crowd";
 import type { Band } from "../model";
 
-/** Values at moments; NaN where none is known. */
+/** Values at times; NaN if unknown. */
 export interface Samples {
   time: Float64Array;
   value: Float64Array;
@@ -12,62 +12,62 @@ export interface Samples {
 interface Common {
   /** Stable name, for tests and CSV: `flow-1 cwnd`. */
   id: string;
-  /** In the page's language; curves of one label share a line of the legend. */
+  /** Label in the page's language; curves with the same label share a line of the legend. */
   label: string;
-  /** What of it, where several curves share the label. */
+  /** Distinguishes curves with the same label. */
   part?: string;
   color: string;
   width: number;
   dash?: number[];
   axis: "left" | "right";
   filled?: boolean;
-  /** It does not stretch its axis far beyond the others. */
+  /** Whether the curve may raise its axis only a little above the other curves. */
   loose?: boolean;
   /** Shown value = value * factor. */
   factor: number;
-  /** What repeats have in common of it, where that is known. */
+  /** The band over repeats, if there is one. */
   over?: Band | undefined;
 }
 
-/** A column as it was sampled. */
+/** A sampled column. */
 export interface Sampled extends Common {
   kind: "sampled";
   samples: Samples;
 }
 
-/** Growth of cumulative columns in bins of time: how much, or how much a second. */
+/** Growth of cumulative columns in time bins, in total or per second. */
 export interface Binned extends Common {
   kind: "binned";
   parts: Samples[];
-  /** A rate (per second) of something that flows, a number of events, or what was last known in the bin. */
+  /** The shown value: growth per second, growth, or the last known value in the bin. */
   as: "rate" | "count" | "level";
-  /** Seconds: when the run ended. */
+  /** End of the run, s. */
   end: number;
 }
 
-/** A quantile over many flows, of each bin of time. */
+/** A quantile over many flows in time bins. */
 export interface Quantile extends Common {
   kind: "quantile";
   crowd: Crowd;
   /** 0 to 1. */
   q: number;
-  /** Seconds: when the run ended. */
+  /** End of the run, s. */
   end: number;
 }
 
-/** Median over repeats with a band around it, in bins of a grid of its own; NaN where nothing is known. */
+/** Median over repeats with a band around it, in bins of a fixed width; NaN if unknown. */
 export interface Banded extends Common {
   kind: "banded";
-  /** Seconds of a bin; the first begins at 0. */
+  /** Width of a bin, s; the first begins at 0. */
   bin: number;
   median: Float64Array;
   low: Float64Array;
   high: Float64Array;
-  /** Seconds: when the run ended. */
+  /** End of the run, s. */
   end: number;
 }
 
-/** Tracks that have one value a bin. */
+/** Tracks with one value per bin. */
 export type InBins = Binned | Quantile | Banded;
 export type Track = Sampled | InBins;
 
@@ -75,7 +75,7 @@ export const inBins = (t: Track): t is InBins => t.kind !== "sampled";
 
 /** The area between two quantiles. */
 export interface Shade {
-  /** Ids of its upper and its lower track. */
+  /** Ids of the upper and the lower track. */
   between: [string, string];
   color: string;
 }
@@ -87,7 +87,7 @@ export interface Level {
   color: string;
 }
 
-/** A time in which something was different: from its begin to its end over the whole height. */
+/** A time span that is marked over the whole height of the plot. */
 export interface TimeSpan {
   label: string;
   /** Seconds. */
@@ -96,10 +96,10 @@ export interface TimeSpan {
   color: string;
 }
 
-/** Single events in the plane. */
+/** Single events with a time and a value. */
 export interface Marks {
   label: string;
-  /** A tick, or a cross for what weighs more. */
+  /** A tick; a cross for more important events. */
   shape: "tick" | "cross";
   color: string;
   /** Ascending. */
@@ -107,7 +107,7 @@ export interface Marks {
   value: Float64Array;
 }
 
-/** States over time, a row. */
+/** A row of states over time. */
 export interface Ribbon {
   name: string;
   time: Float64Array;
@@ -119,7 +119,7 @@ export interface Ribbon {
 export interface CsvColumn {
   name: string;
   time: Float64Array;
-  /** Text or number of a row; "" where nothing is known. */
+  /** Text or number of a row; "" if unknown. */
   cell: (row: number) => string;
 }
 
@@ -134,10 +134,10 @@ export interface Plot {
   left: string;
   right: string | null;
   csv: () => CsvColumn[];
-  /** What of several repeats is drawn. */
+  /** Says which repeats are drawn. */
   note?: string;
-  /** Why curves look as they do, where a reader may wonder. */
+  /** Explains an unexpected look of the curves. */
   remark?: string;
-  /** Where the left axis begins: at nothing, or at the least in view. */
+  /** Whether the left axis begins at zero or at the smallest value in view. */
   floor: "zero" | "data";
 }

@@ -1,4 +1,4 @@
-// What repeats yielded: a box a variant, from lower to upper quartile with the median in it, lines to least and most.
+// Box plots over repeats, one box per variant: quartiles, median, and whiskers to minimum and maximum.
 
 import { h, name, svg } from "../dom";
 import { t } from "../i18n";
@@ -15,9 +15,9 @@ const KINDS = [
   { key: "rtt", of: (f: Figures) => f.rtt_box, spell: millis },
 ] as const;
 
-/** One box, `most` at the right end. */
-function box([least, lower, median, upper, greatest]: number[], most: number, words: string): SVGSVGElement {
-  const x = (v: number) => Number(((v / most) * WIDTH).toFixed(1));
+/** Draws a box; `max` is the value at the right end. */
+function box([least, lower, median, upper, greatest]: number[], max: number, words: string): SVGSVGElement {
+  const x = (v: number) => Number(((v / max) * WIDTH).toFixed(1));
   const middle = ROW / 2;
   const line = (cls: string, x1: number, x2: number, y1: number, y2: number) => svg("line", { class: cls, x1, x2, y1, y2 });
   return svg(
@@ -37,24 +37,24 @@ function table(entries: Entry[], { key, of, spell }: (typeof KINDS)[number]): HT
     return five ? [{ entry, five }] : [];
   });
   if (!rows.length) return null;
-  const most = Math.max(1e-9, ...rows.map((r) => r.five[4]));
-  const marks = steps(most);
+  const max = Math.max(1e-9, ...rows.map((r) => r.five[4]));
+  const marks = steps(max);
   const axis = h("div", { class: "box-axis", "aria-hidden": "true" }, ...ticks(marks).map((text, i) => {
     const mark = h("span", {}, text);
-    mark.style.left = `${((marks[i] / most) * 100).toFixed(2)}%`;
+    mark.style.left = `${((marks[i] / max) * 100).toFixed(2)}%`;
     return mark;
   }));
   const numbers = (five: number[]): string => five.map(spell).join(" / ");
   const row = ({ entry, five }: (typeof rows)[0]) =>
     h("tr", { "data-variant": entry.name.slice(0, 200) },
       h("th", { scope: "row", class: "text" }, name(entry.name), " ", h("span", { class: "dim" }, t(`ui.clock.${entry.variant.clock}`))),
-      h("td", { class: "box" }, box(five, most, t("ui.boxes.words", { name: entry.name.slice(0, 80), numbers: numbers(five) }))),
+      h("td", { class: "box" }, box(five, max, t("ui.boxes.words", { name: entry.name.slice(0, 80), numbers: numbers(five) }))),
       h("td", { class: "number" }, numbers(five)));
   const head = h("tr", {}, h("th", { scope: "col", class: "text" }, t("ui.col.variant")), h("th", { scope: "col", class: "box" }, h("span", { class: "hidden" }, t(`ui.boxes.${key}`)), axis), h("th", { scope: "col", class: "number" }, t("ui.boxes.numbers")));
   return h("figure", { class: "boxes group", "data-of": key }, h("h3", {}, t(`ui.boxes.${key}`)), h("div", { class: "boxes-scroll", tabindex: 0, role: "region", "aria-label": t(`ui.boxes.${key}`) }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows.map(row)))));
 }
 
-/** Nothing where nothing was repeated. */
+/** The section with the box plots; null without repeats. */
 export function boxes(state: Runs): HTMLElement | null {
   const figures = KINDS.map((kind) => table(state.entries, kind)).filter((f) => f !== null);
   if (!figures.length) return null;

@@ -1,4 +1,5 @@
-// How long transfers, exchanges, pages and round trips took: the share of them that took no longer, of A and B in one drawing.
+// Cumulative distributions of the durations of transfers, responses and pages, and of RTTs, with A and B in
+// one drawing.
 
 import { fill, h, name, svg } from "../dom";
 import { t } from "../i18n";
@@ -12,11 +13,13 @@ const BOX = { left: 48, right: 704, top: 12, bottom: 196 };
 const KINDS = ["page", "response", "completion", "rtt"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Fewer say nothing of how they are spread. */
-const FEW = 5;
+/** The smallest number of values for a distribution. */
+const MIN_VALUES = 5;
 
-/** What took how long, ascending, seconds: of exchanges where they were kept one by one, of whole flows; of round trips
- * every sample of every flow, ms. */
+/**
+ * Returns the values, ascending: durations of pages, responses or whole flows in seconds; all RTT samples of
+ * all flows in ms.
+ */
 export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: Kind): Float64Array {
   const list =
     kind === "completion"
@@ -29,7 +32,7 @@ export function times({ variant, data }: Pick<Entry, "variant" | "data">, kind: 
   return Float64Array.from(list.filter(Number.isFinite)).sort();
 }
 
-/** Points of the steps from 0 to 1, thinned to what a line of pixels can show. */
+/** Returns the points of the step function from 0 to 1, thinned to `columns` points. */
 export function staircase(ascending: ArrayLike<number>, columns: number): [number, number][] {
   const n = ascending.length;
   const every = Math.max(1, Math.floor(n / columns));
@@ -46,10 +49,10 @@ interface Curve {
 }
 
 function drawing(curves: Curve[], kind: Kind): SVGSVGElement {
-  const most = Math.max(...curves.map((c) => c.times[c.times.length - 1]), 1e-9);
-  const x = (s: number) => (BOX.left + (s / most) * (BOX.right - BOX.left)).toFixed(1);
+  const max = Math.max(...curves.map((c) => c.times[c.times.length - 1]), 1e-9);
+  const x = (s: number) => (BOX.left + (s / max) * (BOX.right - BOX.left)).toFixed(1);
   const y = (part: number) => (BOX.bottom - part * (BOX.bottom - BOX.top)).toFixed(1);
-  const seconds = steps(most);
+  const seconds = steps(max);
   const labels = ticks(seconds);
   const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": inWords(curves, kind) });
   for (const part of [0, 0.25, 0.5, 0.75, 1]) {
@@ -62,7 +65,7 @@ function drawing(curves: Curve[], kind: Kind): SVGSVGElement {
   );
   for (const { side, times } of curves) {
     const path = staircase(times, 600).map(([s, part]) => `H${x(s)}V${y(part)}`);
-    root.append(svg("path", { class: `curve ${side}`, d: `M${x(0)} ${y(0)}${path.join("")}H${x(most)}` }));
+    root.append(svg("path", { class: `curve ${side}`, d: `M${x(0)} ${y(0)}${path.join("")}H${x(max)}` }));
   }
   return root;
 }
@@ -79,18 +82,18 @@ function figure(curves: Curve[], kind: Kind): HTMLElement {
   return h("figure", { class: "cdf group", "data-of": kind }, h("h3", {}, t(`ui.cdf.${kind}`)), h("ul", { class: "legend" }, ...legend), drawing(curves, kind));
 }
 
-/** Of the variants that are shown; empty where nothing had an end. */
+/** The distributions of the shown variants; empty if there are too few values. */
 export function distributions(state: Runs): HTMLElement {
   const root = h("section", { class: "distributions", id: "distributions" });
   let generation = 0;
   const draw = async (): Promise<void> => {
     const now = ++generation;
     const shown = state.shown();
-    // A browser that cannot unpack the series has the summary's numbers all the same.
+    // Without the series (if the browser cannot inflate them) the durations of whole flows are still known.
     await Promise.allSettled(shown.map((e) => e.data?.load()));
     if (now !== generation) return;
     const figures = KINDS.flatMap((kind) => {
-      const curves = shown.map((entry, i): Curve => ({ entry, side: i ? "b" : "a", times: times(entry, kind) })).filter((c) => c.times.length >= FEW);
+      const curves = shown.map((entry, i): Curve => ({ entry, side: i ? "b" : "a", times: times(entry, kind) })).filter((c) => c.times.length >= MIN_VALUES);
       return curves.length ? [figure(curves, kind)] : [];
     });
     fill(root, figures.length > 0 && h("h2", {}, t("ui.cdf")), ...figures);

@@ -1,4 +1,4 @@
-// One variant's flows: a row each, with the times of their states.
+// The table of a variant's flows, with the shares of their states.
 
 import { h, name } from "../dom";
 import { state as stateName, t } from "../i18n";
@@ -8,11 +8,11 @@ import type { Entry } from "../state";
 import { stateColor } from "../theme";
 import { bar, delayText, goodputText, lostText, rttText, secondsText, shareText } from "./table";
 
-/** A flow's states as a striped bar and in words. */
+/** Shows a flow's states as a striped bar and in words. */
 const states = (flow: Flow): HTMLElement | null =>
   striped((flow.states ?? []).map((s) => ({ ...s, title: t("ui.entered", { n: s.entered }) })));
 
-/** Shares as a striped bar and in words; nothing for nothing. */
+/** Shows shares as a striped bar and in words; null if all are zero. */
 export function striped(all: { state: string; share: number; title: string }[]): HTMLElement | null {
   const known = all.filter((s) => s.share > 0);
   if (!known.length) return null;
@@ -37,7 +37,7 @@ interface Field {
   cell: (f: Flow) => Node | string | null;
 }
 
-/** Gives the stripes the colours of the theme as it is now. */
+/** Recolours the stripes for the present theme. */
 export function recolor(root: ParentNode): void {
   for (const el of root.querySelectorAll<HTMLElement>(".states [data-state]")) {
     el.style.background = stateColor(el.dataset.state ?? "");
@@ -46,24 +46,24 @@ export function recolor(root: ParentNode): void {
 
 export function details(entry: Entry): HTMLElement {
   const v = entry.variant;
-  const most = Math.max(1e-9, ...v.flows.map((f) => f.goodput_mbps));
+  const maxGoodput = Math.max(1e-9, ...v.flows.map((f) => f.goodput_mbps));
   const figures = new Map(v.flows.map((f, i) => [f, entry.figures.flows[i]]));
-  const of = (f: Flow): Figures => figures.get(f)!;
+  const figuresOf = (f: Flow): Figures => figures.get(f)!;
   const fields: Field[] = [
     { key: "flow", cell: (f) => name(f.name) },
     { key: "cc", cell: (f) => name(f.cc) },
     { key: "way", cell: (f) => h("span", { class: "way" }, name(f.from), " → ", name(f.to)) },
-    { key: "goodput", cell: (f) => h("span", { class: "barred" }, goodputText(of(f)), bar(f.goodput_mbps / most)) },
-    { key: "share", cell: (f) => shareText(of(f)) },
-    { key: "lost", cell: (f) => lostText(of(f)) },
+    { key: "goodput", cell: (f) => h("span", { class: "barred" }, goodputText(figuresOf(f)), bar(f.goodput_mbps / maxGoodput)) },
+    { key: "share", cell: (f) => shareText(figuresOf(f)) },
+    { key: "lost", cell: (f) => lostText(figuresOf(f)) },
     { key: "resent", cell: (f) => count(f.retransmitted_packets) },
     { key: "rto", cell: (f) => h("span", { class: f.timeouts > 0 ? "bad" : "" }, count(f.timeouts)) },
-    { key: "rtt", cell: (f) => rttText(of(f)) },
-    { key: "delay", cell: (f) => delayText(of(f)) },
-    { key: "jitter", cell: (f) => (of(f).jitter_ms === undefined ? null : millis(of(f).jitter_ms!)) },
-    { key: "mos", cell: (f) => (of(f).mos === undefined ? null : of(f).mos!.toFixed(1)) },
-    { key: "page", cell: (f) => secondsText(of(f).page_p50_s, of(f).page_p95_s) },
-    { key: "response", cell: (f) => secondsText(of(f).response_p50_s, of(f).response_p95_s) },
+    { key: "rtt", cell: (f) => rttText(figuresOf(f)) },
+    { key: "delay", cell: (f) => delayText(figuresOf(f)) },
+    { key: "jitter", cell: (f) => (figuresOf(f).jitter_ms === undefined ? null : millis(figuresOf(f).jitter_ms!)) },
+    { key: "mos", cell: (f) => (figuresOf(f).mos === undefined ? null : figuresOf(f).mos!.toFixed(1)) },
+    { key: "page", cell: (f) => secondsText(figuresOf(f).page_p50_s, figuresOf(f).page_p95_s) },
+    { key: "response", cell: (f) => secondsText(figuresOf(f).response_p50_s, figuresOf(f).response_p95_s) },
     { key: "took", cell: (f) => (f.unfinished ? h("span", { class: "bad" }, t("ui.unfinished")) : f.completion_s === undefined ? null : short(f.completion_s)) },
     { key: "completed", cell: (f) => (f.completed === undefined ? null : count(f.completed)) },
     { key: "waiting", cell: (f) => (f.timeout_wait === undefined ? null : percent(f.timeout_wait)) },

@@ -1,24 +1,27 @@
-// What was expected of the runs (`--expect`), what came, and whether that is enough.
+// The table of expectations (`--expect`): the measured values and whether each is met.
 
 import { h, name } from "../dom";
 import { t } from "../i18n";
 import type { Expectation, Result } from "../types";
 
-/** What a row says; `measured` with its unit, or a dash where there was nothing to measure. */
-export interface Held {
+/** A row; `measured` has its unit, or is a dash if there was nothing to measure. */
+export interface ExpectationRow {
   met: boolean;
   variant: string;
   expected: string;
   measured: string;
 }
 
-/** Rows in the order of the results; with the result's name where there are several, with the clock where there are two. */
-export function held(results: Pick<Result, "label" | "run">[]): Held[] {
+/**
+ * Returns the rows in the order of the results. A row names the result if there are several, and the clock if
+ * there are two.
+ */
+export function expectationRows(results: Pick<Result, "label" | "run">[]): ExpectationRow[] {
   const several = results.length > 1;
   return results.flatMap(({ label, run }) => {
     const all = run.expectations ?? [];
     const clocks = new Set(all.map((e) => e.clock)).size > 1;
-    const row = (e: Expectation): Held => ({
+    const row = (e: Expectation): ExpectationRow => ({
       met: e.met,
       variant: (several ? `${label}: ` : "") + e.variant + (clocks ? ` (${t(`ui.clock.${e.clock}`)})` : ""),
       expected: e.expected,
@@ -28,13 +31,13 @@ export function held(results: Pick<Result, "label" | "run">[]): Held[] {
   });
 }
 
-/** A small table; nothing where nothing was expected. */
+/** The section with the table; null without expectations. */
 export function expectations(results: Result[]): HTMLElement | null {
-  const rows = held(results);
+  const rows = expectationRows(results);
   if (!rows.length) return null;
   const failed = rows.filter((r) => !r.met).length;
   const head = (["met", "variant", "expected", "measured"] as const).map((c) => h("th", { scope: "col", class: c === "measured" ? null : "text" }, t(`ui.expected.${c}`)));
-  const line = (r: Held) =>
+  const line = (r: ExpectationRow) =>
     h("tr", { "data-met": String(r.met) },
       h("td", { class: r.met ? "text" : "text bad" }, t(r.met ? "ui.expected.pass" : "ui.expected.fail")),
       h("td", { class: "text" }, name(r.variant)),

@@ -1,33 +1,36 @@
-// What went wrong on purpose, and what each flow noticed of it.
+// The table of the scenario's faults and their effect on each flow.
 
 import { h, name } from "../dom";
 import { t } from "../i18n";
 import { count, millis, short } from "../number";
 import type { FaultResult, Result } from "../types";
 
-/** What a row says; a dash where there is nothing to say. */
-export interface Noticed {
+/** A row; an unknown value is a dash. */
+export interface FaultRow {
   variant: string;
   fault: string;
   flow: string;
   silence: string;
   back: string;
-  /** Nothing more came. */
+  /** Whether the flow received nothing more after the fault. */
   never: boolean;
   lost: string;
 }
 
-/** "cut: link radio, 5.00 s + 2.50 s". */
+/** Names a fault, e.g. "cut: link radio, 5.00 s + 2.50 s". */
 export const faultName = (f: FaultResult): string => `${f.name}: ${f.kind} ${f.of}, ${short(f.at_s)} s + ${short(f.lasts_s)} s`;
 
-/** Rows in the order of the results; with the result's name where there are several, with the clock where there are two. */
-export function noticed(results: Pick<Result, "label" | "run">[]): Noticed[] {
+/**
+ * Returns the rows in the order of the results. A row names the result if there are several, and the clock if
+ * there are two.
+ */
+export function faultRows(results: Pick<Result, "label" | "run">[]): FaultRow[] {
   const several = results.length > 1;
   return results.flatMap(({ label, run }) => {
     const clocks = new Set(run.variants.map((v) => v.clock)).size > 1;
     return run.variants.flatMap((v) =>
       (v.faults ?? []).flatMap((fault, i) =>
-        v.flows.flatMap((flow): Noticed[] => {
+        v.flows.flatMap((flow): FaultRow[] => {
           const o = flow.outages?.[i];
           if (!o) return [];
           const never = !!o.noticed && o.back_ms === undefined;
@@ -47,16 +50,16 @@ export function noticed(results: Pick<Result, "label" | "run">[]): Noticed[] {
 }
 
 const COLUMNS = ["variant", "fault", "flow", "silence", "back", "lost"] as const;
-const TEXTS = ["variant", "fault", "flow"];
+const TEXT_COLUMNS = ["variant", "fault", "flow"];
 
-/** A table; nothing where nothing went wrong on purpose. */
+/** The section with the table; null without faults. */
 export function faults(results: Result[]): HTMLElement | null {
-  const rows = noticed(results);
+  const rows = faultRows(results);
   if (!rows.length) return null;
-  const head = COLUMNS.map((c) => h("th", { scope: "col", class: TEXTS.includes(c) ? "text" : null }, t(`ui.faults.${c}`)));
-  const cell = (r: Noticed, c: (typeof COLUMNS)[number]) =>
-    TEXTS.includes(c) ? h("td", { class: "text" }, name(r[c])) : h("td", { class: c === "back" && r.never ? "number bad" : "number" }, r[c]);
-  const line = (r: Noticed) => h("tr", { "data-flow": r.flow.slice(0, 200) }, ...COLUMNS.map((c) => cell(r, c)));
+  const head = COLUMNS.map((c) => h("th", { scope: "col", class: TEXT_COLUMNS.includes(c) ? "text" : null }, t(`ui.faults.${c}`)));
+  const cell = (r: FaultRow, c: (typeof COLUMNS)[number]) =>
+    TEXT_COLUMNS.includes(c) ? h("td", { class: "text" }, name(r[c])) : h("td", { class: c === "back" && r.never ? "number bad" : "number" }, r[c]);
+  const line = (r: FaultRow) => h("tr", { "data-flow": r.flow.slice(0, 200) }, ...COLUMNS.map((c) => cell(r, c)));
   return h(
     "section",
     { class: "faults", id: "faults", "aria-labelledby": "faults-title" },

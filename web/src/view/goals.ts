@@ -1,4 +1,4 @@
-// Several goals side by side: the baseline's value, the best variant, its value, and what that costs.
+// The table of goals: the baseline's value, the best variant, its value, and what it costs.
 
 import { h } from "../dom";
 import { lang, t } from "../i18n";
@@ -6,7 +6,7 @@ import type { GoalRow, PageStory } from "../types";
 
 const COLUMNS: (keyof GoalRow)[] = ["goal", "baseline", "best", "value", "costs"];
 
-/** The table, or nothing where there is one goal: the sentence says it then. */
+/** The table; null if there is one goal, which the headline covers. */
 export function goals(story: PageStory): HTMLElement | null {
   const rows = story.goals?.[lang()] ?? [];
   if (!rows.length) return null;

@@ -1,4 +1,4 @@
-// Name of the scenario, how it was run, and the page's controls.
+// The page's header: controls, name of the scenario, and how it was run.
 
 import { button, h, name } from "../dom";
 import { lang, t } from "../i18n";
@@ -11,7 +11,7 @@ import { goals } from "./goals";
 export interface Controls {
   setLang(lang: Lang): void;
   setTheme(theme: Theme): void;
-  /** Copies a link to what is shown; absent where a page has none. */
+  /** Copies a link to the present view; absent if the page has none. */
   copyLink?: (() => Promise<boolean>) | undefined;
 }
 
@@ -49,7 +49,7 @@ function controls(c: Controls): HTMLElement {
   );
 }
 
-/** It says itself whether it was done. */
+/** The button that copies the link; its text says whether that succeeded. */
 function linkButton(copy: () => Promise<boolean>): HTMLElement {
   const said = h("span", { class: "hidden", role: "status" });
   const press = button({ id: "copy-link", class: "plain" }, () => void run(), t("ui.link.copy"));
@@ -65,14 +65,14 @@ const distinct = <T>(items: T[]): T[] => [...new Set(items)];
 
 const fact = (label: string, value: string | number) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
 
-/** Facts in one small line; those without a value are left out. */
+/** Shows facts in one line; those without a value are left out. */
 export const factLine = (list: [string, string | number | null][]): HTMLElement =>
   h("dl", { class: "facts" }, ...list.map(([label, value]) => (value === null ? null : fact(label, value))));
 
-/** The facts of how it was run. */
+/** Shows how the scenario was run. */
 function facts(state: Runs): HTMLElement {
-  const { clocks, seeds, duration_s: [least, most], variants, repeats } = state.page.facts;
-  const span = least === most ? seconds(most) : `${seconds(least)}–${seconds(most)}`;
+  const { clocks, seeds, duration_s: [shortest, longest], variants, repeats } = state.page.facts;
+  const span = shortest === longest ? seconds(longest) : `${seconds(shortest)}–${seconds(longest)}`;
   return factLine([
     [t("ui.clock"), clocks.map((c) => t(`ui.clock.${c}`)).join(", ")],
     [t("ui.duration"), `${span} s`],
@@ -82,8 +82,8 @@ function facts(state: Runs): HTMLElement {
   ]);
 }
 
-/** Characters of a description that are shown. */
-const MOST_TEXT = 400;
+/** The largest number of characters of a description. */
+const MAX_DESCRIPTION = 400;
 
 export function header(state: Runs, c: Controls): HTMLElement {
   const runs = state.page.results.map((r) => r.run);
@@ -93,8 +93,8 @@ export function header(state: Runs, c: Controls): HTMLElement {
   if (names.length > 4) title.append(` ${t("plot.more", { n: names.length - 4 })}`);
   const descriptions = distinct(runs.map((r) => r.description ?? "").filter(Boolean));
   const [text] = descriptions;
-  // A description's whole is in its title, should it be a book.
-  const clipped = text && text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text;
+  // The tooltip has the whole description.
+  const clipped = text && text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION)}…` : text;
   const description = descriptions.length === 1 ? h("p", { class: "about", dir: "auto", title: clipped === text ? null : text }, clipped) : null;
   return h(
     "header",
@@ -106,15 +106,15 @@ export function header(state: Runs, c: Controls): HTMLElement {
   );
 }
 
-/** A longer story is set smaller, so that the path stays in sight. */
-const LONG = 150;
+/** A longer headline has a smaller font, so that the path stays visible. */
+const LONG_HEADLINE = 150;
 
 export function story(state: Runs): HTMLElement {
   const text = state.page.story[lang()] ?? state.page.story.en;
   return h(
     "section",
     { class: "story", "aria-label": t("ui.story") },
-    h("p", { id: "story", class: text.length > LONG ? "long" : null }, text),
+    h("p", { id: "story", class: text.length > LONG_HEADLINE ? "long" : null }, text),
     h("ul", { id: "facts" }, ...(state.page.story.facts[lang()] ?? []).map((line) => h("li", {}, line))),
     goals(state.page.story),
   );
@@ -127,7 +127,7 @@ const NOTES = [
 export const footer = (state: Runs): HTMLElement =>
   foot(NOTES.map((note) => [t(`ui.col.${note}`), t(`ui.note.${note}`)]), state.page.longfat);
 
-/** What columns mean, and what made the page. */
+/** The page's foot: the meaning of columns, and the version of longfat. */
 export function foot(notes: [string, string][], version: string): HTMLElement {
   const list = h("dl", {});
   for (const [column, meaning] of notes) list.append(h("dt", {}, column), h("dd", {}, meaning));

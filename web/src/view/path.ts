@@ -1,4 +1,4 @@
-// The path as HTML: hosts, links, and what packets meet in both directions.
+// The path as HTML: hosts, links, and the stages in both directions.
 
 import { button, fill, h, name } from "../dom";
 import { known, t } from "../i18n";
@@ -7,8 +7,8 @@ import { count, percent } from "../number";
 import type { Entry, Runs } from "../state";
 import { layout, ranked, type Line, type LinkView, type StageView } from "../topology";
 
-/** Lines beyond these are folded away. */
-const MOST_LINES = 6;
+/** The number of rows that are not folded away. */
+const MAX_ROWS = 6;
 
 function stage(s: StageView): HTMLElement {
   const { main, rest } = ranked(s.stage);
@@ -64,7 +64,7 @@ function link(l: LinkView): HTMLElement {
     lane(t("ui.way", { from: l.left, to: l.right }), "there", l.there),
     lane(t("ui.way", { from: l.right, to: l.left }), "back", l.back),
   );
-  // A link has room for what is on it.
+  // A link is as wide as its stages need.
   el.style.flexGrow = String(Math.max(l.there.length, l.back.length, 1));
   return el;
 }
@@ -89,11 +89,11 @@ function drawing(entry: Entry, first: Entry): HTMLElement[] {
   const path = entry.variant.path;
   if (!path) return [h("p", { class: "none" }, t("ui.path.none"))];
   const { used, unused } = layout(entry.variant, entry.figures, path, entry === first ? null : (first.variant.path ?? null));
-  // Where there is no flow at all, what there is shall be seen.
+  // Without any flow, show the unused links.
   const [shown, idle] = used.length ? [used, unused] : [unused, []];
   const fold = (lines: Line[], words: string): HTMLElement | null =>
     lines.length ? h("details", { class: "more" }, h("summary", {}, words), ...lines.map((l) => row(l, path))) : null;
-  const more = shown.splice(MOST_LINES);
+  const more = shown.splice(MAX_ROWS);
   const parts = [
     ...shown.map((l) => row(l, path)),
     fold(more, t("plot.more", { n: more.length })),
@@ -102,7 +102,7 @@ function drawing(entry: Entry, first: Entry): HTMLElement[] {
   return parts.filter((p) => p !== null);
 }
 
-/** The path of A or B, chosen by tabs; nothing where no variant has one. */
+/** The section with the path of A or B, chosen by tabs; null if no variant has a path. */
 export function path(state: Runs): HTMLElement | null {
   if (state.entries.every((e) => !e.variant.path)) return null;
   let shown: Entry = state.a;

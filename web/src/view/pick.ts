@@ -1,4 +1,4 @@
-// Rows of a table that choose what is shown below: A, B, and by keyboard.
+// Table rows that select the subjects A and B, by mouse and keyboard.
 
 import { button } from "../dom";
 import { t } from "../i18n";
@@ -8,7 +8,7 @@ import type { Side, State, Subject } from "../state";
 export interface Line<E extends Subject> {
   entry: E;
   tr: HTMLTableRowElement;
-  /** A, B, and others. */
+  /** The buttons A and B, and others. */
   buttons: HTMLButtonElement[];
 }
 
@@ -21,15 +21,18 @@ export function choose<E extends Subject>(state: State<E>, entry: E, side: Side)
   );
 }
 
-/** A click on a row: compared with A, and no more where it was. */
+/** Handles a click on a row: selects it as B, or deselects it. */
 export function toggle<E extends Subject>(state: State<E>, entry: E): void {
   if (state.b === entry) state.single();
   else if (state.a !== entry) state.show("b", entry);
 }
 
-/** Arrows move among rows and into a row's buttons; Enter and space choose; a and b set a side. */
+/**
+ * Handles the keyboard: arrows move between rows and a row's buttons, Enter and space select, a and b set a
+ * side.
+ */
 export function keys<E extends Subject>(state: State<E>, all: () => Line<E>[], table: HTMLElement): void {
-  // The one row that the tabulator reaches.
+  // The only row that the Tab key reaches.
   let reached: HTMLElement | undefined;
   const reach = (tr: HTMLElement | undefined): void => {
     if (reached) reached.tabIndex = -1;
@@ -71,14 +74,14 @@ export function keys<E extends Subject>(state: State<E>, all: () => Line<E>[], t
   });
 }
 
-/** A click anywhere on the row, but on its buttons or to mark text. */
+/** Makes a row clickable, except on its buttons and when text is selected. */
 export function clickable<E extends Subject>(state: State<E>, { entry, tr }: Line<E>): void {
   tr.addEventListener("click", (e) => {
     if (!(e.target as HTMLElement).closest("button") && !getSelection()?.toString()) toggle(state, entry);
   });
 }
 
-/** Shows which rows are A and B. */
+/** Marks the rows that are A and B. */
 export function mark<E extends Subject>(state: State<E>, lines: Line<E>[]): void {
   for (const { entry, tr, buttons } of lines) {
     const side = entry === state.a ? "a" : entry === state.b ? "b" : null;

@@ -1,9 +1,9 @@
-// Axes of drawings that are not over time.
+// Axes of drawings without a time axis.
 
 import { nice } from "../plot/bins";
 
-/** Round numbers from 0 to `most`, about five. */
-export function steps(most: number): number[] {
-  const step = nice(most / 5);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
+/** Returns about five round numbers from 0 to `max`. */
+export function steps(max: number): number[] {
+  const step = nice(max / 5);
+  return Array.from({ length: Math.floor(max / step + 1e-9) + 1 }, (_, i) => i * step);
 }

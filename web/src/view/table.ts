@@ -1,20 +1,20 @@
-// The table of variants: a grid whose rows choose what is shown below.
+// The table of variants; selecting a row shows the variant below.
 
 import { button, h, name } from "../dom";
 import { groupChoice, groupsOf } from "./groups";
 import { known, t } from "../i18n";
 import type { Figures } from "../model";
 import { count, millis, percent, range, short, withInterval } from "../number";
-import { sorted, tellSort } from "../sort";
+import { sorted, markSorted } from "../sort";
 import type { Entry, Runs } from "../state";
 import { details } from "./details";
 import { choose, clickable, keys, mark, type Line } from "./pick";
 
 interface Column {
   key: string;
-  /** A name or a number. */
+  /** Whether the column contains text instead of numbers. */
   text?: boolean;
-  /** What it is sorted by. */
+  /** The sort key. */
   by: (row: Row) => number | string | null | undefined;
   cell: (row: Row) => Node | string | null;
 }
@@ -23,17 +23,17 @@ interface Row {
   index: number;
   entry: Entry;
   s: Figures;
-  /** The flows put together that it is about; the whole variant where there is none. */
+  /** The group of flows; absent for the row of the whole variant. */
   group?: { name: string; flows: number };
 }
 
-/** Longest bars: the most of all rows. */
+/** The values of full bars: the maxima over all rows. */
 interface Scale {
   goodput: number;
   rtt: number;
 }
 
-/** A bar behind a number; `part` 0 to 1, a lighter one behind it up to `more`. */
+/** A bar behind a number of length `part`, 0 to 1, with a lighter one behind it up to `more`. */
 export function bar(part: number, more = 0): HTMLElement {
   const el = h("span", { class: "bar-track", "aria-hidden": "true" });
   const piece = (cls: string, share: number) => {
@@ -46,7 +46,7 @@ export function bar(part: number, more = 0): HTMLElement {
   return el;
 }
 
-/** What is known in words; null for what is absent. */
+/** Formats a value; null if it is absent. */
 const words = <T>(x: T | undefined, f: (x: T) => string): string | null => (x === undefined ? null : f(x));
 
 export function goodputText(s: Figures): string {
@@ -54,7 +54,7 @@ export function goodputText(s: Figures): string {
   return s.ci95_mbps === undefined ? short(s.goodput_mbps) : withInterval(s.goodput_mbps, s.ci95_mbps).join(" ±");
 }
 
-/** Two quantiles as one cell. */
+/** Formats two quantiles as one cell. */
 const pair = (p50: number | undefined, p95: number | undefined, spell: (x: number) => string): string | null =>
   p50 === undefined || p95 === undefined ? null : `${spell(p50)} / ${spell(p95)}`;
 
@@ -68,7 +68,7 @@ export const shareText = (s: Figures): string | null => words(s.share, (x) => (x
 
 export const lostText = (s: Figures): string | null => words(s.lost, percent);
 
-/** Numbers that are spelt alike and of which more or less is all there is to say. */
+/** Makes a column of plain numbers. */
 const plain = (key: string, of: (s: Figures) => number | undefined, spell: (x: number) => string): Column => ({
   key, by: ({ s }) => of(s), cell: ({ s }) => words(of(s), spell),
 });
@@ -122,20 +122,22 @@ function columns(rows: Row[], scale: Scale, several: boolean): Column[] {
     plain("drops", (s) => s.dropped, count),
     plain("queue", (s) => s.max_queue, count),
   ];
-  // A column in which nothing is known says nothing.
+  // Leave out columns without any known value.
   return all.filter((c): c is Column => c !== false && rows.some((r) => ![null, "–", ""].includes(c.cell(r) as string | null)));
 }
 
 const gridcell = (c: Column, row: Row): HTMLElement =>
   h("td", { role: "gridcell", class: c.text ? "text" : "number", "data-col": c.key, "data-label": t(`ui.col.${c.key}`) }, c.cell(row) ?? "–");
 
-/** Rows of a variant: its own, those of its groups, its flows' once they are asked for. */
+/**
+ * The rows of a variant: its own, those of its groups, and the row of its flows, built when it is expanded.
+ */
 interface Rows extends Line<Entry> {
   own: Row;
   hidden: HTMLTableRowElement;
 }
 
-/** A row for each group of a variant's flows. */
+/** Makes a row for each group of a variant's flows. */
 function groupRows(state: Runs, entry: Entry, cols: Column[]): HTMLElement[] {
   return groupsOf(entry, state.group).map((g, index) => {
     const row: Row = { index, entry, s: g.figures, group: { name: g.name, flows: g.members.length } };
@@ -166,14 +168,14 @@ function line(state: Runs, row: Row, cols: Column[]): Rows {
       hidden.append(h("td", { role: "gridcell", colspan: cols.length + 1 }, details(entry)));
     }
   };
-  // Flows measured alone are what such a variant is about.
+  // If flows were measured one at a time, show them.
   if (entry.variant.one_at_a_time && state.entries.length <= 12) expand(true);
   const made = { entry, tr, buttons, own: row, hidden };
   if (several) clickable(state, made);
   return made;
 }
 
-/** A column's head: a button that sorts by it. */
+/** Makes a column's head: a button that sorts by the column. */
 function headOf(state: Runs, c: Column): HTMLElement {
   const label = t(`ui.col.${c.key}`);
   const press = button({ class: "sort", "aria-label": t("ui.sort", { column: label }) }, () => state.sortBy(c.key), label);
@@ -186,13 +188,13 @@ export function table(state: Runs): HTMLElement {
   const parts = state.entries.flatMap((entry) => Object.values(entry.figures.groups ?? {}).flat().map((g, i): Row => ({ index: i, entry, s: g.figures })));
   const scale = {
     goodput: Math.max(1e-9, ...rows.map((r) => r.s.goodput_mbps ?? 0)),
-    rtt: everything.reduce((most, s) => Math.max(most, s.rtt_p95_ms ?? 0), 1e-9),
+    rtt: everything.reduce((max, s) => Math.max(max, s.rtt_p95_ms ?? 0), 1e-9),
   };
   const cols = columns([...rows, ...parts], scale, state.page.results.length > 1);
   const body = h("tbody", { role: "rowgroup" });
   const lines = rows.map((row) => line(state, row, cols));
   const head = cols.map((c) => headOf(state, c));
-  // In the order they are in now, which the arrow keys follow.
+  // In the present order, for the arrow keys.
   let shown = lines;
   const arrange = (): void => {
     const column = cols.find((c) => c.key === state.sort?.key);
@@ -200,7 +202,7 @@ export function table(state: Runs): HTMLElement {
     const order = column ? sorted(rows, column.by, reversed) : rows;
     shown = order.map((row) => lines.find((l) => l.own === row)!);
     body.replaceChildren(...shown.flatMap((l) => [l.tr, ...groupRows(state, l.entry, cols), l.hidden]));
-    tellSort(head, column?.key ?? "", reversed);
+    markSorted(head, column?.key ?? "", reversed);
   };
   arrange();
   state.on("table", arrange);

@@ -1,4 +1,5 @@
-// For everyone: no serious violation that axe knows of, all by keyboard, and nothing cut off on a phone.
+// Accessibility: no serious violation found by axe, everything usable by keyboard, nothing cut off on a
+// phone.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,7 +17,7 @@ for (const [width, height] of [[1400, 900], [390, 844]]) {
         await page.click('tr[data-row="0"] button.expand');
         await page.evaluate(axe);
         const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document));
-        assert.ok(passes.length > 20, "axe did not look");
+        assert.ok(passes.length > 20, "axe checked nothing");
         const list = violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 120)}`);
         for (const line of list) t.diagnostic(line);
         assert.deepEqual(violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id), [], list.join("\n"));
@@ -49,7 +50,7 @@ for (const [name, dir] of Object.entries(reports)) {
   });
 }
 
-/** What has the focus, in short. */
+/** Describes the focused element. */
 const focused = (page) =>
   page.evaluate(() => {
     const el = document.activeElement;
@@ -63,7 +64,7 @@ const focused = (page) =>
     return `${where}${what}${seen ? "" : " WITHOUT A MARK"}`;
   });
 
-test("the tabulator reaches everything, shows where it is, and comes out again", async () => {
+test("the Tab key reaches every control, the focus is visible, and it leaves the page again", async () => {
   await visit(reports.policer, {}, async (page) => {
     const met = [];
     for (let i = 0; i < 200; i++) {
@@ -72,7 +73,7 @@ test("the tabulator reaches everything, shows where it is, and comes out again",
       if (at === "") break;
       met.push(at);
     }
-    assert.ok(met.length < 200, "no way out");
+    assert.ok(met.length < 200, "the focus does not leave the page");
     assert.deepEqual(met.filter((m) => m.includes("WITHOUT")), []);
     const wanted = ["lang-en", "lang-zh", "theme-auto", "theme-light", "theme-dark", "print", "row 0", "zoom in", "zoom out", "zoom whole"];
     const plots = await page.$$eval(".plot", (all) => all.map((p) => `${p.dataset.kind}-${p.dataset.side}`));
@@ -82,7 +83,7 @@ test("the tabulator reaches everything, shows where it is, and comes out again",
   });
 });
 
-/** Tabs until `wanted` has the focus. */
+/** Presses Tab until `wanted` has the focus. */
 async function tabTo(page, wanted) {
   for (let i = 0; i < 120; i++) {
     if ((await focused(page)) === wanted) return;
@@ -91,7 +92,7 @@ async function tabTo(page, wanted) {
   assert.fail(`no ${wanted}`);
 }
 
-test("with keys alone: language, theme, variants, zoom and the cursor's values", async () => {
+test("language, theme, variants, zoom and the cursor's values work by keyboard", async () => {
   await visit(reports.policer, { colorScheme: "light" }, async (page) => {
     await tabTo(page, "lang-zh");
     await page.keyboard.press("Enter");

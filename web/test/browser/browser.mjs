@@ -1,4 +1,4 @@
-// A headless Chromium for the tests, and pages that keep count of all they should not do.
+// A headless Chromium for the tests, and pages that record every forbidden action.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,34 +7,34 @@ import { after, before } from "node:test";
 import { drawn, launch } from "./chromium.mjs";
 import { folder } from "./reports.mjs";
 
-/** Folders of the results, by name; `both` only where root ran the tests. */
+/** Folders of the results by name; `both` exists only if root runs the tests. */
 export const reports = JSON.parse(readFileSync(join(folder, "reports.json"), "utf8"));
-/** A made-up capture's folder (captures.mjs). */
+/** Folder of a made-up capture (captures.mjs). */
 export const capture = join(folder, "capture");
-/** What a host captured of a run. */
+/** Folder of a capture taken by a host in a run. */
 export const real = join(folder, "real-capture");
 export { drawn };
 export const html = (dir) => (dir.endsWith(".html") ? dir : join(dir, "report.html"));
 
 let browser;
 
-/** A browser for the tests of this file. */
+/** Starts a browser for the tests of this file. */
 export function withBrowser() {
   before(async () => (browser = await launch()));
   after(() => browser?.close());
 }
 
 /**
- * Opens a report from its file, or the explorer at its address, in a context of its own, runs `body`, and holds that the page
- * asked nothing of any network but of its own server, logged nothing and showed no dialog. Waits until the plots in view are
- * drawn.
+ * Opens a report from its file, or the explorer at its address, in its own context, waits until the plots in
+ * view are drawn, and runs `body`. Asserts that the page made no request except to its own server, logged
+ * nothing and opened no dialog.
  */
 export async function visit(dir, options, body) {
   const isServed = dir.startsWith("http:");
   const file = isServed ? null : html(dir);
   assert.ok(isServed || existsSync(file), file);
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
-  context.setDefaultTimeout(30_000); // a bound for a busy machine, no expectation
+  context.setDefaultTimeout(30_000); // generous, for a busy machine
   const misdeeds = [];
   const address = isServed ? dir : pathToFileURL(file).href;
   context.on("request", (r) => {
@@ -55,39 +55,39 @@ export async function visit(dir, options, body) {
   }
 }
 
-/** High enough that every plot is near the window and thus drawn. */
+/** A window so high that every plot is drawn. */
 export const TALL = { viewport: { width: 1400, height: 9000 } };
 export const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
-/** Shows the table's row `a` alone, or beside row `b`. */
+/** Shows the table's row `a` alone or with row `b`. */
 export async function show(page, a, b = null) {
   const press = async (row, side, on) => {
     const button = page.locator(`tr[data-row="${row}"] button[data-pick=${side}]`);
     if (((await button.getAttribute("aria-pressed")) === "true") !== on) await button.click();
-    // A busy page may still be making the table and the plots anew.
+    // A busy page may still be rebuilding the table and the plots.
     await page.waitForSelector(`tr[data-row="${row}"] button[data-pick=${side}][aria-pressed=${on}]`);
   };
   await press(a, "a", true);
-  const beside = page.locator("button[data-pick=b][aria-pressed=true]");
+  const shownB = page.locator("button[data-pick=b][aria-pressed=true]");
   if (b !== null) await press(b, "b", true);
-  else if (await beside.count()) await beside.click();
+  else if (await shownB.count()) await shownB.click();
   const sides = b === null ? 1 : 2;
   await page.waitForFunction((n) => new Set([...document.querySelectorAll(".plot")].map((p) => p.dataset.side)).size === n, sides);
   await drawn(page);
 }
 
-/** Kinds of the plots on a side, from top to bottom. */
+/** Returns the kinds of the plots on a side, from top to bottom. */
 export const kinds = (page, side = "a") =>
   page.$$eval(`.plot[data-side=${side}]`, (all) => all.map((p) => p.dataset.kind));
 
-/** From and to of what all plots show, in seconds, as the page says. */
+/** Returns the time range of the plots, in seconds, from the toolbar. */
 export const range = (page) => page.$eval("#range", (r) => [Number(r.dataset.from), Number(r.dataset.to)]);
 
-/** The same as each drawn plot says. */
+/** Returns the time range of each drawn plot, in seconds. */
 export const ranges = (page) =>
   page.$$eval(".plot .canvas[data-drawn]", (all) => all.map((c) => [Number(c.dataset.from), Number(c.dataset.to)]));
 
-/** Where a plot's curves are, in pixels of the window. */
+/** Returns the box of a plot's curves, in pixels of the window. */
 export async function area(page, id) {
   await page.locator(`#${id}`).scrollIntoViewIfNeeded();
   await drawn(page);

@@ -1,4 +1,4 @@
-// The page of a capture: what it says against the Parquet files, by mouse and by keyboard, for everyone.
+// The page of a capture: its values compared with the Parquet files, mouse and keyboard, accessibility.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -23,7 +23,7 @@ const readouts = (page, side = "a") =>
     })),
   );
 
-/** The last known value at or before a time. */
+/** Returns the last known value at or before a time. */
 function last(rows, column, time) {
   const known = rows.filter((r) => r[column] !== null);
   const i = rowAt(known.map((r) => r.time), time);
@@ -32,7 +32,7 @@ function last(rows, column, time) {
 
 const FACTOR = { sent_bytes: 1e-6, acked_bytes: 1e-6, edge_bytes: 1e-6, inflight_bytes: 1e-3, window_bytes: 1e-3, rtt_ms: 1 };
 
-/** Holds one plot's readout against the packets. Returns how many values it compared. */
+/** Compares a plot's values at the cursor with the packets; returns the number of compared values. */
 function compare({ kind, time, bin, values }, { sent, acked }, flow, end) {
   for (const [series, value] of values) {
     const where = `${kind} ${series} at ${time}`;
@@ -44,11 +44,11 @@ function compare({ kind, time, bin, values }, { sent, acked }, flow, end) {
       const to = Math.min(from + bin, end);
       const at = (t) => along(acked.map((r) => r.time), acked.map((r) => r.acked_bytes), t);
       const truth = ((at(from + bin) - at(from)) * 8e-6) / (to - from);
-      // Times are kept to the microsecond: as much may slip from a bin into the next.
+      // Times are rounded to microseconds, so a packet may move to the next bin.
       assert.ok(Math.abs(Number(value) - truth) <= 0.02 * Math.max(truth, 1), `${where}: ${value}, not ${truth}`);
     } else {
       const rows = series in sent[0] ? sent : acked;
-      // A packet of the same microsecond as the cursor may be on either side of it.
+      // A packet in the cursor's microsecond may be before or after it.
       const around = [last(rows, series, time - 1e-6), last(rows, series, time + 1e-6)].map((v) => (v === null ? "" : v * FACTOR[series]));
       assert.ok(around.some((truth) => (truth === "" ? value === "" : Math.abs(Number(value) - truth) < 6e-4)), `${where}: ${value}, not ${around}`);
     }
@@ -57,7 +57,7 @@ function compare({ kind, time, bin, values }, { sent, acked }, flow, end) {
 }
 
 for (const [what, folder] of Object.entries({ "made up": capture, "of a host": real })) {
-  test(`the values at the cursor are the packets': ${what}`, async () => {
+  test(`the values at the cursor are those of the packets: ${what}`, async () => {
     const draw = random(20261122);
     const d = diagnosis(folder);
     await visit(folder, TALLER, async (page) => {
@@ -68,7 +68,7 @@ for (const [what, folder] of Object.entries({ "made up": capture, "of a host": r
         const packets = await packetsOf(folder, id);
         let compared = 0;
         for (let i = 0; i < 6; i++) {
-          // Once it is looked at closely.
+          // The second half with a closer zoom.
           if (i === 3) await page.click("[data-zoom=in]"), await page.click("[data-zoom=in]");
           const box = await area(page, "plot-throughput-a");
           await page.mouse.move(box.x + (0.02 + 0.96 * draw()) * box.width, box.y + box.height / 2);
@@ -81,7 +81,7 @@ for (const [what, folder] of Object.entries({ "made up": capture, "of a host": r
   });
 }
 
-test("the table and the shares are the Parquet's, sorted and filtered as asked", async () => {
+test("the table and the shares are those of the Parquet file, and can be sorted and filtered", async () => {
   const rows = await flowRows(capture);
   await visit(capture, {}, async (page) => {
     const shown = () => page.$$eval("#flows tr.variant", (all) => all.map((tr) => [Number(tr.dataset.flow), tr.querySelector("[data-col=rate]").textContent, tr.querySelector("[data-col=cause] [data-state]").dataset.state]));
@@ -109,7 +109,7 @@ test("the table and the shares are the Parquet's, sorted and filtered as asked",
 });
 
 for (const [what, folder, kinds] of [["made up", capture, ["fast recovery", "after a timeout"]], ["of a host", real, ["fast recovery"]]]) {
-  test(`retransmissions are marked, each kind apart, and all of them are in the CSV: ${what}`, async () => {
+  test(`retransmissions are marked by kind, and all of them are in the CSV: ${what}`, async () => {
     const { id } = diagnosis(folder).flows[0];
     const { again } = await packetsOf(folder, id);
     assert.ok(again.length > 50, `${again.length}`);
@@ -127,7 +127,7 @@ for (const [what, folder, kinds] of [["made up", capture, ["fast recovery", "aft
   });
 }
 
-test("two flows stand side by side; one without packets keeps its causes and says how to get the rest", async () => {
+test("two flows are shown side by side; one without packets shows its causes and the option to get its packets", async () => {
   const d = diagnosis(capture);
   await visit(capture, TALLER, async (page) => {
     const poor = d.flows[20].id;
@@ -150,7 +150,7 @@ test("plots zoom together, within the flow's own time, by keyboard too", async (
     const [from, to] = await range(page);
     assert.ok(Math.abs(from - flow.start_s) < 0.01 && Math.abs(to - flow.start_s - flow.duration_s) < 0.01, `${from} ${to}`);
     await page.focus("#plot-rtt-a");
-    // A fifth of the view at a time, until the flow's begin stops it.
+    // Each step moves by a fifth of the view, up to the beginning of the flow.
     for (const key of ["+", "+", ...Array(9).fill("ArrowLeft")]) await page.keyboard.press(key);
     await drawn(page);
     const [left, right] = await range(page);
@@ -162,7 +162,7 @@ test("plots zoom together, within the flow's own time, by keyboard too", async (
     await page.keyboard.press("0");
     await drawn(page);
     assert.deepEqual(await range(page), [from, to]);
-    // Rows choose by keyboard as well.
+    // Rows are selected by keyboard, too.
     await page.focus(`tr[data-flow="${flow.id}"]`);
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("b");
@@ -179,7 +179,7 @@ for (const [width, height] of [[1400, 900], [390, 844]]) {
         await page.click('tr[data-row="1"] button[data-pick=b]');
         await page.evaluate(axe);
         const { violations, passes } = await page.evaluate(() => globalThis.axe.run(document));
-        assert.ok(passes.length > 20, "axe did not look");
+        assert.ok(passes.length > 20, "axe checked nothing");
         const list = violations.map((v) => `${v.impact} ${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 120)}`);
         for (const line of list) t.diagnostic(line);
         assert.deepEqual(violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => v.id), [], list.join("\n"));
@@ -203,7 +203,7 @@ test("a phone shows it without scrolling sideways, in both languages", async () 
 });
 
 for (const [device, options] of Object.entries({ desk: TALL, phone: PHONE })) {
-  test(`a file's name is text, whatever it says: ${device}`, async () => {
+  test(`a hostile file name is shown as text: ${device}`, async () => {
     await visit(join(folder, "hostile-capture"), options, async (page) => {
       const seen = await page.evaluate(() => ({
         pwned: window.pwned,
@@ -219,7 +219,7 @@ for (const [device, options] of Object.entries({ desk: TALL, phone: PHONE })) {
   });
 }
 
-test("printed it has all of its plots and nothing to press", async () => {
+test("a printed page has all plots and no controls", async () => {
   await visit(capture, {}, async (page) => {
     await page.emulateMedia({ media: "print" });
     await page.waitForFunction(() => [...document.querySelectorAll(".plot .canvas")].every((c) => c.dataset.drawn));

@@ -1,19 +1,23 @@
-// Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets: made-up ones, which
-// have all that may be in one (crates/answers/report/examples/capture.rs), and what `longfat diagnose` says of what a host captured.
+// Captures for the tests of their page, each a folder with page, Parquet and JSON of the same packets.
+// Made-up captures contain everything that can occur (crates/answers/app/examples/capture.rs); others are
+// diagnosed by `longfat diagnose`.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
 import { cli, folder, target } from "./reports.mjs";
 
-/** Makes one into `folder/name`, with so many packets in its largest flow, by the program of that build; returns that. */
+/**
+ * Makes a capture with `packets` packets in its largest flow, with the example program of the build, and
+ * returns its folder.
+ */
 export function capture(name, packets, file = `${name}.pcap`, build = "debug") {
   const out = join(folder, name);
   execFileSync(join(target, build, "examples", "capture"), [out, String(packets), file], { stdio: ["ignore", "inherit", "inherit"] });
   return out;
 }
 
-/** Runs a variant of a scenario, and diagnoses what `host` captured, into `folder/name`; returns that. */
+/** Runs a variant of a scenario, diagnoses the capture of `host`, and returns the folder. */
 export function captured(name, scenario, variant, host, ...args) {
   const out = join(folder, name);
   cli("run", scenario, "--variant", variant, "--out", join(out, "run"), "--pcap", join(out, "pcap"), "--no-progress", ...args);
@@ -21,7 +25,10 @@ export function captured(name, scenario, variant, host, ...args) {
   return out;
 }
 
-/** A video that is policed, a call that waits behind a transfer: by the captures of both hosts, into `folder/name`. */
+/**
+ * Diagnoses the captures of both hosts of a policed video and a call that queues behind a transfer; returns
+ * the folder.
+ */
 export function udpOfBothEnds(name) {
   const out = join(folder, name);
   mkdirSync(out, { recursive: true });
@@ -65,12 +72,12 @@ async function rows(dir, file) {
   return all.map(numbers);
 }
 
-/** Rows of `flows.parquet`, by number. */
+/** Returns the rows of `flows.parquet` by flow number. */
 export const flowRows = async (dir) => new Map((await rows(dir, "flows.parquet")).map((f) => [f.flow, f]));
 
 /**
- * A flow's packets out of `packets.parquet`: `sent` and `acked` as the page draws them, `again` what was sent again; times in
- * seconds since the capture began.
+ * Reads a flow's packets from `packets.parquet`: `sent` and `acked` as the page draws them, and the
+ * retransmissions `again`; times are in seconds since the start of the capture.
  */
 export async function packetsOf(dir, flow) {
   const start = BigInt(Math.round(diagnosis(dir).capture.start_s * 1e9));

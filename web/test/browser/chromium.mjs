@@ -1,13 +1,13 @@
-// Debian's Chromium, headless, and when a page in it is drawn.
+// Starts Debian's Chromium, headless, and waits until a page is drawn.
 import { chromium } from "playwright-core";
 
 export function launch() {
-  // As root it cannot make its sandbox.
+  // Chromium's sandbox does not work as root.
   const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args });
 }
 
-/** Until every plot that the window shows is drawn for the range that the page is at. */
+/** Waits until every plot in the window is drawn for the page's time range. */
 export async function drawn(page) {
   await page.waitForSelector("#report[data-ready=true]");
   await page.waitForFunction(() => {
@@ -18,7 +18,7 @@ export async function drawn(page) {
     });
     const none = document.querySelector("#not-drawn, #report > .none");
     const inRange = (c) => {
-      // Flows of UDP have plots and a range of their own.
+      // Plots of UDP flows have their own range.
       const { from, to } = c.closest(".plots").querySelector(".range").dataset;
       return c.dataset.from === from && c.dataset.to === to;
     };
@@ -26,13 +26,16 @@ export async function drawn(page) {
   });
 }
 
-/** The same after another language, theme or window: what these make anew is begun with the next frame. */
+/**
+ * Waits until the page is drawn after a change of language, theme or window, which is drawn from the next
+ * frame on.
+ */
 async function settled(page) {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await drawn(page);
 }
 
-/** Makes the window as high as its page, in which then all plots are drawn. A long table's part of the page grows with the window. */
+/** Makes the window as high as the page, so that all plots are drawn. A long table grows with the window. */
 export async function wholeInView(page) {
   const height = () => page.evaluate(() => document.documentElement.scrollHeight);
   while ((await height()) > page.viewportSize().height) {

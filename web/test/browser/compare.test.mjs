@@ -8,7 +8,7 @@ import { columns, result } from "./tables.mjs";
 
 withBrowser();
 
-test("two results stand in one table, and plots of both side by side", async () => {
+test("two results are shown in one table, with plots of both side by side", async () => {
   const dirs = [reports.policer, reports.sdwan];
   const file = join(folder, "compared.html");
   cli("report", ...dirs, "-o", file);
@@ -21,7 +21,7 @@ test("two results stand in one table, and plots of both side by side", async () 
     await show(page, 0, first);
     assert.ok((await kinds(page, "a")).includes("throughput"));
     assert.ok((await kinds(page, "b")).includes("throughput"));
-    // Each side's curves are its own result's flows.
+    // Each side shows the flows of its own result.
     for (const [side, dir] of [["a", dirs[0]], ["b", dirs[1]]]) {
       const flows = await columns(dir, "flows", result(dir).variants[0]);
       const series = await page.$$eval(`.plot[data-kind=rtt][data-side=${side}] [data-series]`, (list) => list.map((o) => o.dataset.series));

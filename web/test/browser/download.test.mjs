@@ -1,4 +1,4 @@
-// What can be taken home: a plot's data as CSV, a plot as PNG.
+// Downloads: a plot's data as CSV, a plot as PNG.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ async function save(page, kind, what) {
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
 
-/** Lines of fields; names of this scenario need no quotes. */
+/** Splits CSV into lines and fields; names of this scenario need no quotes. */
 const fields = (bytes) => bytes.toString("utf8").trimEnd().split("\r\n").map((line) => line.split(","));
 
 for (const [kind, file, names] of [
@@ -25,12 +25,12 @@ for (const [kind, file, names] of [
   ["queue", "elements", ["queue_packets", "tokens_bytes"]],
   ["states", "flows", ["state"]],
 ]) {
-  test(`the CSV of ${kind} is the data`, async () => {
+  test(`the CSV of ${kind} has all data`, async () => {
     const [variant] = result(reports.policer).variants;
     const draw = random(kind.length);
     await visit(reports.policer, TALL, async (page) => {
       await show(page, 0);
-      // What is in view does not matter: the file has everything.
+      // The file does not depend on the zoom.
       await page.click("[data-zoom=in]");
       const { name, bytes } = await save(page, kind, "csv");
       assert.equal(name, `policer-or-shaper_policer_${kind}.csv`);

@@ -1,4 +1,4 @@
-// A report opened from its file: nothing is fetched, and all there is to draw is drawn.
+// A report opened from its file: nothing is fetched, and all plots are drawn.
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { columns, result } from "./tables.mjs";
 
 withBrowser();
 
-/** What must be drawn, from the result and the Parquet files. */
+/** Returns the plots that must be drawn, from the result and the Parquet files. */
 async function expected(dir, variant) {
   const flows = await columns(dir, "flows", variant);
   const elements = [...(await columns(dir, "elements", variant)).values()];
@@ -26,7 +26,7 @@ async function expected(dir, variant) {
   };
 }
 
-/** Of each plot how many of the colours in its legend its canvas has, and how many pixels have one of them. */
+/** Counts for each plot the canvas pixels in each colour of its legend. */
 function colours() {
   const parse = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   return [...document.querySelectorAll(".plot")].map((plot) => {
@@ -45,7 +45,7 @@ function colours() {
 }
 
 for (const [name, dir] of Object.entries(reports)) {
-  test(`${name}: every variant's plots are there and not blank`, async () => {
+  test(`${name}: every variant's plots are drawn and not blank`, async () => {
     const { variants } = result(dir);
     await visit(dir, TALL, async (page) => {
       for (const [row, variant] of variants.entries()) {
@@ -53,12 +53,13 @@ for (const [name, dir] of Object.entries(reports)) {
         const wanted = await expected(dir, variant);
         const list = Object.keys(wanted).filter((k) => wanted[k]);
         assert.deepEqual(await kinds(page), list, variant.name);
-        // A plot is drawn when the window first shows it, which a busy machine may do a frame later.
+        // A plot is drawn when it is first in the window, on a busy machine a frame later.
         await page.waitForFunction(() => [...document.querySelectorAll(".plot")].every((p) => p.querySelector("canvas")));
         for (const { kind, hits } of await page.evaluate(colours)) {
           const where = `${variant.name} ${variant.clock} ${kind}: ${hits}`;
           assert.ok(hits.length > 0 && Math.max(...hits) > 100, where);
-          // A curve may lie behind another all the way; most do not, but those of flows that fare alike.
+          // A curve may be hidden behind others, e.g. those of similar flows, but at least half of them are
+          // visible.
           if (kind !== "sequence") assert.ok(hits.filter((n) => n > 0).length >= Math.ceil(hits.length / 2), where);
         }
       }
@@ -76,7 +77,7 @@ test("two variants side by side have the same plots at the same heights", async 
   });
 });
 
-test("the page carries a policy that lets it load nothing", async () => {
+test("the page's Content-Security-Policy forbids to load anything", async () => {
   await visit(reports.policer, {}, async (page) => {
     const policy = await page.getAttribute('meta[http-equiv="Content-Security-Policy"]', "content");
     assert.match(policy, /default-src 'none'/);

@@ -1,17 +1,17 @@
-// The explorer as `longfat explore` serves it.
+// Starts `longfat explore` and sends questions to it.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { root, target } from "./reports.mjs";
 
-/** A scenario of `scenarios/` as a question has it. */
+/** Returns a scenario of `scenarios/` for a question. */
 export function scenario(name, sets = [], variant = null) {
   const text = readFileSync(join(root, "scenarios", `${name}.toml`), "utf8");
   return { file: `${name}.toml`, text, sets, variant };
 }
 
-/** The pieces of an answer that begins at byte `at`. */
+/** Returns the pieces of an answer that begins at byte `at`. */
 export function pieces(answer, at = 0) {
   const count = answer.readUInt32LE(at);
   let from = at + 4 + 4 * count;
@@ -22,7 +22,7 @@ export function pieces(answer, at = 0) {
   });
 }
 
-/** `longfat explore`: its address, a question answered, its end. */
+/** Starts `longfat explore`; returns its address, and functions that ask a question and stop it. */
 export async function serve() {
   const served = spawn(join(target, "release", "longfat"), ["explore", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
@@ -35,7 +35,7 @@ export async function serve() {
   return {
     url,
     end: () => served.kill(),
-    /** `capture`: the file of one that the question is about. */
+    /** `capture`: the path of the question's capture. */
     async ask(question, capture = null) {
       const body = Buffer.concat([Buffer.from(`${JSON.stringify(question)}\n`), capture ? readFileSync(capture) : Buffer.alloc(0)]);
       const answer = await fetch(`${url}ask?${++number}`, { method: "POST", headers: { Origin: url.slice(0, -1) }, body });

@@ -1,5 +1,5 @@
-// Results with names that mean harm: what the scenario parser lets through, and, of a result file that nobody checked,
-// what it does not.
+// Results with hostile names: those that the scenario parser accepts, and worse ones in a manipulated result
+// file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder, run } from "./reports.mjs";
@@ -8,10 +8,10 @@ export const SCRIPT = "</script><script>window.pwned=1</script>";
 export const IMAGE = '"><img src=x onerror=window.pwned=1>';
 export const MARKS = `${SCRIPT}${IMAGE}<!--'&{{data}}{{series}}\u202Edesrever`;
 export const LONG = "W".repeat(10_000);
-/** 64 bytes are the most a scenario allows. */
+/** Names that a scenario may have; the longest have 64 bytes. */
 export const ALLOWED = ["__proto__", "constructor", "مسار-العودة", "长".repeat(21), "W".repeat(64)];
 
-/** A scenario whose names and description are as bad as the parser lets them be. */
+/** A scenario with the worst names and description that the parser accepts. */
 function scenario() {
   const [proto, constructor, arabic, han, wide] = ALLOWED;
   // A JSON string is a TOML string.
@@ -34,14 +34,14 @@ ${q(`flows.${proto}.cc`)} = "bbr"
 `;
 }
 
-/** Runs it, and returns its folder. */
+/** Runs this scenario and returns the result's folder. */
 export function allowed() {
   const file = join(folder, "hostile.toml");
   writeFileSync(file, scenario());
   return run("hostile", file);
 }
 
-/** The names of a page's data, each once. */
+/** Returns the distinct names in a page's data. */
 function namesOf(page) {
   const names = new Set();
   for (const { run: r } of page.results) {
@@ -58,14 +58,14 @@ function namesOf(page) {
   return [...names];
 }
 
-/** Names as no scenario may have them, for a page whose result nobody checked. */
+/** Returns a name that no scenario may have. */
 function worse(i) {
   const kinds = [SCRIPT, IMAGE, MARKS, LONG, "__proto__", `"'\`\\`, "\u202Egnp.exe", "{{data}}", "", "=1+1", "\u0000\n\t"];
   const n = Math.floor(i / kinds.length);
   return kinds[i % kinds.length] + (n ? ` ${n}` : "");
 }
 
-/** Replaces `names` wherever they stand: whole strings, or the parts of `link.direction.stage@flow`. */
+/** Replaces `names` in all strings that are a name or of the form `link.direction.stage@flow`. */
 function renamed(value, names) {
   if (Array.isArray(value)) return value.map((v) => renamed(v, names));
   if (value === null || typeof value !== "object") {
@@ -82,7 +82,7 @@ function renamed(value, names) {
 
 const DATA = /(<script type="application\/json" id="data">)(.*?)(<\/script>)/s;
 
-/** The report of `dir` with every name in it replaced by a hostile one; returns the new file's path. */
+/** Writes the report of `dir` with every name replaced by a hostile one; returns the file's path. */
 export function renamedPage(dir) {
   const text = readFileSync(join(dir, "report.html"), "utf8");
   const page = JSON.parse(DATA.exec(text)[2]);

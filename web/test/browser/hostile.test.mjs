@@ -1,4 +1,4 @@
-// Names that mean harm are text, and nothing but text.
+// Hostile names are shown as text.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { ALLOWED, LONG, MARKS, allowed, renamedPage } from "./hostile.mjs";
 
 withBrowser();
 
-/** Nothing of the names became markup, and nothing is wider than the window. */
+/** Asserts that no name became markup and that nothing is wider than the window. */
 async function harmless(page) {
   const seen = await page.evaluate(() => ({
     pwned: window.pwned,
@@ -20,7 +20,7 @@ async function harmless(page) {
 }
 
 for (const [device, options] of Object.entries({ desk: TALL, phone: PHONE })) {
-  test(`what a scenario may be named is shown as it is: ${device}`, async () => {
+  test(`names that a scenario may have are shown unchanged: ${device}`, async () => {
     const dir = allowed();
     await visit(dir, options, async (page) => {
       await harmless(page);
@@ -38,7 +38,7 @@ for (const [device, options] of Object.entries({ desk: TALL, phone: PHONE })) {
     });
   });
 
-  test(`names that no scenario may have do no harm either: ${device}`, async () => {
+  test(`names that no scenario may have are harmless: ${device}`, async () => {
     await visit(renamedPage(reports.policer), options, async (page) => {
       await harmless(page);
       for (const row of await page.$$("tr.variant")) {
@@ -55,7 +55,7 @@ for (const [device, options] of Object.entries({ desk: TALL, phone: PHONE })) {
   });
 }
 
-test("their files have harmless names, and a spreadsheet runs none of them", async () => {
+test("downloaded files have harmless names, and no cell is a formula", async () => {
   await visit(renamedPage(reports.policer), TALL, async (page) => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click(".plot[data-kind=rtt] [data-save=csv]")]);
     assert.match(download.suggestedFilename(), /^[\p{L}\p{N}._-]+\.csv$/u);
@@ -64,7 +64,7 @@ test("their files have harmless names, and a spreadsheet runs none of them", asy
   });
 });
 
-test("the terminal's lines fit, and hold no character that moves others", async () => {
+test("the terminal's lines fit, and have no control or bidirectional character", async () => {
   const { cli, folder } = await import("./reports.mjs");
   allowed();
   const text = cli("run", join(folder, "hostile.toml"), "--out", join(folder, "hostile-text"), "--no-progress");

@@ -1,4 +1,4 @@
-// Curves over repeats, held against the repeats' own rows in the Parquet files.
+// Curves over repeats compared with the repeats' rows in the Parquet files.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { along, result } from "./tables.mjs";
 
 withBrowser();
 
-/** Times and values of each repeat of one flow or element. */
+/** Returns times and values of each repeat of a flow or element. */
 async function repeats(dir, file, variant, name, column) {
   const rows = await parquetReadObjects({ file: await asyncBufferFromFile(join(dir, `${file}.parquet`)) });
   const all = new Map();
@@ -22,7 +22,7 @@ async function repeats(dir, file, variant, name, column) {
   return [...all.values()];
 }
 
-/** What the legend says where the cursor is at `share` of the plot: value and words of each curve. */
+/** Returns the legend's value and text of each curve with the cursor at `share` of the plot's width. */
 async function legend(page, kind, share) {
   const box = await area(page, `plot-${kind}-a`);
   await page.mouse.move(box.x + share * box.width, box.y + box.height / 2);
@@ -37,13 +37,13 @@ async function legend(page, kind, share) {
 
 const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-3 + 1e-3 * Math.abs(b), `${a} is not ${b}`);
 
-/** Lower end, median, upper end of the repeats' goodput in a bin. */
+/** Returns lower end, median and upper end of the repeats' goodput in a bin. */
 function rates(all, from, to, [low, high]) {
   const each = all.map(({ times, values }) => ((along(times, values, to) - along(times, values, from)) * 8e-6) / (to - from));
   return [low, 0.5, high].map((q) => quantile(each, q));
 }
 
-for (const [name, between, words] of [["repeats", [0.1, 0.9], "median of 12 repeats; area: 10th to 90th percentile"], ["few", [0, 1], "median of 3 repeats; area: least to most"]]) {
+for (const [name, between, words] of [["repeats", [0.1, 0.9], "median of 12 repeats; area: 10th to 90th percentile"], ["few", [0, 1], "median of 3 repeats; area: minimum to maximum"]]) {
   test(`${name}: median and band are those of the repeats' rows`, async () => {
     const [variant] = result(reports[name]).variants;
     const [flow] = variant.flows;
@@ -63,7 +63,7 @@ for (const [name, between, words] of [["repeats", [0.1, 0.9], "median of 12 repe
   });
 }
 
-test("a queue is the mean in each bin, and the first repeat is one click away", async () => {
+test("a queue is averaged in each bin, and a button shows the first repeat", async () => {
   const [variant] = result(reports.repeats).variants;
   await visit(reports.repeats, TALL, async (page) => {
     const { time, bin, curves } = await legend(page, "queue", 0.6);

@@ -1,5 +1,5 @@
-// Makes the reports that the browser tests open, with the command line, from scenarios as they are. Run before the
-// tests; which there are is in `reports.json` beside them.
+// Makes the reports for the browser tests with the command line. Run this before the tests; `reports.json`
+// lists the reports.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,22 +7,22 @@ import { fileURLToPath } from "node:url";
 
 import { capture, captured, udpOfBothEnds } from "./captures.mjs";
 
-/** A capture's file may be called so. */
+/** A hostile file name of a capture. */
 export const MARKUP = `</script><script>window.pwned=1</script>"'><img src=x onerror=alert(1)>{{data}}\u202Egnp.pcap`;
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** Cargo's target folder. */
 export const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-/** Where the reports are. */
+/** Folder of the reports. */
 export const folder = join(target, "browser");
 const longfat = join(target, "release", "longfat");
 
-/** The command line's output; fails as it fails. */
+/** Runs longfat and returns its output; throws if it fails. */
 export function cli(...args) {
   return execFileSync(longfat, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 26 });
 }
 
-/** Runs a scenario into `folder/name` and returns that; once unless `--repeat` is among the arguments. */
+/** Runs a scenario, once unless the arguments have `--repeat`, and returns the result's folder. */
 export function run(name, scenario, ...args) {
   const out = join(folder, name);
   const once = args.includes("--repeat") ? [] : ["--repeat", "1"];
@@ -30,7 +30,7 @@ export function run(name, scenario, ...args) {
   return out;
 }
 
-/** Compound, which the study used, needs the eBPF programs on the kernel; and its 20 s are real ones. */
+/** The study's Compound needs eBPF on the kernel, and its 20 s would be real time, so use CUBIC and 4 s. */
 const KERNEL = ["--on", "both", "--set", "duration=4s", "--set", "flows.tcp.cc=cubic", "--variant", "policer", "--variant", "shaper-fifo"];
 
 function main() {

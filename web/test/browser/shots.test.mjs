@@ -1,4 +1,4 @@
-// Screenshots for people to look at, in LONGFAT_SHOTS or target/shots.
+// Makes screenshots for reviewers, in LONGFAT_SHOTS or target/shots.
 import assert from "node:assert/strict";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ withBrowser();
 const shots = process.env.LONGFAT_SHOTS ?? join(target, "shots");
 mkdirSync(shots, { recursive: true });
 
-/** All eight of one report, of the others what differs most. */
+/** All combinations of language and theme for one report, the two most different ones for others. */
 const looks = (name) => ["en", "zh"].flatMap((lang) => ["light", "dark"].map((theme) => [lang, theme])).filter(
   ([lang, theme]) => name === "policer" || (lang === "en") === (theme === "light"),
 );

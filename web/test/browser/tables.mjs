@@ -1,39 +1,41 @@
-// The same run read another way: from its Parquet files, with a library that shares nothing with the page.
+// Reads a run from its Parquet files, with a library that is independent of the page.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asyncBufferFromFile, parquetReadObjects } from "hyparquet/src/node.js";
 
 const read = new Map();
 
-/** All rows of a file's first repeats: columns by variant, clock and name. */
+/** Reads the columns of a file's first repeats by variant, clock and name. */
 async function grouped(path) {
   const rows = await parquetReadObjects({ file: await asyncBufferFromFile(path) });
   const groups = new Map();
   for (const row of rows) {
     if (row.repeat !== 1n) continue;
-    const of = `${row.clock} ${row.variant}`;
-    if (!groups.has(of)) groups.set(of, new Map());
-    const variant = groups.get(of);
+    const key = `${row.clock} ${row.variant}`;
+    if (!groups.has(key)) groups.set(key, new Map());
+    const variant = groups.get(key);
     if (!variant.has(row.name)) variant.set(row.name, Object.fromEntries(Object.keys(row).map((k) => [k, []])));
     const columns = variant.get(row.name);
-    for (const [key, value] of Object.entries(row)) columns[key].push(typeof value === "bigint" ? Number(value) : value);
+    for (const [name, value] of Object.entries(row)) columns[name].push(typeof value === "bigint" ? Number(value) : value);
   }
   return groups;
 }
 
-/** What is in `file` of the result's variant: a Map from the name of a flow or element to its columns, an array each. */
+/**
+ * Returns a variant's rows of `file`: a Map from the name of a flow or element to its columns, each an array.
+ */
 export async function columns(dir, file, variant) {
   const path = join(dir, `${file}.parquet`);
   if (!read.has(path)) read.set(path, grouped(path));
   return (await read.get(path)).get(`${variant.clock} ${variant.name}`) ?? new Map();
 }
 
-/** The row that holds at `time`: the last at or before it, -1 before the first. */
+/** Returns the last row at or before `time`; -1 if there is none. */
 export function rowAt(times, time) {
   return times.findLastIndex((t) => t <= time);
 }
 
-/** A cumulative column at `time`, straight between samples. */
+/** Returns a cumulative column's value at `time` with linear interpolation. */
 export function along(times, values, time) {
   const i = rowAt(times, time);
   if (i < 0) return 0;
@@ -43,7 +45,7 @@ export function along(times, values, time) {
 
 export const result = (dir) => JSON.parse(readFileSync(join(dir, "result.json"), "utf8"));
 
-/** The same numbers from 0 to 1 every time (mulberry32). */
+/** A generator of pseudo-random numbers from 0 to 1, the same each time (mulberry32). */
 export function random(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;

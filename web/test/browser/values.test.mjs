@@ -1,4 +1,4 @@
-// What the page says in numbers: at the cursor against the Parquet files, in the table against the result.
+// The page's numbers: values at the cursor compared with the Parquet files, the table with the result.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TALL, area, drawn, range, reports, show, visit, withBrowser } from "./browser.mjs";
@@ -6,10 +6,13 @@ import { along, columns, random, result, rowAt } from "./tables.mjs";
 
 withBrowser();
 
-/** What the page keeps of a value: milliseconds to the microsecond, whole bytes; rates to the kilobit per second. */
+/**
+ * Half the precision of a column in the page: milliseconds to a microsecond, whole bytes; rates to a kilobit
+ * per second.
+ */
 const HALF = { rtt_ms: 0.5e-3, tokens_bytes: 0.5e-3, delivered: 1e-9 };
 
-/** The readouts of one side: kind, time, bin and the values by series. */
+/** Returns the values at the cursor of one side: kind, time, bin and the values by series. */
 const readouts = (page, side) =>
   page.$$eval(`.plot[data-side=${side}]`, (plots) =>
     plots.map((p) => ({
@@ -26,14 +29,14 @@ function near(shown, truth, within, where) {
   assert.ok(Math.abs(Number(shown) - truth) <= within + 1e-9 * Math.abs(truth), `${where}: ${shown}, not ${truth}`);
 }
 
-/** Mbit/s that `flow` delivered in the bin of `time`, over as much of it as there was. */
+/** Returns the goodput of `flow` in the bin of `time`, Mbit/s, up to the end of the run. */
 function rate(flow, time, bin, end) {
   const from = Math.floor(time / bin + 1e-9) * bin;
   const to = Math.min(from + bin, end);
   return ((along(flow.time_s, flow.delivered_bytes, from + bin) - along(flow.time_s, flow.delivered_bytes, from)) * 8e-6) / (to - from);
 }
 
-/** Holds one plot's readout against the series. Returns how many values it compared. */
+/** Compares a plot's values at the cursor with the series; returns the number of compared values. */
 function compare({ kind, time, bin, values }, flows, elements, end, where) {
   for (const [series, value, text] of values) {
     const at = `${where} ${kind} at ${time}: ${series}`;
@@ -79,18 +82,18 @@ async function hover(page, dir, variant, side, part) {
 }
 
 for (const [name, dir] of Object.entries(reports)) {
-  test(`${name}: the values at the cursor are the data's`, async () => {
+  test(`${name}: the values at the cursor are those of the data`, async () => {
     const draw = random(20261121);
     const { variants } = result(dir);
     await visit(dir, TALL, async (page) => {
-      // Over repeats other values are due (repeats.test.mjs).
+      // Values over repeats are tested in repeats.test.mjs.
       const first = page.locator("[data-repeats=first]");
       if (await first.count()) await first.click();
       for (const [row, variant] of variants.entries()) {
         await show(page, row);
         let compared = 0;
         for (let i = 0; i < 3; i++) compared += await hover(page, dir, variant, "a", 0.02 + 0.96 * draw());
-        // Once more looking closer: bins are narrower there.
+        // Once more with a closer zoom, which has narrower bins.
         await page.click("[data-zoom=in]");
         await page.click("[data-zoom=in]");
         await drawn(page);
@@ -101,7 +104,7 @@ for (const [name, dir] of Object.entries(reports)) {
   });
 }
 
-test("both sides are read at the same moment, each from its own variant", async () => {
+test("both sides show values at the same time, each of its own variant", async () => {
   const { variants } = result(reports.policer);
   await visit(reports.policer, TALL, async (page) => {
     await show(page, 0, 3);
@@ -114,7 +117,7 @@ test("both sides are read at the same moment, each from its own variant", async 
   });
 });
 
-test("the cursor leaves with the pointer", async () => {
+test("the cursor disappears when the pointer leaves the plot", async () => {
   await visit(reports.policer, TALL, async (page) => {
     const box = await area(page, "plot-rtt-a");
     await page.mouse.move(box.x + 100, box.y + 50);
@@ -124,7 +127,7 @@ test("the cursor leaves with the pointer", async () => {
   });
 });
 
-/** Whether the text, as in `12.3k`, is `truth` rounded to the digits it has. */
+/** Asserts that the text, e.g. `12.3k`, is `truth` rounded to the text's digits. */
 function says(text, truth, where) {
   const m = /^(-?[\d.]+)([kM]?)$/.exec(text.trim());
   assert.ok(m, `${where}: ${text}`);
@@ -136,7 +139,7 @@ function says(text, truth, where) {
 const sum = (list, of) => list.reduce((s, x) => s + of(x), 0);
 
 for (const [name, dir] of Object.entries(reports)) {
-  test(`${name}: the table says what the result says`, async () => {
+  test(`${name}: the table has the values of the result`, async () => {
     const { variants } = result(dir);
     await visit(dir, {}, async (page) => {
       const rows = await page.$$eval("tr.variant", (all) =>
@@ -155,7 +158,7 @@ for (const [name, dir] of Object.entries(reports)) {
           if (interval) says(interval, v.repeats.total_goodput_mbps.ci95, `${v.name} interval`);
         }
         if (row.share && row.share !== "–") is("share", (100 * v.total_goodput_mbps) / v.limit_mbps);
-        // Flows that are not alike have none, and a column of nothing is left out.
+        // Flows that cannot be compared have no index, and an empty column is left out.
         if (v.jain_index === undefined || v.flows.length < 2) assert.ok([undefined, "–"].includes(row.jain), `${v.name}: ${row.jain}`);
         else is("jain", v.jain_index);
         if (tcp.length > 0 && tcp.every((f) => f.lost_packets !== undefined)) {
@@ -166,12 +169,12 @@ for (const [name, dir] of Object.entries(reports)) {
         is("drops", sum(v.elements, (e) => e.dropped_packets));
         is("queue", Math.max(...v.elements.map((e) => e.max_queue_packets)));
         const [p50, p95] = row.rtt.split("/");
-        // The flow in which it is longest.
+        // The flow with the longest RTT.
         says(p50, Math.max(...tcp.map((f) => f.rtt_ms.p50)), `${v.name} p50`);
         says(p95, Math.max(...tcp.map((f) => f.rtt_ms.p95)), `${v.name} p95`);
         const [low, high = low] = row.each.split("–");
-        says(low, Math.min(...tcp.map((f) => f.goodput_mbps)), `${v.name} least`);
-        says(high, Math.max(...tcp.map((f) => f.goodput_mbps)), `${v.name} most`);
+        says(low, Math.min(...tcp.map((f) => f.goodput_mbps)), `${v.name} minimum`);
+        says(high, Math.max(...tcp.map((f) => f.goodput_mbps)), `${v.name} maximum`);
       }
     });
   });

@@ -1,5 +1,5 @@
-// What a reader makes of the page: sorted, in groups, many flows at once, and handed on as a link. Of a made-up result with
-// many flows, repeats, a call and warnings (test/sample.mjs, `crowd`).
+// Views of the page: sorting, groups, many flows, links. On a made-up result with many flows, repeats, a call
+// and warnings (test/sample.mjs, `crowd`).
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const column = (page, key) => page.$$eval(`tr.variant td[data-col=${key}]`, (all) => all.map((td) => td.innerText.trim()));
 const rows = (page) => page.$$eval("tr.variant", (all) => all.map((tr) => Number(tr.dataset.row)));
 
-test("a click on a head sorts, a second one the other way round, by keys too", async () => {
+test("a column's head sorts the table, a second time in reverse, by keyboard too", async () => {
   await visit(reports.policer, {}, async (page) => {
     const before = await rows(page);
     await page.click('th[data-by="goodput"] .sort');
@@ -35,7 +35,7 @@ test("a click on a head sorts, a second one the other way round, by keys too", a
     assert.equal(await page.locator("th[aria-sort]").count(), 1);
     await page.click('th[data-by="variant"] .sort');
     assert.deepEqual(await column(page, "variant"), names.reverse());
-    // Arrow keys go by what is seen, and details stay below their variant.
+    // Arrow keys follow the visible order, and details stay below their variant.
     const now = await rows(page);
     assert.notDeepEqual(now, before);
     await page.focus(`tr.variant[data-row="${now[0]}"]`);
@@ -48,10 +48,10 @@ test("a click on a head sorts, a second one the other way round, by keys too", a
   });
 });
 
-test("flows stand together as they were asked for", async () => {
+test("flows are grouped by the chosen property", async () => {
   await visit(crowd, TALL, async (page) => {
     const groups = () => page.$$eval("tr.group-row", (all) => all.map((tr) => tr.dataset.group));
-    assert.deepEqual(await groups(), ["cubic", "bbr", "cubic", "bbr"], "unasked where there are many flows");
+    assert.deepEqual(await groups(), ["cubic", "bbr", "cubic", "bbr"], "the default for many flows");
     const sum = await page.$$eval("tr.group-row td[data-col=goodput]", (all) => all.slice(0, 2).reduce((s, td) => s + Number(td.innerText), 0));
     assert.ok(Math.abs(sum - Number((await column(page, "goodput"))[0].split(" ")[0])) < 0.1, `${sum}`);
     const outputs = () => page.$$eval('.plot[data-kind=throughput][data-side=a] output[data-series]', (all) => all.map((o) => o.dataset.series));
@@ -62,7 +62,7 @@ test("flows stand together as they were asked for", async () => {
   });
 });
 
-test("many flows are bands, and the worst has its name", async () => {
+test("many flows are drawn as bands with the worst flow by name", async () => {
   await visit(crowd, TALL, async (page) => {
     await show(page, 0);
     for (const kind of ["each", "rtt"]) {
@@ -74,7 +74,7 @@ test("many flows are bands, and the worst has its name", async () => {
       assert.ok(p95 >= p75 && p75 >= p50 && p50 >= p25 && p25 >= p5 && p5 > 0, JSON.stringify(values));
       assert.match(await page.innerText(`.plot[data-kind=${kind}] .legend`), /worst: tcp-\d+/);
     }
-    // Chosen flows are drawn in the worst one's place.
+    // Chosen flows replace the worst one.
     await page.click(".picker summary");
     await page.click(".picker-list label:nth-child(3) input");
     await drawn(page);
@@ -82,7 +82,7 @@ test("many flows are bands, and the worst has its name", async () => {
   });
 });
 
-test("a call has a plot of its delays and no other variant has", async () => {
+test("only a variant with a call has a plot of delays", async () => {
   await visit(crowd, TALL, async (page) => {
     await show(page, 0);
     assert.ok(!(await kinds(page)).includes("delay"));
@@ -92,7 +92,7 @@ test("a call has a plot of its delays and no other variant has", async () => {
   });
 });
 
-test("distributions and boxes say the figures", async () => {
+test("distributions and box plots show the figures", async () => {
   await visit(crowd, TALL, async (page) => {
     await page.waitForSelector("figure.cdf svg");
     assert.match(await page.getAttribute("figure.cdf svg", "aria-label"), /p50 \/ p95 6\.95 \/ 11\.5 s/);
@@ -135,14 +135,14 @@ test("what was expected stands below the story, and what did not hold is told ap
       ["false", "FAIL", "call", "jain > 0.9", "0.5"],
       ["false", "FAIL", "call", "mos > 4", "–"],
     ]);
-    assert.equal(await page.textContent("#expectations p"), "2 of 3 did not hold.");
+    assert.equal(await page.textContent("#expectations p"), "2 of 3 not met.");
     await page.click("#lang-zh");
     assert.equal(await page.textContent("#expectations p"), "3 项中有 2 项未满足。");
   });
   await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#expectations").count(), 0));
 });
 
-test("a link opens what was shown", async () => {
+test("a link restores the view", async () => {
   await visit(crowd, { permissions: ["clipboard-read", "clipboard-write"] }, async (page, context) => {
     await show(page, 2, 1);
     await page.click("#lang-zh");

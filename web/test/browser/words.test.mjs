@@ -1,4 +1,4 @@
-// Language, theme and paper.
+// Language, theme and printing.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,8 @@ withBrowser();
 const strings = JSON.parse(readFileSync(join(root, "crates/answers/report/strings.json"), "utf8"));
 
 /**
- * All words of the page that a reader sees or hears, but names: text, labels and titles. Names are the result's own: `bdi`,
- * keys and values of settings, the description, what is marked as being in another language.
+ * Returns all visible texts, labels and tooltips of the page, without names of the result: `bdi`, settings,
+ * the description, and elements marked with another language.
  */
 function words() {
   const own = "bdi, .about, .settings, script, style, noscript, #report [lang], .brand, .row-value";
@@ -29,12 +29,12 @@ function words() {
   return texts.filter(Boolean);
 }
 
-/** The table's English sentences as patterns: what stands for `{x}` may be anything. */
+/** The table's English texts as patterns in which `{x}` matches anything. */
 const english = Object.entries(strings)
   .filter(([, s]) => s.en !== s.zh && /[a-z]{3}/.test(s.en.replace(/\{\w+\}/g, "")))
   .map(([key, s]) => [key, new RegExp(`^${s.en.split(/\{\w+\}/).map((p) => p.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "s")]);
 
-test("all that is said is said in the language chosen, the sentence on top too", async () => {
+test("all texts are in the chosen language, including the headline", async () => {
   await visit(reports.policer, TALL, async (page) => {
     const story = () => page.innerText("#story");
     const en = await story();
@@ -48,7 +48,7 @@ test("all that is said is said in the language chosen, the sentence on top too",
     assert.match(await page.getAttribute("html", "lang"), /^zh/);
     const zh = await story();
     assert.match(zh, /\p{Script=Han}{4}/u);
-    // The same figures, whatever is said around them.
+    // Both languages have the same figures.
     const figures = (s) => [...s.matchAll(/\d+(\.\d+)?/g)].map((m) => m[0]).sort();
     assert.deepEqual(figures(zh), figures(en));
     const said = await page.evaluate(words);
@@ -56,7 +56,7 @@ test("all that is said is said in the language chosen, the sentence on top too",
     for (const text of said) {
       const left = english.find(([, pattern]) => pattern.test(text));
       assert.ok(!left, `${left?.[0]} in English: ${text}`);
-      // Names that labels are made of apart, no two English words stand together.
+      // No two English words in a row; single ones may be names.
       assert.doesNotMatch(text.replace(/Shift|Ctrl|Esc/g, ""), /[a-z]{3,} [a-z]{3,}/, text);
     }
     await page.click("#lang-en");
@@ -66,14 +66,14 @@ test("all that is said is said in the language chosen, the sentence on top too",
   });
 });
 
-/** 0 black to 255 white: what the page stands on. */
+/** Returns the brightness of the page's background, 0 (black) to 255 (white). */
 const ground = (page) =>
   page.evaluate(() => {
     const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number);
     return 0.3 * r + 0.6 * g + 0.1 * b;
   });
 
-/** How bright the brightest writing in a plot is: axes' words are light on dark ground. */
+/** Returns the brightness of a plot's brightest text, which is light on a dark background. */
 const ink = (page) =>
   page.$eval("#plot-rtt-a canvas", (c) => {
     const { data } = c.getContext("2d").getImageData(0, 0, 40 * devicePixelRatio, c.height);
@@ -82,7 +82,7 @@ const ink = (page) =>
     return most / 3;
   });
 
-test("the theme changes page and plots, follows the system, and is remembered", async () => {
+test("the theme applies to page and plots, follows the system, and is remembered", async () => {
   await visit(reports.policer, { ...TALL, colorScheme: "light" }, async (page) => {
     const inkOnLight = await ink(page);
     assert.ok((await ground(page)) > 200);
@@ -105,7 +105,7 @@ test("the theme changes page and plots, follows the system, and is remembered", 
   });
 });
 
-test("paper is light and has no controls, but every plot", async () => {
+test("a printed page is light, without controls, with every plot", async () => {
   await visit(reports.policer, { viewport: { width: 1400, height: 900 }, colorScheme: "dark" }, async (page) => {
     await show(page, 0, 3);
     await page.emulateMedia({ media: "print", colorScheme: "dark" });

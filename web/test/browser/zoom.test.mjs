@@ -1,4 +1,4 @@
-// Zoom: by dragging, wheel, keys and buttons; all plots follow.
+// Zoom by dragging, wheel, keyboard and buttons; all plots follow.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TALL, area, drawn, range, ranges, reports, show, visit, withBrowser } from "./browser.mjs";
@@ -14,10 +14,10 @@ async function same(page, from, to, tolerance) {
   for (const r of all) assert.deepEqual(r, [a, b]);
 }
 
-/** What each plot's canvas shows, in short. */
+/** Returns the content of each plot's canvas. */
 const pictures = (page) => page.$$eval(".plot canvas", (all) => all.map((c) => c.toDataURL()));
 
-test("dragging in one plot shows the same seconds in every plot; a double click shows all again", async () => {
+test("dragging in one plot zooms all plots; a double click shows the whole run again", async () => {
   await visit(reports.policer, TALL, async (page) => {
     await show(page, 0, 3);
     const whole = await pictures(page);
@@ -31,20 +31,20 @@ test("dragging in one plot shows the same seconds in every plot; a double click 
     const pixel = 20 / box.width;
     await same(page, 5, 10, 1.5 * pixel);
     const zoomed = await pictures(page);
-    zoomed.forEach((z, i) => assert.notEqual(z, whole[i], `plot ${i} was not drawn anew`));
+    zoomed.forEach((z, i) => assert.notEqual(z, whole[i], `plot ${i} was not redrawn`));
     await page.mouse.dblclick(box.x + 0.5 * box.width, y);
     await same(page, 0, 20, 0);
   });
 });
 
-test("a drag from right to left is a zoom as well, a click is none", async () => {
+test("a drag from right to left zooms, too, and a click does not", async () => {
   await visit(reports.policer, TALL, async (page) => {
     await show(page, 0, 3);
     const box = await area(page, "plot-drops-b");
     const y = box.y + box.height / 2;
     await page.mouse.click(box.x + 50, y);
     await same(page, 0, 20, 0);
-    // A hand takes frames for it: the plot follows the pointer once a frame.
+    // Wait a frame, as the plot follows the pointer once per frame.
     await page.mouse.move(box.x + 0.75 * box.width, y);
     await drawn(page);
     await page.mouse.down();
@@ -56,7 +56,7 @@ test("a drag from right to left is a zoom as well, a click is none", async () =>
   });
 });
 
-test("keys zoom and move, buttons too, and never out of the run", async () => {
+test("keyboard and buttons zoom and move within the run", async () => {
   await visit(reports.policer, TALL, async (page) => {
     await show(page, 0, 3);
     await page.focus("#plot-cwnd-a");
@@ -84,7 +84,7 @@ test("keys zoom and move, buttons too, and never out of the run", async () => {
   });
 });
 
-test("the wheel scrolls the page, and zooms with ctrl around the pointer", async () => {
+test("the wheel scrolls the page, and with Ctrl zooms around the pointer", async () => {
   await visit(reports.policer, { viewport: { width: 1400, height: 900 } }, async (page) => {
     const box = await area(page, "plot-throughput-a");
     await page.mouse.move(box.x + 0.25 * box.width, box.y + 20);
@@ -104,7 +104,7 @@ test("the wheel scrolls the page, and zooms with ctrl around the pointer", async
   });
 });
 
-test("another variant is shown whole again", async () => {
+test("showing another variant resets the zoom", async () => {
   await visit(reports.policer, TALL, async (page) => {
     await show(page, 0, 3);
     await page.click("[data-zoom=in]");

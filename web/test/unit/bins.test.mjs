@@ -7,7 +7,7 @@ const { binWidth, binned, binsOf, interval, nice, valueAt } = await load("plot/b
 const steps = (n, dt) => Float64Array.from({ length: n }, (_, i) => Math.round(i * dt * 1e6) / 1e6);
 const near = (a, b) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${a} is not ${b}`);
 
-/** 20 s at 10 ms, growing unevenly. */
+/** A cumulative column with irregular growth, sampled every 10 ms. */
 function cumulative(end = 20) {
   let [s, sum] = [9, 0];
   const time = steps(Math.round(end / 0.01) + 1, 0.01);
@@ -15,7 +15,7 @@ function cumulative(end = 20) {
   return { time, value };
 }
 
-test("widths are nice, near a 200th of the view, and two samples or more", () => {
+test("bin widths are round, about 1/200 of the view, and at least two samples", () => {
   assert.deepEqual([0.011, 0.1, 0.3, 0.6, 7, 20].map(nice), [0.02, 0.1, 0.5, 1, 10, 20]);
   near(binWidth({ from: 0, to: 20 }, 0.01), 0.1);
   near(binWidth({ from: 0, to: 1 }, 0.01), 0.02);
@@ -33,7 +33,7 @@ test("the bins' rates add up to what was delivered", () => {
   }
 });
 
-test("the last bin, cut short by the end, is a rate over what there is of it", () => {
+test("the rate of a last bin that is cut by the end of the run counts its real length", () => {
   const time = steps(2051, 0.01);
   const track = { kind: "binned", parts: [{ time, value: time.map((t) => t * 1e6) }], as: "rate", factor: 8e-6, end: 20.5 };
   const values = binned(track, binsOf({ from: 0, to: 20.5 }, 1, 20.5));
@@ -47,7 +47,7 @@ test("counts are whole and add up to the total", () => {
   const track = { kind: "binned", parts: [{ time, value }], as: "count", factor: 1, end: 20 };
   const values = binned(track, binsOf({ from: 0, to: 20 }, 0.1, 20));
   assert.ok(values.every(Number.isInteger));
-  // What happened at the last edge itself belongs to the next bin, which there is none of.
+  // An event at the end of the last bin belongs to the next one, so use a range that includes that.
   const last = binned(track, binsOf({ from: 0, to: 20.1 }, 0.1, 20.1));
   assert.equal(last.reduce((a, b) => a + b, 0), value.at(-1));
 });
@@ -59,7 +59,7 @@ test("a total is the sum of its parts in every bin", () => {
   both.forEach((v, i) => near(v, x[i] + y[i]));
 });
 
-test("a reading is of the last sample at or before the cursor, or of its bin", () => {
+test("the value at the cursor is that of the last sample at or before it, or of its bin", () => {
   const samples = { time: Float64Array.of(1, 2, 3), value: Float64Array.of(10, NaN, 30) };
   const sampled = { kind: "sampled", samples, factor: 1 };
   assert.deepEqual([0.9, 1, 1.99, 2, 3, 99].map((t) => valueAt(sampled, t, 0)), [NaN, 10, 10, NaN, 30, 30]);

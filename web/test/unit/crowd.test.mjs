@@ -1,4 +1,4 @@
-// Many flows as one, distributions, and the view in the address.
+// Quantiles over many flows, distributions, groups, and the view in the address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { figures, quantile } from "../figures.mjs";
@@ -13,7 +13,7 @@ const constant = (rate) => {
   return { time, value: time.map((t) => (t * rate * 1e6) / 8) };
 };
 
-test("quantiles of flows' rates, bin by bin", () => {
+test("quantiles of the flows' rates are computed per bin", () => {
   const rates = [1, 2, 3, 4, 10];
   const crowd = new m.Crowd(rates.map(constant), "rate", 8e-6, 10);
   for (const q of [0.05, 0.25, 0.5, 0.95]) near(crowd.at(q, 0.5, 3), quantile(rates, q));
@@ -22,7 +22,7 @@ test("quantiles of flows' rates, bin by bin", () => {
   assert.ok(Number.isNaN(new m.Crowd([], "rate", 1, 10).at(0.5, 1, 0)));
 });
 
-test("a flow that got nothing counts, though it has no column", () => {
+test("a flow without goodput counts as zero, although it has no column", () => {
   const v = variant("a", { flows: 10, duration: 4 });
   const made = page([v]).page;
   const [{ series, figures: all }] = made.results;
@@ -32,22 +32,22 @@ test("a flow that got nothing counts, though it has no column", () => {
   const crowd = m.shownFlows(v.variant, all[0], data);
   v.variant.flows[3].goodput_mbps = 0;
   const plot = m.plotOf("each", { variant: v.variant, figures: all[0], data, flows: [], picked: false, crowd, groups: [], rates: [] });
-  const value = (id) => m.valueAt(plot.tracks.find((t) => t.id === id), 2, 0.1);
-  assert.deepEqual([value("tcp-4"), plot.tracks.find((t) => t.id === "p50").crowd.members.length], [0, 10]);
-  assert.ok(value("p5") < value("p25"));
+  const valueOf = (id) => m.valueAt(plot.tracks.find((t) => t.id === id), 2, 0.1);
+  assert.deepEqual([valueOf("tcp-4"), plot.tracks.find((t) => t.id === "p50").crowd.members.length], [0, 10]);
+  assert.ok(valueOf("p5") < valueOf("p25"));
 });
 
-test("of levels the last that is known in a bin counts, and a flow without one is left out", () => {
+test("a level is the last known value in a bin, and flows without one are left out", () => {
   const time = Float64Array.from([0, 1, 2, 3]);
-  const of = (...value) => ({ time, value: Float64Array.from(value) });
-  const crowd = new m.Crowd([of(5, 7, NaN, 1), of(9, 9, NaN, NaN)], "level", 1, 4);
+  const levels = (...value) => ({ time, value: Float64Array.from(value) });
+  const crowd = new m.Crowd([levels(5, 7, NaN, 1), levels(9, 9, NaN, NaN)], "level", 1, 4);
   assert.equal(crowd.at(1, 2, 0), 9);
   assert.equal(crowd.at(0, 2, 0), 7);
   assert.equal(crowd.at(1, 2, 1), 1);
-  assert.ok(Number.isNaN(new m.Crowd([of(NaN, NaN, NaN, NaN)], "level", 1, 4).at(0.5, 2, 0)));
+  assert.ok(Number.isNaN(new m.Crowd([levels(NaN, NaN, NaN, NaN)], "level", 1, 4).at(0.5, 2, 0)));
 });
 
-test("what flows took, as a staircase from none to all", () => {
+test("completion times are shown as a step function from 0 to 1", () => {
   const v = { flows: [3, 1, undefined, 2].map((completion_s) => ({ completion_s })) };
   assert.deepEqual([...m.times({ variant: v, data: null }, "completion")], [1, 2, 3]);
   assert.deepEqual(m.staircase([1, 2, 3, 4], 600), [[1, 0.25], [2, 0.5], [3, 0.75], [4, 1]]);
@@ -56,23 +56,23 @@ test("what flows took, as a staircase from none to all", () => {
   assert.deepEqual(thinned.at(-1), [10_000, 1]);
 });
 
-test("exchanges come from the list that was kept of them", () => {
+test("response times come from the list of responses", () => {
   const data = { series: { flows: [{}, {}] }, responses: (_, column) => (column === "seconds" ? Float64Array.from([2, 1]) : null) };
   assert.deepEqual([...m.times({ variant: { flows: [] }, data }, "response")], [1, 1, 2, 2]);
 });
 
-test("groups are those asked for, else those of many flows", () => {
+test("groups are the chosen ones, by default those of many flows", () => {
   const { variant: v } = variant("a", { flows: 10, duration: 1 });
   v.flows.forEach((f, i) => (f.cc = i % 2 ? "bbr" : "cubic"));
   const entry = { figures: figures(v) };
   assert.deepEqual(m.groupsOf(entry, null).map((g) => [g.name, g.members.length]), [["cubic", 5], ["bbr", 5]]);
   assert.deepEqual(m.groupsOf(entry, "none"), []);
-  assert.deepEqual(m.groupsOf(entry, "direction"), [], "all go one way");
+  assert.deepEqual(m.groupsOf(entry, "direction"), [], "all flows have the same direction");
 });
 
 const runs = () => new m.Runs(page(["one", "two", "three", "two"].map((name, i) => variant(name, { duration: 4, seed: i + 1 }))).page);
 
-test("a link's view is the one it was written of", () => {
+test("a link restores the view that it was made of", () => {
   const state = runs();
   [state.a, state.b] = [state.entries[2], state.entries[3]];
   state.zoom({ from: 1.25, to: 2.5 });
@@ -89,7 +89,7 @@ test("a link's view is the one it was written of", () => {
   assert.equal(m.written(other, "zh", "rtt"), text);
 });
 
-test("a link with nonsense leaves the view as it is", () => {
+test("invalid values of a link are ignored", () => {
   const state = runs();
   const before = m.written(state, "en", null);
   for (const hash of ["", "#a=nobody&b=one&t=5-1&sort=%3Cscript%3E&group=x&fa=99.x&lang=xx", "#t=NaN-2", "#%E0%A4%A", "#a=__proto__"]) {
@@ -104,7 +104,7 @@ test("a link with nonsense leaves the view as it is", () => {
   assert.deepEqual([alone.a.index, alone.b], [0, null]);
 });
 
-test("what is not known comes last, whichever way round", () => {
+test("unknown values are sorted last in both orders", () => {
   const entries = [2, undefined, 3, NaN].map((x, index) => ({ index, x }));
   const order = (reversed) => m.sorted(entries, (e) => e.x, reversed).map((e) => e.index);
   assert.deepEqual([order(false), order(true)], [[2, 0, 1, 3], [0, 2, 1, 3]]);

@@ -4,7 +4,7 @@ import { load } from "./load.mjs";
 
 const { align, extremes, before, upTo } = await load("plot/decimate.ts", "plot/extremes.ts", "plot/search.ts");
 
-/** Numbers without a pattern that are the same each time. */
+/** Pseudo-random numbers, the same each time. */
 const noise = (n, seed = 1) => Float64Array.from({ length: n }, () => (seed = (seed * 48271) % 2147483647) / 2147483647);
 const steps = (n, dt = 0.01) => Float64Array.from({ length: n }, (_, i) => i * dt);
 const drawn = (points) => points.filter((v) => typeof v === "number");
@@ -17,13 +17,13 @@ test("no extreme is lost, whatever the view", () => {
     assert.equal(exact, false);
     const seen = value.subarray(before(time, from), upTo(time, to));
     const points = drawn(y[0]);
-    assert.equal(Math.max(...seen), Math.max(...points.filter((v) => seen.includes(v))), "the most");
+    assert.equal(Math.max(...seen), Math.max(...points.filter((v) => seen.includes(v))), "the maximum");
     assert.ok(points.includes(Math.min(...seen)) && points.includes(Math.max(...seen)));
     assert.ok(x.length <= 502 * 4 && x.every((t, i) => i === 0 || t > x[i - 1]));
   }
 });
 
-test("each column of pixels shows its own extremes, in the order of time", () => {
+test("each column of pixels shows its own extremes in time order", () => {
   const value = noise(40_000, 7);
   const time = steps(value.length);
   const columns = 100;
@@ -36,7 +36,7 @@ test("each column of pixels shows its own extremes, in the order of time", () =>
   }
 });
 
-test("few samples are drawn as they are, at their own times", () => {
+test("few samples are drawn exactly, at their own times", () => {
   const a = { time: Float64Array.of(0, 1, 2, 3), value: Float64Array.of(5, NaN, 7, 8) };
   const b = { time: Float64Array.of(0.5, 1, 9), value: Float64Array.of(1, 2, 3) };
   const { x, y, exact } = align([a, b], [1, 10], { from: 0, to: 10 }, 300);
@@ -46,13 +46,13 @@ test("few samples are drawn as they are, at their own times", () => {
   assert.deepEqual(y[1], [undefined, 10, 20, undefined, undefined, 30]);
 });
 
-test("a view between samples still has the line that crosses it", () => {
+test("a view between two samples shows the line that crosses it", () => {
   const s = { time: Float64Array.of(0, 10), value: Float64Array.of(1, 3) };
   const { x, y } = align([s], [1], { from: 4, to: 5 }, 300);
   assert.deepEqual([x, y[0]], [[0, 10], [1, 3]]);
 });
 
-test("blocks find what a scan finds", () => {
+test("the extremes found by blocks are those of a full scan", () => {
   const value = noise(5_000, 3);
   for (let i = 0; i < value.length; i += 17) value[i] = NaN;
   value.fill(NaN, 1024, 2048);
@@ -64,7 +64,7 @@ test("blocks find what a scan finds", () => {
   }
 });
 
-test("nothing measured in a column is a gap there, not a line across", () => {
+test("a column with unknown values only is a gap in the line", () => {
   const value = noise(10_000, 5);
   value.fill(NaN, 4000, 6000);
   const { y } = align([{ time: steps(10_000), value }], [1], { from: 0, to: 100 }, 100);

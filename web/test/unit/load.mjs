@@ -1,13 +1,13 @@
-// Sources as modules that Node can import.
+// Loads TypeScript sources as modules in Node.
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-// What theme.ts asks the browser for.
+// The parts of a browser that theme.ts uses.
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} });
 globalThis.document ??= { documentElement: { dataset: {} } };
 
-/** Everything the named source files export. */
+/** Returns all exports of the source files. */
 export async function load(...files) {
   const contents = files.map((f) => `export * from "./${f}";`).join("\n");
   const resolveDir = fileURLToPath(new URL("../../src", import.meta.url));

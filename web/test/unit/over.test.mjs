@@ -1,4 +1,4 @@
-// Curves over repeats: the median with its band in the place of the first repeat's.
+// Curves over repeats: the median with its band replaces the first repeat's curve.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page, variant } from "../sample.mjs";
@@ -6,7 +6,7 @@ import { load } from "./load.mjs";
 
 const m = await load("plot/chart.ts", "plot/kinds.ts", "plot/over.ts", "plot/readout.ts", "plot/csv.ts", "i18n.ts", "state.ts", "link.ts");
 
-/** A variant with bands of its first flow and of all together; columns are made up where they are asked for. */
+/** A variant with bands of its first flow and of the total; its columns have made-up values. */
 function source(repeats, { between = [0.1, 0.9], flows = 2 } = {}) {
   const v = variant("a", { flows, duration: 4 });
   const [{ series, figures }] = page([v]).page.results;
@@ -20,7 +20,7 @@ function source(repeats, { between = [0.1, 0.9], flows = 2 } = {}) {
   return { variant: v.variant, figures: figures[0], data, flows: shown, picked: false, crowd: [], groups: [], rates: [], repeats };
 }
 
-test("what is known over repeats takes the first one's place, and says what it is", () => {
+test("curves with bands replace those of the first repeat, and a note explains them", () => {
   const plot = m.plotOf("throughput", source("all"));
   assert.deepEqual(plot.tracks.map((t) => t.kind), ["banded", "banded", "binned"]);
   assert.equal(plot.note, "line: median of 12 repeats; area: 10th to 90th percentile");
@@ -34,7 +34,7 @@ test("what is known over repeats takes the first one's place, and says what it i
   m.setLang("en");
 });
 
-test("the first repeat is as it was sampled", () => {
+test("the first repeat is shown as it was sampled", () => {
   const plot = m.plotOf("cwnd", source("first"));
   assert.ok(plot.tracks.every((t) => t.kind === "sampled") && plot.note === undefined);
   const states = m.plotOf("states", source("all"));
@@ -42,24 +42,24 @@ test("the first repeat is as it was sampled", () => {
   assert.ok(states.ribbons.length > 0);
 });
 
-test("bins stay what they are however near the reader looks, and the axis holds the band", () => {
+test("bands keep their bin width at every zoom, and the axis includes the band", () => {
   const plot = m.plotOf("throughput", source("all"));
   assert.equal(m.widthOfBins(plot, { from: 1, to: 1.1 }), 0.5);
   const view = { from: 0, to: 4 };
   const points = m.points(plot, view, 500);
   assert.equal(points.x.length, 9);
   assert.equal(m.extent(plot, points, view).left[1], 40);
-  assert.ok(m.extent(plot, points, { from: 0, to: 2 }).left[1] < 40, "what is not in view does not stretch it");
+  assert.ok(m.extent(plot, points, { from: 0, to: 2 }).left[1] < 40, "values outside the view do not count");
 });
 
-test("a table of the band has its three columns", async () => {
+test("the CSV of a band has three columns", async () => {
   const plot = m.plotOf("cwnd", source("all"));
   const lines = (await m.csv(plot.csv()).text()).trim().split("\r\n");
   assert.equal(lines[0], "time_s,tcp-1 cwnd low,tcp-1 cwnd median,tcp-1 cwnd high");
   assert.deepEqual([lines[1], lines[2], lines.length], ["0,,,", "0.5,1,2,4", 9]);
 });
 
-test("which repeats are shown is in the address", () => {
+test("the address has the choice of repeats", () => {
   const state = new m.Runs(page([variant("a", { flows: 2, duration: 4 })]).page);
   assert.ok(!m.written(state, "en", null).includes("rep="));
   state.showRepeats("first");

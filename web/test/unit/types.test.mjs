@@ -1,9 +1,9 @@
-// Types made of JSON Schemas.
+// TypeScript types made from JSON Schemas.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { declarations, type } from "../../types.mjs";
 
-test("a value's type", () => {
+test("a schema of a value becomes its type", () => {
   const cases = [
     [{ type: "integer" }, "number"],
     [{ type: ["number", "null"] }, "number | null"],
@@ -18,9 +18,9 @@ test("a value's type", () => {
   assert.throws(() => type({ type: "date" }), /no type/);
 });
 
-test("what may be absent is never null, and one name is one type", () => {
-  const of = (properties, required) => ({ title: "Run", description: "A run.", properties, required });
-  const text = declarations([of({ a: { type: "integer" }, b: { type: ["integer", "null"] }, c: { type: ["integer", "null"] } }, ["a", "c"])]);
+test("an optional property is not null, and a name has one type", () => {
+  const schema = (properties, required) => ({ title: "Run", description: "A run.", properties, required });
+  const text = declarations([schema({ a: { type: "integer" }, b: { type: ["integer", "null"] }, c: { type: ["integer", "null"] } }, ["a", "c"])]);
   assert.equal(text, "/** A run. */\nexport interface Run {\n  a: number;\n  b?: number;\n  c: number | null;\n}\n");
-  assert.throws(() => declarations([of({ a: { type: "integer" } }), of({ a: { type: "string" } })]), /different Run/);
+  assert.throws(() => declarations([schema({ a: { type: "integer" } }), schema({ a: { type: "string" } })]), /different Run/);
 });

@@ -1,4 +1,5 @@
-// The explorer's engine in Node: the WebAssembly of the page that `make site` leaves, asked as that page's worker asks it.
+// The explorer's engine in Node: the WebAssembly module of the page made by `make site`, called like in that
+// page's worker.
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { inflateRawSync } from "node:zlib";
@@ -8,30 +9,30 @@ import { target } from "../browser/reports.mjs";
 /** The page that needs no server. */
 export const site = join(target, "site", "index.html");
 
-/** The engine that it holds. */
-function held() {
+/** Returns the module in that page. */
+function moduleBytes() {
   const [, text] = /<script type="text\/plain" id="engine">([^<]+)</.exec(readFileSync(site, "utf8"));
   return inflateRawSync(Buffer.from(text, "base64"));
 }
 
-/** An engine: a question in, the pieces of its answer out. */
+/** Makes an engine that takes a question and returns the pieces of its answer. */
 export async function engine() {
-  const module = await WebAssembly.compile(held());
-  let told = () => {};
+  const module = await WebAssembly.compile(moduleBytes());
+  let onProgress = () => {};
   let file = null;
-  let trouble = "";
+  let panicMessage = "";
   let own;
   const page = {
-    told: (seconds, all) => told(seconds, all),
+    progress: (done, total) => onProgress(done, total),
     read: (at, length) => (file ? readSync(file, new Uint8Array(own.memory.buffer, at, length)) : 0),
-    trouble: (at, length) => (trouble = Buffer.from(own.memory.buffer, at, length).toString()),
+    panicked: (at, length) => (panicMessage = Buffer.from(own.memory.buffer, at, length).toString()),
   };
   own = (await WebAssembly.instantiate(module, { page })).exports;
   return {
     memory: () => own.memory.buffer.byteLength,
-    /** `capture`: the file of one that is asked about. */
+    /** `capture`: the path of the question's capture. */
     ask(question, { watch = () => {}, capture = null } = {}) {
-      told = watch;
+      onProgress = watch;
       file = capture && openSync(capture);
       const bytes = Buffer.from(JSON.stringify(question));
       const room = own.reserve(bytes.length);
@@ -40,7 +41,7 @@ export async function engine() {
       try {
         at = own.ask();
       } catch (e) {
-        throw new Error(trouble || e.message);
+        throw new Error(panicMessage || e.message);
       } finally {
         if (file) closeSync(file);
       }

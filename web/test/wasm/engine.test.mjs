@@ -1,4 +1,4 @@
-// The explorer's engine as WebAssembly: its numbers are the command line's, natively or in a browser.
+// The explorer's engine as WebAssembly gives the same numbers as the command line.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { scenario } from "../browser/explorer.mjs";
 import { cli, folder, root } from "../browser/reports.mjs";
 import { engine } from "./engine.mjs";
 
-/** What the served explorer is asked too (crates/faces/cli/tests/explore.rs). */
+/** The list that the test of the served explorer uses, too (crates/faces/cli/tests/cli/explore.rs). */
 const NUMBERS = JSON.parse(readFileSync(join(root, "crates/faces/explore/tests/numbers.json"), "utf8"));
 
 test("numbers are the command line's to the last bit", async () => {
@@ -19,11 +19,11 @@ test("numbers are the command line's to the last bit", async () => {
       const native = JSON.parse(cli("run", `scenarios/${name}.toml`, "--json", "--no-progress", "--repeat", "1", "--force", "--out", out, ...more));
       const pieces = own.ask({ do: "run", scenario: scenario(name, sets, variant), seed });
       const { run } = JSON.parse(pieces[1]).results[0];
-      const asked = variant ?? run.variants[0].name;
-      // JSON's shortest form of a double reads back to the same bits.
-      // A page that answers while a slider moves does not look for what holds the flows.
-      const { held_by, holder_search, ...expected } = native.variants.find((v) => v.name === asked);
-      assert.deepEqual(run.variants[0], expected, `${name} ${asked} ${sets} ${seed}`);
+      const shown = variant ?? run.variants[0].name;
+      // JSON prints a double in the shortest form that reads back to the same bits. The explorer does not
+      // search for the flows' limiter, to answer while a slider moves.
+      const { held_by, holder_search, ...expected } = native.variants.find((v) => v.name === shown);
+      assert.deepEqual(run.variants[0], expected, `${name} ${shown} ${sets} ${seed}`);
     }
   }
 });

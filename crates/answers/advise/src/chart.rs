@@ -1,14 +1,15 @@
-//! Finalists as a plot: goodput against delay, and the line of those that no other beats in both.
+//! Plots the finalists: goodput against delay, with a line through those that no other beats in both.
 
 use crate::model::{Plan, PlanFigures, RankedCure};
 use report::plot::{Drawing, Look, XyMark, XyPlot, XySeries, xy};
 
-/// The plot as an SVG file; empty where nothing is delayed.
+/// Returns the plot as an SVG file; empty where no delay was measured.
 pub fn pareto_svg(plan: &Plan) -> String {
     pareto(plan, &Look::default()).map(|drawing| drawing.svg()).unwrap_or_default()
 }
 
-/// A point for each finalist, numbered as in the legend, a ring for the scenario as it is; `None` where nothing is delayed.
+/// Draws a numbered point for each finalist and a ring for the scenario as it is; `None` where no delay was
+/// measured.
 pub(crate) fn pareto(plan: &Plan, look: &Look) -> Option<Drawing> {
     let at = |f: &PlanFigures| (f.p95_delay_ms.mean, f.goodput_mbps.mean);
     let finalists: Vec<&RankedCure> = plan.cures.iter().filter(|c| c.finalist).collect();

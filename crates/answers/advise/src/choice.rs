@@ -1,15 +1,17 @@
-//! Chooses the cure that is advised: one that the user can follow.
+//! Chooses the cure to recommend, one that the user can apply.
 //!
-//! 1. A cure that ruins a flow of the scenario ([`crate::measure::FigureChange::ruins`]) is never advised, and neither is one that no
-//!    released kernel has: it is named in a fact, for users who build their own.
-//! 2. The goal decides where it gains more than a twentieth ([`BAND`]). Cures within that band of the best one are equally
-//!    good (delays also within 5 ms).
-//! 3. Of equally good ones the first by: the limiter stays as it is, unless the wish says that it can change; fewer parties; fewer
-//!    steps; what it does to everything else ([`crate::measure::merit`], by half a doubling); fewer changes.
-//! 4. Where the goal gains no more than a twentieth, that gain is not worth a change, but something else may be: of cures that
-//!    do not harm the goal and make something noticeably better, those with the most merit, then as in 3. Fewer packets sent
-//!    again are not such a thing: no user notices them.
-//! 5. Where the goal is all that the path can carry ([`FULL`]), only a cure as in 4 is left.
+//! 1. A cure that ruins a flow of the scenario ([`crate::measure::FigureChange::ruins`]) is never
+//!    recommended, and neither is one that no released kernel has. A fact names the latter, for users who
+//!    build their own kernel.
+//! 2. The goal decides if a cure gains more than [`BAND`] of it. Cures within that band of the best one count
+//!    as equally good (for delays also those within 5 ms).
+//! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the wish allows its change; fewer
+//!    parties; fewer steps; the effect on everything else ([`crate::measure::merit`], in steps of half a
+//!    doubling); fewer changes.
+//! 4. If no cure gains more than [`BAND`], the goal does not justify a change, but another improvement may.
+//!    Of the cures that do not harm the goal and noticeably improve something else, those with the largest
+//!    merit are ranked as in 3. Fewer retransmissions do not count, because no user notices them.
+//! 5. If the goal's figure is already all that the path can carry ([`FULL`]), only rule 4 applies.
 
 use crate::cure;
 use crate::model::{CureEffect, RankedCure};
@@ -17,51 +19,51 @@ use crate::search::CureTrial;
 use result::ChangePlace;
 use units::Goal;
 
-/// What is no more than this share of the goal's figure apart is equally good.
+/// Cures whose figures of the goal differ by no more than this share are equally good.
 pub const BAND: f64 = 0.05;
-/// Delays no further apart are equally good, ms: a user notices no less.
-const LEAST_DELAY: f64 = 5.0;
-/// Merit, in doublings, that a cure must have to be advised although it does not help the goal.
-const LEAST_MERIT: f64 = 0.8;
-/// Merits no further apart are equal.
+/// Delays that differ by no more than this are equally good, in ms: users do not notice it.
+const EQUAL_DELAY_MS: f64 = 5.0;
+/// Merit, in doublings, that justifies recommending a cure that does not help the goal.
+const MIN_MERIT: f64 = 0.8;
+/// Merits that differ by no more than this are equal.
 const EQUAL_MERIT: f64 = 0.5;
 
-/// Goodput of this share of what the path can carry leaves nothing to gain.
+/// Share of the path's capacity from which on there is no goodput to gain.
 pub const FULL: f64 = 0.95;
 
-/// The cure that is advised.
+/// The recommended cure.
 pub struct Choice {
-    /// Its place among the finalists.
+    /// Its index among the finalists.
     pub index: usize,
-    /// Places of those that are equally good, itself left out.
+    /// Indexes of the other cures that are equally good.
     pub equals: Vec<usize>,
-    /// It is not advised for the goal but for something else.
-    pub is_aside: bool,
+    /// Whether it is recommended for another improvement than the goal.
+    pub is_side_benefit: bool,
 }
 
-/// The rule by which one of the finalists is chosen.
+/// Chooses one of the finalists.
 #[derive(Clone, Copy, Debug)]
 pub struct Chooser {
-    /// What cures are ranked by.
+    /// The goal that cures are ranked by.
     pub goal: Goal,
-    /// The goal's figure as it is.
+    /// The goal's figure without a change.
     pub now: f64,
-    /// The goal is all that the path can carry.
+    /// Whether that figure is already all that the path can carry.
     pub is_full: bool,
-    /// The wish names who can act: the limiter, if it is among them, is as near as the others.
+    /// Whether the wish names who can act. A change of the limiter then counts like any other.
     pub actors_are_given: bool,
 }
 
-/// Whether a released kernel has all that the cure needs.
+/// Whether a released kernel has everything that the cure needs.
 pub fn is_released(cure: &RankedCure) -> bool {
     cure.steps.iter().all(|s| cure::named(&s.cure).is_none_or(|c| c.is_released()))
 }
 
 impl Chooser {
-    /// Chooses among finalists.
+    /// Chooses among the finalists.
     pub fn choose(&self, finalists: &[(RankedCure, CureTrial)]) -> Option<Choice> {
-        let can_be_followed = |c: &RankedCure| c.ruins.is_empty() && is_released(c);
-        let fit: Vec<usize> = (0..finalists.len()).filter(|&i| can_be_followed(&finalists[i].0)).collect();
+        let can_be_applied = |c: &RankedCure| c.ruins.is_empty() && is_released(c);
+        let fit: Vec<usize> = (0..finalists.len()).filter(|&i| can_be_applied(&finalists[i].0)).collect();
         let gain = |i: usize| finalists[i].0.gain.mean;
         let gains = fit.iter().copied().filter(|&i| finalists[i].0.effect == CureEffect::Gains);
         let best = gains.clone().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).filter(|_| !self.is_full);
@@ -77,24 +79,24 @@ impl Chooser {
         let aside = |&i: &usize| {
             let (cure, trial) = &finalists[i];
             cure.effect != CureEffect::Loses
-                && trial.changes.iter().any(|c| c.is_aside(self.goal))
-                && trial.merit >= LEAST_MERIT
+                && trial.changes.iter().any(|c| c.is_side_benefit(self.goal))
+                && trial.merit >= MIN_MERIT
         };
         let others: Vec<usize> = fit.into_iter().filter(aside).collect();
-        let most = others.iter().map(|&i| finalists[i].1.merit).fold(0.0, f64::max);
+        let best_merit = others.iter().map(|&i| finalists[i].1.merit).fold(0.0, f64::max);
         let equals: Vec<usize> =
-            others.into_iter().filter(|&i| finalists[i].1.merit >= most - EQUAL_MERIT).collect();
+            others.into_iter().filter(|&i| finalists[i].1.merit >= best_merit - EQUAL_MERIT).collect();
         self.first(finalists, &equals, true).or_else(|| self.first(finalists, &for_goal?, false))
     }
 
-    /// How far behind the best one a cure may be and still be equally good.
+    /// Returns by how much a cure may be worse than the best one and still be equally good.
     pub fn band(&self, best: &RankedCure) -> f64 {
-        let least = if self.goal == Goal::Delay { LEAST_DELAY } else { 0.0 };
-        (BAND * best.figures.judged.mean.abs()).max(least)
+        let min_difference = if self.goal == Goal::Delay { EQUAL_DELAY_MS } else { 0.0 };
+        (BAND * best.figures.judged.mean.abs()).max(min_difference)
     }
 
-    /// What decides between equals, in this order; smaller is better.
-    fn effort(&self, cure: &RankedCure) -> [usize; 3] {
+    /// Returns what decides between equally good cures, in this order; smaller is better.
+    fn rank(&self, cure: &RankedCure) -> [usize; 3] {
         let limiter = !self.actors_are_given && cure.by.contains(&ChangePlace::Limiter);
         [usize::from(limiter), cure.parties, cure.steps.len()]
     }
@@ -103,32 +105,36 @@ impl Chooser {
         &self,
         finalists: &[(RankedCure, CureTrial)],
         equals: &[usize],
-        is_aside: bool,
+        is_side_benefit: bool,
     ) -> Option<Choice> {
         let step = |i: usize| (finalists[i].1.merit / EQUAL_MERIT).round();
         let index = *equals.iter().min_by(|&&a, &&b| {
             let [x, y] = [&finalists[a], &finalists[b]];
-            self.effort(&x.0)
-                .cmp(&self.effort(&y.0))
+            self.rank(&x.0)
+                .cmp(&self.rank(&y.0))
                 .then(step(b).total_cmp(&step(a)))
                 .then(x.0.changes.len().cmp(&y.0.changes.len()))
                 .then(y.1.merit.total_cmp(&x.1.merit))
         })?;
         let equals = equals.iter().copied().filter(|&i| i != index).collect();
-        Some(Choice { index, equals, is_aside })
+        Some(Choice { index, equals, is_side_benefit })
     }
 
-    /// Why `chosen` and not `other`, which is equally good.
+    /// Returns why `chosen` is preferred to `other`, which is equally good.
     pub fn reason(&self, chosen: &(RankedCure, CureTrial), other: &(RankedCure, CureTrial)) -> &'static str {
         let why = ["the limiter would have to change", "it takes more parties", "it takes more steps"];
-        let [a, b] = [self.effort(&chosen.0), self.effort(&other.0)];
+        let [a, b] = [self.rank(&chosen.0), self.rank(&other.0)];
         if let Some(i) = (0..why.len()).find(|&i| a[i] != b[i]) {
             return why[i];
         }
         if chosen.1.merit - other.1.merit >= EQUAL_MERIT / 2.0 {
-            return "it loses or delays more";
+            return "it has more loss or delay";
         }
-        if chosen.0.changes.len() < other.0.changes.len() { "it changes more" } else { "as good in all else" }
+        if chosen.0.changes.len() < other.0.changes.len() {
+            "it changes more"
+        } else {
+            "it is equally good in everything else"
+        }
     }
 }
 
@@ -139,7 +145,7 @@ mod tests {
     use crate::model::{CureStep, PlanFigures, PlanRange};
     use result::{Measure, Quantity, Statistic};
 
-    /// A finalist that reaches these figures of the goal, seed by seed, over 100 each.
+    /// Returns a finalist with the figures of the goal for each seed; they are 100 without a change.
     fn finalist(cures: &[&str], parties: usize, seeds: [f64; 3], merit: f64) -> (RankedCure, CureTrial) {
         let runs = vec![seeds.map(|x| RunFigures { judged: Some(x), ..RunFigures::default() }).to_vec()];
         let judged = measure::known(&runs, |r| r.judged).unwrap();
@@ -167,7 +173,7 @@ mod tests {
     }
 
     fn chosen_by(chooser: Chooser, all: &[(RankedCure, CureTrial)]) -> Option<(&str, bool)> {
-        chooser.choose(all).map(|c| (all[c.index].0.name.as_str(), c.is_aside))
+        chooser.choose(all).map(|c| (all[c.index].0.name.as_str(), c.is_side_benefit))
     }
 
     fn better(measure: Measure) -> FigureChange {
@@ -175,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn within_the_band_effort_decides_and_beyond_it_the_gain() {
+    fn effort_decides_within_the_band_and_the_gain_beyond_it() {
         let near = |x: f64| [x, x, x];
         let best = finalist(&["connections"], 1, near(200.0), -3.0);
         let two = finalist(&["mss"], 2, near(199.0), 2.0);
@@ -195,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_released_kernel_has_is_never_advised_however_much_it_gains() {
+    fn a_cure_without_a_released_kernel_is_never_recommended() {
         let own = finalist(&["bbr3"], 1, [300.0; 3], 5.0);
         let joined = finalist(&["pace-fq", "bbr3"], 1, [400.0; 3], 5.0);
         let released = finalist(&["bbr"], 1, [120.0; 3], -3.0);
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limiter_changes_only_where_that_gains_more_or_the_wish_says_so() {
+    fn the_limiter_is_changed_only_for_more_gain_or_by_wish() {
         let at_the_limiter = |x: f64| {
             let mut cure = finalist(&["wfq"], 1, [x; 3], 3.0);
             cure.0.by = vec![ChangePlace::Limiter];
@@ -218,11 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_advised_for_a_goal_that_is_full() {
+    fn nothing_is_recommended_for_a_goal_without_room() {
         let small = finalist(&["bbr"], 1, [104.0; 3], 0.0);
         let full = Chooser { is_full: true, ..PLAIN };
         assert_eq!(chosen_by(full, std::slice::from_ref(&small)), None);
-        // Fewer packets sent again are no reason; a shorter round trip is one.
+        // Fewer retransmissions do not justify a change; a shorter round-trip time does.
         let mut quiet = finalist(&["fq-codel"], 1, [100.5; 3], 2.0);
         quiet.1.changes = vec![better(Measure::new(Quantity::ResentShare))];
         assert_eq!(chosen_by(full, &[small.clone(), quiet.clone()]), None);
@@ -231,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_gain_is_advised_only_where_nothing_else_gets_better() {
+    fn a_small_gain_is_recommended_only_without_another_improvement() {
         let small = finalist(&["bbr"], 1, [104.0; 3], 0.0);
         let mut fair = finalist(&["fq-codel"], 1, [100.5; 3], 2.0);
         fair.1.changes = vec![better(Measure::new(Quantity::Jain))];

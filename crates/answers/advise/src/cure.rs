@@ -1,8 +1,8 @@
-//! Cures: one file each, with its `mod` line and a line in the registry below.
+//! The cures: a file each, with its `mod` line and a line in the registry below.
 //!
-//! A [`Cure`] looks at a [`Situation`] and offers what it could do there: [`CureOption`]s, each a change of the scenario
-//! with its settings worked out, who must be able to make it, and the changes that make it on a real path, with their commands. One that would make no sense there
-//! offers nothing.
+//! A [`Cure`] inspects a [`Situation`] and returns what it could do there as [`CureOption`]s: a change of the
+//! scenario with concrete settings, who must be able to make it, and the changes on a real path with their
+//! commands. A cure that makes no sense in a situation returns nothing.
 
 use crate::Situation;
 use result::{Change, ChangePlace, CommandSet};
@@ -35,40 +35,40 @@ mod shaper_port;
 mod tune;
 mod wfq;
 
-/// What a cure changes. Two options that change the same are never combined.
+/// What a cure changes. Options that change the same thing are never combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lever {
-    /// The sender's congestion control.
     Control,
-    /// How evenly the sender sends.
+    /// Pacing of the sender.
     Pacing,
-    /// How much leaves the sender at once.
+    /// Size of the sender's bursts.
     Bursts,
-    /// Buffers at the ends.
+    /// Socket buffers at the ends.
     Buffers,
-    /// The limiter, or what stands in front of it.
+    /// The limiter, or what is in front of it.
     Limiter,
-    /// The queue at the slowest line.
+    /// The queue at the slowest link.
     Queue,
-    /// The size of segments.
+    /// The segment size.
     Segments,
-    /// How long the sender waits before it takes a packet for lost.
+    /// The sender's retransmission timeout.
     Timers,
-    /// How many connections there are.
+    /// The number of connections.
     Connections,
-    /// Who ends the connections.
+    /// A proxy that terminates the connections.
     Relay,
 }
 
-/// Something that may help.
+/// A measure that may help.
 pub trait Cure: Sync {
-    /// Its name, as options and JSON spell it.
+    /// Returns the cure's name in options and JSON.
     fn name(&self) -> &'static str;
-    /// What it is, a sentence.
+    /// Describes the cure in a sentence.
     fn about(&self) -> &'static str;
-    /// For what scenarios it is, to follow "only for scenarios": exactly those where [`Cure::options`] has any.
+    /// Describes the scenarios that it is for, to follow "only for scenarios": exactly those where
+    /// [`Cure::options`] returns any.
     fn applies(&self) -> &'static str;
-    /// When it hurts, a sentence.
+    /// Describes in a sentence when it hurts.
     fn hurts(&self) -> &'static str;
     /// Whether a released Linux kernel has what it needs.
     fn is_released(&self) -> bool {
@@ -78,16 +78,16 @@ pub trait Cure: Sync {
     fn is_at_one_host(&self) -> bool {
         false
     }
-    /// What it changes.
+    /// Returns what the cure changes.
     fn lever(&self) -> Lever;
-    /// What it could do here; nothing where it makes no sense.
+    /// Returns what the cure could do here; nothing where it makes no sense.
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption>;
 }
 
 /// A change of a scenario.
 pub type ScenarioChange = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
 
-/// A scenario with all of these done, one after the other.
+/// Applies all options to a scenario, one after the other.
 pub fn cured(base: &Scenario, options: &[CureOption]) -> Scenario {
     options.iter().fold(base.clone(), |scenario, option| option.applied(&scenario))
 }
@@ -97,20 +97,20 @@ pub fn cured(base: &Scenario, options: &[CureOption]) -> Scenario {
 pub struct CureOption {
     /// The cure's name.
     pub cure: &'static str,
-    /// Its name among all options of all cures: the cure's, and what tells it from the cure's others.
+    /// Name among all options of all cures: the cure's name, with a suffix if the cure has several.
     pub name: String,
-    /// What it does, in a few words.
+    /// Short description of what it does.
     pub title: String,
-    /// Who must be able to do it: those who run these places, all of them.
+    /// The parties that must be able to apply it, all of them.
     pub by: Vec<ChangePlace>,
-    /// Stages that it changes or takes away, as `link.direction.stage`, and their kinds.
+    /// Stages that it changes or removes, as `link.direction.stage`, and their kinds.
     pub touches: Vec<String>,
-    /// What it changes.
+    /// The change of the scenario.
     pub change: ScenarioChange,
-    /// The changes that make it on a real path, with their commands.
+    /// The changes on a real path, with their commands.
     pub remedies: Vec<Change>,
-    /// What the scenario is like where the commands are run as well, if it is not left as it is: without the policer that a
-    /// shaper on Linux takes the place of.
+    /// How the scenario must be changed before the commands are run on it. For example, the policer is
+    /// removed that a Linux shaper replaces. `None` if it stays as it is.
     pub beneath: Option<ScenarioChange>,
 }
 
@@ -124,7 +124,7 @@ impl fmt::Debug for CureOption {
 }
 
 impl CureOption {
-    /// One that touches no stage.
+    /// Creates an option that touches no stage.
     fn new(
         cure: &dyn Cure,
         title: impl Into<String>,
@@ -143,47 +143,47 @@ impl CureOption {
         }
     }
 
-    /// The same under a name of its own.
+    /// Appends `more` to the option's name.
     fn named(self, more: &str) -> CureOption {
         CureOption { name: format!("{}-{more}", self.cure), ..self }
     }
 
-    /// The same with what it touches.
+    /// Sets the stages that the option touches.
     fn touching(self, touches: Vec<String>) -> CureOption {
         CureOption { touches, ..self }
     }
 
-    /// The same with the changes that make it on a real path.
+    /// Adds the changes on a real path.
     fn with(mut self, remedies: impl IntoIterator<Item = Change>) -> CureOption {
         self.remedies.extend(remedies);
         self
     }
 
-    /// The same with what stays where the commands are run.
-    fn beneath(self, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> CureOption {
+    /// Sets how the scenario must be changed before the commands are run.
+    fn on_changed_scenario(self, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> CureOption {
         CureOption { beneath: Some(Arc::new(change)), ..self }
     }
 
-    /// The commands of all its changes.
+    /// Returns the commands of all changes.
     pub fn commands(&self) -> impl Iterator<Item = &CommandSet> {
         self.remedies.iter().flat_map(|r| &r.commands)
     }
 
-    /// Hosts at which something has to be typed, each once.
+    /// Returns the hosts that need commands, each once.
     pub fn hosts(&self) -> Vec<&str> {
         let one = named(self.cure).is_some_and(|c| c.is_at_one_host());
-        let same = self.remedies.iter().flat_map(|r| {
+        let needed = self.remedies.iter().flat_map(|r| {
             let first = r.commands.first();
             let like_first = move |c: &&CommandSet| first.is_some_and(|first| c.platform == first.platform);
             r.commands.iter().filter(like_first).take(if one { 1 } else { usize::MAX })
         });
-        let mut hosts: Vec<&str> = same.map(|c| c.at.as_str()).collect();
+        let mut hosts: Vec<&str> = needed.map(|c| c.at.as_str()).collect();
         hosts.sort_unstable();
         hosts.dedup();
         hosts
     }
 
-    /// The scenario with the change made.
+    /// Returns the scenario with the change applied.
     pub fn applied(&self, scenario: &Scenario) -> Scenario {
         let mut changed = scenario.clone();
         (self.change)(&mut changed);
@@ -191,7 +191,7 @@ impl CureOption {
     }
 }
 
-/// The cure of this name.
+/// Returns the cure of this name.
 pub fn named(name: &str) -> Option<&'static dyn Cure> {
     CURES.iter().copied().find(|c| c.name() == name)
 }
@@ -203,7 +203,7 @@ macro_rules! cures {
     };
 }
 
-// The registry of cures: a line each.
+// The registry of cures, a line each.
 cures! {
     bbr::BbrControl,
     bbr3::Bbr3Control,

@@ -1,4 +1,4 @@
-//! Why there is no plan.
+//! The error that ends planning.
 
 use experiment::Unfinished;
 use units::Goal;
@@ -8,28 +8,29 @@ use units::Goal;
 #[non_exhaustive]
 pub enum PlanError {
     /// The scenario has no flow.
-    #[error("no flow here: there is nothing to make better")]
+    #[error("the scenario has no flow, so there is nothing to improve")]
     NoFlows,
-    /// Nothing that the objective is about: no page, no transfer with an end, no two flows that share.
-    #[error("the objective is {}, and {}; choose another", .0.name(), lacking(*.0))]
+    /// The scenario has no figure for the objective: no page, no transfer with an end, or no two flows that
+    /// share.
+    #[error("the objective is {}, but {}; choose another one", .0.name(), lacking(*.0))]
     NoFigure(Goal),
-    /// A name of a constraint that means nothing here: what it is for, the name, and what would be right.
-    #[error("{0}: `{1}` means nothing here; there are: {known}", known = .2.join(", "))]
+    /// A constraint names something unknown: the option, the name, and the known names.
+    #[error("{0}: unknown name `{1}`; known are: {known}", known = .2.join(", "))]
     Unknown(&'static str, String, Vec<String>),
-    /// The caller ended it.
-    #[error("ended before there was a plan")]
+    /// The caller stopped the plan.
+    #[error("stopped before there was a plan")]
     Stopped,
     /// A run failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What a scenario without a figure for this objective lacks.
+/// Returns what a scenario lacks that has no figure for this objective.
 fn lacking(goal: Goal) -> &'static str {
     match goal {
-        Goal::Completion => "no flow has an end or asks for anything",
+        Goal::Completion => "no flow has an end or sends requests",
         Goal::Page => "no flow loads pages",
-        Goal::Fairness => "no two flows here should get the same",
+        Goal::Fairness => "no two flows should get equal shares",
         Goal::Goodput | Goal::Delay => "nothing was measured",
     }
 }

@@ -1,12 +1,14 @@
-//! What would make a path faster: cures tried in the simulator, ranked, with the commands that make them.
+//! Finds what would make a path faster: tries cures in the simulator, ranks them, and returns the commands
+//! that apply them.
 //!
-//! 1. [`Situation`]: what limits the data of a scenario, and where.
-//! 2. Each [`Cure`] of [`CURES`] (a file and a line each, `cure/`) offers what it could do there.
-//! 3. [`plan`] screens them alone and together (`search.rs`), runs the best in full beside the scenario as it is, with the
-//!    same seeds, measures what they cost a call that goes the same way (`voice.rs`), and ranks them.
+//! 1. [`Situation`] describes what limits the data of a scenario, and where.
+//! 2. Each [`Cure`] of [`CURES`] (a file in `cure/` and a line each) returns what it could do there.
+//! 3. [`plan`] screens the cures alone and combined (`search.rs`), runs the best in full and compares them
+//!    with the unchanged scenario at the same seeds, measures their effect on a call over the same path
+//!    (`voice.rs`), and ranks them.
 //!
-//! Several scenarios that are equally likely to be the truth go in together; a gain's interval then covers all of them.
-//! Pure: no clock and no file; what runs is [`experiment`]'s.
+//! Several scenarios that are equally likely can be planned for together; the interval of a gain then covers
+//! all of them. This crate uses no clock and no files; [`experiment`] does the runs.
 
 mod chart;
 mod choice;
@@ -33,18 +35,18 @@ pub use model::{
 };
 pub use page::page;
 pub use plan::{MadePlan, plan, screening_time};
-pub use situation::{DataWay, Situation, StagePlace};
+pub use situation::{DataPath, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};
 pub use wish::PlanWish;
 
-/// The plan as one JSON object, ended by a newline.
+/// Serialises the plan as one JSON object, ended by a newline.
 pub fn to_json(plan: &Plan) -> String {
-    // Plain data without maps: it cannot fail.
+    // Plain data without maps can always be serialised.
     serde_json::to_string_pretty(plan).unwrap_or_default() + "\n"
 }
 
-/// The JSON Schema (draft 7) of plans: `docs/plan.schema.json`.
+/// Returns the JSON Schema (draft 7) of plans, the file `docs/plan.schema.json`.
 pub fn schema() -> &'static str {
     include_str!("../../../../docs/plan.schema.json")
 }

@@ -1,5 +1,5 @@
-//! What is compared: the goal's figure, what each user of the scenario notices, what else somebody would want. All numbers
-//! are [`Measure`]s; here are the differences between them, with the same seeds.
+//! Computes what a plan compares: the goal's figure, what each user of the scenario notices, and other
+//! figures of interest. All numbers are [`Measure`]s; differences are taken between runs with the same seeds.
 
 use crate::model::{PlanFigures, PlanRange, UserFigures, VoiceCost};
 use result::measure::of_goal;
@@ -9,21 +9,22 @@ use std::cmp::Ordering;
 use transport::App;
 use units::Goal;
 
-/// A flow of the scenario that notices more than how much it carries.
+/// A flow whose user notices more than its goodput.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     /// The flow's name.
     pub name: String,
     /// Kind of its application.
     pub app: &'static str,
-    /// What it notices.
+    /// The measures that the user notices.
     pub notices: Vec<Measure>,
-    /// It is a call, a game or a probe: delay is what it is about.
+    /// Whether it is a call, a game or a probe, for which delay matters most.
     pub is_real_time: bool,
 }
 
-/// Flows that notice delay, loss or the time that something takes. Bulk data without an end does not, and neither does a flood
-/// of datagrams ([`scenario::Flow::is_real_time`]): its delay is its own doing.
+/// Returns the flows whose users notice delay, loss or completion times. Bulk data without an end does not
+/// count, and neither does a flood of datagrams ([`scenario::Flow::is_real_time`]), which causes its own
+/// delay.
 pub fn users(s: &Scenario) -> Vec<User> {
     let limits = PathLimits::new(s, None);
     let user = |(flow, limit): (&scenario::Flow, &Option<f64>)| {
@@ -47,43 +48,44 @@ pub fn users(s: &Scenario) -> Vec<User> {
     s.flows.iter().zip(&limits.flows).filter_map(user).collect()
 }
 
-/// What a plan measures of every run.
+/// Measures every run of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Yardstick {
-    /// What cures are ranked by.
+    /// The goal that cures are ranked by.
     pub goal: Goal,
-    /// Flows that notice something.
+    /// The flows with users who notice something.
     pub users: Vec<User>,
 }
 
-/// What one run yielded.
+/// The figures of one run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RunFigures {
     /// The goal's figure.
     pub judged: Option<f64>,
-    /// By [`AIMS`].
+    /// Figures of all flows together, in the order of [`AIMS`], followed by the retransmitted share.
     pub aims: Vec<Option<f64>>,
-    /// By user, in it by what it notices.
+    /// Figures by user and by the measures that the user notices.
     pub users: Vec<Vec<Option<f64>>>,
 }
 
-/// What somebody may want of all flows together, in the order of [`RunFigures::aims`].
+/// The goals whose figures are recorded for all flows together, in the order of [`RunFigures::aims`].
 pub const AIMS: [Goal; 5] = [Goal::Goodput, Goal::Delay, Goal::Completion, Goal::Page, Goal::Fairness];
-/// Places among [`RunFigures::aims`].
+/// Index of the goodput in [`RunFigures::aims`].
 pub const GOODPUT: usize = 0;
-/// The round trip of TCP; of datagrams alone their delay.
+/// Index of the round-trip time of TCP, or of the delay where there are only datagrams.
 pub const ROUND_TRIP: usize = 1;
-/// Completion times.
+/// Index of the completion time.
 const COMPLETION: usize = 2;
-/// Page times.
+/// Index of the page load time.
 const PAGE: usize = 3;
-/// Jain's index.
+/// Index of Jain's fairness index.
 pub const FAIRNESS: usize = 4;
-/// The share of packets sent again, %.
+/// Index of the share of retransmitted packets, in %.
 pub const RESENT: usize = 5;
 
-/// What somebody notices of all flows together: places among [`RunFigures::aims`], and what stands there.
-const WHOLE: [(usize, Quantity); 4] = [
+/// Figures of all flows together that count as noticed: indexes into [`RunFigures::aims`], with their
+/// quantities.
+const ALL_FLOWS: [(usize, Quantity); 4] = [
     (GOODPUT, Quantity::Goodput),
     (ROUND_TRIP, Quantity::Rtt),
     (FAIRNESS, Quantity::Jain),
@@ -91,14 +93,14 @@ const WHOLE: [(usize, Quantity); 4] = [
 ];
 
 impl Yardstick {
-    /// For this goal in that scenario.
+    /// Creates it for a goal in a scenario.
     pub fn new(goal: Goal, s: &Scenario) -> Yardstick {
         Yardstick { goal, users: users(s) }
     }
 
-    /// Of one run of a variant.
+    /// Returns the figures of one run of a variant.
     pub fn of(&self, v: &VariantResult) -> RunFigures {
-        // What did not come to its end took the whole run at least, and counts as that.
+        // A flow that did not complete counts as if it took the whole run.
         let finite = |x: f64| if x.is_finite() { x } else { v.duration_s };
         let first = |measures: &[Measure]| measures.iter().find_map(|m| m.of(v)).map(finite);
         let round_trip =
@@ -109,7 +111,7 @@ impl Yardstick {
             .collect();
         aims.push(Measure::new(Quantity::ResentShare).of(v));
         let value = |m: &Measure| match m.of(v) {
-            // Nothing arrived at all: everything was lost.
+            // If no packet arrived, all were lost.
             None if m.quantity == Quantity::Lost => Some(100.0),
             other => other.map(finite),
         };
@@ -122,30 +124,30 @@ impl Yardstick {
         RunFigures { judged, aims, users }
     }
 
-    /// The delay of the call or game that waits longest; a probe counts only where nothing else is in real time.
+    /// Returns the longest delay of a call or game. Probes count only where there is neither.
     fn real_time_delay(&self, users: &[Vec<Option<f64>>]) -> Option<f64> {
-        let of = |(user, values): (&User, &Vec<Option<f64>>)| {
+        let delay = |(user, values): (&User, &Vec<Option<f64>>)| {
             let place = user.notices.iter().position(|m| m.quantity == Quantity::Delay)?;
             values[place]
         };
-        self.users.iter().zip(users).filter_map(of).max_by(f64::total_cmp)
+        self.users.iter().zip(users).filter_map(delay).max_by(f64::total_cmp)
     }
 
-    /// Whether a larger figure of the goal is the better one.
+    /// Whether larger figures of the goal are better.
     pub fn larger_is_better(&self) -> bool {
         larger_is_better(self.goal)
     }
 }
 
-/// Whether a larger figure is the better one.
+/// Whether larger figures of a goal are better.
 pub fn larger_is_better(objective: Goal) -> bool {
     matches!(objective, Goal::Goodput | Goal::Fairness)
 }
 
-/// Of one option: by scenario, in it by seed.
+/// The figures of one option, by scenario and seed.
 pub type Samples = [Vec<RunFigures>];
 
-/// Mean and interval: `samples` are those of each scenario.
+/// Returns mean and interval over the samples of each scenario.
 pub fn range(samples: &[Vec<f64>]) -> PlanRange {
     let each: Vec<_> = samples.iter().filter(|s| !s.is_empty()).map(|s| estimate(s)).collect();
     if each.is_empty() {
@@ -158,13 +160,14 @@ pub fn range(samples: &[Vec<f64>]) -> PlanRange {
     }
 }
 
-/// Mean and interval of one figure; `None` where a scenario has none.
+/// Returns mean and interval of one figure; `None` where a scenario has none.
 pub fn known(runs: &Samples, f: impl Fn(&RunFigures) -> Option<f64>) -> Option<PlanRange> {
     let samples: Vec<Vec<f64>> = runs.iter().map(|s| s.iter().filter_map(&f).collect()).collect();
     (samples.iter().all(|s| !s.is_empty()) && !samples.is_empty()).then(|| range(&samples))
 }
 
-/// How much larger a figure is in `then` than in `now`, seed by seed; `None` where either has none.
+/// Returns by how much a figure is larger in `then` than in `now`, seed by seed; `None` where either has
+/// none.
 pub fn difference(
     now: &Samples,
     then: &Samples,
@@ -177,7 +180,8 @@ pub fn difference(
     any.then(|| range(&differences))
 }
 
-/// How much better the goal's figure is, seed by seed; positive is better. `None` where either has none.
+/// Returns by how much the goal's figure improves, seed by seed; positive is better. `None` where either has
+/// none.
 pub fn gain(larger_is_better: bool, now: &Samples, then: &Samples) -> Option<PlanRange> {
     let difference = difference(now, then, |r| r.judged)?;
     Some(if larger_is_better { difference } else { negative(difference) })
@@ -187,10 +191,11 @@ fn negative(r: PlanRange) -> PlanRange {
     PlanRange { mean: -r.mean, low: -r.high, high: -r.low }
 }
 
-/// The change of a quantity that a user notices: a share of what there was, and a least change in its unit. Judgement, not
-/// fitted: a quarter of a delay and never less than 5 ms; half a point of loss; 0.2 of an opinion score; a fifth of a time;
-/// 0.1 of Jain's index; a twentieth of goodput.
-fn noticed(q: Quantity) -> [f64; 2] {
+/// Returns the change of a quantity that a user notices, as a share of its value and as a minimum in its
+/// unit. The numbers are judgement, not fitted: a quarter of a delay, but at least 5 ms; half a percentage
+/// point of loss; 0.2 points of an opinion score; a fifth of a time; 0.1 of Jain's index; a twentieth of
+/// goodput.
+fn noticeable_change(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.25, 5.0],
         Quantity::Rtt => [0.25, 0.1],
@@ -203,8 +208,9 @@ fn noticed(q: Quantity) -> [f64; 2] {
     }
 }
 
-/// The change of a quantity that ruins a flow for its user, as in [`noticed`]: a delay half as long again and by 40 ms; one packet
-/// more of a hundred lost; half a point of an opinion score; a time longer by a quarter.
+/// Returns the change of a quantity that ruins a flow for its user, in the form of [`noticeable_change`]: a
+/// delay half as long again and longer by 40 ms; one percentage point more loss; half a point of an opinion
+/// score; a time longer by a quarter.
 fn ruined(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.5, 40.0],
@@ -214,25 +220,25 @@ fn ruined(q: Quantity) -> [f64; 2] {
     }
 }
 
-/// A change of a figure that somebody notices.
+/// A noticeable change of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureChange {
-    /// Of what.
+    /// The measure that changed.
     pub measure: Measure,
-    /// Whose; empty: of all flows together.
+    /// Name of the flow; empty for all flows together.
     pub user: String,
-    /// Before.
+    /// The value before.
     pub now: f64,
-    /// After.
+    /// The value after.
     pub then: f64,
-    /// It is for the better.
+    /// Whether the change is an improvement.
     pub is_better: bool,
-    /// It is for the worse, and so much that the user is not served any more.
+    /// Whether the change is so bad that the flow is no longer usable.
     pub ruins: bool,
 }
 
 impl FigureChange {
-    /// Whether it is of the goal's own figure.
+    /// Whether it is a change of the goal's own figure.
     pub fn is_of_goal(&self, goal: Goal) -> bool {
         let own = match goal {
             Goal::Goodput => Some(Quantity::Goodput),
@@ -242,14 +248,14 @@ impl FigureChange {
         self.user.is_empty() && Some(self.measure.quantity) == own
     }
 
-    /// Whether it is for the better by something that is worth a change although it is not the goal. Fewer packets sent again are not: no
-    /// user notices them.
-    pub fn is_aside(&self, goal: Goal) -> bool {
+    /// Whether it is an improvement that justifies a change although it is not the goal. Fewer
+    /// retransmissions do not count, because no user notices them.
+    pub fn is_side_benefit(&self, goal: Goal) -> bool {
         self.is_better && self.measure.quantity != Quantity::ResentShare && !self.is_of_goal(goal)
     }
 }
 
-/// The change between two options, if it is beyond chance and large enough to be noticed.
+/// Returns the change between two options if it is significant and noticeable.
 fn change(
     measure: Measure,
     now: &Samples,
@@ -261,9 +267,8 @@ fn change(
     let (before, after) = (known(now, &f)?.mean, known(then, &f)?.mean);
     let by = difference(now, then, &f)?;
     let beyond_chance = by.low > 0.0 || by.high < 0.0;
-    let exceeds =
-        |[share, least]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(least) && by.mean != 0.0;
-    if !beyond_chance || !exceeds(noticed(quantity)) {
+    let exceeds = |[share, min]: [f64; 2]| by.mean.abs() >= (share * before.abs()).max(min) && by.mean != 0.0;
+    if !beyond_chance || !exceeds(noticeable_change(quantity)) {
         return None;
     }
     let is_better = (by.mean > 0.0) == measure.is_better_large();
@@ -271,7 +276,7 @@ fn change(
     Some(FigureChange { measure, user, now: before, then: after, is_better, ruins })
 }
 
-/// All that somebody notices between two options: users first, then what is of all flows.
+/// Returns all noticeable changes between two options: those of users first, then those of all flows.
 pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<FigureChange> {
     let mut all = Vec::new();
     for (u, user) in yardstick.users.iter().enumerate() {
@@ -279,7 +284,7 @@ pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<Figu
             all.extend(change(measure.clone(), now, then, |r| r.users[u][m]));
         }
     }
-    let plain = WHOLE.map(|(aim, q)| (aim, Measure::new(q)));
+    let plain = ALL_FLOWS.map(|(aim, q)| (aim, Measure::new(q)));
     let whole = plain.map(|(aim, m)| {
         let statistic = m.quantity.has_distribution().then_some(Statistic::P95);
         (aim, Measure { statistic, ..m })
@@ -288,10 +293,11 @@ pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<Figu
     all
 }
 
-/// How much better everything but the goal is, in doublings: delays, times and losses by how often they halve (two at most each),
-/// Jain's index and opinion scores by their points. What a user notices counts twice as much as what is of all flows.
+/// Returns by how much everything but the goal improves, in doublings: the number of halvings for delays,
+/// times and losses (at most two each), points for Jain's index and opinion scores. A user's figures count
+/// twice as much as those of all flows.
 pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option<VoiceCost>; 2]) -> f64 {
-    /// Below this neither delay (ms) nor loss (%) matters.
+    /// Values below which neither delay (ms) nor loss (%) matters.
     const FLOOR: [f64; 2] = [5.0, 1.0];
     let points = |q: Quantity, a: f64, b: f64| {
         let floor = match q {
@@ -322,7 +328,7 @@ pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option
         Goal::Fairness => FAIRNESS,
         _ => usize::MAX,
     };
-    for (aim, q) in WHOLE.into_iter().filter(|(aim, _)| *aim != goal) {
+    for (aim, q) in ALL_FLOWS.into_iter().filter(|(aim, _)| *aim != goal) {
         sum += part(q, &|r: &RunFigures| r.aims[aim]);
     }
     if let [Some(a), Some(b)] = call {
@@ -332,21 +338,23 @@ pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option
     sum
 }
 
-/// Of what one option yielded: by scenario, in it by seed.
+/// Returns the figures of one option over all scenarios and seeds.
 pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
     let aim = |i: usize| known(runs, |r| r.aims[i]);
     let user = |(u, user): (usize, &User)| {
-        let of = |q: Quantity| {
+        let value = |q: Quantity| {
             let m = user.notices.iter().position(|m| m.quantity == q)?;
             known(runs, |r| r.users[u][m]).map(|r| r.mean)
         };
         UserFigures {
             name: user.name.clone(),
             kind: user.app.into(),
-            p95_delay_ms: of(Quantity::Delay).or_else(|| of(Quantity::Probe)),
-            lost: of(Quantity::Lost).map(|percent| percent / 100.0),
-            mos: of(Quantity::Mos),
-            p95_s: of(Quantity::Response).or_else(|| of(Quantity::Page)).or_else(|| of(Quantity::Completion)),
+            p95_delay_ms: value(Quantity::Delay).or_else(|| value(Quantity::Probe)),
+            lost: value(Quantity::Lost).map(|percent| percent / 100.0),
+            mos: value(Quantity::Mos),
+            p95_s: value(Quantity::Response)
+                .or_else(|| value(Quantity::Page))
+                .or_else(|| value(Quantity::Completion)),
         }
     };
     PlanFigures {
@@ -362,10 +370,10 @@ pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
     }
 }
 
-/// What the scenario's own call meets that fares worst; without calls a game or other datagrams, without these a probe. `None` where
-/// there is none of them.
+/// Returns what the worst of the scenario's own calls experiences; without calls a game or other datagrams,
+/// without these a probe. `None` where there is none of them.
 pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCost> {
-    let of = |quantity: Quantity| {
+    let worst = |quantity: Quantity| {
         let users = yardstick.users.iter().zip(&figures.users);
         let notices = move |u: &User| u.is_real_time && u.notices.iter().any(|m| m.quantity == quantity);
         let cost = |(_, f): (&User, &UserFigures)| VoiceCost {
@@ -375,17 +383,18 @@ pub fn own_call(yardstick: &Yardstick, figures: &PlanFigures) -> Option<VoiceCos
         };
         users.filter(move |(u, _)| notices(u)).map(cost).max_by(worse)
     };
-    [Quantity::Mos, Quantity::Delay, Quantity::Probe].into_iter().find_map(of)
+    [Quantity::Mos, Quantity::Delay, Quantity::Probe].into_iter().find_map(worst)
 }
 
-/// Which of two calls fares worse: by its score, else by delay and loss, of which a point is as bad as 20 ms.
+/// Compares two calls, the worse one being greater: by score, else by delay and loss, where a percentage
+/// point counts as 20 ms.
 pub fn worse(a: &VoiceCost, b: &VoiceCost) -> Ordering {
     let bad = |v: &VoiceCost| v.p95_delay_ms + 2000.0 * v.lost;
     let by_score = a.mos.zip(b.mos).map_or(Ordering::Equal, |(a, b)| b.total_cmp(&a));
     by_score.then(bad(a).total_cmp(&bad(b)))
 }
 
-/// The mean of what calls met; the worst call of each run counts.
+/// Returns the mean over runs; of each run the worst call counts.
 pub fn voice(runs: &[VoiceCost]) -> Option<VoiceCost> {
     let n = runs.len() as f64;
     let mean = |f: fn(&VoiceCost) -> f64| runs.iter().map(f).sum::<f64>() / n;
@@ -415,11 +424,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_of_the_same_seeds_and_its_interval_covers_every_scenario() {
+    fn a_gain_is_paired_by_seed_and_its_interval_covers_every_scenario() {
         let now = vec![vec![run(1.0, 0.0), run(5.0, 0.0)], vec![run(2.0, 0.0), run(2.0, 0.0)]];
         let then = vec![vec![run(2.0, 0.0), run(6.0, 0.0)], vec![run(6.0, 0.0), run(6.0, 0.0)]];
         let more = gain(true, &now, &then).unwrap();
-        // Seeds differ by 4, the gain by nothing: paired it is exact; of the scenarios one gains 1, one 4.
+        // Seeds differ by 4, but the paired gain is exact: one scenario gains 1, the other 4.
         assert_eq!((more.low, more.mean, more.high), (1.0, 2.5, 4.0));
         let less = gain(false, &now, &then).unwrap();
         assert_eq!((less.low, less.mean, less.high), (-4.0, -2.5, -1.0));
@@ -428,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_end_counts_as_the_whole_run() {
+    fn an_unfinished_transfer_counts_as_the_whole_run() {
         let flow = FlowResult { cc: "cubic".into(), unfinished: true, ..FlowResult::default() };
         let times = result::TimesSummary { count: 1, unfinished: 1, mean: 2.0, ..Default::default() };
         let v = VariantResult {
@@ -442,17 +451,18 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_beyond_chance_and_large_enough_is_noticed() {
-        let of = |a: f64, b: f64| vec![vec![run(1.0, a), run(1.0, b)]];
-        // A call's loss from 0 to 3 %: noticed and ruinous, and TCP's own resent packets with it.
-        let worse = changes(&yardstick(), &of(0.0, 0.1), &of(3.0, 3.1));
+    fn only_significant_and_large_changes_are_noticed() {
+        let runs = |a: f64, b: f64| vec![vec![run(1.0, a), run(1.0, b)]];
+        // A call's loss rises from 0 to 3 %, which is noticed and ruinous; the retransmissions of TCP rise
+        // with it.
+        let worse = changes(&yardstick(), &runs(0.0, 0.1), &runs(3.0, 3.1));
         assert_eq!(worse.len(), 2, "{worse:?}");
         assert!(worse[0].ruins && worse[0].user == "call" && !worse[0].is_better);
         assert!(!worse[1].ruins, "no user of its own");
-        // The same means, but one seed went the other way: chance.
-        assert_eq!(changes(&yardstick(), &of(0.0, 6.0), &of(6.0, 0.0)), []);
-        // Certain, but a tenth of a percent: too little to hear.
-        assert_eq!(changes(&yardstick(), &of(1.0, 1.0), &of(1.1, 1.1)), []);
-        assert!(merit(&yardstick(), &of(0.0, 0.0), &of(3.0, 3.0), [None, None]) < -2.0);
+        // Equal means, but the seeds differ in sign: chance.
+        assert_eq!(changes(&yardstick(), &runs(0.0, 6.0), &runs(6.0, 0.0)), []);
+        // Significant, but a tenth of a percent is too little to be heard.
+        assert_eq!(changes(&yardstick(), &runs(1.0, 1.0), &runs(1.1, 1.1)), []);
+        assert!(merit(&yardstick(), &runs(0.0, 0.0), &runs(3.0, 3.0), [None, None]) < -2.0);
     }
 }

@@ -4,100 +4,105 @@ use result::{Change, ChangePlace};
 use serde::{Deserialize, Serialize};
 use units::Goal;
 
-/// The schema's name and version, first key of every plan.
+/// Name and version of the schema, the first key of every plan.
 pub const PLAN_SCHEMA: &str = "longfat-plan/2";
 
-/// What would help, ranked.
+/// Ranked cures for a scenario, and the advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Plan {
-    /// What this is, and its version.
+    /// Name and version of this format.
     #[cfg_attr(test, schemars(extend("const" = PLAN_SCHEMA)))]
     pub schema: String,
     /// The scenario's name.
     pub scenario: String,
-    /// Its variant that the plan is for.
+    /// The variant that the plan is for.
     pub variant: String,
-    /// What cures are ranked by.
+    /// The objective that cures are ranked by.
     pub objective: Goal,
-    /// One sentence: who does what, and what it gains for which goal.
+    /// The advice in one sentence: who does what, and what it gains for which goal.
     pub advice: String,
-    /// What the sentence rests on, what it costs and why it is not another cure; a sentence each.
+    /// Facts behind the advice: the gain, side effects, and why no other cure is advised; a sentence each.
     #[serde(default)]
     pub facts: Vec<String>,
-    /// The name of the cure that is advised; absent where none is.
+    /// Name of the advised cure; absent where none is advised.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub advised: Option<String>,
-    /// Calls, games and probes of the scenario; empty: [`PlanFigures::voice`] is of a call that was added.
+    /// Calls, games and probes of the scenario. If empty, [`PlanFigures::voice`] is that of an added call.
     #[serde(default)]
     pub calls: Vec<String>,
-    /// As it is now.
+    /// Figures of the unchanged scenario.
     pub now: PlanFigures,
-    /// What was run in full, the best first: all for the same time and with the same seeds.
+    /// The finalists, which were run in full, the best first. All ran for the same time and with the same
+    /// seeds.
     pub cures: Vec<RankedCure>,
-    /// What was only screened, the best first, with figures of shorter runs and fewer seeds ([`SimulatedRuns`]): not to be
-    /// compared with those of `cures`.
+    /// Cures that were only screened, the best first. Their figures come from shorter runs with fewer seeds
+    /// ([`SimulatedRuns`]) and cannot be compared with those of `cures`.
     #[serde(default)]
     pub screened: Vec<RankedCure>,
-    /// What was not tried, and why.
+    /// Cures that were not tried, and why.
     pub left_out: Vec<LeftOutCure>,
-    /// What was simulated.
+    /// The simulated runs.
     pub simulated: SimulatedRuns,
 }
 
-/// A mean and its 95 % interval over seeds. Of several equally likely scenarios the interval covers that of each.
+/// A mean and its 95 % interval over seeds. For several equally likely scenarios, the interval covers that of
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanRange {
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
-/// What was measured, over seeds and scenarios.
+/// Figures over all seeds and scenarios.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFigures {
     /// The figure that cures are ranked by, in the goal's unit.
     #[serde(default)]
     pub judged: PlanRange,
-    /// Goodput of all TCP flows, Mbit/s (of all flows where none is TCP).
+    /// Goodput of all TCP flows, or of all flows if there is no TCP, in Mbit/s.
     pub goodput_mbps: PlanRange,
-    /// 95th percentile of TCP's round trip over time, ms, of the flow where it is longest; without TCP of datagrams' delay.
+    /// 95th percentile over time of TCP's round-trip time, in ms, for the flow where it is longest; without
+    /// TCP, of the datagrams' delay.
     pub p95_delay_ms: PlanRange,
-    /// 95th percentile of the time from start to last byte, of requests to the answer's last byte, s; absent where nothing
-    /// has an end.
+    /// 95th percentile of the time from start to last byte, or from request to the response's last byte, in
+    /// s; absent where no flow has an end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completion_s: Option<PlanRange>,
-    /// 95th percentile of the time of a page, s; absent where none is loaded.
+    /// 95th percentile of the page load time, in s; absent without pages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub page_s: Option<PlanRange>,
-    /// Jain's index; absent where equal shares are not to be expected.
+    /// Jain's fairness index; absent where equal shares are not expected.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fairness: Option<PlanRange>,
-    /// Share of TCP's packets that were sent again, 0 to 1.
+    /// Share of TCP's packets that were retransmissions, 0 to 1.
     pub resent: f64,
-    /// What the scenario's users notice: calls, games, probes, other datagrams, requests, pages and transfers with an end.
+    /// Figures of flows whose users notice them: calls, games, probes, other datagrams, requests, pages and
+    /// transfers with an end.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub users: Vec<UserFigures>,
-    /// The scenario's call that fares worst, else its game, else its probe. Where it has none: a call that was added (G.711, best effort, the worse of its
-    /// directions), measured in runs of its own and not in those that were screened only.
+    /// The scenario's worst call, else its worst game, else its worst probe. Where it has none, an added call
+    /// (G.711, best effort, the worse direction), which is measured in separate runs and not for cures that
+    /// were only screened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub voice: Option<VoiceCost>,
 }
 
-/// What a flow of the scenario notices: means over seeds and scenarios.
+/// Figures that a flow's user notices: means over seeds and scenarios.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UserFigures {
     /// The flow's name.
     pub name: String,
-    /// `call`, `datagrams`, `probe`, `requests`, `pages` or `transfer`.
+    /// Kind of the flow: `call`, `datagrams`, `probe`, `requests`, `pages` or `transfer`.
     pub kind: String,
-    /// 95th percentile of its one-way delay, ms; of a probe there and back.
+    /// 95th percentile of the one-way delay, in ms; for a probe, of the round-trip time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p95_delay_ms: Option<f64>,
     /// Share of its packets that were lost, 0 to 1.
@@ -106,16 +111,16 @@ pub struct UserFigures {
     /// Mean opinion score of a call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mos: Option<f64>,
-    /// 95th percentile of the time of its answers, pages or transfers, s.
+    /// 95th percentile of the time of its responses, pages or transfers, in s.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p95_s: Option<f64>,
 }
 
-/// What a call meets that goes the same way as the data.
+/// Quality of a call over the same path as the data.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VoiceCost {
-    /// 95th percentile of its one-way delay, ms.
+    /// 95th percentile of the one-way delay, in ms.
     pub p95_delay_ms: f64,
     /// Share of its packets that were lost, 0 to 1.
     pub lost: f64,
@@ -129,72 +134,76 @@ pub struct VoiceCost {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CureEffect {
-    /// The whole interval of its gain is above zero, and it is a fiftieth of what there was or more.
+    /// The whole interval of the gain is above zero, and its mean is at least 2 % of the figure without the
+    /// cure.
     Gains,
-    /// Neither.
+    /// Neither a gain nor a loss.
     #[default]
     NoDifference,
-    /// The whole interval is below zero, and it is a fiftieth or more.
+    /// The whole interval of the gain is below zero, and its mean is at least 2 % of the figure without the
+    /// cure.
     Loses,
 }
 
-/// A cure or several together.
+/// A cure, or several combined.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RankedCure {
     /// Names of its steps, joined by `+`.
     pub name: String,
-    /// What it does, in a few words.
+    /// Short description.
     pub title: String,
-    /// Who must be able to do it: those who run these places.
+    /// The parties that must be able to apply it.
     pub by: Vec<ChangePlace>,
-    /// How many have to act: as many as there are hosts to change, and at least those of `by`.
+    /// Number of parties that have to act: the number of hosts to change, but at least that of `by`.
     #[serde(default)]
     pub parties: usize,
-    /// Its parts, in the order in which they are made.
+    /// Its steps, in the order in which they are applied.
     pub steps: Vec<CureStep>,
-    /// What it changes in the scenario, as `longfat run --set` takes it.
+    /// Overrides that apply it to the scenario, in the syntax of `longfat run --set`.
     pub changes: Vec<String>,
-    /// Whether it was run in full; else it was screened: shorter and with fewer seeds.
+    /// Whether it was run in full. Otherwise it was screened: run shorter and with fewer seeds.
     pub finalist: bool,
-    /// What came of it.
+    /// Figures with the cure.
     pub figures: PlanFigures,
-    /// How much better the objective gets, in its unit: with the same seeds with and without; positive is better.
+    /// Improvement of the objective in its unit, at the same seeds with and without the cure; positive is
+    /// better.
     pub gain: PlanRange,
-    /// The objective with it as a multiple of the one without; absent where that is zero or nothing.
+    /// The objective's figure with the cure as a multiple of that without; absent where the latter is zero or
+    /// missing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub factor: Option<f64>,
-    /// Whether it helps.
+    /// Whether the cure helps.
     pub effect: CureEffect,
-    /// What else somebody would want and gets better by it, with both figures; a phrase each.
+    /// Other improvements, a phrase each with both figures.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub betters: Vec<String>,
-    /// What gets worse by it, with both figures; a phrase each.
+    /// Deteriorations, a phrase each with both figures.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub worsens: Vec<String>,
-    /// Which flows of the scenario it ruins, and how: such a cure is never advised. A phrase each.
+    /// Flows of the scenario that the cure ruins, a phrase each. Such a cure is never advised.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub ruins: Vec<String>,
     /// Whether no other finalist has both more goodput and less delay.
     pub pareto: bool,
-    /// What was measured on this machine's kernel; absent where it was not.
+    /// Measurement on this machine's kernel; absent where none was made.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proof: Option<CureProof>,
 }
 
-/// A part of a cure.
+/// A step of a cure.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CureStep {
     /// The cure's name.
     pub cure: String,
-    /// What it does, in a few words.
+    /// Short description.
     pub title: String,
-    /// Who must be able to do it.
+    /// The parties that must be able to apply it.
     pub by: Vec<ChangePlace>,
     /// When it hurts.
     pub hurts: String,
-    /// The changes that make it on a real path, with their commands.
+    /// The changes on a real path, with their commands.
     pub remedies: Vec<Change>,
 }
 
@@ -202,47 +211,47 @@ pub struct CureStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutCure {
-    /// Its name.
+    /// The cure's name.
     pub name: String,
-    /// Why.
+    /// Why it was not tried.
     pub why: String,
 }
 
-/// What was simulated for a plan.
+/// The simulated runs of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SimulatedRuns {
-    /// Equally likely scenarios.
+    /// Number of equally likely scenarios.
     pub scenarios: usize,
-    /// Options that were screened, and each scenario for how many seconds and with how many seeds.
+    /// Number of options that were screened.
     pub screened: usize,
-    /// Seconds of each screening run.
+    /// Duration of each screening run, in seconds.
     pub screen_s: f64,
-    /// Seeds of each screened option.
+    /// Number of seeds of each screened option.
     pub screen_seeds: u32,
-    /// Finalists.
+    /// Number of finalists.
     pub finalists: usize,
-    /// Seconds of each of their runs.
+    /// Duration of each finalist's run, in seconds.
     pub final_s: f64,
-    /// Seeds of each finalist.
+    /// Number of seeds of each finalist.
     pub final_seeds: u32,
-    /// Runs in all, those with a call among them.
+    /// Number of all runs, including those with an added call.
     pub runs: usize,
 }
 
-/// What a cure came to on the kernel, beside what the simulator said of the same seed.
+/// Measurement of a cure on the kernel, and the simulator's prediction for the same seed.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CureProof {
-    /// Goodput without the cure on the kernel, Mbit/s.
+    /// Goodput on the kernel without the cure, in Mbit/s.
     pub kernel_now_mbps: f64,
-    /// Goodput with it on the kernel, Mbit/s.
+    /// Goodput on the kernel with the cure, in Mbit/s.
     pub kernel_mbps: f64,
-    /// What the simulator predicted, Mbit/s.
+    /// Goodput that the simulator predicted, in Mbit/s.
     pub predicted_mbps: f64,
-    /// Commands that were run, each with the host it ran at; the rest was set as the scenario has it.
+    /// The commands that were run, each with its host. Other changes were made in the scenario.
     pub ran: Vec<String>,
-    /// What was set without a command, and why.
+    /// Changes that were made without a command, and why.
     pub set: Vec<String>,
     /// Why the measurement cannot be trusted; empty where it can.
     pub doubts: Vec<String>,

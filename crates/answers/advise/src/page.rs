@@ -1,4 +1,4 @@
-//! A plan as a page of its own: the sentence, the plot, the table, what to type.
+//! Shows a plan as an HTML page: the advice, the plot, the table, the commands.
 
 use crate::chart::pareto;
 use crate::model::Plan;
@@ -6,7 +6,8 @@ use crate::story::advised;
 use crate::text::{commands, table};
 use report::PlainPage;
 
-/// The plan as HTML: the same table as in the terminal, finalists in the plot, the commands of the cure that is advised.
+/// Returns the page, with the same table as in the terminal, a plot of the finalists, and the commands of the
+/// advised cure.
 pub fn page(plan: &Plan) -> String {
     let mut page = PlainPage::new(&format!("Plan for {}", plan.scenario), &plan.advice);
     plan.facts.iter().for_each(|fact| page.text(fact));
@@ -15,7 +16,7 @@ pub fn page(plan: &Plan) -> String {
     if advised(plan).is_some()
         && let Some(commands) = commands(plan, None)
     {
-        page.heading("What to type");
+        page.heading("Commands");
         page.code(&commands);
     }
     page.html()

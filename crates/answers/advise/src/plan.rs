@@ -1,4 +1,5 @@
-//! The whole: screening, finalists, what they cost others, the order, the sentence.
+//! Makes a plan: screens cures, runs the finalists, measures side effects, ranks the cures, and writes the
+//! advice.
 
 use crate::choice::{self, Chooser};
 use crate::cure::{self, CURES};
@@ -11,7 +12,7 @@ use crate::model::{
 use crate::runner::{Runner, screen_time};
 use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
-use crate::story::{self, Told};
+use crate::story::{self, StoryInput};
 use crate::voice;
 use crate::wish::PlanWish;
 use experiment::Watcher;
@@ -20,28 +21,28 @@ use scenario::{PathLimits, Scenario};
 use std::cmp::Ordering;
 use units::{Goal, Span};
 
-/// Seeds of what is screened.
+/// Number of seeds of screening runs.
 const SCREEN_SEEDS: u32 = 3;
-/// Seeds of runs with a call.
+/// Number of seeds of runs with an added call.
 const VOICE_SEEDS: u32 = 2;
-/// Finalists that are several cures together.
-const MOST_TOGETHER: usize = 3;
-/// A difference below this share of what there was is none.
-const WORTH: f64 = 0.02;
+/// Limit of the finalists that combine several cures.
+const MAX_COMBINATIONS: usize = 3;
+/// Smallest gain or loss that counts, as a share of the figure without the cure.
+const MIN_EFFECT: f64 = 0.02;
 
-/// A finished plan, and what of it a caller may want to run again.
+/// A finished plan, with what a caller needs to run its cures again.
 pub struct MadePlan {
-    /// As data.
+    /// The plan.
     pub plan: Plan,
-    /// What was done for each of the plan's finalists, in the order of [`Plan::cures`]; [`cure::cured`] does it.
+    /// The options of each finalist, in the order of [`Plan::cures`]; [`cure::cured`] applies them.
     pub options: Vec<Vec<cure::CureOption>>,
 }
 
-/// Tries cures on scenarios that are equally likely to be the truth, and ranks them. They differ in numbers only: hosts,
-/// links, stages and flows are the same; cures are fitted to the first.
+/// Tries cures on scenarios that are equally likely, and ranks them. The scenarios differ only in numbers:
+/// hosts, links, stages and flows are the same. Cures are fitted to the first one.
 ///
 /// # Errors
-/// See [`PlanError`].
+/// Fails with a [`PlanError`].
 pub fn plan(
     variant: &str,
     scenarios: &[Scenario],
@@ -50,10 +51,10 @@ pub fn plan(
 ) -> Result<MadePlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
     let situation = Situation::new(scenarios);
-    if situation.ways.is_empty() && situation.datagrams.is_empty() {
+    if situation.paths.is_empty() && situation.datagrams.is_empty() {
         return Err(PlanError::NoFlows);
     }
-    check(wish, &situation)?;
+    check_names(wish, &situation)?;
     let yardstick = Yardstick::new(wish.objective, reference);
     let mut runner = Runner::new(wish, watch);
     let screening =
@@ -63,7 +64,7 @@ pub fn plan(
     let screened = screening.search(&mut runner, &now)?;
     let count = screened.len();
     let (screened, idle): (Vec<_>, Vec<_>) = screened.into_iter().partition(|t| t.runs != now.runs);
-    let screened = without_doubles(screened);
+    let screened = without_duplicates(screened);
     let (finalists, rest) = choose(screened, wish.finalists);
     let full = Screening { time: reference.duration, seeds: wish.repeats.max(1), ..screening };
     let mut run = vec![CureTrial::none(scenarios)];
@@ -74,7 +75,7 @@ pub fn plan(
     let calls: Vec<String> =
         yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
     let guarded = wish.no_loss_for.iter().any(|n| n == "voice");
-    // A call of the scenario's own says more than one that is made up.
+    // A call of the scenario itself says more than an added one.
     let added = if calls.is_empty() || guarded {
         let sets: Vec<Vec<Scenario>> = run.iter().map(|t| t.scenarios.clone()).collect();
         voice::costs(&mut runner, &sets, screening.time, VOICE_SEEDS)?
@@ -83,8 +84,8 @@ pub fn plan(
     };
     let base_runs = run[0].runs.clone();
     for (trial, voice) in run.iter_mut().zip(&added).skip(1) {
-        if guarded && trial.broken.is_none() && voice.is_some_and(|v| v.lost > 0.0) {
-            trial.broken = Some("a call that is added to the data loses packets".into());
+        if guarded && trial.violation.is_none() && voice.is_some_and(|v| v.lost > 0.0) {
+            trial.violation = Some("an added call loses packets".into());
         }
         if calls.is_empty() {
             trial.merit = measure::merit(&yardstick, &base_runs, &trial.runs, [added[0], *voice]);
@@ -100,39 +101,39 @@ pub fn plan(
         final_seeds: full.seeds,
         runs: runner.runs(),
     };
-    let teller = Teller { yardstick: &yardstick, base: reference };
+    let ranker = CureRanker { yardstick: &yardstick, base: reference };
     let base = run.remove(0);
     let mut left_out = left_out(wish, &situation);
-    let why = "with it every figure is the same to the last digit";
+    let why = "it changes no figure of any run";
     left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
-    let mut made: Vec<(RankedCure, CureTrial)> = Vec::new();
-    let mut passed: Vec<RankedCure> = Vec::new();
+    let mut finalists: Vec<(RankedCure, CureTrial)> = Vec::new();
+    let mut only_screened: Vec<RankedCure> = Vec::new();
     let all = run
         .into_iter()
         .zip(added.iter().skip(1))
-        .map(|(t, voice)| (teller.ranked(&t, &base, true, *voice), t));
-    let rest = rest.into_iter().map(|t| (teller.ranked(&t, &now, false, None), t));
+        .map(|(t, voice)| (ranker.ranked(&t, &base, true, *voice), t));
+    let rest = rest.into_iter().map(|t| (ranker.ranked(&t, &now, false, None), t));
     for (cure, trial) in all.chain(rest) {
-        match &trial.broken {
+        match &trial.violation {
             Some(why) => left_out.push(LeftOutCure { name: cure.name, why: why.clone() }),
-            None if cure.finalist => made.push((cure, trial)),
-            None => passed.push(cure),
+            None if cure.finalist => finalists.push((cure, trial)),
+            None => only_screened.push(cure),
         }
     }
-    made.sort_by(|(a, x), (b, y)| order(a, b).then(y.merit.total_cmp(&x.merit)));
-    passed.sort_by(order);
-    pareto(&mut made);
-    let options = made.iter().map(|(_, t)| t.steps.clone()).collect();
+    finalists.sort_by(|(a, x), (b, y)| order(a, b).then(y.merit.total_cmp(&x.merit)));
+    only_screened.sort_by(order);
+    pareto(&mut finalists);
+    let options = finalists.iter().map(|(_, t)| t.steps.clone()).collect();
     let now = search::judged(&base);
-    let most = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
-    let share = most.map(|most| now / most);
+    let capacity = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
+    let share = capacity.map(|capacity| now / capacity);
     let chooser = Chooser {
         goal: wish.objective,
         now,
         is_full: share.is_some_and(|share| share >= choice::FULL),
         actors_are_given: !wish.only.is_empty(),
     };
-    let chosen = chooser.choose(&made);
+    let chosen = chooser.choose(&finalists);
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
@@ -140,71 +141,73 @@ pub fn plan(
         objective: wish.objective,
         advice: String::new(),
         facts: Vec::new(),
-        advised: chosen.as_ref().map(|c| made[c.index].0.name.clone()),
+        advised: chosen.as_ref().map(|c| finalists[c.index].0.name.clone()),
         calls,
-        now: teller.figures(&base, added[0]),
-        cures: made.iter().map(|(c, _)| c.clone()).collect(),
-        screened: passed,
+        now: ranker.figures(&base, added[0]),
+        cures: finalists.iter().map(|(c, _)| c.clone()).collect(),
+        screened: only_screened,
         left_out,
         simulated,
     };
     let chosen = chosen.as_ref();
-    let told = Told { plan: &plan, yardstick: &yardstick, finalists: &made, chooser, chosen, share };
-    let story = story::write(&told);
+    let input =
+        StoryInput { plan: &plan, yardstick: &yardstick, finalists: &finalists, chooser, chosen, share };
+    let story = story::write(&input);
     (plan.advice, plan.facts) = (story.advice, story.facts);
     Ok(MadePlan { plan, options })
 }
 
-/// The payload that all TCP flows together can carry through the stages that all of them pass, Mbit/s; `None` where that is not
-/// known, or where flows run one at a time.
+/// Returns the payload that all TCP flows together can carry through the stages that all of them pass, in
+/// Mbit/s; `None` where that is unknown, and where flows run one at a time.
 fn capacity(s: &Situation<'_>) -> Option<f64> {
     let reference = s.reference();
     let limit = PathLimits::new(reference, None).all.filter(|_| !reference.one_at_a_time)?;
-    let way = s.ways.first()?;
-    let shared = way.stages.iter().copied().filter(|p| s.ways.iter().all(|w| w.stages.contains(p)));
+    let path = s.paths.first()?;
+    let shared = path.stages.iter().copied().filter(|p| s.paths.iter().all(|w| w.stages.contains(p)));
     let place = shared.filter_map(|p| Some((s.rate_of(p)?, p))).min_by_key(|(rate, _)| *rate)?.1;
-    let [payload, outer] = way.sizes_at(reference, place).map(f64::from);
+    let [payload, outer] = path.sizes_at(reference, place).map(f64::from);
     let left = limit - s.taken_by_datagrams(place).as_mbps();
     (left > 0.0).then_some(left * payload / outer)
 }
 
-/// Names of constraints mean something.
-fn check(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
+/// Checks the names in the constraints.
+fn check_names(wish: &PlanWish, s: &Situation<'_>) -> Result<(), PlanError> {
     let reference = s.reference();
     let mut stages: Vec<String> = s.places(|_| true).into_iter().map(|p| s.stage_name(p)).collect();
     stages.splice(0..0, Stage::KINDS.iter().map(|k| k.to_string()));
     if let Some(name) = wish.keep.iter().find(|k| !stages.contains(k)) {
-        return Err(PlanError::Unknown("what is to be kept", name.clone(), stages));
+        return Err(PlanError::Unknown("stages to keep", name.clone(), stages));
     }
     let mut flows: Vec<String> = reference.flows.iter().map(|f| f.name.clone()).collect();
     flows.extend(["udp".to_string(), "voice".to_string()]);
     let unknown = wish.no_loss_for.iter().find(|n| !flows.contains(n));
-    unknown.map_or(Ok(()), |name| Err(PlanError::Unknown("what must lose nothing", name.clone(), flows)))
+    unknown.map_or(Ok(()), |name| Err(PlanError::Unknown("flows without loss", name.clone(), flows)))
 }
 
-/// Without those that come to the same as another to the last digit and change more: a queue in each direction, of which one
-/// never fills.
-fn without_doubles(screened: Vec<CureTrial>) -> Vec<CureTrial> {
+/// Removes trials whose runs are identical to those of another trial that changes less, such as a queue in
+/// both directions of which one never fills.
+fn without_duplicates(screened: Vec<CureTrial>) -> Vec<CureTrial> {
     let touched = |t: &CureTrial| t.steps.iter().map(|s| s.touches.len()).sum::<usize>();
-    let is_double = |i: usize| {
+    let is_duplicate = |i: usize| {
         let same = |t: &CureTrial| t.runs == screened[i].runs && t.steps.len() <= screened[i].steps.len();
         screened.iter().any(|t| same(t) && touched(t) > 0 && touched(t) < touched(&screened[i]))
     };
-    let keep: Vec<bool> = (0..screened.len()).map(|i| !is_double(i)).collect();
+    let keep: Vec<bool> = (0..screened.len()).map(|i| !is_duplicate(i)).collect();
     screened.into_iter().zip(keep).filter_map(|(t, keep)| keep.then_some(t)).collect()
 }
 
-/// Those that are run in full, and the rest: the best of each lever and of each who can move it, at most
-/// [`MOST_TOGETHER`] of several together, no two of which share a cure, then the best of all.
-fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
+/// Splits the trials into the finalists and the rest. Finalists are, in this order: at most
+/// [`MAX_COMBINATIONS`] combinations of several cures, no two of which share a cure; the best trial for each
+/// lever and party that can apply it; the best of the others.
+fn choose(screened: Vec<CureTrial>, max: usize) -> (Vec<CureTrial>, Vec<CureTrial>) {
     let mut chosen = vec![false; screened.len()];
-    let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].broken.is_none()).collect();
+    let fit: Vec<usize> = (0..screened.len()).filter(|&i| screened[i].violation.is_none()).collect();
     let several = fit.iter().copied().filter(|&i| screened[i].steps.len() > 1);
     for i in several {
         let share =
             |&j: &usize| screened[j].steps.iter().any(|a| screened[i].steps.iter().any(|b| a.cure == b.cure));
         let joined: Vec<usize> = (0..i).filter(|&j| chosen[j]).collect();
-        if joined.len() < MOST_TOGETHER.min(most / 2) && !joined.iter().any(share) {
+        if joined.len() < MAX_COMBINATIONS.min(max / 2) && !joined.iter().any(share) {
             chosen[i] = true;
         }
     }
@@ -213,14 +216,14 @@ fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTri
     for &i in &fit {
         let [step] = &screened[i].steps[..] else { continue };
         let kind = (cure::named(step.cure).map(|c| c.lever()), step.by.clone());
-        if taken < most && !seen.contains(&kind) {
+        if taken < max && !seen.contains(&kind) {
             seen.push(kind);
             chosen[i] = true;
             taken += 1;
         }
     }
     for &i in fit.iter().filter(|&&i| screened[i].steps.len() == 1) {
-        if taken < most && !chosen[i] {
+        if taken < max && !chosen[i] {
             chosen[i] = true;
             taken += 1;
         }
@@ -232,7 +235,7 @@ fn choose(screened: Vec<CureTrial>, most: usize) -> (Vec<CureTrial>, Vec<CureTri
     (finalists, rest)
 }
 
-/// Cures that offer nothing here, or nothing that the wish admits.
+/// Returns the cures that have no option here, or none that the wish allows.
 fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
     let mut left = Vec::new();
     for cure in CURES {
@@ -241,20 +244,20 @@ fn left_out(wish: &PlanWish, s: &Situation<'_>) -> Vec<LeftOutCure> {
             let why = format!("it is only for scenarios {}", cure.applies());
             left.push(LeftOutCure { name: cure.name().into(), why });
         }
-        let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.refuses(o)?)));
+        let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.exclusion_reason(o)?)));
         left.extend(refused.map(|(name, why)| LeftOutCure { name, why }));
     }
     left
 }
 
-/// Makes rows of trials.
-struct Teller<'s> {
+/// Turns trials into ranked cures.
+struct CureRanker<'s> {
     yardstick: &'s Yardstick,
     base: &'s Scenario,
 }
 
-impl Teller<'_> {
-    /// What came of a trial; `added`: what a call met that was added.
+impl CureRanker<'_> {
+    /// Returns the figures of a trial. `added` is the quality of an added call.
     fn figures(&self, trial: &CureTrial, added: Option<VoiceCost>) -> PlanFigures {
         let figures = measure::figures(self.yardstick, &trial.runs);
         PlanFigures { voice: measure::own_call(self.yardstick, &figures).or(added), ..figures }
@@ -283,7 +286,7 @@ impl Teller<'_> {
             hurts: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
             remedies: s.remedies.clone(),
         };
-        // The goal's own figure is said apart.
+        // The goal's own figure is reported separately.
         let noticed = || trial.changes.iter().filter(|c| !c.is_of_goal(self.yardstick.goal));
         let phrases = |wanted: &dyn Fn(&FigureChange) -> bool| {
             noticed().filter(|c| wanted(c)).map(story::phrase).collect()
@@ -309,17 +312,17 @@ impl Teller<'_> {
     }
 }
 
-/// Whether that is a difference.
+/// Returns whether a gain is significant and large enough to count.
 fn effect(gain: PlanRange, before: f64) -> CureEffect {
-    let worth = gain.mean.abs() >= WORTH * before.abs() && gain.mean != 0.0;
+    let is_large = gain.mean.abs() >= MIN_EFFECT * before.abs() && gain.mean != 0.0;
     match gain {
-        g if g.low > 0.0 && worth => CureEffect::Gains,
-        g if g.high < 0.0 && worth => CureEffect::Loses,
+        g if g.low > 0.0 && is_large => CureEffect::Gains,
+        g if g.high < 0.0 && is_large => CureEffect::Loses,
         _ => CureEffect::NoDifference,
     }
 }
 
-/// What ruins nothing first; then what gains, by how much, what makes no difference, and what loses.
+/// Orders cures: those that ruin a flow last; before them gains by size, then no difference, then losses.
 fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
     let class = |c: &RankedCure| match c.effect {
         CureEffect::Gains => 0,
@@ -335,21 +338,21 @@ fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
     })
 }
 
-/// Marks finalists that no other beats in goodput and round trip both.
-fn pareto(made: &mut [(RankedCure, CureTrial)]) {
+/// Marks the finalists that no other beats in both goodput and round-trip time.
+fn pareto(finalists: &mut [(RankedCure, CureTrial)]) {
     let points: Vec<(f64, f64)> =
-        made.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
-    for (i, (cure, _)) in made.iter_mut().enumerate() {
+        finalists.iter().map(|(c, _)| (c.figures.goodput_mbps.mean, c.figures.p95_delay_ms.mean)).collect();
+    for (i, (cure, _)) in finalists.iter_mut().enumerate() {
         let (goodput, delay) = points[i];
         let beats = |&(g, d): &(f64, f64)| g >= goodput && d <= delay && (g > goodput || d < delay);
         cure.pareto = !points.iter().any(beats);
     }
 }
 
-/// How long screening takes, for who wants to know ahead.
+/// Returns how long screening runs last, for callers that need to know in advance.
 pub fn screening_time(scenario: &Scenario) -> Span {
     let situation = Situation::new(std::slice::from_ref(scenario));
-    let rtt = situation.ways.iter().map(|w| w.rtt).max().unwrap_or_default();
-    let rate = situation.ways.iter().filter_map(|w| w.rate).max();
+    let rtt = situation.paths.iter().map(|w| w.rtt).max().unwrap_or_default();
+    let rate = situation.paths.iter().filter_map(|w| w.rate).max();
     screen_time(scenario, rtt, rate)
 }

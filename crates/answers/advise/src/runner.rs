@@ -1,4 +1,4 @@
-//! Runs scenarios through [`experiment`]: many at a time, each once however often it is asked for.
+//! Runs scenarios through [`experiment`]: many at a time, and equal ones once.
 
 use crate::error::PlanError;
 use crate::wish::PlanWish;
@@ -8,29 +8,29 @@ use result::VariantResult;
 use scenario::{Scenario, Unrest};
 use units::{Rate, Span};
 
-/// Of one option: by scenario, in it by seed.
+/// The results of one option, by scenario and seed.
 pub type Measured = Vec<Vec<VariantResult>>;
 
-/// What runs.
+/// Runs sets of scenarios.
 pub struct Runner<'a, 'w> {
     batches: BatchRunner<'a, 'w>,
 }
 
 impl<'a, 'w> Runner<'a, 'w> {
-    /// With the threads of `wish`; `watch` is told how far each batch is and may end it.
+    /// Creates a runner with the threads of `wish`. `watch` gets the progress of each batch and may stop it.
     pub fn new(wish: &PlanWish, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
         Runner { batches: BatchRunner::new(wish.threads, watch) }
     }
 
-    /// Runs so far.
+    /// Returns the number of runs so far.
     pub fn runs(&self) -> usize {
         self.batches.runs
     }
 
-    /// Runs each of these sets of scenarios with so many seeds.
+    /// Runs each of these sets of scenarios with `seeds` seeds.
     pub fn run(&mut self, sets: &[Vec<Scenario>], seeds: u32) -> Result<Vec<Measured>, PlanError> {
         let mut scenarios: Vec<Scenario> = Vec::new();
-        // Two cures may come to the same scenario.
+        // Two cures may lead to the same scenario.
         let mut index = |s: &Scenario| {
             scenarios.iter().position(|known| known == s).unwrap_or_else(|| {
                 scenarios.push(s.clone());
@@ -46,7 +46,7 @@ impl<'a, 'w> Runner<'a, 'w> {
     }
 }
 
-/// The scenario as it is run: without time series where none is needed, and as restless as repeats are.
+/// Prepares a scenario for runs: without time series, and with the host jitter of repeats.
 pub fn for_runs(s: &Scenario) -> Scenario {
     let mut s = s.clone().without_series();
     if s.unrest == Unrest::Repeats {
@@ -55,14 +55,16 @@ pub fn for_runs(s: &Scenario) -> Scenario {
     s
 }
 
-/// How long a scenario is run to screen cures: a hundred round trips after the last start, of fast paths fewer. All of its
-/// time where something has an end, is measured in an interval of its own, or happens at times of its own.
+/// Returns how long a scenario is run to screen cures: a hundred round trips after the last start, and fewer
+/// for fast paths. Scenarios in which something has an end, is measured in a given interval, or happens at
+/// given times run in full.
 pub fn screen_time(s: &Scenario, rtt: Span, rate: Option<Rate>) -> Span {
-    /// Round trips and time that are aimed at, and that there are at least.
-    const ROUNDS: [u64; 2] = [100, 40];
-    const TIME: [Span; 2] = [Span::from_secs(8), Span::from_secs(5)];
-    /// Payload of a run that is enough, bytes.
-    const ENOUGH: u64 = 400_000_000;
+    /// Intended and smallest duration, in round trips.
+    const ROUND_TRIPS: [u64; 2] = [100, 40];
+    /// Intended and smallest duration, in time.
+    const DURATIONS: [Span; 2] = [Span::from_secs(8), Span::from_secs(5)];
+    /// Payload that is enough for a run, in bytes.
+    const ENOUGH_BYTES: u64 = 400_000_000;
     let stages = s.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
     let timed = |stage: &Stage| {
         matches!(stage, Stage::Outage(_) | Stage::Handover(_) | Stage::Train(_) | Stage::RateTrace(_))
@@ -73,9 +75,9 @@ pub fn screen_time(s: &Scenario, rtt: Span, rate: Option<Rate>) -> Span {
         return s.duration;
     }
     let last = s.flows.iter().map(|f| f.start.as_nanos() + f.stagger.as_nanos() * u64::from(f.count - 1));
-    let [aim, least] =
-        [0, 1].map(|i| Span::from_nanos(rtt.as_nanos().saturating_mul(ROUNDS[i])).max(TIME[i]));
-    let enough = rate.map_or(Span::MAX, |r| r.time_for(ENOUGH));
-    let time = last.max().unwrap_or(0).saturating_add(aim.min(enough).max(least).as_nanos());
+    let [aim, shortest] =
+        [0, 1].map(|i| Span::from_nanos(rtt.as_nanos().saturating_mul(ROUND_TRIPS[i])).max(DURATIONS[i]));
+    let enough = rate.map_or(Span::MAX, |r| r.time_for(ENOUGH_BYTES));
+    let time = last.max().unwrap_or(0).saturating_add(aim.min(enough).max(shortest).as_nanos());
     Span::from_nanos(time).min(s.duration)
 }

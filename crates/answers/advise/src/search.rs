@@ -1,4 +1,4 @@
-//! Which cures are tried: each alone, then those together that gain.
+//! Searches for cures: tries each alone, then combinations of those that gain.
 
 use crate::cure::{CURES, CureOption};
 use crate::error::PlanError;
@@ -15,33 +15,33 @@ use units::Span;
 /// One or several options, and the scenarios with them.
 #[derive(Clone)]
 pub struct CureTrial {
-    /// In the order in which they are made; none for the situation as it is.
+    /// The options in the order in which they are applied; none for the unchanged situation.
     pub steps: Vec<CureOption>,
-    /// The given scenarios with all steps made, in their order.
+    /// The given scenarios with all options applied.
     pub scenarios: Vec<Scenario>,
-    /// What came of it: by scenario, in it by seed.
+    /// Figures by scenario and seed.
     pub runs: Vec<Vec<RunFigures>>,
-    /// How much better the goal's figure is.
+    /// Improvement of the goal's figure.
     pub gain: PlanRange,
-    /// What somebody notices of it.
+    /// Noticeable changes of figures.
     pub changes: Vec<FigureChange>,
-    /// How much better all is but the goal ([`measure::merit`]).
+    /// Improvement of everything but the goal ([`measure::merit`]).
     pub merit: f64,
-    /// Why it breaks a constraint; empty where it breaks none.
-    pub broken: Option<String>,
+    /// Why it violates a constraint; `None` where it violates none.
+    pub violation: Option<String>,
 }
 
-/// How many trials are extended, at each number of steps.
-const BEAM: [usize; 2] = [3, 1];
-/// A combination is worth its name where it gains this share of the objective beyond the best of its parts.
-const BEYOND: f64 = 0.02;
-/// What a doubling of anything but the goal counts, as a share of the goal's figure.
+/// Number of trials that are extended, at each number of steps.
+const BEAM_WIDTHS: [usize; 2] = [3, 1];
+/// Gain over its best part that justifies a combination, as a share of the objective.
+const MIN_EXTRA_GAIN: f64 = 0.02;
+/// Weight of a doubling of anything but the goal, as a share of the goal's figure.
 const MERIT_WEIGHT: f64 = 0.02;
-/// A screened trial may exceed `--max-delay` by this factor and still be run in full.
+/// Factor by which a screened trial may exceed `--max-delay` and still be run in full.
 const SCREENED_EXCESS: f64 = 1.2;
 
 impl CureTrial {
-    /// The situation as it is.
+    /// Returns the trial of the unchanged situation.
     pub fn none(scenarios: &[Scenario]) -> CureTrial {
         CureTrial {
             steps: Vec::new(),
@@ -50,64 +50,65 @@ impl CureTrial {
             gain: PlanRange::default(),
             changes: Vec::new(),
             merit: 0.0,
-            broken: None,
+            violation: None,
         }
     }
 
-    /// Whether a flow of the scenario is ruined by it.
+    /// Whether it ruins a flow of the scenario.
     pub fn ruins(&self) -> bool {
         self.changes.iter().any(|c| c.ruins)
     }
 
-    /// By what trials are ordered: the gain as a share of `scale`, and a little for what else gets better, so that of cures
-    /// that do nothing for the goal those come first that do something at all.
+    /// Returns the figure by which trials are ordered: the gain as a share of `scale`, plus a little for
+    /// other improvements. Of cures that do nothing for the goal, those with another benefit come first.
     fn utility(&self, scale: f64) -> f64 {
         self.gain.mean / scale + MERIT_WEIGHT * self.merit
     }
 
-    /// With one more step.
+    /// Adds another step.
     fn and(&self, option: CureOption) -> CureTrial {
         let scenarios: Vec<Scenario> = self.scenarios.iter().map(|s| option.applied(s)).collect();
         let steps = self.steps.iter().cloned().chain([option]).collect();
         CureTrial { steps, ..CureTrial::none(&scenarios) }
     }
 
-    /// The names of its steps, joined by `+`.
+    /// Returns the names of its steps, joined by `+`.
     pub fn name(&self) -> String {
         let names: Vec<&str> = self.steps.iter().map(|s| s.name.as_str()).collect();
         names.join("+")
     }
 
-    /// Whether every step is of another lever than `option`.
-    fn goes_with(&self, option: &CureOption) -> bool {
+    /// Whether no step changes the same lever as `option`.
+    fn is_compatible_with(&self, option: &CureOption) -> bool {
         let lever = |name: &str| crate::cure::named(name).map(|c| c.lever());
         self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
     }
 
-    /// All options that may follow, as far as `wish` admits them. What no released kernel has is tried alone.
+    /// Returns all trials with one more option that `wish` allows. Cures without a released kernel are only
+    /// tried alone.
     fn next(&self, wish: &PlanWish) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
         let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
         let options = cures.flat_map(|c| c.options(&situation));
-        let fit = options.filter(|o| self.goes_with(o) && wish.refuses(o).is_none());
+        let fit = options.filter(|o| self.is_compatible_with(o) && wish.exclusion_reason(o).is_none());
         fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
     }
 }
 
-/// What is screened, and how.
+/// The settings of a series of runs.
 pub struct Screening<'s> {
     /// What is measured.
     pub yardstick: &'s Yardstick,
-    /// What is wanted.
+    /// The user's wish.
     pub wish: &'s PlanWish,
-    /// How long each run takes.
+    /// Duration of each run.
     pub time: Span,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u32,
 }
 
 impl Screening<'_> {
-    /// Runs these trials and works out what they gain over `now`.
+    /// Runs these trials and computes their gain over `now`.
     pub fn run(
         &self,
         runner: &mut Runner<'_, '_>,
@@ -118,7 +119,7 @@ impl Screening<'_> {
         let whole = trials.iter().all(|t| t.scenarios.iter().all(|s| s.duration <= self.time));
         let excess = if whole { 1.0 } else { SCREENED_EXCESS };
         for (trial, measured) in trials.iter_mut().zip(runner.run(&sets, self.seeds)?) {
-            trial.broken = measured.iter().find_map(|m| self.broken(m, excess));
+            trial.violation = measured.iter().find_map(|m| self.violation(m, excess));
             trial.runs = measured.iter().map(|s| s.iter().map(|v| self.yardstick.of(v)).collect()).collect();
             let now = if now.is_empty() { &trial.runs } else { now };
             let gain = measure::gain(self.yardstick.larger_is_better(), now, &trial.runs);
@@ -129,20 +130,23 @@ impl Screening<'_> {
         Ok(())
     }
 
-    /// Each cure alone, then more of them together: all trials that were screened, the best first.
+    /// Screens each cure alone, then combinations. Returns all trials, the best first.
     pub fn search(&self, runner: &mut Runner<'_, '_>, now: &CureTrial) -> Result<Vec<CureTrial>, PlanError> {
         let mut level = now.next(self.wish);
         self.run(runner, &mut level, &now.runs)?;
         let scale = judged(now).abs();
         let ordered = |trials: &mut Vec<CureTrial>| {
-            let most = trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
-            let unfit = |t: &CureTrial| t.broken.is_some() || t.ruins();
-            trials.sort_by(|a, b| unfit(a).cmp(&unfit(b)).then(b.utility(most).total_cmp(&a.utility(most))));
+            let largest_gain =
+                trials.iter().map(|t| t.gain.mean).fold(scale, f64::max).max(f64::MIN_POSITIVE);
+            let unfit = |t: &CureTrial| t.violation.is_some() || t.ruins();
+            trials.sort_by(|a, b| {
+                unfit(a).cmp(&unfit(b)).then(b.utility(largest_gain).total_cmp(&a.utility(largest_gain)))
+            });
         };
         let mut all: Vec<CureTrial> = Vec::new();
-        for beam in BEAM {
+        for beam in BEAM_WIDTHS {
             ordered(&mut level);
-            let parents = parents(&level, beam, BEYOND * scale);
+            let parents = parents(&level, beam, MIN_EXTRA_GAIN * scale);
             all.append(&mut level);
             let mut next: Vec<CureTrial> = Vec::new();
             for trial in parents.iter().flat_map(|p| p.next(self.wish)) {
@@ -152,13 +156,13 @@ impl Screening<'_> {
                 }
             }
             self.run(runner, &mut next, &now.runs)?;
-            // What together gains no more than a part alone is not worth the second change.
+            // A combination that gains no more than one of its parts does not justify the second change.
             let part = |t: &CureTrial| {
                 let parts =
                     all.iter().filter(|p| p.steps.iter().all(|s| t.steps.iter().any(|o| o.name == s.name)));
                 parts.map(|p| p.gain.mean).fold(0.0, f64::max)
             };
-            next.retain(|t| t.gain.mean > part(t) + BEYOND * (scale + part(t)));
+            next.retain(|t| t.gain.mean > part(t) + MIN_EXTRA_GAIN * (scale + part(t)));
             level = next;
         }
         all.append(&mut level);
@@ -166,13 +170,13 @@ impl Screening<'_> {
         Ok(all)
     }
 
-    /// Which constraint these runs break.
-    fn broken(&self, runs: &[VariantResult], excess: f64) -> Option<String> {
+    /// Returns the constraint that these runs violate.
+    fn violation(&self, runs: &[VariantResult], excess: f64) -> Option<String> {
         let wish = self.wish;
-        if let Some(most) = wish.max_delay {
+        if let Some(max_delay) = wish.max_delay {
             let delays = runs.iter().filter_map(|r| self.yardstick.of(r).aims[ROUND_TRIP]);
             let mean = delays.sum::<f64>() / runs.len().max(1) as f64;
-            if mean > most.as_millis_f64() * excess {
+            if mean > max_delay.as_millis_f64() * excess {
                 return Some(format!("its p95 delay is {mean:.0} ms"));
             }
         }
@@ -187,29 +191,30 @@ impl Screening<'_> {
     }
 }
 
-/// The best of those that gain more than `least` and that a released kernel has, each of other levers than those before it.
-fn parents(sorted: &[CureTrial], most: usize, least: f64) -> Vec<CureTrial> {
+/// Returns the best trials that gain more than `min_gain` and need only released kernels, each with other
+/// levers than those before it.
+fn parents(sorted: &[CureTrial], max: usize, min_gain: f64) -> Vec<CureTrial> {
     let levers = |t: &CureTrial| -> Vec<_> {
         t.steps.iter().filter_map(|s| crate::cure::named(s.cure)).map(|c| c.lever()).collect()
     };
     let mut chosen: Vec<CureTrial> = Vec::new();
     let is_released =
         |t: &CureTrial| t.steps.iter().all(|s| crate::cure::named(s.cure).is_none_or(|c| c.is_released()));
-    let fit = sorted.iter().filter(|t| t.broken.is_none() && !t.ruins() && is_released(t));
-    for trial in fit.filter(|t| t.gain.mean > least) {
-        if chosen.len() < most && chosen.iter().all(|c| levers(c) != levers(trial)) {
+    let fit = sorted.iter().filter(|t| t.violation.is_none() && !t.ruins() && is_released(t));
+    for trial in fit.filter(|t| t.gain.mean > min_gain) {
+        if chosen.len() < max && chosen.iter().all(|c| levers(c) != levers(trial)) {
             chosen.push(trial.clone());
         }
     }
     chosen
 }
 
-/// The goal's figure, over all runs.
+/// Returns the goal's figure, averaged over all runs.
 pub fn judged(trial: &CureTrial) -> f64 {
     measure::known(&trial.runs, |r| r.judged).map_or(0.0, |r| r.mean)
 }
 
-/// The scenarios, each for no longer than `time`.
+/// Limits the duration of the scenarios to `time`.
 pub fn shortened(scenarios: &[Scenario], time: Span) -> Vec<Scenario> {
     let short = |s: &Scenario| {
         let mut s = for_runs(s);

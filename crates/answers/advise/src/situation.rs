@@ -1,4 +1,4 @@
-//! What cures look at: where the data goes, what limits it there, how far it is.
+//! Describes what cures need to know: the path of the data, what limits it, and how long it is.
 
 use path::{Policer, QueueConfig, Stage, StageLimit};
 use scenario::{Flow, Hop, PathLimits, Scenario};
@@ -7,143 +7,144 @@ use units::{Bytes, Rate, Span};
 
 /// Bytes of a full packet.
 const FULL_PACKET: u64 = 1500;
-/// A direction with less than this part of the data's rate is filled by acknowledgements alone: 52 bytes for two full packets, and
-/// half as much again.
-const ACK_SHARE: u64 = 40;
-/// IP bits a second of a G.711 call in one direction, the most that a call takes.
+/// A direction slower than the data's rate by this factor is filled by acknowledgements alone: 52 bytes for
+/// two full packets, plus a margin of a half.
+const ACK_RATE_DIVISOR: u64 = 40;
+/// IP bit rate of a G.711 call in one direction, the highest of all codecs.
 const VOICE_BPS: u64 = 80_000;
 /// Bytes of the headers of IPv4 and TCP.
 const HEADERS: u32 = 40;
-/// Bytes of the timestamp option that a segment carries (RFC 7323).
+/// Bytes of the timestamp option in a segment (RFC 7323).
 const TIMESTAMPS: u32 = 12;
 
-/// Bytes of the headers of IP and TCP to a host, which may be IPv6.
+/// Returns the bytes of the IP and TCP headers of packets to a host, which may use IPv6.
 pub fn headers(s: &Scenario, to: usize) -> u32 {
     HEADERS + s.longer_header(to)
 }
 
-/// A stage of a scenario.
+/// Identifies a stage of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StagePlace {
     /// Index of its link.
     pub link: usize,
-    /// From the link's first host to its second.
+    /// Whether it is in the direction from the link's first host to its second.
     pub forward: bool,
-    /// Which of the stages of that direction.
+    /// Index among the stages of that direction.
     pub index: usize,
 }
 
-/// The way of a flow's data.
+/// The path of a flow's data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DataWay {
+pub struct DataPath {
     /// Index of the flow.
     pub flow: usize,
-    /// The host that sends the data; of requests with larger answers that is the flow's `to`.
+    /// The host that sends the data. For requests with larger responses it is the flow's `to`.
     pub from: usize,
-    /// The host that receives it.
+    /// The host that receives the data.
     pub to: usize,
-    /// Links that the data passes, by way of the flow's relays.
+    /// Links that the data passes, including those to the flow's relays.
     pub hops: Vec<Hop>,
-    /// Their stages, in order.
+    /// Stages of these links, in order.
     pub stages: Vec<StagePlace>,
-    /// Stages that what comes back passes, in order: acknowledgements, echoes, requests.
+    /// Stages that the opposite direction passes, in order: acknowledgements, echoes, requests.
     pub back: Vec<StagePlace>,
-    /// Round trip of the empty path.
+    /// Round-trip time of the empty path.
     pub rtt: Span,
-    /// The tightest limit on the way.
+    /// The lowest rate limit on the path.
     pub rate: Option<Rate>,
 }
 
-/// Scenarios that are equally likely to be the truth, and what the first of them, the reference, is like. They differ in
-/// numbers only: hosts, links, stages and flows are the same.
+/// Equally likely scenarios, and the paths of the first one, the reference. The scenarios differ only in
+/// numbers: hosts, links, stages and flows are the same.
 #[derive(Clone, Debug)]
 pub struct Situation<'a> {
-    /// At least one.
+    /// The scenarios, at least one.
     pub scenarios: &'a [Scenario],
-    /// Of the reference's TCP flows.
-    pub ways: Vec<DataWay>,
-    /// Of the reference's datagrams: calls, games, probes.
-    pub datagrams: Vec<DataWay>,
+    /// Paths of the reference's TCP flows.
+    pub paths: Vec<DataPath>,
+    /// Paths of the reference's datagram flows: calls, games, probes.
+    pub datagrams: Vec<DataPath>,
 }
 
 impl<'a> Situation<'a> {
-    /// Looks at `scenarios`, of which there is at least one.
+    /// Analyses `scenarios`, of which there must be at least one.
     pub fn new(scenarios: &'a [Scenario]) -> Situation<'a> {
         let reference = &scenarios[0];
         let limits = PathLimits::new(reference, None);
-        let ways = |datagrams: bool| {
+        let paths = |datagrams: bool| {
             let flows = reference.flows.iter().enumerate().filter(|(_, f)| f.app.is_datagrams() == datagrams);
-            flows.filter_map(|(i, f)| DataWay::of(reference, i, f, limits.flows[i])).collect()
+            flows.filter_map(|(i, f)| DataPath::of(reference, i, f, limits.flows[i])).collect()
         };
-        Situation { scenarios, ways: ways(false), datagrams: ways(true) }
+        Situation { scenarios, paths: paths(false), datagrams: paths(true) }
     }
 
-    /// Ways of all flows, TCP's first.
-    pub fn all_ways(&self) -> impl Iterator<Item = &DataWay> {
-        self.ways.iter().chain(&self.datagrams)
+    /// Returns the paths of all flows, those of TCP first.
+    pub fn all_paths(&self) -> impl Iterator<Item = &DataPath> {
+        self.paths.iter().chain(&self.datagrams)
     }
 
-    /// The scenario that cures are fitted to.
+    /// Returns the scenario that cures are fitted to.
     pub fn reference(&self) -> &'a Scenario {
         &self.scenarios[0]
     }
 
-    /// The name of a host.
+    /// Returns the name of a host.
     pub fn host(&self, host: usize) -> &'a str {
         &self.reference().hosts[host].name
     }
 
-    /// A stage of the reference.
+    /// Returns a stage of the reference.
     pub fn stage(&self, place: StagePlace) -> &'a Stage {
         &stages(self.reference(), place)[place.index].stage
     }
 
-    /// `link.direction.stage`, as results name it.
+    /// Returns a stage's name as in results: `link.direction.stage`.
     pub fn stage_name(&self, place: StagePlace) -> String {
         let link = &self.reference().links[place.link];
-        let way = if place.forward { "forward" } else { "backward" };
-        format!("{}.{way}.{}", link.name, stages(self.reference(), place)[place.index].name)
+        let direction = if place.forward { "forward" } else { "backward" };
+        format!("{}.{direction}.{}", link.name, stages(self.reference(), place)[place.index].name)
     }
 
-    /// The stage's own name where no other link or direction has one of that name, else with theirs.
+    /// Returns the stage's own name if it is unique in the scenario, else the full name.
     pub fn short_name(&self, place: StagePlace) -> String {
         let name = &named(self.reference(), place).name;
         let stages = self.reference().links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
         if stages.filter(|s| s.name == *name).count() == 1 { name.clone() } else { self.stage_name(place) }
     }
 
-    /// The host that packets come from to a link, and the one they go to.
+    /// Returns the names of the hosts at the two ends of a stage's direction: where packets come from, and
+    /// where they go to.
     pub fn ends(&self, place: StagePlace) -> [&'a str; 2] {
         let [a, b] = self.reference().links[place.link].between;
         let [from, to] = if place.forward { [a, b] } else { [b, a] };
         [self.host(from), self.host(to)]
     }
 
-    /// Stages that data passes and that `wanted` takes, each once, in the order of the links.
+    /// Returns the stages that data passes and `wanted` accepts, each once, in the order of the links.
     pub fn places(&self, wanted: impl Fn(&Stage) -> bool) -> Vec<StagePlace> {
-        let all = self.all_ways().flat_map(|w| &w.stages).copied();
+        let all = self.all_paths().flat_map(|w| &w.stages).copied();
         let mut places: Vec<StagePlace> = all.filter(|&p| wanted(self.stage(p))).collect();
         places.sort_unstable();
         places.dedup();
         places
     }
 
-    /// Policers that drop what exceeds them, with one bucket for all flows, on ways of data.
+    /// Returns the policers that drop excess data, with one bucket for all flows.
     pub fn policers(&self) -> Vec<StagePlace> {
         self.places(|stage| matches!(stage, Stage::Policer(p) if p.largest().is_some() && !p.per_flow))
     }
 
-    /// Policers that drop what exceeds them, with a bucket for each flow, on ways of data.
+    /// Returns the policers that drop excess data, with a bucket for each flow.
     pub fn policers_of_flows(&self) -> Vec<StagePlace> {
         self.places(|stage| matches!(stage, Stage::Policer(p) if p.largest().is_some() && p.per_flow))
     }
 
-    /// The policer at `place`.
+    /// Returns the policer at `place`.
     pub fn policer(&self, place: StagePlace) -> Option<&'a Policer> {
         if let Stage::Policer(policer) = self.stage(place) { Some(policer) } else { None }
     }
 
-    /// The lowest rate that a policer may have, over all scenarios.
+    /// Returns the lowest rate of a policer over all scenarios.
     pub fn policed_rate(&self, place: StagePlace) -> Option<Rate> {
         let rate = |s: &'a Scenario| match &stages(s, place).get(place.index)?.stage {
             Stage::Policer(p) => Some(p.rate),
@@ -152,7 +153,7 @@ impl<'a> Situation<'a> {
         self.scenarios.iter().filter_map(rate).min()
     }
 
-    /// The smallest bucket that a policer may have, over all scenarios.
+    /// Returns the smallest bucket of a policer over all scenarios.
     pub fn policed_burst(&self, place: StagePlace) -> Option<Bytes> {
         let burst = |s: &'a Scenario| match &stages(s, place).get(place.index)?.stage {
             Stage::Policer(p) => p.largest(),
@@ -161,45 +162,45 @@ impl<'a> Situation<'a> {
         self.scenarios.iter().filter_map(burst).min()
     }
 
-    /// Ways of TCP data that pass a stage.
-    pub fn through(&self, place: StagePlace) -> impl Iterator<Item = &DataWay> {
-        self.ways.iter().filter(move |w| w.stages.contains(&place))
+    /// Returns the paths of TCP data that pass a stage.
+    pub fn through(&self, place: StagePlace) -> impl Iterator<Item = &DataPath> {
+        self.paths.iter().filter(move |w| w.stages.contains(&place))
     }
 
-    /// The longest round trip of the ways that pass a stage.
+    /// Returns the longest round-trip time of the paths that pass a stage.
     pub fn longest_rtt(&self, place: StagePlace) -> Span {
         self.through(place).map(|w| w.rtt).max().unwrap_or_default()
     }
 
-    /// Hosts that send data, each once, in the order of the flows.
+    /// Returns the hosts that send data, each once, in the order of the flows.
     pub fn senders(&self) -> Vec<usize> {
-        once(self.ways.iter().map(|w| w.from))
+        distinct(self.paths.iter().map(|w| w.from))
     }
 
-    /// Hosts that receive data, each once, in the order of the flows.
+    /// Returns the hosts that receive data, each once, in the order of the flows.
     pub fn receivers(&self) -> Vec<usize> {
-        once(self.ways.iter().map(|w| w.to))
+        distinct(self.paths.iter().map(|w| w.to))
     }
 
-    /// Ways of all flows that pass a stage with their data.
-    pub fn all_through(&self, place: StagePlace) -> impl Iterator<Item = &DataWay> {
-        self.all_ways().filter(move |w| w.stages.contains(&place))
+    /// Returns the paths of all flows whose data passes a stage.
+    pub fn all_through(&self, place: StagePlace) -> impl Iterator<Item = &DataPath> {
+        self.all_paths().filter(move |w| w.stages.contains(&place))
     }
 
-    /// Connections of all flows that pass a stage with their data; at least one.
+    /// Returns the number of connections of all flows whose data passes a stage, at least one.
     pub fn connections(&self, place: StagePlace) -> u64 {
         let flows = self.all_through(place).map(|w| u64::from(self.reference().flows[w.flow].count));
         if self.reference().one_at_a_time { flows.max().unwrap_or(1) } else { flows.sum::<u64>().max(1) }
     }
 
-    /// What datagrams take of a stage's rate.
+    /// Returns the share of a stage's rate that datagrams take.
     pub fn taken_by_datagrams(&self, place: StagePlace) -> Rate {
         let flows = self.datagrams.iter().filter(|w| w.stages.contains(&place));
         let bps = flows.map(|w| {
             let flow = &self.reference().flows[w.flow];
             let each = match &flow.app {
                 App::Udp { rate, .. } => rate.as_bps(),
-                // Little next to bulk data: the largest codec's.
+                // Small compared with bulk data; the rate of the largest codec is assumed.
                 App::Voice { .. } => VOICE_BPS,
                 _ => 0,
             };
@@ -208,7 +209,7 @@ impl<'a> Situation<'a> {
         Rate::from_bps(bps.sum())
     }
 
-    /// The rate of a stage over all scenarios, the lowest that it may have; `None` where it varies or is unlimited.
+    /// Returns the lowest rate of a stage over all scenarios; `None` where it varies or is unlimited.
     pub fn rate_of(&self, place: StagePlace) -> Option<Rate> {
         let rate = |s: &'a Scenario| match stages(s, place).get(place.index)?.stage.limit() {
             StageLimit::Shared(rate) | StageLimit::Each(rate) => Some(rate),
@@ -217,9 +218,9 @@ impl<'a> Situation<'a> {
         self.scenarios.iter().filter_map(rate).min()
     }
 
-    /// Packets that a queue should hold: the bandwidth-delay product, which keeps a line busy while a window halves
-    /// (Villamizar and Song 1994), or the initial windows of all connections, whichever is more; 20 at least. `None` where the
-    /// rate is not known.
+    /// Returns the right depth of a queue in packets: the bandwidth-delay product, which keeps a link busy
+    /// while a window halves (Villamizar and Song 1994), or the initial windows of all connections, whichever
+    /// is more, but at least 20. `None` where the rate is unknown.
     pub fn right_depth(&self, place: StagePlace) -> Option<u64> {
         const INITIAL_WINDOW: u64 = 10;
         const PACKETS: [u64; 2] = [20, 2000];
@@ -228,18 +229,19 @@ impl<'a> Situation<'a> {
         Some((rate.bytes_in(self.longest_rtt(place)).get() / FULL_PACKET).max(windows).max(PACKETS[0]))
     }
 
-    /// Queues in which packets wait: of each direction of each flow the one with the least rate for each connection, unless a
-    /// policer before or behind it lets less through, and every queue of a varying rate. The direction of acknowledgements counts
-    /// where data passes there too, or where it is so slow that they alone fill it.
+    /// Returns the queues in which packets wait. For each direction of each flow it is the queue with the
+    /// lowest rate per connection, unless a policer on the path has a lower one; queues of a varying rate
+    /// always count. The direction of acknowledgements counts if data passes there, too, or if it is so slow
+    /// that acknowledgements alone fill it.
     pub fn bottlenecks(&self) -> Vec<StagePlace> {
         let mut found = Vec::new();
-        for way in self.all_ways() {
-            found.extend(self.waits(&way.stages));
+        for path in self.all_paths() {
+            found.extend(self.bottlenecks_of(&path.stages));
             let narrow = |p: &StagePlace| {
-                let rates = (self.rate_of(*p), way.rate);
-                matches!(rates, (Some(back), Some(data)) if back.as_bps() * ACK_SHARE < data.as_bps())
+                let rates = (self.rate_of(*p), path.rate);
+                matches!(rates, (Some(back), Some(data)) if back.as_bps() * ACK_RATE_DIVISOR < data.as_bps())
             };
-            let back = self.waits(&way.back);
+            let back = self.bottlenecks_of(&path.back);
             found.extend(back.into_iter().filter(|p| self.all_through(*p).next().is_some() || narrow(p)));
         }
         found.sort_unstable();
@@ -247,9 +249,9 @@ impl<'a> Situation<'a> {
         found
     }
 
-    /// Where packets wait that pass these stages.
-    fn waits(&self, all: &[StagePlace]) -> Vec<StagePlace> {
-        let written = || all.iter().copied().filter(|&p| !named(self.reference(), p).assumed);
+    /// Returns the queues in which packets wait that pass these stages.
+    fn bottlenecks_of(&self, all: &[StagePlace]) -> Vec<StagePlace> {
+        let explicit = || all.iter().copied().filter(|&p| !named(self.reference(), p).assumed);
         let each = |p: StagePlace| match self.stage(p).limit() {
             StageLimit::Shared(rate) => Some(rate.as_bps() / self.connections(p)),
             StageLimit::Each(rate) => Some(rate.as_bps()),
@@ -257,10 +259,10 @@ impl<'a> Situation<'a> {
         };
         let is_varying = |p: &StagePlace| self.stage(*p).limit() == StageLimit::Varies;
         let mut found: Vec<StagePlace> =
-            written().filter(|p| is_varying(p) && queue(self.stage(*p)).is_some()).collect();
-        let least = written().filter_map(|p| Some((each(p)?, p))).min_by_key(|(rate, _)| *rate);
-        // Of equal rates the first holds the packets, be it policer or queue.
-        if let Some((_, place)) = least
+            explicit().filter(|p| is_varying(p) && queue(self.stage(*p)).is_some()).collect();
+        let slowest = explicit().filter_map(|p| Some((each(p)?, p))).min_by_key(|(rate, _)| *rate);
+        // If rates are equal, the first stage holds the packets, be it a policer or a queue.
+        if let Some((_, place)) = slowest
             && queue(self.stage(place)).is_some()
         {
             found.push(place);
@@ -269,8 +271,8 @@ impl<'a> Situation<'a> {
     }
 }
 
-impl DataWay {
-    fn of(s: &Scenario, index: usize, flow: &Flow, limit: Option<f64>) -> Option<DataWay> {
+impl DataPath {
+    fn of(s: &Scenario, index: usize, flow: &Flow, limit: Option<f64>) -> Option<DataPath> {
         let mut hosts = vec![flow.from];
         hosts.extend(flow.via.iter().map(|&r| s.relays[r].host));
         hosts.push(flow.to);
@@ -289,10 +291,10 @@ impl DataWay {
         let delays = there.iter().chain(&back).map(|p| delay(&stages(s, *p)[p.index].stage));
         let rtt = Span::from_nanos(delays.map(Span::as_nanos).sum());
         let rate = limit.map(|mbps| Rate::from_bps((mbps * 1e6).round() as u64));
-        Some(DataWay { flow: index, from, to, hops, stages: there, back, rtt, rate })
+        Some(DataPath { flow: index, from, to, hops, stages: there, back, rtt, rate })
     }
 
-    /// Sizes of a full packet of this way: payload, and all that the stage at `place` counts of it, bytes.
+    /// Returns the sizes of a full packet in bytes: its payload, and what the stage at `place` counts.
     pub fn sizes_at(&self, s: &Scenario, place: StagePlace) -> [u32; 2] {
         let full = self.full_packet(s);
         let segment = full - headers(s, self.to);
@@ -308,10 +310,10 @@ impl DataWay {
         [segment.saturating_sub(TIMESTAMPS), sizes[sizes.len() - 1]]
     }
 
-    /// The largest packet of this way's sender that no stage refuses or cuts, bytes; `None`: any.
+    /// Returns the largest packet, in bytes, that no stage refuses or fragments; `None` for no limit.
     pub fn largest_packet(&self, s: &Scenario) -> Option<u32> {
         let mut tunnels = Vec::new();
-        let mut least: Option<u32> = None;
+        let mut smallest_limit: Option<u32> = None;
         for &place in &self.stages {
             let stage = &stages(s, place)[place.index].stage;
             let limit = match stage {
@@ -330,12 +332,13 @@ impl DataWay {
                 _ => None,
             };
             let inner = limit.map(|mtu| tunnels.iter().rev().fold(mtu, |mtu, t| t.largest_inner(mtu)));
-            least = least.into_iter().chain(inner).min();
+            smallest_limit = smallest_limit.into_iter().chain(inner).min();
         }
-        least
+        smallest_limit
     }
 
-    /// Whether full packets of this way are dropped for their size without an ICMP message (RFC 2923 section 2.1).
+    /// Whether full packets on this path are dropped for their size without an ICMP message (RFC 2923 section
+    /// 2.1).
     pub fn is_black_hole(&self, s: &Scenario) -> bool {
         let is_silent = |&p: &StagePlace| {
             let icmp = match &named(s, p).stage {
@@ -352,7 +355,7 @@ impl DataWay {
         self.largest_packet(s).is_some_and(|largest| largest < full) && self.stages.iter().any(is_silent)
     }
 
-    /// A full packet as this way's sender sends it, bytes.
+    /// Returns the bytes of a full packet as its sender sends it.
     fn full_packet(&self, s: &Scenario) -> u32 {
         let mss = |host: usize| s.hosts[host].stack.mss.unwrap_or(u32::MAX);
         let headers = headers(s, self.to);
@@ -360,19 +363,19 @@ impl DataWay {
         segment + headers
     }
 
-    /// Bytes that the way holds at its rate.
+    /// Returns the bandwidth-delay product.
     pub fn bdp(&self) -> Option<Bytes> {
         self.rate.map(|rate| rate.bytes_in(self.rtt))
     }
 }
 
-/// The stages of a link's direction.
+/// Returns the stages of a link's direction.
 pub fn stages(s: &Scenario, place: StagePlace) -> &Vec<scenario::NamedStage> {
     let link = &s.links[place.link];
     if place.forward { &link.forward } else { &link.backward }
 }
 
-/// The same, to change.
+/// Returns the stages of a link's direction, for changes.
 pub fn stages_mut(s: &mut Scenario, place: StagePlace) -> &mut Vec<scenario::NamedStage> {
     let link = &mut s.links[place.link];
     if place.forward { &mut link.forward } else { &mut link.backward }
@@ -382,7 +385,7 @@ fn named(s: &Scenario, place: StagePlace) -> &scenario::NamedStage {
     &stages(s, place)[place.index]
 }
 
-/// The queue of what has one and may be slower than what comes.
+/// Returns the queue of a stage that has one and may be slower than its input.
 pub fn queue(stage: &Stage) -> Option<QueueConfig> {
     match stage {
         Stage::Link(link) => Some(link.queue.clone()),
@@ -394,7 +397,7 @@ pub fn queue(stage: &Stage) -> Option<QueueConfig> {
     }
 }
 
-/// Gives a stage another queue.
+/// Replaces the queue of a stage.
 pub fn set_queue(stage: &mut Stage, queue: QueueConfig) {
     match stage {
         Stage::Link(link) => link.queue = queue,
@@ -406,13 +409,13 @@ pub fn set_queue(stage: &mut Stage, queue: QueueConfig) {
     }
 }
 
-/// Full packets that a queue holds at most.
+/// Returns the limit of a queue in full packets.
 pub fn depth(queue: &QueueConfig) -> u64 {
     let limits = queue.limits();
     limits.packets.min(limits.bytes / FULL_PACKET).max(1)
 }
 
-/// What a packet takes through an empty stage, transmission aside; of delays that vary the mean.
+/// Returns the delay of an empty stage without transmission; the mean if it varies.
 fn delay(stage: &Stage) -> Span {
     match stage {
         Stage::Link(s) => s.delay,
@@ -430,14 +433,14 @@ fn delay(stage: &Stage) -> Span {
 }
 
 fn places(s: &Scenario, hops: &[Hop]) -> Vec<StagePlace> {
-    let of = |hop: &Hop| {
+    let stages_of = |hop: &Hop| {
         let place = StagePlace { link: hop.link, forward: hop.forward, index: 0 };
         (0..stages(s, place).len()).map(move |index| StagePlace { index, ..place })
     };
-    hops.iter().flat_map(of).collect()
+    hops.iter().flat_map(stages_of).collect()
 }
 
-fn once(all: impl Iterator<Item = usize>) -> Vec<usize> {
+fn distinct(all: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut list = Vec::new();
     for host in all {
         if !list.contains(&host) {

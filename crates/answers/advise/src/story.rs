@@ -1,4 +1,4 @@
-//! What is said of a plan: one sentence, what to do, and the facts that it rests on.
+//! Writes the advice of a plan: one sentence, and the facts behind it.
 
 use crate::choice::{self, Choice, Chooser};
 use crate::measure::{FigureChange, User, Yardstick, larger_is_better};
@@ -8,17 +8,18 @@ use print::three_digits;
 use result::{ChangePlace, Quantity};
 use units::Goal;
 
-/// How many facts there are at most, and how many names or phrases one of them lists.
-const FACTS: usize = 4;
-const LISTED: usize = 3;
+/// Limit of the facts.
+const MAX_FACTS: usize = 4;
+/// Limit of the names or phrases that a fact lists.
+const MAX_LISTED: usize = 3;
 
-/// The cure that the sentence is about.
+/// Returns the advised cure.
 pub fn advised(plan: &Plan) -> Option<&RankedCure> {
     let name = plan.advised.as_ref()?;
     plan.cures.iter().find(|c| c.name == *name)
 }
 
-/// A change as a phrase: "call-up: p95 one-way delay 13.0 ms instead of 431 ms".
+/// Describes a change, such as "call-up: p95 one-way delay 13.0 ms instead of 431 ms".
 pub fn phrase(change: &FigureChange) -> String {
     let [label, _] = change.measure.label();
     let value = |x: f64| match change.measure.quantity {
@@ -31,36 +32,36 @@ pub fn phrase(change: &FigureChange) -> String {
     format!("{whose}{label} {} instead of {}", value(change.then), value(change.now))
 }
 
-/// What is said of a plan.
+/// The advice with its facts.
 pub struct Story {
-    /// The sentence.
+    /// The advice in one sentence.
     pub advice: String,
-    /// What it rests on.
+    /// The facts behind it.
     pub facts: Vec<String>,
 }
 
-/// What the story is about.
-pub struct Told<'a> {
-    /// The plan without its sentence.
+/// What the advice is based on.
+pub struct StoryInput<'a> {
+    /// The plan, still without advice.
     pub plan: &'a Plan,
     /// What was measured.
     pub yardstick: &'a Yardstick,
-    /// What was run in full.
+    /// The finalists.
     pub finalists: &'a [(RankedCure, CureTrial)],
     /// How one of them was chosen.
     pub chooser: Chooser,
-    /// The one that was chosen.
+    /// The chosen one.
     pub chosen: Option<&'a Choice>,
-    /// Goodput as a share of what the path can carry, where that is known and goodput is the goal.
+    /// Goodput as a share of the path's capacity, where that is known and goodput is the goal.
     pub share: Option<f64>,
 }
 
-/// The sentence and its facts.
-pub fn write(told: &Told<'_>) -> Story {
-    let Told { plan, yardstick, finalists, chosen, .. } = *told;
+/// Writes the advice and its facts.
+pub fn write(input: &StoryInput<'_>) -> Story {
+    let StoryInput { plan, yardstick, finalists, chosen, .. } = *input;
     let mut facts = Vec::new();
     let Some(choice) = chosen else {
-        facts.extend(own_kernel(told, 0.0));
+        facts.extend(own_kernel(input, 0.0));
         facts.extend(ruinous(plan, finalists, 0.0));
         let is_noticed =
             |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !c.is_of_goal(plan.objective));
@@ -69,47 +70,47 @@ pub fn write(told: &Told<'_>) -> Story {
         facts.extend(quieter.map(|(c, _)| {
             let reached = figure(plan.objective, &c.figures);
             let goal = plan.objective.name();
-            format!("{} changes this: {}; {goal} is {reached} then.", c.title, list(&c.betters))
+            format!("{} improves something else: {}; {goal} is then {reached}.", c.title, list(&c.betters))
         }));
-        return Story { advice: nothing(told), facts };
+        return Story { advice: no_gain_advice(input), facts };
     };
     let (cure, trial) = &finalists[choice.index];
     let who: Vec<String> = cure.by.iter().map(|p| p.name()).collect();
     let goal = plan.objective;
     let [now, then] = [&plan.now, &cure.figures].map(|f| figure(goal, f));
     let seeds = plan.simulated.final_seeds;
-    let advice = if choice.is_aside {
-        let better = most(trial, goal).map(phrase).unwrap_or_default();
+    let advice = if choice.is_side_benefit {
+        let better = largest_improvement(trial, goal).map(phrase).unwrap_or_default();
         facts.push(format!(
-            "{} is not what it is for: {then} instead of {now}, and nothing that was tried gains more than a twentieth.",
-            sentence(goal.name())
+            "{} hardly changes: {then} instead of {now}; no cure that was tried gains more than a twentieth.",
+            capitalised(goal.name())
         ));
-        let full = full(told).map(|full| format!("{full}. ")).unwrap_or_default();
+        let full = full(input).map(|full| format!("{full}. ")).unwrap_or_default();
         format!("{full}Do this ({}), not for {}: {}: {better}.", who.join(", "), goal.name(), cure.title)
     } else {
         let times = cure.factor.filter(|f| goal == Goal::Goodput && *f >= 1.1);
         let times = times.map(|f| format!(", {f:.1} times as much")).unwrap_or_default();
         let [low, high] = [cure.gain.low.max(0.0), cure.gain.high].map(|x| with_unit(goal, x));
-        // The unit once.
+        // Print the unit once.
         let short = low.split(' ').next().unwrap_or_default();
         let by = if low == high { low } else { format!("{short} to {high}") };
         facts.push(format!(
             "{} is better by {by}{times} (95 % interval, {seeds} seeds each with and without it).",
-            sentence(goal.name()),
+            capitalised(goal.name()),
         ));
         let what = what(yardstick);
         format!("Do this ({}): {}: {what} {then} instead of {now}.", who.join(", "), cure.title)
     };
-    // What the sentence says already is not said again.
-    let is_said = |c: &&FigureChange| {
+    // Changes that the advice already mentions are not repeated.
+    let is_in_advice = |c: &&FigureChange| {
         let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
-        if choice.is_aside { most(trial, goal) == Some(*c) } else { figure }
+        if choice.is_side_benefit { largest_improvement(trial, goal) == Some(*c) } else { figure }
     };
-    let said: Vec<String> = trial.changes.iter().filter(is_said).map(phrase).collect();
-    let betters: Vec<String> = cure.betters.iter().filter(|b| !said.contains(b)).cloned().collect();
+    let mentioned: Vec<String> = trial.changes.iter().filter(is_in_advice).map(phrase).collect();
+    let betters: Vec<String> = cure.betters.iter().filter(|b| !mentioned.contains(b)).cloned().collect();
     let mut others = Vec::new();
     if !betters.is_empty() {
-        others.push(format!("Better, too: {}.", list(&betters)));
+        others.push(format!("Also better: {}.", list(&betters)));
     }
     if !cure.worsens.is_empty() {
         others.push(format!("Worse: {}.", list(&cure.worsens)));
@@ -118,17 +119,17 @@ pub fn write(told: &Told<'_>) -> Story {
     if !others.is_empty() {
         facts.push(others.join(" "));
     }
-    facts.extend(ruinous(plan, finalists, if choice.is_aside { 0.0 } else { cure.gain.mean }));
-    if !choice.is_aside {
-        facts.extend(without_the_limiter(told, cure));
-        facts.extend(own_kernel(told, cure.gain.mean));
+    facts.extend(ruinous(plan, finalists, if choice.is_side_benefit { 0.0 } else { cure.gain.mean }));
+    if !choice.is_side_benefit {
+        facts.extend(without_the_limiter(input, cure));
+        facts.extend(own_kernel(input, cure.gain.mean));
     }
-    facts.extend(equals(told, choice));
-    facts.truncate(FACTS);
+    facts.extend(equals(input, choice));
+    facts.truncate(MAX_FACTS);
     Story { advice, facts }
 }
 
-/// The goal, and whose: "p95 delay of call-up and call-down".
+/// Returns the goal's name, with the flows it is about: "p95 delay of call-up and call-down".
 fn what(yardstick: &Yardstick) -> String {
     let has_delay = |u: &&User| u.notices.iter().any(|m| m.quantity == Quantity::Delay);
     let names: Vec<&str> = yardstick.users.iter().filter(has_delay).map(|u| u.name.as_str()).collect();
@@ -140,12 +141,12 @@ fn what(yardstick: &Yardstick) -> String {
     }
 }
 
-/// The change for the better that counts most, the goal's own left out: a user's first.
-fn most(trial: &CureTrial, goal: Goal) -> Option<&FigureChange> {
+/// Returns the largest improvement apart from the goal's own; changes that a user notices come first.
+fn largest_improvement(trial: &CureTrial, goal: Goal) -> Option<&FigureChange> {
     let ratio = |c: &FigureChange| match c.measure.quantity {
         Quantity::Mos => (c.then - c.now).abs(),
         Quantity::Jain => 4.0 * (c.then - c.now).abs(),
-        // Fewer packets sent again is never an aim in itself.
+        // Fewer retransmissions are never an aim in themselves.
         Quantity::ResentShare => 0.0,
         _ => ((c.then + 1.0) / (c.now + 1.0)).log2().abs(),
     };
@@ -156,93 +157,94 @@ fn most(trial: &CureTrial, goal: Goal) -> Option<&FigureChange> {
     })
 }
 
-/// What a call hears that was added because the scenario has none.
+/// Describes the score of a call that was added because the scenario has none.
 fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
     if !plan.calls.is_empty() {
         return None;
     }
     let score = |f: &PlanFigures| f.voice.and_then(|v| v.mos).map(|m| format!("{m:.1}"));
     let [now, then] = [score(&plan.now)?, score(&cure.figures)?];
-    (now != then).then(|| format!("A call that was added to the data scores {then} instead of {now}."))
+    (now != then).then(|| format!("An added call has MOS {then} instead of {now}."))
 }
 
-/// What gains more than `least` and ruins a flow of the scenario.
-fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], least: f64) -> Option<String> {
+/// Describes the best cure that gains more than `min_gain` but ruins a flow of the scenario.
+fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], min_gain: f64) -> Option<String> {
     let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruins.is_empty());
-    let worth = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > least);
-    let best = worth.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
+    let gaining = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > min_gain);
+    let best = gaining.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let reached = figure(plan.objective, &best.figures);
-    Some(format!("Not advised: {} ({reached}), for it ruins {}.", best.name, list(&best.ruins)))
+    Some(format!("Not advised: {} ({reached}), because it ruins {}.", best.name, list(&best.ruins)))
 }
 
-/// What the user can do where the advised cure changes the limiter, which is often a provider's.
-fn without_the_limiter(told: &Told<'_>, chosen: &RankedCure) -> Option<String> {
-    if told.chooser.actors_are_given || !chosen.by.contains(&ChangePlace::Limiter) {
+/// Describes the best cure without a change of the limiter, which is often a provider's, if the advised cure
+/// changes it.
+fn without_the_limiter(input: &StoryInput<'_>, chosen: &RankedCure) -> Option<String> {
+    if input.chooser.actors_are_given || !chosen.by.contains(&ChangePlace::Limiter) {
         return None;
     }
     let own = |c: &&RankedCure| {
         let is_own = !c.by.contains(&ChangePlace::Limiter);
         is_own && c.ruins.is_empty() && c.effect == CureEffect::Gains && choice::is_released(c)
     };
-    let all = told.finalists.iter().map(|(c, _)| c).filter(own);
+    let all = input.finalists.iter().map(|(c, _)| c).filter(own);
     let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
-    let reached = figure(told.plan.objective, &best.figures);
-    Some(format!("With the limiter as it is: {} ({reached}): {}.", best.name, best.title))
+    let reached = figure(input.plan.objective, &best.figures);
+    Some(format!("Without a change of the limiter: {} ({reached}): {}.", best.name, best.title))
 }
 
-/// What no released kernel has and is as good as a gain of `gain` or better.
-fn own_kernel(told: &Told<'_>, gain: f64) -> Option<String> {
+/// Describes a cure that no released kernel has and whose gain is as good as `gain` or better.
+fn own_kernel(input: &StoryInput<'_>, gain: f64) -> Option<String> {
     let unreleased = |c: &&RankedCure| {
         let gains = c.effect == CureEffect::Gains && c.ruins.is_empty() && !choice::is_released(c);
-        gains && c.gain.mean + told.chooser.band(c) >= gain
+        gains && c.gain.mean + input.chooser.band(c) >= gain
     };
-    let all = told.finalists.iter().map(|(c, _)| c).filter(unreleased);
+    let all = input.finalists.iter().map(|(c, _)| c).filter(unreleased);
     let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
-    let reached = figure(told.plan.objective, &best.figures);
+    let reached = figure(input.plan.objective, &best.figures);
     Some(format!("If you build your own kernel: {} ({reached}); no released kernel has it.", best.title))
 }
 
-/// What is equally good, and why it is not advised.
-fn equals(told: &Told<'_>, choice: &Choice) -> Option<String> {
-    let finalists = told.finalists;
+/// Lists the equally good cures, and why they are not advised.
+fn equals(input: &StoryInput<'_>, choice: &Choice) -> Option<String> {
+    let finalists = input.finalists;
     let why = |&i: &usize| {
         let (cure, _) = &finalists[i];
-        let reached = figure(told.yardstick.goal, &cure.figures);
-        let reason = told.chooser.reason(&finalists[choice.index], &finalists[i]);
+        let reached = figure(input.yardstick.goal, &cure.figures);
+        let reason = input.chooser.reason(&finalists[choice.index], &finalists[i]);
         format!("{} ({reached}; {reason})", cure.name)
     };
     let all: Vec<String> = choice.equals.iter().map(why).collect();
-    (!all.is_empty()).then(|| format!("Equally good for what counts here: {}.", list(&all)))
+    (!all.is_empty()).then(|| format!("Equally good: {}.", list(&all)))
 }
 
-/// That the path carries all it can, where it does.
-fn full(told: &Told<'_>) -> Option<String> {
-    let share = told.share.filter(|_| told.chooser.is_full)?;
-    let now = figure(told.plan.objective, &told.plan.now);
+/// Describes that goodput is already at the path's capacity, where it is.
+fn full(input: &StoryInput<'_>) -> Option<String> {
+    let share = input.share.filter(|_| input.chooser.is_full)?;
+    let now = figure(input.plan.objective, &input.plan.now);
     Some(format!("Goodput is already {:.0} % of what the path can carry ({now})", 100.0 * share.min(1.0)))
 }
 
-/// Where nothing gains.
-fn nothing(told: &Told<'_>) -> String {
-    if let Some(full) = full(told) {
-        return format!("{full}: no change is needed for it.");
+/// Returns the advice for a plan in which nothing gains.
+fn no_gain_advice(input: &StoryInput<'_>) -> String {
+    if let Some(full) = full(input) {
+        return format!("{full}: no change is needed.");
     }
-    let goal = told.plan.objective;
+    let goal = input.plan.objective;
     let verb = if larger_is_better(goal) { "raises" } else { "lowers" };
-    let tried = if own_kernel(told, 0.0).is_some() { "a released kernel has" } else { "was tried" };
-    format!("Nothing that {tried} {verb} {} ({}).", goal.name(), figure(goal, &told.plan.now))
+    let tried = if own_kernel(input, 0.0).is_some() { "of a released kernel" } else { "that was tried" };
+    format!("No cure {tried} {verb} {} ({}).", goal.name(), figure(goal, &input.plan.now))
 }
 
 fn list(all: &[String]) -> String {
-    let mut text = all.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
-    if all.len() > LISTED {
-        text += &format!("; and {} more", all.len() - LISTED);
+    let mut text = all.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join("; ");
+    if all.len() > MAX_LISTED {
+        text += &format!("; and {} more", all.len() - MAX_LISTED);
     }
     text
 }
 
-/// With a capital.
-fn sentence(text: &str) -> String {
+/// Capitalises the first letter.
+fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
@@ -256,7 +258,7 @@ fn with_unit(goal: Goal, value: f64) -> String {
     }
 }
 
-/// The goal's figure with its unit.
+/// Formats the goal's figure with its unit.
 pub fn figure(goal: Goal, f: &PlanFigures) -> String {
     with_unit(goal, f.judged.mean)
 }

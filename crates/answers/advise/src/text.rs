@@ -1,4 +1,4 @@
-//! A plan for people: the sentence, the table, what to type.
+//! Formats a plan for the terminal: the advice, the table, the commands.
 
 use crate::model::{CureEffect, Plan, PlanFigures, PlanRange, RankedCure};
 use crate::story::advised;
@@ -7,10 +7,11 @@ use report::{Style, Table, TableCell, TableColumn, Tone};
 use std::fmt::Write;
 use units::Goal;
 
-/// Names of what was only screened.
-const SCREENED: usize = 12;
+/// Limit of the screened cures that are named.
+const MAX_SCREENED: usize = 12;
 
-/// The sentence, its facts, the table, what was simulated, what was proved, in lines of `width` columns, 60 at least.
+/// Returns the advice, its facts, the table, what was simulated and what was measured on the kernel, in lines
+/// of at most `width` columns; a `width` below 60 counts as 60.
 pub fn text(plan: &Plan, width: usize) -> String {
     let mut out = String::new();
     let width = width.max(60);
@@ -24,7 +25,7 @@ pub fn text(plan: &Plan, width: usize) -> String {
     out += &screened(plan, width);
     let s = &plan.simulated;
     let scenarios = if s.scenarios > 1 { format!(" of {} scenarios", s.scenarios) } else { String::new() };
-    let told = format!(
+    let simulated = format!(
         "Simulated: {} options{scenarios} for {:.1} s with {} seeds; {} finalists for {:.1} s with {} seeds{}; {} runs in all.",
         s.screened,
         s.screen_s,
@@ -32,21 +33,21 @@ pub fn text(plan: &Plan, width: usize) -> String {
         s.finalists,
         s.final_s,
         s.final_seeds,
-        if plan.calls.is_empty() { ", and each with a call added" } else { "" },
+        if plan.calls.is_empty() { ", and again with an added call" } else { "" },
         s.runs
     );
     out.push('\n');
-    out += &wrap(&told, width, "");
+    out += &wrap(&simulated, width, "");
     out += &proofs(plan);
     out
 }
 
-/// What was only screened, by name: its figures are of shorter runs.
+/// Names the cures that were only screened; their figures come from shorter runs.
 fn screened(plan: &Plan, width: usize) -> String {
     if plan.screened.is_empty() {
         return String::new();
     }
-    let names: Vec<&str> = plan.screened.iter().take(SCREENED).map(|c| c.name.as_str()).collect();
+    let names: Vec<&str> = plan.screened.iter().take(MAX_SCREENED).map(|c| c.name.as_str()).collect();
     let more = match plan.screened.len() - names.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
@@ -54,7 +55,7 @@ fn screened(plan: &Plan, width: usize) -> String {
     wrap(&format!("Screened only: {}{more}.", names.join(", ")), width, "")
 }
 
-/// What the kernel came to, beside what was predicted.
+/// Lists the measurements on the kernel and the predictions.
 fn proofs(plan: &Plan) -> String {
     let mut out = String::new();
     let proved = plan.cures.iter().filter_map(|c| Some((c, c.proof.as_ref()?)));
@@ -62,7 +63,7 @@ fn proofs(plan: &Plan) -> String {
         if i == 0 {
             let _ = writeln!(
                 out,
-                "\non this machine's kernel: {} Mbit/s as it is",
+                "\non this machine's kernel: {} Mbit/s without a cure",
                 three_digits(proof.kernel_now_mbps)
             );
         }
@@ -77,7 +78,7 @@ fn proofs(plan: &Plan) -> String {
             let _ = writeln!(out, "    {line}");
         }
         for what in &proof.set {
-            let _ = writeln!(out, "    set without a command: {what}");
+            let _ = writeln!(out, "    changed without a command: {what}");
         }
         for doubt in &proof.doubts {
             let _ = writeln!(out, "    not to be trusted: {doubt}");
@@ -86,17 +87,17 @@ fn proofs(plan: &Plan) -> String {
     out
 }
 
-/// The figures as they are and of the finalists, all of the same time and seeds.
+/// Builds the table: the figures as they are and those of the finalists, all for the same time and seeds.
 pub(crate) fn table(plan: &Plan) -> Table<'static> {
     let numbers = TableColumn::numbers;
     let mut table = Table::of(vec![
         TableColumn::names("cure"),
         TableColumn::names("who"),
         numbers("goodput", "Mbit/s"),
-        numbers(unit(plan.objective), "95 %"),
-        numbers("p95", "ms").ranked(90),
+        numbers("gain, 95 %", unit(plan.objective)),
+        numbers("p95 delay", "ms").ranked(90),
         numbers("resent", "%").ranked(80),
-        numbers("call", "ms").ranked(60),
+        numbers("call p95", "ms").ranked(60),
         numbers("call", "MOS").ranked(70),
     ]);
     table.row(cells("as it is", "", None, &plan.now));
@@ -106,10 +107,10 @@ pub(crate) fn table(plan: &Plan) -> Table<'static> {
 
 fn unit(goal: Goal) -> &'static str {
     match goal {
-        Goal::Goodput => "more",
-        Goal::Delay => "less ms",
-        Goal::Completion | Goal::Page => "less s",
-        Goal::Fairness => "fairer",
+        Goal::Goodput => "Mbit/s",
+        Goal::Delay => "ms",
+        Goal::Completion | Goal::Page => "s",
+        Goal::Fairness => "Jain",
     }
 }
 
@@ -125,7 +126,7 @@ fn row(c: &RankedCure) -> [TableCell; 8] {
     cells(&name, &who.join("+"), Some(c.gain), &c.figures).map(|cell| TableCell { tone, ..cell })
 }
 
-/// A number of three digits with its sign.
+/// A number with its sign and three significant digits.
 struct Signed(f64);
 
 impl std::fmt::Display for Signed {
@@ -152,8 +153,8 @@ fn cells(name: &str, who: &str, gain: Option<PlanRange>, f: &PlanFigures) -> [Ta
     ]
 }
 
-/// What to type for the advised cure, or for the one called `name`; `None` where there is none of that name, or nothing
-/// is advised.
+/// Returns the commands of the advised cure, or of the one called `name`; `None` if there is no such cure, or
+/// none is advised.
 pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
     let cure = match name {
         Some(name) => plan.cures.iter().chain(&plan.screened).find(|c| c.name == name)?,
@@ -167,7 +168,7 @@ pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
         }
     }
     for step in &cure.steps {
-        let _ = writeln!(out, "it hurts: {}", step.hurts);
+        let _ = writeln!(out, "drawback: {}", step.hurts);
         for set in step.remedies.iter().flat_map(|r| &r.commands) {
             let towards = set.towards.as_ref().map(|t| format!(", towards {t}")).unwrap_or_default();
             let _ = writeln!(out, "\n{} at {}{towards} ({}):", set.platform.label(), set.at, set.needs);

@@ -1,5 +1,5 @@
-//! What a cure costs others where the scenario has no call, game or probe: a call is added to the data, both directions of it, in
-//! runs of its own.
+//! Measures what a cure costs others if the scenario has no call, game or probe: a call in both directions is
+//! added to the data, in separate runs.
 
 use crate::error::PlanError;
 use crate::measure;
@@ -12,10 +12,11 @@ use transport::App;
 use transport::Codec;
 use units::Span;
 
-/// What the call's two directions are called: with the data, and against it.
+/// Names of the call's two directions: with the data, and against it.
 const NAMES: [&str; 2] = ["added-call", "added-call-back"];
 
-/// The scenario with a call beside its TCP data; of flows that are measured one at a time each with a call of its own.
+/// Returns the scenario with an additional call. For flows that run one at a time, it returns a scenario with
+/// a call for each.
 fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
     let situation = Situation::new(std::slice::from_ref(s));
     let direction = |name: &str, from: usize, to: usize| Flow {
@@ -37,7 +38,7 @@ fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
     (whole.one_at_a_time, whole.measure, whole.sample) = (false, None, Span::ZERO);
     whole.duration = duration;
     if s.one_at_a_time {
-        let alone = situation.ways.iter().map(|w| {
+        let alone = situation.paths.iter().map(|w| {
             let mut one = whole.clone();
             one.flows = vec![s.flows[w.flow].clone()];
             one.flows.extend(call(w.from, w.to));
@@ -45,12 +46,13 @@ fn with_call(s: &Scenario, duration: Span) -> Vec<Scenario> {
         });
         return alone.collect();
     }
-    let Some(first) = situation.ways.first() else { return Vec::new() };
+    let Some(first) = situation.paths.first() else { return Vec::new() };
     whole.flows.extend(call(first.from, first.to));
     vec![whole]
 }
 
-/// What the call's worse direction met in one run; nothing of it arrived: all was lost.
+/// Returns the quality of the call's worse direction in one run. If nothing of it arrived, everything was
+/// lost.
 fn cost(v: &VariantResult) -> Option<VoiceCost> {
     let directions = v.flows.iter().filter(|f| NAMES.contains(&f.name.as_str()));
     let met = directions.map(|flow| {
@@ -63,8 +65,8 @@ fn cost(v: &VariantResult) -> Option<VoiceCost> {
     met.max_by(measure::worse)
 }
 
-/// What a call meets beside each of these sets of scenarios, of which those that are measured one at a time count by
-/// their worst call.
+/// Returns the quality of an added call for each of these sets of scenarios. For scenarios that run flows one
+/// at a time, the worst call counts.
 pub fn costs(
     runner: &mut Runner<'_, '_>,
     sets: &[Vec<Scenario>],
@@ -74,11 +76,11 @@ pub fn costs(
     let calls: Vec<Vec<Scenario>> =
         sets.iter().map(|set| set.iter().flat_map(|s| with_call(s, duration)).collect()).collect();
     let worst = |measured: Measured| {
-        let of: Vec<VoiceCost> = measured
+        let costs: Vec<VoiceCost> = measured
             .iter()
             .filter_map(|seeds| measure::voice(&seeds.iter().filter_map(cost).collect::<Vec<_>>()))
             .collect();
-        of.into_iter().max_by(measure::worse)
+        costs.into_iter().max_by(measure::worse)
     };
     Ok(runner.run(&calls, seeds)?.into_iter().map(worst).collect())
 }

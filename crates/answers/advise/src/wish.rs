@@ -1,28 +1,28 @@
-//! What is wanted: an objective, constraints, and how much may be simulated.
+//! The user's wish: an objective, constraints, and the effort of the simulation.
 
 use crate::CureOption;
 use result::ChangePlace;
 use std::num::NonZeroUsize;
 use units::{Goal, Span};
 
-/// What a plan is to aim at, and within which bounds.
+/// The objective and the constraints of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanWish {
-    /// What cures are ranked by.
+    /// The objective that cures are ranked by.
     pub objective: Goal,
-    /// Who can act; empty: everybody.
+    /// The parties that can act; all if empty.
     pub only: Vec<ChangePlace>,
-    /// Kinds or names (`link.direction.stage`) of stages that stay as they are.
+    /// Kinds or names (`link.direction.stage`) of stages that must not be changed.
     pub keep: Vec<String>,
-    /// The largest 95th percentile of round trips that is accepted.
+    /// Largest accepted 95th percentile of the round-trip time.
     pub max_delay: Option<Span>,
-    /// Flows that must lose nothing: by name, or `udp` for all datagrams; `voice` is a call that is added.
+    /// Flows that must not lose packets: by name, or `udp` for all datagrams; `voice` is an added call.
     pub no_loss_for: Vec<String>,
-    /// How many finalists run for the whole duration.
+    /// Number of finalists, which run for the whole duration.
     pub finalists: usize,
-    /// Seeds of each finalist.
+    /// Number of seeds of each finalist.
     pub repeats: u32,
-    /// How many runs at a time; `None`: one for each core.
+    /// Number of runs at a time; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -42,12 +42,12 @@ impl Default for PlanWish {
 }
 
 impl PlanWish {
-    /// Why an option is out of the question before anything is simulated; `None` where it is not.
-    pub fn refuses(&self, option: &CureOption) -> Option<String> {
+    /// Returns why an option is excluded before anything is simulated; `None` where it is not.
+    pub fn exclusion_reason(&self, option: &CureOption) -> Option<String> {
         if let Some(place) = option.by.iter().find(|p| !self.only.is_empty() && !self.only.contains(p)) {
             return Some(format!("the {} would have to change", place.name()));
         }
         let kept = self.keep.iter().find(|k| option.touches.contains(k));
-        kept.map(|kept| format!("it changes {kept}, which is to be kept"))
+        kept.map(|kept| format!("it changes {kept}, which must be kept"))
     }
 }

@@ -1,7 +1,7 @@
-//! A made-up capture as `longfat diagnose` would tell of it, for tests and benches of the page:
-//! `cargo run -p longfat-app --example capture -- DIR [PACKETS] [FILE-NAME]` writes `report.html`, `diagnosis.json`,
-//! `flows.parquet` and `packets.parquet`. Its flows grow and shrink as AIMD does, lose, time out, wait for the
-//! application and fill their window; what held them is what the generator did to them.
+//! Generates a synthetic capture's diagnosis for tests and benches of the page: `cargo run -p longfat-app
+//! --example capture -- DIR [PACKETS] [FILE-NAME]` writes `report.html`, `diagnosis.json`, `flows.parquet`
+//! and `packets.parquet`. The flows follow AIMD, lose packets, time out, wait for the application and fill
+//! their receive window. Their reported causes are those that the generator applied.
 
 use app::tables::{PacketRecord, PacketWriter, write_flow_diagnoses};
 use report::Lang;
@@ -14,14 +14,14 @@ use std::path::Path;
 use track::{PacketKind, PacketRecorder, PacketRow};
 use units::{Span, Time};
 
-/// 2025-10-09, so that times are as long as real ones.
+/// 2025-10-09, so that times have as many digits as real ones.
 const START: u64 = 1_760_000_000_000_000_000;
 const MSS: u32 = 1448;
 const ACK: u8 = 0x10;
 const RTT: f64 = 0.030;
 
-/// A flow being made.
-struct Maker {
+/// A flow that is being generated.
+struct FlowGenerator {
     connection: u32,
     cause: Cause,
     rows: Vec<PacketRow>,
@@ -30,8 +30,8 @@ struct Maker {
     rtt: Histogram,
 }
 
-impl Maker {
-    fn new(connection: u32, cause: Cause, start_s: f64) -> Maker {
+impl FlowGenerator {
+    fn new(connection: u32, cause: Cause, start_s: f64) -> FlowGenerator {
         let diagnosis = FlowDiagnosis {
             id: FlowDiagnosis::number(connection, true),
             connection,
@@ -48,7 +48,7 @@ impl Maker {
             },
             ..FlowDiagnosis::default()
         };
-        Maker {
+        FlowGenerator {
             connection,
             cause,
             rows: Vec::new(),
@@ -58,7 +58,7 @@ impl Maker {
         }
     }
 
-    /// From 0 to 1 (xorshift).
+    /// Returns a random number from 0 to 1 (xorshift).
     fn random(&mut self) -> f64 {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -78,12 +78,12 @@ impl Maker {
         }
     }
 
-    /// Rounds of a window each until `packets` are sent or the capture is over.
-    fn play(mut self, packets: u64, until: f64) -> Maker {
+    /// Generates round trips of one window each, until `packets` are sent or the capture ends.
+    fn generate(mut self, packets: u64, until: f64) -> FlowGenerator {
         let start = self.diagnosis.start_s;
         let (mut now, mut window, mut seq, mut sent) = (start, 10.0_f64, 0u64, 0u64);
         let mut spans: Vec<CauseSpan> = Vec::new();
-        let mut hold = |from: f64, to: f64, cause: Cause| match spans.last_mut() {
+        let mut add_span = |from: f64, to: f64, cause: Cause| match spans.last_mut() {
             Some(last) if last.cause == cause => last.to_s = to,
             _ => spans.push(CauseSpan { from_s: from, to_s: to, cause }),
         };
@@ -119,10 +119,10 @@ impl Maker {
             sent += n;
             let idle = self.cause == Cause::Application && self.random() < 0.3;
             let held = if slow { Cause::SlowStart } else { self.cause };
-            hold(now, now + round, held);
+            add_span(now, now + round, held);
             now += round;
             if idle {
-                hold(now, now + 0.2, Cause::Application);
+                add_span(now, now + 0.2, Cause::Application);
                 now += 0.2;
             }
             slow &= !lost && window < 60.0;
@@ -133,7 +133,7 @@ impl Maker {
         self.finish(spans, now - start)
     }
 
-    fn finish(mut self, timeline: Vec<CauseSpan>, duration: f64) -> Maker {
+    fn finish(mut self, timeline: Vec<CauseSpan>, duration: f64) -> FlowGenerator {
         let rtt = RttSummary::of(&self.rtt);
         let d = &mut self.diagnosis;
         d.duration_s = duration;
@@ -166,8 +166,8 @@ impl Maker {
     }
 }
 
-fn diagnosis(makers: &[Maker], file: &str) -> Diagnosis {
-    let mut flows: Vec<FlowDiagnosis> = makers.iter().map(|m| m.diagnosis.clone()).collect();
+fn diagnosis(generators: &[FlowGenerator], file: &str) -> Diagnosis {
+    let mut flows: Vec<FlowDiagnosis> = generators.iter().map(|m| m.diagnosis.clone()).collect();
     flows.sort_by_key(|f| std::cmp::Reverse(f.measures.bytes));
     let policer = Limiter {
         kind: LimiterKind::Policer,
@@ -185,7 +185,7 @@ fn diagnosis(makers: &[Maker], file: &str) -> Diagnosis {
             _ => None,
         };
     }
-    let packets = makers.iter().map(|m| m.rows.len() as u64).sum();
+    let packets = generators.iter().map(|m| m.rows.len() as u64).sum();
     let capture = CaptureInfo {
         file: file.into(),
         format: "pcap".into(),
@@ -194,7 +194,7 @@ fn diagnosis(makers: &[Maker], file: &str) -> Diagnosis {
         duration_s: flows.iter().map(|f| f.start_s + f.duration_s).fold(0.0, f64::max),
         packets,
         tcp_packets: packets,
-        connections: makers.len() as u64,
+        connections: generators.len() as u64,
         dropped: Some(12),
         ..CaptureInfo::default()
     };
@@ -229,14 +229,14 @@ fn main() -> io::Result<()> {
     let packets: u64 = args.get(1).map_or(20_000, |n| n.parse().expect("how many packets"));
     let name = args.get(2).map_or("made-up.pcap", String::as_str);
     let causes = [Cause::Policed, Cause::Shaped, Cause::ReceiveWindow, Cause::Application];
-    let mut makers = vec![Maker::new(0, Cause::Policed, 0.0).play(packets, 1e6)];
-    makers.extend((1..24).map(|i| {
+    let mut generators = vec![FlowGenerator::new(0, Cause::Policed, 0.0).generate(packets, 1e6)];
+    generators.extend((1..24).map(|i| {
         let cause = causes[i as usize % 4];
-        Maker::new(i, cause, 1.5 + f64::from(i) / 4.0).play(packets / (4 + 3 * u64::from(i)), 1e6)
+        FlowGenerator::new(i, cause, 1.5 + f64::from(i) / 4.0).generate(packets / (4 + 3 * u64::from(i)), 1e6)
     }));
     fs::create_dir_all(folder)?;
-    let d = diagnosis(&makers, name);
-    let mut rows: Vec<PacketRow> = makers.into_iter().flat_map(|m| m.rows).collect();
+    let d = diagnosis(&generators, name);
+    let mut rows: Vec<PacketRow> = generators.into_iter().flat_map(|m| m.rows).collect();
     rows.sort_by_key(|r| r.time);
     let mut kept = Rows::new(8, &[], MOST_ROWS);
     let mut file = PacketWriter::create(Box::new(File::create(folder.join("packets.parquet"))?), name)?;

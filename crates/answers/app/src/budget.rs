@@ -1,6 +1,7 @@
-//! What a run is going to take, reckoned before it begins: memory of the time series, packets, room on the disk.
+//! Estimates what a run will take before it begins: memory for the time series, packets, and disk space.
 //!
-//! It follows from the scenario alone, not from the machine, so that the same scenario gives the same series everywhere.
+//! The estimate follows from the scenario alone, not from the machine, so the same scenario yields the same
+//! series everywhere.
 
 use crate::CommandError;
 use crate::warn::told;
@@ -10,175 +11,189 @@ use scenario::{Experiment, Flow, Scenario, most_sent};
 use transport::App;
 use units::Span;
 
-/// Bytes of a row of a series in memory: all of [`result::FlowPoint`]'s columns, and [`result::ElementPoint`]'s.
-const FLOW_ROW: u64 = 240;
-const ELEMENT_ROW: u64 = 64;
-/// All series of all runs together, bytes. A vector that grows takes up to twice that for a moment.
-const MOST_SERIES: u64 = 1 << 30;
-/// Bytes of a connection while it is simulated: both ends, their applications and timers, and what of it goes into result
-/// and page. Measured as peak memory over that of one flow, by 10,000 and 100,000 flows of a second: bulk 6.7 and 6.4 kB
-/// (BBR 6.8), datagrams 5.8 and 4.8, requests 8.8 and 6.9.
-const CONNECTION: u64 = 9_000;
-/// Bytes of it that stay until the last repeat is over: measured 1.7 kB (bulk), 2.7 (requests, of a second).
-const KEPT_CONNECTION: u64 = 3_000;
-/// Connections and what is kept of them, bytes: as many as a scenario may have, on sixteen cores.
-const MOST_CONNECTIONS: u64 = 16 << 30;
-/// Bytes of a packet that waits: measured 127, by 4.2 million of them in one queue. A queue that grows takes up to twice
-/// that for a moment.
-const WAITING: u64 = 130;
-/// Packets that wait at a time, bytes.
-const MOST_WAITING: u64 = 16 << 30;
-/// Whose run takes more wants to know it before.
-const MUCH: u64 = 1 << 30;
-/// Files take a sixth of that or less (measured: 8 to 40 bytes a row of a flow); the page has up to some MB.
-const PACKED: u64 = 6;
-const PAGE: u64 = 2_000_000;
-/// More packets than that are days on any machine.
-const MOST_PACKETS: f64 = 1e11;
-/// More packets than that take a minute or more where all of them are sent: said before the run begins.
-const MANY_PACKETS: f64 = 1e8;
+/// Bytes per row of a flow's series in memory: all columns of [`result::FlowPoint`].
+const FLOW_ROW_BYTES: u64 = 240;
+/// Bytes per row of an element's series in memory: all columns of [`result::ElementPoint`].
+const ELEMENT_ROW_BYTES: u64 = 64;
+/// Limit for all series of all runs together, in bytes. A growing vector briefly takes up to twice its size.
+const MAX_SERIES_BYTES: u64 = 1 << 30;
+/// Bytes per connection while it is simulated: both ends, their applications and timers, and its share of the
+/// result and the page. Measured as peak memory beyond that of a single flow, with 10,000 and 100,000 flows
+/// of one second: bulk 6.7 and 6.4 kB (BBR 6.8), datagrams 5.8 and 4.8, requests 8.8 and 6.9.
+const CONNECTION_BYTES: u64 = 9_000;
+/// Bytes per connection that stay allocated until the last repeat is over: measured 1.7 kB (bulk) and 2.7 kB
+/// (requests of one second).
+const KEPT_CONNECTION_BYTES: u64 = 3_000;
+/// Limit for running and finished connections, in bytes: enough for the largest number of connections that a
+/// scenario may have, on sixteen cores.
+const MAX_CONNECTION_BYTES: u64 = 16 << 30;
+/// Bytes per queued packet: 127 measured, with 4.2 million packets in one queue. A growing queue briefly
+/// takes up to twice its size.
+const QUEUED_PACKET_BYTES: u64 = 130;
+/// Limit for the packets queued at one time, in bytes.
+const MAX_QUEUED_BYTES: u64 = 16 << 30;
+/// Memory above which the user is informed before the run begins, in bytes.
+const NOTICE_BYTES: u64 = 1 << 30;
+/// Factor by which files are smaller than the series in memory, at least. Measured: 8 to 40 bytes per row of
+/// a flow.
+const MIN_COMPRESSION: u64 = 6;
+/// Bytes allowed for the HTML page, which may take a few MB.
+const PAGE_BYTES: u64 = 2_000_000;
+/// Number of packets above which a run is refused: it would take days on any machine.
+const MAX_PACKETS: f64 = 1e11;
+/// Number of packets above which the user is informed before the run begins: sending all of them takes a
+/// minute or more.
+const NOTICE_PACKETS: f64 = 1e8;
 const PACKET_BITS: f64 = 1500.0 * 8.0;
-/// Bytes of the least IP packet that is queued in numbers, and of a full segment.
-const LEAST_PACKET: u64 = 40;
-const SEGMENT: u64 = 1448;
+/// Bytes of the smallest IP packet in a queue that is limited in bytes.
+const MIN_PACKET_BYTES: u64 = 40;
+/// Payload bytes of a full TCP segment.
+const SEGMENT_BYTES: u64 = 1448;
 
-/// A run that repeats by itself is to be over within seconds: so many packets in all its repeats, at most. Upper bounds are
-/// counted ([`packets`]), and two cores simulate 1.5 to 7 million packets a second (measured with the house's scenarios).
-const REPEATED_PACKETS: f64 = 3e7;
-/// So many repeats at most where nothing says how many. The interval of a mean is 12.7 / √2 = 9 standard deviations wide on each
-/// side with 2 of them, 2.5 with 3, 1.2 with 5 and 0.8 with 8 (Student's t): more than 5 buys little for its time.
-const MOST_REPEATS: u32 = 5;
-/// So many at least, else there is one run: two have an interval that says nothing.
-const LEAST_REPEATS: u32 = 3;
+/// Packets of all default repeats together, at most, so that they are over within seconds. Packets are
+/// counted as upper bounds ([`packets`]); two cores simulate 1.5 to 7 million packets a second (measured with
+/// the built-in scenarios).
+const MAX_REPEATED_PACKETS: f64 = 3e7;
+/// Number of default repeats, at most. On each side, the interval of a mean is 12.7 / √2 = 9 standard
+/// deviations wide with 2 repeats, 2.5 with 3, 1.2 with 5 and 0.8 with 8 (Student's t), so more than 5 gain
+/// little for their time.
+const MAX_REPEATS: u32 = 5;
+/// Number of default repeats, at least: the interval from two repeats is too wide to be useful. Where not
+/// even three fit, there is a single run.
+const MIN_REPEATS: u32 = 3;
 
-/// How often each variant runs where nothing says how often: [`MOST_REPEATS`] times in virtual time, less often where that
-/// would be more work than [`REPEATED_PACKETS`] or memory than a gigabyte, and once where even [`LEAST_REPEATS`] would be; once
-/// on the kernel, where a repeat takes as long as it lasts. It follows from the scenario alone: the speed of the machine has no
-/// part in it, so that the same scenario gives the same numbers everywhere.
+/// Returns how often each variant runs by default.
+///
+/// In virtual time that is [`MAX_REPEATS`], or as many as [`MAX_REPEATED_PACKETS`] and [`NOTICE_BYTES`] bytes
+/// of memory allow, or one where these do not even allow [`MIN_REPEATS`]. On the kernel it is one, because a
+/// repeat takes as long there as it lasts. The number follows from the scenario alone, not from the speed of
+/// the machine, so the same scenario yields the same numbers everywhere.
 pub fn repeats(experiment: &Experiment, clocks: &[Clock]) -> u32 {
     if clocks != [Clock::Sim] {
         return 1;
     }
     let fits = |repeats: &u32| {
         let budget = Budget::of(experiment, &Order { repeats: *repeats, ..Order::default() });
-        let kept = budget.all_connections.saturating_mul(KEPT_CONNECTION);
-        budget.packets <= REPEATED_PACKETS && budget.series.saturating_add(kept) <= MUCH
+        let kept = budget.all_connections.saturating_mul(KEPT_CONNECTION_BYTES);
+        budget.packets <= MAX_REPEATED_PACKETS && budget.series.saturating_add(kept) <= NOTICE_BYTES
     };
-    (LEAST_REPEATS..=MOST_REPEATS).rev().find(fits).unwrap_or(1)
+    (MIN_REPEATS..=MAX_REPEATS).rev().find(fits).unwrap_or(1)
 }
 
-/// Says of a single simulated run that chance is not in its numbers; `None` of repeats, and of runs on the kernel, where chance
-/// is the machine's.
+/// Returns the warning that a single simulated run does not show the effect of chance. `None` for several
+/// repeats, and for runs on the kernel, whose chance comes from the machine.
 pub fn once(order: &Order) -> Option<(String, RunWarning)> {
     let once = order.clocks == [Clock::Sim] && order.repeats == 1;
-    once.then(|| told("once", "", &[("repeats", LEAST_REPEATS.to_string())]))
+    once.then(|| told("once", "", &[("repeats", MIN_REPEATS.to_string())]))
 }
 
-/// What all runs of an order come to.
+/// Upper bounds of what all runs of an order take.
 pub struct Budget {
-    /// Bytes of series.
+    /// Bytes of time series.
     series: u64,
     packets: f64,
-    /// Connections of the variant that has most.
+    /// Connections of the variant that has most of them.
     connections: u64,
-    /// Connections of all runs.
+    /// Connections of all runs together.
     all_connections: u64,
-    /// Packets that wait at a time in the variant where most do.
-    waiting: u64,
-    /// Runs, of which as many are under way as there are cores.
+    /// Packets queued at one time, in the variant where these are most.
+    queued: u64,
+    /// Number of runs. As many of them run at a time as there are cores.
     runs: u64,
 }
 
 impl Budget {
-    /// Of these runs.
+    /// Estimates the runs of `experiment` that `order` asks for.
     pub fn of(experiment: &Experiment, order: &Order) -> Budget {
         let runs = u64::from(order.repeats.max(1)).saturating_mul(order.clocks.len() as u64);
-        let sum = |of: &dyn Fn(&Scenario) -> u64| {
-            experiment.variants.iter().fold(0u64, |n, v| n.saturating_add(of(&v.scenario)))
+        let sum = |count: &dyn Fn(&Scenario) -> u64| {
+            experiment.variants.iter().fold(0u64, |n, v| n.saturating_add(count(&v.scenario)))
         };
         Budget {
             series: sum(&series).saturating_mul(runs),
             connections: experiment.variants.iter().map(|v| connections(&v.scenario)).max().unwrap_or(0),
-            waiting: experiment.variants.iter().map(|v| waiting(&v.scenario)).max().unwrap_or(0),
+            queued: experiment.variants.iter().map(|v| queued(&v.scenario)).max().unwrap_or(0),
             all_connections: sum(&connections).saturating_mul(runs),
             runs: runs.saturating_mul(experiment.variants.len() as u64),
             packets: experiment.variants.iter().map(|v| packets(&v.scenario)).sum::<f64>() * runs as f64,
         }
     }
 
-    /// Bytes that the result's files may take.
+    /// Returns the bytes that the result's files may take.
     pub fn disk(&self) -> u64 {
-        self.series / PACKED + PAGE
+        self.series / MIN_COMPRESSION + PAGE_BYTES
     }
 
-    /// Bytes of memory for connections, so many runs at a time.
+    /// Bytes of memory for connections, with `cores` runs at a time.
     fn connections(&self, cores: usize) -> u64 {
         let at_a_time = self.runs.min(cores as u64);
-        let under_way = self.connections.saturating_mul(at_a_time).saturating_mul(CONNECTION);
-        under_way.saturating_add(self.all_connections.saturating_mul(KEPT_CONNECTION))
+        let under_way = self.connections.saturating_mul(at_a_time).saturating_mul(CONNECTION_BYTES);
+        under_way.saturating_add(self.all_connections.saturating_mul(KEPT_CONNECTION_BYTES))
     }
 
-    /// Bytes of memory for packets that wait, so many runs at a time.
-    fn waiting(&self, cores: usize) -> u64 {
-        self.waiting.saturating_mul(WAITING).saturating_mul(self.runs.min(cores as u64))
+    /// Bytes of memory for queued packets, with `cores` runs at a time.
+    fn queued(&self, cores: usize) -> u64 {
+        self.queued.saturating_mul(QUEUED_PACKET_BYTES).saturating_mul(self.runs.min(cores as u64))
     }
 
-    /// Refuses what would never end, or take more memory than a machine has.
+    /// Refuses runs that would never end, or take more memory than a machine has.
     pub fn check(&self, cores: usize) -> Result<(), CommandError> {
         let bytes = self.connections(cores);
-        if bytes > MOST_CONNECTIONS {
+        if bytes > MAX_CONNECTION_BYTES {
             return Err(CommandError::Usage(format!(
-                "the connections of these runs would take {} GB of memory, more than {}: fewer of them (`count`), fewer \
+                "these runs' connections would take {} GB of memory, the limit is {} GB: use a smaller `count`, fewer \
                  repeats, or --jobs 1",
                 bytes / 1_000_000_000,
-                MOST_CONNECTIONS / 1_000_000_000
+                MAX_CONNECTION_BYTES / 1_000_000_000
             )));
         }
-        let bytes = self.waiting(cores);
-        if bytes > MOST_WAITING {
+        let bytes = self.queued(cores);
+        if bytes > MAX_QUEUED_BYTES {
             return Err(CommandError::Usage(format!(
-                "the packets that wait in these runs' queues would take up to {} GB of memory, more than {}: smaller queues \
-                 (`packets`, `bytes`), less sent, a shorter `duration`, or --jobs 1",
+                "the packets in these runs' queues could take {} GB of memory, the limit is {} GB: use smaller queues \
+                 (`packets`, `bytes`), less traffic, a shorter `duration`, or --jobs 1",
                 bytes / 1_000_000_000,
-                MOST_WAITING / 1_000_000_000
+                MAX_QUEUED_BYTES / 1_000_000_000
             )));
         }
-        if self.packets <= MOST_PACKETS {
+        if self.packets <= MAX_PACKETS {
             return Ok(());
         }
         Err(CommandError::Usage(format!(
-            "these runs are some {:.0e} packets, more than the {MOST_PACKETS:.0e} that can be waited for: a shorter \
-             `duration`, lower rates, fewer variants or repeats",
+            "these runs would send about {:.0e} packets, the limit is {MAX_PACKETS:.0e}: use a shorter \
+             `duration`, lower rates, fewer variants or fewer repeats",
             self.packets
         )))
     }
 
-    /// What it takes at most, where that is much. Not for how long: what is counted are upper bounds, and a run that loss or
-    /// windows hold back may come to a hundredth of them; the bar measures how fast it is.
+    /// Returns a summary of the estimate where it is large enough for the user to be informed. It gives no
+    /// duration: packets are counted as upper bounds, a run that loss or windows hold back may send a
+    /// hundredth of them, and the progress bar measures the speed.
     pub fn told(&self, cores: usize) -> Option<String> {
-        let (connections, waiting) = (self.connections(cores), self.waiting(cores));
-        let memory = self.series.saturating_add(connections).saturating_add(waiting);
-        (self.packets > MANY_PACKETS || memory > MUCH).then(|| {
+        let (connections, queued) = (self.connections(cores), self.queued(cores));
+        let memory = self.series.saturating_add(connections).saturating_add(queued);
+        (self.packets > NOTICE_PACKETS || memory > NOTICE_BYTES).then(|| {
             format!(
-                "up to {:.0} million packets, {:.0} MB of time series, {:.0} MB of connections and {:.0} MB of packets that \
-                 wait in memory",
+                "up to {:.0} million packets, {:.0} MB of time series, {:.0} MB of connections and {:.0} MB of queued \
+                 packets in memory",
                 self.packets / 1e6,
                 self.series as f64 / 1e6,
                 connections as f64 / 1e6,
-                waiting as f64 / 1e6
+                queued as f64 / 1e6
             )
         })
     }
 }
 
-/// Makes the sampling interval of all variants larger until their series fit; what there is to say of it.
+/// Lengthens the sampling interval of all variants until their series fit into memory. Returns the warning
+/// about it, or `None` where they fit as they are.
 pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<(String, RunWarning)> {
     let before: Vec<Span> = experiment.variants.iter().map(|v| v.scenario.sample).collect();
-    let asked = Budget::of(experiment, order).series;
-    // 2, 5, 10, 20, 50 … times as long, so that it stays a round number.
+    let needed = Budget::of(experiment, order).series;
+    // The factors are 2, 5, 10, 20, 50, …, so that the interval stays a round number.
     let factors = (0..18).flat_map(|n| [2, 5, 10].map(|f| f * 10u64.pow(n)));
     for factor in factors {
-        if Budget::of(experiment, order).series <= MOST_SERIES {
+        if Budget::of(experiment, order).series <= MAX_SERIES_BYTES {
             break;
         }
         for (variant, sample) in experiment.variants.iter_mut().zip(&before) {
@@ -188,17 +203,17 @@ pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<(String, RunWa
     let now = experiment.variants.iter().map(|v| v.scenario.sample);
     let (was, is) = before.iter().zip(now).find(|(was, is)| *was != is)?;
     let gb = |bytes: u64| bytes as f64 / 1e9;
-    let (asked, kept) = (gb(asked).ceil(), gb(Budget::of(experiment, order).series));
+    let (needed, kept) = (gb(needed).ceil(), gb(Budget::of(experiment, order).series));
     let values = [
         ("was", was.to_string()),
         ("is", is.to_string()),
-        ("asked", format!("{asked:.0}")),
+        ("asked", format!("{needed:.0}")),
         ("kept", format!("{kept:.1}")),
     ];
     Some(told("thinned", "sample", &values))
 }
 
-/// Bytes of one run's series.
+/// Bytes of the series of one run.
 fn series(s: &Scenario) -> u64 {
     if s.sample.is_zero() {
         return 0;
@@ -206,26 +221,29 @@ fn series(s: &Scenario) -> u64 {
     let rows = s.duration.as_nanos() / s.sample.as_nanos() + 2;
     let flows: u64 = s.flows.iter().map(|f| u64::from(f.count)).sum();
     let elements: usize = s.links.iter().map(|l| l.forward.len() + l.backward.len()).sum();
-    // Each flow alone has all elements to itself.
+    // Flows that run one at a time each record all elements.
     let times = if s.one_at_a_time { s.flows.len().max(1) as u64 } else { 1 };
-    let row = flows.saturating_mul(FLOW_ROW).saturating_add(elements as u64 * ELEMENT_ROW * times);
+    let row =
+        flows.saturating_mul(FLOW_ROW_BYTES).saturating_add(elements as u64 * ELEMENT_ROW_BYTES * times);
     row.saturating_mul(rows)
 }
 
-/// Connections of a run.
+/// Number of connections of a run.
 fn connections(s: &Scenario) -> u64 {
     s.flows.iter().map(|f| u64::from(f.count).saturating_mul(u64::from(f.app.connections()))).sum()
 }
 
-/// Packets that wait at a time at most: what the queues hold, or what is sent where that is less.
-fn waiting(s: &Scenario) -> u64 {
+/// Upper bound of the packets queued at one time: the capacity of the queues, or the number of packets sent
+/// where that is less.
+fn queued(s: &Scenario) -> u64 {
     let stages = s.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
     let limits = stages.filter_map(|named| named.stage.queue()).map(|(_, queue)| queue.limits());
-    let room = limits.fold(0u64, |n, l| n.saturating_add(l.packets.min(l.bytes / LEAST_PACKET)));
+    let room = limits.fold(0u64, |n, l| n.saturating_add(l.packets.min(l.bytes / MIN_PACKET_BYTES)));
     room.min(s.flows.iter().map(|flow| sent(s, flow)).fold(0, u64::saturating_add))
 }
 
-/// Packets that a flow's ends send at most while none of them arrives: datagrams to the end, TCP what the peer has room for.
+/// Upper bound of the packets that a flow's ends send while none arrives: datagrams until the end of the run,
+/// TCP segments until the peer's receive buffer is full.
 fn sent(s: &Scenario, flow: &Flow) -> u64 {
     let one = match &flow.app {
         App::Udp { rate, size, duration, .. } => {
@@ -234,16 +252,16 @@ fn sent(s: &Scenario, flow: &Flow) -> u64 {
         }
         App::Bulk { .. } | App::Onoff { .. } | App::Request { .. } | App::Page { .. } => {
             let ends = [flow.from, flow.to].map(|host| s.hosts[host].stack.largest_receive_buffer());
-            u64::from(flow.app.connections()).saturating_mul(ends[0].saturating_add(ends[1]) / SEGMENT)
+            u64::from(flow.app.connections()).saturating_mul(ends[0].saturating_add(ends[1]) / SEGMENT_BYTES)
         }
-        // Tens of packets a second.
+        // Voice and probes send tens of packets a second.
         App::Voice { .. } | App::Probe { .. } => 0,
     };
     one.saturating_mul(u64::from(flow.count))
 }
 
-/// Packets of one run at most: what applications want to send, the path lets through and windows allow. Loss and congestion
-/// control are left out, so it may be many times what a run comes to.
+/// Upper bound of the packets of one run: what the applications send, limited by the path's rates and by the
+/// windows. Loss and congestion control are left out, so a run may send far fewer.
 fn packets(s: &Scenario) -> f64 {
     let wanted: Vec<f64> = s.flows.iter().map(|flow| wanted(s, flow)).collect();
     let mbps = if s.one_at_a_time {
@@ -256,8 +274,9 @@ fn packets(s: &Scenario) -> f64 {
     mbps * 1e6 * s.duration.as_secs_f64() / PACKET_BITS
 }
 
-/// The rate at which a flow's connections send at most where nothing on the path limits them, Mbit/s averaged over the run.
-/// Small datagrams count as if they were full: what takes time is the packet.
+/// Upper bound of the rate at which a flow's connections send if the path does not limit them, in Mbit/s
+/// averaged over the run. Small datagrams count as full ones, because the time to simulate a run depends on
+/// the number of packets.
 fn wanted(s: &Scenario, flow: &Flow) -> f64 {
     let (seconds, rtt) = (s.duration.as_secs_f64(), s.base_rtt(flow).as_secs_f64());
     let datagrams = |per_second: f64, lasts: Option<Span>| {
@@ -266,7 +285,7 @@ fn wanted(s: &Scenario, flow: &Flow) -> f64 {
     };
     let window = [flow.from, flow.to].map(|host| s.hosts[host].stack.largest_receive_buffer() as f64 * 8e-6);
     let window = window[0].max(window[1]) * f64::from(flow.app.connections());
-    // Each leg of a relayed flow has a round trip of its own.
+    // Each leg of a relayed flow has its own round-trip time.
     let by_window = if flow.via.is_empty() && rtt > 0.0 { window / rtt } else { f64::INFINITY };
     let one = match &flow.app {
         App::Bulk { bytes, duration } => {
@@ -279,11 +298,11 @@ fn wanted(s: &Scenario, flow: &Flow) -> f64 {
             share * rate.map_or(by_window, |rate| rate.as_mbps().min(by_window))
         }
         App::Request { think, count, .. } | App::Page { think, count, .. } => {
-            // An exchange, or a page, takes a round trip and the pause behind it at least.
+            // An exchange or a page takes at least a round trip and the pause after it.
             let bytes = flow.app.asking().map_or(0, |asking| asking.sizes().into_iter().sum::<u64>());
             let takes = rtt + think.unwrap_or(Span::ZERO).as_secs_f64();
-            let most = if takes > 0.0 { (seconds / takes).ceil() } else { f64::INFINITY };
-            let exchanges = count.map_or(most, |n| most.min(n as f64));
+            let max_exchanges = if takes > 0.0 { (seconds / takes).ceil() } else { f64::INFINITY };
+            let exchanges = count.map_or(max_exchanges, |n| max_exchanges.min(n as f64));
             by_window.min(exchanges * (bytes as f64 * 8.0).max(PACKET_BITS) * 1e-6 / seconds)
         }
         App::Udp { rate, size, duration, .. } => {
@@ -315,56 +334,55 @@ mod tests {
     }
 
     #[test]
-    fn series_that_fit_stay_and_others_are_thinned_and_it_is_said() {
+    fn series_above_the_memory_limit_are_thinned_with_a_warning() {
         let mut e = experiment("10ms", 100, "1Gbit/s");
         assert_eq!((thin(&mut e, &order(1)), e.variants[0].scenario.sample), (None, Span::from_millis(10)));
         for (sample, count, repeats) in [("1us", 1000, 1), ("10ms", 100_000, 1), ("10ms", 100, 1000)] {
             let mut e = experiment(sample, count, "1Gbit/s");
-            let (told, _) = thin(&mut e, &order(repeats)).unwrap();
+            let (warning, _) = thin(&mut e, &order(repeats)).unwrap();
             let is = e.variants[0].scenario.sample;
-            assert!(told.contains(&format!("one every {is} is kept")), "{told}");
+            assert!(warning.contains(&format!("one every {is} is kept")), "{warning}");
             let b = Budget::of(&e, &order(repeats));
-            assert!(b.series <= MOST_SERIES && b.series > MOST_SERIES / 8, "{is}: {}", b.series);
+            assert!(b.series <= MAX_SERIES_BYTES && b.series > MAX_SERIES_BYTES / 8, "{is}: {}", b.series);
         }
     }
 
     #[test]
-    fn what_never_ends_is_refused_before_it_begins() {
-        let of = |rate: &str, repeats| Budget::of(&experiment("10ms", 1, rate), &order(repeats));
-        let b = of("120Mbit/s", 1);
+    fn runs_that_would_take_days_are_refused() {
+        let budget = |rate: &str, repeats| Budget::of(&experiment("10ms", 1, rate), &order(repeats));
+        let b = budget("120Mbit/s", 1);
         assert_eq!(b.packets, 100_000.0);
         assert!(b.check(1).is_ok() && b.told(1).is_none());
-        let told = of("120.1Gbit/s", 1).told(2).unwrap();
-        assert!(told.starts_with("up to 100 million packets, ") && !told.contains("min"), "{told}");
-        assert_eq!(of("119Gbit/s", 1).told(2), None);
-        let e = of("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
+        let summary = budget("120.1Gbit/s", 1).told(2).unwrap();
+        assert!(summary.starts_with("up to 100 million packets, ") && !summary.contains("min"), "{summary}");
+        assert_eq!(budget("119Gbit/s", 1).told(2), None);
+        let e = budget("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
     }
 
-    /// Repeats follow from the scenario alone.
     #[test]
-    fn what_is_quick_repeats_by_itself_and_what_is_long_does_not() {
-        let of = |rate: &str, sample: &str| repeats(&experiment(sample, 1, rate), &[Clock::Sim]);
-        // 10 s of 7.2 Gbit/s are 6 million packets: five times that are thirty.
-        assert_eq!([of("7200Mbit/s", "10ms"), of("7201Mbit/s", "10ms")], [5, 4]);
-        assert_eq!([of("12Gbit/s", "10ms"), of("12001Mbit/s", "10ms")], [3, 1]);
-        // Series of 10 s every 10 us are 304 MB a run: three of them are a gigabyte, five would be more.
-        assert_eq!([of("1Mbit/s", "10us"), of("1Mbit/s", "5us")], [3, 1]);
+    fn short_runs_repeat_by_default_and_long_runs_do_not() {
+        let default_repeats = |rate: &str, sample: &str| repeats(&experiment(sample, 1, rate), &[Clock::Sim]);
+        // 10 s at 7.2 Gbit/s are 6 million packets; five repeats are 30 million.
+        assert_eq!([default_repeats("7200Mbit/s", "10ms"), default_repeats("7201Mbit/s", "10ms")], [5, 4]);
+        assert_eq!([default_repeats("12Gbit/s", "10ms"), default_repeats("12001Mbit/s", "10ms")], [3, 1]);
+        // Series of 10 s sampled every 10 us take 304 MB a run: three of them fit into a gigabyte, five do
+        // not.
+        assert_eq!([default_repeats("1Mbit/s", "10us"), default_repeats("1Mbit/s", "5us")], [3, 1]);
         let quick = experiment("10ms", 1, "1Mbit/s");
         assert_eq!(
             [vec![Clock::Kernel], vec![Clock::Sim, Clock::Kernel]].map(|c| repeats(&quick, &c)),
             [1, 1]
         );
-        let (said, warning) = once(&order(1)).unwrap();
-        assert!(said.starts_with("one run of each variant") && said.contains("`--repeat 3`"), "{said}");
+        let (text, warning) = once(&order(1)).unwrap();
+        assert!(text.starts_with("one run of each variant") && text.contains("`--repeat 3`"), "{text}");
         assert_eq!((warning.kind.as_str(), once(&order(3))), ("once", None));
         assert_eq!(once(&Order { clocks: vec![Clock::Kernel], ..order(1) }), None);
     }
 
-    /// What applications want, limits that flows share, and windows: each of them bounds what is sent.
     #[test]
-    fn packets_are_what_is_wanted_let_through_and_held_by_windows() {
-        let of = |rate: &str, delay: &str, flows: &str| {
+    fn packets_are_bounded_by_demand_shared_limits_and_windows() {
+        let packets = |rate: &str, delay: &str, flows: &str| {
             let text = format!(
                 "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
                  \"{rate}\", delay = \"{delay}\" }}]\n{flows}"
@@ -373,28 +391,31 @@ mod tests {
         };
         let flow = |name: &str, app: &str| format!("[flows.{name}]\nfrom = \"x\"\nto = \"y\"\n{app}\n");
         let two = flow("f", "") + &flow("g", "");
-        assert_eq!(of("120Mbit/s", "0s", &two), 100_000.0, "they share it");
+        assert_eq!(packets("120Mbit/s", "0s", &two), 100_000.0, "both flows share the link");
         let call = "app = { kind = \"voice\", codec = \"g711\" }";
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", call)), 500.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", call)), 500.0);
         let small = "app = { kind = \"udp\", rate = \"8Mbit/s\", size = 100, duration = \"5s\" }";
-        assert_eq!(of("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
-        // 6 MiB every 100 ms.
-        assert_eq!(of("120Gbit/s", "100ms", &flow("f", "")), (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round());
+        assert_eq!(packets("1200Mbit/s", "0s", &flow("f", small)), 50_000.0);
+        // A window of 6 MiB every 100 ms.
+        assert_eq!(
+            packets("120Gbit/s", "100ms", &flow("f", "")),
+            (6.0 * 1048576.0 / 1500.0 * 100.0_f64).round()
+        );
         let page =
             "app = { kind = \"page\", objects = 9, size = \"15kB\", request = \"1B\", think = \"900ms\" }";
-        assert_eq!(of("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
+        assert_eq!(packets("1200Mbit/s", "100ms", &flow("f", page)), 900.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", "max_pacing_rate = \"12Mbit/s\"")), 10_000.0);
         let free =
             "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
         let free = Budget::of(&Experiment::parse("a.toml", free, &[]).unwrap(), &order(1)).packets.round();
-        assert_eq!(free, (1e10_f64 * 10.0 / 12_000.0).round(), "a network card's");
+        assert_eq!(free, (1e10_f64 * 10.0 / 12_000.0).round(), "the rate of a network card");
         let bursts = "app = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"12Mbit/s\" }";
-        assert_eq!(of("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
+        assert_eq!(packets("120Mbit/s", "0s", &flow("f", bursts)), 2500.0);
     }
 
     #[test]
-    fn packets_that_wait_are_what_queues_hold_or_what_is_sent() {
-        let of = |queue: &str, flow: &str| {
+    fn queued_packets_are_bounded_by_queue_capacity_and_by_what_is_sent() {
+        let budget_for = |queue: &str, flow: &str| {
             let text = format!(
                 "duration = \"10s\"\n[links.a]\nbetween = [\"x\", \"y\"]\nforward = [{{ kind = \"link\", rate = \
                  \"1Mbit/s\", queue = {{ {queue} }} }}]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n{flow}\n"
@@ -403,23 +424,23 @@ mod tests {
         };
         let huge = "kind = \"fifo\", packets = 1000000000";
         let flood = "app = { kind = \"udp\", rate = \"12Gbit/s\" }";
-        assert_eq!(of(huge, flood).waiting, 10_000_000);
-        assert_eq!(of("kind = \"codel\"", flood).waiting, 1000);
-        assert_eq!(of("kind = \"fifo\", bytes = \"40kB\"", flood).waiting, 1000);
-        assert_eq!(of(huge, "").waiting, 2 * (6 << 20) / 1448);
-        assert!(of(huge, flood).check(1).is_ok());
-        let e = of(huge, &format!("{flood}\ncount = 20")).check(2).unwrap_err().to_string();
+        assert_eq!(budget_for(huge, flood).queued, 10_000_000);
+        assert_eq!(budget_for("kind = \"codel\"", flood).queued, 1000);
+        assert_eq!(budget_for("kind = \"fifo\", bytes = \"40kB\"", flood).queued, 1000);
+        assert_eq!(budget_for(huge, "").queued, 2 * (6 << 20) / 1448);
+        assert!(budget_for(huge, flood).check(1).is_ok());
+        let e = budget_for(huge, &format!("{flood}\ncount = 20")).check(2).unwrap_err().to_string();
         assert!(e.contains("26 GB") && e.contains("`packets`"), "{e}");
     }
 
     #[test]
-    fn connections_are_counted_as_they_are_kept() {
-        let of = |count, repeats| Budget::of(&experiment("0s", count, "1Mbit/s"), &order(repeats));
-        assert_eq!(of(1000, 1).connections(8), 12_000_000, "one run, however many cores");
-        assert_eq!(of(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
-        assert!(of(100_000, 1).check(1).is_ok());
-        assert!(of(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
-        let e = of(100_000, 1000).check(2).unwrap_err().to_string();
+    fn connection_memory_counts_running_and_finished_runs() {
+        let budget_for = |count, repeats| Budget::of(&experiment("0s", count, "1Mbit/s"), &order(repeats));
+        assert_eq!(budget_for(1000, 1).connections(8), 12_000_000, "one run uses one core");
+        assert_eq!(budget_for(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
+        assert!(budget_for(100_000, 1).check(1).is_ok());
+        assert!(budget_for(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
+        let e = budget_for(100_000, 1000).check(2).unwrap_err().to_string();
         assert!(e.contains("301 GB") && e.contains("`count`"), "{e}");
     }
 }

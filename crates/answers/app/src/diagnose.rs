@@ -1,4 +1,4 @@
-//! A capture, or several, diagnosed.
+//! Diagnoses one capture, several read as one, or two taken at both ends of a path.
 
 use crate::{CommandError, both_ends, qlog};
 use capture::{Batch, CaptureReader, OpenError, PacketFilter};
@@ -10,19 +10,19 @@ use track::both_ends::track_both_ends;
 use track::{PacketRecorder, TrackerOptions};
 use units::Time;
 
-/// What is studied.
+/// The captures to diagnose.
 pub enum CaptureSource<'a> {
-    /// A capture, or several read as one.
+    /// One capture, or several read as one.
     One(Box<CaptureReader>),
-    /// Two, taken at both ends of a path.
+    /// Two captures, taken at both ends of a path.
     BothEnds([&'a Path; 2]),
 }
 
-/// Reads a capture, and what endpoints wrote down of themselves meanwhile (`qlogs`); each packet goes to `recorder`.
-/// `progress` is told the bytes that are read and, where that is known, how many there are.
+/// Diagnoses captures together with the logs (`qlogs`) that endpoints wrote meanwhile. Each packet goes to
+/// `recorder`. `progress` gets the number of bytes read and, where it is known, their total.
 ///
 /// # Errors
-/// A file cannot be read.
+/// Fails when a file cannot be read.
 pub fn diagnosed(
     source: CaptureSource,
     filter: PacketFilter,
@@ -41,23 +41,23 @@ pub fn diagnosed(
         CaptureSource::BothEnds(paths) => {
             both_ends::are_files(paths)?;
             let both = track_both_ends(paths, &filter, options, recorder, progress);
-            both_ends::told(both.map_err(|e| CommandError::Usage(e.to_string()))?)
+            both_ends::parts(both.map_err(|e| CommandError::Usage(e.to_string()))?)
         }
     };
     let (udp_flows, left) = diagnosis::diagnose_udp(&udp, &info);
     let endpoints = qlog::read(qlogs, Some((info.start_s, info.duration_s)))?;
-    let own = qlog::append(&mut tracks, &endpoints);
+    let numbers = qlog::append(&mut tracks, &endpoints);
     let mut d = diagnosis::diagnose_tracks(tracks, info);
     d.capture.forgotten_udp_flows = 2 * forgotten + left;
     d.udp_flows = udp_flows;
-    qlog::mark(&mut d, &endpoints, &own);
+    qlog::mark(&mut d, &endpoints, &numbers);
     Ok(d)
 }
 
-/// Files of a folder by name, and what else is in it, a line each.
+/// Returns the files of a folder, sorted by name, and one line for each other entry in it.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// Fails when the folder cannot be read.
 pub fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> {
     let problem = |e| CommandError::Io(dir.display().to_string(), e);
     let mut paths = Vec::new();
@@ -65,28 +65,29 @@ pub fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> 
         paths.push(entry.map_err(problem)?.path());
     }
     paths.sort();
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
-    Ok((files, others.iter().map(|path| format!("{}: no file", path.display())).collect()))
+    Ok((files, others.iter().map(|path| format!("{}: not a regular file", path.display())).collect()))
 }
 
-/// What is told where a folder holds no capture.
+/// Returns the error for a folder without captures. It names the first entry that was left out.
 pub fn none(dir: &Path, left_out: &[String]) -> CommandError {
     let dir = dir.display().to_string();
     let first = left_out.first().map(|why| format!(" ({})", value(why))).unwrap_or_default();
-    CommandError::Usage(format!("{}: there is no capture in this folder{first}", value(&dir)))
+    CommandError::Usage(format!("{}: no captures in this folder{first}", value(&dir)))
 }
 
-/// All captures of a folder, the earliest first, as one; and what was left out of it.
+/// Opens all captures of a folder as one, the earliest first. Also returns a line for each file that was left
+/// out.
 ///
 /// # Errors
-/// There is none.
+/// Fails when the folder holds no capture.
 pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CommandError> {
     let (files, mut left_out) = listing(dir)?;
     let mut begun: Vec<(Time, PathBuf)> = Vec::new();
     for path in files {
         match begin(&path) {
-            // Without a record there is nothing to read.
+            // A capture without a timestamp has nothing to read.
             Ok(time) => begun.extend(time.map(|time| (time, path))),
             Err(why) => left_out.push(why.to_string()),
         }
@@ -100,7 +101,7 @@ pub fn joined(dir: &Path) -> Result<(CaptureReader, Vec<String>), CommandError> 
     Ok((reader.map_err(|e| CommandError::Usage(e.to_string()))?, left_out))
 }
 
-/// When a capture begins: by its first records, of which some may have no time.
+/// Returns the time at which a capture begins, from its first records. Some records may have no timestamp.
 fn begin(path: &Path) -> Result<Option<Time>, OpenError> {
     let mut reader = CaptureReader::open(path)?;
     let mut batch = Batch::default();

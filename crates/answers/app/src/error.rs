@@ -1,21 +1,21 @@
-//! What ends a command before it has an answer.
+//! The error that ends a command.
 
 use scenario::DocumentError;
 use std::io;
 
-/// Why there is no answer, by cause. Displayed as one line; a scenario's error has more ([`DocumentError::render`]).
+/// Errors of a command, by cause. Each is displayed as one line; [`DocumentError::render`] shows more of a
+/// scenario's error.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The scenario is wrong.
     #[error("{0}")]
     Scenario(#[source] Box<DocumentError>),
-    /// A file or folder, named, and what went wrong with it.
+    /// A file or folder, and why it could not be read or written.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
-    /// A result that cannot be read: where, and why.
+    /// A result that cannot be read: its place, and why.
     #[error("{0}: {1}")]
     Result(String, String),
-    /// Arguments that do not fit; says what would be right.
+    /// Arguments that do not fit together. The message says what would be right.
     #[error("{0}")]
     Usage(String),
 }

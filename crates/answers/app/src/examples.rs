@@ -1,14 +1,14 @@
-//! The scenarios that are built in.
+//! The built-in scenarios.
 
 use crate::CommandError;
 use scenario::Experiment;
 
-/// A scenario that is built in.
+/// A built-in scenario.
 #[derive(Debug)]
 pub struct Example {
-    /// As `longfat run` takes it: the file's name without `.toml`.
+    /// The name that `longfat run` takes: the file's name without `.toml`.
     pub name: &'static str,
-    /// The file.
+    /// The scenario file's text.
     pub text: &'static str,
 }
 
@@ -18,7 +18,7 @@ macro_rules! built_in {
     };
 }
 
-/// Every scenario of `scenarios/`: a test holds the two against each other.
+/// Every scenario of the folder `scenarios/`. A test checks that none is missing.
 pub const EXAMPLES: &[Example] = built_in![
     "call",
     "cc-primer",
@@ -39,42 +39,43 @@ pub const EXAMPLES: &[Example] = built_in![
     "web-pages"
 ];
 
-/// Files that stages of examples name, with their texts: all that is in `scenarios/` besides.
-const BESIDE: &[(&str, &str)] = &[];
+/// Files that stages of the examples name, with their texts: all files of `scenarios/` that are not
+/// scenarios.
+const STAGE_FILES: &[(&str, &str)] = &[];
 
-/// The text of a file that an example's stage names.
+/// Returns the text of a file that an example's stage names.
 ///
 /// # Errors
-/// It is not built in.
+/// Fails when the file is not built in.
 pub fn beside(name: &str) -> Result<String, String> {
-    let found = BESIDE.iter().find(|(file, _)| *file == name);
-    found.map(|(_, text)| (*text).into()).ok_or_else(|| "it is not built in".into())
+    let found = STAGE_FILES.iter().find(|(file, _)| *file == name);
+    found.map(|(_, text)| (*text).into()).ok_or_else(|| "the file is not built in".into())
 }
 
-/// The example that is called so, be it with `.toml`.
+/// Finds an example by its name, with or without `.toml`.
 pub fn find(name: &str) -> Option<&'static Example> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
     EXAMPLES.iter().find(|e| e.name == name)
 }
 
-/// The names of all.
+/// Returns the names of all examples.
 pub fn names() -> Vec<String> {
     EXAMPLES.iter().map(|e| e.name.to_string()).collect()
 }
 
 impl Example {
-    /// What it is about, in a line or two.
+    /// Returns the scenario's description, a line or two.
     ///
     /// # Errors
-    /// It cannot be read, which a test rules out.
+    /// Fails when the scenario cannot be parsed, which a test rules out.
     pub fn description(&self) -> Result<String, CommandError> {
         let read = Experiment::parse_with(self.name, self.text, &[], &mut beside);
         read.map(|e| e.description).map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 
-    /// The files that its stages name.
+    /// Returns the files that the scenario's stages name.
     pub fn files(&self) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-        BESIDE.iter().filter(|(file, _)| self.text.contains(file))
+        STAGE_FILES.iter().filter(|(file, _)| self.text.contains(file))
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn every_file_of_the_scenarios_is_built_in() {
+    fn every_file_of_the_scenarios_folder_is_built_in() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
         let mut there: Vec<String> = Vec::new();
         for entry in fs::read_dir(&folder).unwrap() {
@@ -98,7 +99,7 @@ mod tests {
             }
             there.push(name);
         }
-        assert_eq!(there.len(), EXAMPLES.len() + BESIDE.len());
+        assert_eq!(there.len(), EXAMPLES.len() + STAGE_FILES.len());
         for example in EXAMPLES {
             assert!(!example.description().unwrap().is_empty(), "{}", example.name);
         }

@@ -1,6 +1,7 @@
-//! `--expect`: what a run must come to, for machines that decide by the exit code. The grammar: docs/run.md.
+//! `--expect`: conditions on a run's result, for scripts that decide by the exit code. docs/run.md has the
+//! grammar.
 //!
-//! `read` holds the text against the scenario before anything is run; `measure` holds it against the result.
+//! `read` checks the text against the scenario before anything runs; `measure` checks the result.
 
 mod measure;
 mod read;
@@ -9,20 +10,20 @@ pub use read::{read, share};
 
 use result::{Expectation, Measure, Run};
 
-/// Something expected.
+/// A condition on the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// As it was written.
+    /// The condition as the user wrote it.
     text: String,
-    /// The variants it is about.
+    /// The variants that the condition applies to.
     variants: Vec<String>,
     measure: Measure,
     relation: Relation,
-    /// In the measure's unit.
+    /// The bound, in the measure's unit.
     bound: f64,
 }
 
-/// How the two are to stand to each other.
+/// Relation between the measured value and the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     Above,
@@ -33,7 +34,7 @@ enum Relation {
 }
 
 impl Relation {
-    /// The longer first, so that `>=` is not read as `>`.
+    /// The longer signs come first, so that `>=` is not read as `>`.
     const ALL: [(&'static str, Relation); 5] = [
         (">=", Relation::AtLeast),
         ("<=", Relation::AtMost),
@@ -53,12 +54,13 @@ impl Relation {
     }
 }
 
-/// Holds all that is expected against the run: one for each variant that it is about.
+/// Checks all conditions against the run. Returns one result for each condition and variant that it applies
+/// to.
 pub fn hold(expected: &[Expected], run: &Run) -> Vec<Expectation> {
     expected.iter().flat_map(|e| e.hold(run)).collect()
 }
 
-/// What came of it, a line each: `pass  VARIANT  EXPECTED: MEASURED`.
+/// Returns one line for each checked condition: `pass  VARIANT  EXPECTED: MEASURED`.
 pub fn lines(expectations: &[Expectation]) -> String {
     let widest = expectations.iter().map(|e| e.variant.chars().count()).max().unwrap_or(0);
     let both = expectations.iter().any(|e| e.clock != expectations[0].clock);
@@ -76,7 +78,7 @@ pub fn lines(expectations: &[Expectation]) -> String {
     expectations.iter().map(line).collect()
 }
 
-/// A number of four digits, so that one beside its bound is not taken for it.
+/// Formats a number with four digits, so that a value close to its bound does not look equal to it.
 fn number(x: f64) -> String {
     match x.abs() {
         _ if x.fract() == 0.0 => format!("{x}"),

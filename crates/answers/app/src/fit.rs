@@ -1,4 +1,4 @@
-//! A scenario that behaves as a captured path did.
+//! Reads observations of a path, from which a scenario is fitted that behaves as the path did.
 
 use crate::{CommandError, regular};
 use capture::{CaptureReader, PacketFilter};
@@ -7,14 +7,15 @@ use std::io::Read;
 use std::path::Path;
 use track::TrackerOptions;
 
-/// The largest JSON that is read, bytes.
-const MOST_JSON: u64 = 64 << 20;
+/// Size limit of a text or JSON that is read, in bytes.
+const MAX_SUMMARY_BYTES: u64 = 64 << 20;
 
-/// What a capture, a text of iperf or ss, or a result folder (of it a `variant`) shows of its path. `progress` gets of a capture the
-/// bytes that are read and, where that is known, how many there are.
+/// Reads what a capture, the output of iperf or ss, or a result folder shows of its path. `variant` selects a
+/// variant of the result folder. While a capture is read, `progress` gets the number of bytes read and, where
+/// it is known, their total.
 ///
 /// # Errors
-/// It cannot be read. The inner: it tells of no path.
+/// Fails when the input cannot be read. The inner error says why the input does not show a path.
 pub fn observed(
     path: &Path,
     variant: Option<&str>,
@@ -28,7 +29,7 @@ pub fn observed(
     Ok(captured(reader, filter, progress))
 }
 
-/// Whether the argument names what [`observed`] reads; if not, it is a scenario, or nothing.
+/// Whether the argument names an input of [`observed`]. If not, it is a scenario or does not exist.
 pub fn is_observed(path: &Path) -> bool {
     let is_scenario = path == Path::new("-") || path.extension().is_some_and(|e| e == "toml");
     !is_scenario
@@ -39,7 +40,7 @@ pub fn is_observed(path: &Path) -> bool {
         }
 }
 
-/// What an opened capture tells.
+/// Observes a path in an opened capture.
 fn captured(
     mut reader: CaptureReader,
     filter: PacketFilter,
@@ -54,18 +55,18 @@ fn captured(
     ObservedPath::of(&diagnosis, &facts)
 }
 
-/// Bytes at the begin of a file that show what it is.
-const HEAD: u64 = 64 << 10;
+/// Number of bytes at the start of a file that identify its kind.
+const HEAD_BYTES: u64 = 64 << 10;
 
-/// The begin of a text file; `None`: it is not a file, or not a text.
+/// Returns the start of a text file; `None` for anything else.
 pub fn head_of_text(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
-    file.take(HEAD).read_to_end(&mut head).ok()?;
+    file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
     (!head.contains(&0)).then(|| String::from_utf8_lossy(&head).into_owned())
 }
 
-/// What a summary is, for people; `None`: the text is not one that [`observed`] reads.
+/// Returns the name of a summary's kind for people; `None` for a text that [`observed`] does not read.
 pub fn summary_title(text: &str) -> Option<&'static str> {
     Some(match text_kind(text)? {
         SummaryKind::Ss => "output of `ss -ti`",
@@ -74,7 +75,7 @@ pub fn summary_title(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Which summary a text is.
+/// Returns which kind of summary a text is.
 fn text_kind(text: &str) -> Option<SummaryKind> {
     match () {
         () if fit::is_ss_log(text) => Some(SummaryKind::Ss),
@@ -84,22 +85,22 @@ fn text_kind(text: &str) -> Option<SummaryKind> {
     }
 }
 
-/// The result in a folder of results.
+/// The result's file in a result folder.
 const RESULT: &str = "result.json";
 
-/// What tells of a path without its packets.
+/// A summary of a path without its packets.
 enum SummaryKind {
-    /// A folder of results.
+    /// A result folder.
     Results,
-    /// An iperf3 JSON.
+    /// JSON output of iperf3.
     Iperf3,
-    /// The table of iperf3 or iperf2.
+    /// Text output of iperf3 or iperf2.
     IperfText,
-    /// A log of ss.
+    /// Output of `ss -ti`, logged repeatedly.
     Ss,
 }
 
-/// Which of these the argument names; `None`: none.
+/// Returns which kind of summary the argument names; `None` where it names none.
 fn summary_kind(path: &Path) -> Option<SummaryKind> {
     match () {
         () if path.is_dir() => Some(SummaryKind::Results),
@@ -110,16 +111,16 @@ fn summary_kind(path: &Path) -> Option<SummaryKind> {
     }
 }
 
-/// What a summary tells; `None`: the argument is none.
+/// Observes a path in a summary; `None` where the argument is not a summary.
 fn summary(
     path: &Path,
     variant: Option<&str>,
 ) -> Result<Option<Result<ObservedPath, FitError>>, CommandError> {
     let text = |file: &Path| {
-        let bytes = regular::read_most(file, MOST_JSON)
+        let bytes = regular::read_most(file, MAX_SUMMARY_BYTES)
             .map_err(|e| CommandError::Io(file.display().to_string(), e))?;
         String::from_utf8(bytes)
-            .map_err(|_| CommandError::Result(file.display().to_string(), "it is no text".into()))
+            .map_err(|_| CommandError::Result(file.display().to_string(), "not UTF-8 text".into()))
     };
     Ok(Some(match summary_kind(path) {
         Some(SummaryKind::Results) => {
@@ -132,20 +133,20 @@ fn summary(
             };
             let Some(variant) = variant else {
                 let known: Vec<&str> = run.variants.iter().map(|v| v.name.as_str()).collect();
-                let what = format!("{}: no such variant; there are: {}", path.display(), known.join(", "));
+                let what = format!("{}: no such variant, it has: {}", path.display(), known.join(", "));
                 return Err(CommandError::Usage(what));
             };
             fit::of_result(variant)
         }
-        Some(SummaryKind::Iperf3) => whole(path, fit::of_iperf3(&text(path)?))?,
-        Some(SummaryKind::IperfText) => whole(path, fit::of_iperf_text(&text(path)?))?,
-        Some(SummaryKind::Ss) => whole(path, fit::of_ss_log(&text(path)?))?,
+        Some(SummaryKind::Iperf3) => with_place(path, fit::of_iperf3(&text(path)?))?,
+        Some(SummaryKind::IperfText) => with_place(path, fit::of_iperf_text(&text(path)?))?,
+        Some(SummaryKind::Ss) => with_place(path, fit::of_ss_log(&text(path)?))?,
         None => return Ok(None),
     }))
 }
 
-/// What is wrong with a text is told with its place.
-fn whole(
+/// Turns the error of a malformed text into one that names its file, line and key.
+fn with_place(
     path: &Path,
     seen: Result<ObservedPath, FitError>,
 ) -> Result<Result<ObservedPath, FitError>, CommandError> {

@@ -1,16 +1,16 @@
-//! The folder of a run's results, replaced as one.
+//! A result folder, replaced atomically.
 //!
-//! Whoever writes to a folder holds a lock beside it, `.NAME.longfat-lock`, from before the run until all is written.
-//! The results are written to `.NAME.longfat-new` beside it; when they are on the disk the two folders are exchanged at
-//! once, and what of the old one is no part of a result (a user's own files, kept runs) is moved over. A process that
-//! is killed leaves the old results or the new ones, never some of both, and what else it leaves the next one to get
-//! the lock clears up.
+//! A writer holds the lock file `.NAME.longfat-lock` next to the folder from before the run until all is
+//! written. The results are written to the folder `.NAME.longfat-new` next to it. Once they are on the disk,
+//! the two folders are exchanged, and what does not belong to a result (the user's own files, kept runs) is
+//! moved over. A process that is killed leaves either the old results or the new ones, never a mix; the next
+//! process that gets the lock removes its leftovers.
 //!
 //! | where | what is done instead |
 //! |---|---|
-//! | the file system cannot exchange two folders | the old one is renamed to `.NAME.longfat-old` first: for a moment there is none |
-//! | the folder is a mount point, the current folder or around it | files are renamed one by one out of a folder in it; a mix, which a kill within that moment leaves, is known by the files' run ids |
-//! | nothing can be created beside it | the same, and the lock is in it too |
+//! | the file system cannot exchange two folders | the old one is renamed to `.NAME.longfat-old` first, so for a moment there is none |
+//! | the folder is a mount point, or is or contains the current folder | files are renamed one by one out of a folder in it; if the process is killed during that moment, the mix shows in the files' run ids |
+//! | nothing can be created next to it | as in the row above, and the lock is in the folder too |
 
 use crate::CommandError;
 use crate::regular;
@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The files of a result. Whatever else is in the folder is somebody's own.
+/// The files of a result. Any other file in the folder is the user's own.
 pub const NAMES: [&str; 9] = [
     "result.json",
     "flows.parquet",
@@ -31,85 +31,88 @@ pub const NAMES: [&str; 9] = [
     "report.html",
     "provenance.json",
 ];
-/// Finished runs of unfinished work ([`crate::keep`]).
+/// Folder of finished runs of an unfinished experiment ([`crate::keep`]).
 pub const KEPT: &str = "runs";
 
 const LOCK: &str = "longfat-lock";
 const NEW: &str = "longfat-new";
 const OLD: &str = "longfat-old";
 
-/// A result folder that nobody else writes to.
+/// A locked result folder.
 pub struct ResultFolder {
-    /// As the user named it.
+    /// The path as the user gave it.
     named: PathBuf,
-    /// Without links.
+    /// The path with links resolved.
     path: PathBuf,
     lock: PathBuf,
-    /// Closed, it is free.
+    /// The open lock file. Closing it releases the lock.
     locked: Option<File>,
     new: PathBuf,
     old: PathBuf,
-    /// Folders that were not there before, the innermost first.
-    made: Vec<PathBuf>,
-    /// `new` is beside it, and the two can be exchanged.
-    beside: bool,
+    /// Parent folders that were created for this one, the innermost first.
+    created: Vec<PathBuf>,
+    /// Whether `new` is next to the folder and can be exchanged with it.
+    can_exchange: bool,
 }
 
 impl ResultFolder {
-    /// Takes the folder, which need not be there yet; clears up what a killed process left of it.
+    /// Locks the folder, which need not exist yet, and removes what a killed process left in it.
     ///
     /// # Errors
-    /// Another process has it, nothing can be written there, or it is a symbolic link or no folder.
+    /// Fails when another process has locked the folder, when nothing can be written there, or when the path
+    /// is a symbolic link or not a folder.
     pub fn claim(named: &Path) -> Result<ResultFolder, CommandError> {
         let at = |e| CommandError::Io(named.display().to_string(), e);
         match fs::symlink_metadata(named) {
             Ok(there) if there.is_symlink() => {
-                return Err(at(wrong("is a symbolic link, which is not followed: name the folder itself")));
+                return Err(at(invalid("is a symbolic link, which is not followed: name the folder itself")));
             }
-            Ok(there) if !there.is_dir() => return Err(at(wrong("is not a folder"))),
+            Ok(there) if !there.is_dir() => return Err(at(invalid("is not a folder"))),
             _ => {}
         }
-        let (path, made) = place(named).map_err(at)?;
+        let (path, created) = resolve(named).map_err(at)?;
         let hidden = |folder: &Path, name: &str, end: &str| folder.join(format!(".{name}{end}"));
         let parent = path.parent().filter(|_| path.file_name().is_some()).unwrap_or(&path).to_path_buf();
         let name = path.file_name().map_or(String::new(), |n| format!("{}.", n.to_string_lossy()));
         let mut lock = hidden(&parent, &name, LOCK);
         let mut locked = regular::lock(&lock);
-        let shut =
+        let is_denied =
             |e: &io::Error| matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
-        let mut beside = exchangeable(&path, &parent);
-        if locked.as_ref().is_err_and(shut) && path.is_dir() {
-            (lock, beside) = (hidden(&path, "", LOCK), false);
+        let mut can_exchange = can_rename(&path, &parent);
+        if locked.as_ref().is_err_and(is_denied) && path.is_dir() {
+            (lock, can_exchange) = (hidden(&path, "", LOCK), false);
             locked = regular::lock(&lock);
         }
-        let Some(locked) = locked.map_err(|e| undo(&made, at(e)))? else {
-            let text =
-                format!("another run is writing to {}: wait for it, or take --out DIR", named.display());
+        let Some(locked) = locked.map_err(|e| remove_created(&created, at(e)))? else {
+            let text = format!(
+                "another run is writing to {}: wait for it to end, or use --out DIR",
+                named.display()
+            );
             return Err(CommandError::Usage(text));
         };
-        let (within, name) = if beside { (&parent, &*name) } else { (&path, "") };
+        let (within, name) = if can_exchange { (&parent, &*name) } else { (&path, "") };
         let folder = ResultFolder {
             named: named.into(),
             new: hidden(within, name, NEW),
             old: hidden(within, name, OLD),
             lock,
             locked: Some(locked),
-            made,
-            beside,
+            created,
+            can_exchange,
             path: path.clone(),
         };
-        folder.clear_up().and_then(|()| fs::create_dir(&folder.new)).map_err(at)?;
+        folder.remove_leftovers().and_then(|()| fs::create_dir(&folder.new)).map_err(at)?;
         Ok(folder)
     }
 
-    /// Refuses what is not going to fit.
+    /// Fails when fewer than `bytes` are free on the disk.
     pub fn check_room(&self, bytes: u64) -> Result<(), CommandError> {
         match sys::free_bytes(&self.new) {
             Some(free) if free < bytes => {
                 let mb = |bytes: u64| (bytes as f64 / 1e6).ceil();
                 Err(CommandError::Usage(format!(
-                    "{} has {} MB left and the results may take {} MB: nothing was run; --out DIR writes them \
-                     elsewhere, a longer `sample` in the scenario makes them smaller",
+                    "{} has {} MB left and the results may take {} MB; nothing was run. --out DIR writes them \
+                     elsewhere; a longer `sample` in the scenario makes them smaller",
                     self.named.display(),
                     mb(free),
                     mb(bytes),
@@ -119,7 +122,7 @@ impl ResultFolder {
         }
     }
 
-    /// Has `write` fill an empty folder, then puts it in the place of the old one.
+    /// Calls `write` to fill an empty folder, then replaces the old results by it.
     pub fn publish(&self, write: impl FnOnce(&Path) -> Result<(), CommandError>) -> Result<(), CommandError> {
         write(&self.new)?;
         self.replace().map_err(|e| CommandError::Io(self.named.display().to_string(), e))
@@ -127,17 +130,17 @@ impl ResultFolder {
 
     fn replace(&self) -> io::Result<()> {
         regular::sync_folder(&self.new);
-        if !self.beside {
+        if !self.can_exchange {
             return self.replace_files();
         }
         if let Ok(there) = fs::symlink_metadata(&self.path) {
             fs::set_permissions(&self.new, there.permissions())?;
             match sys::exchange(&self.new, &self.path) {
-                Ok(()) => adopt(&self.new, &self.path)?,
+                Ok(()) => move_user_files(&self.new, &self.path)?,
                 Err(e) if e.kind() == ErrorKind::Unsupported => {
                     fs::rename(&self.path, &self.old)?;
                     fs::rename(&self.new, &self.path)?;
-                    adopt(&self.old, &self.path)?;
+                    move_user_files(&self.old, &self.path)?;
                 }
                 Err(e) => return Err(e),
             }
@@ -149,7 +152,7 @@ impl ResultFolder {
     }
 
     fn replace_files(&self) -> io::Result<()> {
-        // What the new results lack must not be taken for theirs.
+        // A file that the new results lack must not stay and be taken for one of them.
         let (there, gone): (Vec<&str>, Vec<&str>) =
             NAMES.into_iter().partition(|name| self.new.join(name).exists());
         gone.iter().for_each(|name| drop(fs::remove_file(self.path.join(name))));
@@ -158,14 +161,14 @@ impl ResultFolder {
         Ok(())
     }
 
-    /// What a killed process left.
-    fn clear_up(&self) -> io::Result<()> {
+    /// Removes what a killed process left.
+    fn remove_leftovers(&self) -> io::Result<()> {
         if self.old.exists() && !self.path.exists() {
             fs::rename(&self.old, &self.path)?;
         }
         for left in [&self.old, &self.new] {
             if fs::symlink_metadata(left).is_ok_and(|there| there.is_dir()) {
-                adopt(left, &self.path)?;
+                move_user_files(left, &self.path)?;
             }
         }
         Ok(())
@@ -174,26 +177,28 @@ impl ResultFolder {
 
 impl Drop for ResultFolder {
     fn drop(&mut self) {
-        drop(adopt(&self.new, &self.path));
+        drop(move_user_files(&self.new, &self.path));
         drop(fs::remove_file(&self.lock));
-        // On Windows a name is there until nobody has the file open any more, and the folder is not empty.
+        // On Windows a name exists, and its folder is not empty, until the last open handle of the file is
+        // closed.
         drop(self.locked.take());
-        self.made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        self.created.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
 }
 
-fn wrong(what: &str) -> io::Error {
+fn invalid(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Where the folder is or will be, and the folders around it that were made for it, the innermost first.
-fn place(named: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
+/// Returns the folder's path with links resolved, and the parent folders that were created for it, the
+/// innermost first.
+fn resolve(named: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
     if named.exists() {
         return Ok((fs::canonicalize(named)?, Vec::new()));
     }
     let whole = std::path::absolute(named)?;
     let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {
-        return Err(wrong("is not the name of a folder"));
+        return Err(invalid("is not the name of a folder"));
     };
     let missing: Vec<PathBuf> =
         parent.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect();
@@ -201,39 +206,42 @@ fn place(named: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
     Ok((fs::canonicalize(parent)?.join(name), missing))
 }
 
-/// Takes folders away that were made for nothing.
-fn undo(made: &[PathBuf], problem: CommandError) -> CommandError {
-    made.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+/// Removes the folders that were created in vain, and passes the error on.
+fn remove_created(created: &[PathBuf], problem: CommandError) -> CommandError {
+    created.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     problem
 }
 
-/// Whether the folder can be renamed, and nobody is in it whom that would lead astray.
-fn exchangeable(path: &Path, parent: &Path) -> bool {
+/// Whether the folder can be renamed: it has a name, is not a mount point, and the current folder is not
+/// inside it.
+fn can_rename(path: &Path, parent: &Path) -> bool {
     let here = std::env::current_dir().and_then(fs::canonicalize);
-    path.file_name().is_some() && !here.is_ok_and(|here| here.starts_with(path)) && !mounted(path, parent)
+    path.file_name().is_some()
+        && !here.is_ok_and(|here| here.starts_with(path))
+        && !is_mount_point(path, parent)
 }
 
 #[cfg(unix)]
-fn mounted(path: &Path, parent: &Path) -> bool {
+fn is_mount_point(path: &Path, parent: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let device = |path| fs::metadata(path).map(|m| m.dev()).ok();
     path.exists() && device(path) != device(parent)
 }
 
 #[cfg(not(unix))]
-fn mounted(_: &Path, _: &Path) -> bool {
+fn is_mount_point(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Moves what is no part of a result from `left` to `to`, and removes `left` with the rest.
-fn adopt(left: &Path, to: &Path) -> io::Result<()> {
+/// Moves what does not belong to a result from `left` to `to`, then removes `left` and the rest of it.
+fn move_user_files(left: &Path, to: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(left) else { return Ok(()) };
     for entry in entries {
         let entry = entry?;
         let (name, path) = (entry.file_name(), entry.path());
-        let ours = name.to_str().is_some_and(|name| NAMES.contains(&name));
+        let is_result_file = name.to_str().is_some_and(|name| NAMES.contains(&name));
         let there = to.join(&name);
-        if ours && !entry.file_type()?.is_dir() {
+        if is_result_file && !entry.file_type()?.is_dir() {
             fs::remove_file(path)?;
         } else if fs::symlink_metadata(&there).is_err() {
             fs::create_dir_all(to)?;
@@ -241,7 +249,7 @@ fn adopt(left: &Path, to: &Path) -> io::Result<()> {
         } else if name == KEPT && entry.file_type()?.is_dir() {
             fs::remove_dir_all(path)?;
         } else {
-            let what = format!("{} and {} are both there: move one of them", path.display(), there.display());
+            let what = format!("{} and {} both exist: move one of them", path.display(), there.display());
             return Err(io::Error::new(ErrorKind::AlreadyExists, what));
         }
     }

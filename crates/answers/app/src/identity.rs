@@ -1,29 +1,30 @@
-//! What tells a run from others. It follows from what the run is of and from what came of it: the same scenario, settings
-//! and seed give the same id on every machine, and runs that yielded other numbers have another one.
+//! A run's id: a hash of its inputs and its outcome. The same scenario, settings and seed give the same id on
+//! every machine; runs with different numbers have different ids.
 
 use crate::settings::RunSettings;
 use result::{Run, to_json};
 use scenario::Experiment;
 
-/// Two FNV-1a offset bases: together 128 bits, which is plenty against accidents. It is no seal against forgery.
+/// Two FNV-1a offset bases, 128 bits together: enough to rule out accidental collisions, but no protection
+/// against forgery.
 const BASES: [u64; 2] = [0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142];
 
-/// The id of `run`.
+/// Returns the id of `run`.
 pub fn run_id(experiment: &Experiment, settings: &RunSettings, run: &Run) -> String {
     let bare = Run { run_id: String::new(), ..run.clone() };
-    let of = [
+    let hashed = [
         env!("CARGO_PKG_VERSION").to_string(),
-        // Files that its stages name are in it.
+        // The experiment includes the files that its stages name.
         format!("{experiment:?}"),
         to_json(settings),
         to_json(&bare),
     ];
-    let of = of.join("\0");
-    let digits = BASES.map(|basis| format!("{:016x}", units::fnv1a(of.as_bytes(), basis)));
+    let hashed = hashed.join("\0");
+    let digits = BASES.map(|basis| format!("{:016x}", units::fnv1a(hashed.as_bytes(), basis)));
     digits.concat()
 }
 
-/// The ids of the runs that a page shows.
+/// Returns the ids of the runs that an HTML page shows.
 pub fn ids_of_page(page: &str) -> Vec<&str> {
     const KEY: &str = "\"run_id\":\"";
     page.match_indices(KEY).filter_map(|(at, _)| page[at + KEY.len()..].split('"').next()).collect()
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_follows_from_what_a_run_is_of_and_what_came_of_it() {
+    fn an_id_depends_on_scenario_settings_and_outcome() {
         let text = "[links.a]\nbetween = [\"x\", \"y\"]\n[flows.f]\nfrom = \"x\"\nto = \"y\"\n";
         let experiment = Experiment::parse("a.toml", text, &[]).unwrap();
         let settings = RunSettings {

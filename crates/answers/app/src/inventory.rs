@@ -1,56 +1,56 @@
-//! Every congestion control that the kernel, the simulator or longfat's eBPF programs have.
+//! Lists the congestion controls of the kernel, of the simulator, and of longfat's eBPF programs.
 
 use kernel_cc::{Kernel, KernelControl, kernel_name};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// `longfat cc list --json`.
+/// The output of `longfat cc list --json`.
 #[derive(Debug, Serialize)]
 pub struct Inventory {
     schema: &'static str,
-    /// What new sockets of this network namespace begin with.
+    /// The congestion control that new sockets of this network namespace begin with.
     default: String,
-    /// Whether this program has the eBPF programs.
+    /// Whether the eBPF programs are built into this binary.
     built_in: bool,
     controls: Vec<ListedControl>,
 }
 
-/// One control.
+/// A congestion control.
 #[derive(Debug, Default, Serialize)]
 struct ListedControl {
-    /// As scenarios have it; what only the kernel has, as the kernel has it.
+    /// The name in scenarios; the kernel's name where only the kernel has it.
     name: String,
     kernel_name: String,
     /// Whether the kernel has it now.
     in_kernel: bool,
-    /// Whether unprivileged programs may choose it.
+    /// Whether unprivileged programs may select it.
     unprivileged: bool,
     /// Whether the simulator has it.
     simulator: bool,
     /// Longfat's eBPF program, where there is one.
     ebpf: Option<ListedProgram>,
-    /// TCP sockets of this network namespace that use it; absent where that cannot be known.
+    /// Number of TCP sockets of this network namespace that use it; absent where that cannot be queried.
     sockets: Option<usize>,
 }
 
-/// An eBPF program of longfat's.
+/// One of longfat's eBPF programs.
 #[derive(Debug, Default, Serialize)]
 struct ListedProgram {
-    /// `no`, `pinned` (for everybody) or `process` (a process's own).
+    /// `no`, `pinned` (available to all processes) or `process` (private to one process).
     loaded: &'static str,
-    /// What it is; absent of a process's own.
+    /// A description; absent for a program that is private to a process.
     about: Option<&'static str>,
-    /// The process that holds its own.
+    /// The process that holds a private program.
     process: Option<u32>,
     command: Option<String>,
-    /// In force where it is pinned and this user may read it, else the defaults.
+    /// The parameters in force where the program is pinned and this user may read them, else the defaults.
     parameters: BTreeMap<String, u64>,
-    /// Those that are not the defaults.
+    /// Parameters that differ from the defaults, as `NAME=VALUE`.
     #[serde(skip)]
     changed: Vec<String>,
 }
 
-/// Asks the kernel and the registries.
+/// Queries the kernel and the registries.
 pub fn inventory() -> Inventory {
     let kernel = Kernel::now();
     #[cfg(target_os = "linux")]
@@ -81,7 +81,7 @@ pub fn inventory() -> Inventory {
     Inventory { schema: "longfat-cc/1", default, built_in: kernel_cc::built_in(), controls: rows }
 }
 
-/// A control that the kernel has: under longfat's name where it is longfat's.
+/// A congestion control that the kernel has, under longfat's name where it is longfat's.
 fn in_kernel(kernel: &str) -> ListedControl {
     let ours = kernel_cc::REGISTRY.iter().find(|entry| kernel_name(entry.name) == kernel);
     let name = ours.map_or(kernel, |entry| entry.name);
@@ -109,7 +109,7 @@ fn program(entry: &KernelControl, pinned: bool) -> ListedProgram {
 }
 
 impl Inventory {
-    /// For a person.
+    /// Returns the inventory as a table for the terminal.
     pub fn table(&self) -> String {
         let mut lines =
             vec![["control", "kernel", "simulator", "sockets", "longfat's eBPF"].map(String::from)];
@@ -143,11 +143,14 @@ impl Inventory {
 
     fn about(&self, row: &ListedControl, program: &ListedProgram) -> String {
         let state = match (program.loaded, program.process) {
-            ("pinned", _) => format!("loaded for everybody as {}", row.kernel_name),
+            ("pinned", _) => format!("loaded for all processes as {}", row.kernel_name),
             (_, Some(pid)) => {
-                format!("of process {pid} ({})", program.command.as_deref().unwrap_or("it has ended"))
+                format!(
+                    "private to process {pid} ({})",
+                    program.command.as_deref().unwrap_or("which has ended")
+                )
             }
-            _ if row.in_kernel => "not needed: the kernel's own".into(),
+            _ if row.in_kernel => "not needed: the kernel has it".into(),
             _ if self.built_in => format!("built in: {}", program.about.unwrap_or("")),
             _ => format!("not built in: {}", program.about.unwrap_or("")),
         };
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_control_is_told_once() {
+    fn every_control_is_listed_once() {
         let all = inventory();
         let mut names: Vec<&str> = all.controls.iter().map(|r| r.kernel_name.as_str()).collect();
         names.sort_unstable();
@@ -175,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_holds_is_its_own() {
+    fn a_private_program_names_its_process() {
         let name = kernel_cc::private_name("westwood", std::process::id(), 0);
         let row = in_kernel(&name);
         let program = row.ebpf.expect("an eBPF program");
         assert_eq!((program.loaded, program.process), ("process", Some(std::process::id())));
-        // Linux tells by `/proc` how a process is called.
+        // Linux shows a process's name in `/proc`.
         assert_eq!(program.command.is_some(), cfg!(target_os = "linux"));
         assert!(in_kernel("cubic").ebpf.is_none());
     }

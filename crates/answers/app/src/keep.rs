@@ -1,8 +1,8 @@
-//! Runs that are finished, kept in the result folder until all are: what a failure, Ctrl-C or a power cut ends goes on
-//! with `--resume`.
+//! Finished runs, kept in the result folder until all runs are finished, so that `--resume` continues after a
+//! failure, Ctrl-C or a power cut.
 //!
-//! `runs/order.json` says of what they are; a run is a file, named by its place in the order. They are for the same
-//! program alone, and go when the experiment is complete.
+//! `runs/order.json` describes the experiment; each run is a file that is named by its position in the order.
+//! Only the same version of longfat can resume them. They are removed when the experiment is complete.
 
 use crate::CommandError;
 use crate::folder::KEPT;
@@ -19,42 +19,43 @@ use std::sync::{Mutex, PoisonError};
 
 const ORDER: &str = "order.json";
 const EXTENSION: &str = "run";
-const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Of what the kept runs are.
+/// The experiment that the kept runs belong to.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct KeptOrder {
-    /// The program, to the commit where that is known: another one may simulate otherwise.
+    /// The program's version, with its commit where that is known: another version may simulate differently.
     program: String,
     /// The scenario file's text.
     text: String,
-    /// A number of all that it became, files that its stages name among it (FNV-1a).
+    /// Hash (FNV-1a) of the parsed scenario, including the files that its stages name.
     digest: u64,
     settings: RunSettings,
 }
 
-/// The kept runs of one experiment.
+/// The kept runs of an experiment.
 pub struct KeptRuns {
     folder: PathBuf,
     order: KeptOrder,
-    /// The first that went wrong in keeping; the runs themselves go on.
-    lost: Mutex<Option<io::Error>>,
+    /// The first error in keeping runs. The runs themselves go on.
+    error: Mutex<Option<io::Error>>,
 }
 
 impl KeptRuns {
-    /// Those in a result folder, be there any or none.
+    /// Looks into a result folder, which may have no kept runs.
     pub fn new(results: &Path, text: &str, settings: &RunSettings, experiment: &Experiment) -> KeptRuns {
         let commit = option_env!("LONGFAT_COMMIT").unwrap_or_default();
         let order = KeptOrder {
             program: format!("{} {commit}", env!("CARGO_PKG_VERSION")),
             text: text.into(),
-            digest: units::fnv1a(format!("{experiment:?}").as_bytes(), BASIS),
+            digest: units::fnv1a(format!("{experiment:?}").as_bytes(), FNV_OFFSET_BASIS),
             settings: settings.clone(),
         };
-        KeptRuns { folder: results.join(KEPT), order, lost: Mutex::default() }
+        KeptRuns { folder: results.join(KEPT), order, error: Mutex::default() }
     }
 
-    /// What keeps the runs that are there from being gone on with; `None` where there are none.
+    /// Compares the folder's kept runs with this experiment. `None`: there are none; `Some(None)`: they can
+    /// be resumed; `Some(Some(_))`: the reason why they cannot.
     pub fn difference(&self) -> Option<Option<String>> {
         let text = regular::read_text(&self.folder.join(ORDER)).ok()?;
         let Ok(there) = serde_json::from_str::<KeptOrder>(&text) else {
@@ -70,7 +71,7 @@ impl KeptRuns {
         })
     }
 
-    /// Those that are there and whole. A file that was cut short is none.
+    /// Loads the runs that are kept and complete. A truncated file is ignored.
     pub fn load(&self, order: &Order, experiment: &Experiment) -> Vec<(RunJob, Outcome)> {
         let read = |job: RunJob| {
             let bytes = regular::read(&self.file(&job)).ok()?;
@@ -79,7 +80,7 @@ impl KeptRuns {
         order.jobs(experiment).into_iter().filter_map(read).collect()
     }
 
-    /// Begins to keep: without what is left of other runs, unless it is gone on with.
+    /// Prepares the folder. Unless `go_on` is set, runs kept earlier are removed.
     pub fn begin(&self, go_on: bool) -> Result<(), CommandError> {
         if !go_on {
             self.clear();
@@ -94,33 +95,33 @@ impl KeptRuns {
         kept.map_err(|e| CommandError::Io(self.folder.display().to_string(), e))
     }
 
-    /// Keeps one.
+    /// Keeps a run.
     pub fn keep(&self, job: &RunJob, outcome: &Outcome) {
         let mut bytes = Packer::default();
         bytes.outcome(outcome);
         if let Err(e) = regular::write(&self.file(job), &bytes.0) {
-            self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
         }
     }
 
-    /// Why runs could not be kept, as a warning for the user; given once.
+    /// Returns, once, a warning that runs could not be kept.
     pub fn take_warning(&self) -> Option<String> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(format!("runs cannot be kept in {}: {lost}", self.folder.display()))
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(format!("runs cannot be kept in {}: {error}", self.folder.display()))
     }
 
-    /// All is done: they go, and the folder with them when nothing else is in it.
+    /// Removes the kept runs, and their folder if it is then empty.
     pub fn clear(&self) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path());
         let ours = |path: &PathBuf| {
             path.extension().is_some_and(|e| e == EXTENSION) || path.file_name().is_some_and(|n| n == ORDER)
         };
-        // What cannot be removed is overwritten by the next run, or belongs to somebody else.
+        // A file that cannot be removed is overwritten by the next run, or belongs to someone else.
         entries.filter(ours).for_each(|path| drop(fs::remove_file(path)));
         drop(fs::remove_dir(&self.folder));
     }
 
-    /// As [`KeptRuns::clear`]; the result folder goes too when it is empty.
+    /// Removes the kept runs as [`KeptRuns::clear`] does, and the result folder if it is then empty.
     pub fn clear_all(&self) {
         self.clear();
         if let Some(results) = self.folder.parent() {

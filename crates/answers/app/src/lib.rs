@@ -1,17 +1,23 @@
-//! What the commands do, without their terminal: what the command line and Python both call, so that both give the same.
+//! What the commands do, without a terminal. The command line and the Python package both call these
+//! functions, so both give the same results.
 //!
-//! * [`load`]: a scenario from a file, or a built-in one ([`examples`]), with the files that its stages name;
-//! * [`budget`], [`warn`]: what its runs take, and what of it is probably not meant, before they begin;
-//! * [`summary`], [`identity`]: what the runs of [`experiment`] came to, as `run --json` prints it;
-//! * [`mod@diagnose`], [`qlog`]: captures, diagnosed; [`mod@fit`], [`plan`]: what is fitted to, and what is made faster;
-//! * `watch` (Linux): live connections, diagnosed as captures are;
-//! * [`names`]: how results' files and folders are called, and the program;
-//! * [`mod@sweep`]: a grid of values, or many captures; [`mod@reproduce`]: published studies, run again and judged;
-//! * [`tables`]: results as Parquet files, and back;
-//! * [`mod@folder`], [`output`], [`keep`], [`provenance`], [`tap`]: a folder of results, written whole; unfinished runs kept
-//!   and resumed; captures of runs; [`mod@expect`]: what `--expect` requires of them;
-//! * [`mod@inventory`]: which congestion controls this machine has and what uses them;
-//! * [`regular`], [`sys`], [`settings`]: files read and written with care, and of what work a folder's results are.
+//! * [`load`]: reads a scenario from a file, or a built-in one ([`examples`]), with the files that its stages
+//!   name;
+//! * [`budget`], [`warn`]: before the runs begin, estimates what they take and finds settings that are
+//!   probably not meant;
+//! * [`summary`], [`identity`]: the result of the runs of [`experiment`], as `run --json` prints it;
+//! * [`mod@diagnose`], [`qlog`]: diagnoses captures; [`mod@fit`], [`plan`]: fit a scenario to a path, and
+//!   make it faster;
+//! * `watch` (Linux): diagnoses live connections as captures are;
+//! * [`names`]: names of the files and folders of results, and of the program;
+//! * [`mod@sweep`]: runs a grid of values, or diagnoses many captures; [`mod@reproduce`]: runs published
+//!   studies again and judges their claims;
+//! * [`tables`]: writes results as Parquet files and reads them back;
+//! * [`mod@folder`], [`output`], [`keep`], [`provenance`], [`tap`]: writes a result folder atomically, keeps
+//!   and resumes unfinished runs, captures the packets of runs; [`mod@expect`]: the conditions of `--expect`;
+//! * [`mod@inventory`]: the congestion controls of this machine, and the sockets that use them;
+//! * [`regular`], [`sys`], [`settings`]: reads and writes files with care; the settings that a folder's
+//!   results belong to.
 
 mod both_ends;
 pub mod budget;

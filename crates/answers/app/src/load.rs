@@ -1,4 +1,4 @@
-//! Scenario files from disk or standard input.
+//! Reads scenario files, from disk, from standard input, or built in.
 
 use crate::examples::{self, Example};
 use crate::{CommandError, regular};
@@ -7,68 +7,65 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// Where a scenario comes from.
+/// The origin of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// longfat itself.
+    /// Built into longfat.
     BuiltIn,
-    /// Standard input.
     Stdin,
-    /// A file; links are resolved.
+    /// A file; the path has links resolved.
     File(PathBuf),
 }
 
-/// A scenario that was read.
+/// A scenario that was read and parsed.
 pub struct ReadScenario {
-    /// Its text.
+    /// The scenario's text.
     pub text: String,
-    /// What it says.
+    /// The parsed scenario.
     pub experiment: Experiment,
-    /// Where it comes from.
     pub source: Source,
-    /// What the file is called in errors.
+    /// The file's name in errors.
     pub name: String,
 }
 
 impl ReadScenario {
-    /// The commands it has run on the kernel in these variants.
+    /// Returns the commands that the scenario runs on the kernel in these variants.
     pub fn programs(
         &self,
         overrides: &[String],
         variants: &[String],
     ) -> Result<Vec<ProgramLine>, CommandError> {
-        let asked = AskedScenario {
+        let request = AskedScenario {
             file: &self.name,
             text: &self.text,
             sets: overrides,
             variants,
             ..AskedScenario::default()
         };
-        asked.programs().map_err(|e| CommandError::Scenario(Box::new(e)))
+        request.programs().map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 }
 
-/// The largest file that a scenario may name.
-const MOST: u64 = 64 << 20;
-const OUTSIDE: &str = "it lies outside the scenario's folder; --allow-files has it read all the same";
+/// Size limit of a scenario and of the files it names, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+const OUTSIDE_FOLDER: &str = "it is outside the scenario's folder; --allow-files permits that";
 
-/// A scenario's text, not looked into yet.
+/// The text of a scenario that is not parsed yet.
 pub struct ScenarioSource {
-    /// What the file is called in errors.
+    /// The file's name in errors.
     pub name: String,
-    /// Its text.
+    /// The scenario's text.
     pub text: String,
-    /// Where it comes from.
     pub source: Source,
-    /// Where files that stages name lie.
+    /// The folder in which files that stages name are looked up.
     folder: PathBuf,
 }
 
 impl ScenarioSource {
-    /// Reads the text. Where there is no such file, a built-in example of that name is taken.
+    /// Reads the text. Where the file does not exist, a built-in example of that name is used.
     ///
     /// # Errors
-    /// There is neither, or it cannot be read.
+    /// Fails when there is neither a file nor an example, or the file cannot be read.
     pub fn read(path: &Path) -> Result<ScenarioSource, CommandError> {
         let (name, text, source) = if path == Path::new("-") {
             let mut text = String::new();
@@ -76,10 +73,10 @@ impl ScenarioSource {
             let read = io::stdin().take(limit).read_to_string(&mut text);
             ("stdin".to_string(), read.map(|_| text), Source::Stdin)
         } else {
-            let whole = fs::canonicalize(path);
+            let resolved = fs::canonicalize(path);
             let text =
-                whole.as_deref().map_or_else(|e| Err(io::Error::new(e.kind(), e.to_string())), read_text);
-            (path.display().to_string(), text, Source::File(whole.unwrap_or_default()))
+                resolved.as_deref().map_or_else(|e| Err(io::Error::new(e.kind(), e.to_string())), read_text);
+            (path.display().to_string(), text, Source::File(resolved.unwrap_or_default()))
         };
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         match text {
@@ -89,10 +86,11 @@ impl ScenarioSource {
         }
     }
 
-    /// The text of a file that a stage names: beside the scenario, or in folders there; `anywhere` reads others too.
+    /// Reads a file that a stage names. It must be in the scenario's folder or below, unless `anywhere` is
+    /// set.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Fails with the reason why the file cannot be read.
     pub fn beside(&self, file: &str, anywhere: bool) -> Result<String, String> {
         match self.source {
             Source::BuiltIn => examples::beside(file),
@@ -100,20 +98,20 @@ impl ScenarioSource {
         }
     }
 
-    /// The names of its variants.
+    /// Returns the names of the scenario's variants.
     ///
     /// # Errors
-    /// It is no TOML.
+    /// Fails when the text is not valid TOML.
     pub fn variant_names(&self) -> Result<Vec<String>, CommandError> {
-        let asked = AskedScenario { file: &self.name, text: &self.text, ..AskedScenario::default() };
-        asked.variant_names().map_err(|e| CommandError::Scenario(Box::new(e)))
+        let request = AskedScenario { file: &self.name, text: &self.text, ..AskedScenario::default() };
+        request.variant_names().map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 
-    /// Reads what it says of `variants` (none: of all). `overrides` are the arguments of `--set`; `anywhere` as in
-    /// [`ScenarioSource::beside`].
+    /// Parses the given variants, or all if `variants` is empty. `overrides` are the arguments of `--set`;
+    /// `anywhere` as in [`ScenarioSource::beside`].
     ///
     /// # Errors
-    /// The scenario is wrong, or there is no variant of a name.
+    /// Fails when the scenario is wrong, or when it has no variant of a given name.
     pub fn parsed(
         self,
         overrides: &[String],
@@ -126,10 +124,10 @@ impl ScenarioSource {
     }
 }
 
-/// Reads and checks the scenario; its text too: [`ScenarioSource::read`] and [`ScenarioSource::parsed`].
+/// Reads and parses a scenario: [`ScenarioSource::read`] and [`ScenarioSource::parsed`].
 ///
 /// # Errors
-/// As both.
+/// Fails as these two do.
 pub fn load(
     path: &Path,
     overrides: &[String],
@@ -139,10 +137,11 @@ pub fn load(
     ScenarioSource::read(path)?.parsed(overrides, variants, anywhere)
 }
 
-/// The `variants` (none: all) of a scenario that is called `file`; stages' files come through `read`.
+/// Parses the given variants of a scenario, or all if `variants` is empty. `file` is the scenario's name in
+/// errors; `read` returns the files that stages name.
 ///
 /// # Errors
-/// The scenario is wrong, or there is no variant of a name.
+/// Fails when the scenario is wrong, or when it has no variant of a given name.
 pub fn chosen(
     file: &str,
     text: &str,
@@ -151,52 +150,52 @@ pub fn chosen(
     read: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Experiment, CommandError> {
     let wrong = |e| CommandError::Scenario(Box::new(e));
-    let asked = AskedScenario { file, text, sets, variants, ..AskedScenario::default() };
+    let request = AskedScenario { file, text, sets, variants, ..AskedScenario::default() };
     if !variants.is_empty() {
         let unknown = |e| CommandError::Usage(format!("--variant: {e}"));
-        experiment::known_variants(&asked.variant_names().map_err(wrong)?, variants).map_err(unknown)?;
+        experiment::known_variants(&request.variant_names().map_err(wrong)?, variants).map_err(unknown)?;
     }
-    asked.parse(read).map_err(wrong)
+    request.parse(read).map_err(wrong)
 }
 
-/// The built-in example called `name`; `missing` says that there is no such file.
+/// Returns the built-in example called `name`, or an error that contains `missing`, the error of the file.
 fn example(name: &str, missing: io::Error) -> Result<ScenarioSource, CommandError> {
     let Some(Example { name: own, text }) = examples::find(name) else {
         let known = examples::names();
         let near = RefusalCause::UnknownName { what: "example", name: name.into(), known }.help();
         let help = near.filter(|help| help.starts_with("did you mean") && !name.contains('/'));
-        let told = help.map_or_else(
+        let message = help.map_or_else(
             || missing.to_string(),
-            |help| format!("{missing}; no built-in example is called so either: {help}"),
+            |help| format!("{missing}, and no built-in example has that name: {help}"),
         );
-        return Err(CommandError::Io(name.into(), io::Error::new(ErrorKind::NotFound, told)));
+        return Err(CommandError::Io(name.into(), io::Error::new(ErrorKind::NotFound, message)));
     };
     let (name, text) = (format!("{own}.toml"), text.to_string());
     Ok(ScenarioSource { name, text, source: Source::BuiltIn, folder: PathBuf::new() })
 }
 
-/// The text of the scenario's own file; links to it are resolved.
+/// Reads the scenario's own file; links to it are followed.
 fn read_text(path: &Path) -> io::Result<String> {
-    regular::read_text_most(path, MOST)
+    regular::read_text_most(path, MAX_FILE_BYTES)
 }
 
-/// The text of a file that a scenario names. A scenario may come from anybody, and what it names could be anything that
-/// this user may read.
+/// Reads a file that a scenario names. The scenario may come from anyone, so the file must not be just any
+/// file that this user may read.
 pub fn read_beside(folder: &Path, file: &str, anywhere: bool) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let whole = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
-    // Links are resolved before it is looked where they lead.
-    let within = whole(here)?;
-    let path = whole(&here.join(file)).map_err(|e| {
-        // Whether there is such a file elsewhere is nobody's business either.
+    let resolved = |path: &Path| fs::canonicalize(path).map_err(|e| e.to_string());
+    // Resolve links before checking where the path leads.
+    let within = resolved(here)?;
+    let path = resolved(&here.join(file)).map_err(|e| {
+        // Do not reveal whether a file outside the folder exists.
         let leaves =
             Path::new(file).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
-        if leaves && !anywhere { OUTSIDE.to_string() } else { e }
+        if leaves && !anywhere { OUTSIDE_FOLDER.to_string() } else { e }
     })?;
     if !anywhere && !path.starts_with(&within) {
-        return Err(OUTSIDE.into());
+        return Err(OUTSIDE_FOLDER.into());
     }
-    regular::read_text_most(&path, MOST).map_err(|e| e.to_string())
+    regular::read_text_most(&path, MAX_FILE_BYTES).map_err(|e| e.to_string())
 }
 
 #[cfg(all(test, unix))]
@@ -205,7 +204,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn files_of_a_scenario_stay_in_its_folder() {
+    fn files_outside_the_scenarios_folder_are_refused() {
         let dir = std::env::temp_dir().join(format!("longfat-load-{}", std::process::id()));
         drop(fs::remove_dir_all(&dir));
         let mine = dir.join("mine");
@@ -215,13 +214,13 @@ mod tests {
         symlink(dir.join("secret"), mine.join("link")).unwrap();
         symlink(mine.join("traces/a"), mine.join("inner")).unwrap();
         fs::write(mine.join("large"), "").unwrap();
-        fs::File::create(mine.join("large")).unwrap().set_len(MOST + 1).unwrap();
+        fs::File::create(mine.join("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
         for file in ["traces/a", "./traces/../traces/a", "inner"] {
             assert_eq!(read_beside(&mine, file, false).as_deref(), Ok("12ms"), "{file}");
         }
         let secret = dir.join("secret").display().to_string();
         for file in ["link", "../secret", &secret, "/proc/self/environ", "/nowhere", "../nowhere"] {
-            assert_eq!(read_beside(&mine, file, false), Err(OUTSIDE.into()), "{file}");
+            assert_eq!(read_beside(&mine, file, false), Err(OUTSIDE_FOLDER.into()), "{file}");
         }
         assert_eq!(read_beside(&mine, "link", true).as_deref(), Ok("s3cret"));
         assert!(read_beside(&mine, "none", false).unwrap_err().starts_with("No such file"));

@@ -1,4 +1,4 @@
-//! The result folder.
+//! Writes the files of a result folder.
 
 use crate::CommandError;
 use crate::provenance::Provenance;
@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file as a whole and, if need be, its folder; gives its path back.
+/// Writes a file atomically, creating its folder if need be. Returns the file's path.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
@@ -22,32 +22,32 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<PathBuf, CommandError> {
     Ok(path.into())
 }
 
-/// Writes a file that is a user's own from then on: one that is there is replaced only with `force`.
+/// Writes a file that belongs to the user from then on: an existing file is replaced only with `force`.
 pub fn write_new(path: &Path, text: &str, force: bool) -> Result<PathBuf, CommandError> {
     if !force && path.symlink_metadata().is_ok() {
-        let text = format!("{} is there already; --force replaces it", path.display());
+        let text = format!("{} exists already; --force replaces it", path.display());
         return Err(CommandError::Usage(text));
     }
     write_file(path, text.as_bytes())
 }
 
-/// What goes into the folder.
+/// The content of a result folder.
 pub struct Results<'a> {
-    /// Summaries.
+    /// The result: summaries of all variants.
     pub run: &'a Run,
-    /// Time series.
+    /// Time series and lists of events.
     pub sampled: &'a [Sampled<'a>],
     /// The scenario file's text.
     pub scenario: &'a str,
-    /// Where it comes from.
+    /// Program, machine and command.
     pub provenance: &'a Provenance,
-    /// The page, as HTML.
+    /// The HTML page.
     pub page: &'a str,
 }
 
 impl Results<'_> {
-    /// Writes all files into `folder`, where none of them is yet, and has them on the disk. An error names them in
-    /// `named`.
+    /// Writes all files into `folder`, which holds none of them yet, and syncs them to the disk. Errors name
+    /// the files as if they were in `named`.
     pub fn write(&self, folder: &Path, named: &Path) -> Result<(), CommandError> {
         let file = |name: &str, write: &dyn Fn(&mut BufWriter<File>) -> io::Result<()>| {
             let written = File::create_new(folder.join(name)).and_then(|file| {

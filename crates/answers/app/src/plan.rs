@@ -1,41 +1,41 @@
-//! What is made faster.
+//! Selects what a plan makes faster.
 
 use crate::CommandError;
 use fit::MadeFit;
 use scenario::{Experiment, Scenario, Variant};
 use units::Goal;
 
-/// What is planned for.
+/// What a plan is made for.
 pub struct Planned {
     /// The variant's name.
     pub name: String,
-    /// Equally likely; the first is the reference.
+    /// Scenarios that are equally likely; the first is the reference.
     pub scenarios: Vec<Scenario>,
-    /// What it is judged by unless the user says otherwise.
+    /// The goal that cures are judged by unless the user states another.
     pub goal: Goal,
 }
 
 impl Planned {
-    /// A scenario's variant: the one of that name, the baseline, or the first.
+    /// Selects a variant of a scenario: the one called `name`, or the baseline, or the first.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails when no variant is called `name`.
     pub fn of_scenario(experiment: Experiment, name: Option<&str>) -> Result<Planned, CommandError> {
         let stated = experiment.goal.first().copied();
         let Variant { name, scenario } = variant(experiment, name)?;
-        // What this variant's flows are for, which need not be those of the first.
+        // This variant's flows may have another purpose than those of the scenario's first variant.
         let goal = stated.unwrap_or_else(|| scenario.usual_goals()[0]);
         Ok(Planned { name, scenarios: vec![scenario], goal })
     }
 
-    /// What was fitted to what was measured, and what fits nearly as well.
-    pub fn of_fit(made: MadeFit) -> Planned {
-        let scenarios = std::iter::once(made.scenario).chain(made.alternatives).collect();
+    /// Takes the scenario fitted to a measurement, and the alternatives that fit nearly as well.
+    pub fn of_fit(fit: MadeFit) -> Planned {
+        let scenarios = std::iter::once(fit.scenario).chain(fit.alternatives).collect();
         Planned { name: "fit".into(), scenarios, goal: Goal::Goodput }
     }
 }
 
-/// The variant that is meant.
+/// Returns the variant called `name`, or the baseline, or the first.
 fn variant(experiment: Experiment, name: Option<&str>) -> Result<Variant, CommandError> {
     let wanted = name.or(experiment.baseline()).unwrap_or_default().to_string();
     let mut chosen = experiment;

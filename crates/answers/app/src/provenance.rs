@@ -1,5 +1,5 @@
-//! Where a result comes from: program, machine, command. Apart from the result itself, which is
-//! the same bytes wherever and whenever it is run.
+//! The provenance of a result: program, machine, command. It is kept apart from the result, whose bytes do
+//! not depend on where and when it is computed.
 
 use crate::settings::RunSettings;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Settings that change what the kernel's TCP does.
+/// The sysctls that affect the kernel's TCP.
 const SYSCTLS: &[&str] = &[
     "net.core.default_qdisc",
     "net.core.rmem_max",
@@ -33,28 +33,28 @@ const SYSCTLS: &[&str] = &[
     "net.ipv4.tcp_wmem",
 ];
 
-/// `provenance.json`.
+/// The content of `provenance.json`.
 #[derive(Debug, Serialize)]
 pub struct Provenance {
     schema: &'static str,
-    /// As in `result.json`.
+    /// The run's id, as in `result.json`.
     run_id: String,
     longfat: Build,
-    /// The command line, program first.
+    /// The command line, beginning with the program.
     command: Vec<String>,
-    /// The scenario's file as it was named.
+    /// The scenario's file name as given.
     scenario_file: String,
     #[serde(flatten)]
     settings: RunSettings,
-    /// When it began, seconds since 1970.
+    /// Start of the runs, in seconds since 1970.
     started_unix_s: f64,
-    /// How long the runs took.
+    /// Duration of the runs, in seconds.
     elapsed_s: f64,
     machine: Machine,
-    /// What the lab had to tell of the emulation: how punctual it was, what it did in its own way.
+    /// Notices of the lab about the emulation, such as its timing errors and approximations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
-    /// Those that exist; absent outside Linux.
+    /// The sysctls that exist; empty outside Linux.
     sysctls: BTreeMap<&'static str, String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Provenance {
 struct Build {
     version: &'static str,
     commit: Option<&'static str>,
-    /// Whether it was built from files that the commit has otherwise.
+    /// Whether the build's files differ from the commit.
     modified: bool,
 }
 
@@ -75,7 +75,7 @@ struct Machine {
 }
 
 impl Provenance {
-    /// Of a run that began at `started` and took `elapsed_s` seconds.
+    /// Describes runs that began at `started` and took `elapsed_s` seconds.
     pub fn new(
         scenario_file: String,
         settings: RunSettings,
@@ -107,9 +107,9 @@ impl Provenance {
     }
 }
 
-/// A sysctl's value, if it exists, with single blanks between its parts.
+/// Returns a sysctl's value with single blanks between its parts; `None` if it does not exist.
 fn proc_sys(name: &str) -> Option<String> {
-    // Wine shows its host's /proc to a program for Windows.
+    // On Windows, Wine would show the /proc of its host.
     if cfg!(not(target_os = "linux")) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! `--qlog`: logs of QUIC endpoints.
+//! `--qlog`: logs that QUIC endpoints wrote.
 
 use crate::CommandError;
 use print::escape::value;
@@ -11,16 +11,18 @@ use track::Track;
 use track::qlog::{LONGEST_FILE, QlogTrace, QlogTracks, QlogVantage, read_qlog, track_qlog};
 use units::{Span, Time};
 
-/// A trace's own clock is believed if it is within so many seconds of the capture's time: clocks of hosts differ.
-const SAME_TIME: f64 = 3_600.0;
+/// A trace's absolute time is trusted if it is at most this many seconds away from the capture: hosts' clocks
+/// differ.
+const MAX_CLOCK_OFFSET_S: f64 = 3_600.0;
 
-/// A trace, and what was made of it.
+/// A trace, and the tracks built from it.
 pub struct QlogEndpoint {
     trace: QlogTrace,
     tracks: QlogTracks,
 }
 
-/// Reads the files. `capture`: when it began and how long it is, seconds: traces that are of no known time begin with it.
+/// Reads log files. `capture` is the start and the duration of the capture in seconds: traces without a
+/// usable time of their own are moved to its start.
 pub fn read(paths: &[PathBuf], capture: Option<(f64, f64)>) -> Result<Vec<QlogEndpoint>, CommandError> {
     let mut all = Vec::new();
     for path in paths {
@@ -32,7 +34,7 @@ pub fn read(paths: &[PathBuf], capture: Option<(f64, f64)>) -> Result<Vec<QlogEn
         if bytes.len() > LONGEST_FILE {
             return Err(CommandError::Usage(format!("{}: longer than {LONGEST_FILE} bytes", value(&name))));
         }
-        // A log that is cut may end in the middle of a character.
+        // A truncated log may end in the middle of a character.
         let text = String::from_utf8_lossy(&bytes);
         let traces = read_qlog(&text).map_err(|e| CommandError::Usage(format!("{}: {e}", value(&name))))?;
         for mut trace in traces {
@@ -43,37 +45,40 @@ pub fn read(paths: &[PathBuf], capture: Option<(f64, f64)>) -> Result<Vec<QlogEn
     Ok(all)
 }
 
-/// Moves a trace to the capture's time where its own is none, or another.
+/// Moves a trace to the start of the capture if the trace has no absolute time, or one that is far from the
+/// capture.
 fn set_time(trace: &mut QlogTrace, capture: Option<(f64, f64)>) {
     let (Some((start, lasts)), Some(first)) = (capture, trace.events.first().map(|e| e.time)) else { return };
     let at = first.as_secs_f64();
-    if trace.dated && at > start - SAME_TIME && at < start + lasts + SAME_TIME {
+    if trace.dated && at > start - MAX_CLOCK_OFFSET_S && at < start + lasts + MAX_CLOCK_OFFSET_S {
         return;
     }
     trace.begin_at(Time::ZERO + Span::from_secs_f64(start));
 }
 
-/// Adds their tracks to a capture's; the numbers of their connections.
+/// Appends the traces' tracks to those of a capture. Returns the connection numbers that they got.
 pub fn append(tracks: &mut Vec<Track>, endpoints: &[QlogEndpoint]) -> Vec<u32> {
     let next = tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0);
-    let mut own = Vec::new();
+    let mut numbers = Vec::new();
     for (number, t) in (next..).zip(endpoints.iter().flat_map(|e| &e.tracks.tracks)) {
         tracks.push(Track { connection: number, ..t.clone() });
-        own.push(number);
+        numbers.push(number);
     }
-    own
+    numbers
 }
 
-/// Marks the flows that come from a qlog, and gives the UDP flows that are in one their losses.
-pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
-    // A number a track, in the order of [`append`].
+/// Completes the flows that come from a qlog, and copies the losses of a qlog to the UDP flows that it
+/// belongs to. `numbers` are the connection numbers from [`append`].
+pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], numbers: &[u32]) {
+    // One trace per track, in the order of [`append`].
     let traces = endpoints.iter().flat_map(|e| e.tracks.tracks.iter().map(move |_| &e.trace));
-    for (number, trace) in own.iter().zip(traces) {
+    for (number, trace) in numbers.iter().zip(traces) {
         for i in (0..d.flows.len()).filter(|i| d.flows[*i].connection == *number).collect::<Vec<_>>() {
-            // What stands for TCP's options and windows is not QUIC's.
+            // Notes about TCP's options and windows do not apply to QUIC.
             d.flows[i].notes = diagnosis::qlog_notes(trace);
             d.flows[i].qlog = diagnosis::qlog_account(trace, d.capture.start_s);
-            // Packets of a log have no numbers in a capture, and no MSS that could shrink: their sizes are QUIC's to choose.
+            // A log's packets have no numbers in a capture. The packet size is QUIC's own choice, so no
+            // shrinking MSS is reported.
             d.flows[i].proofs = Vec::new();
             d.flows[i].measures.mss_before_bytes = None;
             diagnosis::revise_certainty(d, i, diagnosis::qlog_certainty(trace, d.flows[i].cause));
@@ -82,7 +87,7 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
     for e in endpoints {
         let Some(id) = &e.trace.original_id else { continue };
         let from_client = match e.trace.vantage {
-            // A receiver does not know what was lost before it for sure.
+            // A receiver cannot tell for sure which packets were lost before they reached it.
             _ if e.trace.is_of_receiver() => continue,
             QlogVantage::Client => true,
             QlogVantage::Server => false,
@@ -95,11 +100,11 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], own: &[u32]) {
     }
 }
 
-/// A diagnosis of traces alone, without a capture.
+/// Diagnoses traces alone, without a capture.
 pub fn alone(paths: &[PathBuf]) -> Result<Diagnosis, CommandError> {
     let endpoints = read(paths, None)?;
     let mut tracks = Vec::new();
-    let own = append(&mut tracks, &endpoints);
+    let numbers = append(&mut tracks, &endpoints);
     let times = || endpoints.iter().flat_map(|e| &e.trace.events).map(|e| e.time);
     let start = times().min().unwrap_or_default();
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -110,10 +115,10 @@ pub fn alone(paths: &[PathBuf]) -> Result<Diagnosis, CommandError> {
         duration_s: times().max().unwrap_or_default().since(start).as_secs_f64(),
         packets: endpoints.iter().map(|e| e.trace.events.len() as u64).sum(),
         udp_packets: endpoints.iter().map(|e| e.tracks.sent_packets).sum(),
-        connections: own.len() as u64,
+        connections: numbers.len() as u64,
         ..CaptureInfo::default()
     };
     let mut d = diagnosis::diagnose_tracks(tracks, info);
-    mark(&mut d, &endpoints, &own);
+    mark(&mut d, &endpoints, &numbers);
     Ok(d)
 }

@@ -1,22 +1,22 @@
-//! Regular files, read and written with care: no other kind is opened, no symbolic link is followed at the end of a
-//! path, and a file is replaced as a whole or not at all.
+//! Reads and writes regular files with care: no other kind of file is opened, a symbolic link at the end of a
+//! path is not followed, and a file is replaced as a whole or not at all.
 
 use crate::sys;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a file of a result.
-const MOST: u64 = 16 << 30;
-/// What a name ends with while its file is being written.
-const NEW: &str = "longfat-new";
+/// Size limit for reading a file of a result, in bytes.
+const MAX_BYTES: u64 = 16 << 30;
+/// Extension of a file while it is being written.
+const NEW_EXTENSION: &str = "longfat-new";
 
-fn other(what: &str) -> io::Error {
+fn invalid(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// Options that neither follow a link nor wait for the other end of a pipe.
-fn careful() -> OpenOptions {
+/// Options that neither follow a link nor block on a pipe.
+fn safe_options() -> OpenOptions {
     #[cfg_attr(not(unix), allow(unused_mut))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -27,66 +27,67 @@ fn careful() -> OpenOptions {
     options
 }
 
-/// Opens what is there, or is made; anything but a regular file is an error.
+/// Opens or creates a file. Anything but a regular file is an error.
 fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    // Before it is opened: to open a device may do something.
+    // Check before opening: opening a device may have side effects.
     match fs::symlink_metadata(path) {
-        Ok(there) if there.is_symlink() => return Err(other("is a symbolic link, which is not followed")),
-        Ok(there) if there.is_dir() => return Err(other("is a folder")),
-        Ok(there) if !there.is_file() => return Err(other("is not a regular file")),
+        Ok(there) if there.is_symlink() => return Err(invalid("is a symbolic link, which is not followed")),
+        Ok(there) if there.is_dir() => return Err(invalid("is a folder")),
+        Ok(there) if !there.is_file() => return Err(invalid("is not a regular file")),
         _ => {}
     }
     let file = options.open(path)?;
-    // And after: it may have become another in between.
-    if file.metadata()?.is_file() { Ok(file) } else { Err(other("is not a regular file")) }
+    // Check again after opening: the file may have been replaced in between.
+    if file.metadata()?.is_file() { Ok(file) } else { Err(invalid("is not a regular file")) }
 }
 
-/// Reads a file of at most `most` bytes.
-pub fn read_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let file = open_with(path, careful().read(true))?;
+/// Reads a file of at most `max_bytes` bytes.
+pub fn read_most(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open_with(path, safe_options().read(true))?;
     let size = file.metadata()?.len();
-    let too_large = || other(&format!("has more than {most} bytes"));
-    if size > most {
+    let too_large = || invalid(&format!("has more than {max_bytes} bytes"));
+    if size > max_bytes {
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(size as usize);
-    // What grows meanwhile is not read to its end.
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+    // The file may grow while it is read; it is read no further than the limit.
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Reads a file.
+/// Reads a file of a result.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_most(path, MOST)
+    read_most(path, MAX_BYTES)
 }
 
-/// Reads a text of at most `most` bytes.
-pub fn read_text_most(path: &Path, most: u64) -> io::Result<String> {
-    // The message of the standard library would show none of it either.
-    String::from_utf8(read_most(path, most)?).map_err(|_| other("is not UTF-8 text"))
+/// Reads a text of at most `max_bytes` bytes.
+pub fn read_text_most(path: &Path, max_bytes: u64) -> io::Result<String> {
+    // The standard library's error does not show the text either.
+    String::from_utf8(read_most(path, max_bytes)?).map_err(|_| invalid("is not UTF-8 text"))
 }
 
-/// Reads a text.
+/// Reads a text of a result.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    read_text_most(path, MOST)
+    read_text_most(path, MAX_BYTES)
 }
 
-/// Creates and locks a file, until it is closed; `None` where another process has locked it.
+/// Creates and locks a file; closing it releases the lock. `None` where another process has locked it.
 pub fn lock(path: &Path) -> io::Result<Option<File>> {
     loop {
-        let file = open_with(path, careful().write(true).create(true).truncate(false))?;
+        let file = open_with(path, safe_options().write(true).create(true).truncate(false))?;
         if !sys::try_lock(&file)? {
             return Ok(None);
         }
-        // Who had it may have removed or renamed it: then the name is another file's by now.
-        if same(&file, path) {
+        // The previous owner may have removed or renamed the file, so that the name now belongs to another
+        // file.
+        if is_same_file(&file, path) {
             return Ok(Some(file));
         }
     }
 }
 
 #[cfg(unix)]
-fn same(file: &File, path: &Path) -> bool {
+fn is_same_file(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let is = |m: &fs::Metadata| (m.dev(), m.ino());
     let there = fs::symlink_metadata(path);
@@ -94,63 +95,65 @@ fn same(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn same(_: &File, _: &Path) -> bool {
+fn is_same_file(_: &File, _: &Path) -> bool {
     true
 }
 
-/// Has the system write a folder's list of names to the disk.
+/// Syncs a folder's directory entries to the disk.
 pub fn sync_folder(folder: &Path) {
-    // Not every file system can; then its own order has to do.
+    // Some file systems cannot do that; their own write order has to suffice.
     drop(File::open(folder).and_then(|folder| folder.sync_all()));
 }
 
-/// A file being written under another name beside its own. Until [`NewFile::commit`] what is there stays as it was.
+/// A file that is written under another name next to its final one. An existing file stays as it is until
+/// [`NewFile::commit`].
 pub struct NewFile {
     path: PathBuf,
-    beside: PathBuf,
+    unfinished: PathBuf,
     out: Option<BufWriter<File>>,
 }
 
 impl NewFile {
-    /// Begins; the folder must be there.
+    /// Creates the file; its folder must exist.
     pub fn create(path: &Path) -> io::Result<NewFile> {
-        let name = path.file_name().ok_or_else(|| other("is not the name of a file"))?;
+        let name = path.file_name().ok_or_else(|| invalid("is not the name of a file"))?;
         let permissions = match fs::symlink_metadata(path) {
             Err(_) => None,
             Ok(there) if there.is_file() => Some(there.permissions()),
-            Ok(there) if there.is_dir() => return Err(other("is a folder")),
+            Ok(there) if there.is_dir() => return Err(invalid("is a folder")),
             Ok(there) if there.is_symlink() => {
-                return Err(other("is a symbolic link, which is not followed"));
+                return Err(invalid("is a symbolic link, which is not followed"));
             }
-            Ok(_) => return Err(other("is not a regular file")),
+            Ok(_) => return Err(invalid("is not a regular file")),
         };
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(".");
-        beside.push(NEW);
-        let beside = path.with_file_name(beside);
+        let mut unfinished = std::ffi::OsString::from(".");
+        unfinished.push(name);
+        unfinished.push(".");
+        unfinished.push(NEW_EXTENSION);
+        let unfinished = path.with_file_name(unfinished);
         let busy = || io::Error::new(ErrorKind::WouldBlock, "is being written by another process");
-        let file = lock(&beside)?.ok_or_else(busy)?;
+        let file = lock(&unfinished)?.ok_or_else(busy)?;
         file.set_len(0)?;
         if let Some(permissions) = permissions {
             file.set_permissions(permissions)?;
         }
-        Ok(NewFile { path: path.into(), beside, out: Some(BufWriter::new(file)) })
+        Ok(NewFile { path: path.into(), unfinished, out: Some(BufWriter::new(file)) })
     }
 
-    /// The file itself, for who writes to it alone; [`NewFile::commit`] names it.
+    /// Returns a handle of the file itself, for a caller that writes to it directly; [`NewFile::commit`]
+    /// renames it.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the lab's captures
     pub fn file(&self) -> io::Result<File> {
-        self.out.as_ref().map_or_else(|| Err(other("is written already")), |out| out.get_ref().try_clone())
+        self.out.as_ref().map_or_else(|| Err(invalid("is written already")), |out| out.get_ref().try_clone())
     }
 
-    /// All is written: it takes its name, and the place of what had it.
+    /// Syncs the file and renames it to its final name, replacing an existing file.
     pub fn commit(mut self) -> io::Result<()> {
         let Some(mut out) = self.out.take() else { return Ok(()) };
         let done = out.flush().and_then(|()| out.get_ref().sync_all());
-        let done = done.and_then(|()| fs::rename(&self.beside, &self.path));
+        let done = done.and_then(|()| fs::rename(&self.unfinished, &self.path));
         if done.is_err() {
-            drop(fs::remove_file(&self.beside));
+            drop(fs::remove_file(&self.unfinished));
         }
         done
     }
@@ -168,14 +171,14 @@ impl Write for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(out) = self.out.take() {
-            drop(fs::remove_file(&self.beside));
-            // What is still to be written is for nobody.
+            drop(fs::remove_file(&self.unfinished));
+            // Drop what is still buffered without writing it.
             drop(out.into_parts());
         }
     }
 }
 
-/// Writes a file as a whole.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = NewFile::create(path)?;
     file.write_all(bytes)?;
@@ -231,12 +234,12 @@ mod tests {
         write(&path, b"old").unwrap();
         let mut half = NewFile::create(&path).unwrap();
         half.write_all(b"half of the n").unwrap();
-        assert!(NewFile::create(&path).is_err(), "one at a time");
+        assert!(NewFile::create(&path).is_err(), "only one writer at a time");
         half.flush().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
         drop(half);
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
-        // What a killed process left is no obstacle.
+        // A killed process's leftover does not block the next writer.
         fs::write(dir.join(".a.longfat-new"), "what a killed one left").unwrap();
         write(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");

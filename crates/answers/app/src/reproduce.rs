@@ -1,14 +1,16 @@
-//! Published studies run again: every number that they print beside ours, a verdict on every claim.
+//! Runs published studies again: compares every number that they print with ours, and judges every claim.
 //!
-//! 1. A [`Study`] is a file of `studies/`: tables whose rows name a variant of a scenario, columns that name what of its
-//!    result is compared ([`StudyMeasure`]), what is published, and claims as expressions over cells ([`ClaimExpression`]).
-//! 2. [`Selection`] says which of it is wanted, [`reproduce`] runs that through [`experiment`], each scenario once, and
-//!    keeps a number for each cell, repeat and clock.
-//! 3. A claim is judged on the means: it holds, holds in direction, or does not ([`ClaimVerdict`]); in how many of the repeats
-//!    taken alone it holds is told beside.
+//! 1. A [`Study`] is a file of `studies/`: tables whose rows name a variant of a scenario and whose columns
+//!    name what is compared ([`StudyMeasure`]), the published numbers, and claims as expressions over cells
+//!    ([`ClaimExpression`]).
+//! 2. [`Selection`] selects a part of a study; [`reproduce`] runs it through [`experiment`], each scenario
+//!    once, and keeps a number for each cell, repeat and clock.
+//! 3. A claim is judged on the means: it holds, holds in direction, or does not hold ([`ClaimVerdict`]). The
+//!    number of repeats that lead to the same verdict is reported with it.
 //! 4. [`text`], [`markdown`], [`page`] and [`to_json`] show the same [`Reproduction`].
 //!
-//! Reads no file: texts of scenarios come through a callback. docs/reproduce.md describes the file.
+//! No file is read here: the texts of scenarios come through a callback. docs/reproduce.md describes the file
+//! format.
 
 mod cells;
 mod expression;
@@ -43,7 +45,7 @@ pub use study::{
 };
 pub use text::text;
 
-/// The studies that are built in, in the order of their names: every file of `studies/`, name and text.
+/// The built-in studies, name and text, sorted by name: every file of `studies/`.
 pub const STUDIES: [(&str, &str); 5] = [
     ("cc-primer", include_str!("../../../../studies/cc-primer.toml")),
     ("hsr-bbr", include_str!("../../../../studies/hsr-bbr.toml")),
@@ -52,12 +54,12 @@ pub const STUDIES: [(&str, &str); 5] = [
     ("sdwan-limiter", include_str!("../../../../studies/sdwan-limiter.toml")),
 ];
 
-/// What was reproduced as one JSON object, ended by a newline.
+/// Serialises a reproduction as one JSON object, ended by a newline.
 pub fn to_json(reproduction: &Reproduction) -> String {
     result::to_json(reproduction)
 }
 
-/// The JSON Schema (draft 7): `docs/reproduction.schema.json`.
+/// Returns the JSON Schema (draft 7), the file `docs/reproduction.schema.json`.
 pub fn schema() -> &'static str {
     include_str!("../../../../docs/reproduction.schema.json")
 }

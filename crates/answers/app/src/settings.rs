@@ -1,5 +1,5 @@
-//! What a run was asked to do, and whether a folder's results are of the same: results of other work are not replaced
-//! unasked.
+//! The settings of a run, compared with those of the results in a folder, so that results of other work are
+//! replaced only on request.
 
 use crate::regular;
 use experiment::Order;
@@ -7,25 +7,25 @@ use scenario::Experiment;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What is asked for, besides the scenario's text. Part of `provenance.json`.
+/// The settings of a run, besides the scenario's text. Part of `provenance.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSettings {
     /// The scenario's name.
     pub scenario: String,
     /// The arguments of `--set`.
     pub overrides: Vec<String>,
-    /// The variants that are run, in order.
+    /// The variants to run, in order.
     pub variants: Vec<String>,
-    /// `sim`, `kernel` or both.
+    /// The clocks: `sim`, `kernel` or both.
     pub clocks: Vec<String>,
-    /// The first repeat's.
+    /// The seed of the first repeat.
     pub seed: u64,
-    /// How often each variant is run.
+    /// Number of runs of each variant.
     pub repeats: u32,
 }
 
 impl RunSettings {
-    /// Of this order, with what was set (`--set`).
+    /// Collects the settings of `order`, with the `overrides` of `--set`.
     pub fn of(overrides: &[String], experiment: &Experiment, order: &Order) -> RunSettings {
         RunSettings {
             scenario: experiment.name.clone(),
@@ -37,7 +37,7 @@ impl RunSettings {
         }
     }
 
-    /// What of `there` is not as it is here; `None` where all is.
+    /// Describes how `there` differs from these settings; `None` where it does not.
     pub fn difference(&self, there: &RunSettings) -> Option<String> {
         let list = |all: &[String]| if all.is_empty() { "none".into() } else { all.join(" ") };
         let all = [
@@ -49,32 +49,32 @@ impl RunSettings {
             ("repeats", self.repeats.to_string(), there.repeats.to_string()),
         ];
         let differ = all.into_iter().filter(|(_, here, there)| here != there);
-        let told: Vec<String> =
+        let differences: Vec<String> =
             differ.map(|(what, here, there)| format!("{what}: {there}, now {here}")).collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        (!differences.is_empty()).then(|| differences.join("; "))
     }
 }
 
-/// What a folder holds before a run writes to it.
+/// The results that a folder holds before a run writes to it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FolderState {
     /// No results.
     Empty,
-    /// Results of the same work; whether all of it was done.
+    /// Results of the same work.
     Same {
-        /// It was.
+        /// Whether all of the work was done.
         complete: bool,
     },
-    /// Results of other work: what differs.
+    /// Results of other work; the text says what differs.
     Other(String),
 }
 
-/// Looks into a folder.
+/// Compares the results in a folder with the scenario's text and the settings.
 pub fn state(folder: &Path, text: &str, settings: &RunSettings) -> FolderState {
     let read = |name: &str| regular::read_text(&folder.join(name)).ok();
     let Some(result) = read("result.json") else { return FolderState::Empty };
     let there = read("provenance.json").and_then(|t| serde_json::from_str::<RunSettings>(&t).ok());
-    let Some(there) = there else { return FolderState::Other("of what settings is not known".into()) };
+    let Some(there) = there else { return FolderState::Other("its settings are not known".into()) };
     if let Some(difference) = settings.difference(&there) {
         return FolderState::Other(difference);
     }

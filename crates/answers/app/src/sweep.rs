@@ -1,12 +1,13 @@
-//! A scenario over a grid of values: as many runs as there are combinations, on all cores or on many machines, into one
-//! dataset; what is interrupted goes on. And the one grid that every path has: [`operating_curves`]; and many captures,
-//! diagnosed in the same way ([`CaptureSet`]).
+//! Runs a scenario over a grid of values, a run for each combination, on all cores or on many machines, into
+//! one dataset; an interrupted sweep is resumed. Also measures a path's operating points
+//! ([`operating_curves`]) and diagnoses many captures into one dataset ([`CaptureSet`]).
 //!
-//! 1. [`SweepGrid`] says what is varied; [`SweepGrid::check`] finds mistakes before anything runs.
-//! 2. [`SweepFolder`] holds what is there already. [`SweepFolder::run`] runs the rest on this machine; where others do the
-//!    work, [`SweepFolder::missing`] names the points, [`run_batch`] runs some anywhere, and [`unpack`] and
-//!    [`SweepFolder::keep`] take what it gives back.
-//! 3. [`SweepFolder::finish`] makes the dataset: the same bytes whoever ran which cell, and when.
+//! 1. [`SweepGrid`] describes what is varied; [`SweepGrid::check`] finds mistakes before anything runs.
+//! 2. [`SweepFolder`] holds the finished rows. [`SweepFolder::run`] runs the rest on this machine. To run it
+//!    elsewhere, [`SweepFolder::missing`] returns the points, [`run_batch`] runs some of them anywhere, and
+//!    [`unpack`] and [`SweepFolder::keep`] take its bytes back.
+//! 3. [`SweepFolder::finish`] writes the dataset: the same bytes wherever and in whatever order the cells
+//!    ran.
 
 mod axis;
 mod batch;
@@ -34,7 +35,7 @@ pub use columns::{COLUMNS, SweepColumn};
 pub use dataset::{AxisSummary, SWEEP_SCHEMA, SweepSummary, to_json};
 pub use drive::{KnownRows, SweepError, SweepProgress, in_order, missing, run_missing};
 pub use folder::SweepFolder;
-pub use grid::{GridError, MOST_CELLS, SweepGrid};
+pub use grid::{GridError, MAX_CELLS, SweepGrid};
 pub use operating::{
     OPERATING_SCHEMA, OperatingCurve, OperatingCurves, OperatingPoint, operating_curves, operating_plots,
     operating_text,

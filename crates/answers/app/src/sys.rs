@@ -1,10 +1,11 @@
-//! What files need of the system: locks, and what the standard library lacks, two names exchanged at once and free space.
+//! System calls for files: locks, and what the standard library lacks, the atomic exchange of two names and
+//! the free space of a disk.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// Takes the lock of an open file, for as long as it is open; `false` where another process has it.
+/// Locks an open file until it is closed; `false` where another process has locked it.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -13,7 +14,8 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Exchanges two folders at once (renameat2, Linux 3.15); [`io::ErrorKind::Unsupported`] where the file system cannot.
+/// Exchanges two folders atomically (renameat2, Linux 3.15); [`io::ErrorKind::Unsupported`] where the file
+/// system cannot.
 #[cfg(target_os = "linux")]
 pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -24,20 +26,20 @@ pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     }
 }
 
-/// No system but Linux has it.
+/// Only Linux has the system call.
 #[cfg(not(target_os = "linux"))]
 pub fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Bytes that may still be written where `folder` is; `None` where that is not known.
+/// Returns the bytes that can still be written on the disk of `folder`; `None` where that is unknown.
 #[cfg(unix)]
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(folder).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Not known here.
+/// Free space is not queried on this system.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None

@@ -1,14 +1,16 @@
-//! Time series as Parquet, long format: one row per variant, clock, repeat, name and sample; and back.
+//! Writes time series as Parquet files in long format, one row per variant, clock, repeat, name and sample,
+//! and reads them back.
 //!
-//! [`FILES`] says which files there are and what their columns mean; `docs/result-schema.md` is made of it.
-//! The footers' key-value metadata hold `longfat.schema`, `longfat.scenario`, `longfat.seed` and
+//! [`FILES`] describes the files and their columns; `docs/result-schema.md` is generated from it. The
+//! footer's key-value metadata hold `longfat.schema`, `longfat.scenario`, `longfat.seed` and
 //! `longfat.run_id`.
 //!
-//! Writing and reading are the crate `parquet`'s. It was made for files one trusts, and a report is made of files
-//! that came by mail: `guard` holds what they claim against the bytes there are, and lets only plain and dictionary
-//! pages through. Still the crate panics on some damage within a page (2 of 25,500 broken at random: a text cut
-//! short in a plain page, a run's length of too many bytes), which the command line tells as damage, and a footer whose columns are nested thousands deep,
-//! made so on purpose, overflows the stack. Neither takes memory.
+//! The crate `parquet` writes and reads the files. It trusts its input, but a report may show files received
+//! from others. `guard` therefore checks what a file claims against the bytes that it has, and accepts only
+//! plain and dictionary pages. The crate still panics on some damage within a page (in 2 of 25,500 randomly
+//! damaged files: a text cut short in a plain page, a run length of too many bytes), which the command line
+//! reports as damage. A footer crafted with columns nested thousands deep overflows the stack. Neither
+//! exhausts memory.
 
 mod capture;
 mod columns;

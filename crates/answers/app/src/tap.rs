@@ -1,4 +1,4 @@
-//! Packets as captures, one file for each host.
+//! Captures of runs as pcap files, one for each host.
 
 use crate::names::file_name;
 use crate::regular::NewFile;
@@ -16,24 +16,24 @@ use std::sync::Mutex;
 use transport::Segment;
 use units::Time;
 
-/// A folder with a folder for each run's captures.
+/// A folder that holds a folder of captures for each run.
 pub struct Folders<'a> {
-    /// The folder that holds them all.
+    /// The folder that holds all captures.
     pub folder: &'a Path,
-    /// Whether what left each stage is wanted too.
+    /// Whether to capture what leaves each stage, too.
     pub stages: bool,
-    /// Files of a run on the kernel that are not whole yet.
+    /// Files of a run on the kernel that are not complete yet.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab fills
-    begun: Mutex<Vec<NewFile>>,
+    incomplete: Mutex<Vec<NewFile>>,
 }
 
 impl<'a> Folders<'a> {
-    /// Captures below `folder`.
+    /// Captures into folders below `folder`.
     pub fn new(folder: &'a Path, stages: bool) -> Folders<'a> {
-        Folders { folder, stages, begun: Mutex::default() }
+        Folders { folder, stages, incomplete: Mutex::default() }
     }
 
-    /// The folder of the run with this label.
+    /// Returns the folder of the run with this label.
     pub fn of(&self, label: &str) -> PathBuf {
         self.folder.join(file_name(label))
     }
@@ -50,8 +50,8 @@ impl CaptureSink for Folders<'_> {
         let files = captures(&self.of(run.label), &run.variant.scenario, self.stages)?;
         let open = |files: &[NewFile]| files.iter().map(NewFile::file).collect::<io::Result<_>>();
         let captures = lab::Captures { hosts: open(&files.0)?, stages: open(&files.1)? };
-        // What an ended run left half goes.
-        *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+        // Dropping the previous files removes what an aborted run left incomplete.
+        *self.incomplete.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
             files.0.into_iter().chain(files.1).collect();
         Ok(Some(captures))
     }
@@ -59,17 +59,17 @@ impl CaptureSink for Folders<'_> {
     #[cfg(target_os = "linux")]
     fn finished_on_kernel(&self) -> io::Result<()> {
         let files =
-            std::mem::take(&mut *self.begun.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+            std::mem::take(&mut *self.incomplete.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         files.into_iter().try_for_each(NewFile::commit)
     }
 }
 
-/// Writes what each host sends and receives to `<host>.pcap`.
+/// Writes what each host sends and receives to `<host>.pcap`; if stages are captured, also what leaves each
+/// stage, to `<link>.forward.<stage>.pcap`.
 ///
-/// `sim::wire` says what packets look like. The hosts' clocks agree.
-/// Asked for stages, also what left each, as `<link>.forward.<stage>.pcap`.
+/// `sim::wire` encodes the packets. All hosts have the same clock.
 struct PcapTap {
-    /// Empty where they are not wanted.
+    /// Files of the stages; empty if stages are not captured.
     stages: BTreeMap<String, PcapWriter<NewFile>>,
     files: Vec<PcapWriter<NewFile>>,
     encoder: Encoder,
@@ -77,7 +77,7 @@ struct PcapTap {
 }
 
 impl PcapTap {
-    /// Creates `folder` and in it a file for each host.
+    /// Creates `folder` and a file in it for each host.
     fn create(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<PcapTap> {
         fs::create_dir_all(folder)?;
         let file = |name: &str| PcapWriter::new(create(folder, name)?);
@@ -140,7 +140,7 @@ impl CaptureTap for PcapTap {
     }
 }
 
-/// All stages, named as the result's elements and in their order.
+/// Returns the names of all stages as results spell them, in the scenario's order.
 fn stage_names(scenario: &Scenario) -> Vec<String> {
     let mut names = Vec::new();
     for link in &scenario.links {
@@ -151,12 +151,12 @@ fn stage_names(scenario: &Scenario) -> Vec<String> {
     names
 }
 
-/// What is there stays until the new one is whole.
+/// Creates a capture file. An existing file is kept until the new one is complete.
 fn create(folder: &Path, name: &str) -> io::Result<NewFile> {
     NewFile::create(&folder.join(file_name(name) + ".pcap"))
 }
 
-/// The same files for a run on the kernel: of hosts, of stages.
+/// Creates the files for a run on the kernel: those of the hosts, and those of the stages.
 #[cfg(target_os = "linux")]
 fn captures(folder: &Path, scenario: &Scenario, stages: bool) -> io::Result<(Vec<NewFile>, Vec<NewFile>)> {
     fs::create_dir_all(folder)?;

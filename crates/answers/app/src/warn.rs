@@ -1,12 +1,12 @@
-//! Warnings as sentences and as data, side by side.
+//! Warnings, each as a sentence and as data.
 
 use document::quote;
 pub use experiment::warned as of_scenario;
 use report::Lang;
 use result::{Run, RunWarning};
 
-/// Measurements that are not to be trusted.
-pub fn of_trust(run: &Run) -> Vec<(String, RunWarning)> {
+/// Returns a warning for each variant whose measurements are not to be trusted.
+pub fn untrusted_warnings(run: &Run) -> Vec<(String, RunWarning)> {
     let one = |v: &result::VariantResult| {
         let variants = vec![v.name.clone()];
         let warning = RunWarning { kind: "trust".into(), variants, ..RunWarning::default() };
@@ -15,13 +15,13 @@ pub fn of_trust(run: &Run) -> Vec<(String, RunWarning)> {
     run.variants.iter().filter_map(one).collect()
 }
 
-/// Less speech than that may come too late without limiting a call's score: G.711 loses 0.08 of MOS by it (ITU-T G.107 with
-/// G.113's factors for concealment).
-const LATE_SPEECH: f64 = 0.01;
+/// Share of late speech below which a call's score is not limited by it: G.711 loses 0.08 of MOS at this
+/// share (ITU-T G.107 with G.113's factors for concealment).
+const MIN_LATE_SHARE: f64 = 0.01;
 
-/// Calls whose score is limited by speech that came too late for their jitter buffer, more than by speech that was lost: one
-/// warning a flow, with the variant where most was late.
-pub fn of_calls(run: &Run) -> Vec<(String, RunWarning)> {
+/// Returns a warning for each call whose score is limited by speech that arrived too late for its jitter
+/// buffer, if more speech was late than lost. The warning names the variant with the largest share.
+pub fn late_speech_warnings(run: &Run) -> Vec<(String, RunWarning)> {
     let mut found: Vec<(f64, RunWarning)> = Vec::new();
     for variant in &run.variants {
         for flow in &variant.flows {
@@ -30,7 +30,7 @@ pub fn of_calls(run: &Run) -> Vec<(String, RunWarning)> {
             else {
                 continue;
             };
-            if late < LATE_SPEECH || late < heard.lost {
+            if late < MIN_LATE_SHARE || late < heard.lost {
                 continue;
             }
             let values = [
@@ -52,13 +52,13 @@ pub fn of_calls(run: &Run) -> Vec<(String, RunWarning)> {
     found.into_iter().map(|(_, warning)| in_words(warning)).collect()
 }
 
-/// A warning of a kind that the table of strings has, in its English words.
+/// Builds a warning of a kind that strings.json has, with its English sentence.
 pub fn told(kind: &str, key: &str, values: &[(&str, String)]) -> (String, RunWarning) {
     let values = values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     in_words(RunWarning { kind: kind.into(), key: key.into(), values, variants: Vec::new() })
 }
 
-/// A warning with its English words.
+/// Adds the English sentence to a warning.
 fn in_words(warning: RunWarning) -> (String, RunWarning) {
     let run = Run { warnings: vec![String::new()], warned: vec![warning.clone()], ..Run::default() };
     (report::warnings(&run, Lang::En).remove(0), warning)
@@ -71,7 +71,7 @@ mod tests {
     use scenario::Experiment;
     use std::collections::BTreeSet;
 
-    /// Two limiters and two flows, and keys that are probably not meant.
+    /// Returns the warnings about a scenario with two limiters and two flows.
     fn warned(sets: &[&str], more: &str) -> Vec<(String, RunWarning)> {
         let text = format!(
             r#"
@@ -96,10 +96,10 @@ to = "b"
         of_scenario(&read.unwrap_or_else(|e| panic!("{}", e.render())))
     }
 
-    /// The command line says what the scenario's own crate writes, the page what the table of strings has: in English
-    /// they are the same, of every kind, and in Chinese none is left in English.
+    /// The command line prints the sentences of the crate `scenario`, the page those of strings.json. In
+    /// English they must be the same for every kind, and none may be missing in Chinese.
     #[test]
-    fn the_table_of_strings_says_what_the_scenario_does() {
+    fn strings_json_has_the_same_warnings_as_the_scenario_crate() {
         let policer = "links.wan.forward.policer";
         let shaper = "links.wan.forward.policer={ kind = \"shaper\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 50 }, burst = \"30kB\", peak_rate = \"20Mbit/s\", peak_burst = \"3000B\" }";
         let all = [
@@ -152,28 +152,31 @@ to = "b"
         ];
         assert_eq!(kinds, want.map(String::from).into());
     }
-    /// Speech that came too late is named with the buffer that it missed, where it is more than a trace and more than was lost.
+    /// A warning about late speech names the jitter buffer, if the late share is above the threshold and
+    /// above the lost share.
     #[test]
-    fn a_score_that_the_jitter_buffer_limits_says_so() {
+    fn late_speech_is_warned_about_with_its_jitter_buffer() {
         let variant = |name: &str, late, lost| {
             let heard =
                 RealTime { late, lost, mos: Some(1.04), jitter_buffer_ms: Some(60.0), ..RealTime::default() };
             let flow = FlowResult { name: "call.up".into(), real_time: Some(heard), ..FlowResult::default() };
             VariantResult { name: name.into(), flows: vec![flow], ..VariantResult::default() }
         };
-        let of = |variants: Vec<VariantResult>| of_calls(&Run { variants, ..Run::default() });
-        let said = of(vec![
+        let warnings_for =
+            |variants: Vec<VariantResult>| late_speech_warnings(&Run { variants, ..Run::default() });
+        let warnings = warnings_for(vec![
             variant("deep", Some(0.4), 0.0),
             variant("worse", Some(0.714), 0.1),
             variant("fq", Some(0.0), 0.0),
         ]);
-        let text = "flows.\"call.up\".app.jitter_buffer: MOS 1.0 in worse is the jitter buffer's: 71.4 % of the speech came more \
-                    than its 60 ms after the fastest packet and counts as lost; a larger one has it heard, later";
-        assert_eq!(said.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), [text]);
-        let run = Run { warnings: vec![String::new()], warned: vec![said[0].1.clone()], ..Run::default() };
+        let text = "flows.\"call.up\".app.jitter_buffer: the jitter buffer limits MOS 1.0 in worse: 71.4 % of the speech came \
+                    more than 60 ms after the fastest packet and counts as lost; a larger buffer loses less but delays more";
+        assert_eq!(warnings.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), [text]);
+        let run =
+            Run { warnings: vec![String::new()], warned: vec![warnings[0].1.clone()], ..Run::default() };
         let zh = report::warnings(&run, Lang::Zh).remove(0);
-        assert!(zh.contains("抖动缓冲") && zh.contains("71.4%") && !zh.contains('{'), "{zh}");
+        assert!(zh.contains("抖动缓冲") && zh.contains("71.4 %") && !zh.contains('{'), "{zh}");
         let none = [variant("a", Some(0.009), 0.0), variant("b", Some(0.2), 0.3), variant("c", None, 0.0)];
-        assert_eq!(of(none.into()), []);
+        assert_eq!(warnings_for(none.into()), []);
     }
 }

@@ -1,4 +1,4 @@
-//! Live connections, diagnosed as captures are, with what the kernel counts of their sockets.
+//! Diagnoses live connections as captures are, with the kernel's counters of their sockets.
 
 use crate::CommandError;
 use capture::CaptureReader;
@@ -12,40 +12,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 use track::{Addr, Endpoint, PacketRecorder, TrackerOptions};
 use units::Span;
 
-/// Bounds of the tracker's memory, however long it runs, and of what the diagnosis at the end takes.
-const BOUNDS: TrackerOptions =
+/// Limits of the tracker's memory, however long it runs, and of what the final diagnosis takes.
+const LIMITS: TrackerOptions =
     TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, most_open: 1 << 13, most_tracks: 1_000 };
 
-/// What is watched, from [`Watch::open`] on.
+/// A running watch of packets and sockets.
 pub struct Watch {
     capture: LiveCapture,
     account: Arc<Mutex<LiveAccount>>,
 }
 
-/// What was seen.
+/// The result of a watch.
 pub struct Watched {
     /// The diagnosis of the connections.
     pub diagnosis: Diagnosis,
-    /// Why no packets could be seen; `None` where they were.
+    /// Why no packets could be captured; `None` where they were.
     pub without_packets: Option<String>,
-    /// Sockets that were watched.
+    /// Number of sockets that were watched.
     pub sockets: usize,
-    /// Why the capture file is not whole, where one was to be written.
+    /// Why the capture file is incomplete, if one was to be written.
     pub write_error: Option<String>,
 }
 
 impl Watch {
-    /// Opens what is needed; packets and sockets are seen from now on.
+    /// Starts watching packets and sockets.
     ///
     /// # Errors
-    /// There is no such device or process, or its namespace may not be entered.
+    /// Fails when the device or process does not exist, or its namespace cannot be entered.
     pub fn open(options: LiveOptions) -> Result<Watch, CommandError> {
         let (capture, account) =
             LiveCapture::open(options).map_err(|e| CommandError::Usage(e.to_string()))?;
         Ok(Watch { capture, account })
     }
 
-    /// Why no packets are seen; `None` where they are.
+    /// Returns why no packets are captured; `None` where they are.
     pub fn without_packets(&self) -> Option<String> {
         match &self.account.lock().unwrap_or_else(PoisonError::into_inner).packets {
             PacketSource::Ring => None,
@@ -53,18 +53,18 @@ impl Watch {
         }
     }
 
-    /// Watches to the end, and diagnoses what was seen; each packet goes to `recorder`. `name` is what was watched. Packets are read
-    /// on a thread that has given up its privileges.
+    /// Watches to the end and diagnoses the connections; each packet goes to `recorder`. `name` names what is
+    /// watched. Packets are parsed on a thread that has dropped its privileges.
     ///
     /// # Errors
-    /// The kernel does not take the privileges back. What could not be seen is in [`Watched`].
+    /// Fails when the thread cannot drop its privileges. [`Watched`] says what could not be captured.
     pub fn diagnosed(
         self,
         name: &str,
         recorder: Option<Box<dyn PacketRecorder>>,
     ) -> Result<Watched, CommandError> {
         let work = || {
-            live::keep_only_looking().map_err(|e| CommandError::Io("giving up privileges".into(), e))?;
+            live::keep_only_looking().map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
             self.read(name, recorder)
         };
         let done = std::thread::scope(|scope| scope.spawn(work).join());
@@ -75,7 +75,7 @@ impl Watch {
         let without_packets = self.without_packets();
         let reader = CaptureReader::from_reader(Box::new(self.capture), name)
             .map_err(|e| CommandError::Usage(e.to_string()))?;
-        let mut all = track::track_datagrams_too(reader, BOUNDS, recorder, &mut |_, _| ());
+        let mut all = track::track_datagrams_too(reader, LIMITS, recorder, &mut |_, _| ());
         let account = std::mem::take(&mut *self.account.lock().unwrap_or_else(PoisonError::into_inner));
         all.file.dropped = Some(account.drops);
         all.file.format = "live".into();
@@ -106,7 +106,7 @@ impl Watch {
     }
 }
 
-/// A socket as the diagnosis takes it.
+/// Converts a socket for the diagnosis.
 fn facts(life: &SocketLife) -> SocketFacts {
     let i = &life.info;
     SocketFacts {

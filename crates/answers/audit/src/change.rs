@@ -1,27 +1,28 @@
-//! Settings of a namespace as rules change them: [`LinuxSetting`]s with what was read there, and their effect on the facts.
+//! Settings of a namespace that rules change: [`LinuxSetting`]s with their current values, and their effect
+//! on the facts.
 //!
-//! A setting whose value was not read has no commands: what undoes it could not be written.
+//! A setting whose current value is unknown has no commands, because they could not be undone.
 
 use crate::facts::{DeviceFacts, NamespaceFacts};
 use result::command::OldQdisc;
 use result::{Change, CommandSet, LinuxSetting};
 
-/// A setting that should change, and the namespace that it is of.
+/// A setting that should change, in a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedSetting {
     /// Name of the namespace.
     pub namespace: String,
-    /// What a command is prefixed with to run there; `None` where nothing enters it.
+    /// Command prefix that enters the namespace; `None` where nothing enters it.
     pub enter: Option<String>,
-    /// The setting.
+    /// The setting and its new value.
     pub setting: LinuxSetting,
-    /// The value is the host's, and nothing was said about how good that is.
+    /// Whether the value is copied from the host, without a judgement of its merit.
     pub copied: bool,
 }
 
 impl PlacedSetting {
-    /// The change that it is, with what to type; without that where nothing enters the namespace or what is there now was not
-    /// read.
+    /// Returns the change with its commands. Without commands where nothing enters the namespace, or where
+    /// the current value is unknown.
     pub fn remedy(&self) -> Change {
         let enter = self.enter.as_ref().filter(|_| self.setting.is_undone());
         let commands = enter.map(|enter| {
@@ -35,16 +36,16 @@ impl PlacedSetting {
     }
 }
 
-/// Queueing disciplines without parameters: another of the same kind is the same.
+/// Queueing disciplines without parameters: replacing one by another of its kind restores it exactly.
 const PLAIN_QDISCS: &[&str] = &["pfifo_fast", "noqueue"];
 
-/// A sysctl of this namespace.
+/// Changes a sysctl of this namespace.
 pub fn sysctl(ns: &NamespaceFacts, name: &str, to: impl ToString) -> LinuxSetting {
     let from = ns.settings.text(name).map(str::to_string);
     LinuxSetting::Sysctl { name: name.into(), from, to: to.to_string() }
 }
 
-/// `fq` on every link that does not have it.
+/// Sets `fq` on every link that has another queueing discipline.
 pub fn fq(ns: &NamespaceFacts) -> Vec<LinuxSetting> {
     let setting = |d: &DeviceFacts| LinuxSetting::Qdisc {
         device: Some(d.name.clone()),
@@ -55,7 +56,7 @@ pub fn fq(ns: &NamespaceFacts) -> Vec<LinuxSetting> {
     ns.links().filter(|d| d.qdisc != "fq").map(setting).collect()
 }
 
-/// What the device has, unless somebody set it with parameters that were not read.
+/// Returns the device's current queueing discipline; `None` if it was set with parameters that are unknown.
 fn old_qdisc(device: &DeviceFacts) -> Option<OldQdisc> {
     let plain = PLAIN_QDISCS.contains(&device.qdisc.as_str());
     match device.qdisc_set {
@@ -64,7 +65,7 @@ fn old_qdisc(device: &DeviceFacts) -> Option<OldQdisc> {
     }
 }
 
-/// Makes a setting in the facts.
+/// Applies a setting to the facts.
 pub fn apply(setting: &LinuxSetting, ns: &mut NamespaceFacts) {
     let on = |ns: &mut NamespaceFacts, name: &Option<String>, change: &dyn Fn(&mut DeviceFacts)| {
         ns.devices.iter_mut().filter(|d| Some(&d.name) == name.as_ref()).for_each(change);
@@ -74,15 +75,15 @@ pub fn apply(setting: &LinuxSetting, ns: &mut NamespaceFacts) {
         LinuxSetting::Qdisc { device, to, .. } => on(ns, device, &|d| d.qdisc.clone_from(to)),
         LinuxSetting::Segments { device, to, .. } => on(ns, device, &|d| d.gso_max_segs = Some(*to)),
         LinuxSetting::ClassBurst { device, class, to } => on(ns, &Some(device.clone()), &|d| {
-            let same = d.classes.iter_mut().filter(|c| c.name == class.name);
-            same.for_each(|c| (c.burst_bytes, c.cburst_bytes) = (*to, *to));
+            let changed = d.classes.iter_mut().filter(|c| c.name == class.name);
+            changed.for_each(|c| (c.burst_bytes, c.cburst_bytes) = (*to, *to));
         }),
         LinuxSetting::Offloads { device, names, on: state } => on(ns, device, &|d| {
             d.gso = if names.contains(&"gso") { Some(*state) } else { d.gso };
             d.gro = if names.contains(&"gro") { Some(*state) } else { d.gro };
         }),
         LinuxSetting::MssClamp { .. } => ns.clamps_mss = Some(true),
-        // No rule changes these.
+        // No rule changes these settings.
         LinuxSetting::BufferLimit { .. } | LinuxSetting::Route { .. } => {}
     }
 }
@@ -90,7 +91,7 @@ pub fn apply(setting: &LinuxSetting, ns: &mut NamespaceFacts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::clean;
+    use crate::fixtures::clean;
 
     fn remedy(ns: &NamespaceFacts, setting: &LinuxSetting) -> Change {
         let (namespace, enter) = (ns.name.clone(), ns.enter.clone());
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_knows_its_command_its_undo_and_its_effect() {
+    fn a_setting_has_a_command_an_undo_and_an_effect() {
         let mut ns = clean("web");
         let setting = sysctl(&ns, "net.ipv4.tcp_rmem", "4096 131072 33554432");
         let remedy = remedy(&ns, &setting);
@@ -115,17 +116,17 @@ mod tests {
         assert!(ns.links_pace() && fq(&ns).is_empty());
     }
 
-    /// Without the value that is there now, no undo can be written: then nothing is to be typed either.
+    /// Without the current value no undo can be written, so there is no command either.
     #[test]
-    fn what_cannot_be_undone_is_not_offered() {
+    fn a_change_that_cannot_be_undone_has_no_commands() {
         let mut ns = clean("web");
-        let typed = |ns: &NamespaceFacts, setting: &LinuxSetting| remedy(ns, setting).commands.len();
-        assert_eq!(typed(&ns, &sysctl(&ns, "net.core.netdev_max_backlog", 4000)), 0);
+        let commands = |ns: &NamespaceFacts, setting: &LinuxSetting| remedy(ns, setting).commands.len();
+        assert_eq!(commands(&ns, &sysctl(&ns, "net.core.netdev_max_backlog", 4000)), 0);
         let segments = |from| LinuxSetting::Segments { device: Some("eth0".into()), from, to: 1 };
-        assert_eq!([None, Some(65_535)].map(|from| typed(&ns, &segments(from))), [0, 1]);
-        // A shaper that was set here would be lost, and its parameters with it.
+        assert_eq!([None, Some(65_535)].map(|from| commands(&ns, &segments(from))), [0, 1]);
+        // Replacing a configured shaper would lose its parameters.
         (ns.devices[1].qdisc, ns.devices[1].qdisc_set) = ("htb".into(), true);
-        assert_eq!(typed(&ns, &fq(&ns)[0]), 0);
+        assert_eq!(commands(&ns, &fq(&ns)[0]), 0);
         ns.devices[1].qdisc = "pfifo_fast".into();
         assert_eq!(fq(&ns)[0].undo(), ["tc qdisc replace dev eth0 root pfifo_fast"]);
     }

@@ -1,8 +1,8 @@
-//! Looks at the host and its network namespaces, and changes nothing: files below /proc are read, netlink is asked for lists,
-//! devices for their features.
+//! Inspects the host and its network namespaces without changing anything: reads files below /proc, and
+//! queries netlink and the devices' features.
 //!
-//! A namespace is entered by a thread of its own that ends when it has looked: what a thread sees of /proc/sys/net and of
-//! netlink is its own namespace. Nothing else of the process moves.
+//! A separate thread enters each namespace and ends after the inspection: /proc/sys/net and netlink show a
+//! thread its own namespace. The other threads stay where they are.
 
 mod container;
 mod container_name;
@@ -20,9 +20,9 @@ use namespaces::FoundNamespace;
 use std::fs;
 use std::os::fd::AsFd;
 
-/// Looks at every network namespace that a process is in or that has a name under /run/netns.
+/// Inspects every network namespace that a process is in or that has a name under /run/netns.
 ///
-/// What cannot be looked at, for want of privileges or because it went away, is in [`HostFacts::not_seen`].
+/// What cannot be inspected, for lack of privileges or because it disappeared, is in [`HostFacts::not_seen`].
 pub fn collect() -> HostFacts {
     let mut found = namespaces::find();
     let mut host = HostFacts {
@@ -31,7 +31,7 @@ pub fn collect() -> HostFacts {
         ..HostFacts::default()
     };
     for namespace in &found.namespaces {
-        match look(namespace) {
+        match inspect(namespace) {
             Ok((facts, missing)) => {
                 host.not_seen.extend(missing.into_iter().map(|m| format!("{}: {m}", facts.name)));
                 host.namespaces.push(facts);
@@ -43,7 +43,7 @@ pub fn collect() -> HostFacts {
         host.namespaces[..=i].rotate_right(1);
     } else {
         host.not_seen.push(
-            "the host's own namespace: longfat runs in a container, or without the right to enter it; nothing is compared \
+            "the host's namespace: longfat runs in a container, or may not enter it; nothing is compared \
              with the host's defaults"
                 .into(),
         );
@@ -53,32 +53,33 @@ pub fn collect() -> HostFacts {
     host
 }
 
-/// The facts of one, and what of it could not be read.
-fn look(namespace: &FoundNamespace) -> Result<(NamespaceFacts, Vec<String>), String> {
-    let look = || {
+/// Returns the facts of a namespace, and what of it could not be read.
+fn inspect(namespace: &FoundNamespace) -> Result<(NamespaceFacts, Vec<String>), String> {
+    let inspect = || {
         let mut missing = Vec::new();
-        let facts = inside(namespace, &mut missing);
+        let facts = facts_inside(namespace, &mut missing);
         (facts, missing)
     };
-    // The one that longfat is in needs no entering, and so no privileges.
+    // Longfat's own namespace needs no entering, and so no privileges.
     if namespace.own {
-        return Ok(look());
+        return Ok(inspect());
     }
-    let entered = namespace.open().and_then(|file| within(file.as_fd(), look));
+    let entered = namespace.open().and_then(|file| within(file.as_fd(), inspect));
     entered.map_err(|e| match e.raw_os_error() {
-        Some(libc::EPERM) => "entering it needs root (CAP_SYS_ADMIN)".into(),
+        Some(libc::EPERM) => "entering it requires root (CAP_SYS_ADMIN)".into(),
         _ => e.to_string(),
     })
 }
 
-/// What the calling thread sees of its namespace.
-fn inside(namespace: &FoundNamespace, missing: &mut Vec<String>) -> NamespaceFacts {
+/// Returns the facts of the calling thread's namespace.
+fn facts_inside(namespace: &FoundNamespace, missing: &mut Vec<String>) -> NamespaceFacts {
     let settings = procfs::settings();
-    let mut told = |what: &str, e: std::io::Error| missing.push(format!("{what}: {e}"));
-    let devices = devices::devices().map_err(|e| told("devices", e)).unwrap_or_default();
-    let sockets = sock_diag::sockets().map_err(|e| told("sockets", e)).unwrap_or_default();
+    let mut note = |what: &str, e: std::io::Error| missing.push(format!("{what}: {e}"));
+    let devices = devices::devices().map_err(|e| note("devices", e)).unwrap_or_default();
+    let sockets = sock_diag::sockets().map_err(|e| note("sockets", e)).unwrap_or_default();
     let netstat = fs::read_to_string("/proc/thread-self/net/netstat").ok();
-    // The memory of all sockets is a sysctl of the initial namespace alone (ipv4_table, net/ipv4/sysctl_net_ipv4.c).
+    // The memory of all sockets is a sysctl of the initial namespace only (ipv4_table,
+    // net/ipv4/sysctl_net_ipv4.c).
     let initial = settings.text("net.ipv4.tcp_mem").is_some();
     NamespaceFacts {
         name: if initial { "host".into() } else { namespace.name.clone() },
@@ -95,7 +96,8 @@ fn inside(namespace: &FoundNamespace, missing: &mut Vec<String>) -> NamespaceFac
     }
 }
 
-/// `tcp_mem` and what is in use, of the initial namespace. /proc/net/sockstat's `mem` is of all namespaces.
+/// Returns `tcp_mem` of the initial namespace and the memory in use. `mem` in /proc/net/sockstat covers all
+/// namespaces.
 fn tcp_memory(initial: &NamespaceFacts) -> Option<TcpMemory> {
     let marks = |i| initial.settings.nth("net.ipv4.tcp_mem", i);
     Some(TcpMemory {

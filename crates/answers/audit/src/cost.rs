@@ -1,11 +1,11 @@
-//! What findings cost: each proposal simulated beside what is there.
+//! Computes what findings cost: simulates the path with and without the proposed change.
 
 use crate::change::apply;
 use crate::facts::{HostFacts, NamespaceFacts};
 use crate::finding::{AuditFinding, FindingLevel, Proposal};
 use crate::path::CheckedPath;
-use crate::rule::{Question, RULES};
-use crate::settle::settle;
+use crate::reconcile::reconcile;
+use crate::rule::{RULES, RuleInput};
 use crate::trial::{TrialEnds, TrialLoad};
 use experiment::{Hooks, Order, Progress, Watcher};
 use result::VariantResult;
@@ -13,57 +13,58 @@ use result::change::{ChangeEffect, ChangeUnit, EffectBound, EffectMeasure};
 use scenario::{Experiment, Scenario, Variant};
 use std::ops::ControlFlow;
 
-/// A difference smaller than this is none.
-const SAME: f64 = 1.02;
+/// Ratio below which two outcomes count as equal.
+const MIN_RATIO: f64 = 1.02;
 
-/// Settings of a trial that several findings may propose.
-const SETTLED_IN_TRIALS: &[&str] =
+/// Settings that affect the trials of other findings, and that several findings may propose.
+const SHARED_SETTINGS: &[&str] =
     &["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_congestion_control"];
-/// How often findings are looked at again for what others hide: each time shows at least one more, or it ends.
-const MASKED_ROUNDS: usize = 3;
+/// Limit of the rounds in which findings that others hide are simulated again. Each round shows at least one
+/// more, or is the last.
+const MAX_HIDDEN_ROUNDS: usize = 3;
 
-/// Simulates what the findings propose, on all cores; `progress` is told how far that is and may end it, which leaves the
-/// findings without costs. What does not gain what its rule asks for is dropped; a problem whose remedy gains nothing on this
-/// path becomes a note.
+/// Simulates the findings' proposals on all cores and sets their costs. `progress` gets the progress and may
+/// stop the runs, which leaves the findings without costs. A finding that does not gain as much as its rule
+/// requires is dropped; a problem whose remedy gains nothing on this path becomes a note.
 ///
-/// One finding may hide another: a window of 16 bits leaves larger buffers without effect. What gained too little is
-/// therefore simulated again with the commands of the findings that stay.
+/// One finding may hide another: with a window of 16 bits, larger buffers have no effect. Findings that
+/// gained too little are therefore simulated again with the changes of the findings that stay.
 pub fn price<'a>(
     host: &HostFacts,
     findings: Vec<AuditFinding>,
     path: &CheckedPath,
     progress: Option<&'a mut Watcher<'a>>,
 ) -> Vec<AuditFinding> {
-    let mut bench = Bench { path, known: Vec::new(), progress };
-    let asked = findings.clone();
-    let mut kept = bench.weigh(findings);
-    settle(host, &mut kept);
-    for _ in 0..MASKED_ROUNDS {
-        let again = asked.iter().filter_map(|f| retried(host, path, f, &kept)).collect();
-        let mut shown = bench.weigh(again);
+    let mut trials = TrialRunner { path, known: Vec::new(), progress };
+    let proposed = findings.clone();
+    let mut kept = trials.price_all(findings);
+    reconcile(host, &mut kept);
+    for _ in 0..MAX_HIDDEN_ROUNDS {
+        let retries = proposed.iter().filter_map(|f| retry_after_others(host, path, f, &kept)).collect();
+        let mut shown = trials.price_all(retries);
         shown.retain(|f| !is_demoted(f));
         if shown.is_empty() {
             break;
         }
         kept.retain(|f| !shown.iter().any(|s| is_same(s, f)));
         kept.append(&mut shown);
-        settle(host, &mut kept);
+        reconcile(host, &mut kept);
     }
-    bench.weigh_settled(host, kept)
+    trials.price_reconciled(host, kept)
 }
 
 fn is_same(a: &AuditFinding, b: &AuditFinding) -> bool {
     (&a.rule, &a.namespaces, &a.seen) == (&b.rule, &b.namespaces, &b.seen)
 }
 
-/// Whether it was a problem to its rule and gains nothing on this path.
+/// Whether the rule reported a problem that costs nothing on this path.
 fn is_demoted(f: &AuditFinding) -> bool {
     f.proposal.as_ref().is_some_and(|p| p.level != f.level)
 }
 
-/// The finding with its trial on top of what the other findings change; `None` if it counts already, or nothing else
-/// changes.
-fn retried(
+/// Returns the finding with a trial on top of the other findings' changes. `None` if the finding is kept
+/// already, or if nothing else changes.
+fn retry_after_others(
     host: &HostFacts,
     path: &CheckedPath,
     f: &AuditFinding,
@@ -75,9 +76,9 @@ fn retried(
     let own = host.namespaces.iter().find(|ns| f.namespaces.first() == Some(&ns.name))?;
     let ns = changed_by_others(own, f, kept);
     let rule = RULES.iter().find(|r| r.name == f.rule)?;
-    let found = (rule.find)(&Question { host, ns: &ns, path: Some(path) });
-    let again = found.into_iter().find(|g| g.seen == f.seen)?;
-    let proposal = again.proposal.filter(|_| ns != *own)?;
+    let found = (rule.find)(&RuleInput { host, ns: &ns, path: Some(path) });
+    let repeated = found.into_iter().find(|g| g.seen == f.seen)?;
+    let proposal = repeated.proposal.filter(|_| ns != *own)?;
     Some(AuditFinding {
         level: proposal.level,
         proposal: Some(Proposal { after_others: true, ..proposal }),
@@ -85,7 +86,8 @@ fn retried(
     })
 }
 
-/// The namespace after what the other findings change, but for the settings that this one changes.
+/// Returns the namespace after the other findings' changes, except for the settings that this finding
+/// changes.
 fn changed_by_others(own: &NamespaceFacts, f: &AuditFinding, kept: &[AuditFinding]) -> NamespaceFacts {
     let mut ns = own.clone();
     let subjects: Vec<String> = f.settings.iter().map(|c| c.setting.subject()).collect();
@@ -96,24 +98,24 @@ fn changed_by_others(own: &NamespaceFacts, f: &AuditFinding, kept: &[AuditFindin
     ns
 }
 
-/// What simulates, and what was simulated.
-struct Bench<'a, 'b> {
+/// Runs trials and keeps their results.
+struct TrialRunner<'a, 'b> {
     path: &'b CheckedPath,
     known: Vec<(Scenario, Option<VariantResult>)>,
     progress: Option<&'a mut Watcher<'a>>,
 }
 
-impl Bench<'_, '_> {
-    /// The findings with their costs, without those that gain too little.
-    fn weigh(&mut self, findings: Vec<AuditFinding>) -> Vec<AuditFinding> {
+impl TrialRunner<'_, '_> {
+    /// Returns the findings with their costs, without those that gain too little.
+    fn price_all(&mut self, findings: Vec<AuditFinding>) -> Vec<AuditFinding> {
         self.simulate(&findings);
         let mut priced: Vec<AuditFinding> = findings
             .into_iter()
             .filter_map(|mut f| {
                 self.price(&mut f);
-                let gain = f.cost.as_ref().map(ChangeEffect::worth);
-                let least = f.proposal.as_ref().and_then(|p| p.least_gain);
-                let too_little = least.is_some_and(|least| gain.is_none_or(|gain| gain < least));
+                let worth = f.cost.as_ref().map(ChangeEffect::worth);
+                let min_gain = f.proposal.as_ref().and_then(|p| p.least_gain);
+                let too_little = min_gain.is_some_and(|min| worth.is_none_or(|worth| worth < min));
                 (!too_little).then_some(f)
             })
             .collect();
@@ -121,8 +123,8 @@ impl Bench<'_, '_> {
         priced
     }
 
-    /// The costs of findings with the values that all agree on.
-    fn weigh_settled(&mut self, host: &HostFacts, mut findings: Vec<AuditFinding>) -> Vec<AuditFinding> {
+    /// Computes the costs again with the values that all findings agree on.
+    fn price_reconciled(&mut self, host: &HostFacts, mut findings: Vec<AuditFinding>) -> Vec<AuditFinding> {
         let all = findings.clone();
         for f in &mut findings {
             let Some(own) = host.namespaces.iter().find(|ns| f.namespaces.first() == Some(&ns.name)) else {
@@ -130,7 +132,7 @@ impl Bench<'_, '_> {
             };
             let after_others = f.proposal.as_ref().is_some_and(|p| p.after_others);
             let here = || f.settings.iter().filter(|c| c.namespace == own.name);
-            if !here().any(|c| SETTLED_IN_TRIALS.contains(&c.setting.subject().as_str())) {
+            if !here().any(|c| SHARED_SETTINGS.contains(&c.setting.subject().as_str())) {
                 continue;
             }
             let mut then = if after_others { changed_by_others(own, f, &all) } else { own.clone() };
@@ -144,17 +146,17 @@ impl Bench<'_, '_> {
         findings
     }
 
-    /// Writes what a finding costs, and the level that follows.
+    /// Sets a finding's cost, and the level that follows from it.
     fn price(&self, f: &mut AuditFinding) {
         let outcome = |s: &Scenario| self.known.iter().find(|(known, _)| known == s)?.1.as_ref();
         let both = f.proposal.as_ref().and_then(|p| p.trial.scenarios(self.path));
         f.cost = both.and_then(|[a, b]| cost(f, outcome(&a)?, outcome(&b)?));
         let Some(level) = f.proposal.as_ref().map(|p| p.level) else { return };
-        let gains_nothing = f.cost.as_ref().is_some_and(|c| c.worth() < SAME);
+        let gains_nothing = f.cost.as_ref().is_some_and(|c| c.worth() < MIN_RATIO);
         f.level = if gains_nothing { FindingLevel::Note } else { level };
     }
 
-    /// Runs what is not known yet.
+    /// Runs the scenarios without a known result.
     fn simulate(&mut self, findings: &[AuditFinding]) {
         let mut runs: Vec<Scenario> = Vec::new();
         let both = findings.iter().filter_map(|f| f.proposal.as_ref()?.trial.scenarios(self.path));
@@ -170,7 +172,7 @@ impl Bench<'_, '_> {
     }
 }
 
-/// Of alternatives for one namespace the best is kept.
+/// Keeps the best of several alternatives for one namespace.
 fn keep_best(findings: &mut Vec<AuditFinding>) {
     let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, ChangeEffect::worth);
     let rivals = |f: &AuditFinding| f.proposal.as_ref().is_some_and(|p| p.alternatives);
@@ -215,7 +217,7 @@ fn cost(finding: &AuditFinding, now: &VariantResult, then: &VariantResult) -> Op
         _ => (EffectMeasure::Goodput, ChangeUnit::Mbps, now.total_goodput_mbps, then.total_goodput_mbps),
     };
     let after = match finding.proposal.as_ref()?.after_others {
-        true => "; both with what the other findings say to do",
+        true => "; both with the changes of the other findings",
         false => "",
     };
     let (bound, formula) = (EffectBound::Simulated, trial.words() + after);
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
     use crate::change::sysctl;
     use crate::finding::Proposal;
-    use crate::made_up::{clean, host};
+    use crate::fixtures::{clean, host};
     use crate::report::report;
     use crate::rule::judge;
     use crate::trial::CostTrial;
@@ -248,9 +250,9 @@ mod tests {
         price(&host(vec![clean("web")]), findings, &path(), None)
     }
 
-    /// 64 KiB of window carry 5.24 Mbit/s over 100 ms (RFC 7323 section 1.1), whatever the rate.
+    /// A window of 64 KiB carries 5.24 Mbit/s over 100 ms (RFC 7323 section 1.1), whatever the rate.
     #[test]
-    fn a_window_of_16_bits_costs_what_the_quotient_says() {
+    fn a_window_of_16_bits_limits_goodput_to_window_over_rtt() {
         let mut ns = clean("web");
         ns.settings.set("net.ipv4.tcp_window_scaling", "0");
         let change = [sysctl(&ns, "net.ipv4.tcp_window_scaling", 1)];
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gains_nothing_is_a_note_or_nothing_and_of_alternatives_the_best_stays() {
+    fn findings_without_gain_become_notes_and_the_best_alternative_stays() {
         let ns = clean("web");
         let finding = |control: &str| {
             let change = [sysctl(&ns, "net.ipv4.tcp_congestion_control", control)];
@@ -273,22 +275,23 @@ mod tests {
         let priced = priced_on(vec![finding("cubic")]);
         let gain = priced[0].cost.as_ref().unwrap().gain();
         assert_eq!((priced[0].level, gain), (FindingLevel::Note, Some(1.0)));
-        let asks = |control: &str, least| {
+        let requiring = |control: &str, min_gain| {
             let mut f = finding(control);
             let p = f.proposal.take().unwrap();
-            f.proposal = Some(Proposal { least_gain: Some(least), alternatives: true, ..p });
+            f.proposal = Some(Proposal { least_gain: Some(min_gain), alternatives: true, ..p });
             f
         };
-        assert!(priced_on(vec![asks("cubic", 1.1)]).is_empty());
-        let two = priced_on(vec![asks("cubic", 0.5), asks("reno", 0.1), asks("cubic", 0.5)]);
+        assert!(priced_on(vec![requiring("cubic", 1.1)]).is_empty());
+        let two = priced_on(vec![requiring("cubic", 0.5), requiring("reno", 0.1), requiring("cubic", 0.5)]);
         assert_eq!(two.len(), 1, "{two:?}");
         let best = two[0].cost.as_ref().unwrap().worth();
         assert!(best >= 1.0, "{two:?}");
     }
 
-    /// Full segments of 1500 bytes do not fit into 1400, and nobody says so: with the clamp the path is full.
+    /// Segments of 1500 bytes do not fit into an MTU of 1400, and the ICMP messages are lost. With the clamp
+    /// the path is full.
     #[test]
-    fn behind_a_black_hole_there_is_no_ratio() {
+    fn behind_an_icmp_black_hole_the_cost_has_no_ratio() {
         let ns = clean("router");
         let mut trial = CostTrial::of(&ns, &path(), TrialLoad::Send, &[]);
         trial.black_hole = Some(1400);
@@ -306,7 +309,8 @@ mod tests {
 
     const LIMITS: &[&str] = &["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-    /// A host with defaults and a namespace with small buffers and windows of 16 bits, on 1 Gbit/s and 100 ms.
+    /// Returns a host with defaults, a namespace with small buffers and windows of 16 bits, and a path of 1
+    /// Gbit/s and 100 ms.
     fn small_namespace() -> (HostFacts, CheckedPath) {
         let mut web = clean("web");
         web.settings.set("net.ipv4.tcp_window_scaling", "0");
@@ -321,14 +325,15 @@ mod tests {
     }
 
     #[test]
-    fn what_one_finding_hides_is_found_too() {
+    fn a_finding_hidden_by_another_one_is_reported() {
         let (facts, path) = small_namespace();
         let report = audited(&facts, &path);
         let of_web = |rule: &str| -> Vec<&AuditFinding> {
             let all = report.findings.iter().filter(|f| f.rule == rule);
             all.filter(|f| f.namespaces.contains(&"web".into())).collect()
         };
-        // The window hides the buffers, and the host's values do not hide that the path needs more.
+        // The window hides the effect of the buffers. The comparison with the host does not hide that the
+        // path needs more.
         for (rule, count) in
             [("window-scaling", 1), ("buffers-below-host", 2), ("receive-buffer", 1), ("send-buffer", 1)]
         {
@@ -337,12 +342,12 @@ mod tests {
             assert!(found.iter().all(|f| f.level == FindingLevel::Problem), "{rule}: {found:#?}");
         }
         let cost = of_web("receive-buffer")[0].cost.as_ref().unwrap();
-        assert!(cost.formula.ends_with("both with what the other findings say to do"), "{cost:?}");
+        assert!(cost.formula.ends_with("both with the changes of the other findings"), "{cost:?}");
         assert!(cost.worth() > 2.0, "{cost:?}");
     }
 
     #[test]
-    fn no_command_sets_what_the_report_calls_too_small() {
+    fn no_command_sets_a_value_that_the_report_calls_too_small() {
         let (facts, path) = small_namespace();
         let report = audited(&facts, &path);
         for (name, enough) in LIMITS.iter().zip(["75497472", "50331648"]) {
@@ -355,16 +360,16 @@ mod tests {
                     value.rsplit(' ').next().map(String::from)
                 })
                 .collect();
-            // 12.5 MB six times to receive, four times to send, in whole MiB.
+            // 12.5 MB six times for receiving and four times for sending, in whole MiB.
             assert_eq!(values.into_iter().collect::<Vec<_>>(), [enough], "{name}: {:#?}", report.findings);
         }
-        // All of it typed: nothing is left that a command would change.
-        let mut typed = facts.clone();
+        // Once all commands are applied, no finding is left.
+        let mut changed = facts.clone();
         for placed in report.findings.iter().flat_map(|f| &f.settings) {
-            let of = typed.namespaces.iter_mut().filter(|ns| ns.name == placed.namespace);
-            of.for_each(|ns| apply(&placed.setting, ns));
+            let namespaces = changed.namespaces.iter_mut().filter(|ns| ns.name == placed.namespace);
+            namespaces.for_each(|ns| apply(&placed.setting, ns));
         }
-        let after = audited(&typed, &path);
+        let after = audited(&changed, &path);
         assert_eq!(after.findings, [], "{:#?}", report.findings);
     }
 }

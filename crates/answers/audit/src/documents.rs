@@ -1,5 +1,5 @@
-//! Tests alone: `docs/check.schema.json` and the table of rules in docs/check.md are what the code gives.
-//! `cargo xtask bless audit` writes them.
+//! Tests that `docs/check.schema.json` and the table of rules in docs/check.md are up to date. `cargo xtask
+//! bless audit` writes them.
 
 const PAGE: &str = "docs/check.md";
 const BEGIN: &str = "<!-- rules: cargo xtask bless -->\n";

@@ -7,69 +7,69 @@ use result::change::ChangeEffect;
 use result::{Change, LinuxSetting};
 use serde::Serialize;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingLevel {
-    /// Something is wrong: the exit code is 1.
+    /// Something is wrong. The exit code is 1.
     Problem,
-    /// Worth knowing; nothing is wrong by itself.
+    /// Worth knowing, but not wrong by itself.
     Note,
 }
 
-/// One finding. The same in several namespaces is one.
+/// A finding. The same finding in several namespaces is listed once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditFinding {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule: String,
-    /// How bad it is.
+    /// Severity of the finding.
     pub level: FindingLevel,
-    /// Names of the namespaces it is in; empty for what is the whole host's.
+    /// Names of the namespaces that have it; empty for a finding about the whole host.
     pub namespaces: Vec<String>,
-    /// What was seen.
+    /// What was found.
     pub seen: String,
-    /// Why that matters.
+    /// Why it matters.
     pub why: String,
-    /// Where that is written.
+    /// References: man pages, RFCs, kernel sources.
     pub source: String,
-    /// What to change, with what to type and how to have it back. longfat itself changes nothing.
+    /// The changes to make, with their commands and how to undo them. longfat itself changes nothing.
     pub remedies: Vec<Change>,
-    /// What it costs on the path given, simulated as it is and with the commands given; absent without a path, and for what the
-    /// simulator does not know.
+    /// What it costs on the given path, simulated without and with the changes. Absent without a path, and
+    /// where the simulator does not model it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<ChangeEffect>,
     /// The settings that the commands change.
     #[serde(skip)]
     pub settings: Vec<PlacedSetting>,
-    /// What is to be simulated.
+    /// The change to simulate.
     #[serde(skip)]
     pub proposal: Option<Proposal>,
 }
 
-/// What a rule would have simulated.
+/// A rule's proposal, to be simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// As it is, and changed.
+    /// The current state and the changed one.
     pub trial: CostTrial,
-    /// It is a finding only if the change gains this much (1.1: a tenth) on the path; `None`: in any case.
+    /// Gain that the change must reach for the finding to count (1.1 means a tenth); `None` for any.
     pub least_gain: Option<f64>,
-    /// Of a rule's proposals for one namespace only the one that gains most is told.
+    /// Of a rule's alternatives for one namespace, only the best is reported.
     pub alternatives: bool,
-    /// The level that the finding has if the change gains.
+    /// Level of the finding if the change gains something.
     pub level: FindingLevel,
-    /// Both sides of the trial have what the other findings change.
+    /// Whether both sides of the trial have the changes of the other findings.
     pub after_others: bool,
 }
 
 impl AuditFinding {
-    /// One in this namespace, without commands.
+    /// Creates a finding about a namespace, without commands.
     pub fn new(level: FindingLevel, ns: &NamespaceFacts, seen: String, why: &str) -> AuditFinding {
         AuditFinding { namespaces: vec![ns.name.clone()], ..AuditFinding::of_host(level, seen, why) }
     }
 
-    /// One of the whole host, without commands.
+    /// Creates a finding about the whole host, without commands.
     pub fn of_host(level: FindingLevel, seen: String, why: &str) -> AuditFinding {
         AuditFinding {
             rule: String::new(),
@@ -85,12 +85,12 @@ impl AuditFinding {
         }
     }
 
-    /// With these settings of the namespace, and their commands.
+    /// Adds settings of the namespace to change, with their commands.
     pub fn with_settings(self, ns: &NamespaceFacts, settings: &[LinuxSetting]) -> AuditFinding {
         self.placed(ns, settings, false)
     }
 
-    /// With these settings of the namespace, whose values are the host's.
+    /// Adds settings of the namespace whose values are copied from the host.
     pub fn with_copied(self, ns: &NamespaceFacts, settings: &[LinuxSetting]) -> AuditFinding {
         self.placed(ns, settings, true)
     }
@@ -107,34 +107,35 @@ impl AuditFinding {
         self
     }
 
-    /// Writes what to change from the settings.
+    /// Derives the remedies from the settings.
     pub fn write_remedies(&mut self) {
         self.remedies = self.settings.iter().map(PlacedSetting::remedy).collect();
     }
 
-    /// All lines to type.
+    /// Returns all commands that apply the changes.
     pub fn commands(&self) -> Vec<String> {
         self.remedies.iter().flat_map(|r| &r.commands).flat_map(|set| set.apply.clone()).collect()
     }
 
-    /// All lines that have it back.
+    /// Returns all commands that undo the changes.
     pub fn undo(&self) -> Vec<String> {
         self.remedies.iter().flat_map(|r| &r.commands).flat_map(|set| set.undo.clone()).collect()
     }
 
-    /// With what to simulate; a problem or note in any case.
+    /// Adds a trial. The finding stays whatever the change gains.
     pub fn with_trial(self, trial: CostTrial) -> AuditFinding {
         self.proposing(trial, None, false)
     }
 
-    /// With what to simulate; nothing if the change does not gain so much.
-    pub fn if_it_gains(self, least: f64, trial: CostTrial) -> AuditFinding {
-        self.proposing(trial, Some(least), false)
+    /// Adds a trial. The finding is dropped if the change gains less than `min_gain`.
+    pub fn if_it_gains(self, min_gain: f64, trial: CostTrial) -> AuditFinding {
+        self.proposing(trial, Some(min_gain), false)
     }
 
-    /// With what to simulate, of several for one namespace; nothing if the change does not gain so much or another gains more.
-    pub fn if_it_gains_most(self, least: f64, trial: CostTrial) -> AuditFinding {
-        self.proposing(trial, Some(least), true)
+    /// Adds a trial of one of several alternatives. The finding is dropped if the change gains less than
+    /// `min_gain` or another one gains more.
+    pub fn if_it_gains_most(self, min_gain: f64, trial: CostTrial) -> AuditFinding {
+        self.proposing(trial, Some(min_gain), true)
     }
 
     fn proposing(self, trial: CostTrial, least_gain: Option<f64>, alternatives: bool) -> AuditFinding {

@@ -1,15 +1,16 @@
-//! What a host does to TCP: the facts of every network namespace, rules that judge them, and what each finding costs on a
-//! given path, simulated.
+//! Checks a host's TCP settings: collects the facts of every network namespace, judges them by rules, and
+//! simulates what each finding costs on a given path.
 //!
-//! What to call, in this order:
+//! Call these functions in this order:
 //!
-//! 1. [`collect`] (Linux): looks, and changes nothing. Tests and other callers may make [`HostFacts`] up.
-//! 2. [`judge`]: every rule over every namespace, with a [`CheckedPath`] where the path is known.
-//! 3. [`price`]: runs each proposal beside what is there, in the simulator, and drops what turns out to cost nothing.
-//! 4. [`report()`]: the [`CheckReport`] that is written as JSON; [`text`] is the same for a terminal.
+//! 1. [`collect`] (Linux) inspects the host without changing anything. Tests and other callers may construct
+//!    [`HostFacts`].
+//! 2. [`judge`] applies every rule to every namespace, with a [`CheckedPath`] if the path is known.
+//! 3. [`price`] simulates each proposal against the current state, and drops those without a gain.
+//! 4. [`report()`] builds the [`CheckReport`] that is written as JSON; [`text`] formats it for a terminal.
 //!
-//! A rule is a file in `rule/` and a line in `rule.rs`. What it proposes is a list of [`result::LinuxSetting`]s: the
-//! commands, how to undo them and the scenario that is simulated all come from that one list.
+//! A rule is a file in `rule/` and a line in `rule.rs`. It proposes a list of [`result::LinuxSetting`]s, from
+//! which the commands, their undo and the simulated scenario are derived.
 
 mod change;
 #[cfg(target_os = "linux")]
@@ -20,13 +21,13 @@ mod documents;
 mod facts;
 mod finding;
 #[cfg(test)]
-mod made_up;
+mod fixtures;
 pub mod pacing;
 mod path;
+mod reconcile;
 mod report;
 mod rule;
 mod settings;
-mod settle;
 mod text;
 mod trial;
 
@@ -39,6 +40,6 @@ pub use finding::{AuditFinding, FindingLevel, Proposal};
 pub use path::{CheckedPath, PathProblem};
 pub use report::{CHECK_SCHEMA, CheckReport, ControlSockets, DeviceReport, NamespaceReport, report, schema};
 pub use rule::{RULES, RuleEntry, judge};
-pub use settings::{LOOKED_AT, Settings};
+pub use settings::{SYSCTLS, Settings};
 pub use text::text;
 pub use trial::{CostTrial, TrialEnds, TrialLoad};

@@ -1,21 +1,23 @@
-//! Whether the kernel paces a socket, and why.
+//! Infers whether the kernel paces a socket, and why.
 //!
-//! No kernel tells a socket's `sk_pacing_status` (net/sock.h); it follows from what sets it:
+//! No kernel reports a socket's `sk_pacing_status` (net/sock.h), so it is inferred from what sets it:
 //!
-//! | what | then |
+//! | cause | effect |
 //! |---|---|
-//! | a control that asks for it when a connection begins (`bbr_init`, net/ipv4/tcp_bbr.c) | the socket paces, from then on, also with another control |
-//! | `SO_MAX_PACING_RATE` (`sk_setsockopt`, net/core/sock.c) | the socket paces |
+//! | a congestion control that asks for pacing when a connection begins (`bbr_init`, net/ipv4/tcp_bbr.c) | the socket is paced from then on, even if it changes to another congestion control |
+//! | `SO_MAX_PACING_RATE` (`sk_setsockopt`, net/core/sock.c) | the socket is paced |
 //! | the first packet through a device with `fq` (`fq_classify`, net/sched/sch_fq.c) | the queue paces |
 //!
-//! A control chosen before the connection begins replaces the default before that is begun, and nothing of it stays. One
-//! chosen on a connection leaves the pacing of the namespace's default on. Which it was cannot be seen afterwards.
+//! A congestion control that is selected before the connection begins replaces the default before that takes
+//! effect, so nothing of the default remains. One that is selected on a connection leaves the pacing of the
+//! namespace's default on. Which of the two happened cannot be seen afterwards.
 
 use crate::facts::{NamespaceFacts, SocketFacts};
 use congestion::Control;
 use serde::Serialize;
 
-/// Controls of the kernel that do not pace (net/ipv4/tcp_*.c), but those that the simulator has too.
+/// Congestion controls of the kernel that do not pace (net/ipv4/tcp_*.c) and that the simulator does not
+/// have.
 const UNPACED: &[&str] = &[
     "bic",
     "cdg",
@@ -32,47 +34,47 @@ const UNPACED: &[&str] = &[
     "yeah",
 ];
 
-/// Whether a control paces by itself; `None` for one that is not known.
+/// Whether a congestion control paces by itself; `None` for an unknown one.
 pub fn control_paces(name: &str) -> Option<bool> {
     let known = || Control::named(&name.replace('_', "-")).map(|c| c.paces());
     if UNPACED.contains(&name) { Some(false) } else { known() }
 }
 
-/// Whether a socket is paced.
+/// Whether a socket is paced, and by what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacingState {
-    /// Its congestion control paces.
+    /// Paced, because its congestion control paces.
     ByControl,
-    /// Its program caps the rate (`SO_MAX_PACING_RATE`).
+    /// Paced, because its program caps the rate (`SO_MAX_PACING_RATE`).
     ByCap,
-    /// Every link of the namespace has `fq`.
+    /// Paced, because every link of the namespace has `fq`.
     ByQueue,
-    /// Its control does not, the namespace's default does: it is paced if it changed to this control when it was connected
-    /// already, and is not if it chose it before.
+    /// Its congestion control does not pace, but the namespace's default does. The socket is paced if it
+    /// changed to this congestion control after it was connected, and not paced if it selected it before.
     Unknown,
-    /// Nothing paces it: bursts leave as the link takes them.
+    /// Not paced: bursts leave as fast as the link takes them.
     None,
-    /// The control is not known to longfat.
+    /// Unknown, because longfat does not know the congestion control.
     UnknownControl,
 }
 
 impl PacingState {
-    /// In a few words.
+    /// Returns the state in a few words.
     pub fn words(self) -> &'static str {
         match self {
             PacingState::ByControl => "paced by its control",
-            PacingState::ByCap => "paced by its program",
+            PacingState::ByCap => "paced by its program's rate cap",
             PacingState::ByQueue => "paced by fq",
-            PacingState::Unknown => "paced only if it left the default late",
+            PacingState::Unknown => "paced only if connected with the default",
             PacingState::None => "not paced",
-            PacingState::UnknownControl => "not known",
+            PacingState::UnknownControl => "unknown",
         }
     }
 }
 
-/// Of a connection with this control in this namespace.
+/// Returns the pacing of a connection with this congestion control in this namespace.
 pub fn of_control(ns: &NamespaceFacts, control: &str) -> PacingState {
     if ns.links_pace() {
         return PacingState::ByQueue;
@@ -85,7 +87,7 @@ pub fn of_control(ns: &NamespaceFacts, control: &str) -> PacingState {
     }
 }
 
-/// Of a socket.
+/// Returns the pacing of a socket.
 pub fn of_socket(ns: &NamespaceFacts, socket: &SocketFacts) -> PacingState {
     match of_control(ns, &socket.control) {
         PacingState::Unknown | PacingState::None | PacingState::UnknownControl
@@ -100,10 +102,10 @@ pub fn of_socket(ns: &NamespaceFacts, socket: &SocketFacts) -> PacingState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::{clean, socket};
+    use crate::fixtures::{clean, socket};
 
     #[test]
-    fn pacing_is_told_with_its_reason() {
+    fn pacing_is_inferred_with_its_reason() {
         let mut ns = clean("host");
         assert_eq!(of_control(&ns, "cubic"), PacingState::None);
         assert_eq!(of_control(&ns, "bbr"), PacingState::ByControl);
@@ -111,7 +113,7 @@ mod tests {
         let mut s = socket("cubic");
         s.capped_rate = Some(1_000_000);
         assert_eq!(of_socket(&ns, &s), PacingState::ByCap);
-        // Of a control that paces the cap changes nothing.
+        // A cap changes nothing for a congestion control that paces.
         s.control = "bbr".into();
         assert_eq!(of_socket(&ns, &s), PacingState::ByControl);
         ns.settings.set("net.ipv4.tcp_congestion_control", "bbr");
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_controls_are_known() {
+    fn the_kernels_congestion_controls_are_known() {
         for (name, paces) in
             [("reno", false), ("westwood", false), ("htcp", false), ("bbr", true), ("bbr_hsr", true)]
         {

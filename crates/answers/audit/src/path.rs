@@ -1,50 +1,51 @@
-//! The path that findings are priced on.
+//! The path on which findings are priced.
 
 use print::three_digits;
 use result::{Diagnosis, FlowDiagnosis, diagnosis::LimiterKind};
 use serde::Serialize;
 use units::{Bytes, Rate, Span};
 
-/// A path between this host and another.
+/// A path between this host and another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedPath {
-    /// Rate of IP packets, Mbit/s.
+    /// Rate of IP packets, in Mbit/s.
     pub rate_mbps: f64,
-    /// Round trip without queues, ms.
+    /// Round-trip time without queues, in ms.
     pub rtt_ms: f64,
-    /// A policer's bucket, bytes; absent where packets queue instead.
+    /// Burst size of a policer, in bytes; absent where packets queue instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst_bytes: Option<u64>,
-    /// The queue before the rate, bytes; absent for one bandwidth-delay product. Not with a policer.
+    /// Size of the queue at the rate limit, in bytes; absent for one bandwidth-delay product, and with a
+    /// policer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
-    /// Packets lost by chance, 0 to 1.
+    /// Random loss, 0 to 1.
     pub loss: f64,
-    /// Where it is from: `given`, or the capture.
+    /// Source of the values: `given`, or the capture.
     pub source: String,
 }
 
-/// Why a path is none.
+/// Why a path was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathProblem {
-    /// A value is out of range: which, and what would be right.
+    /// A value is out of range; names the option and the allowed range.
     #[error("{0}: must be {1}")]
     Range(&'static str, &'static str),
     /// A policer has no queue.
-    #[error("--queue and --burst: a policer (--burst) has no queue; give one of the two")]
+    #[error("--queue and --burst: a policer (--burst) has no queue; use only one of them")]
     QueueAndPolicer,
-    /// The capture shows no rate or no round trip.
-    #[error("--capture: it shows no {0}; give --rate and --rtt")]
+    /// The capture does not show the rate or the round-trip time.
+    #[error("--capture: it shows no {0}; use --rate and --rtt")]
     NotInCapture(&'static str),
 }
 
 impl CheckedPath {
-    /// One of these values.
+    /// Creates a path from values.
     ///
     /// # Errors
-    /// A rate outside 64 kbit/s to 100 Gbit/s, a round trip outside 10 µs to 10 s, a bucket or queue outside 1500 B to 1 GB, a
-    /// loss outside 0 to 0.5, or a policer with a queue.
+    /// Fails for a rate outside 64 kbit/s to 100 Gbit/s, a round-trip time outside 10 µs to 10 s, a burst or
+    /// queue outside 1500 B to 1 GB, a loss outside 0 to 0.5, and for a policer with a queue.
     pub fn new(
         rate: Rate,
         rtt: Span,
@@ -81,11 +82,11 @@ impl CheckedPath {
         })
     }
 
-    /// What a capture shows of the way of its largest flow: the limiter's rate, bucket and queue; without a limiter the
-    /// highest rate of delivery; the least round trip.
+    /// Takes the path of a capture's largest flow: rate, burst and queue of its limiter, or without a limiter
+    /// the highest delivery rate; and the minimum round-trip time.
     ///
     /// # Errors
-    /// It shows no rate or no round trip, or one out of range.
+    /// Fails when the capture shows no rate or no round-trip time, or one that is out of range.
     pub fn of_diagnosis(d: &Diagnosis) -> Result<CheckedPath, PathProblem> {
         let flow = d.flows.first().ok_or(PathProblem::NotInCapture("TCP flow with data"))?;
         let rtt = Some(flow.measures.rtt_ms.min).filter(|ms| *ms > 0.0).or(flow.measures.handshake_rtt_ms);
@@ -101,22 +102,22 @@ impl CheckedPath {
         Ok(CheckedPath { source: format!("{}: {} -> {}", d.capture.file, flow.from, flow.to), ..path })
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bps((self.rate_mbps * 1e6).round() as u64)
     }
 
-    /// The round trip without queues.
+    /// Returns the round-trip time without queues.
     pub fn rtt(&self) -> Span {
         Span::from_nanos((self.rtt_ms * 1e6).round() as u64)
     }
 
-    /// Bandwidth-delay product, bytes.
+    /// Returns the bandwidth-delay product, in bytes.
     pub fn bdp(&self) -> u64 {
         self.rate().bytes_in(self.rtt()).get()
     }
 
-    /// In words: `33.2 Mbit/s policed (bucket 9.6 kB), 137 ms`.
+    /// Describes the path, such as `33.2 Mbit/s policed (bucket 9.6 kB), 137 ms`.
     pub fn words(&self) -> String {
         let rate = number(self.rate_mbps);
         let limiter = match (self.burst_bytes, self.queue_bytes) {
@@ -125,7 +126,7 @@ impl CheckedPath {
             (None, None) => String::new(),
         };
         let loss = if self.loss > 0.0 {
-            format!(", {} % lost by chance", number(100.0 * self.loss))
+            format!(", {} % random loss", number(100.0 * self.loss))
         } else {
             String::new()
         };
@@ -133,10 +134,10 @@ impl CheckedPath {
     }
 }
 
-/// Rate, bucket of a policer and queue of what limits a flow.
+/// Returns the rate, a policer's burst and the queue of what limits a flow.
 fn limits(d: &Diagnosis, flow: &FlowDiagnosis) -> (f64, Option<f64>, Option<f64>) {
     match flow.limiter.and_then(|i| d.limiters.get(i)) {
-        // A policer whose bucket is not known has that of the shallowest: none would be said too much.
+        // A policer of unknown burst size is assumed to have a bucket of 250 ms of its rate.
         Some(l) if l.kind == LimiterKind::Policer => {
             (l.rate_mbps, l.burst_bytes.or(Some(l.rate_mbps * 1e6 / 32.0)), None)
         }
@@ -145,7 +146,7 @@ fn limits(d: &Diagnosis, flow: &FlowDiagnosis) -> (f64, Option<f64>, Option<f64>
     }
 }
 
-/// Bytes in the unit that suits: `9.6 kB`, `4.19 MB`.
+/// Formats bytes in a suitable unit, such as `9.6 kB` or `4.19 MB`.
 pub(crate) fn size(bytes: u64) -> String {
     let b = bytes as f64;
     match bytes {
@@ -156,7 +157,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Three digits that matter, without zeros behind them.
+/// Formats three significant digits without trailing zeros.
 pub(crate) fn number(x: f64) -> String {
     let text = three_digits(x);
     match text.contains('.') {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_checked_and_told() {
+    fn a_path_is_checked_and_described() {
         let path = given(Some(9600), None).unwrap();
         assert_eq!(path.words(), "33.2 Mbit/s policed (bucket 9.6 kB), 137 ms");
         assert_eq!(path.bdp(), 568_550);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_gives_the_limiter_of_its_largest_flow() {
+    fn a_captures_path_has_the_limiter_of_its_largest_flow() {
         let limiter = Limiter {
             kind: LimiterKind::Policer,
             rate_mbps: 19.8,

@@ -1,33 +1,33 @@
-//! What is written as JSON.
+//! The report of `longfat check`, which is written as JSON.
 
 use crate::facts::{HostFacts, NamespaceFacts};
 use crate::finding::{AuditFinding, FindingLevel};
 use crate::pacing::{PacingState, control_paces, of_control, of_socket};
 use crate::path::CheckedPath;
-use crate::settle::settle;
+use crate::reconcile::reconcile;
 use result::change::ChangeEffect;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The version of the format.
+/// Name and version of the format.
 pub const CHECK_SCHEMA: &str = "longfat-check/2";
 
-/// What `longfat check --json` prints.
+/// The output of `longfat check --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckReport {
-    /// `longfat-check/2`.
+    /// Name and version of the format: `longfat-check/2`.
     pub schema: String,
-    /// The kernel, as `uname -r` has it.
+    /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
-    /// The path that costs are of; absent where none was given.
+    /// The path on which costs were simulated; absent where none was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<CheckedPath>,
-    /// Every network namespace that could be looked at, the host's own first.
+    /// Every network namespace that could be inspected, the host's first.
     pub namespaces: Vec<NamespaceReport>,
-    /// What was found: problems first, in each the most costly first.
+    /// The findings: problems before notes, each sorted by cost.
     pub findings: Vec<AuditFinding>,
-    /// What could not be looked at, and why.
+    /// What could not be inspected, and why.
     pub not_seen: Vec<String>,
 }
 
@@ -35,49 +35,49 @@ pub struct CheckReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamespaceReport {
-    /// What it is called here: `host`, its name under /run/netns, its container, or a process in it.
+    /// The name shown: `host`, the name under /run/netns, that of a container, or a process in it.
     pub name: String,
-    /// The inode by which the kernel knows it.
+    /// Inode of the namespace.
     pub inode: u64,
-    /// Whether it is the one that the kernel began with.
+    /// Whether it is the initial namespace.
     pub initial: bool,
     /// The container in it; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// Processes in it that could be seen.
+    /// Number of processes seen in it.
     pub processes: u32,
-    /// Congestion control that new connections begin with.
+    /// Default congestion control of new connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
-    /// How new connections are paced; absent where the control is not known.
+    /// How new connections are paced; absent where the congestion control is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<PacingState>,
-    /// Congestion controls that are there.
+    /// Available congestion controls.
     pub available: Vec<String>,
-    /// Those that programs without privileges may choose.
+    /// Congestion controls that unprivileged programs may select.
     pub allowed: Vec<String>,
-    /// Its connections by congestion control and pacing.
+    /// The connections, grouped by congestion control and pacing.
     pub connections: Vec<ControlSockets>,
-    /// Sockets that wait for connections.
+    /// Number of listening sockets.
     pub listeners: usize,
-    /// Its devices.
+    /// The network devices.
     pub devices: Vec<DeviceReport>,
-    /// Its sysctls, by name, as the kernel writes them.
+    /// The sysctls by name, as the kernel prints them.
     pub settings: BTreeMap<String, String>,
 }
 
-/// Connections alike.
+/// Connections with the same congestion control and pacing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ControlSockets {
     /// Congestion control.
     pub control: String,
-    /// Whether it paces by itself; absent for one that is not known.
+    /// Whether it paces by itself; absent for an unknown one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paces: Option<bool>,
-    /// Whether they are paced, and by what.
+    /// Whether the connections are paced, and by what.
     pub pacing: PacingState,
-    /// How many.
+    /// Number of connections.
     pub count: usize,
 }
 
@@ -85,33 +85,33 @@ pub struct ControlSockets {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DeviceReport {
-    /// Its name.
+    /// The device's name.
     pub name: String,
-    /// Its driver's kind; empty for hardware.
+    /// The driver's kind; empty for hardware.
     pub kind: String,
-    /// Largest packet, bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Whether it is up.
+    /// Whether the device is up.
     pub up: bool,
     /// Root queueing discipline.
     pub qdisc: String,
-    /// Segmentation by the device; absent where it could not be asked.
+    /// Segmentation by the device (TSO); absent where it could not be queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tso: Option<bool>,
-    /// Segmentation just above it.
+    /// Segmentation in software, just above the device (GSO).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gso: Option<bool>,
-    /// Joining of received packets.
+    /// Merging of received packets (GRO).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gro: Option<bool>,
-    /// Largest burst handed to it in one piece, bytes.
+    /// Largest burst handed to the device in one piece, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gso_max_bytes: Option<u32>,
 }
 
-/// All of it, findings in order, each setting with one value.
+/// Builds the report: sorts the findings and gives each setting a single value.
 pub fn report(host: &HostFacts, path: Option<CheckedPath>, mut findings: Vec<AuditFinding>) -> CheckReport {
-    settle(host, &mut findings);
+    reconcile(host, &mut findings);
     let gain = |f: &AuditFinding| f.cost.as_ref().map_or(0.0, ChangeEffect::worth);
     findings.sort_by(|a, b| a.level.cmp(&b.level).then(gain(b).total_cmp(&gain(a))));
     CheckReport {
@@ -125,13 +125,13 @@ pub fn report(host: &HostFacts, path: Option<CheckedPath>, mut findings: Vec<Aud
 }
 
 impl CheckReport {
-    /// Whether something is wrong.
+    /// Whether a finding is a problem.
     pub fn has_problems(&self) -> bool {
         self.findings.iter().any(|f| f.level == FindingLevel::Problem)
     }
 }
 
-/// The JSON Schema (draft 7): `docs/check.schema.json`.
+/// Returns the JSON Schema (draft 7), the file `docs/check.schema.json`.
 pub fn schema() -> &'static str {
     include_str!("../../../../docs/check.schema.json")
 }

@@ -1,8 +1,8 @@
-//! The registry of rules. A rule is one file in `rule/`, its `mod` line and a line in the list below.
+//! The registry of rules. A rule is a file in `rule/`, its `mod` line and a line in the list below.
 //!
-//! A rule ([`RuleEntry`]) looks at one namespace of a host and says what is wrong there, if anything; one of the whole host
-//! speaks when it is asked of the initial namespace. Where it proposes a change it gives what to simulate as well. A rule
-//! that needs a path is silent without one.
+//! A rule ([`RuleEntry`]) inspects one namespace of a host and returns what is wrong there. A rule about the
+//! whole host returns its findings for the initial namespace. A proposed change comes with what to simulate.
+//! A rule that needs a path returns nothing without one.
 
 mod accept_queue;
 mod backlog;
@@ -31,7 +31,7 @@ mod timestamps;
 mod unpaced_at_policer;
 mod window_scaling;
 
-pub use entry::{Question, RuleEntry};
+pub use entry::{RuleEntry, RuleInput};
 
 use crate::facts::HostFacts;
 use crate::finding::AuditFinding;
@@ -39,7 +39,7 @@ use crate::path::CheckedPath;
 
 macro_rules! rules {
     ($($module:ident,)*) => {
-        /// All rules, in the order in which they are asked.
+        /// All rules, in the order in which they are applied.
         pub const RULES: &[&RuleEntry] = &[$(&$module::RULE,)*];
     };
 }
@@ -72,23 +72,23 @@ rules! {
     backlog,
 }
 
-/// Asks every rule of every namespace. Findings that are the same but for their place are joined.
+/// Applies every rule to every namespace. Equal findings in several namespaces are merged.
 pub fn judge(host: &HostFacts, path: Option<&CheckedPath>) -> Vec<AuditFinding> {
     let mut all: Vec<AuditFinding> = Vec::new();
     for rule in RULES {
         for ns in &host.namespaces {
-            for mut finding in (rule.find)(&Question { host, ns, path }) {
+            for mut finding in (rule.find)(&RuleInput { host, ns, path }) {
                 finding.rule = rule.name.into();
                 finding.source = rule.source.into();
-                join(&mut all, finding);
+                merge(&mut all, finding);
             }
         }
     }
     all
 }
 
-/// Adds a finding, to the same one of another namespace where there is one.
-fn join(all: &mut Vec<AuditFinding>, finding: AuditFinding) {
+/// Adds a finding, merging it with an equal one of another namespace.
+fn merge(all: &mut Vec<AuditFinding>, finding: AuditFinding) {
     let same = |f: &&mut AuditFinding| {
         f.rule == finding.rule
             && f.level == finding.level

@@ -1,12 +1,13 @@
-//! Sysctls of a namespace: which are looked at, and their values as numbers.
+//! Sysctls of a namespace, and their values as numbers.
 //!
-//! What each means is in the kernel's Documentation/networking/ip-sysctl.rst and Documentation/admin-guide/sysctl/net.rst.
+//! Documentation/networking/ip-sysctl.rst and Documentation/admin-guide/sysctl/net.rst of the kernel describe
+//! them.
 
 use std::collections::BTreeMap;
 
-/// Those that are looked at, and the value that the kernel begins a namespace with, where that is the same on every Linux
-/// since 5.6 that has it, and worth comparing with.
-pub const LOOKED_AT: &[(&str, Option<&str>)] = &[
+/// The sysctls that are read, each with the value that new namespaces begin with, if that is the same in all
+/// kernels since Linux 5.6 that have the sysctl, and a comparison makes sense.
+pub const SYSCTLS: &[(&str, Option<&str>)] = &[
     ("net.ipv4.tcp_congestion_control", None),
     ("net.ipv4.tcp_available_congestion_control", None),
     ("net.ipv4.tcp_allowed_congestion_control", None),
@@ -44,52 +45,52 @@ pub const LOOKED_AT: &[(&str, Option<&str>)] = &[
     ("net.ipv4.ip_no_pmtu_disc", Some("0")),
 ];
 
-/// Values by name (`net.ipv4.tcp_sack`), as the kernel writes them.
+/// Values by name (`net.ipv4.tcp_sack`), as the kernel prints them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(BTreeMap<String, String>);
 
 impl Settings {
-    /// Keeps a value, spaces and tabs as single spaces.
+    /// Stores a value, with single spaces between its parts.
     pub fn set(&mut self, name: &str, value: &str) {
         let words: Vec<&str> = value.split_whitespace().collect();
         self.0.insert(name.into(), words.join(" "));
     }
 
-    /// The value; `None` where the namespace has none of that name.
+    /// Returns the value; `None` where the namespace does not have the sysctl.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The value as a whole number.
+    /// Returns the value as a whole number.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.text(name)?.parse().ok()
     }
 
-    /// One of the numbers of a value with several, from 0: of `tcp_rmem` the least, the first and the largest.
+    /// Returns one of several numbers in a value, from 0: for `tcp_rmem` minimum, initial value and maximum.
     pub fn nth(&self, name: &str, index: usize) -> Option<u64> {
         self.text(name)?.split(' ').nth(index)?.parse().ok()
     }
 
-    /// The names of a value that is a list of them.
+    /// Returns the words of a value that is a list.
     pub fn words(&self, name: &str) -> Vec<String> {
         self.text(name)
             .map(|t| t.split(' ').filter(|w| !w.is_empty()).map(str::to_string).collect())
             .unwrap_or_default()
     }
 
-    /// Whether a switch is off; `false` where it is not there.
+    /// Whether a switch is off; `false` where the sysctl does not exist.
     pub fn is_off(&self, name: &str) -> bool {
         self.number(name) == Some(0)
     }
 
-    /// All, by name.
+    /// Returns all values, by name.
     pub fn all(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 }
 
-/// The file below /proc/sys that holds a sysctl.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // read by `collect`, and a test
+/// Returns the file below /proc/sys that holds a sysctl.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // used by `collect` and a test
 pub fn file_of(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_what_they_are() {
+    fn values_are_read_as_numbers_or_words() {
         let mut s = Settings::default();
         s.set("net.ipv4.tcp_rmem", "4096\t131072\t6291456\n");
         s.set("net.ipv4.tcp_sack", "0\n");
@@ -114,8 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn none_is_looked_at_twice() {
-        let names: std::collections::BTreeSet<_> = LOOKED_AT.iter().map(|(name, _)| name).collect();
-        assert_eq!(names.len(), LOOKED_AT.len());
+    fn no_sysctl_is_listed_twice() {
+        let names: std::collections::BTreeSet<_> = SYSCTLS.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), SYSCTLS.len());
     }
 }

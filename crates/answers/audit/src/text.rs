@@ -1,4 +1,4 @@
-//! The report for a terminal.
+//! Formats the report for a terminal.
 
 use crate::finding::{AuditFinding, FindingLevel};
 use crate::path::{number, size};
@@ -8,14 +8,14 @@ use report::{Style, Table, TableCell, TableColumn};
 use result::change::{ChangeEffect, ChangeUnit};
 use std::fmt::Write;
 
-/// Commands of one finding that are shown; JSON has all.
-const MOST_COMMANDS: usize = 4;
-/// Names of namespaces of one finding that are shown.
-const MOST_NAMES: usize = 4;
-/// Namespaces in the table.
-const MOST_ROWS: usize = 40;
+/// Limit of the commands shown for a finding; JSON has all.
+const MAX_COMMANDS: usize = 4;
+/// Limit of the namespaces named in a finding.
+const MAX_NAMES: usize = 4;
+/// Limit of the namespaces in the table.
+const MAX_ROWS: usize = 40;
 
-/// A table of the namespaces and the findings, in lines of `width` columns; commands stay whole.
+/// Returns a table of the namespaces and the findings, in lines of `width` columns. Commands are not wrapped.
 pub fn text(report: &CheckReport, width: usize) -> String {
     let mut out = table(report, width);
     if let Some(path) = &report.path {
@@ -24,7 +24,7 @@ pub fn text(report: &CheckReport, width: usize) -> String {
         let _ = write!(out, "\n{}", wrap(&line, width, ""));
     }
     for finding in &report.findings {
-        let _ = write!(out, "\n{}", told(report, finding, width));
+        let _ = write!(out, "\n{}", finding_text(report, finding, width));
     }
     let problems = report.findings.iter().filter(|f| f.level == FindingLevel::Problem).count();
     let notes = report.findings.len() - problems;
@@ -45,34 +45,34 @@ fn summary(report: &CheckReport, problems: usize, notes: usize) -> String {
     };
     match report.path {
         Some(_) => found,
-        None => format!(
-            "{found}; with --rate and --rtt what depends on the path is looked at too, and each cost simulated"
-        ),
+        None => {
+            format!("{found}; add --rate and --rtt to check what depends on the path and to simulate costs")
+        }
     }
 }
 
-/// A row a namespace.
+/// Builds the table, a row for each namespace.
 fn table(report: &CheckReport, width: usize) -> String {
     let names = TableColumn::names;
     let mut table = Table::of(vec![
         names("namespace"),
-        names("control"),
+        names("default cc"),
         names("pacing").ranked(40),
         names("connections").ranked(50),
-        names("rmem").ranked(30),
-        names("wmem").ranked(30),
+        names("max rmem").ranked(30),
+        names("max wmem").ranked(30),
         names("qdisc"),
     ]);
-    report.namespaces.iter().take(MOST_ROWS).for_each(|ns| table.row(row(ns)));
+    report.namespaces.iter().take(MAX_ROWS).for_each(|ns| table.row(row(ns)));
     let mut out = table.text(Style::plain(width));
-    if report.namespaces.len() > MOST_ROWS {
-        let _ = writeln!(out, "… and {} more (--json has all)", report.namespaces.len() - MOST_ROWS);
+    if report.namespaces.len() > MAX_ROWS {
+        let _ = writeln!(out, "… and {} more (--json has all)", report.namespaces.len() - MAX_ROWS);
     }
     out
 }
 
 fn row(ns: &NamespaceReport) -> [TableCell; 7] {
-    let most = |name: &str| {
+    let largest = |name: &str| {
         let value = ns.settings.get(name).and_then(|v| v.split(' ').nth(2)?.parse().ok());
         value.map_or("-".into(), size)
     };
@@ -90,14 +90,14 @@ fn row(ns: &NamespaceReport) -> [TableCell; 7] {
             None => "-".into(),
         },
         or_dash(sockets.join(", ")),
-        most("net.ipv4.tcp_rmem"),
-        most("net.ipv4.tcp_wmem"),
+        largest("net.ipv4.tcp_rmem"),
+        largest("net.ipv4.tcp_wmem"),
         or_dash(qdiscs.join(", ")),
     ]
     .map(TableCell::from)
 }
 
-fn told(report: &CheckReport, f: &AuditFinding, width: usize) -> String {
+fn finding_text(report: &CheckReport, f: &AuditFinding, width: usize) -> String {
     let level = match f.level {
         FindingLevel::Problem => "problem",
         FindingLevel::Note => "note",
@@ -108,31 +108,31 @@ fn told(report: &CheckReport, f: &AuditFinding, width: usize) -> String {
     }
     out.push_str(&wrap(&format!("{} ({})", f.why, f.source), width, "  "));
     let shown = |out: &mut String, what: &str, lines: &[String]| {
-        for (i, line) in lines.iter().take(MOST_COMMANDS).enumerate() {
-            // Whole, to be copied.
+        for (i, line) in lines.iter().take(MAX_COMMANDS).enumerate() {
+            // Not wrapped, so that it can be copied.
             let _ = writeln!(out, "  {:<5} {line}", if i == 0 { what } else { "" });
         }
-        if lines.len() > MOST_COMMANDS {
-            let _ = writeln!(out, "        … and {} more (--json has all)", lines.len() - MOST_COMMANDS);
+        if lines.len() > MAX_COMMANDS {
+            let _ = writeln!(out, "        … and {} more (--json has all)", lines.len() - MAX_COMMANDS);
         }
     };
     shown(&mut out, "do:", &f.commands());
     if f.remedies.iter().any(|r| r.commands.is_empty()) {
         let why =
-            "what is there now was not read and so could not be restored, or nothing enters the namespace";
-        out.push_str(&wrap(&format!("not all commands are shown: {why}"), width, "  "));
+            "the current value is unknown and could not be restored, or the namespace cannot be entered";
+        out.push_str(&wrap(&format!("some commands are missing: {why}"), width, "  "));
     }
     shown(&mut out, "undo:", &f.undo());
     out
 }
 
-/// ` in web, db and 3 more`.
+/// Returns the namespaces of a finding, such as ` in web, db and 3 more`.
 fn place(report: &CheckReport, f: &AuditFinding) -> String {
     if f.namespaces.is_empty() || report.namespaces.len() == 1 {
         return String::new();
     }
-    let names = f.namespaces.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match f.namespaces.len().saturating_sub(MOST_NAMES) {
+    let names = f.namespaces.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match f.namespaces.len().saturating_sub(MAX_NAMES) {
         0 => format!(" in {names}"),
         more => format!(" in {names} and {more} more"),
     }
@@ -150,40 +150,40 @@ fn cost_words(c: &ChangeEffect) -> String {
         Some(gain) if gain < 1.0 => format!("worse: {} times", number(gain)),
         Some(gain) => format!("{} times as good", number(gain)),
     };
-    format!("cost, simulated: {now} now, {then} then, {ratio} ({})", c.formula)
+    format!("simulated: {now} now, {then} with the change, {ratio} ({})", c.formula)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::{clean, host};
+    use crate::fixtures::{clean, host};
     use crate::report::report;
     use crate::rule::judge;
 
     #[test]
-    fn a_clean_host_says_so() {
+    fn a_clean_host_has_nothing_wrong() {
         let facts = host(vec![clean("host")]);
         let report = report(&facts, None, judge(&facts, None));
         assert!(report.findings.is_empty() && !report.has_problems());
-        let told = text(&report, 200);
+        let shown = text(&report, 200);
         assert!(
-            told.contains("host       cubic    not paced  -            6.29 MB  4.19 MB  pfifo_fast"),
-            "{told}"
+            shown.contains("host       cubic       not paced  -            6.29 MB   4.19 MB   pfifo_fast"),
+            "{shown}"
         );
-        assert!(told.contains("1 network namespace: nothing wrong; with --rate"), "{told}");
+        assert!(shown.contains("1 network namespace: nothing wrong; add --rate"), "{shown}");
     }
 
     #[test]
-    fn a_finding_is_told_with_place_reason_command_and_undo() {
+    fn a_finding_is_shown_with_place_reason_command_and_undo() {
         let mut web = clean("web");
         web.settings.set("net.ipv4.tcp_sack", "0");
         let facts = host(vec![clean("host"), web]);
         let report = report(&facts, None, judge(&facts, None));
-        let told = text(&report, 200);
+        let shown = text(&report, 200);
         assert!(report.has_problems());
-        assert!(told.contains("problem sack in web: net.ipv4.tcp_sack is 0\n"), "{told}");
-        assert!(told.contains("  do:   ip netns exec web sysctl -w net.ipv4.tcp_sack=1\n"), "{told}");
-        assert!(told.contains("  undo: ip netns exec web sysctl -w net.ipv4.tcp_sack=0\n"), "{told}");
-        assert!(told.contains("2 network namespaces: 1 problem, 0 notes"), "{told}");
+        assert!(shown.contains("problem sack in web: net.ipv4.tcp_sack is 0\n"), "{shown}");
+        assert!(shown.contains("  do:   ip netns exec web sysctl -w net.ipv4.tcp_sack=1\n"), "{shown}");
+        assert!(shown.contains("  undo: ip netns exec web sysctl -w net.ipv4.tcp_sack=0\n"), "{shown}");
+        assert!(shown.contains("2 network namespaces: 1 problem, 0 notes"), "{shown}");
     }
 }

@@ -1,8 +1,8 @@
-//! A finding as two scenarios: the path with the host as it is, and as it would be.
+//! Turns a finding into two scenarios: the path with the host as it is, and with the proposed change.
 //!
-//! The other end is taken as never limiting: Linux' defaults and buffers of eight bandwidth-delay products. Departures from
-//! the path as given are none; each end reaches it over a link of its own of 1 Gbit/s, or ten times the
-//! path's rate.
+//! The other end never limits the connection: it has Linux' defaults and buffers of eight bandwidth-delay
+//! products. The path is exactly the given one; each end reaches it over its own link of 1 Gbit/s, or ten
+//! times the path's rate if that is more.
 
 use crate::change::apply;
 use crate::facts::{DeviceFacts, NamespaceFacts};
@@ -14,54 +14,53 @@ use scenario::{Experiment, Scenario};
 use transport::{MtuProbing, Stack};
 use units::{Bytes, Span};
 
-/// RFC 7323 section 2.3: a window is below 2^30 bytes.
-const MOST: u64 = (1 << 30) - 1;
-/// Simulated packets of one run: some seconds of a core.
-const PACKETS: u64 = 400_000;
+/// Largest window in bytes: it is below 2^30 (RFC 7323 section 2.3).
+const MAX_WINDOW: u64 = (1 << 30) - 1;
+/// Limit of the packets of a run, which a core simulates in some seconds.
+const MAX_PACKETS: u64 = 400_000;
 
-/// Which way the data goes and what is done.
+/// Direction and kind of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrialLoad {
-    /// This host sends as fast as TCP lets it.
+    /// This host sends as fast as TCP allows.
     Send,
-    /// This host receives as fast as TCP lets it.
+    /// This host receives as fast as TCP allows.
     Receive,
-    /// This host answers requests with this many bytes each, 3 s apart.
+    /// This host responds to requests with this many bytes each, 3 s apart.
     Answer(u64),
 }
 
-/// What both ends are like.
+/// The settings of both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialEnds {
-    /// This host's congestion control, as the kernel calls it.
+    /// This host's congestion control, by the kernel's name.
     pub control: String,
-    /// This host's TCP.
+    /// This host's TCP settings.
     pub here: Stack,
-    /// The other end's.
+    /// The other end's TCP settings.
     pub there: Stack,
-    /// A shaper of this host's, before the path: its rate, bytes a second, and its bucket, bytes.
+    /// A shaper of this host in front of the path: rate in bytes per second, and bucket in bytes.
     pub shaper: Option<[u64; 2]>,
 }
 
-/// Both scenarios.
+/// A trial of a change: both scenarios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostTrial {
-    /// The load.
     pub load: TrialLoad,
-    /// As it is.
+    /// The current settings.
     pub now: TrialEnds,
-    /// As it would be.
+    /// The settings with the change.
     pub then: TrialEnds,
-    /// The path carries no larger packets than this and tells nobody, bytes.
+    /// MTU of the path in bytes, if larger packets are dropped without ICMP.
     pub black_hole: Option<u32>,
 }
 
 fn bytes(n: u64) -> Bytes {
-    Bytes::new(n.clamp(1, MOST))
+    Bytes::new(n.clamp(1, MAX_WINDOW))
 }
 
 impl TrialEnds {
-    /// A namespace's, and an end that never limits it.
+    /// Takes the settings of a namespace, and another end that never limits it.
     pub fn of(ns: &NamespaceFacts, path: &CheckedPath) -> TrialEnds {
         let s = &ns.settings;
         let on = |name: &str| s.number(name).map(|n| n != 0);
@@ -91,7 +90,7 @@ impl TrialEnds {
         };
         let mut there = Stack { receive_buffer: plenty, send_buffer: plenty, ..Stack::default() };
         if s.is_off("net.ipv4.tcp_window_scaling") {
-            // Neither end scales: 16 bits of window (RFC 7323 section 1.3).
+            // Neither end scales its window, so it has 16 bits (RFC 7323 section 1.3).
             let own = here.receive_buffer.map_or(65_535, |b| b.get() / 2).min(65_535);
             here.receive_window = Some(bytes(own));
             there.receive_window = Some(bytes(65_535));
@@ -101,7 +100,7 @@ impl TrialEnds {
 }
 
 impl TrialEnds {
-    /// Takes this host's buffers and congestion control from others.
+    /// Replaces this host's buffers and congestion control by those of `others`.
     pub fn take_buffers_and_control(&mut self, others: TrialEnds) {
         self.control = others.control;
         self.here.receive_buffer = others.here.receive_buffer;
@@ -112,7 +111,7 @@ impl TrialEnds {
 }
 
 impl CostTrial {
-    /// The namespace as it is, next to itself with these settings.
+    /// Builds the trial of these settings in a namespace.
     pub fn of(
         ns: &NamespaceFacts,
         path: &CheckedPath,
@@ -129,7 +128,7 @@ impl CostTrial {
         }
     }
 
-    /// What is run of each; `None` where the simulator does not know a control.
+    /// Returns both scenarios; `None` where the simulator does not know a congestion control.
     pub fn scenarios(&self, path: &CheckedPath) -> Option<[Scenario; 2]> {
         Some([self.scenario(path, &self.now)?, self.scenario(path, &self.then)?])
     }
@@ -145,12 +144,12 @@ impl CostTrial {
             }
         }
         let control = match self.load {
-            // Who sends is the other end: whatever Linux begins with.
+            // The other end sends, with Linux' default congestion control.
             TrialLoad::Receive => "cubic",
             _ => ends.control.as_str(),
         };
         let known = Control::named(&control.replace('_', "-"));
-        // The flow's control is that of who sends most.
+        // A flow's congestion control applies to the end that sends most.
         scenario.flows.iter_mut().for_each(|f| f.cc = known.unwrap_or(f.cc));
         known.is_some().then_some(scenario)
     }
@@ -164,7 +163,7 @@ impl CostTrial {
             true => format!("{{ kind = \"loss\", probability = {} }}, ", path.loss),
             false => String::new(),
         };
-        let way = |limits: bool| {
+        let direction = |limits: bool| {
             let limiter = match path.burst_bytes.filter(|_| limits) {
                 Some(burst) => {
                     format!("{{ kind = \"policer\", rate = \"{rate}bit/s\", burst = \"{burst}B\" }}, ")
@@ -179,8 +178,8 @@ impl CostTrial {
             )
         };
         let (out, back) = match self.load {
-            TrialLoad::Receive => (way(false), way(true)),
-            _ => (way(true), way(false)),
+            TrialLoad::Receive => (direction(false), direction(true)),
+            _ => (direction(true), direction(false)),
         };
         let flow = match self.load {
             TrialLoad::Send => "from = \"here\"\nto = \"there\"".into(),
@@ -210,19 +209,20 @@ impl CostTrial {
         )
     }
 
-    /// Long enough for slow start not to count, short enough to wait for: 100 round trips, at least 10 s, but no more packets
-    /// than a core simulates in seconds; 20 round trips in any case.
+    /// Returns a duration that is long enough for slow start not to matter, and short enough to wait for: 100
+    /// round trips or 10 s, whichever is longer, but no more packets than [`MAX_PACKETS`], and at least 20
+    /// round trips.
     fn duration(&self, path: &CheckedPath) -> Span {
         if let TrialLoad::Answer(_) = self.load {
             return Span::from_secs(40);
         }
         let rtt = path.rtt().as_nanos();
         let wanted = (100 * rtt).max(10_000_000_000);
-        let most = (PACKETS as u128 * 12_000 * 1_000_000_000 / path.rate().as_bps().max(1) as u128) as u64;
-        Span::from_nanos(wanted.min(most).max(20 * rtt).min(200_000_000_000))
+        let max = (MAX_PACKETS as u128 * 12_000 * 1_000_000_000 / path.rate().as_bps().max(1) as u128) as u64;
+        Span::from_nanos(wanted.min(max).max(20 * rtt).min(200_000_000_000))
     }
 
-    /// What is simulated, in words.
+    /// Describes what is simulated.
     pub fn words(&self) -> String {
         let cc = |e: &TrialEnds| {
             let paced = pacing::control_paces(&e.control) == Some(true) || e.here.pacing == Some(true);
@@ -239,7 +239,7 @@ impl CostTrial {
             TrialLoad::Receive => format!("one connection receives from a sender with cubic{hole}"),
             TrialLoad::Answer(size) => {
                 format!(
-                    "answers of {} after pauses of 3 s ({}){hole}",
+                    "responses of {} after pauses of 3 s ({}){hole}",
                     crate::path::size(size),
                     cc(&self.now)
                 )
@@ -251,7 +251,7 @@ impl CostTrial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_up::clean;
+    use crate::fixtures::clean;
     use units::Rate;
 
     fn path(burst: Option<u64>) -> CheckedPath {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_becomes_the_stack_it_has() {
+    fn a_namespaces_sysctls_set_the_simulated_stack() {
         let mut ns = clean("web");
         ns.settings.set("net.ipv4.tcp_sack", "0");
         ns.settings.set("net.ipv4.tcp_window_scaling", "0");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_load_on_every_path_is_a_scenario() {
+    fn every_load_on_every_path_yields_a_valid_scenario() {
         let ns = clean("web");
         for load in [TrialLoad::Send, TrialLoad::Receive, TrialLoad::Answer(1_000_000)] {
             for burst in [None, Some(9600)] {

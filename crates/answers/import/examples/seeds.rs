@@ -1,5 +1,6 @@
-//! Seeds and dictionaries for the fuzz target `import`, one folder and one file for each format:
-//! `cargo run -p longfat-import --example seeds fuzz/corpus` writes `fuzz/corpus/import-tc/…` and `fuzz/corpus/import-tc.dict`.
+//! Seeds and dictionaries for the fuzz target `import`, one folder and one file for each format: `cargo run
+//! -p longfat-import --example seeds fuzz/corpus` writes `fuzz/corpus/import-tc/…` and
+//! `fuzz/corpus/import-tc.dict`.
 
 #[path = "../tests/common/samples.rs"]
 mod samples;
@@ -27,7 +28,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The words of the samples, one a line, as libFuzzer reads a dictionary.
+/// The words of the samples as a libFuzzer dictionary, one per line.
 fn dictionary(samples: &[&str]) -> String {
     let is_separator = |c: char| !c.is_ascii_alphanumeric() && !"-_./%".contains(c);
     let words: BTreeSet<&str> = samples.iter().flat_map(|text| text.split(is_separator)).collect();

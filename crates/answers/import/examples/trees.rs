@@ -1,12 +1,14 @@
-//! Random trees of HTB classes and TBFs, made with the real `tc`, beside what is imported of what `tc` prints of them.
+//! Compares random trees of HTB classes and TBFs, set up with the real `tc`, with simulations of their
+//! imported `tc` output.
 //!
 //!     sudo target/debug/examples/trees COUNT SEED [FILE.csv [SECONDS [TREE,TREE…]]]
 //!
-//! For each tree: three network namespaces in a row, the tree on the way out of the one in the middle, a TCP sender (Reno) and a
-//! receiver for each class that is not idle, and what each class gets in 6 s (SECONDS) after half as long. A tree with a class
-//! that is more than a tenth off is measured on the kernel once more: how far the kernel is from itself. Then `tc -s -d … show` is imported, the
-//! same flows are simulated, and the two goodputs are compared. Senders do without TSO: tokens are counted packet by
-//! packet. Three trees at a time. Leaves nothing behind but the CSV.
+//! For each tree: three network namespaces in a row, the tree on the egress of the middle one, a TCP sender
+//! (Reno) and a receiver for each class that is not idle, and the goodput of each class over 6 s (SECONDS)
+//! after a warm-up of half that time. A tree with a class that is off by more than 10 % is measured on the
+//! kernel again, to see how much the kernel itself varies. Then the output of `tc -s -d … show` is imported,
+//! the same flows are simulated, and the goodputs are compared. Senders do not use TSO: tokens are counted
+//! packet by packet. Three trees run at a time. Only the CSV remains afterwards.
 
 use congestion::Control;
 use import::{Assumed, ImportFormat, ImportSource};
@@ -20,16 +22,16 @@ use std::thread;
 use std::time::Duration;
 use units::{Span, Stream};
 
-/// Seconds of the interval that counts, unless others are asked for; half as many pass before it.
+/// The default length of the measured interval, seconds; the warm-up before it is half as long.
 const MEASURED: u64 = 6;
-/// A class is near the kernel's up to this share.
+/// The largest relative difference from the kernel that counts as near.
 const NEAR: f64 = 0.1;
 /// The first class's port.
 const PORT: u16 = 5001;
-/// Trees at a time.
+/// Trees measured at a time.
 const AT_A_TIME: usize = 3;
 
-/// A tree: its commands behind `tc`, its leaves as `major:minor`, and which of them send.
+/// A tree: its `tc` commands, its leaves as `major:minor`, and which of them send.
 struct DrawnTree {
     commands: Vec<String>,
     leaves: Vec<String>,
@@ -41,7 +43,7 @@ struct ClassRow {
     class: String,
     kernel: f64,
     simulated: f64,
-    /// Where it was measured once more.
+    /// The second measurement, if there is one.
     again: Option<f64>,
 }
 
@@ -58,7 +60,7 @@ fn run(command: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Kbit/s between two bounds.
+/// A random rate between two bounds, kbit/s.
 fn kbit(stream: &mut Stream, least: u64, most: u64) -> u64 {
     least + stream.below(most.saturating_sub(least).max(1))
 }
@@ -89,7 +91,7 @@ fn draw(stream: &mut Stream) -> DrawnTree {
     let below_inner = leaves.div_ceil(2);
     for i in 0..leaves {
         let parent = if inner && i < below_inner { "1:2" } else { "1:1" };
-        // Half of the parent's rate at most is promised to anybody.
+        // At most half of the parent's rate is guaranteed to one group.
         let share = match (inner, i < below_inner) {
             (true, true) => total / 2 / below_inner as u64,
             (true, false) => total / 2 / (leaves - below_inner) as u64,
@@ -119,8 +121,8 @@ fn draw(stream: &mut Stream) -> DrawnTree {
     drawn
 }
 
-/// Three namespaces in a row: sender, router, receiver; removed when dropped. The tree is not at the sender, whose own
-/// queue the kernel keeps short (TCP small queues).
+/// Three namespaces in a row: sender, router, receiver; removed when dropped. The tree is not at the sender
+/// because the kernel keeps the sender's own queue short (TCP small queues).
 struct NamespaceRow {
     names: [String; 3],
 }
@@ -154,7 +156,7 @@ impl Drop for NamespaceRow {
     }
 }
 
-/// Goodput of each leaf on the kernel, Mbit/s; and what `tc` prints.
+/// Goodput of each leaf on the kernel, Mbit/s, and the output of `tc`.
 fn on_kernel(tree: &DrawnTree, number: usize, seconds: u64) -> Result<(Vec<f64>, String), String> {
     let row = NamespaceRow::new(number)?;
     let [a, m, b] = &row.names;
@@ -180,19 +182,23 @@ fn on_kernel(tree: &DrawnTree, number: usize, seconds: u64) -> Result<(Vec<f64>,
         .args(&ports)
         .spawn()
         .map_err(|e| e.to_string())?;
-    let told = receiver.wait_with_output().map_err(|e| e.to_string())?;
+    let output = receiver.wait_with_output().map_err(|e| e.to_string())?;
     let mut shown = String::new();
     for what in ["qdisc", "class", "filter"] {
         shown += &run(&format!("tc -n {m} -s -d {what} show dev v98"))?;
     }
     let _ = sender.kill();
     let _ = sender.wait();
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let rates: Vec<f64> = told.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-    if rates.len() == count { Ok((rates, shown)) } else { Err(format!("the receiver said: {told}")) }
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rates: Vec<f64> = output.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+    if rates.len() == count {
+        Ok((rates, shown))
+    } else {
+        Err(format!("unexpected output of the receiver: {output}"))
+    }
 }
 
-/// Receives on so many ports and prints what came on each in the interval, Mbit/s.
+/// Receives on `count` ports and prints the goodput of each in the interval, Mbit/s.
 fn receive(count: usize, seconds: u64) -> ExitCode {
     let counters: Vec<AtomicU64> = (0..count).map(|_| AtomicU64::new(0)).collect();
     let counters: &'static [AtomicU64] = counters.leak();
@@ -216,7 +222,7 @@ fn receive(count: usize, seconds: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends to these ports until it is killed.
+/// Sends to these ports until killed.
 fn send(ports: &[String]) -> ExitCode {
     let senders: Vec<_> = (ports.iter().cloned())
         .map(|port| {
@@ -233,16 +239,17 @@ fn send(ports: &[String]) -> ExitCode {
 
 /// The goodput of each leaf in the simulator, Mbit/s; idle ones 0.
 fn simulated(tree: &DrawnTree, shown: &str, seconds: u64) -> Result<Vec<f64>, String> {
-    let beside = |_: &str| Err("none".to_string());
-    let source = ImportSource { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &beside };
+    let read_file = |_: &str| Err("none".to_string());
+    let source =
+        ImportSource { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &read_file };
     let (from, to) = (Span::from_millis(500 * seconds), Span::from_millis(1500 * seconds));
     let duration = Some(to);
-    let cc = Control::named("reno").ok_or("reno is not there")?;
+    let cc = Control::named("reno").ok_or("no congestion control named reno")?;
     let assumed = Assumed { rtt: Some(Span::from_millis(1)), line: None, duration, cc };
     let imported =
         import::import(&source, Some(ImportFormat::Tc), &assumed).map_err(|e| format!("{e}\n{shown}"))?;
     if let Some(n) = imported.not_understood.first() {
-        return Err(format!("line {} not understood: {}\n{shown}", n.line, n.why));
+        return Err(format!("line {} was not read: {}\n{shown}", n.line, n.why));
     }
     let whole = &imported.experiment.variants[0].scenario;
     let place = |id: &String| {
@@ -275,7 +282,7 @@ fn one(number: usize, seed: u64, seconds: u64) -> MeasuredTree {
     let tree = draw(&mut Stream::new(seed, &format!("tree {number}")));
     let (kernel, shown) = on_kernel(&tree, number, seconds)?;
     let simulated = simulated(&tree, &shown, seconds)?;
-    let far = (0..kernel.len()).any(|i| tree.sends[i] && apart(simulated[i], kernel[i]) > NEAR);
+    let far = (0..kernel.len()).any(|i| tree.sends[i] && difference(simulated[i], kernel[i]) > NEAR);
     let again = if far { Some(on_kernel(&tree, number, seconds)?.0) } else { None };
     let rows = (tree.leaves.iter().enumerate()).filter(|(i, _)| tree.sends[*i]);
     let row = |(i, class): (usize, &String)| ClassRow {
@@ -288,14 +295,14 @@ fn one(number: usize, seed: u64, seconds: u64) -> MeasuredTree {
     Ok((tree, rows))
 }
 
-/// How far one is from the kernel.
-fn apart(mbps: f64, kernel: f64) -> f64 {
+/// The relative difference from the kernel.
+fn difference(mbps: f64, kernel: f64) -> f64 {
     (mbps - kernel).abs() / kernel.max(0.01)
 }
 
 impl ClassRow {
-    fn apart(&self) -> f64 {
-        apart(self.simulated, self.kernel)
+    fn difference(&self) -> f64 {
+        difference(self.simulated, self.kernel)
     }
 
     /// A line of the CSV.
@@ -306,12 +313,12 @@ impl ClassRow {
             self.class,
             self.kernel,
             self.simulated,
-            self.apart()
+            self.difference()
         )
     }
 }
 
-/// All trees, in their order.
+/// Measures all trees, in order.
 fn measure(trees: &[usize], seed: u64, seconds: u64) -> Vec<(usize, MeasuredTree)> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::new());
@@ -332,16 +339,16 @@ fn measure(trees: &[usize], seed: u64, seconds: u64) -> Vec<(usize, MeasuredTree
     all
 }
 
-/// Says which classes are far off, and of what tree.
-fn tell(number: usize, tree: &DrawnTree, rows: &[ClassRow]) {
-    for row in rows.iter().filter(|r| r.apart() > NEAR) {
-        let again = row.again.map_or_else(String::new, |mbps| format!(", kernel once more {mbps:.3}"));
+/// Prints the classes that are far off, and their tree.
+fn print_far(number: usize, tree: &DrawnTree, rows: &[ClassRow]) {
+    for row in rows.iter().filter(|r| r.difference() > NEAR) {
+        let again = row.again.map_or_else(String::new, |mbps| format!(", kernel again {mbps:.3}"));
         println!(
             "tree {number} class {}: kernel {:.3}, simulated {:.3}{again}",
             row.class, row.kernel, row.simulated
         );
     }
-    if rows.iter().any(|r| r.apart() > NEAR) {
+    if rows.iter().any(|r| r.difference() > NEAR) {
         tree.commands.iter().for_each(|c| println!("    {c}"));
         println!("    sends: {:?}", tree.sends);
     }
@@ -361,22 +368,22 @@ fn main() -> ExitCode {
         eprintln!("trees COUNT SEED [FILE.csv [SECONDS [TREE,TREE…]]]");
         return ExitCode::from(2);
     };
-    let asked = args.get(4).map(|list| list.split(',').filter_map(|n| n.parse().ok()).collect());
-    let trees: Vec<usize> = asked.unwrap_or_else(|| (0..count as usize).collect());
+    let chosen = args.get(4).map(|list| list.split(',').filter_map(|n| n.parse().ok()).collect());
+    let trees: Vec<usize> = chosen.unwrap_or_else(|| (0..count as usize).collect());
     let all = measure(&trees, seed, number(3).unwrap_or(MEASURED));
     let mut csv = "tree,class,kernel_mbps,simulated_mbps,apart,kernel_again_mbps\n".to_string();
-    let (mut classes, mut near, mut failed, mut itself) = (0, 0, 0, 0);
+    let (mut classes, mut near, mut failed, mut unstable) = (0, 0, 0, 0);
     for (i, done) in &all {
         match done {
             Ok((tree, rows)) => {
                 classes += rows.len();
                 for row in rows {
                     csv += &row.line(*i);
-                    near += usize::from(row.apart() <= NEAR);
-                    let unlike = row.again.is_some_and(|again| apart(again, row.kernel) > NEAR);
-                    itself += usize::from(row.apart() > NEAR && unlike);
+                    near += usize::from(row.difference() <= NEAR);
+                    let differs = row.again.is_some_and(|again| difference(again, row.kernel) > NEAR);
+                    unstable += usize::from(row.difference() > NEAR && differs);
                 }
-                tell(*i, tree, rows);
+                print_far(*i, tree, rows);
             }
             Err(why) => {
                 failed += 1;
@@ -385,8 +392,8 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "{classes} classes of {} trees: {near} within 10 % of the kernel; of the others {itself} differ by more in the kernel's own \
-         second run; {failed} trees failed",
+        "{classes} classes of {} trees: {near} within 10 % of the kernel; of the others, {unstable} also differ between the \
+         kernel's own two runs; {failed} trees failed",
         all.len() - failed
     );
     if let Some(path) = args.get(2)

@@ -1,17 +1,18 @@
-//! The bandwidth plugin of CNI: a pod's limits as a container runtime gives them to it, and network configurations that have
-//! them written.
+//! The CNI bandwidth plugin: a pod's limits as a container runtime passes them to the plugin, and network
+//! configurations with such limits.
 //!
-//! | key | here |
+//! | key | imported as |
 //! |---|---|
-//! | `ingressRate`, `ingressBurst` (bits per second, *bits*) | `shaper` of what the pod receives |
-//! | `egressRate`, `egressBurst` | `shaper` of what the pod sends |
-//! | a queue of 25 ms of the rate, and the burst on top of it | `latency = 25 ms` |
+//! | `ingressRate`, `ingressBurst` (bits per second, *bits*) | `shaper` of the pod's incoming traffic |
+//! | `egressRate`, `egressBurst` | `shaper` of the pod's outgoing traffic |
+//! | a queue of 25 ms of the rate plus the burst | `latency = 25 ms` |
 //! | 0, or no rate | no limit |
-//! | `capabilities: { bandwidth: true }` alone | nothing: the numbers come with each pod |
+//! | `capabilities: { bandwidth: true }` alone | nothing: each pod brings its numbers |
 //!
-//! Source: containernetworking/plugins, `plugins/meta/bandwidth` (`main.go`: `BandwidthEntry`, `validateRateAndBurst`;
-//! `ifb_creator.go`: `createTBF`, `latencyInMillis`, `time2Tick`). Departs: from 1.5 on the plugin sets up an `htb` with the
-//! same rate and burst and the interface's queue in place of the `tbf`; subnets that are not shaped are not simulated.
+//! Source: containernetworking/plugins, `plugins/meta/bandwidth` (`main.go`: `BandwidthEntry`,
+//! `validateRateAndBurst`; `ifb_creator.go`: `createTBF`, `latencyInMillis`, `time2Tick`). Departures: from
+//! 1.5 on the plugin sets up an `htb` with the same rate and burst and the interface's queue, instead of the
+//! `tbf`; unshaped subnets are not simulated.
 
 use crate::number::{self, quantity};
 use crate::yaml::{Yaml, YamlValue};
@@ -22,13 +23,13 @@ use units::{Bytes, Rate, Span};
 /// The CNI bandwidth plugin.
 pub(crate) struct CniBandwidth;
 
-/// How long the plugin's queue holds packets, the burst apart.
+/// The latency of the plugin's queue, without the burst.
 const LATENCY: Span = Span::from_millis(25);
-/// The longest a kernel's bucket lasts: 32 bits of ticks of 64 ns (`psched`, `time2Tick`).
-const LONGEST_BUCKET_S: f64 = 274.877_906_94;
-/// The most pods or plugins of one text.
+/// Maximum duration of a bucket in the kernel, seconds: 32 bits of ticks of 64 ns (`psched`, `time2Tick`).
+const MAX_BUCKET_S: f64 = 274.877_906_94;
+/// Maximum pods or plugins of a text.
 const MAX_PODS: usize = 100;
-/// The keys of both directions, into the pod first.
+/// The keys of both directions; into the pod first.
 const KEYS: [(&str, &str, &str); 2] =
     [("ingressRate", "ingressBurst", "into the pod"), ("egressRate", "egressBurst", "out of the pod")];
 
@@ -54,27 +55,28 @@ impl Foreign for CniBandwidth {
         entries_of(&root, "pod", &mut entries, reading);
         let mut draft = Draft::default();
         for (name, entry) in entries.iter().take(MAX_PODS) {
-            let [into, out] = KEYS.map(|(rate, burst, way)| limit(entry, rate, burst, way, reading));
+            let [into, out] =
+                KEYS.map(|(rate, burst, direction)| limit(entry, rate, burst, direction, reading));
             add_pod(name, entries.len() > 1, out, into, (&mut draft, reading));
         }
         if draft.stages().next().is_some() {
             reading.assume(
-                "the plugin's tbf, as before its release 1.5; from then on it is an htb of the same rate and burst with the \
-                 interface's queue (1000 packets) in place of 25 ms",
+                "the plugin's tbf, as before release 1.5; newer releases use an htb with the same rate and burst and the \
+                 interface's queue (1000 packets) instead of 25 ms",
             );
         }
         Ok(draft)
     }
 }
 
-/// Finds every object with limits; `name` is that of the network it stands in.
+/// Finds all objects with limits; `name` is the name of their network.
 fn entries_of<'y>(part: &'y Yaml, name: &str, found: &mut Vec<(String, &'y Yaml)>, reading: &mut Reading) {
     let name = part.get("name").and_then(Yaml::text).filter(|n| !n.is_empty()).unwrap_or(name);
     let has = |key: &str| part.get(key).is_some();
     if KEYS.iter().any(|(rate, burst, _)| has(rate) || has(burst)) {
         found.push((name.to_string(), part));
     } else if part.get("type").and_then(Yaml::text) == Some("bandwidth") && !has("runtimeConfig") {
-        let why = "no rates are written here: the container runtime takes them from each pod's annotations \
+        let why = "no rates here: the container runtime takes them from each pod's annotations \
                    (kubernetes.io/ingress-bandwidth, kubernetes.io/egress-bandwidth)";
         reading.unknown(part.line, "bandwidth", why);
     }
@@ -94,12 +96,12 @@ fn entries_of<'y>(part: &'y Yaml, name: &str, found: &mut Vec<(String, &'y Yaml)
     }
 }
 
-/// One direction's limit, as the plugin checks it.
+/// The limit of a direction, checked like the plugin does.
 fn limit(
     entry: &Yaml,
     rate_key: &str,
     burst_key: &str,
-    way: &str,
+    direction: &str,
     reading: &mut Reading,
 ) -> Option<DraftStage> {
     let mut number = |key: &str| -> Option<(usize, u64)> {
@@ -110,7 +112,7 @@ fn limit(
             Ok((number, _)) if whole => Some((value.line, number as u64)),
             _ => {
                 let why =
-                    format!("`{key}` is `{text}`: the plugin takes whole numbers of bits, without a unit");
+                    format!("`{key}` is `{text}`: the plugin accepts whole numbers of bits without a unit");
                 reading.refuse(value.line, format!("{key}: {text}"), why);
                 None
             }
@@ -122,14 +124,14 @@ fn limit(
         (0, 0) => return None,
         (_, 0) => {
             let why = format!(
-                "`{rate_key}` without `{burst_key}`: the plugin refuses that, and the pod does not start"
+                "`{rate_key}` without `{burst_key}`: the plugin refuses this, and the pod does not start"
             );
             reading.refuse(line, rate_key, why);
             return None;
         }
         (0, _) => {
             let why = format!(
-                "`{burst_key}` without `{rate_key}`: the plugin refuses that, and the pod does not start"
+                "`{burst_key}` without `{rate_key}`: the plugin refuses this, and the pod does not start"
             );
             reading.refuse(line, burst_key, why);
             return None;
@@ -138,7 +140,7 @@ fn limit(
             reading.refuse(
                 line,
                 rate_key,
-                format!("`{rate_key}` of {rate} bit/s is less than a byte a second"),
+                format!("`{rate_key}` of {rate} bit/s is less than a byte per second"),
             );
             return None;
         }
@@ -152,27 +154,34 @@ fn limit(
         }
         _ => {}
     }
-    Some(tbf(line, way, Rate::from_bps(rate.1), burst.1, reading))
+    Some(tbf(line, direction, Rate::from_bps(rate.1), burst.1, reading))
 }
 
-/// What a plugin's rate and burst (in bits) become: a token bucket whose queue holds 25 ms of the rate and the burst.
-pub(crate) fn tbf(line: usize, way: &str, rate: Rate, burst_bits: u64, reading: &mut Reading) -> DraftStage {
+/// Converts a plugin's rate and burst (bits) to a token bucket whose queue holds 25 ms of the rate and the
+/// burst.
+pub(crate) fn tbf(
+    line: usize,
+    direction: &str,
+    rate: Rate,
+    burst_bits: u64,
+    reading: &mut Reading,
+) -> DraftStage {
     let burst = Bytes::new((burst_bits / 8).max(1));
     let shaper = Shaper { burst: Some(burst), latency: Some(LATENCY), ..Shaper::new(rate) };
     let says =
-        format!("{way}, {} with a burst of {}", number::rate(rate.as_bps()), number::size(burst.get()));
+        format!("{direction}, {} with a burst of {}", number::rate(rate.as_bps()), number::size(burst.get()));
     let lasts = number::seconds(burst.get(), rate);
-    if lasts > LONGEST_BUCKET_S {
+    if lasts > MAX_BUCKET_S {
         let text = format!(
-            "{says}: this burst lasts {lasts:.0} s at that rate, and the kernel's field for it ends at 275 s: it wraps around, and \
-             how much is left depends on the machine; give a burst of a second or less"
+            "{says}: this burst lasts {lasts:.0} s at that rate, but the kernel's field wraps around at 275 s, and the rest depends \
+             on the machine; use a burst of at most a second"
         );
         reading.fault(line, "burst-overflow", text);
     }
     DraftStage::new("tbf", line, says, shaper)
 }
 
-/// A pod with its limits as a path of its own: `out` is what it sends, `into` what it receives.
+/// Adds a pod with its limits as a path: `out` limits outgoing traffic, `into` incoming traffic.
 pub(crate) fn add_pod(
     name: &str,
     one_of_many: bool,
@@ -214,7 +223,7 @@ mod tests {
     const POD: &str = include_str!("../tests/inputs/03b-cni-bandwidth.json");
 
     #[test]
-    fn bits_of_burst_are_a_tbf_each_way_of_one_path() {
+    fn a_burst_in_bits_is_a_tbf_in_each_direction() {
         let imported = read(POD).unwrap_or_else(|e| panic!("{e}"));
         let scenario = &imported.experiment.variants[0].scenario;
         let [link] = scenario.links.as_slice() else { panic!("one path") };
@@ -223,13 +232,13 @@ mod tests {
         assert_eq!((tbf(&link.forward), tbf(&link.backward)), (right, right));
         let names: Vec<&str> = scenario.flows.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(names, ["eth0-out-upload", "eth0-in-download"]);
-        let large = imported.lint.iter().find(|l| l.rule == "burst-large").unwrap_or_else(|| panic!("told"));
+        let large = imported.lint.iter().find(|l| l.rule == "burst-large").expect("a finding");
         assert!(large.text.contains("268.4 MB") && large.text.contains("214.7 s"), "{}", large.text);
         assert!((imported.refused.len(), imported.not_understood.len()) == (0, 0), "{imported:?}");
     }
 
     #[test]
-    fn a_runtime_s_values_and_several_pods_are_read() {
+    fn values_of_a_runtime_are_read() {
         let text = "{\n\t\"name\": \"a\", \"type\": \"bandwidth\",\n\t\"runtimeConfig\": {\"bandwidth\":\n\t{\"ingressRate\": 123000, \
                     \"ingressBurst\": 98400, \"unshapedSubnets\": [\"192.0.2.0/24\"]}}}";
         let imported = read(text).unwrap_or_else(|e| panic!("{e}"));
@@ -239,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_plugin_would_refuse_is_refused() {
+    fn values_that_the_plugin_refuses_are_refused() {
         for (text, says) in [
             (
                 "{\"type\":\"bandwidth\",\"ingressRate\":\"10M\",\"ingressBurst\":\"1\"}",
@@ -256,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_longer_than_the_kernel_counts_is_found() {
+    fn a_bucket_that_overflows_in_the_kernel_is_reported() {
         let text = "{\"type\":\"bandwidth\",\"egressRate\":1000000,\"egressBurst\":2147483647}";
         let imported = read(text).unwrap_or_else(|e| panic!("{e}"));
         assert!(imported.lint.iter().any(|l| l.rule == "burst-overflow" && l.text.contains("2147 s")));

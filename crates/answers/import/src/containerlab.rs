@@ -1,14 +1,15 @@
-//! containerlab topologies, with what impairs their links.
+//! containerlab topologies with impaired links.
 //!
-//! containerlab has no key for that (srl-labs/containerlab#1398), so it stands where people put it:
+//! containerlab has no key for impairments (srl-labs/containerlab#1398), so users put them in these places:
 //!
-//! | where | example |
+//! | place | example |
 //! |---|---|
 //! | a node's `exec` | `- tc qdisc add dev eth1 root netem delay 10ms` |
 //! | a stage's `exec` | `- command: containerlab tools netem set -n r1 -i eth1 --delay 10ms` |
 //! | a link's own key, for tools that read it | `impairments: { delay: 10ms, loss: 1, rate: 10000 }`, rate in kbit/s |
 //!
-//! netem is egress only: what a node's interface has meets packets that leave it; a link's own key both directions.
+//! netem applies to egress: a node's impairments apply to packets that leave its interface; a link's own key
+//! applies to both directions.
 
 use crate::shell::Shell;
 use crate::tc::{self, TcModel};
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 /// A containerlab topology.
 pub(crate) struct Containerlab;
 
-/// The most links.
-const MOST: usize = 500;
+/// Maximum links.
+const MAX_LINKS: usize = 500;
 
 impl Foreign for Containerlab {
     const TITLE: &'static str = "containerlab topology";
@@ -33,15 +34,15 @@ impl Foreign for Containerlab {
         if hits(&"topology:") == 0 || hits(&"nodes:") == 0 {
             return 0;
         }
-        // What stands in it may look like something else.
+        // Its content may look like another format.
         keys.iter().map(hits).sum::<usize>() + 1000
     }
 
     fn read(source: &ImportSource, _assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError> {
         let root = Yaml::parse(source.text)?;
         for (i, line) in source.text.lines().enumerate() {
-            let said = line.trim();
-            if !said.is_empty() && !said.starts_with('#') {
+            let trimmed = line.trim();
+            if !trimmed.is_empty() && !trimmed.starts_with('#') {
                 reading.lines.insert(i + 1);
             }
         }
@@ -52,7 +53,7 @@ impl Foreign for Containerlab {
     }
 }
 
-/// A link of the topology: ends as node and interface.
+/// A link of the topology; its ends are node and interface.
 struct LabLink<'y> {
     line: usize,
     ends: [(String, String); 2],
@@ -62,7 +63,7 @@ struct LabLink<'y> {
 fn topology_of(topology: &Yaml, reading: &mut Reading) -> Draft {
     aliases(topology, reading);
     let links: Vec<LabLink> = match topology.get("links") {
-        Some(links) => links.list().take(MOST).filter_map(|link| lab_link(link, reading)).collect(),
+        Some(links) => links.list().take(MAX_LINKS).filter_map(|link| lab_link(link, reading)).collect(),
         None => Vec::new(),
     };
     let mut models: BTreeMap<String, TcModel> = BTreeMap::new();
@@ -78,16 +79,16 @@ fn topology_of(topology: &Yaml, reading: &mut Reading) -> Draft {
     }
     let mut draft = Draft::default();
     for link in &links {
-        let mut ways = [Vec::new(), Vec::new()];
+        let mut directions = [Vec::new(), Vec::new()];
         for (i, (node, interface)) in link.ends.iter().enumerate() {
             if let Some(model) = models.get(node) {
-                ways[i] = tc::egress_stages(interface, model, reading);
+                directions[i] = tc::egress_stages(interface, model, reading);
             }
         }
         if let Some(own) = link.impairments {
-            ways.iter_mut().for_each(|way| way.extend(own_key(own, reading)));
+            directions.iter_mut().for_each(|stages| stages.extend(own_key(own, reading)));
         }
-        let [forward, backward] = ways;
+        let [forward, backward] = directions;
         let [(a, _), (b, _)] = &link.ends;
         let impaired = !forward.is_empty() || !backward.is_empty();
         let name = format!("{a}-{b}");
@@ -126,22 +127,24 @@ fn topology_of(topology: &Yaml, reading: &mut Reading) -> Draft {
         }
     }
     if !draft.flows.is_empty() {
-        reading.assume("a bulk flow each way over each link that is impaired; 1 Gbit/s where no rate is set");
+        reading.assume(
+            "a bulk flow in each direction of each impaired link; 1 Gbit/s without a configured rate",
+        );
     }
     draft
 }
 
-/// Aliases are not followed.
+/// Reports aliases, which are not resolved.
 fn aliases(part: &Yaml, reading: &mut Reading) {
     match &part.value {
-        YamlValue::Alias => reading.unknown(part.line, "*", "aliases of YAML are not followed"),
+        YamlValue::Alias => reading.unknown(part.line, "*", "YAML aliases are not resolved"),
         YamlValue::List(list) => list.iter().for_each(|p| aliases(p, reading)),
         YamlValue::Map(map) => map.iter().for_each(|(_, p)| aliases(p, reading)),
         YamlValue::Text(_) => {}
     }
 }
 
-/// `endpoints: ["a:eth1", "b:eth1"]`, or maps of `node` and `interface`.
+/// Reads a link: `endpoints: ["a:eth1", "b:eth1"]`, or maps with `node` and `interface`.
 fn lab_link<'y>(link: &'y Yaml, reading: &mut Reading) -> Option<LabLink<'y>> {
     let end = |e: &Yaml| match e.text() {
         Some(text) => text.split_once(':').map(|(node, interface)| (node.to_string(), interface.to_string())),
@@ -159,7 +162,7 @@ fn lab_link<'y>(link: &'y Yaml, reading: &mut Reading) -> Option<LabLink<'y>> {
     }
 }
 
-/// The commands below every `exec` of a node, with their lines.
+/// The commands of all `exec` of a node, with their lines.
 fn commands_of(part: &Yaml, out: &mut Vec<(usize, String)>) {
     for (key, value) in part.map() {
         if key.text() != Some("exec") {
@@ -185,7 +188,7 @@ fn commands_of_phases(value: &Yaml, out: &mut Vec<(usize, String)>) {
     }
 }
 
-/// A command of a node; nodes are known by their name or, as containers, by `clab-LAB-NAME`.
+/// Reads a command of a node. Nodes are known by their name, or as containers by `clab-LAB-NAME`.
 fn impair(
     line: usize,
     command: &str,
@@ -202,7 +205,7 @@ fn impair(
             let text = inner.unwrap_or_else(|| words.join(" "));
             let model = models.entry(node.into()).or_default();
             if !tc::read_command(line, &text, model, reading) {
-                reading.unknown(line, command, "no command that impairs a link");
+                reading.unknown(line, command, "not a command that impairs a link");
             }
             continue;
         };
@@ -227,7 +230,7 @@ fn impair(
                 "--corruption" => netem.push(format!("corrupt {value}")),
                 // In kbit/s.
                 "--rate" => netem.push(format!("rate {value}kbit")),
-                other => reading.unknown(line, other, format!("`{other}` of netem set is not understood")),
+                other => reading.unknown(line, other, format!("unknown option `{other}` of netem set")),
             }
         }
         let text = format!("tc qdisc replace dev {interface} root netem {}", netem.join(" "));
@@ -235,7 +238,7 @@ fn impair(
     }
 }
 
-/// `impairments: { delay: 10ms, jitter: 1ms, loss: 1, rate: 10000 }`.
+/// Reads `impairments: { delay: 10ms, jitter: 1ms, loss: 1, rate: 10000 }`.
 fn own_key(own: &Yaml, reading: &mut Reading) -> Vec<DraftStage> {
     let mut netem = Vec::new();
     for (key, value) in own.map() {
@@ -245,7 +248,7 @@ fn own_key(own: &Yaml, reading: &mut Reading) -> Vec<DraftStage> {
             "corruption" | "corrupt" => netem.push(format!("corrupt {text}")),
             "rate" if text.bytes().all(|b| b.is_ascii_digit()) => netem.push(format!("rate {text}kbit")),
             "rate" => netem.push(format!("rate {text}")),
-            other => reading.unknown(key.line, other, format!("the impairment `{other}` is not known")),
+            other => reading.unknown(key.line, other, format!("unknown impairment `{other}`")),
         }
     }
     let mut model = TcModel::default();
@@ -288,10 +291,10 @@ topology:
 "#;
 
     #[test]
-    fn impairments_are_found_where_people_put_them() {
-        let beside = |_: &str| Err("none".to_string());
+    fn impairments_are_found_in_all_places() {
+        let read_file = |_: &str| Err("none".to_string());
         let source =
-            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &beside };
+            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(LAB), Some(ImportFormat::Containerlab));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
@@ -308,10 +311,10 @@ topology:
     }
 
     #[test]
-    fn what_is_no_yaml_is_told_by_line() {
-        let beside = |_: &str| Err("none".to_string());
+    fn invalid_yaml_is_reported_by_line() {
+        let read_file = |_: &str| Err("none".to_string());
         let text = "topology:\n  nodes: [a\n  links: }\n";
-        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &beside };
+        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
         let e = import(&source, Some(ImportFormat::Containerlab), &assumed).unwrap_err();
         assert!(e.to_string().contains("line "), "{e}");

@@ -1,4 +1,4 @@
-//! A scenario in the making: links whose stages remember the lines they came from.
+//! The draft of a scenario: links whose stages know the lines that they come from.
 
 use crate::{ImportError, Reading, number};
 use congestion::Control;
@@ -8,57 +8,55 @@ use std::collections::BTreeMap;
 use transport::App;
 use units::{Bytes, Rate, Span};
 
-/// What a configuration does not say and a scenario needs.
+/// Assumptions for what a scenario needs and a configuration does not state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assumed {
-    /// Round-trip time of the empty path; `None`: [`USUAL_RTT`], where the configuration itself delays nothing.
+    /// Round-trip time of the empty path; `None`: [`USUAL_RTT`], unless the configuration has a delay.
     pub rtt: Option<Span>,
-    /// Rate of an interface whose own speed limits and is not written anywhere; `None`: [`USUAL_LINE`].
+    /// Rate of an interface that nothing else limits and whose speed is not stated; `None`: [`USUAL_LINE`].
     pub line: Option<Rate>,
-    /// How long a run takes; `None`: as long as the configuration lasts, or 10 s.
+    /// Duration of a run; `None`: the duration of the configuration, or at least 10 s.
     pub duration: Option<Span>,
     /// Congestion control of the flows.
     pub cc: Control,
 }
 
-/// The round-trip time of a path of which nothing is known: a metropolitan one.
+/// The round-trip time of an unknown path: that of a metropolitan network.
 pub const USUAL_RTT: Span = Span::from_millis(20);
 
-/// The rate of an interface of which nothing is known.
+/// The rate of an interface of unknown speed.
 pub const USUAL_LINE: Rate = Rate::from_bps(1_000_000_000);
 
-/// Round trips that a run lasts at least: CUBIC's start takes some fifteen, and what follows is what is measured.
-const ROUND_TRIPS: f64 = 60.0;
+/// Minimum round trips of a run: CUBIC's start takes about fifteen, and the rest is measured.
+const MIN_ROUND_TRIPS: f64 = 60.0;
 
-/// How a limiter pays for a packet, which decides what a small bucket does.
+/// How a limiter accounts for packets, which determines the effect of a small bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Credit {
-    /// Linux `htb`, `tbf`, `police`: tokens are counted when a timer fires or a packet comes, and a packet larger than the
-    /// bucket never passes (`tbf`, `police`).
+    /// Linux `htb`, `tbf`, `police`: tokens are added when a timer fires or a packet arrives, and a packet
+    /// larger than the bucket never passes (`tbf`, `police`).
     #[default]
     KernelTimer,
-    /// Routers: credit is carried over, so that a packet larger than the bucket passes.
+    /// Routers: credit accumulates, so that a packet larger than the bucket passes.
     CarriesOver,
-    /// cake, dummynet, a netem rate: packets are scheduled one by one, there is no bucket.
+    /// cake, dummynet, a netem rate: packets are scheduled one by one, without a bucket.
     NoBucket,
 }
 
-/// A stage and where it came from.
+/// A stage with its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftStage {
-    /// Its name; made unique and fit for a scenario later.
+    /// The stage's name, which is made unique and valid later.
     pub name: String,
-    /// What it does.
     pub stage: Stage,
-    /// The line of the file.
+    /// Line number in the file.
     pub line: usize,
-    /// What stood there, in a few words.
+    /// A short description of the source.
     pub says: String,
-    /// Lines of parts of it by name: the classes of a tree.
+    /// Line numbers of the stage's parts by name: the classes of a tree.
     pub parts: BTreeMap<String, usize>,
-    /// The file whose text was read into it, as the scenario is to name it.
+    /// The file that the stage was read from, as the scenario refers to it.
     pub file: Option<String>,
-    /// How it pays for a packet.
     pub credit: Credit,
 }
 
@@ -69,12 +67,12 @@ impl DraftStage {
         DraftStage { name, stage, line, says, parts: BTreeMap::new(), file: None, credit: Credit::default() }
     }
 
-    /// The stage with another way to pay for packets.
+    /// The stage with another accounting for packets.
     pub fn with_credit(self, credit: Credit) -> DraftStage {
         DraftStage { credit, ..self }
     }
 
-    /// Whether it makes packets late by a time that is written.
+    /// Whether the stage has a configured delay.
     fn delays(&self) -> bool {
         match &self.stage {
             Stage::Link(link) => !link.delay.is_zero(),
@@ -84,20 +82,19 @@ impl DraftStage {
     }
 }
 
-/// A link in the making.
+/// The draft of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftLink {
-    /// Its name.
     pub name: String,
-    /// The hosts it joins.
+    /// The link's hosts.
     pub between: [String; 2],
-    /// From the first to the second.
+    /// Stages from the first host to the second.
     pub forward: Vec<DraftStage>,
-    /// From the second to the first.
+    /// Stages from the second host to the first.
     pub backward: Vec<DraftStage>,
-    /// Whether it takes its share of an assumed round-trip time: nothing said how long it is.
+    /// The link's length is unknown, so it takes its share of an assumed round-trip time.
     pub of_assumed_length: bool,
-    /// Whether its forward direction is a line that nothing limits.
+    /// Whether the forward direction is a line without a limit.
     pub unlimited: bool,
 }
 
@@ -106,31 +103,33 @@ pub struct DraftLink {
 pub struct BoxPort {
     /// The interface's name.
     pub name: String,
-    /// Stages that packets pass on their way out of it.
+    /// Stages of outgoing packets.
     pub out: Vec<DraftStage>,
-    /// Stages that packets pass on their way into the box.
+    /// Stages of incoming packets.
     pub into: Vec<DraftStage>,
-    /// Classes of what leaves; empty: one flow.
+    /// Classes of outgoing traffic; empty for a single flow.
     pub out_flows: Vec<PortFlow>,
-    /// Classes of what comes in; empty: one flow.
+    /// Classes of incoming traffic; empty for a single flow.
     pub into_flows: Vec<PortFlow>,
-    /// The traffic that leaves past all its limits and delays (HTB's direct queue), for people; `None`: there is none.
+    /// A description of the traffic that bypasses all limits and delays (HTB's direct queue); `None` without
+    /// any.
     pub unmatched: Option<String>,
 }
 
 /// A class of a port's traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFlow {
-    /// Its name; the port's and the direction's are put before it.
+    /// The class's name; the names of port and direction are prefixed to it.
     pub name: String,
-    /// Its codepoint, by which classes know it.
+    /// The codepoint by which the class is selected.
     pub dscp: u8,
-    /// What of the configuration it stands for.
+    /// A description of the class in the configuration.
     pub says: String,
 }
 
 impl DraftLink {
-    /// From `here` to what lies beyond an interface, with stages on the way out, or in where it is `inward`.
+    /// A link from `here` to the far side of an interface, with stages for outgoing packets, or for incoming
+    /// ones if `inward`.
     pub fn beyond(
         name: String,
         [here, beyond]: [&str; 2],
@@ -143,22 +142,17 @@ impl DraftLink {
     }
 }
 
-/// A flow in the making.
+/// The draft of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftFlow {
-    /// Its name.
     pub name: String,
-    /// Sends.
     pub from: String,
-    /// Receives.
     pub to: String,
-    /// Its codepoint, by which classes know it.
+    /// The codepoint by which classes select the flow.
     pub dscp: u8,
-    /// What it sends.
     pub app: App,
-    /// When it starts.
     pub start: Span,
-    /// What of the configuration it stands for.
+    /// A description of the flow's source in the configuration.
     pub says: String,
 }
 
@@ -184,18 +178,16 @@ impl DraftFlow {
     }
 }
 
-/// A scenario in the making.
+/// The draft of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// Links.
     pub links: Vec<DraftLink>,
-    /// Flows.
     pub flows: Vec<DraftFlow>,
-    /// How long what is configured lasts, where it says so.
+    /// Duration of the configuration, if it states one.
     pub duration: Option<Span>,
 }
 
-/// A name as a scenario takes it, none of `taken`.
+/// Makes a name valid for a scenario and different from those in `taken`.
 fn named(name: &str, taken: &mut Vec<String>) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let mut base: String = name.chars().map(fit).take(48).collect();
@@ -213,14 +205,14 @@ fn named(name: &str, taken: &mut Vec<String>) -> String {
     name
 }
 
-/// One direction through a box: its stages, the port they are called by, `in` or `out`, and its classes.
+/// A direction through a box: its stages, and the ports that name its flows, each with `in` or `out`.
 struct Through<'a> {
     stages: Vec<DraftStage>,
     names: Vec<(&'a BoxPort, &'static str)>,
 }
 
 impl<'a> Through<'a> {
-    /// In at one port and out at the other; `None` is the box itself.
+    /// The direction in at one port and out at the other; `None` is the box itself.
     fn of(enter: Option<&'a BoxPort>, leave: Option<&'a BoxPort>) -> Through<'a> {
         let stages = enter.iter().flat_map(|p| &p.into).chain(leave.iter().flat_map(|p| &p.out));
         let enters = enter.filter(|p| !p.into.is_empty()).map(|p| (p, "in"));
@@ -228,7 +220,7 @@ impl<'a> Through<'a> {
         Through { stages: stages.cloned().collect(), names: enters.into_iter().chain(leaves).collect() }
     }
 
-    /// A flow for each class of either port, or one.
+    /// A flow for each class of the ports, or a single flow.
     fn flows(&self, from: &str, to: &str) -> Vec<DraftFlow> {
         let mut flows: Vec<DraftFlow> = Vec::new();
         for (port, direction) in &self.names {
@@ -249,9 +241,9 @@ impl<'a> Through<'a> {
 }
 
 impl Draft {
-    /// The paths through a box, `here`. With one port a path begins or ends in the box; with two ports packets come in at one
-    /// and leave at the other, and both directions are one link; with more the box is the hub of a link for each.
-    /// Stages of refused values are left out first.
+    /// The paths through a box, `here`. With one port a path begins or ends in the box. With two ports
+    /// packets enter at one and leave at the other, and both directions are one link. With more ports the box
+    /// is a hub with a link for each. Stages with refused values are left out first.
     pub fn of_box(here: &str, mut ports: Vec<BoxPort>, reading: &Reading) -> Draft {
         for port in &mut ports {
             let lost_out = leave_out(&mut port.out, reading);
@@ -299,7 +291,7 @@ impl Draft {
         });
     }
 
-    /// Leaves out stages and classes of lines whose values were refused, and the flows of such classes.
+    /// Removes stages and classes of lines with refused values, and the flows of such classes.
     pub(crate) fn leave_out_refused(&mut self, reading: &Reading) {
         if reading.refused.is_empty() {
             return;
@@ -322,8 +314,9 @@ impl Draft {
         });
     }
 
-    /// The time a run takes where none is given: ten seconds, and [`ROUND_TRIPS`] of a long path, so that TCP reaches its rate.
-    fn long_enough(&self) -> Span {
+    /// The default duration of a run: ten seconds, or [`MIN_ROUND_TRIPS`] of a long path, so that TCP reaches
+    /// its rate.
+    fn default_duration(&self) -> Span {
         let delay = |s: &DraftStage| match &s.stage {
             Stage::Link(link) => link.delay,
             Stage::Delay(d) => d.delay,
@@ -333,10 +326,10 @@ impl Draft {
         let rtt =
             |l: &DraftLink| l.forward.iter().chain(&l.backward).map(delay).fold(Span::ZERO, |a, b| a + b);
         let longest = self.links.iter().map(rtt).max().unwrap_or_default().as_secs_f64();
-        Span::from_secs((ROUND_TRIPS * longest).ceil().clamp(10.0, 60.0) as u64)
+        Span::from_secs((MIN_ROUND_TRIPS * longest).ceil().clamp(10.0, 60.0) as u64)
     }
 
-    /// Reports what a scenario needs and the configuration does not have: a length, a line's rate.
+    /// Reports assumptions for what the configuration lacks: a path length, a line rate.
     pub(crate) fn assume_what_is_missing(&self, assumed: &Assumed, reading: &mut Reading) {
         let is_lengthened = |l: &&DraftLink| l.of_assumed_length && assumed.lengthens(l);
         let lengthened: Vec<&str> =
@@ -347,20 +340,20 @@ impl Draft {
                 false => format!(" of {}", lengthened.join(", ")),
             };
             reading.assume(format!(
-                "a round-trip time{of} of {USUAL_RTT}, half in each direction (--rtt): nothing in the file says it"
+                "a round-trip time{of} of {USUAL_RTT}, half in each direction (--rtt): the file does not state it"
             ));
         }
         let unlimited =
             |l: &DraftLink| l.unlimited || [&l.forward, &l.backward].iter().any(|s| needs_line(s));
         if assumed.line.is_none() && self.links.iter().any(unlimited) {
             let line = number::rate(USUAL_LINE.as_bps());
-            reading
-                .assume(format!("a line of {line} (--line): no rate is written where nothing else limits"));
+            reading.assume(format!("a line rate of {line} (--line): the file states no rate"));
         }
     }
 
-    /// Makes a router's policer hold one packet where its bucket is smaller. A scenario's policer never passes a packet that is
-    /// larger than its bucket (RFC 2697 section 3); most routers carry credit over or round the bucket up.
+    /// Enlarges the bucket of a router's policer to one packet. A scenario's policer never passes a packet
+    /// that is larger than its bucket (RFC 2697 section 3), but most routers accumulate credit or round the
+    /// bucket up.
     pub(crate) fn hold_one_packet(&mut self, reading: &mut Reading) {
         let all = self.links.iter_mut().flat_map(|l| l.forward.iter_mut().chain(&mut l.backward));
         for stage in all.filter(|s| s.credit == Credit::CarriesOver) {
@@ -371,8 +364,8 @@ impl Draft {
                 small.map(|b| number::size(std::mem::replace(b, Bytes::new(number::PACKET)).get())).collect();
             if !written.is_empty() {
                 reading.assume(format!(
-                    "{}: its bucket of {} passes a full packet when credit for one has come together, as on most routers \
-                     (hardware such as Catalyst 6500 never passes it); simulated with {}",
+                    "{}: a bucket of {} passes a full packet once credit has accumulated, as on most routers (hardware \
+                     such as Catalyst 6500 never passes it); simulated with {}",
                     stage.says,
                     written.join(" and "),
                     number::size(number::PACKET)
@@ -386,11 +379,11 @@ impl Draft {
         self.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward))
     }
 
-    /// The draft as an experiment of one variant. Names are made fit; where nothing said how long a link is, half
-    /// of the assumed round-trip time stands in each direction.
+    /// Makes an experiment with one variant. Names are made valid; a link of unknown length gets half of the
+    /// assumed round-trip time in each direction.
     ///
     /// # Errors
-    /// [`ImportError::NoScenario`] where a stage's own check fails.
+    /// Fails with [`ImportError::NoScenario`] if a stage is not valid.
     pub fn experiment(
         &self,
         name: &str,
@@ -423,7 +416,7 @@ impl Draft {
             })
             .collect();
         let mut flow_names = Vec::new();
-        let duration = assumed.duration.or(self.duration).unwrap_or_else(|| self.long_enough());
+        let duration = assumed.duration.or(self.duration).unwrap_or_else(|| self.default_duration());
         let begun = self.flows.iter().filter(|flow| flow.start < duration);
         let flows = begun.map(|flow| Flow {
             name: named(&flow.name, &mut flow_names),
@@ -461,13 +454,14 @@ impl Draft {
 }
 
 impl Assumed {
-    /// Whether a link gets an assumed length: it was given by the user, or the configuration itself delays nothing there.
+    /// Whether a link gets an assumed delay: the user gave one, or the configuration has no delay on that
+    /// link.
     fn lengthens(&self, link: &DraftLink) -> bool {
         self.rtt.is_some() || !link.forward.iter().chain(&link.backward).any(DraftStage::delays)
     }
 }
 
-/// Leaves out stages and classes that were refused; returns the codepoints that only they took.
+/// Removes stages and classes with refused values; returns the codepoints of the removed classes.
 fn leave_out(stages: &mut Vec<DraftStage>, reading: &Reading) -> Vec<u8> {
     let mut lost = Vec::new();
     for stage in stages.iter_mut() {
@@ -481,7 +475,7 @@ fn leave_out(stages: &mut Vec<DraftStage>, reading: &Reading) -> Vec<u8> {
     lost
 }
 
-/// Leaves out classes that were refused and what is below them; returns the codepoints that only they took.
+/// Removes classes with refused values and the classes below them; returns their codepoints.
 fn without_refused(htb: &mut path::Htb, lines: &BTreeMap<String, usize>, reading: &Reading) -> Vec<u8> {
     let refused = |name: &str| lines.get(name).is_some_and(|line| reading.is_refused(*line));
     let mut left_out: Vec<String> = Vec::new();
@@ -497,20 +491,20 @@ fn without_refused(htb: &mut path::Htb, lines: &BTreeMap<String, usize>, reading
     dscp
 }
 
-/// Whether some stage limits the rate.
-fn limited(stages: &[DraftStage]) -> bool {
+/// Whether a stage limits the rate.
+fn is_limited(stages: &[DraftStage]) -> bool {
     let limits = |s: &DraftStage| {
         matches!(s.stage, Stage::Htb(_) | Stage::RateTrace(_)) || s.stage.limit() != StageLimit::None
     };
     stages.iter().any(limits)
 }
 
-/// Whether a direction has stages and none that limits: a flow without an end of speed would take for ever to simulate.
+/// Whether a direction has stages but no limit: a flow with unlimited rate would take forever to simulate.
 fn needs_line(stages: &[DraftStage]) -> bool {
-    !stages.is_empty() && !limited(stages)
+    !stages.is_empty() && !is_limited(stages)
 }
 
-/// A direction's stages; a line where nothing limits, and the length of the path, come last.
+/// The stages of a direction, followed by a line if nothing limits, and by the assumed delay.
 fn direction(stages: &[DraftStage], unlimited: bool, link: &DraftLink, assumed: &Assumed) -> Vec<NamedStage> {
     let mut taken = Vec::new();
     let mut all: Vec<NamedStage> = (stages.iter())
@@ -558,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ports_of_a_box_are_one_path_with_two_directions() {
+    fn two_ports_of_a_box_are_one_link_with_two_directions() {
         let reading = Reading::default();
         let draft = Draft::of_box(
             "here",

@@ -1,26 +1,27 @@
-//! FreeBSD's dummynet: scripts of `ipfw` and `dnctl`, files of rules, what `ipfw pipe|queue|sched show` and `ipfw list` print,
-//! `dnpipe` and `dnqueue` of pf, and the `<TrafficShaper>` of OPNsense's `config.xml`.
+//! FreeBSD's dummynet: scripts of `ipfw` and `dnctl`, rule files, the output of `ipfw pipe|queue|sched show`
+//! and `ipfw list`, `dnpipe` and `dnqueue` of pf, and the `<TrafficShaper>` of OPNsense's `config.xml`.
 //!
-//! | dummynet | here | departs |
+//! | dummynet | here | departures |
 //! |---|---|---|
-//! | `bw`, `delay`, `queue` of a pipe | `link`: packets leave one by one, there is no bucket | `queue` in bytes holds one packet more, as in the kernel |
-//! | `burst` | `shaper` with a bucket of it and a packet more, then `delay` | |
-//! | `plr` | `loss` before the queue; `K,p,H,r` is Gilbert-Elliott | |
-//! | a rule to a pipe | the pipe's own FIFO, whatever its scheduler is | |
-//! | rules to queues of one pipe | classes of an `htb`: shares by `weight`, all of the pipe where the others are idle | WF2Q+, QFQ and DRR share alike |
+//! | `bw`, `delay`, `queue` of a pipe | `link`: packets leave one by one, without a bucket | a `queue` in bytes holds one more packet, as in the kernel |
+//! | `burst` | `shaper` with a bucket of this plus one packet, then `delay` | |
+//! | `plr` | `loss` before the queue; `K,p,H,r`: Gilbert-Elliott | |
+//! | a rule to a pipe | the pipe's own FIFO, regardless of its scheduler | |
+//! | rules to queues of one pipe | classes of an `htb`: shares by `weight`, up to the whole pipe while the others are idle | WF2Q+, QFQ and DRR share in the same way |
 //! | `type fq_codel` | all queues of the pipe are one FQ-CoDel, without weights | |
-//! | `type fq_pie` | FQ-CoDel with the target of PIE | drops otherwise |
+//! | `type fq_pie` | FQ-CoDel with the target of PIE | drops differently |
 //! | `type fifo` | all queues of the pipe are one FIFO of 50 slots | |
 //! | `codel`, `pie`, `red`, `gred` | the queue | `max_ecnth`, `capdrop`, `onoff`, `dre` |
-//! | `mask` | one flow of it | others have pipes or queues of their own |
+//! | `mask` | one of its flows | other flows have separate pipes or queues |
 //! | `in recv`, `out xmit`, `via` of a rule | a direction of the interface's link | |
 //! | `profile`, `prob`, `lmax` | not simulated | |
 //!
-//! Numbers are whole, as `strtoul` reads them. Source: FreeBSD ipfw(8), "TRAFFIC SHAPER (DUMMYNET) CONFIGURATION";
-//! `sbin/ipfw/dummynet.c` (`read_bandwidth`, `ipfw_config_pipe`, `process_extra_parms`, `list_pipes`, `print_flowset_parms`);
-//! `sys/netpfil/ipfw/ip_dn_io.c` (`dn_enqueue`, `serve_sched`, `dummynet_io`: a rule to a pipe finds the flow set
-//! `N + 2 * DN_MAX_ID`, which has the FIFO scheduler); OPNsense `service/templates/OPNsense/IPFW/ipfw.conf`, whose lines are
-//! what is read of `config.xml`; FreeBSD `tests/sys/netpfil/pf/route_to.sh` (`dnpipe (a, b)`: b is the way back).
+//! Numbers are integers, as `strtoul` reads them. Source: FreeBSD ipfw(8), "TRAFFIC SHAPER (DUMMYNET)
+//! CONFIGURATION"; `sbin/ipfw/dummynet.c` (`read_bandwidth`, `ipfw_config_pipe`, `process_extra_parms`,
+//! `list_pipes`, `print_flowset_parms`); `sys/netpfil/ipfw/ip_dn_io.c` (`dn_enqueue`, `serve_sched`,
+//! `dummynet_io`: a rule to a pipe finds the flow set `N + 2 * DN_MAX_ID`, which has the FIFO scheduler);
+//! OPNsense `service/templates/OPNsense/IPFW/ipfw.conf`, whose lines are derived from `config.xml`;
+//! FreeBSD `tests/sys/netpfil/pf/route_to.sh` (`dnpipe (a, b)`: b is the reverse direction).
 
 mod config;
 mod convert;
@@ -37,13 +38,13 @@ use model::{Dummynet, Kind};
 /// FreeBSD's ipfw and dummynet.
 pub(crate) struct Ipfw;
 
-/// The tools, and the commands that files of rules have without a tool.
+/// The tools, and the commands that rule files contain without a tool.
 const TOOLS: [&str; 2] = ["ipfw", "dnctl"];
 const COMMANDS: [&str; 7] = ["add", "pipe", "queue", "sched", "flush", "delete", "set"];
 
 impl Foreign for Ipfw {
     const TITLE: &'static str = "ipfw and dummynet, OPNsense";
-    const LOOKS_FOR: &'static str = "`pipe N config` with `bw`, `delay` or `plr`, what `ipfw pipe show` prints, `<pipe>` of an OPNsense \
+    const LOOKS_FOR: &'static str = "`pipe N config` with `bw`, `delay` or `plr`, output of `ipfw pipe show`, `<pipe>` of an OPNsense \
                                      <TrafficShaper>";
 
     fn looks_like(text: &str) -> usize {
@@ -80,7 +81,7 @@ impl Foreign for Ipfw {
     }
 }
 
-/// Commands, rules and what is printed, line by line.
+/// Commands, rules and output, line by line.
 fn lines(source: &ImportSource, model: &mut Dummynet, reading: &mut Reading) {
     let mut shell = Shell::with(source.values);
     let mut shown = show::Shown::default();
@@ -93,7 +94,7 @@ fn lines(source: &ImportSource, model: &mut Dummynet, reading: &mut Reading) {
         if shown.line(line, text, model, reading) || rules::pf(line, text, model, reading) {
             continue;
         }
-        // What stands behind `//` is a rule's comment.
+        // After `//` comes a rule's comment.
         let text = text.split_once(" //").map_or(text, |(rule, _)| rule);
         let (statements, assigned_only) = shell.statements(line, text);
         if assigned_only {
@@ -104,12 +105,12 @@ fn lines(source: &ImportSource, model: &mut Dummynet, reading: &mut Reading) {
             is_known |= command(line, &statement.words, model, reading);
         }
         if !is_known {
-            reading.unknown(line, text, "neither a command of ipfw or dnctl nor what they print");
+            reading.unknown(line, text, "neither a command nor output of ipfw or dnctl");
         }
     }
 }
 
-/// One command, with its tool or as in a file of rules; `false` where it is another tool's.
+/// One command, with its tool or as in a rule file; `false` if it belongs to another tool.
 fn command(line: usize, words: &[String], model: &mut Dummynet, reading: &mut Reading) -> bool {
     let name = |word: &String| word.rsplit('/').next().unwrap_or_default().to_string();
     let tool = words.iter().take(8).position(|w| TOOLS.contains(&name(w).as_str()));
@@ -133,7 +134,7 @@ fn command(line: usize, words: &[String], model: &mut Dummynet, reading: &mut Re
         ("pipe" | "queue" | "sched", "flush") => model.objects.clear(),
         ("pipe" | "queue" | "sched", _) => {
             let kind = Kind::of(first);
-            // Both orders are taken: `pipe 1 config`, `pipe config 1`.
+            // Both orders are accepted: `pipe 1 config`, `pipe config 1`.
             let (number, verb) = match words.get(2).map(String::as_str) {
                 Some(third) if second.parse::<u32>().is_err() => (third, second),
                 third => (second, third.unwrap_or_default()),
@@ -143,19 +144,19 @@ fn command(line: usize, words: &[String], model: &mut Dummynet, reading: &mut Re
                 (Ok(n), "delete") => model.objects.retain(|o| (o.kind, o.number) != (kind, n)),
                 (_, "show" | "list" | "") => {}
                 _ => {
-                    let why = format!("`{first} {second}` is not the configuration of a numbered {first}");
+                    let why = format!("`{first} {second}` does not configure a numbered {first}");
                     reading.unknown(line, words.join(" "), why);
                 }
             }
         }
         _ if is_listed => rules::listed(line, words, model, reading),
-        // Tables, sets, NAT, zeroed counters: no limit.
+        // Tables, sets, NAT, resetting counters: no limits.
         _ => {}
     }
     true
 }
 
-/// `sysctl net.inet.ip.dummynet.pipe_slot_limit=1000` allows longer queues.
+/// `sysctl net.inet.ip.dummynet.pipe_slot_limit=1000`, which allows longer queues.
 fn sysctl(words: &[String], model: &mut Dummynet) -> bool {
     for (key, value) in words.iter().filter_map(|w| w.split_once('=')) {
         let Ok(value) = value.trim().parse::<u64>() else { continue };

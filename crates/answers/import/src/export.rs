@@ -1,15 +1,15 @@
-//! A scenario as a containerlab topology, and what becomes of each part of it there.
+//! Writes a scenario as a containerlab topology and reports how each part was written.
 //!
 //! | in the scenario | in the topology |
 //! |---|---|
 //! | host, `forward` | a `linux` node, `net.ipv4.ip_forward` |
-//! | link | a link; a node's interfaces are `eth1`, `eth2` … in the order of the links |
-//! | addresses, the route of every packet | `ip` commands: addresses on `lo`, a route to each address of each other host |
-//! | customer | at hosts that serve all a routing table for each, chosen by the interface that a packet came in by |
-//! | `link`, `delay`, `jitter`, `loss`, `duplicate` of a direction | one netem on the interface that sends: delays added, losses combined |
-//! | `shaper`, a `link` with a queue that is not first in, first out | a TBF with the queue's discipline; where there is a netem too, below it |
-//! | `policer` | a police action where the packet comes in |
-//! | all else | [`ExportedKey`]: approximated by what, or left out, and a comment at the head |
+//! | link | a link; the interfaces of a node are `eth1`, `eth2` … in the order of the links |
+//! | addresses, routes | `ip` commands: addresses on `lo`, a route to each address of every other host |
+//! | customer | a routing table for each at shared hosts, chosen by the inbound interface |
+//! | `link`, `delay`, `jitter`, `loss`, `duplicate` of a direction | one netem on the sending interface: delays added, losses combined |
+//! | `shaper`, a `link` with a queue that is not a FIFO | a TBF with the discipline of the queue, below the netem if there is one |
+//! | `policer` | a police action on the receiving interface |
+//! | everything else | [`ExportedKey`]: approximated or left out, with a comment at the top of the file |
 
 mod account;
 mod qdisc;
@@ -34,27 +34,27 @@ pub struct Exported {
     pub schema: &'static str,
     /// The file.
     pub yaml: String,
-    /// What becomes of each part of the scenario, in its order.
+    /// How each part of the scenario was written, in order.
     pub parts: Vec<ExportedKey>,
 }
 
 impl Exported {
-    /// What the file does not do, or does otherwise.
+    /// The parts that are left out or approximated.
     pub fn unlike(&self) -> impl Iterator<Item = &ExportedKey> {
         self.parts.iter().filter(|part| part.fate != ExportFate::Carried)
     }
 
-    /// How many parts have a fate.
+    /// The number of parts with this fate.
     pub fn count(&self, fate: ExportFate) -> usize {
         self.parts.iter().filter(|part| part.fate == fate).count()
     }
 }
 
-/// Nothing of what a scenario does to packets can be written.
+/// None of the stages of a scenario can be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nothing of what this scenario does to packets can be written as a topology: {}", listed(.parts))]
+#[error("no stage of this scenario can be written as a topology: {}", listed(.parts))]
 pub struct NothingExported {
-    /// What becomes of each part.
+    /// How each part was written.
     pub parts: Vec<ExportedKey>,
 }
 
@@ -71,11 +71,11 @@ fn listed(parts: &[ExportedKey]) -> String {
     stages[..stages.len().min(SHOWN)].join("; ") + &more
 }
 
-/// Makes a topology of an experiment's first variant; its nodes run `image`, which has to have `ip` and `tc`. `others` are the
-/// variants that were not chosen.
+/// Writes the first variant of an experiment as a topology. Its nodes run `image`, which must contain `ip`
+/// and `tc`. `others` are the names of the other variants.
 ///
 /// # Errors
-/// [`NothingExported`] where links have stages and not one of them is in the file.
+/// [`NothingExported`] if links have stages and none of them can be written.
 pub fn to_containerlab(
     experiment: &Experiment,
     others: &[String],
@@ -97,7 +97,7 @@ pub fn to_containerlab(
         return Err(NothingExported { parts });
     }
     rest::rest(experiment, others, &mut parts);
-    let mut yaml = format!("# {}, by longfat export.\n", scenario.name);
+    let mut yaml = format!("# {}, written by longfat export.\n", scenario.name);
     for part in parts.iter().filter(|part| part.fate != ExportFate::Carried) {
         let _ = writeln!(yaml, "# {}", part.says());
     }
@@ -124,18 +124,18 @@ pub fn to_containerlab(
     Ok(Exported { schema: "longfat-export/1", yaml, parts })
 }
 
-/// A double-quoted scalar: what has quotes or backslashes is escaped, names have no control characters.
+/// A double-quoted scalar: quotes and backslashes are escaped; names have no control characters.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// `eth0` is containerlab's own.
+/// The interface of a link; `eth0` is reserved by containerlab.
 fn interface(scenario: &Scenario, host: usize, link: usize) -> String {
     let before = scenario.links[..link].iter().filter(|l| l.between.contains(&host)).count();
     format!("eth{}", before + 1)
 }
 
-/// What a node runs when it has started.
+/// The commands that a node runs after its start.
 fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<String> {
     let mut all = vec![format!("sysctl -w net.ipv4.ip_forward={}", u8::from(scenario.hosts[host].forward))];
     for own in scenario.addresses(host).into_iter().filter(IpAddr::is_ipv4) {
@@ -152,7 +152,8 @@ fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<St
         if let Some(table) = table(scenario, host, scenario.customer_of_link(link)) {
             all.push(format!("ip rule add iif {device} lookup {table}"));
         }
-        // What leaves here meets the way from here, what comes in the policers of the way to here.
+        // Egress has the stages of the direction from this host, ingress the policers of the opposite
+        // direction.
         all.extend(ways[link][side].egress(&device));
         all.extend(ways[link][1 - side].ingress(&device));
     }
@@ -160,13 +161,13 @@ fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<St
     all
 }
 
-/// The table for a customer's packets at a host that serves all.
+/// The routing table of a customer at a shared host.
 fn table(scenario: &Scenario, host: usize, customer: Option<&str>) -> Option<usize> {
     let at = scenario.customers().iter().position(|c| Some(*c) == customer)?;
     scenario.hosts[host].customer.is_none().then_some(FIRST_TABLE + at)
 }
 
-/// The way to every address of every other host whose packets pass here.
+/// Routes to the addresses of all other hosts that are reachable through this host.
 fn routes(scenario: &Scenario, host: usize) -> Vec<String> {
     let mut all = Vec::new();
     for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
@@ -178,7 +179,7 @@ fn routes(scenario: &Scenario, host: usize) -> Vec<String> {
             let route = format!("ip route replace {address}/32 via {via} dev {device} src {own}");
             all.extend(table(scenario, host, customer).map(|t| format!("{route} table {t}")));
             let owners = (0..scenario.hosts.len()).filter(|&h| scenario.addresses(h).contains(&address));
-            // Its own packets, where the address is nobody else's.
+            // Its own packets, if the address is unique.
             if customer.is_none() || scenario.hosts[host].customer.is_some() || owners.count() == 1 {
                 all.push(route);
             }

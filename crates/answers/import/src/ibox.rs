@@ -1,7 +1,8 @@
-//! iBoxNet profiles (microsoft/internet-in-a-box): a measured path as bottleneck, buffer, delay and cross traffic.
+//! iBoxNet profiles (microsoft/internet-in-a-box): a measured path with bottleneck, buffer, delay and cross
+//! traffic.
 //!
-//! Source: the repository's README. Bandwidth in kbit/s, delay in ms, cross traffic in kbit/s for each of 30 seconds,
-//! sent as datagrams, which here are a flow a second. Only the direction of the data was learnt from a measurement.
+//! Source: the repository's README. Bandwidth in kbit/s, delay in ms, cross traffic in kbit/s for each of 30
+//! seconds, imported as a flow of datagrams for each second. Only the direction of the data was measured.
 
 use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
 use path::queue::Fifo;
@@ -13,8 +14,8 @@ use units::{Bytes, Rate, Span};
 /// An iBoxNet profile.
 pub(crate) struct Ibox;
 
-/// The most seconds of cross traffic.
-const MOST: usize = 600;
+/// Maximum seconds of cross traffic.
+const MAX_CROSS_S: usize = 600;
 
 impl Foreign for Ibox {
     const TITLE: &'static str = "iBox profile";
@@ -45,7 +46,7 @@ impl Foreign for Ibox {
     }
 }
 
-/// The line of the n-th time a key stands in the text.
+/// The line number of the n-th occurrence of a key.
 fn line_of(text: &str, key: &str, n: usize) -> usize {
     let quoted = format!("\"{key}\"");
     let mut hits = text.lines().enumerate().filter(|(_, l)| l.contains(&quoted)).map(|(i, _)| i + 1);
@@ -63,7 +64,7 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
     ];
     for (key, _) in root.as_object().into_iter().flatten() {
         if !KNOWN.contains(&key.as_str()) {
-            reading.unknown(line_of(text, key, 0), key.clone(), format!("the key `{key}` is not known"));
+            reading.unknown(line_of(text, key, 0), key.clone(), format!("unknown key `{key}`"));
         }
     }
     let name = |key: &str, default: &str| root[key].as_str().unwrap_or(default).to_string();
@@ -79,8 +80,8 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
     };
     let mut draft = Draft { duration: Some(Span::from_secs(30)), ..Draft::default() };
     for (n, key) in ["uplink", "downlink"].into_iter().enumerate() {
-        let way = &root["config"][key];
-        let Some(stage) = bottleneck(way, key, n, text, reading) else { continue };
+        let direction = &root["config"][key];
+        let Some(stage) = bottleneck(direction, key, n, text, reading) else { continue };
         let (from, to) = if n == 0 { (&node, &peer) } else { (&peer, &node) };
         if n == 0 {
             link.forward.push(stage)
@@ -88,7 +89,7 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
             link.backward.push(stage)
         }
         for (second, kbps) in
-            way["cross_traffic_pattern"].as_array().into_iter().flatten().take(MOST).enumerate()
+            direction["cross_traffic_pattern"].as_array().into_iter().flatten().take(MAX_CROSS_S).enumerate()
         {
             let Some(kbps) = kbps.as_f64().filter(|k| (1.0..1e9).contains(k)) else { continue };
             let app = App::Udp {
@@ -108,7 +109,8 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
     let says = format!("the measured {}", if download { "download" } else { "upload" });
     draft.flows.insert(0, DraftFlow::bulk("data", from, to, 0, says));
     if draft.flows.len() > 1 {
-        reading.assume("cross traffic as datagrams of 1500 bytes, evenly spaced, a flow for each second");
+        reading
+            .assume("cross traffic is datagrams of 1500 bytes, evenly spaced, with a flow for each second");
     }
     if !link.forward.is_empty() || !link.backward.is_empty() {
         draft.links.push(link);
@@ -116,7 +118,13 @@ fn profile(root: &Value, text: &str, reading: &mut Reading) -> Draft {
     draft
 }
 
-fn bottleneck(way: &Value, key: &str, n: usize, text: &str, reading: &mut Reading) -> Option<DraftStage> {
+fn bottleneck(
+    direction: &Value,
+    key: &str,
+    n: usize,
+    text: &str,
+    reading: &mut Reading,
+) -> Option<DraftStage> {
     let line = line_of(text, "bottleneck_bandwidth", n);
     const KNOWN: [&str; 5] = [
         "bottleneck_bandwidth",
@@ -125,16 +133,12 @@ fn bottleneck(way: &Value, key: &str, n: usize, text: &str, reading: &mut Readin
         "propagation_delay",
         "cross_traffic_pattern",
     ];
-    for (other, _) in way.as_object().into_iter().flatten() {
+    for (other, _) in direction.as_object().into_iter().flatten() {
         if !KNOWN.contains(&other.as_str()) {
-            reading.unknown(
-                line_of(text, other, 0),
-                other.clone(),
-                format!("the key `{other}` is not known"),
-            );
+            reading.unknown(line_of(text, other, 0), other.clone(), format!("unknown key `{other}`"));
         }
     }
-    let number = |key: &str, most: f64| way[key].as_f64().filter(|v| (0.0..=most).contains(v));
+    let number = |key: &str, most: f64| direction[key].as_f64().filter(|v| (0.0..=most).contains(v));
     let Some(kbps) = number("bottleneck_bandwidth", 1e9).filter(|k| *k >= 0.001) else {
         reading.unknown(line_of(text, key, 0), key, format!("{key} has no `bottleneck_bandwidth`"));
         return None;
@@ -142,7 +146,7 @@ fn bottleneck(way: &Value, key: &str, n: usize, text: &str, reading: &mut Readin
     let delay = Span::from_secs_f64(number("propagation_delay", 1e6).unwrap_or(0.0) / 1e3);
     let bytes = number("buffer_size_bytes", 1e15).filter(|b| *b >= 1.0).map(|b| Bytes::new(b as u64));
     let packets = number("buffer_size_packets", 1e12).filter(|p| *p >= 1.0).map(|p| p as u64);
-    // Both are the same buffer: bytes are what was measured.
+    // Both describe the same buffer; bytes were measured.
     let queue = match (bytes, packets) {
         (Some(bytes), _) => Fifo { packets: None, bytes: Some(bytes) },
         (None, packets) => Fifo { packets, bytes: None },
@@ -170,9 +174,9 @@ mod tests {
 
     #[test]
     fn a_profile_is_a_link_with_cross_traffic() {
-        let beside = |_: &str| Err("none".to_string());
+        let read_file = |_: &str| Err("none".to_string());
         let source =
-            ImportSource { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &beside };
+            ImportSource { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(PROFILE), Some(ImportFormat::Ibox));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));

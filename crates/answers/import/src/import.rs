@@ -1,4 +1,4 @@
-//! From a text to a scenario.
+//! Imports a text as a scenario.
 
 use crate::finding::{ImportError, ImportFact, LintFinding, NotUnderstood, Reading};
 use crate::{Assumed, Draft, ImportFormat, lint};
@@ -9,49 +9,48 @@ use std::fmt::Write as _;
 /// The largest text that is read, bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// A text that is imported.
+/// A text to import.
 pub struct ImportSource<'a> {
-    /// What its file is called.
+    /// The file's name.
     pub name: &'a str,
-    /// The text.
     pub text: &'a str,
-    /// What a scenario may call the file itself: a trace is not copied into it. `None`: it cannot name it.
+    /// The name by which the scenario may refer to the file, so that a trace is not copied; `None` if it
+    /// cannot.
     pub own_name: Option<&'a str>,
-    /// Values of a script's variables, which hold against its own assignments.
+    /// Values of a script's variables, which override its own assignments.
     pub values: &'a [(String, String)],
-    /// Reads a file that the text names.
+    /// Reads another file that the text names.
     pub beside: &'a dyn Fn(&str) -> Result<String, String>,
 }
 
-/// What came of a text.
+/// An imported text.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// What it was read as.
     pub format: ImportFormat,
-    /// The scenario.
     pub experiment: Experiment,
-    /// The scenario as a file: commented TOML.
+    /// The scenario as commented TOML.
     pub toml: String,
-    /// Values that matter and could not be read, by line; what they belong to is left out of the scenario.
+    /// Values that affect a limit and could not be read, by line; their stages are left out of the scenario.
     pub refused: Vec<NotUnderstood>,
-    /// What counters in the text show, by line.
+    /// Facts from counters in the text, by line.
     pub facts: Vec<ImportFact>,
-    /// What did not become part of it, by line.
+    /// What did not become part of the scenario, by line.
     pub not_understood: Vec<NotUnderstood>,
-    /// What is wrong with the configuration, by line.
+    /// Mistakes in the configuration, by line.
     pub lint: Vec<LintFinding>,
-    /// What the scenario has that the configuration does not say.
+    /// What the scenario has but the configuration does not state.
     pub assumed: Vec<String>,
-    /// Lines that say something.
+    /// Lines that are neither empty nor comments.
     pub lines: usize,
-    /// Those of them that were understood.
+    /// Lines of them that were understood.
     pub understood: usize,
 }
 
-/// Reads a configuration as `format`, or as what it looks like, and makes a scenario of it.
+/// Reads a configuration as `format`, or as the format that it looks like, and makes a scenario of it. No
+/// text makes it panic.
 ///
 /// # Errors
-/// As [`ImportError`] has them. Whatever the text holds, nothing panics.
+/// Fails for the reasons of [`ImportError`].
 pub fn import(
     source: &ImportSource,
     format: Option<ImportFormat>,
@@ -97,7 +96,7 @@ pub fn import(
 }
 
 impl Imported {
-    /// What was written reads back to the same scenario.
+    /// Checks that the written TOML reads back as the same scenario.
     fn check(&self, source: &ImportSource) -> Result<(), ImportError> {
         let own = |name: &str| match source.own_name {
             Some(own) if own == name => Ok(source.text.to_string()),
@@ -106,13 +105,13 @@ impl Imported {
         let mut files = own;
         match Experiment::parse_with("the scenario", &self.toml, &[], &mut files) {
             Ok(read) if read == self.experiment => Ok(()),
-            Ok(_) => Err(ImportError::NoScenario("what is written reads back differently".into())),
+            Ok(_) => Err(ImportError::NoScenario("the written scenario reads back differently".into())),
             Err(e) => Err(ImportError::NoScenario(e.to_string())),
         }
     }
 
-    /// As JSON: `schema`, `format`, `scenario` (the TOML), `refused`, `facts`, `lint`, `not_understood`, `assumed`, `lines`,
-    /// `understood`.
+    /// As JSON: `schema`, `format`, `scenario` (the TOML), `refused`, `facts`, `lint`, `not_understood`,
+    /// `assumed`, `lines`, `understood`.
     pub fn to_json(&self) -> String {
         #[derive(Serialize)]
         struct ImportJson<'a> {
@@ -143,27 +142,27 @@ impl Imported {
     }
 }
 
-/// The longest comment line.
-const WIDTH: usize = 110;
+/// Maximum width of a comment line.
+const COMMENT_WIDTH: usize = 110;
 
-/// A text as the rest of a comment line.
+/// Writes a text as a comment, wrapped.
 fn comment(text: &str, out: &mut String) {
     let clean: String = text.chars().map(|c| if print::is_unseen(c) { ' ' } else { c }).collect();
     let mut line = String::from("#");
     for word in clean.split_whitespace() {
-        if line.chars().count() > 4 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+        if line.chars().count() > 4 && line.chars().count() + 1 + word.chars().count() > COMMENT_WIDTH {
             let _ = writeln!(out, "{line}");
             line = "#  ".into();
         }
         line.push(' ');
-        line.extend(word.chars().take(WIDTH));
+        line.extend(word.chars().take(COMMENT_WIDTH));
     }
     let _ = writeln!(out, "{line}");
 }
 
-/// Where everything came from, as comments at the head of the file.
+/// The comments at the head of the file: the source of everything in the scenario.
 fn head(name: &str, format: ImportFormat, draft: &Draft, reading: &Reading) -> String {
-    /// Comments of one kind; the command's output has all of them.
+    /// Maximum comments of one kind; the command's output has all of them.
     const MAX_COMMENTS: usize = 60;
     let mut out = String::new();
     comment(&format!("Imported from {name} ({}) by longfat import.", format.title()), &mut out);

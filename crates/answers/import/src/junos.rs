@@ -1,19 +1,20 @@
-//! Juniper Junos: policers, firewall filters that call them, class of service; curly braces and `set` lines; counters of
-//! `show policer`, `show firewall` and `show interfaces queue`.
+//! Juniper Junos: policers, firewall filters that apply them, class of service; curly braces and `set` lines;
+//! counters of `show policer`, `show firewall` and `show interfaces queue`.
 //!
-//! | Junos | here | departs |
+//! | Junos | imported as | departures |
 //! |---|---|---|
 //! | `policer` with `if-exceeding`, `then discard` | `policer`, one rate two colours | bytes of IP; a policer at a logical interface counts layer 2 |
-//! | `three-color-policer`: `single-rate`, `two-rate` | RFC 2697, RFC 2698; red is dropped by `loss-priority high then discard` only | |
-//! | a filter's term with a policer | a policer of the term's codepoint; a term without `from` takes all | other conditions are what the flow stands for |
+//! | `three-color-policer`: `single-rate`, `two-rate` | RFC 2697, RFC 2698; red is dropped only with `loss-priority high then discard` | |
+//! | a filter's term with a policer | a policer of the term's codepoint; a term without `from` takes all traffic | other conditions are represented by the flow |
 //! | `shaping-rate` of an interface, unit, traffic control profile | `shaper`, or the root of the tree | |
-//! | `schedulers`: `transmit-rate`, `shaping-rate`, `priority`, `buffer-size` | classes of an [`htb`](path::Htb) | a queue without a time is 100 ms of its rate |
+//! | `schedulers`: `transmit-rate`, `shaping-rate`, `priority`, `buffer-size` | classes of an [`htb`](path::Htb) | a queue without a time holds 100 ms of its rate |
 //!
-//! k = 1000, m = 1,000,000, g = 1,000,000,000, of rates and of sizes.
+//! k = 1000, m = 1,000,000, g = 1,000,000,000, for rates and sizes.
 //!
-//! Sources: Junos CLI reference, `if-exceeding`, `burst-size-limit`, `bandwidth-limit` (suffixes), `three-color-policer`,
-//! "Policer Color-Marking and Actions" (what each colour's action is), `transmit-rate` (`exact`, `rate-limit`, `remainder`),
-//! `shaping-rate`, "Two-Color Policer Configuration Overview" (a policer of each protocol family), `show policer`.
+//! Sources: Junos CLI reference, `if-exceeding`, `burst-size-limit`, `bandwidth-limit` (suffixes),
+//! `three-color-policer`, "Policer Color-Marking and Actions" (what each colour's action is), `transmit-rate`
+//! (`exact`, `rate-limit`, `remainder`), `shaping-rate`, "Two-Color Policer Configuration Overview" (a
+//! policer of each protocol family), `show policer`.
 
 mod convert;
 mod model;
@@ -47,7 +48,7 @@ impl Foreign for Junos {
         ];
         let is_junos = |line: &&str| {
             let line = line.trim_start();
-            // Statements of Junos end in a semicolon or open a block.
+            // Junos statements end with a semicolon or open a block.
             let ends = line.trim_end().ends_with([';', '{']);
             STARTS.iter().any(|start| line.starts_with(start)) && (ends || line.starts_with("set "))
         };

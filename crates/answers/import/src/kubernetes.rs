@@ -1,20 +1,22 @@
-//! Kubernetes: bandwidth limits in pods' annotations, in manifests and in what `kubectl` prints and takes.
+//! Kubernetes: bandwidth limits in pods' annotations, from manifests and from the output and commands of
+//! `kubectl`.
 //!
-//! | annotation | unit | here |
+//! | annotation | unit | imported as |
 //! |---|---|---|
 //! | `kubernetes.io/ingress-bandwidth`, `…/egress-bandwidth` | bit/s, 1k to 1P | the bandwidth plugin's `shaper` ([`crate::cni`]) |
-//! | `qos.projectcalico.org/ingressBandwidth`, `…/egressBandwidth` | bit/s, 1k to 1P | the same; holds in place of the first |
-//! | `qos.projectcalico.org/ingressBurst`, `…/egressBurst` | bits; default 4 Gi | its burst |
-//! | `qos.projectcalico.org/ingressPeakrate`, `…/egressPeakrate` | bit/s | its peak rate |
+//! | `qos.projectcalico.org/ingressBandwidth`, `…/egressBandwidth` | bit/s, 1k to 1P | the same; overrides the first two |
+//! | `qos.projectcalico.org/ingressBurst`, `…/egressBurst` | bits; default 4 Gi | the shaper's burst |
+//! | `qos.projectcalico.org/ingressPeakrate`, `…/egressPeakrate` | bit/s | the shaper's peak rate |
 //! | `qos.projectcalico.org/…PacketRate`, `…MaxConnections`, others | | not simulated |
 //!
-//! A burst cannot be written next to the first two: the container runtime chooses it, and no file shows which. Numbers are
+//! The first two have no burst: the container runtime chooses it, and no file shows it. Numbers are
 //! Kubernetes quantities: `k M G T P` are powers of 1000, `Ki Mi …` of 1024, `m` is a thousandth.
 //!
 //! Source: kubernetes `pkg/util/bandwidth/utils.go` (bounds), `pkg/kubelet/dockershim/network/cni/cni.go`
-//! (`IngressBurst = math.MaxInt32`), containerd CRI `sandbox_run.go` (`toCNIBandWidth`: `math.MaxUint32`), CRI-O
-//! `server/sandbox_network.go` (`math.MaxUint32*8 - 1`), all in bits; docs.tigera.io "Configure QoS Controls";
-//! docs.cilium.io "Bandwidth Manager": departure times on egress and no bucket, ingress only in newer releases.
+//! (`IngressBurst = math.MaxInt32`), containerd CRI `sandbox_run.go` (`toCNIBandWidth`: `math.MaxUint32`),
+//! CRI-O `server/sandbox_network.go` (`math.MaxUint32*8 - 1`), all in bits; docs.tigera.io "Configure QoS
+//! Controls"; docs.cilium.io "Bandwidth Manager": departure times on egress and no bucket, ingress only in
+//! newer releases.
 
 use crate::cni::{add_pod, tbf};
 use crate::number::{self, Units, quantity};
@@ -26,16 +28,16 @@ use units::Rate;
 /// Annotations of Kubernetes.
 pub(crate) struct Kubernetes;
 
-/// What a text of annotations has.
+/// Prefixes of annotations.
 const PREFIXES: [&str; 3] =
     ["kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", "qos.projectcalico.org/"];
-/// The burst that containerd gives the plugin, bits.
+/// The burst that containerd passes to the plugin, bits.
 const CONTAINERD_BURST: u64 = u32::MAX as u64;
-/// Calico's burst where none is written, bits.
+/// Calico's default burst, bits.
 const CALICO_BURST: u64 = 4 << 30;
 /// Kubernetes' bounds of a bandwidth, bit/s.
 const BOUNDS: (f64, f64) = (1e3, 1e15);
-/// The most pods and documents of a text.
+/// Maximum pods and documents of a text.
 const MAX_PODS: usize = 100;
 
 /// Suffixes of quantities.
@@ -82,7 +84,7 @@ impl Foreign for Kubernetes {
     }
 }
 
-/// Pods with their annotations: from manifests as YAML or JSON, or from lines as `kubectl describe` prints them.
+/// Pods with their annotations, from manifests in YAML or JSON, or from the output of `kubectl describe`.
 fn pods(text: &str) -> Result<Vec<(String, Vec<Note>)>, ImportError> {
     if text.trim_start().starts_with('{') {
         let mut found = Vec::new();
@@ -103,7 +105,7 @@ fn pods(text: &str) -> Result<Vec<(String, Vec<Note>)>, ImportError> {
     Ok(found)
 }
 
-/// The documents of a text that have annotations, each with how many lines stand before it.
+/// The documents with annotations, each with the number of lines in front of it.
 fn documents(text: &str) -> Vec<(usize, String)> {
     let mut all = vec![(0, String::new())];
     for (i, line) in text.lines().enumerate() {
@@ -119,7 +121,7 @@ fn documents(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-/// Finds every map that has such annotations; `name` is that of the object it belongs to.
+/// Finds all maps with such annotations; `name` is the name of their object.
 fn collect(part: &Yaml, before: usize, name: &str, found: &mut Vec<(String, Vec<Note>)>) {
     let own = part.get("metadata").and_then(|m| m.get("name")).or_else(|| part.get("name"));
     let name = own.and_then(Yaml::text).filter(|n| !n.is_empty()).unwrap_or(name);
@@ -142,7 +144,8 @@ fn collect(part: &Yaml, before: usize, name: &str, found: &mut Vec<(String, Vec<
     }
 }
 
-/// Whether the text is what `kubectl` prints (`Annotations:  key: value`) or takes (`kubectl annotate … key=value`).
+/// Whether the text is output of `kubectl` (`Annotations:  key: value`) or a command (`kubectl annotate …
+/// key=value`).
 fn is_printed(text: &str) -> bool {
     text.lines().any(|l| l.starts_with("Annotations:") || l.contains("kubectl annotate"))
 }
@@ -181,10 +184,10 @@ fn value_of<'n>(notes: &'n [Note], key: &str) -> Option<&'n Note> {
     notes.iter().find(|(_, name, _)| name == key)
 }
 
-/// A quantity; refused with its line where it is not one.
+/// Parses a quantity; refuses it if it is not valid.
 fn number(note: &Note, reading: &mut Reading) -> Option<f64> {
     let (line, key, text) = note;
-    // `1e6` and `1E6` are quantities, too.
+    // `1e6` and `1E6` are quantities too.
     let exponent = text.split_once(['e', 'E']).is_some_and(|(_, e)| e.parse::<i8>().is_ok());
     if let Some(number) = text.parse::<f64>().ok().filter(|n| exponent && n.is_finite() && *n >= 0.0) {
         return Some(number);
@@ -198,43 +201,39 @@ fn number(note: &Note, reading: &mut Reading) -> Option<f64> {
     }
 }
 
-/// A bandwidth within Kubernetes' bounds.
+/// Parses a bandwidth, and refuses it outside of Kubernetes' bounds.
 fn bandwidth(note: &Note, reading: &mut Reading) -> Option<Rate> {
     let bits = number(note, reading)?;
     if !(BOUNDS.0..=BOUNDS.1).contains(&bits) {
-        let why = format!(
-            "`{}` is {bits} bit/s: less than 1k or more than 1P is refused (`m` is a thousandth)",
-            note.2
-        );
+        let why = format!("`{}` is {bits} bit/s: Kubernetes accepts 1k to 1P (`m` is a thousandth)", note.2);
         reading.refuse(note.0, format!("{}: {}", note.1, note.2), why);
         return None;
     }
     Some(Rate::from_bps(bits as u64))
 }
 
-/// One direction's limit.
-fn direction(notes: &[Note], side: &str, way: &str, reading: &mut Reading) -> Option<DraftStage> {
+/// The limit of a direction.
+fn direction(notes: &[Note], side: &str, says: &str, reading: &mut Reading) -> Option<DraftStage> {
     let plain = value_of(notes, &format!("kubernetes.io/{side}-bandwidth"));
     let Some(calico) = value_of(notes, &format!("qos.projectcalico.org/{side}Bandwidth")) else {
         let plain = plain?;
-        let stage = tbf(plain.0, way, bandwidth(plain, reading)?, CONTAINERD_BURST, reading);
+        let stage = tbf(plain.0, says, bandwidth(plain, reading)?, CONTAINERD_BURST, reading);
         reading.assume(
-            "the bandwidth CNI plugin below containerd, whose burst is 512 MiB; the kubelet's own (dockershim) gives 256 MiB, \
-             CRI-O 4 GiB, and no annotation sets it; Cilium's bandwidth manager has no burst on egress, and limits ingress in \
-             newer releases only",
+            "the CNI bandwidth plugin with containerd, whose burst is 512 MiB; dockershim uses 256 MiB and CRI-O 4 GiB, and no \
+             annotation sets it; Cilium's bandwidth manager has no burst on egress, and limits ingress only in newer releases",
         );
         return Some(stage);
     };
     if let Some(plain) = plain {
-        reading.unknown(plain.0, plain.1.clone(), format!("`{}` holds in its place", calico.1));
+        reading.unknown(plain.0, plain.1.clone(), format!("overridden by `{}`", calico.1));
     }
     let rate = bandwidth(calico, reading)?;
-    // Refusing one of these leaves out the whole limit.
+    // If one of these values is refused, the whole limit is left out.
     let burst = match value_of(notes, &format!("qos.projectcalico.org/{side}Burst")) {
         Some(note) => number(note, reading)?,
         None => CALICO_BURST as f64,
     };
-    let mut stage = tbf(calico.0, way, rate, burst as u64, reading);
+    let mut stage = tbf(calico.0, says, rate, burst as u64, reading);
     if let Some(note) = value_of(notes, &format!("qos.projectcalico.org/{side}Peakrate")) {
         let peak = bandwidth(note, reading)?;
         if peak < rate {
@@ -253,7 +252,7 @@ fn direction(notes: &[Note], side: &str, way: &str, reading: &mut Reading) -> Op
     Some(stage)
 }
 
-/// Annotations that are no part of a limit here.
+/// Reports annotations that are not simulated.
 fn others(notes: &[Note], reading: &mut Reading) {
     for (line, key, text) in notes {
         let Some(own) = key.strip_prefix("qos.projectcalico.org/") else { continue };
@@ -295,13 +294,13 @@ spec: {}
 ";
 
     #[test]
-    fn a_pod_is_one_path_with_the_runtime_s_burst() {
+    fn a_pod_is_a_path_with_the_burst_of_the_runtime() {
         let imported = read(POD).unwrap_or_else(|e| panic!("{e}"));
         let burst = u64::from(u32::MAX) / 8;
         assert_eq!(rates(&imported), [[Some((5_000_000, burst)), Some((10_000_000, burst))]]);
         assert!(imported.assumed.iter().any(|a| a.contains("CRI-O") && a.contains("Cilium")));
         assert_eq!((imported.lines, imported.understood), (2, 2));
-        // 429 s at 10 Mbit/s is more than the kernel's bucket holds.
+        // 429 s at 10 Mbit/s overflow the kernel's bucket.
         assert!(
             imported.lint.iter().any(|l| l.rule == "burst-overflow" && l.line == 6),
             "{:?}",
@@ -310,7 +309,7 @@ spec: {}
     }
 
     #[test]
-    fn calico_s_annotations_hold_in_place_of_the_plain_ones() {
+    fn calico_annotations_override_the_plain_ones() {
         let text = "---\nkind: ConfigMap\n---\nmetadata:\n  name: web\nspec:\n  template:\n    metadata:\n      annotations:\n        \
                     qos.projectcalico.org/egressBandwidth: \"100M\"\n        qos.projectcalico.org/egressBurst: 200M\n        \
                     qos.projectcalico.org/egressPeakrate: 1G\n        qos.projectcalico.org/egressPacketRate: 1k\n        \
@@ -322,7 +321,7 @@ spec: {}
     }
 
     #[test]
-    fn what_kubectl_prints_and_json_are_read() {
+    fn output_of_kubectl_and_json_are_read() {
         let printed = "Name:         slow\nLabels:       <none>\nAnnotations:  kubernetes.io/egress-bandwidth: 2M\n              \
                        kubernetes.io/ingress-bandwidth: 1Mi\n";
         let burst = u64::from(u32::MAX) / 8;
@@ -337,7 +336,7 @@ spec: {}
     }
 
     #[test]
-    fn a_unit_that_is_not_known_leaves_the_limit_out() {
+    fn an_unknown_unit_leaves_the_limit_out() {
         let text = POD.replace("10M", "10Mbit");
         let imported = read(&text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(rates(&imported)[0][1], None);
@@ -350,7 +349,7 @@ spec: {}
     }
 
     #[test]
-    fn what_is_not_yaml_has_a_line() {
+    fn invalid_yaml_is_reported_by_line() {
         let error = read("a: 1\n---\nmetadata:\n  annotations: [\n  kubernetes.io/egress-bandwidth: }\n")
             .unwrap_err();
         assert!(error.to_string().starts_with("line 5"), "{error}");

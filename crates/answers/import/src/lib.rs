@@ -1,10 +1,11 @@
-//! Configurations of other programs as scenarios: what shapes, polices, delays or loses packets there does the same
-//! here, and what is wrong with it is said ([`LintFinding`]).
+//! Imports configurations of other programs as scenarios: policers, shapers, delays and losses become stages
+//! of a path, and mistakes in the configuration are reported ([`LintFinding`]).
 //!
-//! A format is one file with a reader that is a [`Foreign`], its `mod` line and a line in `formats!` below. Each reads in the same
-//! steps: the text line by line into the format's own small model, that model into a [`Draft`] of links whose stages
-//! remember their lines, and the draft into an [`Experiment`], which [`scenario`] checks as it checks any file.
-//! What a reader does not understand it says by line ([`NotUnderstood`]); nothing is dropped in silence.
+//! A format is one file with a reader that implements [`Foreign`], its `mod` line, and a line in `formats!`
+//! below. All readers work in the same steps: the text becomes the format's own model, the model becomes a
+//! [`Draft`] of links whose stages know their lines, and the draft becomes an [`Experiment`], which
+//! [`scenario`] checks like any file. What a reader does not understand is reported by line
+//! ([`NotUnderstood`]); nothing is dropped silently.
 
 mod cni;
 mod containerlab;
@@ -34,18 +35,18 @@ pub use export::{ExportFate, Exported, ExportedKey, NothingExported, to_containe
 pub use finding::{ImportError, ImportFact, LintFinding, NotUnderstood, Reading};
 pub use import::{ImportSource, Imported, MAX_BYTES, import};
 
-/// What the registry asks of a format.
+/// A format of the registry.
 pub(crate) trait Foreign {
-    /// What it is, for people.
+    /// The format's name for users.
     const TITLE: &'static str;
 
-    /// What its reader looks for, for the error where none of it is there.
+    /// The statements that the reader looks for, for the error if there are none.
     const LOOKS_FOR: &'static str;
 
-    /// How many lines look like it.
+    /// The number of lines that look like this format.
     fn looks_like(text: &str) -> usize;
 
-    /// Reads it; what is not understood goes into `reading`.
+    /// Reads a text. What is not understood goes into `reading`.
     fn read(source: &ImportSource, assumed: &Assumed, reading: &mut Reading) -> Result<Draft, ImportError>;
 }
 
@@ -58,20 +59,20 @@ macro_rules! formats {
         }
 
         impl ImportFormat {
-            /// Every format, with the name that `--as` takes.
+            /// All formats with their names for `--as`.
             pub const ALL: &[(&str, ImportFormat)] = &[$(($name, ImportFormat::$type)),*];
 
-            /// Its name.
+            /// The format's name for `--as`.
             pub fn name(self) -> &'static str {
                 match self { $(ImportFormat::$type => $name,)* }
             }
 
-            /// What it is, for people.
+            /// The format's name for users.
             pub fn title(self) -> &'static str {
                 match self { $(ImportFormat::$type => <$module::$type as Foreign>::TITLE,)* }
             }
 
-            /// The statements that its reader looks for.
+            /// The statements that the format's reader looks for.
             pub fn looks_for(self) -> &'static str {
                 match self { $(ImportFormat::$type => <$module::$type as Foreign>::LOOKS_FOR,)* }
             }

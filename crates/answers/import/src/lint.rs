@@ -1,7 +1,7 @@
-//! What is wrong with a shaping configuration, in a sentence each.
+//! Finds mistakes in a shaping configuration.
 //!
-//! A rule looks at one stage and its line: it is one file in `lint/` and one line in `RULES`. What only a format knows
-//! (units, default classes, quanta) its reader finds itself.
+//! A rule checks one stage: it is one file in `lint/` and one line in `RULES`. Mistakes that only a format
+//! can have (units, default classes, quanta) are found by its reader.
 
 mod bucket;
 mod policer;
@@ -11,23 +11,23 @@ mod tree;
 use crate::{Draft, DraftStage, Reading};
 use result::{Change, ChangeKind, ChangePlace, ChangeUnit};
 
-/// A rule.
+/// A rule checks a stage and reports mistakes.
 type Rule = fn(&DraftStage, &mut Reading);
 
 const RULES: &[Rule] = &[bucket::shaper, bucket::classes, policer::bucket, queue::limit, tree::shares];
 
-/// Another bucket of a limiter, bytes.
+/// The change of a limiter's bucket size, bytes.
 fn bucket_size(now: u64, right: u64, why: &str) -> Change {
     let change = Change::new(ChangeKind::BucketSize, ChangePlace::Limiter, why);
     change.set(Some(now as f64), right as f64, ChangeUnit::Bytes)
 }
 
-/// Holds every stage against every rule.
+/// Checks all stages by all rules.
 pub(crate) fn lint(draft: &Draft, reading: &mut Reading) {
-    draft.stages().for_each(|stage| judge(stage, reading));
+    draft.stages().for_each(|stage| lint_stage(stage, reading));
 }
 
-/// Holds one stage against every rule.
-pub(crate) fn judge(stage: &DraftStage, reading: &mut Reading) {
+/// Checks one stage by all rules.
+pub(crate) fn lint_stage(stage: &DraftStage, reading: &mut Reading) {
     RULES.iter().for_each(|rule| rule(stage, reading));
 }

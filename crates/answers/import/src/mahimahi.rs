@@ -1,14 +1,14 @@
-//! mahimahi: traces of delivery opportunities, and command lines of its nested shells.
+//! mahimahi: traces of delivery opportunities, and command lines of nested shells.
 //!
-//! | line | here |
+//! | line | imported as |
 //! |---|---|
-//! | a trace: ms of opportunities of 1504 bytes, one a line | `rate-trace` |
+//! | a trace: the times of opportunities of 1504 bytes in ms, one per line | `rate-trace` |
 //! | `mm-delay MS` | `delay` in both directions |
 //! | `mm-loss uplink\|downlink RATE` | `loss` |
 //! | `mm-link UP DOWN`, `--uplink-queue`, `--uplink-queue-args` | `rate-trace` with its queue |
 //! | `mm-onoff` | not simulated |
 //!
-//! What a shell's child sends meets the innermost shell first. Source: mahimahi's manual, `src/frontend`.
+//! Packets of a shell's child pass the innermost shell first. Source: mahimahi's manual, `src/frontend`.
 
 use crate::shell::{Shell, joined};
 use crate::{Assumed, Draft, DraftFlow, DraftLink, DraftStage, Foreign, ImportError, ImportSource, Reading};
@@ -19,10 +19,10 @@ use units::{Bytes, Span};
 /// mahimahi.
 pub(crate) struct MahimahiFiles;
 
-/// An infinite queue: as many packets as 1 GB has.
+/// The limit of an infinite queue: 1 GB in packets.
 const INFINITE: u64 = 666_666;
-/// The most shells in one command line.
-const MOST: usize = 50;
+/// Maximum shells in a command line.
+const MAX_SHELLS: usize = 50;
 
 impl Foreign for MahimahiFiles {
     const TITLE: &'static str = "mahimahi";
@@ -45,8 +45,8 @@ impl Foreign for MahimahiFiles {
         let mut draft = Draft::default();
         let mut shell = Shell::with(source.values);
         for (line, text) in joined(source.text) {
-            let said = text.trim();
-            if said.is_empty() || said.starts_with('#') {
+            let trimmed = text.trim();
+            if trimmed.is_empty() || trimmed.starts_with('#') {
                 continue;
             }
             reading.lines.insert(line);
@@ -56,20 +56,20 @@ impl Foreign for MahimahiFiles {
                 command(statement.line, &statement.words, source, &mut draft, reading);
             }
             if !only_assigned && !statements.iter().any(|s| shells(&s.words)) {
-                reading.unknown(line, said, "no command of mahimahi");
+                reading.unknown(line, trimmed, "not a mahimahi command");
             }
         }
         if !draft.links.is_empty() {
-            reading.assume("a bulk flow each way");
+            reading.assume("a bulk flow in each direction");
         }
         Ok(draft)
     }
 }
 
-/// Whether every line that says something is a whole number.
+/// Whether all lines, except empty ones and comments, are whole numbers.
 fn is_trace(text: &str) -> bool {
-    let said = || text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
-    said().next().is_some() && said().all(|l| l.bytes().all(|b| b.is_ascii_digit()))
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'));
+    lines().next().is_some() && lines().all(|l| l.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_shell(word: &str) -> bool {
@@ -77,7 +77,10 @@ fn is_shell(word: &str) -> bool {
     ["mm-link", "mm-delay", "mm-loss", "mm-onoff", "mm-delay-graph", "mm-meter"].contains(&name)
 }
 
-/// Reads a trace into a stage; its error says what is wrong with it.
+/// Reads a trace as a stage.
+///
+/// # Errors
+/// Fails with a message if the trace is not valid.
 fn rate_trace(
     name: &str,
     text: &str,
@@ -90,7 +93,7 @@ fn rate_trace(
     Ok((stage, by_name.then(|| name.to_string())))
 }
 
-fn both_ways(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, assumed: bool) -> DraftLink {
+fn path_link(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, assumed: bool) -> DraftLink {
     DraftLink {
         name: name.into(),
         between: [format!("{name}-inside"), format!("{name}-outside")],
@@ -101,7 +104,7 @@ fn both_ways(name: &str, forward: Vec<DraftStage>, backward: Vec<DraftStage>, as
     }
 }
 
-/// A trace alone limits what is sent upwards.
+/// Reads a file with a trace, which limits the uplink.
 fn trace(source: &ImportSource, reading: &mut Reading) -> Result<Draft, ImportError> {
     reading.lines.extend((1..=source.text.lines().count()).take(1 << 20));
     let name = source.own_name.unwrap_or(source.name);
@@ -110,20 +113,19 @@ fn trace(source: &ImportSource, reading: &mut Reading) -> Result<Draft, ImportEr
         .map_err(|why| ImportError::Syntax { line: 1, why })?;
     let mut stage = DraftStage::new("trace", 1, "trace of delivery opportunities", stage);
     stage.file = file;
-    let link = both_ways("link", vec![stage], Vec::new(), true);
+    let link = path_link("link", vec![stage], Vec::new(), true);
     let flows = vec![DraftFlow::bulk("up", &link.between[0], &link.between[1], 0, "")];
-    reading.assume(
-        "the trace is the way up, with a queue without end as mm-link has it; nothing limits the way back",
-    );
+    reading
+        .assume("the trace is the uplink, with an infinite queue as in mm-link; the downlink is not limited");
     Ok(Draft { links: vec![link], flows, duration: None })
 }
 
-/// A command line: shells from the outermost to the innermost, then the program.
+/// Reads a command line: shells from the outermost to the innermost, then the program.
 fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Draft, reading: &mut Reading) {
     let (mut up, mut down) = (Vec::new(), Vec::new());
     let mut i = 0;
     let mut shells = 0;
-    while i < words.len() && shells < MOST {
+    while i < words.len() && shells < MAX_SHELLS {
         if !is_shell(&words[i]) {
             i += 1;
             continue;
@@ -139,7 +141,7 @@ fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Dra
                     up.push(stage.clone());
                     down.push(stage);
                 }
-                None => reading.unknown(line, rest.join(" "), "mm-delay wants ms that are known"),
+                None => reading.unknown(line, rest.join(" "), "mm-delay needs a number of ms"),
             },
             "mm-loss" => loss(line, rest, &mut up, &mut down, reading),
             "mm-link" => link(line, rest, source, &mut up, &mut down, reading),
@@ -150,11 +152,11 @@ fn command(line: usize, words: &[String], source: &ImportSource, draft: &mut Dra
     if up.is_empty() && down.is_empty() {
         return;
     }
-    // The innermost shell is the first on the way up.
+    // The innermost shell is the first one in the uplink.
     up.reverse();
     let name =
         if draft.links.is_empty() { "path".to_string() } else { format!("path-{}", draft.links.len() + 1) };
-    let link = both_ways(&name, up, down, false);
+    let link = path_link(&name, up, down, false);
     draft.flows.push(DraftFlow::bulk(format!("{name}-up"), &link.between[0], &link.between[1], 0, ""));
     draft.flows.push(DraftFlow::bulk(format!("{name}-down"), &link.between[1], &link.between[0], 0, ""));
     draft.links.push(link);
@@ -172,7 +174,7 @@ fn loss(
         return reading.unknown(
             line,
             words.join(" "),
-            "mm-loss wants uplink or downlink and a share of 0 to 1",
+            "mm-loss needs uplink or downlink and a share from 0 to 1",
         );
     };
     let loss = Loss { probability: Some(probability), ..Loss::default() };
@@ -182,7 +184,7 @@ fn loss(
         Some("downlink") => down.push(stage),
         other => {
             let other = other.unwrap_or_default();
-            reading.unknown(line, other, "mm-loss wants uplink or downlink");
+            reading.unknown(line, other, "mm-loss needs uplink or downlink");
         }
     }
 }
@@ -208,25 +210,25 @@ fn link(
         }
     }
     let files: Vec<&String> = words.iter().filter(|w| !w.starts_with('-')).take(2).collect();
-    for (file, way) in files.iter().zip(["uplink", "downlink"]) {
-        let kind = option(&format!("{way}-queue")).unwrap_or("infinite");
-        let queue = queue(line, kind, option(&format!("{way}-queue-args")).unwrap_or_default(), reading);
+    for (file, side) in files.iter().zip(["uplink", "downlink"]) {
+        let kind = option(&format!("{side}-queue")).unwrap_or("infinite");
+        let queue = queue(line, kind, option(&format!("{side}-queue-args")).unwrap_or_default(), reading);
         let text = (source.beside)(file);
         match text.and_then(|text| rate_trace(file, &text, queue, true)) {
             Ok((stage, file)) => {
-                let mut stage = DraftStage::new(way, line, format!("mm-link, {way}"), stage);
+                let mut stage = DraftStage::new(side, line, format!("mm-link, {side}"), stage);
                 stage.file = file;
-                if way == "uplink" { up.push(stage) } else { down.push(stage) }
+                if side == "uplink" { up.push(stage) } else { down.push(stage) }
             }
-            Err(why) => reading.unknown(line, file.as_str(), format!("the trace `{file}`: {why}")),
+            Err(why) => reading.unknown(line, file.as_str(), format!("trace `{file}`: {why}")),
         }
     }
     if files.len() < 2 {
-        reading.unknown(line, "mm-link", "mm-link wants two traces");
+        reading.unknown(line, "mm-link", "mm-link needs two traces");
     }
 }
 
-/// `packets=100`, `bytes=150000`, `target=5,interval=100`.
+/// Reads a queue's arguments: `packets=100`, `bytes=150000`, `target=5,interval=100`.
 fn queue(line: usize, kind: &str, args: &str, reading: &mut Reading) -> QueueConfig {
     let arg = |key: &str| {
         let mut pairs = args.split(',').filter_map(|a| a.split_once('='));
@@ -258,11 +260,7 @@ fn queue(line: usize, kind: &str, args: &str, reading: &mut Reading) -> QueueCon
             QueueConfig::Pie(Pie { packets: packets.unwrap_or(INFINITE), target, ..d })
         }
         other => {
-            reading.unknown(
-                line,
-                other,
-                format!("the queue `{other}` is not simulated: drops at its tail instead"),
-            );
+            reading.unknown(line, other, format!("the queue `{other}` is not simulated: droptail is used"));
             QueueConfig::Fifo(fifo())
         }
     }
@@ -275,18 +273,18 @@ mod tests {
     use path::{QueueConfig, Stage};
 
     fn mahimahi(text: &str, own_name: Option<&str>) -> Imported {
-        let beside = |name: &str| match name {
+        let read_file = |name: &str| match name {
             "up.trace" => Ok("0\n1\n2\n4\n".to_string()),
             _ => Err("no such file".to_string()),
         };
-        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &beside };
+        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(text), Some(ImportFormat::MahimahiFiles));
         import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))
     }
 
     #[test]
-    fn shells_are_met_from_the_inside() {
+    fn packets_pass_shells_from_the_inside() {
         let imported = mahimahi(
             "mm-delay 20 mm-loss uplink 0.01 mm-link up.trace up.trace --uplink-queue=droptail --uplink-queue-args=\"packets=100\" --once -- iperf\n",
             None,
@@ -306,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_named_where_it_can_be_and_copied_where_not() {
+    fn a_trace_is_referenced_by_name_or_copied() {
         let named = mahimahi("0\n5\n10\n", Some("cell.trace"));
         assert!(named.toml.contains("file = \"cell.trace\""), "{}", named.toml);
         let copied = mahimahi("0\n5\n10\n", None);
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_is_not_there_is_told() {
+    fn a_missing_trace_is_reported() {
         let imported = mahimahi("mm-delay 5 mm-link none.trace up.trace\n", None);
         assert!(imported.not_understood[0].why.contains("no such file"), "{:?}", imported.not_understood);
     }

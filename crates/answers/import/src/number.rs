@@ -1,6 +1,6 @@
-//! Numbers with units as platforms write them: `tc`'s own below, other platforms' by a table ([`quantity`]).
+//! Numbers with units: those of `tc` below, those of other platforms by a table ([`quantity`]).
 //!
-//! | of | without a unit | units |
+//! | quantity | without a unit | units |
 //! |---|---|---|
 //! | tc rate | bit/s | `kbit` `mbit` … are bits, `bps` `kbps` `mbps` … *bytes* a second; k = 1000, `kibit` = 1024 |
 //! | tc size | bytes | `k` `kb` = 1024, `kbit` = 128 |
@@ -16,27 +16,26 @@ pub(crate) const PACKET: u64 = 1500;
 /// A full packet with its Ethernet header, bytes.
 pub(crate) const FRAME: u64 = 1514;
 
-/// A number and what stands behind it, in lower case. Neither infinite nor below zero, as no quantity here is.
+/// Splits a text into a number, finite and not negative, and its suffix in lower case.
 pub(crate) fn split(text: &str) -> Option<(f64, String)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     number.is_finite().then(|| (number, text[end..].to_ascii_lowercase()))
 }
 
-/// A platform's units: what is written, and how many of the base unit it is. `""` is a number without a unit.
+/// A platform's units and their size in base units. `""` is a number without a unit.
 pub(crate) type Units = [(&'static str, f64)];
 
-/// Why a quantity was not read, as an error shows it.
+/// The reason why a quantity could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is not a number.
     NotANumber,
-    /// A unit that the platform does not have here.
+    /// A unit that the platform does not accept here.
     Unit(String),
 }
 
 impl Unread {
-    /// The reason, of what was written as `text`; `units` are those that would be right.
+    /// The reason for users, about the value `text`; `units` are the accepted ones.
     pub fn why(&self, text: &str, units: &Units) -> String {
         match self {
             Unread::NotANumber => format!("`{text}` is not a number"),
@@ -54,8 +53,9 @@ impl Unread {
     }
 }
 
-/// A quantity in the base unit, from a word (`20m`, `125`) and the word behind it, which may be its unit; and how many words
-/// that were. Units are compared without case where the table has them in lower case, and exactly where it has capitals.
+/// A quantity in base units, from a word (`20m`, `125`) and the next word, which may be its unit; and the
+/// number of words used. Units that the table has in lower case match in any case; units with capitals match
+/// exactly.
 pub(crate) fn quantity(word: &str, next: Option<&str>, units: &Units) -> Result<(f64, usize), Unread> {
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
     let number: f64 = word[..end].parse().map_err(|_| Unread::NotANumber)?;
@@ -75,12 +75,12 @@ pub(crate) fn quantity(word: &str, next: Option<&str>, units: &Units) -> Result<
     if value.is_finite() && value < 1e18 { Ok((value, used)) } else { Err(Unread::NotANumber) }
 }
 
-/// A whole number from a float within range.
+/// Rounds a float within range to a whole number.
 fn whole(value: f64) -> Option<u64> {
     (value.is_finite() && (0.0..1e18).contains(&value)).then(|| value.round() as u64)
 }
 
-/// Powers of 1000 or 1024 by the letters before a unit.
+/// The factor of a unit's prefix: a power of 1000 or 1024.
 fn prefix(letters: &str) -> Option<f64> {
     Some(match letters {
         "" => 1.0,
@@ -96,7 +96,7 @@ fn prefix(letters: &str) -> Option<f64> {
     })
 }
 
-/// A rate as tc reads it.
+/// Parses a rate like tc.
 pub(crate) fn tc_rate(text: &str) -> Option<Rate> {
     let (number, unit) = split(text)?;
     let bits = match unit.as_str() {
@@ -109,12 +109,12 @@ pub(crate) fn tc_rate(text: &str) -> Option<Rate> {
     whole(number * bits).map(Rate::from_bps)
 }
 
-/// Whether a rate is written in bytes a second, which few mean.
+/// Whether a rate is in bytes per second, which is rarely intended.
 pub(crate) fn is_bytes_per_second(text: &str) -> bool {
     text.to_ascii_lowercase().ends_with("bps")
 }
 
-/// A size as tc reads it; `15Kb/8`, as it prints buckets, is the size before the slash.
+/// Parses a size like tc. Of `15Kb/8`, as tc prints buckets, the size is in front of the slash.
 pub(crate) fn tc_size(text: &str) -> Option<Bytes> {
     let (number, unit) = split(text.split('/').next()?)?;
     let bytes = match unit.as_str() {
@@ -130,7 +130,7 @@ pub(crate) fn tc_size(text: &str) -> Option<Bytes> {
     whole(number * bytes).map(Bytes::new)
 }
 
-/// A time as tc reads it.
+/// Parses a time like tc.
 pub(crate) fn tc_time(text: &str) -> Option<Span> {
     let (number, unit) = split(text)?;
     let nanos = match unit.as_str() {
@@ -143,14 +143,14 @@ pub(crate) fn tc_time(text: &str) -> Option<Span> {
     whole(number * nanos).map(Span::from_nanos)
 }
 
-/// A share in percent, with its sign or without, as 0 to 1.
+/// Parses a share in percent, with or without `%`, as 0 to 1.
 pub(crate) fn percent(text: &str) -> Option<f64> {
     let (number, unit) = split(text)?;
     let share = number / 100.0;
     (matches!(unit.as_str(), "" | "%") && (0.0..=1.0).contains(&share)).then_some(share)
 }
 
-/// Bytes for people: exact below 10 kB.
+/// Formats bytes for users; exact below 10 kB.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -159,7 +159,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A rate for people.
+/// Formats a rate for users.
 pub(crate) fn rate(bps: u64) -> String {
     let scaled = |by: f64, unit: &str| {
         let text = format!("{:.2}", bps as f64 / by);
@@ -172,7 +172,7 @@ pub(crate) fn rate(bps: u64) -> String {
     }
 }
 
-/// Seconds for people.
+/// Formats seconds for users.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} us", s * 1e6),
@@ -182,14 +182,14 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// Bytes on the wire of a full packet of 1500 bytes with `overhead` of its own; ATM cells carry 48 bytes in 53 (Linux
+/// Bytes on the wire of a full packet of 1500 bytes with `overhead`; ATM cells carry 48 bytes in 53 (Linux
 /// `qdisc_get_stab`, `cake_overhead`).
 pub(crate) fn on_wire(overhead: i64, in_cells: bool) -> u64 {
     let frame = 1500_u64.saturating_add_signed(overhead);
     if in_cells { frame.div_ceil(48).saturating_mul(53) } else { frame }
 }
 
-/// Seconds that `bytes` take at `rate`; infinite at no rate.
+/// Seconds that `bytes` take at `rate`; infinite at rate 0.
 pub(crate) fn seconds(bytes: u64, rate: Rate) -> f64 {
     bytes as f64 * 8.0 / rate.as_bps() as f64
 }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_those_of_tc() {
+    fn units_match_tc() {
         let rate = |t| tc_rate(t).map(Rate::as_bps);
         assert_eq!(rate("20mbit"), Some(20_000_000));
         assert_eq!(rate("1.5Mbit"), Some(1_500_000));

@@ -1,21 +1,21 @@
-//! MikroTik RouterOS: simple queues, queue trees, queue types and rate limits of users, as `export` and `print` show them and
-//! as they are typed.
+//! MikroTik RouterOS: simple queues, queue trees, queue types and rate limits of users, as `export` and
+//! `print` show them, or as commands.
 //!
-//! | RouterOS | here | departs |
+//! | RouterOS | here | departures |
 //! |---|---|---|
-//! | `max-limit=UP/DOWN` of a simple queue | `shaper` each way: upload is what comes from the target | |
-//! | `bucket-size` (0.1 default), times `max-limit` | its bucket | |
-//! | `burst-limit`, `burst-threshold`, `burst-time` | a bucket that is emptied at `burst-limit`: burst-time · threshold / limit long | it fills at once when idle, not when the average has fallen below the threshold |
-//! | queues with a `parent` | `htb`: `limit-at` is the rate, `max-limit` the ceil, `priority` as `prio` | bursts of children |
-//! | `queue tree` | the same, one way: what leaves the parent interface | |
+//! | `max-limit=UP/DOWN` of a simple queue | `shaper` in each direction: upload comes from the target | |
+//! | `bucket-size` (default 0.1), times `max-limit` | its bucket | |
+//! | `burst-limit`, `burst-threshold`, `burst-time` | a bucket that drains at `burst-limit`, for burst-time · threshold / limit | it refills as soon as the queue is idle, not once the average is below the threshold |
+//! | queues with a `parent` | `htb`: `limit-at` is the rate, `max-limit` the ceil, `priority` the `prio` | bursts of children |
+//! | `queue tree` | the same, in one direction: what leaves the parent interface | |
 //! | `pfifo`, `bfifo`, `sfq`, `red`, `codel`, `fq-codel`, `cake` | the queue | cake: no tins |
-//! | `pcq` | one address of it: `pcq-rate` at most, a queue of `pcq-limit` | other addresses share |
+//! | `pcq` | one of its addresses: at most `pcq-rate`, a queue of `pcq-limit` | other addresses share |
 //! | `total-max-limit`, `time` | not simulated | |
 //! | `rate-limit` of a profile, a lease, a user | a simple queue | |
 //!
-//! Numbers are bit/s; `k M G` are powers of 1000. Source: help.mikrotik.com "Queues" (properties, default types: `default-small`
-//! holds 10 packets, `default` 50), "HTB (Hierarchical Token Bucket)" (capacity = bucket-size · max-limit), "Queue Burst"; wiki
-//! "Manual:RADIUS Client" (`Rate-Limit`).
+//! Numbers are bit/s; `k M G` are powers of 1000. Source: help.mikrotik.com "Queues" (properties, default
+//! types: `default-small` holds 10 packets, `default` 50), "HTB (Hierarchical Token Bucket)" (capacity =
+//! bucket-size · max-limit), "Queue Burst"; wiki "Manual:RADIUS Client" (`Rate-Limit`).
 
 mod limit;
 mod read;
@@ -32,15 +32,15 @@ use units::Rate;
 /// MikroTik RouterOS.
 pub(crate) struct RouterOs;
 
-/// The host whose configuration it is.
+/// The name of the configured host.
 const HERE: &str = "router";
-/// Queues below queues: RouterOS has eight levels, the interface's own one of them.
+/// Levels of nested queues: RouterOS has eight, including the interface's own.
 const MAX_LEVELS: usize = 7;
-/// The most leaves of a tree: a codepoint each.
+/// The most leaves of a tree: one codepoint each.
 const MAX_LEAVES: usize = 63;
-/// The most queues of a text.
+/// The most queues in a text.
 const MAX_QUEUES: usize = 300;
-/// What a child without `limit-at` is guaranteed, next to nothing; an `htb` class has a rate.
+/// The guarantee of a child without `limit-at`: almost nothing, as an `htb` class must have a rate.
 const NO_GUARANTEE: u64 = 8_000;
 
 impl Foreign for RouterOs {
@@ -84,22 +84,22 @@ impl Foreign for RouterOs {
     }
 }
 
-/// A queue with what was written for each of its sides.
+/// A queue with the values of each of its sides.
 struct Queue<'i> {
     item: &'i Item,
     name: String,
     parent: Option<String>,
-    /// Upload and download; a queue of a tree has the first only.
+    /// Upload and download; a queue of a tree has only the first.
     sides: [Option<Side>; 2],
 }
 
-/// Queues that are enabled, with their numbers read.
+/// The enabled queues, with their values.
 fn queues_of<'i>(items: &[&'i Item], reading: &mut Reading) -> Vec<Queue<'i>> {
     let mut all: Vec<Queue> = Vec::new();
     for (n, item) in items.iter().enumerate() {
         let name = item.get("name").map_or_else(|| format!("queue{}", n + 1), str::to_string);
         if item.is_disabled() {
-            reading.fact(item.line, format!("queue {name} is disabled: it limits nothing"));
+            reading.fact(item.line, format!("queue {name} is disabled and has no effect"));
             continue;
         }
         let parent = item.get("parent").filter(|p| !["none", ""].contains(p)).map(str::to_string);
@@ -111,7 +111,8 @@ fn queues_of<'i>(items: &[&'i Item], reading: &mut Reading) -> Vec<Queue<'i>> {
     all
 }
 
-/// Simple queues: each that has no parent is a path of its own, between its target and what lies beyond the router.
+/// Simple queues: each one without a parent is a separate path between its target and what is behind the
+/// router.
 fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
     let mut draft = Draft::default();
     let mut targets: BTreeMap<String, (&str, usize)> = BTreeMap::new();
@@ -122,14 +123,14 @@ fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Dr
         if let Some(parent) = &root.parent
             && !queues.iter().any(|q| q.name == *parent)
         {
-            reading.unknown(root.item.line, parent.clone(), format!("no queue `{parent}` is in this text"));
+            reading.unknown(root.item.line, parent.clone(), format!("the text has no queue `{parent}`"));
         }
-        // The first queue that names a target gets all its packets.
+        // The first queue with a target gets all packets of the target.
         if root.parent.is_none() && root.item.catches_all_of_its_target() {
             let target = root.item.target();
             if let Some((first, line)) = targets.get(target).filter(|_| !target.is_empty()) {
                 let text = format!(
-                    "queue {}: {first} (line {line}) has the same target {target} and stands before it: no packet gets here",
+                    "queue {} is never reached: {first} (line {line}) comes first and has the same target {target}",
                     root.name
                 );
                 reading.fault(root.item.line, "queue-never-reached", text);
@@ -147,7 +148,7 @@ fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Dr
             stages.push(stage);
             all.extend(flows);
         }
-        // Queues of two targets are two paths, whatever passes between them.
+        // Queues of two targets are two paths, even if the targets exchange packets.
         let mut path = Draft::of_box(HERE, vec![port], reading);
         draft.links.append(&mut path.links);
         draft.flows.append(&mut path.flows);
@@ -155,7 +156,7 @@ fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Dr
     draft
 }
 
-/// Queue trees: what leaves an interface, or, below `global`, one direction of what is marked.
+/// Queue trees: what leaves an interface or, below `global`, one direction of the marked packets.
 fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
     let mut ports: Vec<BoxPort> = Vec::new();
     for (n, root) in queues.iter().enumerate() {
@@ -168,9 +169,11 @@ fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draf
         let name =
             if of_all || queues.iter().any(|q| q.name == parent) { root.name.as_str() } else { parent };
         if of_all {
-            reading.assume("a tree below `global` limits one direction: of two such trees each is one direction of a path");
+            reading.assume(
+                "a tree below `global` limits one direction: two such trees are the two directions of a path",
+            );
         }
-        // A second tree of the same interface has other packets: a path of its own.
+        // A second tree of the same interface has different packets: a separate path.
         let taken = ports.iter().any(|p| p.name == name);
         let name = if taken { root.name.clone() } else { name.to_string() };
         ports.push(BoxPort { name, out: vec![stage], out_flows: flows, ..BoxPort::default() });
@@ -178,12 +181,12 @@ fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draf
     Draft::of_box(HERE, ports, reading)
 }
 
-/// Whether a queue limits what its children get.
+/// Whether a queue limits its children.
 fn limits(queue: &Queue) -> bool {
     queue.sides.iter().flatten().any(|s| s.max_limit.is_some())
 }
 
-/// One side of a queue and of all below it: a shaper, or a tree with a flow for each leaf.
+/// One side of a queue and its descendants: a shaper, or a tree with a flow for each leaf.
 fn limited(
     root: usize,
     side: usize,
@@ -202,13 +205,13 @@ fn limited(
     }
     let mut tree = Tree { side, queues, classes: Vec::new(), parts: BTreeMap::new(), flows: Vec::new() };
     tree.add(root, None, 0, types, reading);
-    let says = format!("queue {} and those below it, {direction}", queue.name);
+    let says = format!("queue {} and its children, {direction}", queue.name);
     let mut stage = DraftStage::new("queues", queue.item.line, says, Htb { classes: tree.classes });
     stage.parts = tree.parts;
     Some((stage.with_credit(crate::Credit::CarriesOver), tree.flows))
 }
 
-/// A tree of queues in the making.
+/// A tree of queues under construction.
 struct Tree<'q, 'i> {
     side: usize,
     queues: &'q [Queue<'i>],
@@ -218,7 +221,7 @@ struct Tree<'q, 'i> {
 }
 
 impl Tree<'_, '_> {
-    /// A queue as a class, then those below it.
+    /// Adds a queue as a class, then its children.
     fn add(
         &mut self,
         n: usize,
@@ -230,11 +233,7 @@ impl Tree<'_, '_> {
         let queue = &self.queues[n];
         let name = queue.name.clone();
         if level >= MAX_LEVELS || self.parts.contains_key(&name) {
-            return reading.unknown(
-                queue.item.line,
-                name,
-                "queues below queues are nested too deep, or in a circle",
-            );
+            return reading.unknown(queue.item.line, name, "queues are nested too deeply, or in a cycle");
         }
         let Some(own) = queue.sides[self.side].clone() else { return };
         let above = parent.map_or(u64::MAX, |(_, ceil)| ceil);
@@ -248,15 +247,12 @@ impl Tree<'_, '_> {
             None => NO_GUARANTEE.min(ceil),
         };
         if parent.is_some() && own.burst.is_some() {
-            reading.unknown(
-                queue.item.line,
-                "burst-limit",
-                "a burst of a queue below another is not simulated",
-            );
+            reading.unknown(queue.item.line, "burst-limit", "bursts of child queues are not simulated");
         }
         let leaf = children.is_empty();
         if leaf && self.flows.len() == MAX_LEAVES {
-            let why = format!("more than {MAX_LEAVES} queues below one cannot be told apart by codepoint");
+            let why =
+                format!("at most {MAX_LEAVES} queues below one are simulated: each needs its own codepoint");
             return reading.unknown(queue.item.line, name, why);
         }
         let bucket = own.bucket_of(ceil);

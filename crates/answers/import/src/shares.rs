@@ -1,4 +1,4 @@
-//! What classes of one level are promised of the rate above them.
+//! Divides a parent's rate among the classes of one level.
 
 use path::Class;
 use units::Rate;
@@ -6,27 +6,27 @@ use units::Rate;
 /// A class's claim, in bit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Share {
-    /// Its guarantee.
+    /// The guaranteed rate.
     pub fixed: u64,
-    /// Its part of what guarantees leave; 0: none.
+    /// The weight for the rate that guarantees leave; 0 for no share.
     pub weight: f64,
-    /// The most that it can use.
+    /// The maximum rate that the class can use.
     pub usable: u64,
-    /// Whether it is served first without a limit.
+    /// Whether the class has strict priority without a limit.
     pub is_unlimited: bool,
 }
 
-/// The least that a class may be promised, bit/s.
-pub(crate) const LEAST: u64 = 8000;
+/// The minimum rate of a class, bit/s.
+pub(crate) const MIN_RATE: u64 = 8000;
 
-/// A class with nothing but its rate, which is 1 bit/s at least.
+/// A class with only a rate, which is at least 1 bit/s.
 pub(crate) fn plain(name: &str, bps: u64) -> Class {
     Class::new(name, Rate::from_bps(bps.max(1)))
 }
 
-/// What each class is promised of `rate`, bit/s: guarantees, then what is left by weight up to what each can use: what a ceiling
-/// keeps one from taking goes to the others. With `strict`, a class without a limit takes all but a hundredth of what others
-/// without a guarantee would have.
+/// The rate of each class out of `rate`, bit/s: guarantees first, then the rest by weight up to what each
+/// class can use; what a ceiling leaves goes to the others. With `strict`, a class without a limit takes all
+/// but a hundredth of the rate of other classes without a guarantee.
 pub(crate) fn promises(shares: &[Share], rate: u64, strict: bool) -> Vec<u64> {
     let sum = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.fixed));
     let scale = if sum > rate { rate as f64 / sum as f64 } else { 1.0 };
@@ -50,11 +50,11 @@ pub(crate) fn promises(shares: &[Share], rate: u64, strict: bool) -> Vec<u64> {
     }
     if strict && shares.iter().any(|s| s.is_unlimited) {
         for (s, g) in shares.iter().zip(&mut given).filter(|(s, _)| s.fixed == 0 && !s.is_unlimited) {
-            *g = (*g / 100.0).max(LEAST as f64).min(s.usable as f64);
+            *g = (*g / 100.0).max(MIN_RATE as f64).min(s.usable as f64);
         }
         let others: f64 = shares.iter().zip(&given).filter(|(s, _)| !s.is_unlimited).map(|(_, g)| g).sum();
         let unlimited = shares.iter().filter(|s| s.is_unlimited).count().max(1) as f64;
-        let each = (rate as f64 - others).max(LEAST as f64) / unlimited;
+        let each = (rate as f64 - others).max(MIN_RATE as f64) / unlimited;
         let first = shares.iter().zip(&mut given).filter(|(s, _)| s.is_unlimited);
         first.for_each(|(s, g)| *g = each.min(s.usable as f64));
     }
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn what_a_ceiling_leaves_goes_to_the_others() {
-        // 100: 10 fixed, 20 at most, the rest in equal parts.
+        // Of 100: 10 guaranteed, at most 20, and the rest in equal parts.
         let shares = [share(10, 0.0, 10), share(0, 1.0, 20), share(0, 1.0, 100), share(0, 1.0, 100)];
         assert_eq!(promises(&shares, 100, false), [10, 20, 35, 35]);
-        // More is promised than there is.
+        // The guarantees exceed the rate.
         assert_eq!(promises(&[share(100, 0.0, 100), share(300, 0.0, 300)], 100, false), [25, 75]);
         // By weight.
         assert_eq!(promises(&[share(0, 40.0, 90), share(0, 60.0, 90)], 90, false), [36, 54]);

@@ -1,6 +1,6 @@
-//! As much of a shell as scripts of `tc` commands need: words, quotes, variables with known values, arithmetic.
+//! The part of a shell that scripts of `tc` commands need: words, quotes, variables, arithmetic.
 //!
-//! Nothing is run. A variable whose value is not known stays as it is written, `$RATE`, and what it stands in is then
+//! Nothing is executed. An unknown variable stays as written, `$RATE`, and a command that needs its value is
 //! not understood.
 
 use std::collections::HashMap;
@@ -12,18 +12,19 @@ pub(crate) struct Statement {
     pub words: Vec<String>,
 }
 
-/// The longest value a variable may have, and the most words of one command: a script may double them line by line.
-const LONGEST: usize = 4096;
+/// Maximum length of a variable's value, and maximum words of a command; a script could double them with
+/// every line.
+const MAX_LENGTH: usize = 4096;
 
 /// Variables with their values.
 #[derive(Default)]
 pub(crate) struct Shell {
     values: HashMap<String, String>,
-    /// Names that the script does not change.
+    /// Names that the script cannot change.
     fixed: Vec<String>,
 }
 
-/// Lines joined where they end with a backslash: the number of the first, and the text.
+/// Joins lines that end with a backslash: the number of the first line, and the text.
 pub(crate) fn joined(text: &str) -> Vec<(usize, String)> {
     joined_by(text, |whole, rest| {
         whole.push(' ');
@@ -31,7 +32,7 @@ pub(crate) fn joined(text: &str) -> Vec<(usize, String)> {
     })
 }
 
-/// Lines joined where they end with a backslash: the number of the first, and the text, to which `join` adds a line.
+/// Joins lines that end with a backslash by `join`: the number of the first line, and the text.
 pub(crate) fn joined_by(text: &str, join: impl Fn(&mut String, &str)) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
@@ -56,20 +57,20 @@ fn is_name(text: &str) -> bool {
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// `NAME` and what is assigned to it.
+/// The name and the value of an assignment.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     word.split_once('=').filter(|(name, _)| is_name(name))
 }
 
 impl Shell {
-    /// A shell in which some variables have values from the start, and keep them.
+    /// A shell with variables that have fixed values.
     pub fn with(values: &[(String, String)]) -> Shell {
         let fixed = values.iter().map(|(name, _)| name.clone()).collect();
         Shell { values: values.iter().cloned().collect(), fixed }
     }
 
-    /// The commands of a line that is joined already; assignments in it are learnt. The second value says whether the
-    /// line did nothing but assign.
+    /// The commands of a joined line; assignments take effect. The second value is whether the line has only
+    /// assignments.
     pub fn statements(&mut self, line: usize, text: &str) -> (Vec<Statement>, bool) {
         let mut statements = Vec::new();
         let mut assigned = false;
@@ -80,7 +81,7 @@ impl Shell {
                 words.remove(0);
             }
             if !words.is_empty() && words.iter().all(|w| assignment(w).is_some()) {
-                // One that is assigned what is not known keeps its name: it says more.
+                // A variable with an unknown value keeps its name, which is more informative.
                 let known = |value: &str| !value.contains(['$', '`']);
                 let given = words.iter().filter_map(|w| assignment(w));
                 let given =
@@ -88,7 +89,7 @@ impl Shell {
                 let given: Vec<_> =
                     given.map(|(name, value)| (name.to_string(), value.to_string())).collect();
                 for (name, value) in given {
-                    self.values.insert(name, value.chars().take(LONGEST).collect());
+                    self.values.insert(name, value.chars().take(MAX_LENGTH).collect());
                 }
                 assigned = true;
             } else if !words.is_empty() {
@@ -99,14 +100,14 @@ impl Shell {
         (statements, only)
     }
 
-    /// Words of one command, variables filled in.
+    /// The words of a command with variables replaced.
     fn words(&self, raw: &str) -> Vec<String> {
         let mut words = Vec::new();
         let mut word: Option<String> = None;
         let mut quote = None;
         let chars: Vec<char> = raw.chars().collect();
         let mut i = 0;
-        while i < chars.len() && words.len() < LONGEST {
+        while i < chars.len() && words.len() < MAX_LENGTH {
             let c = chars[i];
             i += 1;
             match (quote, c) {
@@ -132,11 +133,11 @@ impl Shell {
                     if value.is_empty() && alone && quote.is_none() {
                         continue;
                     }
-                    // What is empty within a word gets its value elsewhere: its name says more.
+                    // An empty value within a word is set elsewhere, so the name is more informative.
                     let value = if value.is_empty() { name } else { value };
                     if quote.is_some() || !value.contains(char::is_whitespace) {
                         let word = word.get_or_insert_default();
-                        if word.len() < LONGEST {
+                        if word.len() < MAX_LENGTH {
                             word.push_str(&value);
                         }
                         continue;
@@ -163,7 +164,7 @@ impl Shell {
         (sum.map_or_else(|| format!("`{inside}`"), |n| n.to_string()), used)
     }
 
-    /// What a `$` stands for, and how many characters behind it name it.
+    /// The value of a `$` reference and the length of its name.
     fn value(&self, rest: &[char]) -> (String, usize) {
         let text = |range: std::ops::Range<usize>| rest[range].iter().collect::<String>();
         let raw = |n: usize| (format!("${}", text(0..n)), n);
@@ -210,7 +211,7 @@ impl Shell {
 
     /// Whole-number arithmetic; `None` where a value is not known.
     fn sum(&self, text: &str) -> Option<i64> {
-        let chars: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).take(LONGEST).collect();
+        let chars: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).take(MAX_LENGTH).collect();
         let mut at = 0;
         let value = self.terms(&chars, &mut at, 0)?;
         (at == chars.len()).then_some(value)
@@ -349,6 +350,6 @@ mod tests {
             script += "A=\"$A$A\"\n";
         }
         script += "echo $A\n";
-        assert!(words(&script)[0][1].len() <= 2 * LONGEST);
+        assert!(words(&script)[0][1].len() <= 2 * MAX_LENGTH);
     }
 }

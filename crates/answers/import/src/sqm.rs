@@ -1,18 +1,19 @@
 //! OpenWrt's SQM: `/etc/config/sqm`, `uci show sqm` and `uci set sqm.…`.
 //!
-//! | option | here | departs |
+//! | option | here | departures |
 //! |---|---|---|
-//! | `upload` (kbit/s) | a limit of what leaves the interface; 0: none | |
-//! | `download` (kbit/s) | a limit of what comes in (through an `ifb`); 0: none | |
-//! | `qdisc cake`, `script piece_of_cake.qos`, `layer_cake.qos` | `link` with FQ-CoDel: packets leave one by one | no tins, no isolation of hosts |
+//! | `upload` (kbit/s) | outbound limit of the interface; 0: none | |
+//! | `download` (kbit/s) | inbound limit (through an `ifb`); 0: none | |
+//! | `qdisc cake`, `script piece_of_cake.qos`, `layer_cake.qos` | `link` with FQ-CoDel: packets leave one by one | no tins, no host isolation |
 //! | `script simple.qos`, `simplest.qos`, `simplest_tbf.qos` | `shaper` with a bucket of 1 ms and the queue of `qdisc` | one tier |
-//! | `ilimit`, `elimit`, `itarget`, `etarget`, `ingress_ecn`, `egress_ecn` | those of the queue | |
-//! | `overhead`, `linklayer` | named: the scenario counts IP bytes | |
-//! | `enabled` | only 1 starts it | |
+//! | `ilimit`, `elimit`, `itarget`, `etarget`, `ingress_ecn`, `egress_ecn` | the values of the queue | |
+//! | `overhead`, `linklayer` | reported: the scenario counts IP bytes | |
+//! | `enabled` | only 1 enables it | |
 //!
-//! Source: openwrt.org "SQM configuration /etc/config/sqm"; tohojo/sqm-scripts `src/run-openwrt.sh`, `src/defaults.sh` (what is
-//! taken where an option is missing: 2302 up, 14698 down, fq_codel, a limit of 1001, marks, a burst of 1 ms), `src/functions.sh`
-//! (`get_cake_lla_string`: a `linklayer` of none leaves `overhead` out), `src/piece_of_cake.qos`, `src/simple.qos`.
+//! Source: openwrt.org "SQM configuration /etc/config/sqm"; tohojo/sqm-scripts `src/run-openwrt.sh`,
+//! `src/defaults.sh` (the defaults: 2302 up, 14698 down, fq_codel, a limit of 1001, ECN, a burst
+//! of 1 ms), `src/functions.sh` (`get_cake_lla_string`: with `linklayer` none,
+//! `overhead` is ignored), `src/piece_of_cake.qos`, `src/simple.qos`.
 
 use crate::number::{self, Units, quantity};
 use crate::{
@@ -27,15 +28,15 @@ pub(crate) struct Sqm;
 
 /// `defaults.sh`, kbit/s: up, down.
 const RATES_KBIT: [u64; 2] = [2302, 14_698];
-/// `defaults.sh`: packets of a queue.
+/// `defaults.sh`: packets in a queue.
 const LIMIT: u64 = 1001;
 /// `defaults.sh`: the bucket of the `htb` scripts.
 const BURST: Span = Span::from_millis(1);
 /// The most sections.
 const MAX_SECTIONS: usize = 50;
-/// Times of `target`.
+/// Units of `target`.
 const TIMES: &Units = &[("s", 1e9), ("ms", 1e6), ("us", 1e3)];
-/// Options that change no limit.
+/// Options that do not change a limit.
 const HARMLESS: [&str; 12] = [
     "debug_logging",
     "verbosity",
@@ -60,7 +61,7 @@ struct Section {
 }
 
 impl Section {
-    /// The last value of an option, if it is not empty.
+    /// The last value of an option, unless it is empty.
     fn get(&self, key: &str) -> Option<(usize, &str)> {
         let last = self.options.iter().rev().find(|(_, k, _)| k == key);
         last.filter(|(_, _, v)| !v.is_empty()).map(|(line, _, value)| (*line, value.as_str()))
@@ -70,14 +71,14 @@ impl Section {
         self.get(key).map(|(_, text)| text)
     }
 
-    /// A whole number; refused where it is another thing.
+    /// An integer; anything else is rejected.
     fn whole(&self, key: &str, reading: &mut Reading) -> Result<Option<(usize, u64)>, ()> {
         let Some((line, text)) = self.get(key) else { return Ok(None) };
         match text.parse::<u64>() {
             Ok(n) if n < 1 << 40 => Ok(Some((line, n))),
             _ => {
                 let why =
-                    format!("`{key}` is `{text}`: SQM takes a whole number without a unit (rates in kbit/s)");
+                    format!("`{key}` is `{text}`: SQM takes an integer without a unit (rates in kbit/s)");
                 reading.refuse(line, format!("{key} {text}"), why);
                 Err(())
             }
@@ -109,7 +110,7 @@ impl Foreign for Sqm {
             ports.extend(port(section, reading));
         }
         if !ports.is_empty() {
-            reading.assume("full packets of 1500 bytes of IP; what the link layer adds is not counted");
+            reading.assume("full packets of 1500 bytes (IP); link-layer overhead is not counted");
         }
         Ok(Draft::of_box("router", ports, reading))
     }
@@ -122,7 +123,7 @@ fn unquoted(text: &str) -> String {
     inner.unwrap_or(text).to_string()
 }
 
-/// Sections from UCI's own format, or from lines of `uci`.
+/// The sections of a UCI file, or of `uci` output or commands.
 fn sections(text: &str, reading: &mut Reading) -> Vec<Section> {
     let mut all: Vec<Section> = Vec::new();
     let mut inside = false;
@@ -144,22 +145,22 @@ fn sections(text: &str, reading: &mut Reading) -> Vec<Section> {
                         options: vec![],
                     });
                 } else {
-                    reading.unknown(line, said, "only sections of SQM (`config queue`) are read");
+                    reading.unknown(line, said, "only SQM sections (`config queue`) are read");
                 }
             }
             Some("option") => {
                 let key = words.next().map(unquoted).unwrap_or_default();
-                // Behind the value there may be a comment.
+                // A comment may follow the value.
                 let value =
                     words.next().map(|v| unquoted(v.split(" #").next().unwrap_or(v))).unwrap_or_default();
                 match all.last_mut().filter(|_| inside) {
                     Some(section) => section.options.push((line, key, value)),
-                    None => reading.unknown(line, said, "it stands in no section of SQM (`config queue`)"),
+                    None => reading.unknown(line, said, "it is not in an SQM section (`config queue`)"),
                 }
             }
             _ => {
                 if !uci(line, said, &mut all) {
-                    reading.unknown(line, said, "not a line of /etc/config/sqm or of uci");
+                    reading.unknown(line, said, "not a line of /etc/config/sqm or uci");
                 }
             }
         }
@@ -167,7 +168,7 @@ fn sections(text: &str, reading: &mut Reading) -> Vec<Section> {
     all
 }
 
-/// `sqm.eth1=queue`, `sqm.@queue[0].upload='700000'`, after `uci set` or as it is.
+/// `sqm.eth1=queue`, `sqm.@queue[0].upload='700000'`, with or without `uci set`.
 fn uci(line: usize, said: &str, all: &mut Vec<Section>) -> bool {
     let said =
         said.strip_prefix("uci").map(|rest| rest.trim_start().trim_start_matches("set")).unwrap_or(said);
@@ -193,7 +194,7 @@ fn port(section: &Section, reading: &mut Reading) -> Option<BoxPort> {
     };
     if section.text("enabled") != Some("1") {
         let line = section.get("enabled").map_or(section.line, |(line, _)| line);
-        reading.fact(line, format!("SQM of {interface} is not enabled: this section limits nothing"));
+        reading.fact(line, format!("SQM of {interface} is not enabled: this section has no effect"));
         return None;
     }
     options(section, reading);
@@ -202,7 +203,7 @@ fn port(section: &Section, reading: &mut Reading) -> Option<BoxPort> {
     for (key, side, default_kbit) in directions {
         let Ok(written) = section.whole(key, reading) else { continue };
         let (line, kbit) = written.unwrap_or_else(|| {
-            reading.assume(format!("{key} {default_kbit} kbit/s, which SQM takes where none is written"));
+            reading.assume(format!("{key} {default_kbit} kbit/s, the default of SQM"));
             (section.line, default_kbit)
         });
         let Some(stage) = (kbit > 0).then(|| limit(section, line, key, side, kbit, reading)).flatten() else {
@@ -219,7 +220,7 @@ fn port(section: &Section, reading: &mut Reading) -> Option<BoxPort> {
     }
     if interface.contains("lan") && !interface.contains("wlan") {
         let text = format!(
-            "SQM of {interface}: `upload` is what leaves the interface; on the side of your own network that is what users \
+            "SQM of {interface}: `upload` limits what leaves the interface; on a LAN interface that is the users' \
              download"
         );
         reading.fault(section.line, "sqm-direction", text);
@@ -227,7 +228,7 @@ fn port(section: &Section, reading: &mut Reading) -> Option<BoxPort> {
     Some(port)
 }
 
-/// A direction's shaper, its queue by `script` and `qdisc`.
+/// The shaper of a direction, with its queue by `script` and `qdisc`.
 fn limit(
     section: &Section,
     line: usize,
@@ -244,13 +245,11 @@ fn limit(
     if of_cake || qdisc.starts_with("cake") {
         let queue = QueueConfig::FqCoDel(FqCoDel { ecn: true, ..FqCoDel::default() });
         let link = Link { rate: Some(rate), queue, ..Link::default() };
-        reading
-            .assume("cake as a link with FQ-CoDel: packets leave one by one; no tins, no isolation of hosts");
+        reading.assume("cake as a link with FQ-CoDel: packets leave one by one; no tins, no host isolation");
         return Some(DraftStage::new("cake", line, says("cake"), link).with_credit(Credit::NoBucket));
     }
     if !["simple.qos", "simplest.qos", "simplest_tbf.qos"].contains(&script) {
-        let why =
-            format!("the script `{script}` is not known: taken as simplest.qos, one shaper with `{qdisc}`");
+        let why = format!("unknown script `{script}`: read as simplest.qos, one shaper with `{qdisc}`");
         reading.unknown(section.get("script").map_or(line, |(line, _)| line), script, why);
     } else if script == "simple.qos" {
         reading.assume("simple.qos as one tier: all traffic is best effort");
@@ -261,7 +260,7 @@ fn limit(
     Some(DraftStage::new("sqm", line, says(qdisc), Stage::from(shaper)))
 }
 
-/// The queue of a `qdisc` with the options of its direction; nothing where one of them was refused.
+/// The queue of a `qdisc` with the options of its direction; `None` if one of them was rejected.
 fn queue(
     section: &Section,
     line: usize,
@@ -295,17 +294,13 @@ fn queue(
         "sfq" => QueueConfig::Drr(Drr { packets, ..Drr::default() }),
         "pfifo" | "pfifo_fast" => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
         other => {
-            reading.refuse(
-                line,
-                format!("qdisc {other}"),
-                format!("the queue discipline `{other}` is not known"),
-            );
+            reading.refuse(line, format!("qdisc {other}"), format!("unknown queue discipline `{other}`"));
             return None;
         }
     })
 }
 
-/// Options of a section that are no limit: named where they change what passes.
+/// Options that are not simulated: reported if they may have an effect.
 fn options(section: &Section, reading: &mut Reading) {
     overhead(section, reading);
     const READ: [&str; 14] = [
@@ -331,14 +326,13 @@ fn options(section: &Section, reading: &mut Reading) {
     }
 }
 
-/// What the link layer adds to each packet, which the rates count and the scenario does not.
+/// The link-layer overhead of each packet, which the rates include and the scenario does not.
 fn overhead(section: &Section, reading: &mut Reading) {
     let Ok(Some((line, bytes))) = section.whole("overhead", reading) else { return };
     let layer = section.text("linklayer").unwrap_or("none");
     if layer == "none" {
         if bytes > 0 {
-            let text =
-                format!("overhead {bytes} is not used: `linklayer` is none, with which SQM leaves it out");
+            let text = format!("overhead {bytes} has no effect: SQM ignores it with `linklayer` none");
             reading.fault(line, "sqm-overhead", text);
         }
         return;
@@ -347,7 +341,7 @@ fn overhead(section: &Section, reading: &mut Reading) {
     let how = if layer == "atm" { "in ATM cells" } else { "on the line" };
     let share = 1500.0 / on_wire as f64 * 100.0;
     reading.assume(format!(
-        "linklayer {layer}, overhead {bytes}: a packet of 1500 bytes counts as {on_wire} {how}, so that IP gets {share:.1} % of the \
+        "linklayer {layer}, overhead {bytes}: a packet of 1500 bytes counts as {on_wire} {how}, so IP gets {share:.1} % of the \
          rates; the scenario counts IP bytes"
     ));
 }
@@ -377,7 +371,7 @@ mod tests {
     const CAKE: &str = include_str!("../tests/inputs/22-sqm.conf");
 
     #[test]
-    fn cake_each_way_is_one_path_without_a_burst() {
+    fn cake_in_both_directions_is_one_path_without_a_burst() {
         let imported = read(CAKE).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(rates(&imported), [[Some(700_000_000), Some(900_000_000)]]);
         assert!(imported.lint.is_empty(), "{:?}", imported.lint);
@@ -406,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_with_a_unit_is_refused_and_a_disabled_section_limits_nothing() {
+    fn a_rate_with_a_unit_is_rejected_and_a_disabled_section_has_no_effect() {
         let imported = read(&CAKE.replace("'900000'", "'900mbit'")).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(rates(&imported), [[Some(700_000_000), None]]);
         assert_eq!((imported.refused[0].line, imported.refused.len()), (4, 1));
@@ -417,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_what_the_scripts_take() {
+    fn missing_options_have_the_defaults_of_the_scripts() {
         let text = "config queue\n\toption enabled '1'\n\toption interface 'br-lan'\n\toption upload '10000'\n\toption mood 'x'\n";
         let imported = read(text).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(rates(&imported), [[Some(10_000_000), Some(14_698_000)]]);

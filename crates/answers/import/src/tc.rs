@@ -1,16 +1,16 @@
-//! Linux `tc`: what `tc -s -d qdisc|class|filter show` prints, and scripts of `tc` commands.
+//! Linux `tc`: the output of `tc -s -d qdisc|class|filter show`, and scripts of `tc` commands.
 //!
-//! A device becomes a link from `here` to `beyond-DEVICE`: what is at its root meets packets on the way out, what is at
-//! its ingress (police filters, a redirect to an `ifb`) those on the way in. Two devices are the two sides of a box:
-//! one link. Classes are known by codepoint: a class
-//! whose filters do not match one themselves gets one of its own, and a flow that carries it.
+//! A device becomes a link from `here` to `beyond-DEVICE`: its root handles outgoing packets, its ingress
+//! (police filters, a redirect to an `ifb`) incoming ones. Two devices are the two sides of a box and become
+//! one link. Classes are selected by codepoint: a class whose filters do not match a codepoint gets a free
+//! one, and a flow with that codepoint.
 //!
-//! | `tc` | here | departs |
+//! | `tc` | imported as | departures |
 //! |---|---|---|
 //! | `htb` | `htb`, below its leaves as [`leaf`] has it | `mpu`, `overhead`, `linklayer` are not counted; a packet's 14 bytes of Ethernet are not either |
 //! | `hfsc` | a tree, as [`hfsc`] has it | the first segments of its curves |
-//! | `tbf` | `shaper` | the same |
-//! | `police` | `policer` | of each filter on a link of its own, unless it matches all |
+//! | `tbf` | `shaper` | as for `htb` |
+//! | `police` | `policer` | one per filter, on a separate link unless it matches all |
 //! | `netem` | `loss`, `link`, `delay` or `jitter`, `reorder`, `duplicate` | no correlation; of tables of delays `normal` only |
 //! | `cake bandwidth` | `shaper` with FQ-CoDel | no tins, no isolation of hosts |
 //! | `sfq`, `fq` | `drr` | flows by number, not by hash; `fq`'s pacing is the flows' own |
@@ -32,10 +32,10 @@ pub(crate) use convert::egress_stages;
 pub(crate) use model::TcModel;
 pub(crate) use read::read_command;
 
-/// Linux traffic control.
+/// Linux traffic control (`tc`).
 pub(crate) struct Tc;
 
-/// Objects of `tc`.
+/// Object types of `tc`.
 const OBJECTS: [&str; 3] = ["qdisc", "class", "filter"];
 
 impl Foreign for Tc {

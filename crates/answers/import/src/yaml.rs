@@ -1,18 +1,19 @@
-//! YAML as a tree whose parts know their lines. An alias stands for nothing: a file that repeats itself does not grow.
+//! YAML as a tree whose nodes know their lines. Aliases are not resolved, so that a file cannot grow by
+//! repetition.
 
 use crate::ImportError;
 use saphyr_parser::{Event, Parser};
 use serde::de::IgnoredAny;
 
-/// A part of a document.
+/// A node of a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Yaml {
-    /// The first line is 1.
+    /// Line number, from 1.
     pub line: usize,
     pub value: YamlValue,
 }
 
-/// What a part is.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub(crate) enum YamlValue {
     Text(String),
@@ -21,14 +22,14 @@ pub(crate) enum YamlValue {
     Alias,
 }
 
-/// Lists in lists in …
-const DEEPEST: usize = 64;
+/// Maximum nesting.
+const MAX_DEPTH: usize = 64;
 
 impl Yaml {
-    /// JSON: a text that `serde_json` takes is YAML, too, once tabs between its parts are blanks.
+    /// Parses JSON. A text that `serde_json` accepts is YAML too, once its tabs are replaced by spaces.
     ///
     /// # Errors
-    /// [`ImportError::Syntax`] with the line at which the text is not JSON.
+    /// Fails with [`ImportError::Syntax`] at the line where the text is not JSON.
     pub fn parse_json(text: &str) -> Result<Yaml, ImportError> {
         if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
             return Err(ImportError::Syntax { line: e.line().max(1), why: format!("not valid JSON: {e}") });
@@ -36,10 +37,10 @@ impl Yaml {
         Yaml::parse(&text.replace('\t', " "))
     }
 
-    /// The first document of a text.
+    /// Parses the first document of a text.
     ///
     /// # Errors
-    /// [`ImportError::Syntax`] with the line at which the text is no YAML.
+    /// Fails with [`ImportError::Syntax`] at the line where the text is not YAML.
     pub fn parse(text: &str) -> Result<Yaml, ImportError> {
         let mut open: Vec<(Yaml, Option<Yaml>)> = Vec::new();
         for event in Parser::new_from_str(text) {
@@ -52,8 +53,8 @@ impl Yaml {
                 Event::Scalar(text, ..) => Yaml { line, value: YamlValue::Text(text.into_owned()) },
                 Event::Alias(_) => Yaml { line, value: YamlValue::Alias },
                 Event::SequenceStart(..) | Event::MappingStart(..) => {
-                    if open.len() == DEEPEST {
-                        let why = format!("nested more than {DEEPEST} deep");
+                    if open.len() == MAX_DEPTH {
+                        let why = format!("nested more than {MAX_DEPTH} levels deep");
                         return Err(ImportError::Syntax { line, why });
                     }
                     let value = match event {
@@ -76,7 +77,7 @@ impl Yaml {
                 (_, _) => *key = Some(whole),
             }
         }
-        Err(ImportError::Syntax { line: 1, why: "there is nothing in it".into() })
+        Err(ImportError::Syntax { line: 1, why: "the file is empty".into() })
     }
 
     /// The value of a key.
@@ -84,19 +85,19 @@ impl Yaml {
         self.map().find(|(k, _)| k.text() == Some(key)).map(|(_, value)| value)
     }
 
-    /// Keys and values; none of anything but a map.
+    /// The keys and values of a map; none for other nodes.
     pub fn map(&self) -> impl Iterator<Item = &(Yaml, Yaml)> {
         let map = if let YamlValue::Map(map) = &self.value { map.as_slice() } else { &[] };
         map.iter()
     }
 
-    /// Entries; none of anything but a list.
+    /// The entries of a list; none for other nodes.
     pub fn list(&self) -> impl Iterator<Item = &Yaml> {
         let list = if let YamlValue::List(list) = &self.value { list.as_slice() } else { &[] };
         list.iter()
     }
 
-    /// A text.
+    /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         if let YamlValue::Text(text) = &self.value { Some(text) } else { None }
     }

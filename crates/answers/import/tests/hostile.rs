@@ -1,5 +1,5 @@
-//! Samples of each format, spoilt at random from a seed: no panic, lines that exist, scenarios that read back.
-//! `LONGFAT_CASES` says how many of each format (default 1500), `LONGFAT_SEED` which.
+//! Samples of each format with random mutations: no panic, valid line numbers, scenarios that read back.
+//! `LONGFAT_CASES` is the number of cases per format (default 1500), `LONGFAT_SEED` the seed.
 
 mod common;
 #[path = "common/samples.rs"]
@@ -8,7 +8,7 @@ mod samples;
 use import::ImportFormat;
 use units::Stream;
 
-/// Pieces that mean something somewhere.
+/// Pieces with a meaning in some format.
 const PIECES: [&str; 24] = [
     "0",
     "1",
@@ -36,7 +36,7 @@ const PIECES: [&str; 24] = [
     "\0",
 ];
 
-fn spoil(stream: &mut Stream, text: &str) -> String {
+fn mutate(stream: &mut Stream, text: &str) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for _ in 0..1 + stream.below(6) {
         let at = stream.below(chars.len() as u64 + 1) as usize;
@@ -52,7 +52,7 @@ fn spoil(stream: &mut Stream, text: &str) -> String {
                 chars.splice(at..end, piece.chars());
             }
             3 => {
-                // A line to another place.
+                // Copies a line to another place.
                 let lines: Vec<&str> = text.lines().collect();
                 let line = lines[stream.below(lines.len() as u64) as usize];
                 let line: Vec<char> = format!("\n{line}\n").chars().collect();
@@ -68,8 +68,8 @@ fn spoil(stream: &mut Stream, text: &str) -> String {
     chars.into_iter().collect()
 }
 
-/// Spoilt samples of one format.
-fn play(name: &str, format: ImportFormat) {
+/// Checks mutated samples of a format.
+fn check_format(name: &str, format: ImportFormat) {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let samples = samples::of(format);
@@ -79,16 +79,16 @@ fn play(name: &str, format: ImportFormat) {
     }
     for i in 0..number("LONGFAT_CASES", 1500) {
         let sample = samples[i as usize % samples.len()];
-        common::check(format, &spoil(&mut stream, sample));
+        common::check(format, &mutate(&mut stream, sample));
     }
 }
 
-/// Every format has samples: `samples::of` does not compile without those of a new one.
+/// Every format has samples: `samples::of` does not compile without samples of a new format.
 #[test]
-fn spoilt_texts_of_every_format_are_errors_or_scenarios() {
+fn mutated_texts_of_every_format_are_errors_or_scenarios() {
     std::thread::scope(|scope| {
         for (name, format) in ImportFormat::ALL {
-            scope.spawn(|| play(name, *format));
+            scope.spawn(|| check_format(name, *format));
         }
     });
 }

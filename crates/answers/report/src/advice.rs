@@ -1,12 +1,12 @@
-//! Changes in words: the block `change.KIND` of `strings.json`. Of its texts `.1`, `.2` and so on the first is printed that has a
-//! value for each of its placeholders; `place.PLACE` says where.
+//! Puts changes into words: the block `change.KIND` of `strings.json`. Of its texts `.1`, `.2` and so on, the
+//! first one is printed whose placeholders all have values. `place.PLACE` names the place.
 
 use crate::number::{bytes, millis, short};
 use crate::strings::{Lang, SentenceValues, find, first_known, numbered, text};
 use result::change::{Change, ChangeKind, ChangeUnit};
 
-/// What to do, as one sentence without a full stop: the changes one after the other, each of which is enough. Empty where none of
-/// them has words, which a capture that is to be made again has not.
+/// The advice as one sentence without a full stop: the changes joined by "or", as each of them is enough.
+/// Empty if none of them has a text; a change that asks for another capture has none.
 pub fn advice(changes: &[Change], lang: Lang) -> String {
     let phrases: Vec<String> = changes.iter().filter_map(|c| phrase(c, lang)).collect();
     let or = if lang == Lang::Zh { "，或" } else { ", or " };
@@ -21,14 +21,15 @@ fn phrase(change: &Change, lang: Lang) -> Option<String> {
     (!texts.is_empty()).then(|| first_known(&texts, &values(change, lang)))
 }
 
-/// `{place}`, `{name}`, `{to}` and `{now}` of the setting, what an effect's measure is now (`{queue-delay}`), and `{then}`.
+/// The values of `{place}`, `{name}`, the setting's `{to}` and `{now}`, the effect's `{then}`, and the
+/// present value of its measure under the measure's name (`{queue-delay}`).
 fn values(change: &Change, lang: Lang) -> SentenceValues {
     let place = text(&format!("place.{}", change.place.name()), lang).to_string();
     let mut values = vec![("place".to_string(), place)];
     values.extend(change.name.as_deref().map(|name| ("name".into(), label(name, lang))));
     if let Some(s) = change.setting {
         let number = |x| match change.kind {
-            // A segment is exact.
+            // Segment sizes are printed exactly.
             ChangeKind::MssClamp => format!("{x:.0} B"),
             _ => number(x, s.unit),
         };
@@ -42,10 +43,10 @@ fn values(change: &Change, lang: Lang) -> SentenceValues {
     values
 }
 
-/// What people call a congestion control or a queue; any other name as it is.
+/// The common name of a congestion control or a queue; any other name unchanged.
 fn label(name: &str, lang: Lang) -> String {
     let key = name.replace('_', "-");
-    let known = ["control", "queue"].into_iter().find_map(|of| find(&format!("name.{of}.{key}"), lang));
+    let known = ["control", "queue"].into_iter().find_map(|kind| find(&format!("name.{kind}.{key}"), lang));
     known.unwrap_or(name).to_string()
 }
 
@@ -64,7 +65,7 @@ mod tests {
     use result::change::ChangePlace;
 
     #[test]
-    fn a_change_reads_the_same_whichever_part_advises_it() {
+    fn each_change_has_one_wording() {
         let shape = Change::new(ChangeKind::Shape, ChangePlace::SenderEdge, "");
         let bbr = Change::new(ChangeKind::CongestionControl, ChangePlace::Sender, "").named("bbr");
         let known = shape.clone().set(None, 19.6, ChangeUnit::Mbps);

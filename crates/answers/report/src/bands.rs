@@ -1,93 +1,89 @@
-//! What repeats of a variant have in common over time: in bins of one grid the median over the repeats, and a band
-//! around it.
+//! Time series over the repeats of a variant: in the bins of a common grid the median over the repeats, and a
+//! band around it.
 //!
-//! Each repeat is brought to the grid alone: of a gauge the mean of the samples in a bin, of a total what came within
-//! it, of delivered bytes as a rate. Then the quantiles are taken over the repeats, bin by bin. The total of all flows
-//! is summed within each repeat first: the median of sums is not the sum of medians.
+//! First each repeat is binned on its own: a gauge as the mean of the samples in a bin, a total as its growth
+//! in the bin, delivered bytes as a rate. Then the quantiles over the repeats are computed bin by bin. The
+//! total of all flows is summed within each repeat first, because the median of sums is not the sum of
+//! medians.
 //!
-//! The band is from the 10th to the 90th percentile; of fewer than ten repeats, whose tails nobody knows, from the
-//! least to the most.
+//! The band runs from the 10th to the 90th percentile. With fewer than ten repeats these percentiles are
+//! unreliable, and the band runs from the minimum to the maximum.
 
 use crate::figures::{MANY_FLOWS, ascending, quantile};
 use result::{Cells, Column, Columns, ElementSeries, FlowSeries, Growth, Outcome, Unit, VariantResult};
 use std::collections::BTreeMap;
 
-/// A bin is as wide as leaves no more of them than this.
-const MOST_BINS: f64 = 400.0;
-/// Samples that a bin holds at least.
-const LEAST_SAMPLES: f64 = 2.0;
-/// From so many repeats on the band is between these quantiles.
-const MANY_REPEATS: usize = 10;
-const OF_MANY: [f64; 2] = [0.1, 0.9];
-/// Mbit/s of bytes a second.
-const MBPS: f64 = 8e-6;
+/// The width of a bin is chosen so that there are about this many bins at most.
+const MAX_BINS: f64 = 400.0;
+/// Minimum samples in a bin.
+const MIN_SAMPLES: f64 = 2.0;
+/// From this many repeats on, the band lies between the quantiles [`BAND_QUANTILES`].
+const MIN_QUANTILE_REPEATS: usize = 10;
+const BAND_QUANTILES: [f64; 2] = [0.1, 0.9];
+/// Converts bytes per second to Mbit/s.
+const MBPS_PER_BYTE_RATE: f64 = 8e-6;
 
-/// Median and band of all repeats of a variant.
+/// Median and band over all repeats of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands {
-    /// How many repeats.
+    /// Number of repeats.
     pub repeats: usize,
-    /// The quantiles over them that the band lies between: 0 and 1 are least and most.
+    /// The quantiles between which the band lies; 0 and 1 are minimum and maximum.
     pub between: [f64; 2],
-    /// Width of a bin, seconds; the first begins with the run, the last may reach beyond its end.
+    /// Width of a bin, seconds. The first bin starts with the run; the last one may reach beyond its end.
     pub bin_s: f64,
-    /// Goodput of all flows together, Mbit/s; of several flows that ran together.
+    /// Goodput of all flows together, Mbit/s; only for several flows that ran at the same time.
     pub total: Option<Band>,
-    /// Of flows, by name; of many those with most goodput.
+    /// Bands of flows by name; with many flows, of those with the highest goodput.
     pub flows: Vec<(String, BTreeMap<&'static str, Band>)>,
-    /// Of elements, by name.
+    /// Bands of elements by name.
     pub elements: Vec<(String, BTreeMap<&'static str, Band>)>,
 }
 
-/// One quantity: a value a bin; `None` where less than half of the repeats have one.
+/// The band of one quantity, a value per bin; `None` if fewer than half of the repeats have a value.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Band {
-    /// The lower end.
     pub low: Vec<Option<f64>>,
-    /// The median.
     pub median: Vec<Option<f64>>,
-    /// The upper end.
     pub high: Vec<Option<f64>>,
 }
 
-/// One variant's series, those of its first repeat, and what all repeats have in common.
+/// The series of a variant's first repeat, and the bands over all repeats.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlottedSeries<'a> {
-    /// Of flows.
     pub flows: &'a [FlowSeries],
-    /// Of elements.
     pub elements: &'a [ElementSeries],
-    /// Over the repeats; `None` of a single run.
+    /// Bands over the repeats; `None` for a single run.
     pub bands: Option<&'a Bands>,
 }
 
 impl<'a> PlottedSeries<'a> {
-    /// An outcome's.
+    /// The series of an outcome, without bands.
     pub fn of(outcome: &'a Outcome) -> PlottedSeries<'a> {
         PlottedSeries { flows: &outcome.flow_series, elements: &outcome.element_series, bands: None }
     }
 }
 
-/// What a band of a column counts.
+/// How a column is binned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum How {
+enum Binning {
     /// The mean of the samples.
     Mean,
-    /// Growth as a rate, Mbit/s.
+    /// The growth as a rate, Mbit/s.
     Rate,
-    /// Growth.
+    /// The growth.
     Count,
 }
 
-/// How a column is drawn over repeats; `None`: not.
-fn how(column: &Column) -> Option<How> {
+/// How a column is binned; `None` if it has no band.
+fn binning(column: &Column) -> Option<Binning> {
     match (column.name, column.unit) {
-        ("delivered_bytes", _) => Some(How::Rate),
-        ("dropped" | "marked", _) => Some(How::Count),
+        ("delivered_bytes", _) => Some(Binning::Rate),
+        ("dropped" | "marked", _) => Some(Binning::Count),
         ("cwnd" | "inflight" | "rtt_ms" | "delay_ms" | "queue_packets" | "tokens_bytes", _) => {
-            Some(How::Mean)
+            Some(Binning::Mean)
         }
-        (_, Some(Unit::Mbps)) if column.growth == Growth::Gauge => Some(How::Mean),
+        (_, Some(Unit::Mbps)) if column.growth == Growth::Gauge => Some(Binning::Mean),
         _ => None,
     }
 }
@@ -101,24 +97,24 @@ struct Grid {
 }
 
 impl Grid {
-    /// For series up to `end_s` that are sampled every `sample_s`.
+    /// A grid for series up to `end_s` that are sampled every `sample_s`.
     fn new(end_s: f64, sample_s: f64) -> Option<Grid> {
-        let bin_s = round((end_s / MOST_BINS).max(LEAST_SAMPLES * sample_s));
+        let bin_s = round_up((end_s / MAX_BINS).max(MIN_SAMPLES * sample_s));
         let bins = (end_s / bin_s - 1e-9).ceil();
-        (bin_s.is_finite() && (1.0..=2.0 * MOST_BINS).contains(&bins)).then_some(Grid {
+        (bin_s.is_finite() && (1.0..=2.0 * MAX_BINS).contains(&bins)).then_some(Grid {
             bin_s,
             end_s,
             bins: bins as usize,
         })
     }
 
-    /// The bin that a moment lies in.
+    /// The bin of a time.
     fn bin(&self, time_s: f64) -> Option<usize> {
         let bin = (time_s / self.bin_s + 1e-9).floor();
         (bin >= 0.0 && bin < self.bins as f64).then_some(bin as usize)
     }
 
-    /// The mean of what is known in each bin.
+    /// The mean of the known values in each bin.
     fn means(&self, times: &[f64], values: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0u32); self.bins];
         for (&time, value) in times.iter().zip(values) {
@@ -130,14 +126,15 @@ impl Grid {
         sums.into_iter().map(|(sum, n)| (n > 0).then(|| sum / f64::from(n))).collect()
     }
 
-    /// What a total grew by in each bin: between samples in a straight line when it `flows`, else at the later one.
-    fn growth(&self, times: &[f64], totals: &[u64], flows: bool) -> Vec<f64> {
+    /// The growth of a total in each bin. Between samples the total grows linearly if `is_linear`, else at
+    /// the later sample.
+    fn growth(&self, times: &[f64], totals: &[u64], is_linear: bool) -> Vec<f64> {
         let at = |edge: f64| -> f64 {
             let after = times.partition_point(|&t| t <= edge + 1e-9);
             let Some(before) = after.checked_sub(1) else { return 0.0 };
             let value = totals[before] as f64;
             match times.get(after) {
-                Some(next) if flows && *next > times[before] => {
+                Some(next) if is_linear && *next > times[before] => {
                     let part = ((edge - times[before]) / (next - times[before])).max(0.0);
                     value + (totals[after] as f64 - value) * part
                 }
@@ -148,22 +145,22 @@ impl Grid {
         edges.windows(2).map(|edge| edge[1] - edge[0]).collect()
     }
 
-    /// Growth of bytes as Mbit/s over as much of each bin as the run lasted.
+    /// The growth of bytes as a rate in Mbit/s, over the part of each bin within the run.
     fn rates(&self, times: &[f64], totals: &[u64]) -> Vec<f64> {
-        let lasted = |k: usize| ((k + 1) as f64 * self.bin_s).min(self.end_s) - k as f64 * self.bin_s;
+        let duration = |k: usize| ((k + 1) as f64 * self.bin_s).min(self.end_s) - k as f64 * self.bin_s;
         let grown = self.growth(times, totals, true).into_iter().enumerate();
-        grown.map(|(k, bytes)| bytes / lasted(k).max(1e-9) * MBPS).collect()
+        grown.map(|(k, bytes)| bytes / duration(k).max(1e-9) * MBPS_PER_BYTE_RATE).collect()
     }
 
-    /// A column of a series on the grid; `None` where it says nothing.
-    fn column(&self, series: &impl Columns, at: usize, how: How) -> Option<Vec<Option<f64>>> {
+    /// Bins a column of a series; `None` if the series lacks it.
+    fn column(&self, series: &impl Columns, at: usize, binning: Binning) -> Option<Vec<Option<f64>>> {
         let mut cells = series.cells();
         let Some((_, Cells::Real(times))) = cells.next() else { return None };
         let (_, values) = cells.nth(at.checked_sub(1)?)?;
         let known = |all: Vec<f64>| all.into_iter().map(Some).collect();
-        Some(match (how, values) {
-            (How::Rate, Cells::Int(all)) => known(self.rates(times, all)),
-            (How::Count, Cells::Int(all)) => known(self.growth(times, all, false)),
+        Some(match (binning, values) {
+            (Binning::Rate, Cells::Int(all)) => known(self.rates(times, all)),
+            (Binning::Count, Cells::Int(all)) => known(self.growth(times, all, false)),
             (_, Cells::Int(all)) => self.means(times, all.iter().map(|&n| Some(n as f64))),
             (_, Cells::IntOrNull(all)) => self.means(times, all.iter().map(|n| n.map(|n| n as f64))),
             (_, Cells::Real(all)) => self.means(times, all.iter().copied().map(Some)),
@@ -172,21 +169,21 @@ impl Grid {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, the nearest not below `x`.
-fn round(x: f64) -> f64 {
+/// The smallest 1, 2 or 5 times a power of ten that is not below `x`.
+fn round_up(x: f64) -> f64 {
     let power = print::ten_to((x.log10() + 1e-9).floor() as i32);
     let times = x / power * (1.0 - 1e-6);
     power * [1.0, 2.0, 5.0].into_iter().find(|&step| times <= step).unwrap_or(10.0)
 }
 
-/// The median distance of a series' first samples.
+/// The median interval between a series' first samples.
 fn interval(times: &[f64]) -> Option<f64> {
     let gaps = ascending(times.windows(2).take(100).map(|pair| pair[1] - pair[0]));
     gaps.get(gaps.len() / 2).copied()
 }
 
 impl Band {
-    /// Over the repeats' values on the grid; `None` where nothing is ever known.
+    /// The band over the repeats' binned values; `None` without any known value.
     fn over(repeats: &[Vec<Option<f64>>], [low, high]: [f64; 2]) -> Option<Band> {
         let bins = repeats.iter().map(Vec::len).max()?;
         let mut band = Band::default();
@@ -203,8 +200,8 @@ impl Band {
 }
 
 impl Bands {
-    /// Of a variant's repeats, each with its series; `None` of a single one, of repeats that are the same run, and where
-    /// nothing was sampled.
+    /// The bands of a variant's repeats, each with its series; `None` for a single run, for identical
+    /// repeats, and without samples.
     pub fn of(variant: &VariantResult, repeats: &[PlottedSeries]) -> Option<Bands> {
         if repeats.len() < 2 || variant.repeats.as_ref().is_none_or(|r| r.identical) {
             return None;
@@ -212,7 +209,7 @@ impl Bands {
         let sampled = repeats.iter().flat_map(|r| r.flows.iter().map(|s| &s.time_s));
         let sampled = sampled.chain(repeats.iter().flat_map(|r| r.elements.iter().map(|s| &s.time_s)));
         let grid = Grid::new(variant.duration_s, sampled.map(|times| interval(times)).find_map(|i| i)?)?;
-        let between = if repeats.len() < MANY_REPEATS { [0.0, 1.0] } else { OF_MANY };
+        let between = if repeats.len() < MIN_QUANTILE_REPEATS { [0.0, 1.0] } else { BAND_QUANTILES };
         let mut flows: Vec<&result::FlowResult> = variant.flows.iter().collect();
         flows.sort_by(|a, b| b.goodput_mbps.total_cmp(&a.goodput_mbps));
         flows.truncate(MANY_FLOWS);
@@ -235,7 +232,7 @@ impl Bands {
     }
 }
 
-/// Goodput of all flows together.
+/// The band of the goodput of all flows together.
 fn total(grid: &Grid, variant: &VariantResult, repeats: &[PlottedSeries], between: [f64; 2]) -> Option<Band> {
     if variant.flows.len() < 2 || variant.one_at_a_time {
         return None;
@@ -251,16 +248,16 @@ fn total(grid: &Grid, variant: &VariantResult, repeats: &[PlottedSeries], betwee
     Band::over(&repeats.iter().map(sum).collect::<Vec<_>>(), between)
 }
 
-/// The bands of a series, given once for each repeat.
+/// The bands of a series' columns; `repeats` has the series of each repeat.
 fn columns<S: Columns>(grid: &Grid, repeats: &[&S], between: [f64; 2]) -> BTreeMap<&'static str, Band> {
     let drawn =
-        S::COLUMNS.iter().enumerate().filter_map(|(at, column)| Some((at, column.name, how(column)?)));
+        S::COLUMNS.iter().enumerate().filter_map(|(at, column)| Some((at, column.name, binning(column)?)));
     drawn
-        .filter_map(|(at, name, how)| {
-            // Column by column: no more than one of each repeat is held.
-            let values: Vec<_> = repeats.iter().filter_map(|s| grid.column(*s, at, how)).collect();
-            // Of what never was there is nothing to draw.
-            let some = how != How::Count || values.iter().flatten().flatten().any(|&n| n != 0.0);
+        .filter_map(|(at, name, binning)| {
+            // Column by column, so that memory holds one column of each repeat.
+            let values: Vec<_> = repeats.iter().filter_map(|s| grid.column(*s, at, binning)).collect();
+            // Counts that are always zero are not drawn.
+            let some = binning != Binning::Count || values.iter().flatten().flatten().any(|&n| n != 0.0);
             let values = if some { values } else { Vec::new() };
             Some((name, Band::over(&values, between)?))
         })
@@ -272,7 +269,7 @@ mod tests {
     use super::*;
     use result::{ElementPoint, ElementResult, ElementSeries, FlowPoint, FlowResult, FlowSeries, Repeats};
 
-    /// A flow that delivers so many bytes every 10 ms, from `from_s` on.
+    /// A flow that delivers `bytes` every 10 ms, from `from_s` on.
     fn flow(name: &str, bytes: u64, from_s: f64, rtt_ms: f64) -> FlowSeries {
         let mut s = FlowSeries::new(name);
         for i in 0..=200 {
@@ -311,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn few_repeats_have_their_least_and_most_around_the_median() {
+    fn the_band_of_few_repeats_is_minimum_to_maximum() {
         // 1000, 2000 and 6000 bytes every 10 ms are 0.8, 1.6 and 4.8 Mbit/s.
         let repeats = [1000, 2000, 6000].map(|bytes| vec![flow("f", bytes, 0.0, bytes as f64 / 100.0)]);
         let bands = bands(&repeats, &variant(&["f"], false)).unwrap();
@@ -324,12 +321,12 @@ mod tests {
             near(rate.high[bin], 4.8);
         }
         near(bands.flows[0].1["rtt_ms"].median[7], 20.0);
-        assert!(bands.total.is_none(), "of one flow its own says it");
+        assert!(bands.total.is_none(), "a single flow needs no total");
         assert!(!bands.flows[0].1.contains_key("pacing_mbps"), "nothing is known of it");
     }
 
     #[test]
-    fn ten_repeats_have_their_tenth_and_ninetieth_percentile() {
+    fn the_band_of_ten_repeats_is_p10_to_p90() {
         let repeats: Vec<_> = (1..=11).map(|i| vec![flow("f", 1000, 0.0, i as f64)]).collect();
         let bands = bands(&repeats, &variant(&["f"], false)).unwrap();
         assert_eq!(bands.between, [0.1, 0.9]);
@@ -342,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_total_is_summed_within_each_repeat() {
-        // Where one flow has more the other has less: every repeat carries as much.
+        // One flow has more where the other has less: the total of each repeat is the same.
         let repeats = [1000, 2000, 3000].map(|a| vec![flow("a", a, 0.0, 1.0), flow("b", 4000 - a, 0.0, 1.0)]);
         let bands = bands(&repeats, &variant(&["a", "b"], false)).unwrap();
         let total = bands.total.unwrap();
@@ -353,13 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn what_less_than_half_of_the_repeats_know_is_unknown() {
+    fn a_value_known_in_less_than_half_of_the_repeats_is_unknown() {
         let repeats = [0.0, 0.5, 1.0].map(|from| vec![flow("f", 1000, from, 30.0)]);
         let bands = bands(&repeats, &variant(&["f"], false)).unwrap();
         let rtt = &bands.flows[0].1["rtt_ms"];
         assert_eq!((rtt.median[10], rtt.low[24]), (None, None), "one of three");
         near(rtt.median[25], 30.0);
-        // Nothing delivered is known to be nothing.
+        // Zero delivered bytes are a known value.
         near(bands.flows[0].1["delivered_bytes"].low[30], 0.0);
         near(bands.flows[0].1["delivered_bytes"].median[30], 0.8);
     }
@@ -373,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_flows_those_with_most_have_bands_and_all_are_in_the_total() {
+    fn of_many_flows_the_largest_have_bands_and_all_are_in_the_total() {
         let names: Vec<String> = (0..12).map(|i| format!("f{i}")).collect();
         let mut v = variant(&names.iter().map(String::as_str).collect::<Vec<_>>(), false);
         v.flows.iter_mut().enumerate().for_each(|(i, f)| f.goodput_mbps = i as f64);
@@ -385,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_some_repeats_are_counted_and_of_none_left_out() {
+    fn drops_are_counted_and_columns_without_drops_left_out() {
         let element = |name: &str, dropped: u64| {
             let mut s = ElementSeries { name: name.into(), ..ElementSeries::default() };
             for i in 0..=200 {
@@ -406,7 +403,7 @@ mod tests {
             repeats.iter().map(|elements| PlottedSeries { elements, ..PlottedSeries::default() }).collect();
         let bands = Bands::of(&v, &shown).unwrap();
         let dropped = &bands.elements[0].1["dropped"];
-        // All of it between 1.00 and 1.02 s.
+        // All drops are between 1.00 and 1.02 s.
         assert_eq!(
             (dropped.low[50], dropped.median[50], dropped.high[50]),
             (Some(0.0), Some(4.0), Some(9.0))

@@ -1,4 +1,4 @@
-//! The table of a run both simulated and on the kernel: what each yielded, and the ratio of the two.
+//! The table of a run on both clocks: the figures of simulator and kernel, and their ratio.
 
 use crate::figures::{Figures, Row, rows};
 use crate::number::{count, millis, short};
@@ -8,18 +8,18 @@ use crate::width::printable;
 use result::{Clock, Run, VariantResult};
 use std::collections::BTreeMap;
 
-/// What both yielded of one variant, or of one flow.
+/// The figures of one variant or one flow on both clocks.
 struct SimAndKernel<'a> {
-    /// The simulator's.
+    /// The simulator's row.
     row: Row<'a>,
     sim: Figures,
     kernel: Figures,
-    /// The flow's ratio that is furthest from 1.
+    /// The ratio of the flow that is furthest from 1.
     worst: Option<f64>,
 }
 
-/// A ratio further from 1 than this is worth a look.
-const FAR: f64 = 0.10;
+/// A ratio further from 1 than this is highlighted.
+const MAX_DEVIATION: f64 = 0.10;
 
 /// Whether some variant was run on both clocks.
 pub(crate) fn has_both(run: &Run) -> bool {
@@ -27,7 +27,7 @@ pub(crate) fn has_both(run: &Run) -> bool {
     on(Clock::Sim) && on(Clock::Kernel)
 }
 
-/// The variant's name, and the clock where there are two.
+/// The variant's name; with the clock if the run has both.
 pub(crate) fn label(variant: &VariantResult, both: bool) -> String {
     let clock = if both { format!(" ({})", variant.clock.name()) } else { String::new() };
     variant.name.clone() + &clock
@@ -54,11 +54,14 @@ fn ratio(sim: f64, kernel: f64) -> TableCell {
 }
 
 fn ratio_cell(r: f64) -> TableCell {
-    TableCell { text: format!("{r:.2}"), tone: if (r - 1.0).abs() > FAR { Tone::Fair } else { Tone::Plain } }
+    TableCell {
+        text: format!("{r:.2}"),
+        tone: if (r - 1.0).abs() > MAX_DEVIATION { Tone::Fair } else { Tone::Plain },
+    }
 }
 
-/// Of the flows that both have, the ratio of goodputs that is furthest from 1, where there are several: a total hides what
-/// one flow takes from another.
+/// The ratio of goodputs that is furthest from 1, if there are several flows: a total hides what one flow
+/// takes from another.
 fn worst_flow(sim: &Row, kernel: &Row) -> Option<f64> {
     let (ours, theirs) = (sim.flows(), kernel.flows());
     let theirs: BTreeMap<&str, f64> = theirs.iter().map(|f| (f.name.as_str(), f.goodput_mbps)).collect();
@@ -69,7 +72,7 @@ fn worst_flow(sim: &Row, kernel: &Row) -> Option<f64> {
     (ours.len() > 1).then(|| ratios.iter().max_by(far).copied()).flatten()
 }
 
-/// The table; ratios are simulator / kernel.
+/// The table. Ratios are simulator / kernel.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let pairs = pairs(run);
     let mut columns = Vec::new();
@@ -140,14 +143,14 @@ mod tests {
             text.lines().find(|l| l.starts_with(name)).expect("a row").split_whitespace().collect()
         };
         assert_eq!(cells("policer")[1..7], ["9.00", "12.0", "0.75", "30/60", "30/60", "1.00"]);
-        // Nothing arrived: no ratio.
+        // Nothing arrived, so there is no ratio.
         assert_eq!(cells("shaper")[1..4], ["19.3", "0", "–"]);
-        assert!(!text.contains("alone"), "one clock is no pair");
+        assert!(!text.contains("alone"), "a variant on one clock is left out");
         assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
     }
 
     #[test]
-    fn a_flow_that_is_off_and_drops_are_seen_behind_an_equal_total() {
+    fn an_equal_total_does_not_hide_the_worst_flow_and_drops() {
         let variant = |clock, rates: [f64; 2], drops| {
             let flow = |(i, goodput_mbps)| FlowResult {
                 name: format!("f{i}"),

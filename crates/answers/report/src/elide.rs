@@ -1,18 +1,19 @@
-//! Names too long for their column, shortened so that they stay distinct: what several have in common goes first, what
-//! tells them apart stays as long as it can. `shaper-fifo-64k` and `shaper-fifo-256k` become `shap…64k`, `shap…256k`.
+//! Shortens names that are too long for their column, so that they stay distinct: common parts are cut first,
+//! and the parts that differ are kept as long as possible. `shaper-fifo-64k` and `shaper-fifo-256k` become
+//! `shap…64k` and `shap…256k`.
 
 use crate::width::clip;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_width::UnicodeWidthStr;
 
-/// The shortened names, in their order.
+/// Shortened names, in the order of the names.
 pub(crate) struct Elided {
     pub names: Vec<String>,
-    /// Nothing that tells two names apart was cut.
+    /// No part that differs between names was cut.
     pub whole: bool,
 }
 
-/// `names`, each in at most `width` columns; `None` where two different ones would look alike.
+/// The names in at most `width` columns each; `None` if two different names would look alike.
 pub(crate) fn elide(names: &[&str], width: usize) -> Option<Elided> {
     let distinct: Vec<&str> = names.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
     let mut whole = true;
@@ -28,38 +29,38 @@ fn separates(c: char) -> bool {
     matches!(c, '-' | '_' | '.' | ' ' | '/' | ':' | ',' | '=' | '@')
 }
 
-/// Whether a name may be parted at byte `at`: between words, or with `fine` between any two characters.
-fn parts_at(name: &str, at: usize, fine: bool) -> bool {
+/// Whether a name may be split at byte `at`: between words, or with `fine` between any two characters.
+fn splits_at(name: &str, at: usize, fine: bool) -> bool {
     name.is_char_boundary(at)
         && (fine
             || name[..at].chars().next_back().is_none_or(separates)
             || name[at..].chars().next().is_none_or(separates))
 }
 
-/// What a name is put together with others by: its first word, or with `fine` its first character.
+/// The part by which names are clustered: the first word, or with `fine` the first character.
 fn head(name: &str, fine: bool) -> &str {
     let first = name.chars().next().map_or(0, char::len_utf8);
     let end = name[first..].find(separates).map_or(name.len(), |at| first + at);
     &name[..if fine { first } else { end }]
 }
 
-/// Bytes that all of `names` begin with, up to a place where all may be parted.
+/// The length in bytes of the common prefix of `names`, up to a place where all of them may be split.
 fn common_prefix(names: &[&str], fine: bool) -> usize {
-    let same = |at: usize| names.iter().all(|n| n.get(..at) == names[0].get(..at) && parts_at(n, at, fine));
+    let same = |at: usize| names.iter().all(|n| n.get(..at) == names[0].get(..at) && splits_at(n, at, fine));
     let least = names.iter().map(|n| n.len()).min().unwrap_or(0);
     (0..=least).rev().find(|&at| names[0].is_char_boundary(at) && same(at)).unwrap_or(0)
 }
 
-/// Bytes that all of `names` end with, as above.
+/// The length in bytes of the common suffix of `names`, from a place where all of them may be split.
 fn common_suffix(names: &[&str], fine: bool) -> usize {
     let end = |n: &str, len: usize| n.len().checked_sub(len).and_then(|at| n.get(at..)).map(str::to_string);
-    let parted = |n: &str, len: usize| n.len().checked_sub(len).is_some_and(|at| parts_at(n, at, fine));
-    let same = |len| names.iter().all(|n| end(n, len) == end(names[0], len) && parted(n, len));
+    let splits = |n: &str, len: usize| n.len().checked_sub(len).is_some_and(|at| splits_at(n, at, fine));
+    let same = |len| names.iter().all(|n| end(n, len) == end(names[0], len) && splits(n, len));
     let least = names.iter().map(|n| n.len()).min().unwrap_or(0);
     (0..=least).rev().find(|&len| same(len)).unwrap_or(0)
 }
 
-/// Names that differ, shortened; `whole` becomes false where what differs had to be cut.
+/// Shortens distinct names; sets `whole` to false if a part that differs had to be cut.
 fn shorten(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<String> {
     let mut short: Vec<String> = names.iter().map(|n| (*n).to_string()).collect();
     if names.iter().all(|n| n.width() <= width) {
@@ -81,7 +82,7 @@ fn shorten(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<St
         }
     }
     let cut: Vec<&str> = alone.iter().map(|&i| names[i]).collect();
-    // Words that begin alike: by characters.
+    // First words that begin alike are compared by characters.
     let several = !fine && cut.iter().any(|n| n.width() > width && head(n, false).width() >= width);
     let cut = if several { shorten(&cut, width, true, whole) } else { ends(&cut, width) };
     for (i, name) in alone.into_iter().zip(cut) {
@@ -90,12 +91,12 @@ fn shorten(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<St
     short
 }
 
-/// Names that begin with words of their own: their ends go.
+/// Shortens names with different first words: cuts their ends.
 fn ends(names: &[&str], width: usize) -> Vec<String> {
     names.iter().map(|n| clip(n, width)).collect()
 }
 
-/// Names that begin alike: of what they share first the end goes, then the middle of the beginning.
+/// Shortens names that begin alike: cuts the common end first, then the middle of the common beginning.
 fn alike(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<String> {
     let before = common_prefix(names, fine);
     let rests: Vec<&str> = names.iter().map(|n| &n[before..]).collect();
@@ -109,7 +110,7 @@ fn alike(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<Stri
         let end = if after > 0 { "…" } else { "" };
         return shorten(&middles, room, fine, whole).iter().map(|m| format!("…{m}{end}")).collect();
     }
-    let one = |(name, middle): (&&str, &&str)| {
+    let shortened = |(name, middle): (&&str, &&str)| {
         let room = width - middle.width().min(width);
         if name.width() <= width {
             (*name).to_string()
@@ -120,7 +121,7 @@ fn alike(names: &[&str], width: usize, fine: bool, whole: &mut bool) -> Vec<Stri
             format!("{}{middle}{end}", clip(prefix, room - usize::from(after > 0)))
         }
     };
-    names.iter().zip(&middles).map(one).collect()
+    names.iter().zip(&middles).map(shortened).collect()
 }
 
 #[cfg(test)]
@@ -133,21 +134,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_common_goes_and_what_differs_stays() {
+    fn common_parts_are_cut_and_differences_stay() {
         let list = ["policer", "shaper-fifo-64k-cubic", "shaper-fifo-256k-cubic"];
         assert_eq!(names(&list, 18), ["policer", "shaper-fifo-64k-c…", "shaper-fifo-256k-…"]);
         assert_eq!(names(&list, 14), ["policer", "shaper-fi…64k…", "shaper-f…256k…"]);
         assert_eq!(names(&list, 7), ["policer", "sh…64k…", "s…256k…"]);
         assert_eq!(names(&["shaper-fifo-bbr", "shaper-fifo-cubic"], 12), ["shaper-f…bbr", "shaper…cubic"]);
         assert_eq!(names(&["three-senders-one-policer"], 12), ["three-sende…"]);
-        // Where what differs has no room it is cut as far as it stays different.
+        // If the differences are too long, they are cut as far as they stay different.
         let cut = elide(&["wan-aaaaaaaa-1", "wan-bbbbbbbb-1"], 6).unwrap();
         assert_eq!((cut.names, cut.whole), (vec!["…aaa……".to_string(), "…bbb……".into()], false));
         assert!(elide(&["aaaaaaaab", "aaaaaaaac"], 1).is_none());
     }
 
     #[test]
-    fn nothing_is_done_where_all_fit() {
+    fn names_that_fit_are_unchanged() {
         assert_eq!(names(&["a", "long-name", "a"], 9), ["a", "long-name", "a"]);
     }
 
@@ -171,7 +172,7 @@ mod tests {
                 }
             }
             shortened += usize::from(short.names != list);
-            // What is as wide as the longest is left alone.
+            // At the width of the longest name nothing changes.
             let most = list.iter().map(|n| n.width()).max().unwrap();
             assert_eq!(elide(&list, most).unwrap().names, list);
         }

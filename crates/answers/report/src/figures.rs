@@ -1,10 +1,10 @@
-//! The figures of tables and levels: what the terminal prints, the page shows and plots draw is computed here alone.
-//! How a number is spelt is `crate::number`'s, and the page's own where it speaks another language.
+//! The figures of tables and levels, computed once for the terminal, the page and the plots. `crate::number`
+//! formats them; the page formats its own.
 
 mod group;
 mod quantile;
 
-pub(crate) use group::{ACTIVE, ways};
+pub(crate) use group::{ACTIVE, directions};
 pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
 pub(crate) use quantile::{ascending, five_numbers, quantile};
 
@@ -13,123 +13,124 @@ use result::{Measure, Quantity, Run, Statistic, Subject};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What tables say of a variant, or of one of its flows. What is not known is absent.
+/// The figures of a variant, or of one of its flows. Unknown figures are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing.
+    /// Goodput, Mbit/s; absent for flows measured one at a time, whose sum is meaningless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_mbps: Option<f64>,
-    /// Half the width of its 95 % confidence interval, of several repeats.
+    /// Half the width of the goodput's 95 % confidence interval over repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95_mbps: Option<f64>,
     /// Goodput as a share of the tightest limit, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// The part of it that TCP flows carried, where there are both.
+    /// Goodput of the TCP flows, if there are datagrams too, Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_mbps: Option<f64>,
-    /// The part of it that datagrams carried, as above.
+    /// Goodput of the datagrams, if there are TCP flows too, Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp_mbps: Option<f64>,
-    /// Flows compared: the TCP flows, or all where there is none.
+    /// Number of compared flows: the TCP flows, or all if there are none.
     pub flows: usize,
-    /// Their goodputs, least and most, Mbit/s.
+    /// Minimum and maximum goodput of the compared flows, Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each_mbps: Option<[f64; 2]>,
-    /// Jain's fairness index, of several flows that are alike and shared the path.
+    /// Jain's fairness index of several similar flows that shared the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain_index: Option<f64>,
-    /// Share of TCP's data packets that the path dropped, 0 to 1, where every flow knows it.
+    /// Share of TCP's data packets that the path dropped, 0 to 1; absent unless it is known of every flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<f64>,
     /// Retransmissions.
     pub resent: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Median RTT over time, ms, of the TCP flow in which it is longest ([`Measure`]).
+    /// Median RTT over time of the TCP flow with the longest one ([`Measure`]), ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_p50_ms: Option<f64>,
-    /// 95th percentile, as above.
+    /// 95th percentile of the RTT of the TCP flow with the longest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_p95_ms: Option<f64>,
-    /// Mean, as above.
+    /// Mean RTT of the TCP flow with the longest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_mean_ms: Option<f64>,
-    /// Seconds that flows took from start to last byte, median.
+    /// Median time from a flow's start to its last byte, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_p50_s: Option<f64>,
-    /// 95th percentile.
+    /// 95th percentile of the time from a flow's start to its last byte, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_p95_s: Option<f64>,
-    /// Flows that have an end and did not come to it.
+    /// Transfers that did not finish.
     pub unfinished: u64,
-    /// Seconds from request to last byte of the answer, median.
+    /// Median time from a request to the last byte of its response, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_p50_s: Option<f64>,
-    /// 95th percentile, as above.
+    /// 95th percentile of the time from a request to the last byte of its response, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_p95_s: Option<f64>,
-    /// Seconds of whole pages, median, as above.
+    /// Median time to load a whole page, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_p50_s: Option<f64>,
-    /// 95th percentile, as above.
+    /// 95th percentile of the time to load a whole page, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_p95_s: Option<f64>,
-    /// One-way delay of datagrams, ms, median, of the flow in which it is longest; of calls alone where there are calls.
+    /// Median one-way delay of the datagram flow with the longest one, ms; only of calls if there are calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p50_ms: Option<f64>,
-    /// 95th percentile, as above.
+    /// 95th percentile of the one-way delay of the datagram flow with the longest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p95_ms: Option<f64>,
-    /// Time of probes there and back, ms, median, of the flow in which it is longest.
+    /// Median round trip of the probe flow with the longest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_p50_ms: Option<f64>,
-    /// 95th percentile, as above.
+    /// 95th percentile of the round trip of the probe flow with the longest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_p95_ms: Option<f64>,
-    /// Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, of the flow in which it is largest.
+    /// Interarrival jitter (RFC 3550 section 6.4.1) of the datagram flow with the largest one, ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_ms: Option<f64>,
-    /// Share of datagrams that did not arrive, 0 to 1, of the flow that lost most.
+    /// Share of datagrams lost by the flow that lost most, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datagrams_lost: Option<f64>,
-    /// The least mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5.
+    /// Lowest mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mos: Option<f64>,
-    /// Goodput over repeats, Mbit/s: least, quartiles, most.
+    /// Goodput over repeats, Mbit/s: minimum, quartiles, maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goodput_box: Option<[f64; 5]>,
-    /// Mean RTT over repeats, ms: least, quartiles, most.
+    /// Mean RTT over repeats, ms: minimum, quartiles, maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_box: Option<[f64; 5]>,
     /// Packets that elements dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
-    /// The longest queue of any element, packets.
+    /// Maximum queue of any element, packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_queue: Option<u64>,
-    /// The rate that all flows meet together, or each for itself where they were measured one at a time, Mbit/s.
+    /// The limit that all flows share, Mbit/s; for flows measured one at a time, the limit of each if it is
+    /// the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common_limit_mbps: Option<f64>,
-    /// The bandwidth-delay product of that rate and the shortest round trip, in full packets.
+    /// Bandwidth-delay product of the common limit and the minimum RTT, in full packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bdp_packets: Option<f64>,
-    /// Congestion controls, each once.
+    /// Names of the congestion controls, without repetition.
     pub cc: String,
 }
 
-/// What one stage of the path did, over all runs of a variant.
+/// The counters of one stage of the path, over all runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageFigures {
     /// Packets dropped.
     pub dropped: u64,
-    /// The same as a share of what came, 0 to 1.
+    /// Dropped packets as a share of those that arrived, 0 to 1.
     pub drop_share: f64,
-    /// The longest queue, packets.
+    /// Maximum queue, packets.
     pub max_queue: u64,
-    /// Dropped more than any other stage.
+    /// No other stage dropped more packets.
     pub worst: bool,
 }
 
@@ -137,36 +138,36 @@ pub struct StageFigures {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantFigures {
-    /// Of all flows.
+    /// Figures of all flows together.
     pub all: Figures,
-    /// Of each, in the variant's order.
+    /// Figures of each flow, in the variant's order.
     pub flows: Vec<Figures>,
-    /// Of flows put together, by what they have in common; without a key where there would be one group.
+    /// Figures of groups of flows, by the kind of grouping; without kinds that give a single group.
     pub groups: BTreeMap<&'static str, Vec<GroupFigures>>,
-    /// By what it is shown unasked.
+    /// The grouping that is shown by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grouped: Option<GroupBy>,
-    /// Of each stage, by `link.direction.stage`.
+    /// Figures of each stage, by `link.direction.stage`.
     pub stages: BTreeMap<String, StageFigures>,
 }
 
 impl VariantFigures {
-    /// Of a variant.
+    /// The figures of a variant.
     pub fn of(variant: &VariantResult) -> VariantFigures {
-        let of = |flow| Row { variant, flow }.figures();
-        let flows = variant.flows.iter().map(|flow| of(Some(flow))).collect();
+        let figures = |flow| Row { variant, flow }.figures();
+        let flows = variant.flows.iter().map(|flow| figures(Some(flow))).collect();
         let groups = GroupBy::ALL.into_iter().map(|by| (by.name(), groups(variant, by)));
         VariantFigures {
-            all: of(None),
+            all: figures(None),
             flows,
             groups: groups.filter(|(_, list)| !list.is_empty() && list.len() < variant.flows.len()).collect(),
-            grouped: GroupBy::unasked(variant),
+            grouped: GroupBy::automatic(variant),
             stages: stages(&variant.elements),
         }
     }
 }
 
-/// Sums over `element` and each `element@flow`.
+/// The figures of stages: sums over `element` and each `element@flow`.
 fn stages(elements: &[ElementResult]) -> BTreeMap<String, StageFigures> {
     let mut passed: BTreeMap<&str, u64> = BTreeMap::new();
     let mut stages: BTreeMap<String, StageFigures> = BTreeMap::new();
@@ -186,10 +187,11 @@ fn stages(elements: &[ElementResult]) -> BTreeMap<String, StageFigures> {
     stages
 }
 
-/// Bytes of TCP and IP headers in a packet of the bandwidth-delay product.
+/// Bytes of TCP and IP headers in a full packet.
 const HEADERS: f64 = 40.0;
 
-/// The limit, Mbit/s: the one that all flows meet together, or that each, measured alone, met for itself.
+/// The limit that all flows share, Mbit/s; for flows measured one at a time, the limit of each if it is the
+/// same.
 pub(crate) fn common_limit(variant: &VariantResult) -> Option<f64> {
     let alone = variant.one_at_a_time || variant.flows.len() == 1;
     let first = variant.flows.first()?.limit_mbps.filter(|_| alone);
@@ -197,20 +199,20 @@ pub(crate) fn common_limit(variant: &VariantResult) -> Option<f64> {
     variant.limit_mbps.or(each)
 }
 
-/// The bandwidth-delay product in full packets, of a limit in Mbit/s and the shortest round trip any of `flows` saw;
-/// `None` where that, or the size of a segment, is not known.
+/// The bandwidth-delay product in full packets, from a limit in Mbit/s and the minimum RTT of `flows`; `None`
+/// if that RTT or the segment size is unknown.
 fn bdp<'a>(limit: f64, flows: impl Iterator<Item = &'a FlowResult> + Clone) -> Option<f64> {
-    // A one-way delay is no round trip.
+    // The delays of datagrams are one-way.
     let tcp = flows.filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
     let rtt_ms = tcp.clone().map(|f| f.rtt_ms.min).min_by(f64::total_cmp)?;
     let mss = tcp.filter_map(|f| f.mss_bytes).max()?;
     Some(limit * 1e3 * rtt_ms / 8.0 / (f64::from(mss) + HEADERS))
 }
 
-/// What a row is about.
+/// The subject of a table's row.
 pub(crate) struct Row<'a> {
     pub variant: &'a VariantResult,
-    /// The one flow, in a variant whose flows were measured one at a time.
+    /// The flow, in a variant whose flows were measured one at a time.
     pub flow: Option<&'a FlowResult>,
 }
 
@@ -219,27 +221,27 @@ impl<'a> Row<'a> {
         self.flow.map_or_else(|| self.variant.flows.iter().collect(), |f| vec![f])
     }
 
-    /// TCP flows, or all when there is none.
+    /// The TCP flows, or all flows if there are none.
     pub fn compared(&self) -> Vec<&'a FlowResult> {
         self.flow.map_or_else(|| self.variant.compared_flows().collect(), |f| vec![f])
     }
 
-    /// The elements of this row's run: all, or those of the flow's own.
+    /// The elements of this row's run: all, or those of the flow's own run.
     pub fn elements(&self) -> Vec<&'a ElementResult> {
         let all = &self.variant.elements;
         let Some(flow) = self.flow else { return all.iter().collect() };
-        let of = |is: &dyn Fn(&str) -> bool| -> Vec<&'a ElementResult> {
+        let of_run = |is: &dyn Fn(&str) -> bool| -> Vec<&'a ElementResult> {
             all.iter().filter(|e| e.name.rsplit_once('@').is_some_and(|(_, run)| is(run))).collect()
         };
-        let own = of(&|run| run == flow.name);
-        if own.is_empty() { of(&|run| is_one_of(&flow.name, run)) } else { own }
+        let own = of_run(&|run| run == flow.name);
+        if own.is_empty() { of_run(&|run| is_one_of(&flow.name, run)) } else { own }
     }
 
     pub fn goodput(&self) -> f64 {
         self.flow.map_or(self.variant.total_goodput_mbps, |f| f.goodput_mbps)
     }
 
-    /// Of repeats that differ: of identical runs there is none.
+    /// The goodput's confidence interval over repeats; `None` for identical runs.
     pub fn interval(&self) -> Option<Estimate> {
         let repeats = self.variant.repeats.as_ref().filter(|r| !r.identical)?;
         match self.flow {
@@ -248,33 +250,33 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The tightest limit it meets, Mbit/s.
+    /// The tightest rate limit, Mbit/s.
     pub fn limit(&self) -> Option<f64> {
         self.flow.and_then(|f| f.limit_mbps).or(self.variant.limit_mbps)
     }
 
-    /// The flows' goodputs, least and most; of a single flow's row there is none.
+    /// Minimum and maximum goodput of the flows; `None` for the row of a single flow.
     fn each(&self) -> Option<[f64; 2]> {
         let goodputs = || self.compared().into_iter().map(|f| f.goodput_mbps);
         let least = goodputs().fold(f64::INFINITY, f64::min);
         (self.flow.is_none() && least.is_finite()).then(|| [least, goodputs().fold(0.0, f64::max)])
     }
 
-    /// Everything that tables say of it.
+    /// All figures of the row.
     pub fn figures(&self) -> Figures {
         let (variant, flows, elements) = (self.variant, self.compared().len(), self.elements());
-        // Flows measured one at a time never shared the path: their sum says nothing.
+        // Flows measured one at a time never shared the path, so their sum is meaningless.
         let together = self.flow.is_some() || !variant.one_at_a_time;
         let goodput_mbps = (together || variant.flows.len() < 2).then(|| self.goodput());
         let limit = self.limit().filter(|&limit| limit > 0.0);
-        let of = of_flows(&self.flows(), &self.compared());
-        // What the whole run keeps pooled, and whose delay counts, is the measure's to say.
+        let own = of_flows(&self.flows(), &self.compared());
+        // The measure decides which quantities are pooled over the run and which flows' delays count.
         let run = |measure: Measure| {
             let value = measure.of(variant).filter(|value| value.is_finite());
             value.filter(|_| self.flow.is_none())
         };
-        let whole = |quantity, statistic, of: Option<f64>| match self.flow {
-            Some(_) => of,
+        let whole = |quantity, statistic, own: Option<f64>| match self.flow {
+            Some(_) => own,
             None => run(Measure::at(quantity, statistic)),
         };
         let lost = run(Measure::new(Quantity::Lost).of_subject(Subject::Datagrams));
@@ -290,16 +292,16 @@ impl<'a> Row<'a> {
             udp_mbps: parts.map(|p| p.1),
             each_mbps: self.each(),
             jain_index: variant.jain_index.filter(|_| self.flow.is_none() && together && flows > 1),
-            completion_p50_s: whole(Quantity::Completion, Statistic::P50, of.completion_p50_s),
-            completion_p95_s: whole(Quantity::Completion, Statistic::P95, of.completion_p95_s),
-            response_p50_s: whole(Quantity::Response, Statistic::P50, of.response_p50_s),
-            response_p95_s: whole(Quantity::Response, Statistic::P95, of.response_p95_s),
-            page_p50_s: whole(Quantity::Page, Statistic::P50, of.page_p50_s),
-            page_p95_s: whole(Quantity::Page, Statistic::P95, of.page_p95_s),
-            datagrams_lost: lost.map(|percent| percent / 100.0).or(of.datagrams_lost),
-            jitter_ms: run(Measure::new(Quantity::Jitter)).or(of.jitter_ms),
-            delay_p50_ms: whole(Quantity::Delay, Statistic::P50, of.delay_p50_ms),
-            delay_p95_ms: whole(Quantity::Delay, Statistic::P95, of.delay_p95_ms),
+            completion_p50_s: whole(Quantity::Completion, Statistic::P50, own.completion_p50_s),
+            completion_p95_s: whole(Quantity::Completion, Statistic::P95, own.completion_p95_s),
+            response_p50_s: whole(Quantity::Response, Statistic::P50, own.response_p50_s),
+            response_p95_s: whole(Quantity::Response, Statistic::P95, own.response_p95_s),
+            page_p50_s: whole(Quantity::Page, Statistic::P50, own.page_p50_s),
+            page_p95_s: whole(Quantity::Page, Statistic::P95, own.page_p95_s),
+            datagrams_lost: lost.map(|percent| percent / 100.0).or(own.datagrams_lost),
+            jitter_ms: run(Measure::new(Quantity::Jitter)).or(own.jitter_ms),
+            delay_p50_ms: whole(Quantity::Delay, Statistic::P50, own.delay_p50_ms),
+            delay_p95_ms: whole(Quantity::Delay, Statistic::P95, own.delay_p95_ms),
             goodput_box: boxes.and_then(|v| five_numbers(v.get("goodput")?.iter().copied())),
             rtt_box: boxes.and_then(|v| five_numbers(v.get("rtt.mean")?.iter().copied())),
             dropped: (!elements.is_empty()).then(|| elements.iter().map(|e| e.dropped_packets).sum()),
@@ -312,17 +314,17 @@ impl<'a> Row<'a> {
                 Some(flow) => self.limit().and_then(|limit| bdp(limit, [flow].into_iter())),
                 None => common_limit(variant).and_then(|limit| bdp(limit, variant.flows.iter())),
             },
-            ..of
+            ..own
         }
     }
 }
 
-/// What is known of `flows` from themselves alone; `compared` are those of them that comparisons are about.
+/// The figures that follow from the flows alone; `compared` are those that are compared with each other.
 fn of_flows(flows: &[&FlowResult], compared: &[&FlowResult]) -> Figures {
-    let of = |measure: Measure| measure.of_flows(flows).filter(|value| value.is_finite());
-    let at = |quantity, statistic| of(Measure::at(quantity, statistic));
+    let value = |measure: Measure| measure.of_flows(flows).filter(|value| value.is_finite());
+    let at = |quantity, statistic| value(Measure::at(quantity, statistic));
     let share = |percent: Option<f64>| percent.map(|p| p / 100.0);
-    let count = |quantity| of(Measure::new(quantity)).unwrap_or_default() as u64;
+    let count = |quantity| value(Measure::new(quantity)).unwrap_or_default() as u64;
     let kind = |kind: FlowKind| flows.iter().copied().filter(move |f| f.kind == kind).collect::<Vec<_>>();
     let lost = |flows: Vec<&FlowResult>| Measure::new(Quantity::Lost).of_flows(&flows);
     use Quantity::{Completion, Delay, Page, Probe, Response, Rtt};
@@ -346,15 +348,15 @@ fn of_flows(flows: &[&FlowResult], compared: &[&FlowResult]) -> Figures {
         delay_p95_ms: at(Delay, P95),
         probe_p50_ms: at(Probe, P50),
         probe_p95_ms: at(Probe, P95),
-        jitter_ms: of(Measure::new(Quantity::Jitter)),
+        jitter_ms: value(Measure::new(Quantity::Jitter)),
         datagrams_lost: share(lost([kind(FlowKind::Datagrams), kind(FlowKind::Probe)].concat())),
-        mos: of(Measure::new(Quantity::Mos)),
+        mos: value(Measure::new(Quantity::Mos)),
         cc: distinct(flows.iter().map(|f| f.cc.as_str())),
         ..Figures::default()
     }
 }
 
-/// The different ones of `names`, in their order.
+/// The names without repetition, in their order.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut list: Vec<&str> = Vec::new();
     for name in names {
@@ -365,7 +367,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> String {
     list.join(", ")
 }
 
-/// Whether the flow called `name` is one of those that a flow with a count becomes: `flow-1` ….
+/// Whether `name` is a connection of a flow with a `count`: `flow-1`, `flow-2`, …
 fn is_one_of(name: &str, flow: &str) -> bool {
     let number = name.strip_prefix(flow).and_then(|rest| rest.strip_prefix('-'));
     number.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
@@ -375,7 +377,7 @@ pub(crate) fn rows(run: &Run) -> Vec<Row<'_>> {
     run.variants.iter().flat_map(rows_of).collect()
 }
 
-/// One row, or one for each flow where they were measured one at a time.
+/// One row, or one for each flow if they were measured one at a time.
 pub(crate) fn rows_of(variant: &VariantResult) -> Vec<Row<'_>> {
     if variant.one_at_a_time && !variant.flows.is_empty() {
         variant.flows.iter().map(|flow| Row { variant, flow: Some(flow) }).collect()
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variants_figures() {
+    fn figures_of_a_variant_and_its_flows() {
         let flows = vec![flow("cubic", 10, 10.0), flow("cubic", 30, 50.0), flow("udp", 100, 7.0)];
         let (limit_mbps, total_goodput_mbps) = (Some(40.0), 34.0);
         let mut v = VariantResult {
@@ -416,13 +418,13 @@ mod tests {
             ..VariantResult::default()
         };
         let f = VariantFigures::of(&v);
-        // The TCP flow that waits longest; TCP's losses over TCP's packets.
+        // The RTT of the TCP flow with the longest one; TCP's losses over TCP's packets.
         assert_eq!(f.all.rtt_p50_ms, Some(50.0));
         assert_eq!(f.all.share, Some(34.0 / 40.0));
         assert!((f.all.lost.unwrap() - 2.0 / 40.0).abs() < 1e-12);
         assert_eq!((f.all.flows, f.all.each_mbps, f.all.jain_index), (2, Some([2.0, 2.0]), Some(0.9)));
         assert_eq!((f.all.dropped, f.all.max_queue, f.all.cc.as_str()), (None, None, "cubic, udp"));
-        // One flow: its own, against the limit of all; it has no parts.
+        // A single flow has its own goodput, the common limit, and no parts.
         assert_eq!((f.flows[0].goodput_mbps, f.flows[0].share), (Some(2.0), Some(0.05)));
         assert_eq!(
             (f.flows[0].each_mbps, f.flows[0].jain_index, f.flows[0].rtt_p50_ms),
@@ -432,7 +434,7 @@ mod tests {
         let f = VariantFigures::of(&v).all;
         assert_eq!((f.goodput_mbps, f.share, f.jain_index), (None, None, None));
         v.flows[1].lost_packets = None;
-        assert_eq!(VariantFigures::of(&v).all.lost, None, "not every flow knows");
+        assert_eq!(VariantFigures::of(&v).all.lost, None, "unknown for one flow");
     }
 
     #[test]
@@ -463,7 +465,7 @@ mod tests {
         // 20 Mbit/s × 30 ms = 75000 B = 50 × 1500 B.
         assert!((bdp(&variant).unwrap() - 50.0).abs() < 1e-9);
         variant.flows[0].kind = FlowKind::Datagrams;
-        assert!((bdp(&variant).unwrap() - 100.0).abs() < 1e-9, "a one-way delay is no RTT");
+        assert!((bdp(&variant).unwrap() - 100.0).abs() < 1e-9, "a one-way delay is not an RTT");
         variant.limit_mbps = None;
         assert_eq!(bdp(&variant), None);
         variant.flows.iter_mut().for_each(|f| f.limit_mbps = Some(10.0));

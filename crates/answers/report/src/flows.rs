@@ -1,5 +1,5 @@
-//! Each variant's flows, a line each: name, congestion control, goodput, and its course over time. Of many flows the sums of
-//! their groups, quantiles over all of them, and the one that gets least.
+//! Each variant's flows, a line each: name, congestion control, goodput and its sparkline. Many flows are
+//! summed up: the sums of their groups, quantiles over all flows, and the flow with the lowest goodput.
 
 use crate::both::{has_both, label};
 use crate::figures::{MANY_FLOWS, ascending, groups, quantile};
@@ -11,49 +11,50 @@ use crate::width::{clip, pad, printable};
 use result::{FlowResult, FlowSeries, Run, VariantResult};
 use unicode_width::UnicodeWidthStr;
 
-/// Widest that a name may be.
-const NAME: usize = 24;
-/// Most characters of a curve: beyond them a wide terminal gains nothing.
-const MOST_BINS: usize = 100;
+/// Maximum width of a label, in columns.
+const MAX_LABEL: usize = 24;
+/// Maximum width of a sparkline, in characters; a wider one shows nothing more.
+const MAX_BINS: usize = 100;
 
 /// Quantiles of many flows' rates, the highest first.
-const QUANTILES: [(&str, f64); 3] = [("each, p95", 0.95), ("each, median", 0.5), ("each, p5", 0.05)];
+const QUANTILES: [(&str, f64); 3] =
+    [("per flow, p95", 0.95), ("per flow, median", 0.5), ("per flow, p5", 0.05)];
 
-/// A line to be: its labels, what they say.
+/// The data of a line: its labels and its curve.
 struct FlowsLine {
     name: String,
     cc: String,
     goodput: String,
     /// Goodput over time.
     curve: Vec<f64>,
-    /// It is of one flow among many, whose curves have a scale of their own.
-    of_many: bool,
+    /// The curve is of one flow among many; these curves have a scale of their own.
+    is_per_flow: bool,
 }
 
-/// Flows of variants with `bins` slices of time; empty without any series.
+/// The lines of all variants; empty without any series.
 pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
     if series.iter().all(|s| s.iter().all(|f| f.time_s.len() < 2)) {
         return String::new();
     }
     let pairs: Vec<(&VariantResult, &[FlowSeries])> =
         run.variants.iter().zip(series.iter().copied()).collect();
-    // One flow each: the variant's name says enough.
+    // If every variant has one flow, the variant's name is enough.
     let both = has_both(run);
     let single = run.variants.iter().all(|v| v.flows.len() <= 1);
     let lines = |bins| -> Vec<Vec<FlowsLine>> {
-        let of = |&(variant, series)| VariantFlows { variant, series, bins, single, both };
-        pairs.iter().map(|pair| of(pair).lines(style.grouping)).collect()
+        let flows = |&(variant, series)| VariantFlows { variant, series, bins, single, both };
+        pairs.iter().map(|pair| flows(pair).lines(style.grouping)).collect()
     };
     let labels = lines(0);
     let width =
-        |of: fn(&FlowsLine) -> &str| labels.iter().flatten().map(|l| of(l).width()).max().unwrap_or(0);
-    let widths = [width(|l| &l.name).min(NAME), width(|l| &l.cc).min(NAME), width(|l| &l.goodput)];
-    // Two blanks before and between the parts.
+        |part: fn(&FlowsLine) -> &str| labels.iter().flatten().map(|l| part(l).width()).max().unwrap_or(0);
+    let widths = [width(|l| &l.name).min(MAX_LABEL), width(|l| &l.cc).min(MAX_LABEL), width(|l| &l.goodput)];
+    // Two spaces before and between the parts.
     let indent = if single { 0 } else { 2 };
-    let bins = style.columns().saturating_sub(widths.iter().sum::<usize>() + 6 + indent).min(MOST_BINS);
+    let bins = style.columns().saturating_sub(widths.iter().sum::<usize>() + 6 + indent).min(MAX_BINS);
     let all = lines(bins);
-    let top = |of_many: bool| {
-        let curves = all.iter().flatten().filter(|l| l.of_many == of_many).flat_map(|l| &l.curve);
+    let top = |is_per_flow: bool| {
+        let curves = all.iter().flatten().filter(|l| l.is_per_flow == is_per_flow).flat_map(|l| &l.curve);
         curves.copied().fold(0.0, f64::max)
     };
     let tops = [top(false), top(true)];
@@ -71,7 +72,7 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
                 pad(&clip(&line.cc, widths[1]), widths[1], true),
                 pad(&line.goodput, widths[2], false),
             );
-            let curve = spark::line(&line.curve, tops[usize::from(line.of_many)]);
+            let curve = spark::line(&line.curve, tops[usize::from(line.is_per_flow)]);
             text += &format!("{labels}  {}", curve.trim_end());
             text.truncate(text.trim_end().len());
             text.push('\n');
@@ -80,20 +81,20 @@ pub(crate) fn lines(run: &Run, series: &[&[FlowSeries]], style: Style) -> String
     text
 }
 
-fn caption(run: &Run, [top, of_many]: [f64; 2]) -> String {
+fn caption(run: &Run, [top, per_flow]: [f64; 2]) -> String {
     let longest = run.variants.iter().map(|v| v.duration_s).fold(0.0, f64::max);
     let seconds = (longest * 1000.0).round() / 1000.0;
     let repeat = if run.variants.iter().any(|v| v.repeats.is_some()) { ", first repeat" } else { "" };
-    let each = if of_many > 0.0 { format!("; of each flow {}", short(of_many)) } else { String::new() };
+    let each = if per_flow > 0.0 { format!("; per flow {}", short(per_flow)) } else { String::new() };
     format!("goodput over {seconds} s{repeat} (█ = {} Mbit/s{each})", short(top))
 }
 
-/// A variant's flows, whose curves are to be cut into `bins` slices.
+/// A variant's flows, whose curves have `bins` slices.
 struct VariantFlows<'a> {
     variant: &'a VariantResult,
     series: &'a [FlowSeries],
     bins: usize,
-    /// The line is named for the variant, which has one flow.
+    /// The line has the variant's name, as the variant has one flow.
     single: bool,
     both: bool,
 }
@@ -109,7 +110,7 @@ impl VariantFlows<'_> {
             cc: printable(&flow.cc),
             goodput: short(flow.goodput_mbps),
             curve: self.curve(i),
-            of_many: false,
+            is_per_flow: false,
         };
         variant.flows.iter().enumerate().map(line).collect()
     }
@@ -118,7 +119,8 @@ impl VariantFlows<'_> {
         self.series.get(i).map_or_else(Vec::new, |s| spark::goodput(s, self.variant.duration_s, self.bins))
     }
 
-    /// What the flows, or each group of them, carry together; how much each of them gets; and which gets least.
+    /// The sums of all flows or of each group, quantiles over the flows, and the flow with the lowest
+    /// goodput.
     fn many(&self, grouping: Grouping) -> Vec<FlowsLine> {
         let flows = &self.variant.flows;
         let curves: Vec<Vec<f64>> = (0..flows.len()).map(|i| self.curve(i)).collect();
@@ -130,20 +132,20 @@ impl VariantFlows<'_> {
             parts.push((format!("{} flows", flows.len()), all));
         }
         let mut lines: Vec<FlowsLine> =
-            parts.iter().map(|(name, members)| self.together(name, members, &curves)).collect();
-        lines.extend(QUANTILES.iter().map(|&(name, q)| self.among(name, q, &curves)));
+            parts.iter().map(|(name, members)| self.sum_line(name, members, &curves)).collect();
+        lines.extend(QUANTILES.iter().map(|&(name, q)| self.quantile_line(name, q, &curves)));
         let least = (0..flows.len()).min_by(|&a, &b| flows[a].goodput_mbps.total_cmp(&flows[b].goodput_mbps));
         lines.extend(least.map(|i| FlowsLine {
-            name: format!("least: {}", printable(&flows[i].name)),
+            name: format!("lowest: {}", printable(&flows[i].name)),
             cc: printable(&flows[i].cc),
             goodput: short(flows[i].goodput_mbps),
             curve: curves[i].clone(),
-            of_many: true,
+            is_per_flow: true,
         }));
         lines
     }
 
-    fn together(&self, name: &str, members: &[usize], curves: &[Vec<f64>]) -> FlowsLine {
+    fn sum_line(&self, name: &str, members: &[usize], curves: &[Vec<f64>]) -> FlowsLine {
         let mut sum = vec![0.0; self.bins];
         let mut ccs: Vec<String> = Vec::new();
         let mut goodput = 0.0;
@@ -156,11 +158,11 @@ impl VariantFlows<'_> {
             sum.iter_mut().zip(&curves[i]).for_each(|(total, part)| *total += part);
         }
         let (name, cc, goodput) = (name.into(), ccs.join(", "), short(goodput));
-        FlowsLine { name, cc, goodput, curve: sum, of_many: false }
+        FlowsLine { name, cc, goodput, curve: sum, is_per_flow: false }
     }
 
-    /// The `q`-quantile over the flows, of each slice of time and of their goodputs.
-    fn among(&self, name: &str, q: f64, curves: &[Vec<f64>]) -> FlowsLine {
+    /// The `q`-quantile over the flows, for each slice of time and for their goodputs.
+    fn quantile_line(&self, name: &str, q: f64, curves: &[Vec<f64>]) -> FlowsLine {
         let at = |bin: usize| {
             let rates = ascending(curves.iter().filter_map(|c| c.get(bin).copied()));
             quantile(&rates, q).unwrap_or(0.0)
@@ -171,7 +173,7 @@ impl VariantFlows<'_> {
             cc: String::new(),
             goodput: short(quantile(&goodputs, q).unwrap_or(0.0)),
             curve: (0..self.bins).map(at).collect(),
-            of_many: true,
+            is_per_flow: true,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Results for people: the table of variants and the flows' sparklines that `longfat run` prints, and plots; what
-//! `longfat diagnose` says of a capture. What every command shows is made of the same parts: [`Table`], [`plot`],
+//! Results as text, plots and HTML pages: the tables and sparklines of `longfat run`, and the diagnosis of
+//! `longfat diagnose`. All commands build their output from the same parts: [`Table`], [`plot`],
 //! [`PlainPage`].
 
 mod advice;
@@ -40,18 +40,19 @@ pub use warnings::warnings;
 
 use result::{FlowSeries, Run};
 
-/// What `longfat run` prints: a sentence on what happened, a table of the variants, then each variant's flows with their
-/// goodput over time; of a run on both clocks simulator, kernel and their ratio; then what flows noticed of faults. `series` are the flow series of each variant's first repeat, in the order of
-/// `run.variants`; where they are missing or empty the sparklines are left out.
+/// The output of `longfat run`: the headline with its facts; a table of the variants, or of simulator, kernel
+/// and their ratio for a run on both clocks; each variant's flows with their goodput over time; the effect of
+/// faults on flows. `series` are the flow series of each variant's first repeat, in the order of
+/// `run.variants`; without them the sparklines are left out.
 ///
-/// The text ends with a newline and no line is wider than `style.width` (60 at least).
+/// The text ends with a newline. No line is wider than `style.width` (at least 60).
 pub fn text(run: &Run, series: &[&[FlowSeries]], style: Style) -> String {
-    let told = story::story(&[("", run)]);
-    let mut text = wrap(&told.headline(Lang::En), style.columns(), "");
-    for fact in told.facts(Lang::En) {
+    let story = story::story(&[("", run)]);
+    let mut text = wrap(&story.headline(Lang::En), style.columns(), "");
+    for fact in story.facts(Lang::En) {
         text += &wrap(&fact, style.columns(), "- ");
     }
-    let goals = story::table(&told, style);
+    let goals = story::table(&story, style);
     if !goals.is_empty() {
         text += "\n";
         text += &goals;

@@ -1,6 +1,6 @@
-//! Text in HTML and SVG.
+//! Escaping of text for HTML and SVG.
 
-/// `text` between tags or in a quoted attribute.
+/// Escapes `text` for use between tags or in a quoted attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

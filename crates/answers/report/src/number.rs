@@ -1,4 +1,4 @@
-//! Numbers as short as they can be without lying.
+//! Numbers formatted with few digits.
 
 use print::three_digits;
 
@@ -31,16 +31,17 @@ pub(crate) fn bytes(n: f64) -> String {
     }
 }
 
-/// A mean and half its interval, both to the same digit: at most three significant digits of the mean, and none below what the
-/// interval supports. Of the interval two digits stand where its first ones are 10 to 35, else one (Particle Data Group's rule,
-/// so that rounding moves it by less than a seventh): `33.2`, `3.2`; `270`, `70`; `6900`, `500`; `12.3k`, `0.6k`.
+/// A mean and half the width of its interval, rounded to the same digit: the mean to at most three
+/// significant digits, and to none that the interval does not support. The interval has two digits if its
+/// first ones are 10 to 35, else one (the rule of the Particle Data Group, by which rounding changes it by
+/// less than a seventh): `33.2`, `3.2`; `270`, `70`; `6900`, `500`; `12.3k`, `0.6k`.
 pub(crate) fn with_interval(mean: f64, half: f64) -> [String; 2] {
     if !mean.is_finite() || !half.is_finite() {
         return [short(mean), short(half)];
     }
     let of_interval = place(half).map(|(top, first)| if first < 3.545 { top - 1 } else { top });
     let of_mean = place(mean).map(|(top, _)| top - 2);
-    // A mean that is nothing has as many digits as its interval.
+    // A mean of zero has the digits of its interval.
     let last = of_mean.into_iter().chain(of_interval).max().unwrap_or(0);
     let step = 10f64.powi(last);
     [mean, half].map(|x| {
@@ -55,25 +56,24 @@ pub(crate) fn with_interval(mean: f64, half: f64) -> [String; 2] {
     })
 }
 
-/// The power of ten of a number's first digit, and the number with its point behind that digit: 70.7 gives 1 and 7.07; `None` of
-/// zero.
+/// A number's exponent and mantissa: 70.7 gives 1 and 7.07. `None` for zero.
 fn place(x: f64) -> Option<(i32, f64)> {
     let text = format!("{:e}", x.abs());
     let (digits, power) = text.split_once('e')?;
     Some((power.parse().ok()?, digits.parse().ok()?)).filter(|_| x != 0.0)
 }
 
-/// A count: exact up to 9999.
+/// A count, exact up to 9999.
 pub(crate) fn count(n: u64) -> String {
     if n < 10_000 { n.to_string() } else { short(n as f64) }
 }
 
-/// Milliseconds: whole from 10 up, else one decimal.
+/// Milliseconds: rounded to whole ones from 10 up, else with one decimal.
 pub(crate) fn millis(x: f64) -> String {
     if x < 9.95 { format!("{x:.1}") } else { count(x.round() as u64) }
 }
 
-/// Two of a kind as a range, or once when they print alike.
+/// A range of two values; a single value if both print alike.
 pub(crate) fn range(low: f64, high: f64) -> String {
     let (low, high) = (short(low), short(high));
     if low == high { low } else { format!("{low}–{high}") }
@@ -115,17 +115,23 @@ mod tests {
     }
     #[test]
     fn a_mean_has_no_more_digits_than_its_interval_supports() {
-        let of = |mean: f64, half: f64| with_interval(mean, half).join(" ±");
-        let got = [of(33.24, 3.16), of(273.8, 70.7), of(6882.0, 518.0), of(152.3, 102.0), of(19.14, 0.317)];
+        let print = |mean: f64, half: f64| with_interval(mean, half).join(" ±");
+        let got = [
+            print(33.24, 3.16),
+            print(273.8, 70.7),
+            print(6882.0, 518.0),
+            print(152.3, 102.0),
+            print(19.14, 0.317),
+        ];
         assert_eq!(got, ["33.2 ±3.2", "270 ±70", "6900 ±500", "150 ±100", "19.1 ±0.3"]);
-        // Less than the mean's third digit is no interval that is shown.
+        // An interval smaller than the mean's third digit prints as zero.
         assert_eq!(
-            [of(19.14, 0.0004), of(19.29, 0.0), of(4.17, 0.168)],
+            [print(19.14, 0.0004), print(19.29, 0.0), print(4.17, 0.168)],
             ["19.1 ±0.0", "19.3 ±0.0", "4.17 ±0.17"]
         );
-        assert_eq!([of(12_345.0, 600.0), of(1_234_567.0, 9_000.0)], ["12.3k ±0.6k", "1.23M ±0.01M"]);
-        assert_eq!([of(12_345.0, 4_321.0), of(941.4, 4.4)], ["12k ±4k", "941 ±4"]);
-        assert_eq!([of(0.0, 0.0), of(0.0, 2.4), of(0.5, 70.7)], ["0 ±0", "0.0 ±2.4", "0 ±70"]);
-        assert_eq!(of(f64::NAN, 1.0), "– ±1.00");
+        assert_eq!([print(12_345.0, 600.0), print(1_234_567.0, 9_000.0)], ["12.3k ±0.6k", "1.23M ±0.01M"]);
+        assert_eq!([print(12_345.0, 4_321.0), print(941.4, 4.4)], ["12k ±4k", "941 ±4"]);
+        assert_eq!([print(0.0, 0.0), print(0.0, 2.4), print(0.5, 70.7)], ["0 ±0", "0.0 ±2.4", "0 ±70"]);
+        assert_eq!(print(f64::NAN, 1.0), "– ±1.00");
     }
 }

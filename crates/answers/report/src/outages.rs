@@ -1,4 +1,4 @@
-//! What faults cost each flow: a row for each flow of each fault of each variant.
+//! The table of faults: a row for each flow, fault and variant with the effect on the flow.
 
 use crate::both::{has_both, label};
 use crate::number::{count, millis, short};
@@ -7,13 +7,13 @@ use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
 use result::{FaultResult, FlowOutage, Run, VariantResult};
 
-/// A row to be.
+/// The data of a row.
 struct OutageLine<'a> {
     variant: &'a VariantResult,
     fault: &'a FaultResult,
     flow: &'a str,
     outage: &'a FlowOutage,
-    /// The first of its variant, and of its fault.
+    /// The row is the first one of its variant, and of its fault.
     first: [bool; 2],
 }
 
@@ -31,7 +31,7 @@ fn lines(run: &Run) -> Vec<OutageLine<'_>> {
     lines
 }
 
-/// The table, its title first; empty where nothing went wrong on purpose.
+/// The table with its title; empty for a run without faults.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let lines = lines(run);
     if lines.is_empty() {
@@ -46,11 +46,11 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     add(["variant", ""], 0, true, &|l| once(l.first[0], printable(&label(l.variant, both))).into());
     let what = |f: &FaultResult| printable(&format!("{}: {} {}", f.name, f.kind, f.of));
     add(["fault", ""], 0, true, &|l| once(l.first[1], what(l.fault)).into());
-    add(["at", "s"], 30, false, &|l| once(l.first[1], short(l.fault.at_s)).into());
+    add(["start", "s"], 30, false, &|l| once(l.first[1], short(l.fault.at_s)).into());
     add(["for", "s"], 31, false, &|l| once(l.first[1], short(l.fault.lasts_s)).into());
     add(["flow", ""], 0, true, &|l| printable(l.flow).into());
     add(["silent", "ms"], 255, false, &|l| l.outage.silence_ms.map_or("–".into(), millis).into());
-    add(["back", "after ms"], 254, false, &|l| match (l.outage.noticed, l.outage.back_ms) {
+    add(["recovery", "ms"], 254, false, &|l| match (l.outage.noticed, l.outage.back_ms) {
         (_, Some(ms)) => millis(ms).into(),
         (true, None) => TableCell { text: "never".into(), tone: Tone::Bad },
         (false, None) => "–".into(),
@@ -58,7 +58,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     if lines.iter().any(|l| l.outage.lost_packets.is_some()) {
         add(["lost", "packets"], 253, false, &|l| l.outage.lost_packets.map_or("–".into(), count).into());
     }
-    format!("{}\n{}", style.paint(Tone::Dim, "what flows noticed of faults"), render(columns, style))
+    format!("{}\n{}", style.paint(Tone::Dim, "effect of faults on flows"), render(columns, style))
 }
 
 #[cfg(test)]
@@ -95,14 +95,14 @@ mod tests {
                 flow("bulk", outage(Some(silence), back, None)),
                 flow("voice", outage(Some(2510.0), Some(2500.0), Some(125))),
                 flow("done", outage(None, None, None)),
-                flow("apart", outage(Some(30.0), None, Some(0))),
+                flow("other", outage(Some(30.0), None, Some(0))),
             ],
             ..VariantResult::default()
         }
     }
 
     #[test]
-    fn each_flow_has_a_row_and_what_never_came_back_says_so() {
+    fn each_flow_has_a_row_and_one_that_never_recovered_says_so() {
         let variants = vec![variant(Clock::Sim, 4350.0, Some(4340.0)), variant(Clock::Kernel, 9000.0, None)];
         let text = table(&Run { variants, ..Run::default() }, Style::default());
         let rows: Vec<Vec<&str>> = text.lines().skip(4).map(|l| l.split_whitespace().collect()).collect();
@@ -112,7 +112,7 @@ mod tests {
         );
         assert_eq!(rows[1], ["voice", "2510", "2500", "125"]);
         assert_eq!(rows[2], ["done", "–", "–", "–"]);
-        assert_eq!(rows[3], ["apart", "30", "–", "0"]);
+        assert_eq!(rows[3], ["other", "30", "–", "0"]);
         assert_eq!(rows[4][8..], ["9000", "never", "–"]);
         assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
         assert_eq!(table(&Run::default(), Style::default()), "");

@@ -1,12 +1,12 @@
-//! `web/schema/` holds the JSON Schemas of the pages' data, of which their TypeScript types are made:
-//! `cargo xtask bless page-schema page`.
+//! Checks the JSON Schemas of the pages' data in `web/schema/`, from which TypeScript types are generated.
+//! `cargo xtask bless page-schema page` updates them.
 
 use serde_json::Value;
 
-/// The schema (draft 7) of a page of a capture.
+/// The schema (draft 7) of a capture's page.
 fn capture_page() -> Value {
     let mut schema = result::schema_of::<crate::diagnosis::page::CapturePage>();
-    // The page's flows have a ribbon instead.
+    // The page's flows have a ribbon instead of a timeline.
     let flow = &mut schema["definitions"]["CaptureFlow"];
     flow["properties"].as_object_mut().expect("keys").remove("timeline").expect("a timeline");
     flow["required"].as_array_mut().expect("keys").retain(|key| key != &Value::from("timeline"));

@@ -1,11 +1,11 @@
-//! A curve in one line of block characters.
+//! Sparklines: a curve as one line of block characters.
 
 use result::FlowSeries;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Goodput in `bins` equal slices of `0..duration` seconds, Mbit/s, from what was delivered by the
-/// slices' edges (samples are joined by straight lines). Empty when there are fewer than two samples.
+/// Goodput in `bins` equal slices of `0..duration` seconds, Mbit/s, from the bytes delivered by the slices'
+/// edges, which are interpolated linearly between samples. Empty with fewer than two samples.
 pub(crate) fn goodput(series: &FlowSeries, duration: f64, bins: usize) -> Vec<f64> {
     let samples: Vec<(f64, f64)> =
         series.time_s.iter().copied().zip(series.delivered_bytes.iter().map(|&b| b as f64)).collect();
@@ -27,7 +27,7 @@ fn delivered_at(samples: &[(f64, f64)], t: f64) -> f64 {
     }
 }
 
-/// `values` as blocks, a full one at `top`; what is nothing at all is a blank.
+/// `values` as block characters, a full block at `top`; a space for zero.
 pub(crate) fn line(values: &[f64], top: f64) -> String {
     let block = |v: f64| {
         if v <= 0.0 || top <= 0.0 {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn goodput_is_the_slope_of_what_was_delivered() {
+    fn goodput_is_the_slope_of_delivered_bytes() {
         let series = FlowSeries {
             time_s: vec![1.0, 2.0, 4.0],
             delivered_bytes: vec![0, 1_000_000, 1_000_000],

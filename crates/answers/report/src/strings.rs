@@ -1,6 +1,6 @@
-//! What plots and pages say, in English and Chinese: one table, `strings.json`, that the page reads too. Beside it
-//! `names.json`, what people call elements, queues and congestion controls: made of what their own files say
-//! (`tests/report/names.rs`).
+//! The texts of plots and pages in English and Chinese: the table `strings.json`, which the page reads too,
+//! and `names.json` with the common names of elements, queues and congestion controls, which
+//! `tests/report/names.rs` generates from their registries.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ struct Translation {
 }
 
 impl Lang {
-    /// As HTML's `lang` wants it (BCP 47), and as the table's keys are.
+    /// The language's code in HTML's `lang` (BCP 47) and in the table's keys.
     pub fn code(self) -> &'static str {
         match self {
             Lang::En => "en",
@@ -47,7 +47,7 @@ fn table() -> &'static BTreeMap<String, Translation> {
     })
 }
 
-/// The text of `key`, with its `{placeholders}`; `None` where the table has no such key.
+/// The text of `key`, with its `{placeholders}`; `None` if the table has no such key.
 pub(crate) fn find(key: &str, lang: Lang) -> Option<&'static str> {
     let entry = table().get(key)?;
     Some(match lang {
@@ -56,10 +56,10 @@ pub(crate) fn find(key: &str, lang: Lang) -> Option<&'static str> {
     })
 }
 
-/// As [`find`], of a key that is there.
+/// The text of a key that must exist, with its `{placeholders}`.
 ///
 /// # Panics
-/// When it is not.
+/// Panics if the table has no such key.
 pub(crate) fn text(key: &str, lang: Lang) -> &'static str {
     find(key, lang).unwrap_or_else(|| panic!("strings.json has no {key}"))
 }
@@ -67,7 +67,7 @@ pub(crate) fn text(key: &str, lang: Lang) -> &'static str {
 /// The text of `key` with each `{name}` replaced by its value.
 ///
 /// # Panics
-/// As [`text`].
+/// Panics if the table has no such key.
 pub(crate) fn fill(key: &str, lang: Lang, values: &[(&str, &str)]) -> String {
     filled(text(key, lang), values)
 }
@@ -81,7 +81,7 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     let mut rest = text;
     let mut filled = String::new();
-    // In one pass: a value may hold braces itself.
+    // In one pass, because a value may contain braces.
     while let Some((before, after)) = rest.split_once('{') {
         filled += before;
         let Some((name, tail)) = after.split_once('}') else {
@@ -98,15 +98,16 @@ pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Names of placeholders and what stands there.
+/// Names of placeholders and their values.
 pub(crate) type SentenceValues = Vec<(String, String)>;
 
-/// The texts of `key.1`, `key.2` and so on.
+/// The texts of `key.1`, `key.2`, and so on.
 pub(crate) fn numbered(key: &str, lang: Lang) -> Vec<&'static str> {
     (1..).map_while(|n| find(&format!("{key}.{n}"), lang)).collect()
 }
 
-/// The first of the texts all of whose placeholders are known, filled; the last as it is where none is.
+/// The first text whose placeholders all have values, filled; without such a text the last one, filled as far
+/// as possible.
 pub(crate) fn first_known(texts: &[&'static str], values: &SentenceValues) -> String {
     let known = |text: &str| placeholders(text).all(|name| values.iter().any(|(n, _)| n == name));
     let text = texts.iter().find(|t| known(t)).or(texts.last()).copied().unwrap_or_default();

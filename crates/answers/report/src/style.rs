@@ -1,57 +1,52 @@
-//! How wide, whether in colour, and which flows together.
+//! The style of printed text: width, colours, and grouping of flows.
 
 use crate::figures::GroupBy;
 
-/// Which rows of flows put together stand below a variant's.
+/// Which groups of flows have rows below their variant's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Grouping {
-    /// Of many flows ([`GroupBy::unasked`]).
+    /// The default grouping of variants with many flows ([`GroupBy::automatic`]).
     #[default]
     Unasked,
-    /// None.
     None,
-    /// Of every variant that has several groups.
+    /// This grouping, for every variant with several groups.
     By(GroupBy),
 }
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns to fit; below 60 it is taken as 60.
+    /// Columns that the text may take; at least 60.
     pub width: usize,
-    /// ANSI colours.
+    /// Whether to use ANSI colours.
     pub color: bool,
-    /// Flows put together.
     pub grouping: Grouping,
 }
 
-/// 80 columns without colour: what goes to a file or a pipe.
+/// 80 columns without colour, as for a file or a pipe.
 impl Default for Style {
     fn default() -> Style {
         Style { width: 80, color: false, grouping: Grouping::Unasked }
     }
 }
 
-/// What a piece of text is, not which colour it has.
+/// The meaning of a piece of text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// Nothing of note.
     #[default]
     Plain,
     /// A column's head.
     Head,
     /// Less important than the rest.
     Dim,
-    /// As it should be.
     Good,
-    /// Not quite.
+    /// Between good and bad.
     Fair,
-    /// As it should not be.
     Bad,
 }
 
 impl Tone {
-    /// Its class in the report page's style sheet.
+    /// The tone's class in the page's style sheet.
     pub(crate) fn class(self) -> Option<&'static str> {
         match self {
             Tone::Dim => Some("hint"),
@@ -62,7 +57,7 @@ impl Tone {
 }
 
 impl Style {
-    /// What goes to a file or a pipe, so many columns wide.
+    /// Text without colour of this width, as for a file or a pipe.
     pub fn plain(width: usize) -> Style {
         Style { width, ..Style::default() }
     }
@@ -71,7 +66,7 @@ impl Style {
         self.width.max(60)
     }
 
-    /// `text` in `tone`; unchanged without colour.
+    /// Colours `text` by its tone; leaves it unchanged without colour.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Plain => return text.into(),
@@ -88,7 +83,7 @@ impl Style {
     }
 }
 
-/// A share of what was possible: nearly all, most, little.
+/// The tone of a share of a limit: good from 85 %, fair from 50 %.
 pub(crate) fn tone_of_share(share: f64) -> Tone {
     match share {
         s if s >= 0.85 => Tone::Good,

@@ -1,5 +1,5 @@
-//! The table of variants: one row each, or one for each flow where flows were measured one at a time; below a variant its
-//! groups of flows, where they are asked for or there are many flows.
+//! The table of variants: a row for each variant, or for each flow if flows were measured one at a time;
+//! below a variant its groups of flows, if they are requested or there are many flows.
 
 use crate::figures::{Figures, GroupBy, Row, groups, rows};
 use crate::number::{count, millis, percent, range, short, with_interval};
@@ -8,36 +8,36 @@ use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
 use result::{Run, VariantResult};
 
-/// A row to be.
+/// The data of a row.
 struct SummaryLine<'a> {
     variant: &'a VariantResult,
-    /// The flow or the group that it is about.
+    /// The name of the flow or the group.
     part: Option<String>,
     figures: Figures,
 }
 
-/// By what a variant's flows are put together.
+/// The grouping of a variant's flows.
 pub(crate) fn grouped(variant: &VariantResult, grouping: Grouping) -> Option<GroupBy> {
     match grouping {
-        Grouping::Unasked => GroupBy::unasked(variant),
+        Grouping::Unasked => GroupBy::automatic(variant),
         Grouping::None => None,
         Grouping::By(by) => Some(by).filter(|_| !variant.one_at_a_time),
     }
 }
 
-/// What to call a group of so many flows.
+/// The name of a group: the number of its flows and what they have in common.
 pub(crate) fn group_name(flows: usize, name: &str) -> String {
     format!("{flows} {}", printable(name))
 }
 
 fn lines(run: &Run, grouping: Grouping) -> Vec<SummaryLine<'_>> {
-    let of = |row: Row<'_>| row.flow.map(|f| printable(&f.name));
+    let flow_name = |row: Row<'_>| row.flow.map(|f| printable(&f.name));
     let mut lines = Vec::new();
     for row in rows(run) {
         let (variant, figures) = (row.variant, row.figures());
         let parts = grouped(variant, grouping).map(|by| groups(variant, by)).unwrap_or_default();
         let all = (!parts.is_empty()).then(|| "all".to_string());
-        lines.push(SummaryLine { variant, figures, part: of(row).or(all) });
+        lines.push(SummaryLine { variant, figures, part: flow_name(row).or(all) });
         lines.extend(parts.into_iter().map(|g| SummaryLine {
             variant,
             part: Some(group_name(g.members.len(), &g.name)),
@@ -47,13 +47,13 @@ fn lines(run: &Run, grouping: Grouping) -> Vec<SummaryLine<'_>> {
     lines
 }
 
-/// The table; its last lines say what ± means when there is one.
+/// The table; its last lines explain ±, if there is one.
 pub(crate) fn table(run: &Run, style: Style) -> String {
     let lines = lines(run, style.grouping);
     let mut columns = vec![names(&lines)];
     let mut add = |head, rank, cell: &dyn Fn(&SummaryLine) -> Option<TableCell>| {
         let cells: Vec<Option<TableCell>> = lines.iter().map(cell).collect();
-        // A column in which nothing is known says nothing.
+        // A column without any known value is left out.
         if cells.iter().any(Option::is_some) {
             let cells = cells.into_iter().map(|c| c.unwrap_or_else(|| "–".into())).collect();
             columns.push(TableColumn { head, text: rank == 0, rank, cells });
@@ -75,7 +75,7 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     text
 }
 
-/// Takes a column's head, its rank and what it says of each row.
+/// Adds a column: takes its head, its rank and its cell for each row.
 type AddFigure<'a> = dyn FnMut([&'static str; 2], u8, &dyn Fn(&Figures) -> Option<TableCell>) + 'a;
 
 fn rates(add: &mut AddFigure) {
@@ -86,7 +86,7 @@ fn rates(add: &mut AddFigure) {
         f.share.map(|s| TableCell { text: format!("{:.0}%", s * 100.0), tone: tone_of_share(s) })
     });
     let several = |f: &Figures| f.each_mbps.filter(|_| f.flows > 1);
-    add(["each", "Mbit/s"], 40, &|f| several(f).map(|[least, most]| range(least, most).into()));
+    add(["per flow", "Mbit/s"], 40, &|f| several(f).map(|[least, most]| range(least, most).into()));
     add(["Jain", ""], 50, &|f| f.jain_index.map(|jain| format!("{jain:.3}").into()));
 }
 
@@ -127,7 +127,8 @@ fn losses(add: &mut AddFigure) {
     add(["max", "queue"], 30, &|f| f.max_queue.map(|n| count(n).into()));
 }
 
-/// What callers say of it (ITU-T G.107 table B.1): satisfied from 4.03, many dissatisfied below 3.6.
+/// The tone of a MOS by ITU-T G.107 table B.1: users are satisfied from 4.03, and many are dissatisfied below
+/// 3.6.
 fn tone_of_mos(mos: f64) -> Tone {
     match mos {
         m if m >= 4.03 => Tone::Good,
@@ -136,27 +137,27 @@ fn tone_of_mos(mos: f64) -> Tone {
     }
 }
 
-/// What ± means, and whose repeats it says nothing of.
+/// Notes on repeats: what ± means, and which variants have identical runs.
 fn repeats(run: &Run) -> Vec<String> {
-    let of = |identical| {
-        let those = move |v: &&VariantResult| v.repeats.as_ref().is_some_and(|r| r.identical == identical);
-        run.variants.iter().filter(those)
+    let variants = |identical| {
+        let is_one = move |v: &&VariantResult| v.repeats.as_ref().is_some_and(|r| r.identical == identical);
+        run.variants.iter().filter(is_one)
     };
     let n = |v: &VariantResult| v.repeats.as_ref().map_or(0, |r| r.n);
     let mut notes = Vec::new();
-    if let Some(v) = of(false).next() {
+    if let Some(v) = variants(false).next() {
         notes.push(format!("means of {} repeats, ± the 95 % interval", n(v)));
     }
-    if let Some(v) = of(true).next() {
-        // Where others differ, it is said whose do not.
-        let names: Vec<String> = of(true).map(|v| printable(&v.name)).collect();
-        let whose = if notes.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-        notes.push(format!("{} identical runs, as nothing in them is random{whose}", n(v)));
+    if let Some(v) = variants(true).next() {
+        // If other variants' runs differ, the identical ones are named.
+        let names: Vec<String> = variants(true).map(|v| printable(&v.name)).collect();
+        let which = if notes.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        notes.push(format!("{} identical runs, as nothing in them is random{which}", n(v)));
     }
     notes
 }
 
-/// The variant's name, once for all its flows and groups.
+/// The column of variants' names; a name is printed once for all its flows and groups.
 fn names(lines: &[SummaryLine]) -> TableColumn<'static> {
     let mut last: Option<&VariantResult> = None;
     let mut cells = Vec::new();

@@ -1,6 +1,7 @@
-//! The one table: columns of names and of numbers, and what writes them: for the terminal, as Markdown, as HTML.
+//! Tables of all outputs: columns of names and numbers, written for the terminal, as Markdown or as HTML.
 //!
-//! In the terminal a table fits: columns have ranks, and those of the lowest go when the width runs out.
+//! In the terminal a table fits the width: columns have ranks, and those with the lowest rank are left out
+//! first.
 
 use crate::elide::elide;
 use crate::markup::escaped;
@@ -9,24 +10,22 @@ use crate::width::{clip, pad, printable};
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// No column of names is made narrower than this.
-const NAME: usize = 10;
-/// Of more names than these the ends are cut: trying every width would take long.
-const MOST_NAMES: usize = 500;
-/// Columns of this rank and below go before a part of a name that tells it from another is cut.
-const LESS_THAN_A_NAME: u8 = 60;
+/// Minimum width of a column of names.
+const MIN_NAME_WIDTH: usize = 10;
+/// With more names than this, only their ends are cut: trying every width would take long.
+const MAX_ELIDED_NAMES: usize = 500;
+/// Columns up to this rank are left out before the distinguishing part of a name is cut.
+const MAX_RANK_BELOW_NAMES: u8 = 60;
 
-/// One value with its tone.
+/// A cell: a text with its tone.
 #[derive(Clone, Debug, Default)]
 pub struct TableCell {
-    /// As it is shown.
     pub text: String,
-    /// What it is.
     pub tone: Tone,
 }
 
 impl TableCell {
-    /// A text in a tone.
+    /// A cell with a tone.
     pub fn toned(text: impl Into<String>, tone: Tone) -> TableCell {
         TableCell { text: text.into(), tone }
     }
@@ -38,16 +37,15 @@ impl<S: Into<String>> From<S> for TableCell {
     }
 }
 
-/// A column: a head of two lines, a cell for each row.
+/// A column: a head of two lines, and a cell for each row.
 #[derive(Clone, Debug)]
 pub struct TableColumn<'a> {
-    /// The head's lines; a line that is empty in all columns is left out.
+    /// The head's lines; a line that is empty in all columns is not printed.
     pub head: [&'a str; 2],
-    /// Names are left-aligned and may be shortened; numbers are right-aligned and whole.
+    /// Names (true) are left-aligned and may be shortened; numbers (false) are right-aligned and never cut.
     pub text: bool,
-    /// Columns of the lowest rank are left out first where the terminal is narrow; 0 never.
+    /// In a narrow terminal columns with the lowest rank are left out first; those with rank 0 never.
     pub rank: u8,
-    /// Row by row.
     pub cells: Vec<TableCell>,
 }
 
@@ -57,7 +55,7 @@ impl<'a> TableColumn<'a> {
         TableColumn { head: [head, ""], text: true, rank: 0, cells: Vec::new() }
     }
 
-    /// A column of numbers without rows, its unit in the head's second line.
+    /// A column of numbers without rows; the unit is in the head's second line.
     pub fn numbers(head: &'a str, unit: &'a str) -> TableColumn<'a> {
         TableColumn { head: [head, unit], text: false, rank: 0, cells: Vec::new() }
     }
@@ -76,17 +74,17 @@ impl<'a> TableColumn<'a> {
         self.cells.iter().map(|c| c.text.as_str()).collect()
     }
 
-    /// The least width in which names stay distinct, with `whole` without cutting what tells them apart.
+    /// The minimum width in which names stay distinct; with `whole`, without cutting the parts that differ.
     fn narrowest(&self, whole: bool) -> usize {
         let full = self.width();
-        if self.cells.len() > MOST_NAMES {
-            return NAME.min(full);
+        if self.cells.len() > MAX_ELIDED_NAMES {
+            return MIN_NAME_WIDTH.min(full);
         }
         let fits = |width: &usize| elide(&self.texts(), *width).is_some_and(|e| e.whole || !whole);
-        (NAME.min(full)..full).find(fits).unwrap_or(full)
+        (MIN_NAME_WIDTH.min(full)..full).find(fits).unwrap_or(full)
     }
 
-    /// Shortens its names to `width`.
+    /// Shortens the names to `width`.
     fn shorten(&mut self, width: usize) {
         let clipped = || self.cells.iter().map(|c| clip(&c.text, width)).collect();
         let short = elide(&self.texts(), width).map_or_else(clipped, |e| e.names);
@@ -96,7 +94,7 @@ impl<'a> TableColumn<'a> {
     }
 }
 
-/// The table of these columns for the terminal.
+/// Renders a table of these columns for the terminal.
 pub(crate) fn render(columns: Vec<TableColumn<'_>>, style: Style) -> String {
     Table::of(columns).text(style)
 }
@@ -105,17 +103,17 @@ pub(crate) fn render(columns: Vec<TableColumn<'_>>, style: Style) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Table<'a> {
     columns: Vec<TableColumn<'a>>,
-    /// Row number and text: what stands above that row, over all columns.
+    /// Row number and text of headings, which stand above that row over all columns.
     headings: Vec<(usize, String)>,
 }
 
 impl<'a> Table<'a> {
-    /// Of columns with or without rows.
+    /// A table of columns with or without rows.
     pub fn of(columns: Vec<TableColumn<'a>>) -> Table<'a> {
         Table { columns, headings: Vec::new() }
     }
 
-    /// Of heads and rows of texts; a head is of numbers with their unit, or of names with `None`.
+    /// A table of heads and rows of texts. A head with a unit is of numbers, a head with `None` of names.
     pub fn filled(heads: &[(&'a str, Option<&'a str>)], rows: &[Vec<String>]) -> Table<'a> {
         let column = |&(head, unit): &(&'a str, Option<&'a str>)| {
             unit.map_or_else(|| TableColumn::names(head), |unit| TableColumn::numbers(head, unit))
@@ -125,13 +123,12 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.cells.len())
     }
 
-    /// Appends a row, a cell for each column in their order. Cells are one line of visible characters in all that writes
-    /// them, whatever names hold.
+    /// Appends a row with a cell for each column. Line breaks and invisible characters in cells are replaced.
     pub fn row(&mut self, cells: impl IntoIterator<Item = TableCell>) {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             column.cells.push(TableCell { text: printable(&cell.text.replace('\n', " ")), ..cell });
@@ -151,7 +148,7 @@ impl<'a> Table<'a> {
         self.headings.iter().filter(move |(at, _)| *at == row).map(|(_, text)| text.as_str())
     }
 
-    /// For the terminal: every line ended, none with blanks at its end.
+    /// The table for the terminal. Every line ends with a newline and none with spaces.
     pub fn text(mut self, style: Style) -> String {
         let rows = self.rows();
         let (widths, gap) = fit(&mut self.columns, style.columns());
@@ -179,7 +176,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    /// As a table of Markdown; the two lines of a head are one, and headings are rows of their own.
+    /// The table as Markdown. The two lines of a head are joined, and headings are rows of their own.
     pub fn markdown(&self) -> String {
         let row = |cells: &mut dyn Iterator<Item = String>| {
             cells.fold(String::from("|"), |line, text| line + &format!(" {} |", text.replace('|', "\\|")))
@@ -201,7 +198,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    /// As an element of HTML. A head's upper line spans the columns after it whose own is empty.
+    /// The table as HTML. The upper line of a head spans the following columns without an upper line.
     pub(crate) fn html(&self) -> String {
         let mut out = String::from("<div class=\"table-scroll\"><table><thead>");
         for line in self.head() {
@@ -245,13 +242,13 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Widths and gap: two blanks between columns, else one and shorter names, else fewer columns. What tells one name from
-/// another is cut only when no lesser column is left to go.
+/// The widths and the gap: two spaces between columns; if that is too wide, one space and shorter names, then
+/// fewer columns. The distinguishing parts of names are cut only if no column of a lower rank is left.
 fn fit(columns: &mut Vec<TableColumn<'_>>, room: usize) -> (Vec<usize>, usize) {
-    // Least widths of names, with and without cutting what tells them apart; found out when they are needed.
+    // Minimum widths of names, with and without cutting the parts that differ; computed when needed.
     let mut floors: [Option<Vec<usize>>; 2] = [None, None];
     loop {
-        let whole = columns.iter().any(|c| c.rank > 0 && c.rank <= LESS_THAN_A_NAME);
+        let whole = columns.iter().any(|c| c.rank > 0 && c.rank <= MAX_RANK_BELOW_NAMES);
         let mut widths: Vec<usize> = columns.iter().map(TableColumn::width).collect();
         let gaps = widths.len().saturating_sub(1);
         let total = widths.iter().sum::<usize>();
@@ -270,9 +267,9 @@ fn fit(columns: &mut Vec<TableColumn<'_>>, room: usize) -> (Vec<usize>, usize) {
         if excess == 0 {
             return (widths, 1);
         }
-        let least = (0..columns.len()).filter(|&i| columns[i].rank > 0).min_by_key(|&i| columns[i].rank);
-        let Some(least) = least else { return (widths, 1) };
-        columns.remove(least);
+        let lowest = (0..columns.len()).filter(|&i| columns[i].rank > 0).min_by_key(|&i| columns[i].rank);
+        let Some(lowest) = lowest else { return (widths, 1) };
+        columns.remove(lowest);
     }
 }
 
@@ -285,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_wanted_column_goes_first() {
+    fn the_column_of_the_lowest_rank_is_left_out_first() {
         let columns = || {
             vec![
                 column("name", 0, "x"),
@@ -300,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn lesser_columns_go_before_names_become_alike() {
+    fn columns_of_low_rank_are_left_out_before_names_become_alike() {
         let names = ["shaper-fifo-with-a-long-queue-cubic", "shaper-fifo-with-a-long-queue-bbr"];
         let columns = |rank, digits| {
             let cells = |list: [&str; 2]| list.map(Into::into).to_vec();
@@ -317,14 +314,14 @@ mod tests {
         assert!(names.iter().all(|n| wide.contains(n)), "{wide}");
         let table = render(columns(30, 24), Style { width: 60, ..Style::default() });
         assert!(table.contains("shap…cubic") && table.contains("shaper…bbr"), "{table}");
-        // With less room the lesser column goes, and the name has what it leaves.
+        // With less room the column of the lower rank is left out, and names are longer again.
         let table = render(columns(30, 26), Style { width: 60, ..Style::default() });
         assert!(table.contains("…cubic") && table.contains(names[1]) && !table.contains("22"), "{table}");
         assert!(table.lines().all(|l| l.width() <= 60), "{table}");
     }
 
     #[test]
-    fn colour_only_when_asked() {
+    fn colours_are_used_only_on_request() {
         let cells = vec![TableCell { text: "9.41".into(), tone: Tone::Good }];
         let table = |color| {
             let column =

@@ -1,15 +1,15 @@
-//! What tells against a measurement on the kernel, and what to do about it.
+//! Reasons not to trust a measurement on the kernel, and remedies.
 
 use crate::number::{percent, short};
 use crate::strings::{Lang, fill, text};
 use result::{DeadComponent, Run, Trust, TrustKind, TrustReason, VariantResult};
 
-/// A sentence for each variant whose measurement is not to be trusted.
+/// A sentence for each variant with an untrustworthy measurement.
 pub fn distrust(run: &Run, lang: Lang) -> Vec<String> {
     run.variants.iter().filter_map(|v| distrust_of(v, lang)).collect()
 }
 
-/// The sentence of a variant; `None` where nothing tells against it.
+/// The sentence for a variant; `None` if its measurement is reliable.
 pub fn distrust_of(variant: &VariantResult, lang: Lang) -> Option<String> {
     let trust = variant.trust.as_ref().filter(|t| !t.reliable)?;
     Some(sentence(&variant.name, trust, lang))
@@ -39,7 +39,7 @@ fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
     fill("trust.not", lang, &[("name", &format!("{name:?}")), ("why", &why), ("cures", &cures)])
 }
 
-/// `None` for [`TrustKind::Died`], which [`death`] words for each component.
+/// A reason in words; `None` for [`TrustKind::Died`], for which [`death`] has a sentence per component.
 fn reason(r: &TrustReason, lang: Lang) -> Option<String> {
     let share = |x| percent(x) + " %";
     let (key, number): (_, fn(f64) -> String) = match r.kind {
@@ -58,7 +58,7 @@ fn reason(r: &TrustReason, lang: Lang) -> Option<String> {
     Some(fill(key, lang, &[("measured", &number(r.measured)), ("bound", &number(r.bound))]))
 }
 
-/// The key of what helps.
+/// The key of the remedy's text.
 fn cure(kind: TrustKind, real_time: bool) -> &'static str {
     match kind {
         TrustKind::Late | TrustKind::LateTail if !real_time => "trust.cure.real-time",
@@ -85,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reliable_or_simulated_says_nothing() {
+    fn reliable_or_simulated_variants_have_no_sentence() {
         assert_eq!(distrust(&run(None), Lang::En), [""; 0]);
         assert_eq!(distrust(&run(Some(Trust { reliable: true, ..Trust::default() })), Lang::En), [""; 0]);
     }
 
     #[test]
-    fn reasons_and_cures_are_told() {
+    fn the_sentence_has_reasons_and_cures() {
         let reasons = [
             (TrustKind::Late, 1.24, 0.6),
             (TrustKind::EngineBusy, 0.97, 0.9),
@@ -102,16 +102,16 @@ mod tests {
         assert_eq!(
             distrust(&bad, Lang::En),
             [
-                "do not trust \"cubic\" as measured on the kernel: the emulator added 1.24 ms to a round trip, more than \
-                 0.600 ms; the emulator's core was busy for 97.0 % of the time; the hypervisor took 12.5 % of the CPU time; what \
-                 helps: a lower rate or fewer hops, a machine that is not shared"
+                "do not trust the kernel run of \"cubic\": the emulator added 1.24 ms to round trips (limit 0.600 ms); the \
+                 emulator's CPU core was busy 97.0 % of the time; the hypervisor took 12.5 % of the CPU time; try: a lower \
+                 rate or fewer hops, a dedicated machine"
             ]
         );
         assert!(distrust(&bad, Lang::Zh)[0].contains("仿真器"));
     }
 
     #[test]
-    fn what_died_is_named_first() {
+    fn dead_components_are_named_first() {
         let reasons = [(TrustKind::Died, 1.0, 0.0), (TrustKind::Steal, 0.125, 0.03)];
         let reasons = reasons.map(|(kind, measured, bound)| TrustReason { kind, measured, bound }).into();
         let component = "host gw: charon (IPsec over link access)".into();
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(
             *sentence,
             format!(
-                "do not trust \"cubic\" as measured on the kernel: {death}; the hypervisor took 12.5 % of the CPU time; what \
-                 helps: another run, a machine that is not shared"
+                "do not trust the kernel run of \"cubic\": {death}; the hypervisor took 12.5 % of the CPU time; try: another \
+                 run, a dedicated machine"
             )
         );
         assert!(distrust(&run, Lang::Zh)[0].contains("charon"));

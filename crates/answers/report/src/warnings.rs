@@ -1,13 +1,13 @@
-//! A run's warnings in the language of the page, of what the result says of them as data.
+//! A run's warnings in the language of the page, made from the result's data on them.
 
 use crate::strings::{Lang, fill, find, text};
 use crate::trust::distrust_of;
 use result::{Run, RunWarning};
 
-/// Names of variants that are told; of more how many they are.
-const MOST_NAMES: usize = 4;
+/// Names of variants in a warning; if there are more, the last ones are only counted.
+const MAX_NAMES: usize = 4;
 
-/// Each of the run's warnings in this language; in English where nothing else is known of it.
+/// The run's warnings in this language; a warning without data stays in English.
 pub fn warnings(run: &Run, lang: Lang) -> Vec<String> {
     let each = run.warnings.iter().enumerate();
     each.map(|(i, english)| {
@@ -16,7 +16,7 @@ pub fn warnings(run: &Run, lang: Lang) -> Vec<String> {
     .collect()
 }
 
-/// A warning in words; `None` of a kind that is not known here, as of newer versions.
+/// A warning in words; `None` for an unknown kind, for example of a newer version.
 fn words(run: &Run, warning: &RunWarning, lang: Lang) -> Option<String> {
     if warning.kind == "trust" {
         let name = warning.variants.first()?;
@@ -27,24 +27,24 @@ fn words(run: &Run, warning: &RunWarning, lang: Lang) -> Option<String> {
     let template = format!("warn.{}", warning.kind);
     find(&template, lang)?;
     let values: Vec<(&str, &str)> = warning.values.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    let mut said = fill(&template, lang, &values);
+    let mut text = fill(&template, lang, &values);
     if !warning.key.is_empty() {
-        said = fill("warn.of", lang, &[("key", &warning.key), ("what", &said)]);
+        text = fill("warn.of", lang, &[("key", &warning.key), ("what", &text)]);
     }
     if !warning.variants.is_empty() {
-        said += &fill("warn.only", lang, &[("variants", &listed(&warning.variants, lang))]);
+        text += &fill("warn.only", lang, &[("variants", &listed(&warning.variants, lang))]);
     }
-    Some(said)
+    Some(text)
 }
 
-/// The first few of these names.
+/// The first names, and the number of the others.
 fn listed(names: &[String], lang: Lang) -> String {
     let comma = text("warn.comma", lang);
     match names {
-        _ if names.len() <= MOST_NAMES => names.join(comma),
+        _ if names.len() <= MAX_NAMES => names.join(comma),
         _ => {
-            let n = (names.len() + 1 - MOST_NAMES).to_string();
-            let first = names[..MOST_NAMES - 1].join(comma);
+            let n = (names.len() + 1 - MAX_NAMES).to_string();
+            let first = names[..MAX_NAMES - 1].join(comma);
             fill("warn.more", lang, &[("names", &first), ("n", &n)])
         }
     }
@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_said_in_the_language_that_is_asked_for() {
+    fn warnings_are_in_the_requested_language() {
         let values = [("bucket", "1kB"), ("size", "1500")];
         let small = warning("small-bucket", "links.wan.forward.policer.burst", &values, &["a"]);
         let run = Run { warnings: vec!["english".into()], warned: vec![small], ..Run::default() };
         assert_eq!(
             warnings(&run, Lang::En),
-            ["links.wan.forward.policer.burst: a bucket of 1kB lets no packet of 1500 B pass, ever (in a)"]
+            ["links.wan.forward.policer.burst: a bucket of 1kB never passes a packet of 1500 B (in a)"]
         );
         assert_eq!(
             warnings(&run, Lang::Zh),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays_as_it_was_written() {
+    fn unknown_warnings_stay_as_written() {
         let run = |warned| Run { warnings: vec!["as it was".into()], warned, ..Run::default() };
         for warned in [
             vec![],
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_that_is_not_to_be_trusted_says_why() {
+    fn an_untrusted_measurement_names_the_reason() {
         let reasons = vec![TrustReason { kind: TrustKind::Steal, measured: 0.125, bound: 0.03 }];
         let trust = Some(Trust { reasons, ..Trust::default() });
         let variants = vec![VariantResult { name: "v".into(), trust, ..VariantResult::default() }];

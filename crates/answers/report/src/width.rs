@@ -1,13 +1,13 @@
-//! Text that can be printed, as many columns wide as it takes.
+//! Printable text and its width in columns.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A sign in the place of each character that cannot be seen: names come from files.
+/// Replaces invisible characters by U+FFFD, because names come from files.
 pub(crate) fn printable(text: &str) -> String {
     print::without_unseen(text)
 }
 
-/// `text` in at most `width` columns, with an ellipsis where it was cut.
+/// Cuts `text` to at most `width` columns, with an ellipsis at the cut.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();
@@ -24,7 +24,7 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     clipped + "…"
 }
 
-/// `text` padded to `width` columns.
+/// Pads `text` to `width` columns, on its right if `left`-aligned.
 pub(crate) fn pad(text: &str, width: usize, left: bool) -> String {
     let fill = " ".repeat(width.saturating_sub(text.width()));
     if left { format!("{text}{fill}") } else { format!("{fill}{text}") }

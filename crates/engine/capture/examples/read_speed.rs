@@ -1,7 +1,7 @@
-//! How fast captures are read: `cargo run --release -p longfat-capture --example read_speed -- FILE…`
+//! Speed of reading captures: `cargo run --release -p longfat-capture --example read_speed -- FILE…`
 //!
-//! Each file is read once to bring it into the system's cache, then five times; the fastest pass counts.
-//! CPU time is the reading thread's, system calls included, unpacking not.
+//! Each file is read once to bring it into the system's cache, then five times; the fastest pass counts. The
+//! CPU time is that of the reading thread including system calls, without decompression.
 
 #![allow(clippy::disallowed_methods, reason = "it measures real time")]
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), OpenError> {
     Ok(())
 }
 
-/// One pass over a file: how long it took, on the clock and on the CPU.
+/// Reads a file once: elapsed time and CPU time.
 fn pass(path: &Path) -> Result<(Duration, Duration, CaptureReader), OpenError> {
     let (begin, cpu) = (Instant::now(), cpu_time());
     let mut reader = CaptureReader::open(path)?;
@@ -54,7 +54,7 @@ fn pass(path: &Path) -> Result<(Duration, Duration, CaptureReader), OpenError> {
     Ok((begin.elapsed(), cpu_time().saturating_sub(cpu), reader))
 }
 
-/// CPU time of this thread (its first number in Linux's schedstat, ns); zero elsewhere.
+/// CPU time of this thread (first number in Linux's schedstat, ns); zero on other systems.
 fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0))

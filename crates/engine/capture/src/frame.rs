@@ -1,4 +1,5 @@
-//! A packet's headers as data, and as the bytes of RFC 791, RFC 8200, RFC 9293, RFC 768, RFC 792 and RFC 4443.
+//! Packet headers as data, and their encoding according to RFC 791, RFC 8200, RFC 9293, RFC 768, RFC 792 and
+//! RFC 4443.
 
 mod ip;
 
@@ -9,74 +10,64 @@ use units::Time;
 
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
-/// A protocol number.
+/// IP protocol number.
 const UDP: u8 = 17;
-/// What a TCP header can hold of options (RFC 9293 section 3.1: data offset of at most 15 words).
-const MOST_OPTIONS: usize = 40;
+/// Maximum length of TCP options, bytes (RFC 9293 section 3.1: the data offset is at most 15 words).
+const MAX_OPTIONS_LEN: usize = 40;
 
-/// An IP packet whose payload is zeros. Both addresses are of one version.
+/// An IP packet with a payload of zeros. Both addresses are of the same IP version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When it was seen.
+    /// Capture time.
     pub time: Time,
-    /// Source address.
     pub src: IpAddr,
-    /// Destination address.
     pub dst: IpAddr,
-    /// IP identification; IPv6 has none.
+    /// IP identification; unused for IPv6.
     pub id: u16,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
-    /// The two ECN bits.
+    /// The two ECN bits of the IP header.
     pub ecn: u8,
-    /// Time to live, or hop limit.
+    /// Time to live (IPv4) or hop limit (IPv6).
     pub ttl: u8,
-    /// What it carries.
     pub payload: Payload,
 }
 
-/// What a frame carries.
+/// The payload of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// A TCP segment.
     Tcp(TcpFrame),
-    /// A UDP datagram.
     Udp(UdpFrame),
-    /// ICMP: a packet was too big.
+    /// An ICMP error: a packet was too big.
     TooBig(TooBigFrame),
 }
 
-/// ICMP "fragmentation needed" (RFC 792 type 3 code 4; RFC 1191 section 4), ICMPv6 "packet too big" (RFC 4443 section 3.2).
+/// ICMP "fragmentation needed" (RFC 792 type 3 code 4; RFC 1191 section 4) or ICMPv6 "packet too big" (RFC
+/// 4443 section 3.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TooBigFrame {
-    /// The MTU of the next hop, bytes.
+    /// MTU of the next hop, bytes.
     pub mtu: u32,
-    /// The packet's IP header and the first bytes behind it, ports and sequence number.
+    /// IP header of the packet that was too big, and the first bytes after it with ports and sequence number.
     pub quoted: Vec<u8>,
 }
 
 /// A TCP segment's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpFrame {
-    /// Source port.
     pub sport: u16,
-    /// Destination port.
     pub dport: u16,
-    /// Sequence number.
     pub seq: u32,
-    /// Acknowledgement number.
     pub ack: u32,
-    /// Flags.
     pub flags: TcpFlags,
-    /// The window field: already scaled down, except in a SYN.
+    /// The window field as sent: scaled down, except in a SYN.
     pub window: u16,
-    /// Options.
     pub options: TcpOptions,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload_len: u32,
 }
 
-/// TCP options, written in the order and with the padding that Linux uses.
+/// TCP options, written in the order and with the padding of Linux.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Maximum segment size.
@@ -87,52 +78,50 @@ pub struct TcpOptions {
     pub sack_ok: bool,
     /// Timestamp value and echo reply (RFC 7323 section 3).
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, first byte and the one after the last (RFC 2018 section 3); those that do not
-    /// fit (beyond three with timestamps, four without) are left out.
+    /// SACK blocks, as first byte and the byte after the last (RFC 2018 section 3). Blocks that do not fit
+    /// (beyond three with timestamps, four without) are not written.
     pub sack: Vec<(u32, u32)>,
 }
 
-/// A UDP datagram's header.
+/// Header of a UDP datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UdpFrame {
-    /// Source port.
     pub sport: u16,
-    /// Destination port.
     pub dport: u16,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload_len: u32,
 }
 
-/// Why a frame has no bytes.
+/// Why a frame cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Headers and payload are more than an IP packet holds: 65,535 bytes, of IPv6 behind its own header.
-    #[error("a packet of {bytes} bytes is longer than IP allows (65535, of IPv6 and its header)")]
+    /// The packet exceeds the maximum length of IP: 65,535 bytes; for IPv6, without its header.
+    #[error("a packet of {bytes} bytes exceeds the maximum of IP (65535; for IPv6 without the header)")]
     TooLong {
-        /// How many bytes they are.
+        /// Length of the packet, bytes.
         bytes: u64,
     },
-    /// One address is of IPv4, the other of IPv6.
+    /// One address is IPv4, the other IPv6.
     #[error("a packet between an IPv4 and an IPv6 address")]
     TwoVersions,
 }
 
 impl TcpOptions {
-    /// The SACK blocks that the header has room for.
-    fn fitting(&self) -> &[(u32, u32)] {
+    /// The SACK blocks that fit into the header.
+    fn fitting_blocks(&self) -> &[(u32, u32)] {
         let before = TcpOptions { sack: Vec::new(), ..*self }.bytes().len();
-        let room = (MOST_OPTIONS - before).saturating_sub(4) / 8;
+        let room = (MAX_OPTIONS_LEN - before).saturating_sub(4) / 8;
         &self.sack[..self.sack.len().min(room)]
     }
 
-    /// The options' bytes, a multiple of four, 40 at most.
+    /// The encoded options: a multiple of four bytes, at most 40.
     fn bytes(&self) -> Vec<u8> {
-        let mut b = Vec::with_capacity(MOST_OPTIONS);
+        let mut b = Vec::with_capacity(MAX_OPTIONS_LEN);
         if let Some(mss) = self.mss {
             b.extend([2, 4]);
             b.extend(mss.to_be_bytes());
         }
-        // SACK permitted takes the place of the two NOPs before timestamps, as in Linux.
+        // SACK permitted replaces the two NOPs before timestamps, as in Linux.
         match (self.sack_ok, self.timestamps) {
             (true, _) => b.extend([4, 2]),
             (false, Some(_)) => b.extend([1, 1]),
@@ -148,7 +137,7 @@ impl TcpOptions {
         if let Some(shift) = self.wscale {
             b.extend([1, 3, 3, shift]);
         }
-        let blocks = if self.sack.is_empty() { &[] } else { self.fitting() };
+        let blocks = if self.sack.is_empty() { &[] } else { self.fitting_blocks() };
         if !blocks.is_empty() {
             b.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
             for (start, end) in blocks {
@@ -156,12 +145,13 @@ impl TcpOptions {
                 b.extend(end.to_be_bytes());
             }
         }
-        debug_assert!(b.len() % 4 == 0 && b.len() <= MOST_OPTIONS);
+        debug_assert!(b.len() % 4 == 0 && b.len() <= MAX_OPTIONS_LEN);
         b
     }
 }
 
-/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted; a last odd byte has a zero behind it.
+/// Sum of 16-bit words in one's complement (RFC 1071), not yet inverted; an odd last byte is padded with
+/// zero.
 fn add_words(sum: u32, bytes: &[u8]) -> u32 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |&b| u32::from(b) << 8);
@@ -176,8 +166,8 @@ fn checksum(mut sum: u32) -> u16 {
 }
 
 impl Frame {
-    /// What a reader makes of a TCP segment's headers, as [`CaptureReader`](crate::CaptureReader) does of their bytes; `None` of
-    /// a datagram.
+    /// The TCP packet as [`CaptureReader`](crate::CaptureReader) would read it from the encoded headers;
+    /// `None` unless the payload is TCP.
     pub fn seen(&self) -> Option<TcpPacket> {
         let Payload::Tcp(tcp) = &self.payload else { return None };
         let end = |addr: IpAddr, port| Endpoint { addr: Addr::of(addr), port };
@@ -189,7 +179,7 @@ impl Frame {
             timestamps: o.timestamps,
             ..PacketOptions::default()
         };
-        for (block, from) in options.sack.iter_mut().zip(o.fitting()) {
+        for (block, from) in options.sack.iter_mut().zip(o.fitting_blocks()) {
             *block = *from;
             options.sacks += 1;
         }
@@ -213,8 +203,11 @@ impl Frame {
         })
     }
 
-    /// The message of a router at `router` to whoever sent this packet: it is too big for a next hop that carries
-    /// `mtu` bytes.
+    /// The ICMP error that `router` sends to the source of this packet: the packet is too big for a next hop
+    /// with MTU `mtu`, bytes.
+    ///
+    /// # Errors
+    /// Fails when this packet itself cannot be encoded.
     pub fn refused(&self, router: IpAddr, mtu: u32) -> Result<Frame, FrameError> {
         let (headers, total) = self.headers()?;
         let v6 = self.src.is_ipv6();
@@ -232,7 +225,8 @@ impl Frame {
         })
     }
 
-    /// What a reader makes of an ICMP message about a TCP packet, as [`CaptureReader`](crate::CaptureReader) does.
+    /// The ICMP report as [`CaptureReader`](crate::CaptureReader) would read it; `None` unless this is an
+    /// error about a TCP packet.
     pub fn too_big(&self) -> Option<IcmpReport> {
         let Payload::TooBig(TooBigFrame { mtu, quoted }) = &self.payload else { return None };
         let [from, to] = ip::ends(quoted)?;
@@ -240,7 +234,7 @@ impl Frame {
         Some(IcmpReport { time: self.time, number: 0, behind: 0, from, to, says })
     }
 
-    /// A captured TCP packet as headers: the reverse of [`Frame::seen`].
+    /// The headers of a captured TCP packet: the reverse of [`Frame::seen`].
     pub fn of(packet: &TcpPacket) -> Frame {
         let o = &packet.options;
         let options = TcpOptions {
@@ -271,7 +265,10 @@ impl Frame {
         }
     }
 
-    /// The headers' bytes, checksums right for a payload of zeros, and the packet's whole length.
+    /// The encoded headers, with checksums for a payload of zeros, and the length of the whole packet.
+    ///
+    /// # Errors
+    /// Fails when the packet exceeds IP's maximum length, or its addresses are of different IP versions.
     pub fn headers(&self) -> Result<(Vec<u8>, u32), FrameError> {
         let v6 = self.src.is_ipv6();
         if v6 != self.dst.is_ipv6() {
@@ -285,14 +282,14 @@ impl Frame {
         let segment = transport.len() as u64 + payload as u64;
         let header = ip::header_len(self.src);
         let bytes = header as u64 + segment;
-        // IPv4's length is the packet's, IPv6's what follows the header (RFC 8200 section 3).
+        // IPv4's length field counts the whole packet, IPv6's what follows the header (RFC 8200 section 3).
         let most = u64::from(u16::MAX) - if v6 { 0 } else { header as u64 };
         let len = u16::try_from(segment).ok().filter(|_| segment <= most);
         let len = len.ok_or(FrameError::TooLong { bytes })?;
         if let Payload::Udp(_) = self.payload {
             transport[4..6].copy_from_slice(&len.to_be_bytes());
         }
-        // Zeros of payload add nothing; ICMP of IPv4 has no pseudo-header.
+        // A payload of zeros does not change the checksum; ICMP over IPv4 has no pseudo-header.
         let pseudo = if protocol == ip::ICMP { 0 } else { ip::pseudo_header(self, protocol, segment as u32) };
         let mut sum = checksum(add_words(pseudo, &transport));
         if protocol == UDP && sum == 0 {
@@ -306,11 +303,11 @@ impl Frame {
     }
 }
 
-/// With a checksum of zero.
+/// The TCP header with a checksum of zero.
 fn tcp_header(tcp: &TcpFrame) -> Vec<u8> {
     let options = tcp.options.bytes();
     let words = (TCP_HEADER + options.len()) / 4;
-    let mut b = Vec::with_capacity(TCP_HEADER + MOST_OPTIONS);
+    let mut b = Vec::with_capacity(TCP_HEADER + MAX_OPTIONS_LEN);
     b.extend(tcp.sport.to_be_bytes());
     b.extend(tcp.dport.to_be_bytes());
     b.extend(tcp.seq.to_be_bytes());
@@ -322,7 +319,7 @@ fn tcp_header(tcp: &TcpFrame) -> Vec<u8> {
     b
 }
 
-/// With a length and checksum of zero.
+/// The UDP header with a length and a checksum of zero.
 fn udp_header(udp: &UdpFrame) -> Vec<u8> {
     let mut b = Vec::with_capacity(UDP_HEADER);
     b.extend(udp.sport.to_be_bytes());
@@ -337,7 +334,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
-    fn options_are_laid_out_as_linux_does() {
+    fn options_have_the_layout_of_linux() {
         let syn = TcpOptions {
             mss: Some(1460),
             wscale: Some(7),
@@ -355,8 +352,8 @@ mod tests {
     }
 
     #[test]
-    fn what_ip_cannot_hold_is_refused() {
-        let of = |src: IpAddr, payload_len| Frame {
+    fn packets_longer_than_ip_allows_are_rejected() {
+        let datagram = |src: IpAddr, payload_len| Frame {
             time: Time::ZERO,
             src,
             dst: src,
@@ -366,11 +363,11 @@ mod tests {
             ttl: 64,
             payload: Payload::Udp(UdpFrame { payload_len, ..Default::default() }),
         };
-        let frame = |n| of(Ipv4Addr::LOCALHOST.into(), n);
+        let frame = |n| datagram(Ipv4Addr::LOCALHOST.into(), n);
         assert_eq!(frame(65_507).headers().map(|(_, n)| n), Ok(65_535));
         assert_eq!(frame(65_508).headers(), Err(FrameError::TooLong { bytes: 65_536 }));
         assert_eq!(frame(u32::MAX).headers(), Err(FrameError::TooLong { bytes: u32::MAX as u64 + 28 }));
-        let frame = |n| of(Ipv6Addr::LOCALHOST.into(), n);
+        let frame = |n| datagram(Ipv6Addr::LOCALHOST.into(), n);
         assert_eq!(frame(65_527).headers().map(|(_, n)| n), Ok(65_575));
         assert_eq!(frame(65_528).headers(), Err(FrameError::TooLong { bytes: 65_576 }));
         let mixed = Frame { dst: Ipv4Addr::LOCALHOST.into(), ..frame(1) };

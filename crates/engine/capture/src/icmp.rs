@@ -1,4 +1,4 @@
-//! What routers and hosts report of packets.
+//! ICMP reports of routers and hosts about packets.
 
 use crate::Endpoint;
 use units::Time;
@@ -6,40 +6,41 @@ use units::Time;
 /// An ICMP or ICMPv6 report about a TCP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpReport {
-    /// When the report was captured.
+    /// Capture time of the report.
     pub time: Time,
-    /// Which record of the capture it is, as of a packet ([`TcpPacket::number`]).
+    /// Number of the report's record in the capture, as in [`TcpPacket::number`](crate::TcpPacket::number).
     pub number: u32,
-    /// How many packets of its batch came before it.
+    /// Number of packets in the batch that precede the report.
     pub behind: usize,
-    /// Where the packet came from.
+    /// Source of the reported packet.
     pub from: Endpoint,
-    /// Where it was to go.
+    /// Destination of the reported packet.
     pub to: Endpoint,
-    /// What it says of it.
+    /// The message.
     pub says: IcmpSays,
 }
 
-/// What ICMP says of a packet.
+/// An ICMP message about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IcmpSays {
-    /// It was too big for a link on its way; what that would take, bytes of IP (routers older than RFC 1191 do not say).
+    /// The packet was too big for a link; the MTU of that link, bytes, unless the router predates RFC 1191
+    /// and omits it.
     TooBig(Option<u32>),
-    /// It cannot be delivered.
+    /// The packet cannot be delivered.
     Unreachable(Unreachable),
 }
 
 /// Why a packet cannot be delivered (RFC 792, RFC 1812 section 5.2.7.1; RFC 4443 section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    /// There is no route.
+    /// No route to the network.
     Network,
-    /// The host does not answer on its link.
+    /// The host does not respond on its link.
     Host,
-    /// Nothing takes it at the host.
+    /// The port is closed, or the protocol unknown.
     Port,
-    /// A rule forbids it.
+    /// Prohibited by a filter rule.
     Prohibited,
-    /// Another reason.
+    /// Any other reason.
     Other,
 }

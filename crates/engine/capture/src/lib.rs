@@ -1,8 +1,8 @@
-//! Packet captures: pcap out; pcap, pcapng, snoop and ERF in.
+//! Packet captures: writes pcap; reads pcap, pcapng, snoop and ERF.
 //!
-//! A simulated packet has no bytes; [`Frame`] says what its headers would be, [`PcapWriter`] writes
-//! them so that Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture.
-//! [`CaptureReader`] makes [`TcpPacket`]s of captures, whoever wrote them.
+//! A simulated packet has no bytes. [`Frame`] describes its headers, and [`PcapWriter`] writes them so that
+//! Wireshark, tshark and tcptrace read the file as they would a `tcpdump -s` capture. [`CaptureReader`] reads
+//! captures of any origin as [`TcpPacket`]s.
 
 mod frame;
 mod icmp;

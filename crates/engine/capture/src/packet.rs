@@ -1,26 +1,26 @@
-//! A TCP packet as a capture shows it: what the flow tracker needs of it, without its bytes.
+//! A TCP packet as a capture shows it: the header fields that the flow tracker needs.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::BitOr;
 use units::Time;
 
-/// An IP address; IPv4 as `::ffff:a.b.c.d`, so that it is one number to compare and hash.
+/// An IP address. IPv4 is stored as `::ffff:a.b.c.d`, so that any address is one integer to compare and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Addr(pub u128);
 
 impl Addr {
-    /// From four bytes in network order.
+    /// An IPv4 address from bytes in network order.
     pub fn v4(octets: [u8; 4]) -> Addr {
         Addr(0xffff_0000_0000 | u32::from_be_bytes(octets) as u128)
     }
 
-    /// From sixteen bytes in network order.
+    /// An IPv6 address from bytes in network order.
     pub fn v6(octets: [u8; 16]) -> Addr {
         Addr(u128::from_be_bytes(octets))
     }
 
-    /// From the standard library's.
+    /// Converts from the standard library's type.
     pub fn of(ip: IpAddr) -> Addr {
         match ip {
             IpAddr::V4(ip) => Addr::v4(ip.octets()),
@@ -28,7 +28,7 @@ impl Addr {
         }
     }
 
-    /// As the standard library knows it.
+    /// Converts to the standard library's type.
     pub fn ip(self) -> IpAddr {
         match self.0 >> 32 {
             0xffff => IpAddr::V4(Ipv4Addr::from_bits(self.0 as u32)),
@@ -46,9 +46,7 @@ impl fmt::Display for Addr {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// Address.
     pub addr: Addr,
-    /// Port.
     pub port: u16,
 }
 
@@ -83,7 +81,7 @@ impl TcpFlags {
     /// Congestion window reduced (RFC 3168 section 6.1).
     pub const CWR: TcpFlags = TcpFlags(0x80);
 
-    /// Whether all of `other`'s flags are set.
+    /// Whether all flags of `other` are set.
     pub fn has(self, other: TcpFlags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -99,50 +97,50 @@ impl BitOr for TcpFlags {
 /// A TCP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpPacket {
-    /// When it was captured: nanoseconds since 1970.
+    /// Capture time, ns since 1970.
     pub time: Time,
-    /// Which record of the capture it is, counted from 1, as Wireshark's `frame.number` (of as many bits); that of the last
-    /// fragment of one that came in several; 0 of one that stands in no capture.
+    /// Number of the packet's record in the capture, from 1, as Wireshark's `frame.number` (also 32 bits);
+    /// for a fragmented packet, that of its last fragment. 0 for a packet that is not from a capture.
     pub number: u32,
-    /// From where.
+    /// Source.
     pub src: Endpoint,
-    /// To where.
+    /// Destination.
     pub dst: Endpoint,
-    /// Sequence number.
     pub seq: u32,
-    /// Acknowledgement number; meaningful where `flags` has ACK.
+    /// Acknowledgement number; valid if `flags` has ACK.
     pub ack: u32,
-    /// Flags.
     pub flags: TcpFlags,
-    /// The window field, not yet scaled.
+    /// The window field, not scaled.
     pub window: u16,
-    /// Bytes of payload, by the IP length (not by what was captured): up to 64 kB, and more with
-    /// BIG TCP, where segmentation offload hands the capture many segments as one.
+    /// Payload bytes, computed from the IP length and not from the captured bytes: up to 64 kB, and more with
+    /// BIG TCP, where segmentation offload presents many segments as one packet.
     pub len: u32,
-    /// Bytes of IP and TCP headers and options, tunnel headers outside them not counted.
+    /// Length of IP and TCP headers with options, bytes, without tunnel headers.
     pub header: u16,
-    /// Bytes that link layer and tunnels add to each packet on this wire.
+    /// Bytes that link layer and tunnels add to each packet on this link.
     pub outside: u16,
-    /// IP identification (of IPv4; 0 for IPv6).
+    /// IP identification; 0 for IPv6.
     pub id: u16,
-    /// Time to live, or hop limit.
+    /// Time to live (IPv4) or hop limit (IPv6).
     pub ttl: u8,
-    /// The two ECN bits.
+    /// The two ECN bits of the IP header.
     pub ecn: u8,
-    /// The IP fragments that it came in.
+    /// The IP fragments in which the packet arrived.
     pub fragments: PacketFragments,
-    /// Options, as far as they were captured.
+    /// TCP options, as far as they were captured.
     pub options: PacketOptions,
 }
 
-/// The IP fragments of a packet (RFC 791 section 2.3, RFC 8200 section 4.5), or of the tunnel's packet around it.
+/// The IP fragments of a packet (RFC 791 section 2.3, RFC 8200 section 4.5), or of the tunnel packet around
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketFragments {
-    /// How many were captured; 0 of a packet that came whole.
+    /// Number of captured fragments; 0 for an unfragmented packet.
     pub count: u8,
-    /// Some were not, though those of other packets were: it will not arrive.
+    /// Whether fragments are missing although other packets have all of theirs: the packet is lost.
     pub torn: bool,
-    /// The largest packet that would have come whole, bytes of IP, to the 8 bytes that fragments are cut by.
+    /// Largest packet that would not have been fragmented, bytes of IP, with the 8-byte granularity of
+    /// fragments.
     pub fits: u16,
 }
 
@@ -157,11 +155,11 @@ pub struct PacketOptions {
     pub sack_ok: bool,
     /// Timestamp value and echo reply.
     pub timestamps: Option<(u32, u32)>,
-    /// The first `sacks` are SACK blocks: first byte and the one after the last.
+    /// SACK blocks, as first byte and the byte after the last; the first `sacks` elements are valid.
     pub sack: [(u32, u32); 4],
-    /// How many.
+    /// Number of SACK blocks.
     pub sacks: u8,
-    /// The snap length cut options off.
+    /// Whether the snap length cut options off.
     pub cut: bool,
 }
 

@@ -1,19 +1,20 @@
-//! The pcap file format with nanoseconds, little-endian (draft-ietf-opsawg-pcap).
+//! Writer of the pcap file format with nanosecond timestamps, little-endian (draft-ietf-opsawg-pcap).
 
 use crate::Frame;
 use std::io::{self, Write};
 use units::Time;
 
-/// Section 4: nanosecond timestamps.
+/// Magic number of files with nanosecond timestamps (section 4).
 const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
-/// Packets begin with their IP header.
+/// Link type of packets that start with the IP header.
 const LINKTYPE_RAW: u32 = 101;
-/// The most bytes kept of a packet: the longest headers are 100, of IPv6 and a TCP header with every option.
+/// Maximum number of bytes stored per packet: the longest headers are 100 bytes, IPv6 and TCP with all
+/// options.
 pub const SNAPLEN: u32 = 112;
 
-/// Writes frames to a pcap file: of each its headers, and how long it was.
+/// Writes frames to a pcap file: each frame's headers and total length.
 ///
-/// Times are nanoseconds since the run began, so the file's clock starts at 1970-01-01 and the
+/// Timestamps are nanoseconds since the start of the run, so the file's clock starts at 1970-01-01, and the
 /// same run gives the same bytes. Wrap `out` in a `BufWriter`.
 #[derive(Debug)]
 pub struct PcapWriter<W: Write> {
@@ -21,7 +22,7 @@ pub struct PcapWriter<W: Write> {
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Writes the file's header.
+    /// Starts a file: writes the file header.
     pub fn new(mut out: W) -> io::Result<PcapWriter<W>> {
         let mut b = Vec::with_capacity(24);
         b.extend(MAGIC_NANOS.to_le_bytes());
@@ -34,24 +35,24 @@ impl<W: Write> PcapWriter<W> {
         Ok(PcapWriter { out })
     }
 
-    /// Adds to a file that has its header already.
+    /// Continues a file that already has its header.
     pub fn resume(out: W) -> PcapWriter<W> {
         PcapWriter { out }
     }
 
-    /// Adds one frame. Frames should come in the order of their times.
+    /// Writes a frame. Frames should be written in order of time.
     pub fn write(&mut self, frame: &Frame) -> io::Result<()> {
         let (headers, length) =
             frame.headers().map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
         self.record(frame.time, &headers[..headers.len().min(SNAPLEN as usize)], length)
     }
 
-    /// Adds an IP packet as it was seen: its first [`SNAPLEN`] bytes.
+    /// Writes a captured IP packet, of which the first [`SNAPLEN`] bytes are stored.
     pub fn write_packet(&mut self, time: Time, ip: &[u8]) -> io::Result<()> {
         self.record(time, &ip[..ip.len().min(SNAPLEN as usize)], ip.len() as u32)
     }
 
-    /// Adds an IP packet of which only the first bytes were seen; it was `length` bytes long.
+    /// Writes an IP packet of `length` bytes of which only the first bytes are known.
     pub fn write_cut(&mut self, time: Time, kept: &[u8], length: u32) -> io::Result<()> {
         self.record(time, &kept[..kept.len().min(SNAPLEN as usize)], length)
     }
@@ -65,17 +66,17 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(kept)
     }
 
-    /// What it writes to.
+    /// The destination.
     pub fn get(&self) -> &W {
         &self.out
     }
 
-    /// Hands on what `out` has buffered.
+    /// Flushes the destination.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// The destination, flushed.
+    /// Flushes and returns the destination.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

@@ -1,7 +1,7 @@
-//! Captures in: pcap, pcapng, snoop and ERF, plain or compressed, to TCP packets.
+//! Reading captures: pcap, pcapng, snoop and ERF, plain or compressed, as TCP packets.
 //!
-//! Nothing here knows connections: what stands in the file is passed on as it stands there, in its order.
-//! Captures are hostile input: memory is bounded whatever they claim, and damage ends reading, no more.
+//! The reader does not know connections: packets are returned as they are in the file, in its order. Captures
+//! are untrusted input: memory is bounded whatever they claim, and damage only ends the reading.
 
 mod classic;
 mod clock;
@@ -42,36 +42,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Time;
 use walk::Walker;
 
-/// Records read by one [`CaptureReader::fill`], at most: what becomes of them stays in the processor's first cache.
-const RECORDS: usize = 64;
-/// Fragments that have waited for too long are given up each so many calls of it.
-const SETTLED_EACH: u32 = 16;
+/// Maximum number of records per call of [`CaptureReader::fill`]: the resulting packets fit into the CPU's
+/// first-level cache.
+const MAX_RECORDS_PER_FILL: usize = 64;
+/// Number of calls of [`CaptureReader::fill`] between two searches for packets whose fragments have timed
+/// out.
+const FILLS_PER_TIMEOUT_CHECK: u32 = 16;
 
-/// What TCP packets that a [`PacketFilter`] does not ask for are counted as, in [`FileInfo::other`].
+/// Name under which [`FileInfo::other`] counts TCP packets that a [`PacketFilter`] excludes.
 pub const LEFT_OUT: &str = "tcp left out by the filter";
 
-/// What [`CaptureReader::fill`] appends to. It does not empty it: that is for whoever has read it.
+/// Output of [`CaptureReader::fill`], which appends to it; the caller empties it.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// TCP packets.
     pub packets: Vec<TcpPacket>,
-    /// ICMP reports about them.
+    /// ICMP reports about TCP packets.
     pub reports: Vec<IcmpReport>,
-    /// UDP datagrams that hold no tunnel, in their order.
+    /// UDP datagrams without a tunnel inside, in order.
     pub datagrams: Vec<UdpDatagram>,
 }
 
-/// What a [`Batch`] holds, in the capture's order.
+/// A part of a [`Batch`], in the capture's order.
 #[derive(Clone, Copy, Debug)]
 pub enum BatchPart<'a> {
-    /// TCP packets, one after the other.
+    /// Consecutive TCP packets.
     Packets(&'a [TcpPacket]),
-    /// An ICMP report.
     Report(&'a IcmpReport),
 }
 
 impl Batch {
-    /// All of it in the capture's order.
+    /// Packets and reports in the capture's order.
     pub fn in_order(&self) -> impl Iterator<Item = BatchPart<'_>> {
         let mut from = 0;
         let mut packets = move |to: usize| {
@@ -86,7 +86,7 @@ impl Batch {
         })
     }
 
-    /// Empties it, keeping its memory.
+    /// Empties the batch but keeps its memory.
     pub fn clear(&mut self) {
         self.packets.clear();
         self.reports.clear();
@@ -96,8 +96,8 @@ impl Batch {
 
 /// Reads a capture from beginning to end.
 ///
-/// Call [`CaptureReader::fill`] until it says false; [`CaptureReader::progress`] and [`CaptureReader::info`] may be asked at any
-/// time and tell what was read so far.
+/// Call [`CaptureReader::fill`] until it returns `false`. [`CaptureReader::progress`] and
+/// [`CaptureReader::info`] may be called at any time and describe what has been read so far.
 pub struct CaptureReader {
     name: String,
     packing: Option<&'static str>,
@@ -108,25 +108,25 @@ pub struct CaptureReader {
     length: Option<u64>,
     records: u64,
     wire_bytes: u64,
-    /// Earliest and latest time of a record.
+    /// Earliest and latest time of the records.
     times: Option<(Time, Time)>,
-    /// Time of the first record, and of the last one.
+    /// Time of the first record.
     first: Time,
     last: Time,
     done: bool,
-    /// Calls of [`CaptureReader::fill`].
+    /// Number of calls of [`CaptureReader::fill`].
     fills: u32,
     damage: Option<FileDamage>,
     filter: PacketFilter,
     left_out: u64,
-    /// Files still to be read, as if they were one.
+    /// Files still to be read, where several are read as one.
     rest: VecDeque<PathBuf>,
-    /// The one of several that is being read.
+    /// The file being read, where several are read as one.
     part: Option<String>,
     past: PastFiles,
 }
 
-/// What is kept of files that were read to their end, where several are read as one.
+/// Totals of files that were read to their end, where several are read as one.
 #[derive(Default)]
 struct PastFiles {
     links: Vec<u16>,
@@ -136,6 +136,9 @@ struct PastFiles {
 
 impl CaptureReader {
     /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read or is not a supported capture.
     pub fn open(path: &Path) -> Result<CaptureReader, OpenError> {
         let name = path.display().to_string();
         open::file(path)
@@ -143,7 +146,10 @@ impl CaptureReader {
             .map_err(|cause| OpenError { name, cause })
     }
 
-    /// Reads `input`, which is called `name`.
+    /// Reads a capture from `input`; `name` is used in messages.
+    ///
+    /// # Errors
+    /// Fails when the input cannot be read or is not a supported capture.
     pub fn from_reader(input: Box<dyn Read + Send>, name: &str) -> Result<CaptureReader, OpenError> {
         match open::any(input, name, None) {
             Ok(opened) => Ok(CaptureReader::new(name, opened)),
@@ -151,8 +157,11 @@ impl CaptureReader {
         }
     }
 
-    /// Reads files one after the other, in this order, as if they were one; they are called `name`. All but the first are
-    /// opened when it is their turn; one that cannot be is told as damage.
+    /// Reads several files in this order as one capture called `name`. All but the first are opened when
+    /// reading reaches them; a file that cannot be opened is reported as damage.
+    ///
+    /// # Errors
+    /// Fails when the first file cannot be read or is not a supported capture.
     pub fn open_all(name: &str, paths: Vec<PathBuf>) -> Result<CaptureReader, OpenError> {
         let sizes = paths.iter().map(|path| path.metadata().ok().filter(|m| m.is_file()).map(|m| m.len()));
         let length = sizes.sum();
@@ -164,7 +173,7 @@ impl CaptureReader {
         Ok(reader)
     }
 
-    /// Passes on only what `filter` asks for; the rest is counted.
+    /// Sets a filter: only matching packets are returned, the others are counted.
     pub fn keep(&mut self, filter: PacketFilter) {
         self.filter = filter;
     }
@@ -195,8 +204,8 @@ impl CaptureReader {
         }
     }
 
-    /// Appends the TCP packets, ICMP reports and UDP datagrams of the next records, a few dozen; they may hold none.
-    /// False once there is nothing more, and then nothing was appended.
+    /// Appends the TCP packets, ICMP reports and UDP datagrams of the next few dozen records, which may
+    /// contain none. Returns `false` at the end, with nothing appended.
     pub fn fill(&mut self, batch: &mut Batch) -> bool {
         if self.done {
             return false;
@@ -204,21 +213,21 @@ impl CaptureReader {
         let (packets, reports, datagrams) = (batch.packets.len(), batch.reports.len(), batch.datagrams.len());
         self.records(batch);
         if !self.filter.is_empty() {
-            self.left_out += self.filter.sift(self.first, batch, packets, reports);
-            self.filter.sift_datagrams(self.first, &mut batch.datagrams, datagrams);
+            self.left_out += self.filter.apply(self.first, batch, packets, reports);
+            self.filter.apply_to_datagrams(self.first, &mut batch.datagrams, datagrams);
         }
         true
     }
 
-    /// The next records, unfiltered.
+    /// Reads the next records, unfiltered.
     fn records(&mut self, batch: &mut Batch) {
-        for _ in 0..RECORDS {
+        for _ in 0..MAX_RECORDS_PER_FILL {
             let Some(record) = self.record() else {
                 if self.next_file() {
                     continue;
                 }
                 self.done = true;
-                return self.walker.settle(None, batch);
+                return self.walker.give_up_fragments(None, batch);
             };
             if let Some(time) = record.time {
                 self.last = time;
@@ -241,12 +250,12 @@ impl CaptureReader {
             self.source.advance(record.held);
         }
         self.fills = self.fills.wrapping_add(1);
-        if self.fills.is_multiple_of(SETTLED_EACH) {
-            self.walker.settle(Some(self.last), batch);
+        if self.fills.is_multiple_of(FILLS_PER_TIMEOUT_CHECK) {
+            self.walker.give_up_fragments(Some(self.last), batch);
         }
     }
 
-    /// Goes on with the next of several files; false where there is none.
+    /// Continues with the next of several files; `false` if there is none.
     #[cold]
     fn next_file(&mut self) -> bool {
         while let Some(path) = self.rest.pop_front() {
@@ -268,7 +277,7 @@ impl CaptureReader {
         false
     }
 
-    /// The next record; none at the end, or where the file is damaged.
+    /// The next record; `None` at the end of the file or at damage.
     #[inline(always)]
     fn record(&mut self) -> Option<Record> {
         if let Some(record) = self.format.at_hand(self.source.bytes()) {
@@ -286,18 +295,18 @@ impl CaptureReader {
         }
     }
 
-    /// Whether what the file holds has to be unpacked.
+    /// Whether the file is compressed.
     pub fn is_packed(&self) -> bool {
         self.packing.is_some()
     }
 
-    /// Bytes of the file taken so far (a little ahead of the packets passed on), and its length where it is
-    /// known: not of a pipe.
+    /// Bytes of the file read so far (slightly ahead of the returned packets), and the file's length, which
+    /// is unknown for a pipe.
     pub fn progress(&self) -> (u64, Option<u64>) {
         (self.past.bytes + self.taken.load(Ordering::Relaxed), self.length)
     }
 
-    /// What was read so far.
+    /// Statistics of what has been read so far.
     pub fn info(&self) -> FileInfo {
         let tally = &self.walker.tally;
         let mut other = tally.others_found();
@@ -324,7 +333,7 @@ impl CaptureReader {
         }
     }
 
-    /// Names of link types, each once: several numbers share a name.
+    /// Names of the link types, without duplicates, since several numbers share a name.
     fn links(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.link_numbers().into_iter().map(link::name) {
@@ -346,7 +355,7 @@ impl CaptureReader {
         all
     }
 
-    /// Drops of all files.
+    /// Dropped packets of all files.
     fn dropped(&self) -> Option<u64> {
         [self.past.dropped, self.format.dropped()].into_iter().flatten().reduce(u64::saturating_add)
     }

@@ -1,9 +1,10 @@
-//! A decompression bomb takes time, no memory. Alone in its process, whose peak is measured.
+//! A decompression bomb takes time but no memory. Runs alone in its process, whose peak memory is measured.
 
 use capture::{Batch, CaptureReader};
 use std::io::Cursor;
 
-/// A zstd file of 6 kB (RFC 8878) that says 200 MB: a pcap header, then zeros, which are records without bytes.
+/// A zstd file of 6 kB (RFC 8878) that expands to 200 MB: a pcap header, then zeros, which are records
+/// without bytes.
 fn bomb(blocks: usize) -> Vec<u8> {
     let mut header = vec![0; 24];
     header[..4].copy_from_slice(&0xa1b2_c3d4u32.to_le_bytes());

@@ -1,11 +1,11 @@
-//! What the receiver of a flow of datagrams notes, whatever clock drives them, and what it makes of it.
+//! What a datagram flow's receiver records during a simulated or real run, and its summary.
 
 use crate::e_model::{SpeechLoss, mos, r_factor};
 use result::{Histogram, RealTime, RttSummary};
 use transport::{App, JITTER_BUFFER, RatedCodec};
 use units::Span;
 
-/// A set of numbers that are given out one after the other.
+/// A set of sequence numbers, which are assigned consecutively.
 #[derive(Clone, Debug, Default)]
 pub struct NumberSet {
     bits: Vec<u64>,
@@ -13,7 +13,7 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// Adds a number; whether it was not in.
+    /// Adds a number and returns whether it is new.
     pub fn insert(&mut self, n: u64) -> bool {
         let (word, bit) = ((n / 64) as usize, 1 << (n % 64));
         if word >= self.bits.len() {
@@ -25,16 +25,16 @@ impl NumberSet {
         new
     }
 
-    /// Whether a number is in.
+    /// Whether the set contains a number.
     pub fn contains(&self, n: u64) -> bool {
         self.bits.get((n / 64) as usize).is_some_and(|word| word & (1 << (n % 64)) != 0)
     }
 }
 
-/// Runs of packets that a receiver does not have.
+/// Statistics of runs of consecutive lost packets.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct LossRuns {
-    /// Packets of which it is known whether they came.
+    /// Packets that are known to have arrived or to be lost.
     judged: u64,
     lost: u64,
     runs: u64,
@@ -42,23 +42,23 @@ struct LossRuns {
 }
 
 impl LossRuns {
-    /// Of packets in the order of their numbers: whether each came; `None` of one that is still under way, which ends a
-    /// run, since it is not lost.
-    fn of(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
-        let mut all = LossRuns::default();
+    /// `packets` says in the order of sequence numbers whether each arrived. `None` is a packet in flight; it
+    /// ends a run, because it is not lost.
+    fn from_arrivals(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
+        let mut losses = LossRuns::default();
         let mut run = 0;
         for came in packets {
             let Some(came) = came else {
                 run = 0;
                 continue;
             };
-            all.judged += 1;
+            losses.judged += 1;
             run = if came { 0 } else { run + 1 };
-            all.lost += !came as u64;
-            all.runs += (run == 1) as u64;
-            all.longest = all.longest.max(run);
+            losses.lost += !came as u64;
+            losses.runs += (run == 1) as u64;
+            losses.longest = losses.longest.max(run);
         }
-        all
+        losses
     }
 
     fn share(self) -> f64 {
@@ -70,35 +70,35 @@ impl LossRuns {
     }
 }
 
-/// Plays speech out at a constant delay.
+/// Playout of speech at a constant delay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Playout {
     codec: Option<RatedCodec>,
     jitter_buffer: Span,
 }
 
-/// Notes what arrives of one flow. Copies of what has arrived are passed over.
+/// Records the arrivals of one flow. Duplicates are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalMeter {
     delays: Histogram,
-    /// Delay of the packet that arrived last.
+    /// Delay of the most recent packet.
     last: Option<Span>,
     arrived: NumberSet,
     dropped: NumberSet,
-    /// One more than the highest number that arrived.
+    /// The highest sequence number that arrived, plus one.
     end: u64,
-    /// RFC 3550's J, and the sum over all packets, nanoseconds.
+    /// RFC 3550's J, and its sum over all packets, nanoseconds.
     jitter: f64,
     jitter_sum: f64,
-    /// Who plays out needs the delay of each number, for those that arrived.
+    /// For voice flows, which need the delay of every packet.
     playout: Option<Playout>,
     delay_of: Vec<Span>,
-    /// Numbers whose losses are counted apart: the first, and one more than the last.
+    /// Ranges of sequence numbers whose losses are counted separately: first, and last plus one.
     spans: Vec<[u64; 2]>,
 }
 
 impl ArrivalMeter {
-    /// Of an application's datagrams.
+    /// A meter for the datagrams of an application.
     pub fn new(app: &App) -> ArrivalMeter {
         let playout = match app {
             App::Voice { codec, jitter_buffer, .. } => {
@@ -109,31 +109,33 @@ impl ArrivalMeter {
         ArrivalMeter { playout, ..ArrivalMeter::default() }
     }
 
-    /// Counts losses of these numbers apart: of each the first, and one more than the last.
+    /// Counts the losses in these ranges of sequence numbers separately: first, and last plus one.
     pub fn count_apart(&mut self, spans: Vec<[u64; 2]>) {
         self.spans = spans;
     }
 
-    /// Of `sent` packets how many of each span that is counted apart did not arrive.
+    /// The number of lost packets in each range of [`ArrivalMeter::count_apart`], given that `sent` packets
+    /// were sent.
     pub fn lost_apart(&self, sent: u64) -> Vec<u64> {
         let sent = sent.max(self.end);
         let lost = |n: &u64| self.is_known(*n) && !self.arrived.contains(*n);
         self.spans.iter().map(|s| (s[0]..s[1].min(sent)).filter(lost).count() as u64).collect()
     }
 
-    /// Whether it is known what became of a packet: not while it is under way.
+    /// Whether a packet is known to have arrived or to be lost; false while it is in flight.
     fn is_known(&self, n: u64) -> bool {
         n < self.end || self.dropped.contains(n)
     }
 
-    /// Packet `number` arrived `delay` after it was sent.
+    /// Records that packet `number` arrived `delay` after it was sent.
     pub fn handle_arrival(&mut self, number: u64, delay: Span) {
         if !self.arrived.insert(number) {
             return;
         }
         self.delays.record(delay);
         if let Some(last) = self.last.replace(delay) {
-            // RFC 3550 section 6.4.1: D is the difference of transit times, J moves by a sixteenth of |D| - J.
+            // RFC 3550 section 6.4.1: D is the difference of transit times, J moves by a sixteenth of |D| -
+            // J.
             let d = delay.as_nanos().abs_diff(last.as_nanos()) as f64;
             self.jitter += (d - self.jitter) / 16.0;
             self.jitter_sum += self.jitter;
@@ -148,23 +150,23 @@ impl ArrivalMeter {
         }
     }
 
-    /// The path dropped packet `number`.
+    /// Records that the path dropped packet `number`.
     pub fn handle_drop(&mut self, number: u64) {
         self.dropped.insert(number);
     }
 
-    /// Delay of the packet that arrived last.
+    /// Delay of the most recent packet.
     pub fn last_delay(&self) -> Option<Span> {
         self.last
     }
 
-    /// Of `sent` packets whether each `came`; `None` where it is under way: none after it arrived, and the path did not
-    /// drop it.
+    /// Loss runs among `sent` packets, where `came` says which packets count as received. A packet is in
+    /// flight if no later packet has arrived and the path has not dropped it.
     fn runs(&self, sent: u64, came: impl Fn(u64) -> bool) -> LossRuns {
-        LossRuns::of((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
+        LossRuns::from_arrivals((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
     }
 
-    /// What became of `sent` packets; `None` where none was sent.
+    /// Summary of `sent` packets; `None` if none was sent.
     pub fn summary(&self, sent: u64) -> Option<RealTime> {
         if sent == 0 {
             return None;
@@ -185,8 +187,8 @@ impl ArrivalMeter {
         Some(heard)
     }
 
-    /// A packet is heard if it came by the time it is played, which is the jitter buffer's length after the fastest one
-    /// would have come; else it is as good as lost.
+    /// Adds the playout's results to the summary. The playout time is the smallest delay plus the jitter
+    /// buffer; a packet that arrives later counts as lost.
     fn play(&self, playout: Playout, sent: u64, heard: &mut RealTime) {
         let due = self.delays.min().unwrap_or_default() + playout.jitter_buffer;
         let runs = self.runs(sent, |n| self.arrived.contains(n) && self.delay_of[n as usize] <= due);
@@ -219,19 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_some_numbers_are_counted_apart() {
+    fn losses_within_ranges_are_counted_separately() {
         let mut meter = voice(Codec::G711, 40);
         meter.count_apart(vec![[0, 4], [4, 9], [9, 20]]);
         let mut meter = fed(meter, &[(0, 10), (1, 10), (5, 10)]);
         meter.handle_drop(7);
-        // Of ten sent 6, 8 and 9 may be under way still.
+        // Ten were sent; 6, 8 and 9 may still be in flight.
         assert_eq!(meter.lost_apart(10), [2, 2, 0]);
     }
 
-    /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 = 1.87890625;
-    /// their mean over three packets is 1.27213541…
+    /// By hand: delays 10, 26, 26, 10: |D| is 16, 0, 16; J is 1, 15/16, 15/16 + (16 - 15/16) / 16 =
+    /// 1.87890625; their mean over three packets is 1.27213541…
     #[test]
-    fn jitter_is_that_of_rtp() {
+    fn jitter_is_computed_as_in_rtp() {
         let meter = fed(ArrivalMeter::default(), &[(0, 10), (1, 26), (2, 26), (3, 10)]);
         let heard = meter.summary(4).unwrap();
         assert_eq!(heard.jitter_ms, (1.0 + 0.9375 + 1.87890625) / 3.0);
@@ -241,9 +243,9 @@ mod tests {
         assert_eq!(ArrivalMeter::default().summary(0), None);
     }
 
-    /// 0 1 . . 4 . 6 and then 7, 8 dropped, 9 under way, 10 dropped: lost are 2 3, 5, 7 8 and 10, of ten.
+    /// 0 1 . . 4 . 6 and then 7, 8 dropped, 9 in flight, 10 dropped: 2 3, 5, 7 8 and 10 of ten are lost.
     #[test]
-    fn what_is_under_way_is_not_lost() {
+    fn packets_in_flight_are_not_lost() {
         let mut meter = fed(ArrivalMeter::default(), &[(0, 1), (1, 1), (4, 1), (6, 1), (6, 9)]);
         for n in [2, 3, 5, 7, 8, 10] {
             meter.handle_drop(n);
@@ -251,12 +253,12 @@ mod tests {
         let heard = meter.summary(12).unwrap();
         assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (0.6, 4, 2));
         assert_eq!(heard.loss_burst_mean, 1.5);
-        // The copy of 6 was passed over.
+        // The duplicate of 6 was ignored.
         assert_eq!(heard.delay_ms.max, 1.0);
-        // Late comers are no losses, in whatever order.
+        // Packets that arrive out of order are not lost.
         let heard = fed(ArrivalMeter::default(), &[(2, 1), (0, 5), (1, 4)]).summary(9).unwrap();
         assert_eq!((heard.lost, heard.loss_bursts), (0.0, 0));
-        // Nothing came, all was dropped; nothing came, nothing is known.
+        // All packets were dropped; then: no packet arrived and none is known to be lost.
         let mut meter = ArrivalMeter::default();
         (0..7).for_each(|n| meter.handle_drop(n));
         let heard = meter.summary(7).unwrap();
@@ -265,11 +267,11 @@ mod tests {
         assert_eq!((heard.lost, heard.mos, heard.late), (0.0, None, None));
     }
 
-    /// Delays 20, 25, 20, 91, 80, lost, 85: the buffer of 60 ms ends at 80, so that the fourth, the sixth and the
-    /// seventh of seven are not heard: 3/7, in two runs. Spoken 20.125 ms before they leave, they are heard after
-    /// 100.125 ms.
+    /// Delays 20, 25, 20, 91, 80, lost, 85: the buffer of 60 ms ends at 80, so that the fourth, the sixth and
+    /// the seventh of seven are not heard: 3/7, in two runs. Spoken 20.125 ms before they leave, they are
+    /// heard after 100.125 ms.
     #[test]
-    fn what_comes_late_is_not_heard() {
+    fn packets_after_their_playout_time_are_not_heard() {
         let meter = fed(voice(Codec::G711, 60), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
         let heard = meter.summary(7).unwrap();
         assert_eq!(heard.lost, 1.0 / 7.0);
@@ -278,10 +280,10 @@ mod tests {
         let want = r_factor(Codec::G711.rated().unwrap(), Span::from_micros(100_125), loss);
         assert_eq!((heard.r_factor, heard.mos), (Some(want), Some(mos(want))));
         assert_eq!(heard.jitter_buffer_ms, Some(60.0));
-        // A buffer that takes all of them in: 1/7 is lost, heard after 111.125 ms.
+        // With a larger buffer all packets are in time: 1/7 is lost, heard after 111.125 ms.
         let meter = fed(voice(Codec::G711, 71), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
         assert_eq!(meter.summary(7).unwrap().late, Some(0.0));
-        // ITU-T has no factors of Opus.
+        // ITU-T publishes no parameters for Opus.
         let heard = fed(voice(Codec::Opus, 60), &[(0, 20)]).summary(1).unwrap();
         assert_eq!((heard.r_factor, heard.mos, heard.late), (None, None, Some(0.0)));
     }

@@ -1,38 +1,39 @@
-//! What a scenario's services and faults do to packets, as stages that the scenario does not have:
+//! Adds stages that model what a scenario's services and faults do to packets:
 //!
-//! | service or fault | the stages | on the kernel |
+//! | service or fault | stages | on the kernel |
 //! |---|---|---|
 //! | `ipsec` | a `tunnel` before the link's own stages, in each direction, and a `tunnel-end` behind them | real |
-//! | a fault of the link | an `outage` behind the link's own stages: what is under way is lost too | the same |
-//! | a fault of the tunnel over it | the same | real |
-//! | a host that is lost | the same of all its links; tunnels for [`TUNNEL_RESTARTED`] longer | links: the same; daemons are killed, and started again |
+//! | fault of the link | an `outage` behind the link's own stages, so that packets in flight are lost too | the same stage |
+//! | fault of the tunnel | the same stage | real |
+//! | fault of a host | the same stage on all its links; for tunnels [`TUNNEL_RESTART`] longer | links: the same stage; daemons are killed and restarted |
 //!
-//! What faults do to routes is BGP's part: real on the kernel, `reroute.rs` in the simulator.
+//! BGP handles the effect of faults on routes: the real daemon on the kernel, `reroute.rs` in the simulator.
 
 use path::{Outage, Stage, TunnelEnd};
 use scenario::{FaultKind, NamedStage, Scenario};
 use units::Span;
 
-/// From when a lost host is back until its tunnels stand, in the mean, as the lab's strongSwan starts and makes its keys
-/// (docs/networks.md has what was measured).
-const TUNNEL_RESTARTED: Span = Span::from_millis(300);
+/// Mean time from a host's return until its tunnels are up: the time in which the lab's strongSwan starts and
+/// negotiates keys (measured: docs/networks.md).
+const TUNNEL_RESTART: Span = Span::from_millis(300);
 
-/// The scenario with such stages, if it needs any: all, or those that the kernel does not bring.
+/// The scenario with such stages: all of them, or those that the kernel does not implement. `None` if none is
+/// needed.
 pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
     if scenario.faults.is_empty() && scenario.hosts.iter().all(|h| h.services.is_empty()) {
         return None;
     }
-    let mut laid = scenario.clone();
+    let mut extended = scenario.clone();
     let mut is_needed = false;
     for index in 0..scenario.links.len() {
         let tunnel = scenario.tunnel_of(index).filter(|_| !on_kernel);
         let is_real = |kind| kind == FaultKind::Bgp || kind == FaultKind::Tunnel && on_kernel;
         let faults = scenario.faults.iter().filter(|f| f.links.contains(&index) && !is_real(f.kind));
         let restart =
-            |kind| if kind == FaultKind::Host && tunnel.is_some() { TUNNEL_RESTARTED } else { Span::ZERO };
+            |kind| if kind == FaultKind::Host && tunnel.is_some() { TUNNEL_RESTART } else { Span::ZERO };
         let outages: Vec<Outage> = faults.map(|f| outage(f.at, f.lasts + restart(f.kind))).collect();
         is_needed |= tunnel.is_some() || !outages.is_empty();
-        let link = &mut laid.links[index];
+        let link = &mut extended.links[index];
         for stages in [&mut link.forward, &mut link.backward] {
             for outage in &outages {
                 let fault = assumed(stages, "fault", Stage::Outage(outage.clone()));
@@ -46,10 +47,10 @@ pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
             }
         }
     }
-    is_needed.then_some(laid)
+    is_needed.then_some(extended)
 }
 
-/// All that arrives meanwhile is lost.
+/// An outage in which all arriving packets are lost.
 fn outage(at: Span, lasts: Span) -> Outage {
     Outage {
         at: vec![at],

@@ -1,23 +1,23 @@
-//! The E-model (ITU-T G.107, 06/2015): how a call sounds, from its delay and its loss.
+//! The E-model (ITU-T G.107, 06/2015): speech quality from delay and loss.
 //!
-//! R = Ro - Is - Id - Ie,eff + A (equation 7-1), 0 to 100, with every parameter that a network does not change at its
-//! default (table 7-1):
+//! R = Ro - Is - Id - Ie,eff + A (equation 7-1), 0 to 100, with every parameter that the network does not
+//! affect at its default (table 7-1):
 //!
-//! - Ro - Is: what noise and loudness leave of a call without delay and loss, a constant.
-//! - Id = Idte + Idle + Idd (clause 7.4): echo that the talker and the listener hear, and the delay itself, which
-//!   below 100 ms nobody minds. The echo is that of the default loudness ratings (TELR 65 dB, WEPL 110 dB).
-//! - Ie,eff (clause 7.5): what the codec costs, more with every lost packet, and more again where losses come in bursts.
-//! - A = 0: nobody is glad to be able to call at all.
+//! - Ro - Is: signal-to-noise ratio and simultaneous impairments, a constant here.
+//! - Id = Idte + Idle + Idd (clause 7.4): talker echo, listener echo, and the delay itself, which has no
+//!   effect below 100 ms. The echo is that of the default loudness ratings (TELR 65 dB, WEPL 110 dB).
+//! - Ie,eff (clause 7.5): impairment by the codec; it grows with packet loss, and more with bursty loss.
+//! - A = 0: no advantage factor.
 //!
 //! Without delay and loss R is 93.2 (clause 7.7), MOS 4.41.
 //!
-//! Its functions are those of `libm`: the same on every machine.
+//! Mathematical functions are those of `libm`, for the same result on every machine.
 //!
 //! | departure | here |
 //! |---|---|
-//! | T, Ta, Tr are three delays | Ta = T, Tr = 2 T: the call is alike in both directions |
-//! | BurstR below 1 for losses that keep apart | 1: no better than random ones |
-//! | 1 ms and less is sidetone, without Idte | Idte is never below 0, which is the same but for 0.1 |
+//! | T, Ta, Tr are three delays | Ta = T, Tr = 2 T: both directions have the same delay |
+//! | BurstR below 1 for losses that are more regular than random | 1: as random losses |
+//! | up to 1 ms of delay is sidetone, without Idte | Idte is never below 0, which differs by 0.1 |
 
 use libm::{exp, log2, log10, pow};
 use transport::RatedCodec;
@@ -36,25 +36,25 @@ const TELR: f64 = 65.0;
 /// Weighted echo path loss, dB.
 const WEPL: f64 = 110.0;
 /// Minimum perceivable delay mT, ms; delay sensitivity sT is 1.
-const NOTICED_MS: f64 = 100.0;
+const PERCEIVED_DELAY_MS: f64 = 100.0;
 
-/// What of speech does not come in time.
+/// Packets of speech that do not arrive in time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SpeechLoss {
-    /// Share of packets, 0 to 1.
+    /// Share of all packets, 0 to 1.
     pub share: f64,
-    /// Packets in a run of such, mean; 0 without any.
+    /// Mean length of a run of such packets; 0 if there is none.
     pub run: f64,
 }
 
 impl SpeechLoss {
-    /// BurstR: the mean run beside that of independent losses at the same share, 1 / (1 - share).
+    /// BurstR: the mean run length relative to that of random losses at the same share, 1 / (1 - share).
     fn burst_ratio(self) -> f64 {
         (self.run * (1.0 - self.share)).max(1.0)
     }
 }
 
-/// The transmission rating R, 0 to 100, of speech heard `delay` after it was spoken.
+/// The transmission rating R, 0 to 100, for a mouth-to-ear delay.
 pub fn r_factor(codec: RatedCodec, delay: Span, loss: SpeechLoss) -> f64 {
     (RO - IS - delay_impairment(delay.as_millis_f64()) - equipment_impairment(codec, loss)).clamp(0.0, 100.0)
 }
@@ -64,7 +64,7 @@ pub fn mos(r: f64) -> f64 {
     (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).clamp(1.0, 4.5)
 }
 
-/// Id of a delay of `t` ms (clause 7.4).
+/// Id for a one-way delay of `t` ms (clause 7.4).
 fn delay_impairment(t: f64) -> f64 {
     let roe = -1.5 * (NO - RLR);
     let terv = TELR - 40.0 * log10((1.0 + t / 10.0) / (1.0 + t / 150.0)) + 6.0 * exp(-0.3 * t * t);
@@ -75,17 +75,17 @@ fn delay_impairment(t: f64) -> f64 {
     idte.max(0.0) + idle + absolute_delay(t)
 }
 
-/// x / 2 + sqrt(x² / 4 + c)
+/// x / 2 + sqrt(x² / 4 + c), which the equations of both echoes contain.
 fn both(x: f64, c: f64) -> f64 {
     x / 2.0 + (x * x / 4.0 + c).sqrt()
 }
 
-/// Idd.
+/// Idd for a one-way delay of `t` ms (clause 7.4).
 fn absolute_delay(t: f64) -> f64 {
-    if t <= NOTICED_MS {
+    if t <= PERCEIVED_DELAY_MS {
         return 0.0;
     }
-    let x = log2(t / NOTICED_MS);
+    let x = log2(t / PERCEIVED_DELAY_MS);
     let root = |x: f64| pow(1.0 + pow(x, 6.0), 1.0 / 6.0);
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
@@ -108,7 +108,7 @@ mod tests {
         assert!((got - want).abs() <= within, "{got} is not {want}");
     }
 
-    fn of(codec: Codec, ms: u64, share: f64, run: f64) -> f64 {
+    fn rating(codec: Codec, ms: u64, share: f64, run: f64) -> f64 {
         r_factor(codec.rated().unwrap(), Span::from_millis(ms), SpeechLoss { share, run })
     }
 
@@ -144,7 +144,7 @@ mod tests {
     /// Clause 7.7: 93.2 with all defaults (the program of appendix III: 93.206208).
     #[test]
     fn the_defaults_have_the_published_rating() {
-        let r = of(Codec::G711, 0, 0.0, 0.0);
+        let r = rating(Codec::G711, 0, 0.0, 0.0);
         near(r, 93.206_208, 2e-4);
         near(mos(r), 4.41, 0.001);
     }
@@ -152,20 +152,20 @@ mod tests {
     /// Idd by hand: at 200 ms x = 1, (2^(1/6) - 3 (1 + 3^-6)^(1/6) + 2) x 25 = 3.0444; at 400 ms x = 2,
     /// (65^(1/6) - 3 (1 + (2/3)^6)^(1/6) + 2) x 25 = 24.0701.
     #[test]
-    fn delay_costs_nothing_until_it_is_noticed() {
+    fn delay_has_no_effect_below_100_ms() {
         near(absolute_delay(100.0), 0.0, 0.0);
         near(absolute_delay(200.0), 3.0444, 1e-4);
         near(absolute_delay(400.0), 24.0701, 1e-4);
-        // With the echoes' 2.69, 4.51 and 7.04.
-        near(of(Codec::G711, 100, 0.0, 0.0), 90.66, 0.01);
-        near(of(Codec::G711, 200, 0.0, 0.0), 85.80, 0.01);
-        near(of(Codec::G711, 400, 0.0, 0.0), 62.25, 0.01);
+        // Including the echo impairments 2.69, 4.51 and 7.04.
+        near(rating(Codec::G711, 100, 0.0, 0.0), 90.66, 0.01);
+        near(rating(Codec::G711, 200, 0.0, 0.0), 85.80, 0.01);
+        near(rating(Codec::G711, 400, 0.0, 0.0), 62.25, 0.01);
     }
 
     /// By hand: G.711 at 1 %: 95 x 1 / (1 + 25.1) = 3.6398; G.729 at 5 % in runs of 3.2 (BurstR 3.04):
     /// 11 + 84 x 5 / (5 / 3.04 + 19) = 31.3436, at random runs of 1 / 0.95 11 + 84 x 5 / 24 = 28.5.
     #[test]
-    fn loss_costs_more_in_bursts() {
+    fn bursty_loss_impairs_more_than_random_loss() {
         let ie = |codec: Codec, share, run| {
             equipment_impairment(codec.rated().unwrap(), SpeechLoss { share, run })
         };
@@ -174,13 +174,13 @@ mod tests {
         near(ie(Codec::G729, 0.05, 1.0 / 0.95), 28.5, 1e-9);
         near(ie(Codec::G729, 0.0, 0.0), 11.0, 0.0);
         // All lost: 93.206 - 95 x 100 / 125.1 = 17.267.
-        near(of(Codec::G711, 0, 1.0, 700.0), 17.267, 1e-3);
+        near(rating(Codec::G711, 0, 1.0, 700.0), 17.267, 1e-3);
         near(mos(17.267), 1.177, 1e-3);
     }
 
     /// Annex B, table B.1: R 90, 80, 70, 60, 50 have MOS 4.34, 4.03, 3.60, 3.10, 2.58.
     #[test]
-    fn ratings_have_the_scores_of_the_table() {
+    fn ratings_map_to_the_scores_of_the_table() {
         for (r, score) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
             near(mos(r), score, 0.007); // of 80 it is 4.024
         }

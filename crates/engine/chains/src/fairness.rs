@@ -1,6 +1,7 @@
-//! Whether the flows of a run may be expected to get equal shares, and how equal those are.
+//! Whether the flows of a run can be expected to get equal shares, and how equal their shares are.
 //!
-//! A bulk flow beside 200 short transfers has a Jain index of 0.006, which says nothing of either.
+//! Other flows must not be compared: a bulk flow next to 200 short transfers has a Jain index of 0.006, which
+//! says nothing about either.
 
 use crate::tally::FlowTally;
 use result::{FlowResult, jain};
@@ -8,12 +9,12 @@ use scenario::{PathLimits, Scenario};
 use std::collections::BTreeSet;
 use units::{Span, Time};
 
-/// Flows began together when their starts are nearer than a tenth of the time of the one that was there longest.
-const TOGETHER: u64 = 10;
+/// Flows are compared only if their starts differ by at most 1/10 of the longest flow's time.
+const MAX_START_SPREAD_DIVISOR: u64 = 10;
 
-/// Jain's index of the compared flows ([`result::VariantResult::compared_flows`]), as
-/// [`result::VariantResult::jain_index`] says; `None` where they are not alike. `flows` are those of `tallies`; what
-/// began before `from` counts from there.
+/// Jain's index of the compared flows ([`result::VariantResult::compared_flows`]) as defined at
+/// [`result::VariantResult::jain_index`]; `None` if the flows are not comparable. `flows[i]` is the result of
+/// `tallies[i]`. A flow that started before `from` is treated as if it had started then.
 pub fn jain_index(
     scenario: &Scenario,
     limits: &PathLimits,
@@ -34,26 +35,28 @@ pub fn jain_index(
     };
     let starts = || compared.iter().map(|(t, _)| t.start.max(from));
     let longest = compared.iter().map(|(t, _)| t.active).max().unwrap_or(Span::ZERO);
-    let apart = starts().max()?.since(starts().min()?);
-    let together = u128::from(apart.as_nanos()) * u128::from(TOGETHER) <= u128::from(longest.as_nanos());
-    if !together || !kinds.iter().all(same) || !meet(scenario, &kinds) {
+    let spread = starts().max()?.since(starts().min()?);
+    let together = u128::from(spread.as_nanos()) * u128::from(MAX_START_SPREAD_DIVISOR)
+        <= u128::from(longest.as_nanos());
+    if !together || !kinds.iter().all(same) || !share_a_link(scenario, &kinds) {
         return None;
     }
-    // Of transfers of one size the goodputs would be the same whenever all come to their end.
+    // Finite transfers of equal size would all have the same goodput over the common interval once they are
+    // complete.
     let share = |f: &FlowResult| if first.app.has_end() { f.own_goodput_mbps() } else { f.goodput_mbps };
     Some(jain(&compared.iter().map(|(_, f)| share(f)).collect::<Vec<_>>()))
 }
 
-/// Whether these flows all pass one direction of a link.
-fn meet(scenario: &Scenario, kinds: &BTreeSet<usize>) -> bool {
-    let ways = kinds.iter().map(|&i| {
+/// Whether all these flows pass the same direction of a common link.
+fn share_a_link(scenario: &Scenario, kinds: &BTreeSet<usize>) -> bool {
+    let links = kinds.iter().map(|&i| {
         let flow = &scenario.flows[i];
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
         let hosts: Vec<usize> = std::iter::once(flow.from).chain(relays).chain([flow.to]).collect();
         let hops = hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).unwrap_or_default());
         hops.map(|hop| (hop.link, hop.forward)).collect::<BTreeSet<_>>()
     });
-    ways.reduce(|a, b| &a & &b).is_some_and(|all| !all.is_empty())
+    links.reduce(|a, b| &a & &b).is_some_and(|all| !all.is_empty())
 }
 
 #[cfg(test)]
@@ -63,7 +66,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// What comes of flows, each with when it began, how long it was there and what it carried.
+    /// Jain's index of flows given as (index in the scenario, start in s, active time in s, goodput in
+    /// Mbit/s).
     fn index(flows: &str, each: &[(usize, u64, u64, f64)], from: u64) -> Option<f64> {
         let text = format!(
             "duration = \"10s\"\n[links.l]\nbetween = [\"a\", \"m\"]\n[links.c]\nbetween = [\"c\", \"m\"]\n\
@@ -102,21 +106,21 @@ mod tests {
     }
 
     #[test]
-    fn like_flows_that_begin_together_are_compared() {
+    fn similar_flows_with_a_common_start_are_compared() {
         let two = flow("x", "a", "b", "") + &flow("y", "c", "b", "cc = \"bbr\"");
         assert_eq!(index(&two, &[(0, 0, 10, 9.0), (1, 0, 10, 3.0)], 0), Some(144.0 / 180.0));
-        assert_eq!(index(&two, &[(0, 0, 10, 9.0)], 0), None, "of one there is nothing to compare");
-        // The second begins in the middle; what is measured later has both.
+        assert_eq!(index(&two, &[(0, 0, 10, 9.0)], 0), None, "a single flow");
+        // The second flow starts in the middle; a later measurement interval contains both.
         assert_eq!(index(&two, &[(0, 0, 10, 9.0), (1, 5, 5, 9.0)], 0), None);
         assert_eq!(index(&two, &[(0, 0, 10, 9.0), (1, 5, 5, 9.0)], 5), Some(1.0));
-        // Datagrams beside TCP are left out, and do not hinder.
+        // Datagram flows next to TCP flows are ignored.
         let call = flow("z", "a", "b", "app = { kind = \"udp\", rate = \"1Mbit/s\" }");
         let three = [(0, 0, 10, 9.0), (1, 0, 10, 9.0), (2, 7, 3, 1.0)];
         assert_eq!(index(&(two + &call), &three, 0), Some(1.0));
     }
 
     #[test]
-    fn flows_that_are_not_alike_are_not() {
+    fn dissimilar_flows_are_not_compared() {
         let bulk = flow("x", "a", "b", "");
         let both = [(0, 0, 10, 9.0), (1, 0, 10, 9.0)];
         for other in [
@@ -124,7 +128,7 @@ mod tests {
             flow("y", "a", "b", "app = { kind = \"onoff\", on = \"1s\", off = \"1s\" }"),
             flow("y", "a", "b", "max_pacing_rate = \"1Mbit/s\""),
             flow("y", "b", "a", ""),
-            // No limit on its way.
+            // A path without a rate limit.
             flow("y", "a", "c", ""),
         ] {
             assert_eq!(index(&(bulk.clone() + &other), &both, 0), None, "{other}");
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_count_over_their_own_time() {
+    fn finite_transfers_are_compared_by_their_own_rate() {
         let file = |name| flow(name, "a", "b", "app = { kind = \"bulk\", bytes = \"1MB\" }");
         let two = file("x") + &file("y");
         // The same bytes in 2 s and in 6 s: 3 to 1.

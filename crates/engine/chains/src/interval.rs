@@ -1,15 +1,15 @@
-//! The one time base of a run's rates.
+//! The interval over which all rates of a run are measured.
 //!
-//! Rates of flows that are added must count over the same time: 200 transfers one after the other, each at the full
-//! rate of the link while it lasts, do not carry 200 times the link's rate.
+//! Rates of flows can be added only if they are measured over the same time: 200 consecutive transfers, each
+//! at the full rate of the link while it lasts, do not carry 200 times the link's rate.
 
 use crate::tally::FlowTally;
 use result::FlowSeries;
 use scenario::Scenario;
 use units::{Span, Time};
 
-/// The interval over which the rates of a run that came to `end` count: the scenario's `measure`, else from the first
-/// start of a flow to the moment when all flows were done, or to `end`.
+/// The measurement interval of a run that lasted until `end`: the scenario's `measure`, otherwise from the
+/// first start of a flow until all flows are done, or to `end`.
 pub fn measured(scenario: &Scenario, tallies: &[FlowTally], end: Time) -> [Time; 2] {
     if let Some(interval) = scenario.measure {
         return interval.map(|t| (Time::ZERO + t).min(end));
@@ -19,8 +19,8 @@ pub fn measured(scenario: &Scenario, tallies: &[FlowTally], end: Time) -> [Time;
     [first, last.clamp(first, end)]
 }
 
-/// Payload bytes that a flow's series has delivered by `t`, linear between two samples. What came after the last
-/// sample until `end` makes `total`.
+/// Payload bytes that a flow had delivered at time `t`, interpolated linearly between the samples of its
+/// series. `total` is the value at the end of the run.
 fn delivered_by(series: &FlowSeries, total: u64, end: Time, t: Time) -> f64 {
     let (at, end) = (t.as_secs_f64(), end.as_secs_f64());
     let next = series.time_s.partition_point(|&sampled| sampled < at);
@@ -31,8 +31,8 @@ fn delivered_by(series: &FlowSeries, total: u64, end: Time, t: Time) -> f64 {
     if t1 <= t0 { n1 } else { n0 + (n1 - n0) * ((at - t0) / (t1 - t0)).clamp(0.0, 1.0) }
 }
 
-/// Mbit/s that a flow of `total` payload bytes delivered within `interval` of a run that came to `end`; `series` is
-/// needed only where the scenario cuts the interval out of the run.
+/// Goodput in Mbit/s within `interval` of a flow with `total` payload bytes, in a run that lasted until
+/// `end`. `series` is required only if the interval is a part of the run (`measure`).
 pub fn goodput_mbps(total: u64, series: Option<&FlowSeries>, [from, to]: [Time; 2], end: Time) -> f64 {
     let bytes = match series {
         Some(series) => delivered_by(series, total, end, to) - delivered_by(series, total, end, from),
@@ -41,7 +41,7 @@ pub fn goodput_mbps(total: u64, series: Option<&FlowSeries>, [from, to]: [Time; 
     mbps(bytes, to.since(from))
 }
 
-/// Mbit/s of `bytes` in `span`; 0 in no time.
+/// Mbit/s of `bytes` in `span`; 0 for an empty span.
 fn mbps(bytes: f64, span: Span) -> f64 {
     if span.is_zero() { 0.0 } else { bytes * 8.0 / span.as_secs_f64() / 1e6 }
 }
@@ -62,24 +62,24 @@ mod tests {
     }
 
     #[test]
-    fn rates_count_from_the_first_start_to_the_last_end() {
+    fn rates_are_measured_from_the_first_start_to_the_last_end() {
         let tally = |start, done: Option<u64>| FlowTally {
             start: ms(start),
             done: done.map(ms),
             ..FlowTally::default()
         };
-        let of = |head: &str, tallies: &[FlowTally]| measured(&scenario(head), tallies, ms(10_000));
+        let interval = |head: &str, tallies: &[FlowTally]| measured(&scenario(head), tallies, ms(10_000));
         let both = [tally(500, Some(2000)), tally(700, Some(4000))];
-        assert_eq!(of("", &both), [ms(500), ms(4000)]);
-        assert_eq!(of("", &[tally(500, Some(2000)), tally(700, None)]), [ms(500), ms(10_000)]);
-        assert_eq!(of("measure = \"2s..3s\"", &both), [ms(2000), ms(3000)]);
-        // A run that was ended before its time.
+        assert_eq!(interval("", &both), [ms(500), ms(4000)]);
+        assert_eq!(interval("", &[tally(500, Some(2000)), tally(700, None)]), [ms(500), ms(10_000)]);
+        assert_eq!(interval("measure = \"2s..3s\"", &both), [ms(2000), ms(3000)]);
+        // A run that was ended early.
         assert_eq!(measured(&scenario("measure = \"2s..8s\""), &both, ms(5000)), [ms(2000), ms(5000)]);
-        assert_eq!(of("", &[]), [ms(0), ms(10_000)]);
+        assert_eq!(interval("", &[]), [ms(0), ms(10_000)]);
     }
 
     #[test]
-    fn what_an_interval_delivered_lies_between_samples() {
+    fn bytes_are_interpolated_between_samples() {
         let mut series = FlowSeries::new("f");
         for (time_s, delivered_bytes) in [(0.0, 0), (0.1, 1000), (0.2, 3000)] {
             series.push(FlowPoint { time_s, delivered_bytes, ..FlowPoint::default() });

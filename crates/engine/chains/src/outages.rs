@@ -1,8 +1,9 @@
-//! What flows notice of a scenario's faults, whatever clock drove the run.
+//! The effect of a scenario's faults on flows, in simulated and real runs.
 //!
-//! A fault's time goes from its begin to the begin of the next one, or to the end of the run. In it the longest time without
-//! a byte is looked for in the flow's series; datagrams that were due in it and did not arrive are counted. Whether the fault
-//! caused that silence is judged by the flow's own silences outside of faults ([`OrdinarySilences`]).
+//! The span of a fault lasts from its start to the start of the next fault, or to the end of the run. The
+//! flow's series gives the longest time without a delivered byte in the span; datagrams that were due in the
+//! span and did not arrive are counted. Whether the fault caused that silence is decided by comparison with
+//! the flow's silences outside of faults ([`OrdinarySilences`]).
 
 use crate::tally::FlowTally;
 use result::{FaultResult, FlowOutage, FlowSeries};
@@ -10,9 +11,9 @@ use scenario::Scenario;
 use transport::UdpSource;
 use units::{Span, Time};
 
-/// The faults as a result tells them.
+/// The faults in the form of the result.
 pub fn faults(scenario: &Scenario) -> Vec<FaultResult> {
-    let of = |f: &scenario::ScheduledFault| FaultResult {
+    let result = |f: &scenario::ScheduledFault| FaultResult {
         name: f.name.clone(),
         kind: f.kind.name().into(),
         of: f.host.map_or_else(
@@ -22,18 +23,18 @@ pub fn faults(scenario: &Scenario) -> Vec<FaultResult> {
         at_s: f.at.as_secs_f64(),
         lasts_s: f.lasts.as_secs_f64(),
     };
-    scenario.faults.iter().map(of).collect()
+    scenario.faults.iter().map(result).collect()
 }
 
-/// Of each fault its begin, and the begin of the next or the end of the run.
+/// The span of each fault: from its start to the start of the next fault or the end of the run.
 pub fn spans(scenario: &Scenario) -> Vec<[Time; 2]> {
     let begins = || scenario.faults.iter().map(|f| f.at);
     let until = |at: Span| begins().filter(|next| *next > at).min().unwrap_or(scenario.duration);
     begins().map(|at| [at, until(at)].map(|t| Time::ZERO + t)).collect()
 }
 
-/// The numbers of the datagrams that a source, which has sent none yet, has due in each span: the first, and one more than
-/// the last.
+/// For each span the sequence numbers of the datagrams that a source will send in it: first, and last plus
+/// one. The source must not have sent anything.
 pub fn due(source: &UdpSource, spans: &[[Time; 2]]) -> Vec<[u64; 2]> {
     let Some(end) = spans.iter().map(|s| s[1]).max() else { return Vec::new() };
     let mut times = Vec::new();
@@ -47,7 +48,7 @@ pub fn due(source: &UdpSource, spans: &[[Time; 2]]) -> Vec<[u64; 2]> {
     spans.iter().map(|s| s.map(before)).collect()
 }
 
-/// What a flow noticed of each fault of a run that came to `end`.
+/// The effect of each fault on a flow, in a run that lasted until `end`.
 pub fn outages(
     scenario: &Scenario,
     tally: &FlowTally,
@@ -56,7 +57,7 @@ pub fn outages(
 ) -> Vec<FlowOutage> {
     let last = end.min(tally.done.unwrap_or(end));
     let ordinary = series.map(|s| OrdinarySilences::new(s, scenario, last)).unwrap_or_default();
-    let of = |(i, (fault, [from, until])): (usize, (&scenario::ScheduledFault, [Time; 2]))| {
+    let outage = |(i, (fault, [from, until])): (usize, (&scenario::ScheduledFault, [Time; 2]))| {
         let until = until.min(last);
         let silence = series.and_then(|s| silence(s, tally.start, from, until));
         let lasts = [from.max(tally.start), (from + fault.lasts).min(until)].map(Time::as_secs_f64);
@@ -71,15 +72,15 @@ pub fn outages(
             lost_packets: tally.lost_in_faults.get(i).copied(),
         }
     };
-    scenario.faults.iter().zip(spans(scenario)).enumerate().map(of).collect()
+    scenario.faults.iter().zip(spans(scenario)).enumerate().map(outage).collect()
 }
 
-/// A time in which a flow delivered nothing, seconds since the run began.
+/// An interval in which a flow delivered nothing, in seconds since the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Silence {
     from: f64,
     to: f64,
-    /// Something came after it.
+    /// Whether something was delivered afterwards.
     ended: bool,
 }
 
@@ -93,17 +94,17 @@ impl Silence {
     }
 }
 
-/// The chance that a flow which a fault does not touch is told to have noticed it.
-const BY_CHANCE: f64 = 0.05;
+/// Probability that a fault is reported as noticed by a flow that it does not affect.
+const FALSE_POSITIVE_RATE: f64 = 0.05;
 
-/// The silences of a flow that no fault caused.
+/// The silences between a flow's deliveries, from which those that no fault caused are known.
 #[derive(Default)]
 struct OrdinarySilences {
-    /// Between two deliveries, those that touch no fault's time.
-    apart: Vec<f64>,
-    /// The others.
+    /// Lengths of the silences that touch no fault, seconds.
+    outside: Vec<f64>,
+    /// The silences that touch a fault.
     within: Vec<Silence>,
-    /// How far a length may be off, seconds: a sample. Two equal ones may differ by so much.
+    /// Resolution of the lengths, seconds: the sampling interval.
     sample: f64,
 }
 
@@ -121,7 +122,7 @@ impl OrdinarySilences {
                     let silence = Silence { from, to: time, ended: true };
                     match faults.iter().any(|&f| silence.touches(f)) {
                         true => this.within.push(silence),
-                        false => this.apart.push(silence.len()),
+                        false => this.outside.push(silence.len()),
                     }
                 }
                 (last, before) = (Some(time), bytes);
@@ -131,30 +132,32 @@ impl OrdinarySilences {
     }
 
     fn longest(&self) -> Option<f64> {
-        self.apart.iter().copied().max_by(f64::total_cmp)
+        self.outside.iter().copied().max_by(f64::total_cmp)
     }
 
-    /// Whether a silence was caused by the fault that lasted so long, as [`FlowOutage::noticed`] says.
+    /// Whether a silence is so long that the fault, which was active for the time `lasts`, must have caused
+    /// it: see [`FlowOutage::noticed`].
     ///
-    /// Silences of exponential length with mean u: the longest of n is u ln n long, one is k times as long with a chance of
-    /// n^-k, so one of m with m n^-k at most. That is [`BY_CHANCE`] for k = ln(m / BY_CHANCE) / ln n. What is regular has no
-    /// such tail, and the factor does no harm but to what is hardly longer; below 1 it is not taken, or what is as long as an
-    /// ordinary one would count.
+    /// Model: silences are exponentially distributed with mean u. The longest of n has a length of about u ln
+    /// n. One silence is k times as long with probability n^-k, one of m silences with at most m n^-k. This
+    /// equals [`FALSE_POSITIVE_RATE`] for k = ln(m / FALSE_POSITIVE_RATE) / ln n. Regular traffic has no such
+    /// tail; there the factor only hides silences that are hardly longer than ordinary ones. A factor below 1
+    /// is not used, because silences of ordinary length would be reported.
     fn is_exceeded(&self, silence: &Silence, lasts: [f64; 2]) -> bool {
         if !silence.touches(lasts) {
             return false;
         }
-        let Some(longest) = self.longest().filter(|_| self.apart.len() > 1) else {
+        let Some(longest) = self.longest().filter(|_| self.outside.len() > 1) else {
             return silence.len() >= lasts[1] - lasts[0];
         };
         let within = self.within.iter().filter(|s| s.touches(lasts)).count().max(1) as f64;
-        let factor = libm::log(within / BY_CHANCE) / libm::log(self.apart.len() as f64);
+        let factor = libm::log(within / FALSE_POSITIVE_RATE) / libm::log(self.outside.len() as f64);
         silence.len() > factor.max(1.0) * longest + self.sample
     }
 }
 
-/// The longest silence of a flow that began at `start` which lies between two times or reaches into it; it is over at
-/// `until` at the latest. `None` where the flow had not begun, or was done.
+/// The longest silence of a flow with start `start` that overlaps the interval from `from` to `until`; it is
+/// cut at `until`. `None` if the flow had not started or was already done.
 fn silence(series: &FlowSeries, start: Time, from: Time, until: Time) -> Option<Silence> {
     if start >= until || from >= until {
         return None;
@@ -193,7 +196,7 @@ mod tests {
         Time::ZERO + Span::from_secs(s)
     }
 
-    /// A byte a second, but for the seconds that `quiet` names.
+    /// Delivers a byte per second, except in the seconds for which `quiet` is true.
     fn series(quiet: impl Fn(u32) -> bool) -> FlowSeries {
         let mut s = FlowSeries::new("f");
         let mut delivered_bytes = 0;
@@ -205,17 +208,17 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_silence_is_found_and_whether_it_ended() {
+    fn the_longest_silence_is_found_with_its_end() {
         let s = series(|t| (10..15).contains(&t) || (20..28).contains(&t) || t >= 40);
-        let of = |from, until| silence(&s, at(0), at(from), at(until));
-        assert_eq!(of(9, 20), Some(Silence { from: 9.0, to: 15.0, ended: true }));
-        assert_eq!(of(19, 35), Some(Silence { from: 19.0, to: 28.0, ended: true }));
-        // Over when the next fault begins: that one's share is not this one's.
-        assert_eq!(of(19, 25), Some(Silence { from: 19.0, to: 25.0, ended: false }));
-        assert_eq!(of(38, 49), Some(Silence { from: 39.0, to: 49.0, ended: false }));
-        assert_eq!(silence(&s, at(35), at(20), at(35)), None, "had not begun");
-        assert_eq!(silence(&s, at(0), at(20), at(20)), None, "was done");
-        // What begins during a fault waits from its own begin on.
+        let longest = |from, until| silence(&s, at(0), at(from), at(until));
+        assert_eq!(longest(9, 20), Some(Silence { from: 9.0, to: 15.0, ended: true }));
+        assert_eq!(longest(19, 35), Some(Silence { from: 19.0, to: 28.0, ended: true }));
+        // Cut at the start of the next fault, which has its own result.
+        assert_eq!(longest(19, 25), Some(Silence { from: 19.0, to: 25.0, ended: false }));
+        assert_eq!(longest(38, 49), Some(Silence { from: 39.0, to: 49.0, ended: false }));
+        assert_eq!(silence(&s, at(35), at(20), at(35)), None, "not started");
+        assert_eq!(silence(&s, at(0), at(20), at(20)), None, "already done");
+        // A flow that starts during a fault is silent from its own start on.
         assert_eq!(silence(&s, at(22), at(20), at(30)), Some(Silence { from: 22.0, to: 28.0, ended: true }));
     }
 
@@ -228,20 +231,20 @@ mod tests {
         assert_eq!(spans(&scenario), [[at(9), at(20)], [at(20), at(40)]]);
         assert_eq!((faults(&scenario)[1].of.as_str(), faults(&scenario)[1].lasts_s), ("l", 8.0));
         let s = series(|t| (10..15).contains(&t) || t >= 18);
-        let of = |done| {
+        let outages_of = |done| {
             let tally = FlowTally { done, lost_in_faults: vec![3, 4], ..FlowTally::default() };
             outages(&scenario, &tally, Some(&s), at(40))
         };
-        let done = of(Some(at(18)));
+        let done = outages_of(Some(at(18)));
         assert_eq!(
             (done[0].silence_ms, done[0].back_ms, done[0].lost_packets),
             (Some(6e3), Some(6e3), Some(3))
         );
         assert_eq!((done[0].ordinary_ms, done[0].noticed, done[1].noticed), (Some(1e3), true, false));
         assert_eq!((done[1].silence_ms, done[1].back_ms), (None, None));
-        let cut = of(None);
+        let cut = outages_of(None);
         assert_eq!((cut[1].silence_ms, cut[1].back_ms, cut[1].lost_packets), (Some(23e3), None, Some(4)));
-        assert!(cut[1].noticed, "and never came back");
+        assert!(cut[1].noticed, "the flow never recovered");
     }
 
     /// A fault from 20 s to 22 s of 50.
@@ -251,7 +254,7 @@ mod tests {
         Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario
     }
 
-    /// Bytes at these times, looked at every 100 ms.
+    /// A series with samples every 100 ms of the bytes delivered by each time.
     fn sampled(times: impl Fn(f64) -> u64) -> FlowSeries {
         let mut s = FlowSeries::new("f");
         for i in 0..=500 {
@@ -267,18 +270,18 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_the_fault_does_not_touch_is_not_back() {
-        // A byte every 0.7 s, all the time.
+    fn a_flow_that_the_fault_does_not_affect_has_no_recovery_time() {
+        // A byte every 0.7 s throughout the run.
         let o = noticed(&sampled(|t| (t / 0.7) as u64));
         assert_eq!((o.silence_ms, o.ordinary_ms), (Some(700.0), Some(700.0)));
         assert_eq!((o.noticed, o.back_ms), (false, None));
-        // Its longest silence comes after the fault.
+        // The longest silence is after the fault.
         let o = noticed(&sampled(|t| if (30.0..35.0).contains(&t) { 300 } else { (t * 10.0) as u64 }));
         assert_eq!((o.silence_ms.map(f64::round), o.noticed, o.back_ms), (Some(5000.0), false, None));
     }
 
     #[test]
-    fn a_flow_that_the_fault_silences_is_back_when_it_speaks_again() {
+    fn a_flow_that_the_fault_silences_recovers_with_its_next_byte() {
         let quiet = |from: f64, to: f64| {
             move |t: f64| if t < from || t >= to { (t / 0.7) as u64 } else { (from / 0.7) as u64 }
         };
@@ -286,16 +289,17 @@ mod tests {
         assert!(o.noticed && o.silence_ms > Some(2000.0), "{o:?}");
         assert_eq!(o.back_ms.map(f64::round), Some(2400.0));
         let o = noticed(&sampled(quiet(20.0, 90.0)));
-        assert_eq!((o.noticed, o.back_ms), (true, None), "never");
+        assert_eq!((o.noticed, o.back_ms), (true, None), "no recovery");
     }
 
-    /// Silences of exponential length, 0.2 s in the mean: one of 20 flows may be told to have noticed what it did not; some more are,
-    /// since a silence that straddles an end of the fault is a long one as a rule.
+    /// Silences of exponential length with a mean of 0.2 s. One of 20 flows may be reported by chance; the
+    /// limit is higher, because a silence that straddles the start or end of the fault tends to be a long
+    /// one.
     #[test]
-    fn chance_is_what_it_is_said_to_be() {
+    fn the_false_positive_rate_is_as_stated() {
         let mut stream = Stream::new(27, "outages");
         let drawn = 2000;
-        let told = (0..drawn).filter(|_| {
+        let reported = (0..drawn).filter(|_| {
             let mut times = Vec::new();
             let mut t = 0.0;
             while t < 50.0 {
@@ -304,12 +308,15 @@ mod tests {
             }
             noticed(&sampled(|t| times.partition_point(|&at| at <= t) as u64)).noticed
         });
-        let told = told.count();
-        assert!(told > 0 && told as f64 <= 1.5 * BY_CHANCE * f64::from(drawn), "{told} of {drawn}");
+        let reported = reported.count();
+        assert!(
+            reported > 0 && reported as f64 <= 1.5 * FALSE_POSITIVE_RATE * f64::from(drawn),
+            "{reported} of {drawn}"
+        );
     }
 
     #[test]
-    fn datagrams_are_due_in_spans_by_their_source() {
+    fn due_gives_the_datagrams_that_the_source_sends_in_each_span() {
         let app: transport::App =
             serde_json::from_value(serde_json::json!({ "kind": "voice", "codec": "g711" })).unwrap();
         let pattern: DatagramPattern = app.datagrams(transport::UDP_HEADER).unwrap();

@@ -1,4 +1,4 @@
-//! What a run is summed up to, whatever clock drove it.
+//! Summarises a simulated or real run.
 
 use crate::tally::FlowTally;
 use crate::times::FlowTimes;
@@ -8,21 +8,20 @@ use scenario::{Flow, PathLimits, Scenario};
 use transport::App;
 use units::{Span, Time};
 
-/// The run as a whole.
+/// Description of a run.
 pub struct Whole<'a> {
     /// The variant's name.
     pub name: &'a str,
-    /// What drove it.
+    /// Whether the run was simulated or real.
     pub clock: Clock,
-    /// What was run.
     pub scenario: &'a Scenario,
-    /// The flow that ran alone, as an index of the scenario's.
+    /// Index of the flow that ran alone, for `one_at_a_time`.
     pub only_flow: Option<usize>,
-    /// How long it ran.
+    /// How long the run lasted.
     pub duration: Span,
 }
 
-/// What a run yielded. The series are empty where the scenario wants none.
+/// The result of a run. The series are empty if the scenario disables them.
 pub fn outcome(
     whole: Whole<'_>,
     tallies: Vec<FlowTally>,
@@ -77,20 +76,20 @@ pub fn outcome(
 }
 
 fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
-    let of = &scenario.flows[tally.of];
+    let config = &scenario.flows[tally.of];
     let host = |i: usize| scenario.hosts[i].name.clone();
     FlowResult {
         name: tally.name.clone(),
-        from: host(of.from),
-        to: host(of.to),
+        from: host(config.from),
+        to: host(config.to),
         cc: tally.cc.clone(),
-        app: kind(of),
+        app: kind(config),
         active_s: tally.active.as_secs_f64(),
         sent_packets: tally.sent_packets,
         retransmitted_packets: tally.retransmitted_packets,
-        kind: match of.app {
+        kind: match config.app {
             App::Probe { .. } => FlowKind::Probe,
-            _ if of.app.is_datagrams() => FlowKind::Datagrams,
+            _ if config.app.is_datagrams() => FlowKind::Datagrams,
             _ => FlowKind::Tcp,
         },
         rtt_ms: tally.rtt_ms,
@@ -105,9 +104,9 @@ fn flow(scenario: &Scenario, tally: &FlowTally) -> FlowResult {
     }
 }
 
-/// The application's kind, as scenarios spell it.
+/// The application's kind as scenarios write it.
 fn kind(flow: &Flow) -> String {
-    // Plain data: nothing in it can fail to serialise.
+    // Serialising plain data cannot fail.
     let written = serde_json::to_value(&flow.app).unwrap_or_default();
     written.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default().into()
 }

@@ -1,54 +1,55 @@
-//! What a clock counts of a flow while it drives a run.
+//! Counters of a flow during a run.
 
 use result::{RealTime, RttSummary};
 use transport::{Asker, ExchangeLog};
 use units::{Awaited, Span, Time};
 
-/// What a clock has counted of one flow of the result.
+/// Counters of one flow of the result.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTally {
-    /// Its name.
     pub name: String,
-    /// Which of the scenario's flows it is (one of).
+    /// Index of the scenario's flow. With `count`, several tallies have the same one.
     pub of: usize,
     /// Congestion control, or `udp`.
     pub cc: String,
-    /// When the scenario has it begin.
+    /// Start time according to the scenario.
     pub start: Time,
-    /// When it was done: its last byte was with the receiving application. `None` where it went on to the end of the run.
+    /// When the last byte reached the receiving application; `None` if the flow lasted until the end of the
+    /// run.
     pub done: Option<Time>,
-    /// Its own time: from when its connection stood, or its first datagram was due, to when it was done or the run ended.
+    /// Active time: from the established connection, or the first datagram's due time, until the flow was
+    /// done or the run ended.
     pub active: Span,
-    /// Payload bytes that reached the receiving application, of the direction in which it sends more.
+    /// Payload bytes that reached the receiving application, in the direction that carries most of the data.
     pub delivered_bytes: u64,
-    /// Round-trip times of TCP over time.
+    /// TCP round-trip times, weighted by time.
     pub rtt_ms: RttSummary,
-    /// The same over ACKs.
+    /// TCP round-trip times, one sample per ACK.
     pub rtt_acks_ms: RttSummary,
-    /// What its datagrams met.
+    /// Delay, jitter and loss of datagrams.
     pub real_time: Option<RealTime>,
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub sent_packets: u64,
-    /// Retransmissions.
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Exchanges or pages completed, of an application that asks.
+    /// Completed exchanges or pages, for an application that makes requests.
     pub completed: Option<u64>,
-    /// How long what it asked for took.
+    /// Durations of the completed exchanges.
     pub exchanges: ExchangeLog,
-    /// What it was still waiting for at the end, each since when.
+    /// Exchanges that were incomplete at the end of the run, with their start times.
     pub waiting: Vec<(Awaited, Time)>,
-    /// Data packets the path dropped, where that is known.
+    /// Data packets that the path dropped, if known.
     pub lost_packets: Option<u64>,
-    /// Of its datagrams that were due in each fault's time those that did not arrive; empty of other flows.
+    /// For each fault the number of datagrams that were due in its span and did not arrive; empty for other
+    /// flows.
     pub lost_in_faults: Vec<u64>,
-    /// Payload bytes of a full segment, once there is a connection.
+    /// Payload bytes of a full segment, once the connection is established.
     pub mss_bytes: Option<u32>,
 }
 
 impl FlowTally {
-    /// Takes over what an application that asks has counted.
+    /// Takes over the counters of an application that makes requests.
     pub fn asked(&mut self, asker: &Asker) {
         self.completed = Some(asker.completed);
         self.exchanges = asker.log.clone();

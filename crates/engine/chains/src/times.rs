@@ -1,4 +1,4 @@
-//! How long transfers, exchanges and pages took.
+//! Durations of transfers, exchanges and pages.
 
 use crate::tally::FlowTally;
 use result::{Response, TimesSummary};
@@ -6,7 +6,7 @@ use scenario::Scenario;
 use transport::Exchange;
 use units::{Awaited, Span, Time};
 
-/// Times of one kind: those that came to their end, each with how many it stands for, and how many did not.
+/// Durations of one kind: the completed ones with their weights, and the number of unfinished ones.
 #[derive(Clone, Default)]
 pub struct Times {
     ended: Vec<(Span, u64)>,
@@ -14,7 +14,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Exact where each stands for itself; `None` where nothing began.
+    /// The summary; `None` if nothing started. It is exact if all weights are 1.
     pub fn summary(&self) -> Option<TimesSummary> {
         let count: u64 = self.ended.iter().map(|&(_, n)| n).sum();
         if count + self.unfinished == 0 {
@@ -23,7 +23,7 @@ impl Times {
         let mut sorted = self.ended.clone();
         sorted.sort_unstable();
         let sum: u128 = sorted.iter().map(|&(took, n)| u128::from(took.as_nanos()) * u128::from(n)).sum();
-        // The nearest rank: the smallest time that so many are not above.
+        // Nearest rank: the smallest duration that at least this share of all durations does not exceed.
         let quantile = |per_cent: u128| {
             let rank = (u128::from(count) * per_cent).div_ceil(100).max(1);
             let mut seen = 0;
@@ -45,7 +45,7 @@ impl Times {
     }
 }
 
-/// All of them as one.
+/// All durations together.
 pub fn pool<'a>(all: impl Iterator<Item = &'a Times>) -> Times {
     let mut pooled = Times::default();
     for times in all {
@@ -55,40 +55,42 @@ pub fn pool<'a>(all: impl Iterator<Item = &'a Times>) -> Times {
     pooled
 }
 
-/// The times of one flow.
+/// The durations of one flow.
 pub struct FlowTimes {
-    /// From its start to its last byte at the receiving application, where it has an end and came to it.
+    /// From the flow's start to its last byte at the receiving application, for a finite transfer that
+    /// completed.
     pub completion: Option<Span>,
-    /// It has an end and did not come to it.
+    /// Whether this is a finite transfer that did not complete.
     pub unfinished: bool,
-    /// From requests to answers.
+    /// From requests to responses.
     pub responses: Times,
-    /// Of pages.
+    /// Load times of pages.
     pub pages: Times,
 }
 
 impl FlowTimes {
-    /// Of exchanges and pages those that began within `interval` count.
+    /// Durations of a flow. If the scenario sets `measure`, only exchanges and pages that started within
+    /// `interval` count.
     pub fn new(scenario: &Scenario, tally: &FlowTally, [from, to]: [Time; 2]) -> FlowTimes {
         let has_end = scenario.flows[tally.of].app.has_end();
         let counts = |began: Time| scenario.measure.is_none() || (from..=to).contains(&began);
         let weight = tally.exchanges.weight();
-        let of = |is_page: bool| {
-            let mine = |what: Awaited| (what == Awaited::Page) == is_page;
-            let ended = tally.exchanges.list().iter().filter(|e| mine(e.what) && counts(e.began));
-            let waiting = tally.waiting.iter().filter(|&&(what, began)| mine(what) && counts(began));
+        let times_of = |is_page: bool| {
+            let is_kind = |what: Awaited| (what == Awaited::Page) == is_page;
+            let ended = tally.exchanges.list().iter().filter(|e| is_kind(e.what) && counts(e.began));
+            let waiting = tally.waiting.iter().filter(|&&(what, began)| is_kind(what) && counts(began));
             Times { ended: ended.map(|e| (e.took, weight)).collect(), unfinished: waiting.count() as u64 }
         };
         FlowTimes {
             completion: tally.done.filter(|_| has_end).map(|done| done.since(tally.start)),
             unfinished: has_end && tally.done.is_none(),
-            responses: of(false),
-            pages: of(true),
+            responses: times_of(false),
+            pages: times_of(true),
         }
     }
 }
 
-/// The completion times of those flows that have an end.
+/// The completion times of the finite transfers.
 pub fn completions(flows: &[FlowTimes]) -> Times {
     Times {
         ended: flows.iter().filter_map(|f| Some((f.completion?, 1))).collect(),
@@ -96,7 +98,7 @@ pub fn completions(flows: &[FlowTimes]) -> Times {
     }
 }
 
-/// A flow's exchanges and pages, in the order in which they ended.
+/// A flow's exchanges and pages in the order of their completion.
 pub fn rows(tally: &FlowTally) -> Vec<Response> {
     let row = |e: &Exchange| Response {
         start_s: e.began.as_secs_f64(),
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_many_weighs_as_many() {
+    fn samples_are_weighted() {
         let s = pool([times(&[10], 1, 1), times(&[20], 4, 0)].iter()).summary().unwrap();
         assert_eq!((s.count, s.unfinished, s.mean, s.p50), (5, 1, 0.018, 0.02));
     }

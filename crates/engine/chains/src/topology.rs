@@ -1,4 +1,4 @@
-//! A scenario's path as a result tells it.
+//! A scenario's topology in the form of the result.
 
 use result::Topology;
 use result::topology::{PathLink, PathRelay, PathStage, Setting};
@@ -6,7 +6,7 @@ use scenario::{NamedStage, Scenario};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The scenario's hosts, links and relays as a result tells them.
+/// The scenario's hosts, links and relays in the form of the result.
 pub fn topology(scenario: &Scenario) -> Topology {
     let host = |i: usize| scenario.hosts[i].name.clone();
     let links = scenario.links.iter().map(|link| PathLink {
@@ -26,7 +26,7 @@ pub fn topology(scenario: &Scenario) -> Topology {
     }
 }
 
-/// What the scenario says beside its stages, as a result tells it.
+/// The scenario's settings other than stages, in the form of the result.
 pub fn settings(scenario: &Scenario) -> Vec<Setting> {
     let all = scenario.settings().into_iter();
     all.map(|s| Setting { section: s.section.into(), name: s.name, key: s.key, value: s.value }).collect()
@@ -34,11 +34,11 @@ pub fn settings(scenario: &Scenario) -> Vec<Setting> {
 
 fn stage(named: &NamedStage) -> PathStage {
     let mut settings = BTreeMap::new();
-    // Plain data: nothing in it can fail to serialise.
+    // Serialising plain data cannot fail.
     let written = serde_json::to_value(&named.stage).unwrap_or_default();
     let table = written.as_object().cloned().unwrap_or_default();
     for (key, value) in table.iter().filter(|(key, _)| *key != "kind") {
-        // A file's content came in as lists, and may be long.
+        // The lists hold the file's data and may be long.
         let of_file = named.file.is_some() && value.is_array();
         if !of_file && !is_default(&named.stage, &table, key) {
             spell(key, value, &mut settings);
@@ -48,14 +48,14 @@ fn stage(named: &NamedStage) -> PathStage {
     PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings, assumed: named.assumed }
 }
 
-/// Whether the stage is the same without the key: its default says as much.
+/// Whether a key has its default value: the stage is equal without it.
 fn is_default(stage: &path::Stage, table: &Map<String, Value>, key: &str) -> bool {
     let mut without = table.clone();
     without.remove(key);
     serde_json::from_value::<path::Stage>(Value::Object(without)).is_ok_and(|other| other == *stage)
 }
 
-/// Adds `value` under `key`, each key of a table under a key of its own: `queue.packets`.
+/// Adds `value` under `key`; the keys of a table are added with dots: `queue.packets`.
 fn spell(key: &str, value: &Value, settings: &mut BTreeMap<String, String>) {
     match value {
         Value::Null => {}

@@ -1,7 +1,6 @@
-//! The cube root as Linux's CUBIC takes it: a first guess looked up by the argument's leading six
-//! bits, then one Newton step with a division by 3 that is really 341/1024. About 0.2 % off on
-//! average, and CUBIC's K inherits that, so the very numbers matter when windows are compared
-//! with the kernel's.
+//! The cube root as Linux's CUBIC computes it: a first guess from a table indexed by the argument's leading
+//! six bits, then one Newton step with 341/1024 in place of 1/3. The mean error is about 0.2 %, which affects
+//! CUBIC's K, so the exact numbers matter when windows are compared with the kernel's.
 //!
 //! Source: Linux `tcp_cubic.c` (`cubic_root`), whose guesses are tuned constants.
 
@@ -13,13 +12,13 @@ const GUESS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Roughly the cube root of `a`, bit for bit as the kernel's.
+/// Approximate cube root of `a`, identical to the kernel's.
 pub(crate) fn cbrt(a: u64) -> u32 {
     let bits = u64::BITS - a.leading_zeros();
     if bits < 7 {
         return (GUESS[a as usize] as u32 + 35) >> 6;
     }
-    // A third of the bits, less one: 84/256 for 1/3. What is left above 2^(3 * third) is < 64.
+    // A third of the bits, less one, with 84/256 for 1/3. The part above 2^(3 * third) is < 64.
     let third = ((bits * 84) >> 8) - 1;
     let guess = GUESS[(a >> (third * 3)) as usize] as u32 + 10;
     let x = ((guess as u64) << third >> 6) as u32;

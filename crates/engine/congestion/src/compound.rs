@@ -1,7 +1,7 @@
-//! Compound TCP: Reno's window and beside it a second one, ruled by delay. While the queue is short
-//! the delay window grows with the 3/4th power of the whole, once per round trip; when a queue
-//! builds up it shrinks by what is queued, so that the sum stays about level until Reno's part
-//! alone fills the path. A small window is Reno's alone.
+//! Compound TCP: Reno's window plus a second one that depends on delay. While the queue is short
+//! the delay window grows with the 3/4th power of the total window, once per round trip; when a queue
+//! builds up it shrinks by the queued packets, so that the sum stays about constant until Reno's part
+//! alone fills the path. A small window belongs to Reno alone.
 //!
 //! ```text
 //! window = cwnd + dwnd                    cwnd: one packet per round trip, half at a loss (Reno)
@@ -14,46 +14,46 @@
 //!
 //! Sources: Tan, Song, Zhang, Sridharan, "A Compound TCP Approach for High-speed and Long Distance
 //! Networks", INFOCOM 2006 (the paper); draft-sridharan-tcpm-ctcp-02 (the draft), after Windows
-//! Vista. Windows 10 before version 1709 shipped it as the default of its Internet template; how
-//! that differs from the draft was never published, so this is the draft's.
+//! Vista. Windows 10 before version 1709 used it as the default of its Internet template; its differences
+//! from the draft were never published, so this implements the draft.
 //!
 //! | the source | here |
 //! |---|---|
 //! | alpha = 1/8, beta = 1/2, eta = 1, k = 3/4 (draft 3; the paper's ideal k is 0.8) | the same |
-//! | the power is of dwnd (draft, equation 3), which a dwnd of zero never leaves | of the window, as in the paper's equation and the draft's response function |
-//! | dwnd falls to dwnd (1 - beta) (draft, equation 5) | to what is missing from half the window after cwnd was halved, as the paper and the draft's text; with beta = 1/2 that is the same |
-//! | Low_Window = 38 packets of cwnd (draft 2, 6) | of the whole window: it is HighSpeed TCP's, whose window is one. At or below it dwnd is zero and Reno has the whole window |
+//! | the power is of dwnd (draft, equation 3), with which a dwnd of zero never grows | of the window, as in the paper's equation and the draft's response function |
+//! | dwnd falls to dwnd (1 - beta) (draft, equation 5) | to half the window less the halved cwnd, as in the paper and the draft's text; with beta = 1/2 that is the same |
+//! | Low_Window = 38 packets of cwnd (draft 2, 6) | of the total window: the value is HighSpeed TCP's, which has a single window. At or below it dwnd is zero and Reno has the whole window |
 //! | lambda, gamma's weight for a new sample, has no value | 1/4, as in Andrew's Linux port of 2008 |
-//! | wnd = min(cwnd + dwnd, awnd) | the transport keeps awnd; a window that was not the limit is left alone |
+//! | wnd = min(cwnd + dwnd, awnd) | the transport applies awnd; a window that was not the limit is unchanged |
 //! | up to M samples of the RTT per window | one per ACK; srtt is the transport's |
-//! | a round is the time in which a window of data is acknowledged (draft 5) | as many packets as the window had when it began, counted while they could grow the window |
-//! | base_rtt may begin with srtt | with the first sample outside of recovery |
-//! | base_rtt is forgotten at a timeout, dwnd = 0 in slow start | the same |
+//! | a round is the time in which a window of data is acknowledged (draft 5) | as many packets as the window had at its start, counted while they could grow the window |
+//! | base_rtt may be initialised with srtt | with the first sample outside of recovery |
+//! | base_rtt is reset at a timeout, dwnd = 0 in slow start | the same |
 //! | dwnd in packets | in 1/256 packet, so that growth below one packet a round adds up; whole packets count |
-//! | silent about others who lower the window (idle time) | dwnd gives way first |
-//! | silent about undoing a reduction | dwnd comes back with the window, gamma does not |
+//! | unspecified: other reductions of the window (idle time) | dwnd is reduced first |
+//! | unspecified: undoing a reduction | dwnd is restored with the window, gamma is not |
 
 use crate::jiffies::micros;
 use crate::reno::{Reno, cong_avoid_ai, slow_start};
 use crate::{Algorithm, CaState, Controller, Plain, Probe, Socket, Window};
 use units::{Label, Span, Stream};
 
-/// Draft section 2: up to here Reno has the whole window, packets.
+/// Draft section 2: up to this size Reno has the whole window, packets.
 const LOW_WINDOW: u32 = 38;
 /// dwnd, gamma and backlogs are counted in 1/256 packet.
 const SHIFT: u32 = 8;
 /// Draft section 5: bounds of gamma; it starts at the upper one.
 const GAMMA_LOW: u32 = 5 << SHIFT;
 const GAMMA_HIGH: u32 = 30 << SHIFT;
-/// Windows are taken for no larger than this in products, packets (12 GB of 1460 B).
+/// Upper bound of windows in products, packets (12 GB at 1460 B).
 const WINDOW_MAX: u32 = 1 << 23;
 
 /// Compound TCP.
 #[derive(Clone, Debug)]
 pub struct Compound {
-    /// Reno's part of the window at the last look, packets.
+    /// Reno's part of the window after the last call, packets.
     cwnd: u32,
-    /// The delay window, and the one before the last reduction, 1/256 packet.
+    /// The delay window now and before the last reduction, 1/256 packet.
     dwnd: u32,
     prior_dwnd: u32,
     /// The backlog that counts as a queue, 1/256 packet.
@@ -81,7 +81,7 @@ impl Default for Compound {
 }
 
 impl Compound {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Compound {
         Compound::default()
     }
@@ -91,8 +91,8 @@ impl Compound {
         self.dwnd >> SHIFT
     }
 
-    /// Takes the window over from whoever changed it: what is missing is missing from dwnd first.
-    fn take_over(&mut self, window: u32) {
+    /// Splits the window after a change from outside: a reduction reduces dwnd first.
+    fn split_window(&mut self, window: u32) {
         let room = window - self.cwnd.min(window);
         if self.delay_window() > room {
             self.dwnd = room << SHIFT;
@@ -100,8 +100,8 @@ impl Compound {
         self.cwnd = window - self.delay_window();
     }
 
-    /// Reno has it all.
-    fn fold(&mut self, window: u32) {
+    /// Gives the whole window to Reno.
+    fn give_all_to_reno(&mut self, window: u32) {
         self.cwnd = window;
         self.dwnd = 0;
     }
@@ -112,7 +112,7 @@ impl Compound {
         let (Some(base), Some(srtt)) = (self.base_rtt, srtt) else { return };
         self.diff_reno = Some(backlog(self.cwnd, base, srtt));
         if w.cwnd <= LOW_WINDOW {
-            return self.fold(w.cwnd);
+            return self.give_all_to_reno(w.cwnd);
         }
         let diff = backlog(w.cwnd, base, srtt);
         self.dwnd = if diff < self.gamma {
@@ -121,7 +121,7 @@ impl Compound {
             self.dwnd.saturating_sub(diff) // equation 4, eta = 1
         };
         w.cwnd = self.cwnd.saturating_add(self.delay_window()).min(w.cwnd_clamp);
-        self.take_over(w.cwnd);
+        self.split_window(w.cwnd);
     }
 
     /// Draft section 5, "On-Packet-Loss": lambda = 1/4.
@@ -134,15 +134,15 @@ impl Compound {
     }
 }
 
-/// Packets of `window` that wait in a queue, in 1/256: what `window / base` packets per second in
-/// place of `window / srtt` would have been more, over a time of `base` (draft section 3).
+/// Packets of `window` that wait in a queue, in 1/256: the excess of `window / base` packets per second
+/// over `window / srtt`, during a time of `base` (draft section 3).
 fn backlog(window: u32, base: u32, srtt: u32) -> u32 {
     let waiting = srtt.saturating_sub(base) as u64;
     let packets = (window.min(WINDOW_MAX) as u64) << SHIFT;
     (packets * waiting / srtt as u64) as u32
 }
 
-/// What a round without a queue adds to dwnd, 1/256 packet: alpha window^k - 1, at least nothing.
+/// The growth of dwnd in a round without a queue, 1/256 packet: alpha window^k - 1, at least zero.
 /// 256 / 8 * window^(3/4) is the root of 1024 * window * root(window).
 fn growth(window: u32) -> u32 {
     let window = window.min(WINDOW_MAX) as u64;
@@ -154,13 +154,13 @@ impl Algorithm for Compound {
     type Parameters = Plain;
     const LABEL: Label = Label::same("Compound");
     const ABOUT: &'static str =
-        "Reno and beside it a window ruled by delay (draft-sridharan-tcpm-ctcp-02): Windows 10.";
+        "Reno plus a window that depends on delay (draft-sridharan-tcpm-ctcp-02): Windows 10.";
 
     fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
         Box::new(Compound::new())
     }
 
-    /// The delay window may go, and grows by the 3/4th power over eight.
+    /// The delay window may fall to zero, and grows by an eighth of the window's 3/4th power.
     fn reach(before: &Window, acked: u32) -> (u32, u32) {
         let reno = before.cwnd.saturating_add(acked).saturating_add(1);
         let power = (reno as u128).pow(3).isqrt().isqrt() as u32;
@@ -178,7 +178,7 @@ impl Controller for Compound {
     }
 
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
-        self.take_over(w.cwnd);
+        self.split_window(w.cwnd);
         self.tune_gamma();
         self.prior_dwnd = self.dwnd;
         let half = Reno.ssthresh(s, w);
@@ -195,10 +195,10 @@ impl Controller for Compound {
         let mut acked = acked;
         if w.in_slow_start() {
             acked = slow_start(w, acked);
-            self.fold(w.cwnd); // draft section 2
+            self.give_all_to_reno(w.cwnd); // draft section 2
             self.left = w.cwnd;
         } else {
-            self.take_over(w.cwnd);
+            self.split_window(w.cwnd);
         }
         if acked == 0 {
             return;
@@ -224,7 +224,7 @@ impl Controller for Compound {
 
     fn set_state(&mut self, s: &Socket, w: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.fold(w.cwnd); // draft section 3
+            self.give_all_to_reno(w.cwnd); // draft section 3
             self.base_rtt = None;
         } else if new < CaState::Cwr && s.state >= CaState::Cwr {
             self.left = w.cwnd;
@@ -235,7 +235,7 @@ impl Controller for Compound {
         let window = Reno.undo_cwnd(s, w);
         self.dwnd = self.prior_dwnd;
         self.cwnd = window.saturating_sub(self.delay_window());
-        self.take_over(window);
+        self.split_window(window);
         window
     }
 

@@ -1,6 +1,6 @@
-//! CUBIC: after a loss at window W_max the window follows C (t - K)^3 + W_max, steep, flat around
-//! W_max, steep again, in real time rather than in round trips; where Reno would be faster, it
-//! does as Reno ("friendly" region). Slow start ends early by HyStart.
+//! CUBIC: after a loss at window W_max the window follows C (t - K)^3 + W_max (steep, flat around
+//! W_max, steep again) in real time rather than in round trips; where Reno would be faster, it
+//! follows Reno ("friendly" region). HyStart ends slow start early.
 //!
 //! Sources: RFC 9438; Ha, Rhee, Xu, "CUBIC" (2008); Linux 6.18 `tcp_cubic.c`, whose fixed point
 //! is kept: time in 1/1024 s measured in jiffies, C = 410/1024, beta = 717/1024, windows in u32
@@ -16,8 +16,8 @@
 //! | 4.3 alpha = 3 (1 - beta) / (1 + beta) = 0.529; 1 once W_est reaches the window before the loss | one packet per floor(15 cwnd / 8) acknowledged, 0.533, always |
 //! | 4.6 ssthresh from FlightSize | from cwnd |
 //! | 4.7 fast convergence: W_max = cwnd (1 + beta) / 2 if below the last W_max | the same (0.85) |
-//! | 4.8 after a timeout K = 0 and W_max = cwnd of the new epoch | all is forgotten; while W_max is unknown at least one packet per 20 acknowledged |
-//! | 4.9 a spurious loss restores W_max, K, t_epoch, W_est | only cwnd and ssthresh come back |
+//! | 4.8 after a timeout K = 0 and W_max = cwnd of the new epoch | everything is reset; while W_max is unknown at least one packet per 20 acknowledged |
+//! | 4.9 a spurious loss restores W_max, K, t_epoch, W_est | only cwnd and ssthresh are restored |
 //! | 4.10 HyStart++ | HyStart (see `hystart.rs`) |
 //! | 5.8 application-limited time does not count | idle time shifts the epoch at the next transmission |
 
@@ -60,11 +60,11 @@ struct Curve {
     /// cwnd and time of the last evaluation.
     last_cwnd: u32,
     last_time: Jiffies,
-    /// Where the curve is flat: W_max, or the epoch's first window if that is larger.
+    /// The plateau of the curve: W_max, or the epoch's first window if that is larger.
     origin: u32,
     /// K in 1/1024 s.
     k: u32,
-    /// When the epoch began; `None` until the first ACK after a reduction.
+    /// Start of the epoch; `None` until the first ACK after a reduction.
     epoch: Option<Jiffies>,
     /// Packets acknowledged that Reno's estimate has not used yet.
     ack_cnt: u32,
@@ -73,7 +73,7 @@ struct Curve {
 }
 
 impl Cubic {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Cubic {
         Cubic::default()
     }
@@ -85,13 +85,13 @@ impl Cubic {
 }
 
 impl Curve {
-    /// Sets `cnt` for a window of `cwnd` of which `acked` packets were just delivered.
+    /// Sets `cnt` for a window of `cwnd`, of which `acked` packets were just delivered.
     fn update(&mut self, now: Jiffies, cwnd: u32, acked: u32, delay_min: u32) {
         self.ack_cnt = self.ack_cnt.wrapping_add(acked);
         if self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32 {
             return;
         }
-        // The curve moves at most once a jiffy; Reno's estimate with every ACK.
+        // The curve is evaluated at most once per jiffy; Reno's estimate with every ACK.
         if self.epoch.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
@@ -105,7 +105,7 @@ impl Curve {
                 self.cnt = self.cnt.min(20);
             }
         }
-        self.befriend(cwnd);
+        self.follow_reno(cwnd);
         self.cnt = self.cnt.max(2);
     }
 
@@ -131,7 +131,7 @@ impl Curve {
     }
 
     /// RFC 9438 section 4.3: never slower than Reno with the same beta would be.
-    fn befriend(&mut self, cwnd: u32) {
+    fn follow_reno(&mut self, cwnd: u32) {
         let per_packet = ((cwnd as u64 * FRIENDLY) >> 3).max(1);
         if self.ack_cnt as u64 > per_packet {
             let packets = (self.ack_cnt as u64 - 1) / per_packet;

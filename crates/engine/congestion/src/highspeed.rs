@@ -1,5 +1,5 @@
-//! HighSpeed TCP: Reno whose increase grows and whose decrease shrinks with the window, so that large windows need
-//! fewer losses: at 83,000 packets one in 10^7 instead of one in 5 * 10^9.
+//! HighSpeed TCP: Reno with an increase that grows and a decrease that shrinks with the window, so that large
+//! windows need fewer losses: at 83,000 packets one in 10^7 instead of one in 5 * 10^9.
 //!
 //! ```text
 //! w + a(w) / w     each ACK                a(w) = w^2 p(w) 2 b(w) / (2 - b(w))
@@ -7,27 +7,28 @@
 //!                                          p(w) = 0.078 / w^1.2
 //! ```
 //!
-//! Up to 38 packets a is 1 and b is 1/2: Reno. Sources: RFC 3649, sections 5 and 7 and the table of appendix B, which
-//! the test of the table works out again from the formulas; Linux `tcp_highspeed.c` for the arithmetic.
+//! Up to 38 packets a is 1 and b is 1/2, as in Reno. Sources: RFC 3649, sections 5 and 7 and the table of
+//! appendix B, which a test recomputes from the formulas; Linux `tcp_highspeed.c` for the arithmetic.
 //!
 //! | RFC 3649 | here, as in Linux |
 //! |---|---|
 //! | a(w), b(w) by the formulas | by the table of appendix B: a in whole packets, b in 1/256, rounded down |
-//! | p(w) = 0.078 / w^1.2 (section 5) | with 1 / 12.8 for 0.078, as the program of appendix B has it |
-//! | a(w) / w for each ACK | the same, counted in `cwnd_cnt`; ACKs count, not the packets they deliver, so delayed ACKs halve it (RFC 3465 is for Reno) |
+//! | p(w) = 0.078 / w^1.2 (section 5) | with 1 / 12.8 for 0.078, as in the program of appendix B |
+//! | a(w) / w for each ACK | the same, counted in `cwnd_cnt`, per ACK and not per delivered packet, so that delayed ACKs halve it (RFC 3465 is for Reno) |
 //! | a and b between two windows of the table | those of the larger: 2 and 0.44 from 39 packets on |
-//! | b of the window at the loss | of the window at the last ACK that could raise it |
-//! | above 89,053 packets b goes on falling | a = 72 and b = 24/256 stay |
-//! | limited slow start (RFC 3742) is advised | slow start is Reno's, and what an ACK has left over beyond ssthresh is forgotten |
+//! | b for the window at the loss | for the window at the last ACK that could raise it |
+//! | above 89,053 packets b continues to fall | a = 72 and b = 24/256 are constant |
+//! | limited slow start (RFC 3742) is recommended | slow start is Reno's; the part of an ACK beyond ssthresh is not used |
 //!
-//! Departure from Linux: it bounds the window by 2^25 packets to keep 32 bits from overflowing; here 64 are used.
+//! Departure from Linux: Linux bounds the window by 2^25 packets to avoid 32-bit overflow; here 64 bits are
+//! used.
 
 use crate::reno::slow_start;
 use crate::{Algorithm, Controller, Plain, Socket, Window};
 use units::{Label, Stream};
 
-/// Up to so many packets the increase is one more than the row's number, and the decrease this, in 1/256 (RFC 3649
-/// appendix B).
+/// Rows of (window, decrease): up to this window in packets the increase is the row's number plus one, and
+/// the decrease is in 1/256 (RFC 3649 appendix B).
 const TABLE: [(u32, u32); 72] = [
     (38, 128),
     (118, 112),
@@ -106,12 +107,12 @@ const TABLE: [(u32, u32); 72] = [
 /// HighSpeed TCP.
 #[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
-    /// The row of [`TABLE`] in force.
+    /// The current row of [`TABLE`].
     row: usize,
 }
 
 impl HighSpeed {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> HighSpeed {
         HighSpeed::default()
     }
@@ -121,7 +122,7 @@ impl Algorithm for HighSpeed {
     type Parameters = Plain;
     const LABEL: Label = Label::same("HighSpeed");
     const ABOUT: &'static str =
-        "Reno that grows faster and gives up less the larger its window is (RFC 3649).";
+        "Reno that increases faster and decreases less the larger its window is (RFC 3649).";
 
     fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
         Box::new(HighSpeed::new())
@@ -145,7 +146,7 @@ impl Controller for HighSpeed {
 
     fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
         if !s.is_cwnd_limited {
-            return; // RFC 7661: an unused window proves nothing
+            return; // RFC 7661: a window that is not fully used must not grow
         }
         if w.in_slow_start() {
             slow_start(w, acked);
@@ -167,9 +168,9 @@ impl Controller for HighSpeed {
 mod tests {
     use super::*;
 
-    /// RFC 3649 appendix B: a row wherever a(w) has grown by more than one since the last.
+    /// RFC 3649 appendix B: there is a row wherever a(w) has grown by more than one since the previous row.
     #[test]
-    fn the_table_is_that_of_the_formulas() {
+    fn the_table_follows_from_the_formulas() {
         let (mut rows, mut last) = (vec![(38, 128)], 1.0);
         for n in 38..=89_053u32 {
             let (w, ln) = (n as f64, libm::log);

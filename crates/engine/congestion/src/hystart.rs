@@ -1,16 +1,16 @@
-//! HyStart: leaves slow start before it overflows the bottleneck's queue. Two detectors watch
+//! HyStart: ends slow start before it overflows the bottleneck's queue. Two detectors evaluate
 //! each round from 16 packets of window on: the *ACK train* (ACKs that keep following each other
 //! within 2 ms have lasted longer than the path's half round trip, so the pipe is full), and the
 //! *delay increase* (the round's smallest RTT has risen by an eighth of the path's, at least
-//! 4 ms and at most 16 ms). Either sets ssthresh to the window of that moment.
+//! 4 ms and at most 16 ms). Either sets ssthresh to the current window.
 //!
 //! Sources: Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux `tcp_cubic.c`.
 //!
 //! | paper, RFC 9406 (HyStart++) | here, as in Linux |
 //! |---|---|
 //! | train compared with half the smallest RTT | the same plus an allowance for bursts, up to 1 ms; the whole RTT when packets are paced |
-//! | eight samples, then the round is judged | the ninth and every later sample of the round is judged, each against the round's smallest so far |
-//! | HyStart++ drops the train and adds Conservative Slow Start, which may resume slow start | the train stays, the exit is final until an RTO |
+//! | the round is evaluated after eight samples | at the ninth and every later sample, with the round's minimum so far |
+//! | HyStart++ drops the train and adds Conservative Slow Start, which may resume slow start | the train detector is used, and the exit is final until an RTO |
 
 use crate::jiffies::micros;
 use crate::{Socket, Window};
@@ -25,12 +25,12 @@ const DELAY_MAX_US: u32 = 16_000;
 /// The two detectors' state for the current round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HyStart {
-    /// The exit point is found: nothing more to do until an RTO.
+    /// Whether the exit point has been found; it is final until an RTO.
     pub found: bool,
     round_start: Time,
     /// The round ends when this byte is acknowledged.
     end_seq: u64,
-    /// When the last ACK of the train came.
+    /// Arrival of the train's last ACK.
     last_ack: Time,
     /// Smallest RTT of the round, microseconds.
     curr_rtt: u32,
@@ -85,7 +85,7 @@ impl HyStart {
     }
 }
 
-/// How late, in µs, segmentation offload alone may make an ACK (`hystart_ack_delay`): four of the
+/// Maximum delay of an ACK by segmentation offload alone, µs (`hystart_ack_delay`): four of the
 /// largest bursts at the pacing rate (two in the hosts, doubled because slow start paces at
 /// twice the rate), capped at 1 ms.
 fn burst_allowance(s: &Socket, w: &Window) -> u32 {
@@ -93,7 +93,7 @@ fn burst_allowance(s: &Socket, w: &Window) -> u32 {
     bursts.checked_div(w.pacing_rate).map_or(0, |us| us.min(1_000) as u32)
 }
 
-/// An RTT sample as the detectors take it: whole microseconds, never zero.
+/// An RTT sample for the detectors: whole microseconds, never zero.
 pub(crate) fn delay_of(rtt: units::Span) -> u32 {
     micros(rtt).max(1)
 }

@@ -1,6 +1,6 @@
-//! Illinois: Reno whose increase and decrease follow the queueing delay. Far from congestion the window grows by up to
-//! ten packets a round trip and a loss takes an eighth; where packets wait long it grows by 0.3 and a loss takes half.
-//! The delay sets the pace, only losses shrink the window.
+//! Illinois: Reno with an increase and a decrease that depend on the queueing delay. Without congestion the
+//! window grows by up to ten packets per round trip and a loss reduces it by an eighth; with a long queue it
+//! grows by 0.3 and a loss halves it. Delay determines the amounts, but only losses reduce the window.
 //!
 //! ```text
 //! da = average RTT of the last round - smallest RTT;  dm = largest RTT - smallest RTT;  d1, d2, d3 = 1, 10, 80 % of dm
@@ -9,22 +9,23 @@
 //!                                                            1/2              da >= d3
 //! ```
 //!
-//! k1 to k4 make both curves continuous, from 10 at d1 to 0.3 at dm and from 1/8 at d2 to 1/2 at d3. After a time with a
-//! queue alpha is 10 again only when five rounds in a row were without. A window below 15 packets is Reno's.
+//! k1 to k4 make both curves continuous, from 10 at d1 to 0.3 at dm and from 1/8 at d2 to 1/2 at d3. After a
+//! queue alpha returns to 10 only after five consecutive rounds without one. A window below 15 packets
+//! behaves as Reno's.
 //!
-//! Sources: Liu, Basar, Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed
-//! networks", Performance Evaluation 65(6-7), 2008 (first at VALUETOOLS 2006), section 3, equations 1 to 4; Linux
-//! `tcp_illinois.c`, whose arithmetic is kept.
+//! Sources: Liu, Basar, Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for
+//! high-speed networks", Performance Evaluation 65(6-7), 2008 (first at VALUETOOLS 2006), section 3,
+//! equations 1 to 4; Linux `tcp_illinois.c`, whose arithmetic is kept.
 //!
 //! | the paper | here, as in Linux |
 //! |---|---|
 //! | amin = 0.3, amax = 10, bmin = 1/8, bmax = 1/2, wthresh = 15, theta = 5 | the same; alpha in 1/128 (so 38/128 for 0.3), beta in 1/64, delays in whole microseconds |
-//! | at each ACK w + alpha / w | alpha packets each time so many packets as the window has are acknowledged; what is left over is forgotten |
-//! | alpha at the beginning is left open | 10 until the first round is judged, 1 after a timeout; beta 1/2 |
+//! | at each ACK w + alpha / w | alpha packets each time a window of packets is acknowledged; the remainder is discarded |
+//! | unspecified: the initial alpha | 10 until the first round is evaluated, 1 after a timeout; beta 1/2 |
 //! | – | RTTs above 3.3 s count as 3.3 s |
 //!
-//! Departures from Linux: more than 65,535 packets acknowledged at once count as that many (there modulo 65,536);
-//! products have 64 bits.
+//! Departures from Linux: more than 65,535 packets acknowledged at once count as that many (there modulo
+//! 65,536); products have 64 bits.
 
 use crate::jiffies::micros;
 use crate::reno::slow_start;
@@ -40,11 +41,11 @@ const ALPHA_MAX: u64 = 10 << ALPHA_SHIFT;
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = 1 << (BETA_SHIFT - 3);
 const BETA_MAX: u64 = 1 << (BETA_SHIFT - 1);
-/// Below so many packets it is Reno.
+/// Below this window, in packets, it behaves as Reno.
 const WIN_THRESH: u32 = 15;
 /// Rounds without a queue before alpha is 10 again.
 const THETA: u32 = 5;
-/// No RTT counts for more, microseconds.
+/// Upper bound of RTT samples, microseconds.
 const RTT_MAX: u32 = u32::MAX / ALPHA_MAX as u32;
 
 /// TCP-Illinois.
@@ -59,9 +60,9 @@ pub struct Illinois {
     count: u64,
     /// The round ends when more than this is acknowledged.
     end_seq: u64,
-    /// Packets that the present ACK acknowledged.
+    /// Packets that the current ACK acknowledged.
     acked: u32,
-    /// There was a queue since alpha was 10, and rounds without one since.
+    /// Whether there was a queue since alpha was 10, and the number of rounds without one since.
     above: bool,
     low: u32,
 }
@@ -83,7 +84,7 @@ impl Default for Illinois {
 }
 
 impl Illinois {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Illinois {
         Illinois::default()
     }
@@ -94,7 +95,7 @@ impl Illinois {
     }
 
     /// The end of a round.
-    fn judge(&mut self, s: &Socket, w: &Window) {
+    fn end_round(&mut self, s: &Socket, w: &Window) {
         if w.cwnd < WIN_THRESH {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_MAX);
         } else if let (Some((least, most)), Some(mean)) = (self.rtts, self.sum.checked_div(self.count)) {
@@ -134,21 +135,20 @@ fn decrease(da: u64, dm: u64) -> u64 {
     if da >= d3 || d3 <= d2 {
         return BETA_MAX;
     }
-    // No less than nothing: da is above d2, and so this above BETA_MIN (d3 - d2).
+    // The numerator is positive: da is above d2, so that it is above BETA_MIN (d3 - d2).
     (BETA_MIN * d3 + (BETA_MAX - BETA_MIN) * da - BETA_MAX * d2) / (d3 - d2)
 }
 
 impl Algorithm for Illinois {
     type Parameters = Plain;
     const LABEL: Label = Label::same("Illinois");
-    const ABOUT: &'static str =
-        "Reno whose increase and decrease follow the queueing delay (Liu, Basar and Srikant 2006).";
+    const ABOUT: &'static str = "Reno with an increase and a decrease that depend on the queueing delay (Liu, Basar and Srikant 2006).";
 
     fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
         Box::new(Illinois::new())
     }
 
-    /// What was counted under a small alpha may be worth much under one of 10.
+    /// Packets counted with a small alpha may cause a large increase when alpha rises to 10.
     fn reach(before: &Window, acked: u32) -> (u32, u32) {
         let counted = before.cwnd_cnt as u64 + acked as u64;
         let fast = (10 * counted / before.cwnd.max(1) as u64).max(acked as u64 + 1);
@@ -182,10 +182,10 @@ impl Controller for Illinois {
 
     fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
         if s.snd_una > self.end_seq {
-            self.judge(s, w);
+            self.end_round(s, w);
         }
         if !s.is_cwnd_limited {
-            return; // RFC 7661: an unused window proves nothing
+            return; // RFC 7661: a window that is not fully used must not grow
         }
         if w.in_slow_start() {
             slow_start(w, acked);

@@ -1,5 +1,5 @@
-//! The kernel's coarse clock. CUBIC's epochs and BBR's min-RTT window are kept in jiffies, so
-//! their decisions fall on ticks of 1/[`HZ`] s; everything else is in microseconds.
+//! The kernel's coarse clock. CUBIC's epochs and BBR's min-RTT window are measured in jiffies, so
+//! that their decisions are at ticks of 1/[`HZ`] s; everything else is in microseconds.
 
 use units::{Span, Time};
 
@@ -12,7 +12,7 @@ const MICROS_PER_TICK: u64 = 1_000_000 / HZ;
 /// A point in time in ticks (`tcp_jiffies32`, without its wrap-around).
 pub(crate) type Jiffies = u64;
 
-/// The tick `t` falls in.
+/// The tick that contains `t`.
 pub(crate) const fn at(t: Time) -> Jiffies {
     t.as_nanos() / NANOS_PER_TICK
 }
@@ -22,7 +22,7 @@ pub(crate) const fn from_micros(us: u32) -> Jiffies {
     (us as u64).div_ceil(MICROS_PER_TICK)
 }
 
-/// Microseconds as the kernel keeps an RTT: 32 bits.
+/// Microseconds in 32 bits, as the kernel stores an RTT.
 pub(crate) fn micros(s: Span) -> u32 {
     s.as_micros().min(u32::MAX as u64) as u32
 }

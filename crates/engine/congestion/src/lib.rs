@@ -4,16 +4,17 @@
 //! kernel's own can be compared call by call. The transport owns the [`Window`]; a controller
 //! changes it in the callbacks. There are two families:
 //!
-//! * those that answer losses (Reno, CUBIC, Tahoe, and Vegas, which also listens to delay): the transport runs PRR and calls [`Controller::cong_avoid`] when an
-//!   ACK may grow the window; [`Controller::ssthresh`] answers a loss;
-//! * model-based (BBR): [`Controller::cong_control`] is given every ACK's [`RateSample`] and sets
+//! * loss-based (Reno, CUBIC, Tahoe, and Vegas, which also reacts to delay): the transport runs PRR and calls
+//!   [`Controller::cong_avoid`] when an ACK may grow the window; [`Controller::ssthresh`] gives the reaction
+//!   to a loss;
+//! * model-based (BBR): [`Controller::cong_control`] gets every ACK's [`RateSample`] and sets
 //!   cwnd and pacing rate itself.
 //!
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!
-//! A controller is made by name with [`make`] or, with parameters, by a [`Control`]; a new one is one file and one
-//! line in the registry below, and it inherits the harness of `tests/`. `tests/kernel.rs` holds Reno, CUBIC and
-//! BBR v1 to recordings of Linux 6.18, call by call.
+//! A controller is created by name with [`make`] or, with parameters, by a [`Control`]. A new algorithm is
+//! one file and one line in the registry below, and is covered by the harness of `tests/`. `tests/kernel.rs`
+//! compares Reno, CUBIC and BBR v1 with recordings of Linux 6.18, call by call.
 
 use units::{Choices, Label, Span, Stream, Time};
 
@@ -38,7 +39,7 @@ pub use jiffies::HZ;
 pub use registry::{Algorithm, ParameterProblem, Parameters, Plain};
 pub use reno::{cong_avoid_ai, slow_start};
 
-// The registry of controls: a line each, in the order of the reference. See `registry.rs`.
+// The registry of algorithms, one line each, in the order of the documentation. See `registry.rs`.
 registry::controls! {
     "reno" => reno::Reno,
     "tahoe" => tahoe::Tahoe,
@@ -54,22 +55,22 @@ registry::controls! {
 }
 
 impl Default for Control {
-    /// Linux's.
+    /// CUBIC, Linux's default.
     fn default() -> Control {
         Control(Chosen::Cubic(Plain {}))
     }
 }
 
-/// A new controller called `name`; `None` when there is none (see [`NAMES`]). As [`Control::make`] of
-/// [`Control::named`].
+/// A new controller of the algorithm `name` with default parameters; `None` if it is not in [`NAMES`].
+/// Equivalent to [`Control::named`] followed by [`Control::make`].
 pub fn make(name: &str, seed: u64, stream_name: &str) -> Option<Box<dyn Controller>> {
     Some(Control::named(name)?.make(seed, stream_name))
 }
 
-/// What the transport lets a controller read: Linux's `tcp_sock`, named as there.
+/// The connection's state that a controller may read: Linux's `tcp_sock`, with the same names.
 #[derive(Clone, Debug)]
 pub struct Socket {
-    /// Now.
+    /// The current time.
     pub now: Time,
     /// Payload bytes of a full packet.
     pub mss: u32,
@@ -110,13 +111,13 @@ pub struct Socket {
     pub pacing_shift: u32,
     /// Upper bound of the pacing rate, bytes per second (`SO_MAX_PACING_RATE`); `u64::MAX` = none.
     pub max_pacing_rate: u64,
-    /// Whether the peer sends SACKs, so that more than one loss a round trip can be seen.
+    /// Whether the peer sends SACKs, so that more than one loss per round trip can be detected.
     pub sack: bool,
 }
 
 impl Default for Socket {
-    /// A connection nothing has happened to yet, with Linux's default limits: 1460-byte
-    /// packets, 64 KiB bursts, no bound on pacing.
+    /// A connection before its first event, with Linux's default limits: 1460-byte
+    /// packets, 64 KiB bursts, no bound on the pacing rate.
     fn default() -> Socket {
         Socket {
             now: Time::ZERO,
@@ -155,22 +156,22 @@ pub(crate) const MAX_TCP_HEADER: u32 = 192;
 pub struct Window {
     /// Congestion window, packets.
     pub cwnd: u32,
-    /// Slow-start threshold, packets; `u32::MAX` at first ("infinite").
+    /// Slow-start threshold, packets; initially `u32::MAX` ("infinite").
     pub ssthresh: u32,
     /// Linear-growth counter (`snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
     /// Upper bound of cwnd.
     pub cwnd_clamp: u32,
-    /// The window before the last reduction, for undo (`prior_cwnd`); the transport keeps it.
+    /// The window before the last reduction, for undo (`prior_cwnd`); maintained by the transport.
     pub prior_cwnd: u32,
     /// Pacing rate, bytes per second. Loss-based controllers leave it to the transport
-    /// (200 % / 120 % of cwnd / srtt); model-based ones set it. Kept even when nothing is paced:
+    /// (200 % / 120 % of cwnd / srtt); model-based ones set it. Maintained even without pacing:
     /// burst sizes and HyStart depend on it.
     pub pacing_rate: u64,
-    /// Whether packets are paced (BBR asks for it in `init`; CUBIC and Reno are not paced
+    /// Whether packets are paced (BBR requests it in `init`; CUBIC and Reno are not paced
     /// unless the host is: then the transport sets it before `init`).
     pub pacing: bool,
-    /// A controller asks the transport to count the flow as application-limited up to this
+    /// The controller requests that the transport count the flow as application-limited up to this
     /// `delivered` mark ([`Socket::app_limited`]): BBR does in `init` and on every ACK of
     /// PROBE_RTT. The transport takes it (`w.app_limited.take()`) after each callback.
     pub app_limited: Option<u64>,
@@ -200,10 +201,10 @@ impl Window {
 /// The state of loss recovery, as Linux's `enum tcp_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum CaState {
-    /// Nothing suspicious.
+    /// No sign of loss or congestion.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs seen, nothing marked lost yet.
+    /// Duplicate ACKs or SACKs were received, but nothing is marked lost.
     Disorder,
     /// The window is being reduced after an ECN echo or local congestion.
     Cwr,
@@ -213,7 +214,8 @@ pub enum CaState {
     Loss,
 }
 
-/// One ACK's delivery rate sample, as Linux's `struct rate_sample` (draft-cheng-iccrg-delivery-rate-estimation).
+/// One ACK's delivery rate sample, as Linux's `struct rate_sample`
+/// (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// `delivered` when the most recent packet covered by this ACK was sent.
@@ -246,14 +248,14 @@ pub struct RateSample {
     pub lost: u32,
 }
 
-/// A packet just marked lost, with what was known when it was last sent.
+/// A packet that was just marked lost, with the connection's state when it was last sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostPacket {
     /// Its first byte.
     pub seq: u64,
     /// One past its last byte.
     pub end: u64,
-    /// Packets it stands for: 1, unless whole bursts are tracked as one.
+    /// Number of packets it stands for: 1, unless whole bursts are tracked as one.
     pub packets: u32,
     /// Packets in flight when it had been sent, itself included.
     pub tx_in_flight: u32,
@@ -263,7 +265,7 @@ pub struct LostPacket {
     pub is_app_limited: bool,
 }
 
-/// Moments a controller may care about (`enum tcp_ca_event`).
+/// Events reported to a controller (`enum tcp_ca_event`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// First transmission when nothing was in flight.
@@ -276,37 +278,37 @@ pub enum Event {
     Loss,
 }
 
-/// What an ACK looks like before it is judged (`CA_ACK_*` of Linux).
+/// Properties of an ACK before it is processed (`CA_ACK_*` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckEvent {
-    /// Header prediction did not foresee it: it carries SACK blocks or ECN-Echo, or its window is
-    /// another than the last.
+    /// Header prediction failed: the ACK carries SACK blocks or ECN-Echo, or its window
+    /// has changed.
     pub slow_path: bool,
-    /// It renewed the receiver's window.
+    /// The ACK updated the receive window.
     pub win_update: bool,
-    /// It carries ECN-Echo.
+    /// The ACK carries ECN-Echo.
     pub ece: bool,
 }
 
-/// What a controller tells a time series about itself.
+/// A controller's internal state, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Probe {
-    /// Name of the controller's own state (`"PROBE_BW"`); empty where it has none.
+    /// Name of the controller's state (`"PROBE_BW"`); empty if it has none.
     pub state: &'static str,
     /// Bottleneck bandwidth estimate, bytes per second.
     pub btl_bw: Option<u64>,
     /// Round-trip propagation estimate.
     pub rt_prop: Option<Span>,
-    /// Pacing gain now.
+    /// Current pacing gain.
     pub pacing_gain: Option<f64>,
-    /// cwnd gain now.
+    /// Current cwnd gain.
     pub cwnd_gain: Option<f64>,
-    /// Rounds counted.
+    /// Number of round trips.
     pub round: Option<u64>,
 }
 
-/// A congestion control, driven by the transport in the kernel's order. [`Socket`] is what the
-/// transport knows at the moment of the call.
+/// A congestion control, called by the transport in the kernel's order. [`Socket`] is the
+/// transport's state at the time of the call.
 ///
 /// | when | the transport |
 /// |---|---|
@@ -320,7 +322,7 @@ pub struct Probe {
 /// | a spurious reduction | `cwnd = `[`undo_cwnd`](Controller::undo_cwnd), and ssthresh is raised back to what it was |
 /// | data sent, nothing in flight | [`TxStart`](Event::TxStart), *before* `last_sent` moves |
 pub trait Controller: Send {
-    /// Its name as `TCP_CONGESTION` knows it.
+    /// The name, as in `TCP_CONGESTION`.
     fn name(&self) -> &'static str;
 
     /// The connection is established.
@@ -342,8 +344,8 @@ pub trait Controller: Send {
         false
     }
 
-    /// False for a controller that answers a detected loss as a timeout: by slow start from one
-    /// packet, after a fast retransmission (Tahoe). Asked once, when the connection is made.
+    /// False for a controller that reacts to a detected loss as to a timeout: with slow start from one
+    /// packet, after a fast retransmission (Tahoe). Queried once, when the connection is created.
     fn fast_recovery(&self) -> bool {
         true
     }
@@ -355,20 +357,20 @@ pub trait Controller: Send {
 
     /// RTT and count of the packets this ACK acknowledged; `rtt` `None` when only retransmitted
     /// packets were. Called on every ACK of new data or SACK, after `snd_una` and `delivered`
-    /// have moved and before loss recovery and window growth look at it.
+    /// have been updated, and before loss recovery and window growth.
     fn pkts_acked(&mut self, s: &Socket, w: &mut Window, rtt: Option<Span>, pkts_acked: u32) {
         let _ = (s, w, rtt, pkts_acked);
     }
 
-    /// An ACK came that is not older than `snd_una`, whatever it acknowledges: a duplicate, a window
-    /// update, one when nothing was outstanding. `snd_una` and `delivered` have moved,
-    /// [`pkts_acked`](Controller::pkts_acked) has been called, recovery has not looked at it (Linux
+    /// An ACK arrived that is not older than `snd_una`, whatever it acknowledges: a duplicate, a window
+    /// update, or an ACK when nothing was outstanding. `snd_una` and `delivered` have been updated,
+    /// [`pkts_acked`](Controller::pkts_acked) has been called, loss recovery has not run yet (Linux
     /// since 6.16; before that it came ahead of `pkts_acked`).
     fn in_ack_event(&mut self, s: &Socket, w: &mut Window, ack: AckEvent) {
         let _ = (s, w, ack);
     }
 
-    /// A packet was marked lost (`skb_marked_lost` of google/bbr's v3); `s.state` is that of before
+    /// A packet was marked lost (`skb_marked_lost` of google/bbr's v3); `s.state` is the state before
     /// recovery reacts.
     fn packet_lost(&mut self, s: &Socket, w: &mut Window, lost: &LostPacket) {
         let _ = (s, w, lost);
@@ -379,7 +381,7 @@ pub trait Controller: Send {
         let _ = (s, w, new);
     }
 
-    /// Something happened.
+    /// An event of the connection.
     fn cwnd_event(&mut self, s: &Socket, w: &mut Window, event: Event) {
         let _ = (s, w, event);
     }
@@ -390,18 +392,18 @@ pub trait Controller: Send {
         w.cwnd.max(w.prior_cwnd)
     }
 
-    /// Smallest burst in packets for TSO sizing at the current pacing rate.
+    /// Minimum burst in packets for TSO sizing at the current pacing rate.
     fn min_tso_segs(&self, w: &Window) -> u32 {
         let _ = w;
         2
     }
 
-    /// How many times cwnd the send buffer is sized for.
+    /// Size of the send buffer as a multiple of cwnd.
     fn sndbuf_expand(&self) -> u32 {
         2
     }
 
-    /// For time series.
+    /// Internal state, for time series.
     fn probe(&self) -> Probe {
         Probe::default()
     }

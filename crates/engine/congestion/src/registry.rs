@@ -1,8 +1,9 @@
-//! What the registry of controls in `lib.rs` makes of its lines.
+//! The code that the registry of algorithms in `lib.rs` generates.
 //!
-//! A new control is one file with a [`Controller`](crate::Controller) that is an [`Algorithm`], its `mod` line and a line
-//! there; scenarios then know it by name with its parameters, it has a chapter in the reference, and it stands in
-//! the tests over all controls, which want its vectors in `vectors/`.
+//! A new congestion control is one file with a [`Controller`](crate::Controller) that implements
+//! [`Algorithm`], its `mod` line and a line in the registry. Scenarios can then use it by name and set its
+//! parameters, it has a section in the documentation, and it is covered by the tests of all controls, which
+//! need its test vectors in `vectors/`.
 
 use crate::{Controller, Window};
 use serde::de::DeserializeOwned;
@@ -10,47 +11,48 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use units::{Choices, Label, Stream};
 
-/// What the registry asks of a control, beside its [`Controller`].
+/// The interface of a congestion control to the registry, in addition to [`Controller`].
 pub trait Algorithm {
-    /// What a scenario may set; [`Plain`] where that is nothing.
+    /// The parameters that a scenario may set; [`Plain`] if there are none.
     type Parameters: Parameters;
 
-    /// What people call it: "CUBIC".
+    /// Display name: "CUBIC".
     const LABEL: Label;
 
-    /// What it is, for the reference: a sentence.
+    /// Description for the documentation, one sentence.
     const ABOUT: &'static str;
 
-    /// A controller for a new connection; its random choices come from `random`.
+    /// A controller for a new connection; `random` is the source of its random choices.
     fn controller(parameters: &Self::Parameters, random: Stream) -> Box<dyn Controller>;
 
-    /// From where to where an ACK of `acked` packets may take the window `before` it, where the control does not
-    /// own the window. By default it opens it by what was delivered, and one for saved-up credit.
+    /// Range of the window after an ACK of `acked` packets, given the window `before` it, for a control that
+    /// does not own the window. By default the window grows at most by the delivered packets, and one for
+    /// accumulated credit.
     fn reach(before: &Window, acked: u32) -> (u32, u32) {
         (before.cwnd, before.cwnd.saturating_add(acked).saturating_add(1))
     }
 }
 
-/// The parameters of a control. What is left out has the default.
+/// The parameters of a congestion control. Omitted parameters have their defaults.
 pub trait Parameters: Copy + Debug + PartialEq + Default + DeserializeOwned + Serialize {
-    /// Finds what serde cannot: values out of range.
+    /// Checks for values out of range, which serde cannot.
     fn check(&self) -> Result<(), ParameterProblem> {
         Ok(())
     }
 
-    /// They as the variables of the live kernel's program of the same name.
+    /// The parameters as variables of the kernel's BPF program for this control.
     fn kernel(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Any that pass [`Parameters::check`], for tests.
+    /// Random parameters that pass [`Parameters::check`], for tests.
     fn draw(choices: &mut Choices) -> Self {
         let _ = choices;
         Self::default()
     }
 }
 
-/// No parameters.
+/// The parameters of a control that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -58,7 +60,7 @@ pub struct Plain {}
 
 impl Parameters for Plain {}
 
-/// A control as a scenario's table has it.
+/// A congestion control as a table in a scenario.
 #[derive(Serialize)]
 pub(crate) struct ControlTable<'a, P> {
     pub name: &'a str,
@@ -66,10 +68,10 @@ pub(crate) struct ControlTable<'a, P> {
     pub parameters: &'a P,
 }
 
-/// A parameter with a value that will not do.
+/// An invalid value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterProblem {
-    /// The parameter.
+    /// The parameter's key.
     pub key: &'static str,
     /// What is wrong and what would be right.
     pub message: String,
@@ -79,7 +81,7 @@ macro_rules! controls {
     ($($name:literal => $module:ident::$type:ident,)*) => {
         $(pub use $module::$type;)*
 
-        /// Every algorithm's name, as `TCP_CONGESTION` knows it.
+        /// The names of all algorithms, as in `TCP_CONGESTION`.
         pub const NAMES: &[&str] = &[$($name),*];
 
         /// A congestion control, one of [`NAMES`], and its parameters.
@@ -91,7 +93,7 @@ macro_rules! controls {
             $($type(<$type as Algorithm>::Parameters),)*
         }
 
-        /// As a table: its `name`, then every parameter that it has.
+        /// Serialises as a table: `name`, then all parameters.
         impl serde::Serialize for Control {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 match &self.0 {
@@ -101,7 +103,7 @@ macro_rules! controls {
         }
 
         impl Control {
-            /// The one called `name`, with the parameters its authors gave it; `None` when there is none.
+            /// The control `name` with its authors' parameters; `None` if it is not in [`NAMES`].
             pub fn named(name: &str) -> Option<Control> {
                 match name {
                     $($name => Some(Control(Chosen::$type(Default::default()))),)*
@@ -109,10 +111,10 @@ macro_rules! controls {
                 }
             }
 
-            /// The same with the parameters of `table`; those that are not there are as published.
+            /// The control with the parameters in `table`; omitted ones are as published.
             ///
             /// # Errors
-            /// An unknown key, or a value that cannot be read. Its range is for [`Control::check`] to say.
+            /// Fails at an unknown key or an unreadable value. [`Control::check`] checks ranges.
             pub fn with<'de, D: serde::Deserializer<'de>>(self, table: D) -> Result<Control, D::Error> {
                 use serde::Deserialize;
                 match self.0 {
@@ -120,56 +122,56 @@ macro_rules! controls {
                 }
             }
 
-            /// Whether its parameters are in range.
+            /// Checks that the parameters are in range.
             pub fn check(&self) -> Result<(), ParameterProblem> {
                 match &self.0 { $(Chosen::$type(p) => Parameters::check(p),)* }
             }
 
-            /// Its name, one of [`NAMES`].
+            /// The name, one of [`NAMES`].
             pub fn name(&self) -> &'static str {
                 match &self.0 { $(Chosen::$type(_) => $name,)* }
             }
 
-            /// What people call it.
+            /// The display name.
             pub fn label(&self) -> Label {
                 match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::LABEL,)* }
             }
 
-            /// What it is, a sentence.
+            /// The description, one sentence.
             pub fn about(&self) -> &'static str {
                 match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::ABOUT,)* }
             }
 
-            /// A new controller for one connection; its random choices come from the stream `stream_name` of
-            /// the run with `seed`, so give each flow its own name.
+            /// A new controller for one connection. Its random choices come from the stream `stream_name` of
+            /// the run with `seed`, so each flow needs its own name.
             pub fn make(&self, seed: u64, stream_name: &str) -> Box<dyn Controller> {
                 let random = Stream::new(seed, stream_name);
                 match &self.0 { $(Chosen::$type(p) => <$type as Algorithm>::controller(p, random),)* }
             }
 
-            /// Whether it asks for pacing, whatever the host does.
+            /// Whether the control requests pacing itself.
             pub fn paces(&self) -> bool {
                 let mut window = Window::new(10);
                 self.make(0, "").init(&Socket::default(), &mut window);
                 window.pacing
             }
 
-            /// Its parameters as the variables of the live kernel's program of the same name.
+            /// The parameters as variables of the kernel's BPF program for this control.
             pub fn kernel_parameters(&self) -> Vec<(&'static str, u64)> {
                 match &self.0 { $(Chosen::$type(p) => Parameters::kernel(p),)* }
             }
 
-            /// The same with any parameters in range, for tests.
+            /// The control with random valid parameters, for tests.
             pub fn draw(self, choices: &mut Choices) -> Control {
                 match self.0 { $(Chosen::$type(_) => Control(Chosen::$type(Parameters::draw(choices))),)* }
             }
 
-            /// From where to where an ACK may take the window: [`Algorithm::reach`].
+            /// Range of the window after an ACK: [`Algorithm::reach`].
             pub fn reach(&self, before: &Window, acked: u32) -> (u32, u32) {
                 match &self.0 { $(Chosen::$type(_) => <$type as Algorithm>::reach(before, acked),)* }
             }
 
-            /// JSON Schemas of the tables that have parameters: name, and schema of the other keys.
+            /// JSON Schemas of the controls with parameters: name, and schema of the keys other than `name`.
             #[cfg(feature = "schema")]
             pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
                 use schemars::JsonSchema;
@@ -189,7 +191,7 @@ mod tests {
     use crate::{Control, NAMES, make};
 
     #[test]
-    fn a_control_is_known_by_its_name_alone() {
+    fn every_name_selects_its_control() {
         for name in NAMES {
             let control = Control::named(name).unwrap();
             assert_eq!((control.name(), control.make(1, "f").name()), (*name, *name));
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read_checked_and_used() {
+    fn parameters_are_deserialised_checked_and_used() {
         let read =
             |name, text| Control::named(name).unwrap().with(&mut serde_json::Deserializer::from_str(text));
         let plain = Control::named("bbr-hsr").unwrap();

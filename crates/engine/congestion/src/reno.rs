@@ -1,5 +1,5 @@
 //! Reno: slow start doubles the window each round trip, congestion avoidance adds one packet per
-//! round trip, a loss halves it. Also the two ways to grow that other controllers build on
+//! round trip, a loss halves it. Other controllers use its two growth functions
 //! ([`slow_start`], [`cong_avoid_ai`]).
 //!
 //! Sources: RFC 5681; RFC 3465 (byte counting); Linux `tcp_cong.c` (`tcp_reno_cong_avoid`).
@@ -8,19 +8,19 @@
 //! |---|---|
 //! | windows in bytes | in packets |
 //! | slow start adds at most L = 1 or 2 packets per ACK (RFC 3465) | as many as the ACK delivered: counting whole packets already resists split ACKs |
-//! | slow start while cwnd < or = ssthresh, at the sender's choice | while cwnd < ssthresh; what an ACK has left over beyond ssthresh grows the window linearly |
+//! | slow start while cwnd < or = ssthresh, at the sender's choice | while cwnd < ssthresh; the part of an ACK beyond ssthresh grows the window linearly |
 //! | ssthresh = max(FlightSize / 2, 2) | max(cwnd / 2, 2) |
 //! | a full window of ACKs adds one packet | the same, counted in `cwnd_cnt` |
 
 use crate::{Algorithm, Controller, Plain, Socket, Window};
 use units::{Label, Stream};
 
-/// Reno (RFC 5681): no state of its own.
+/// Reno (RFC 5681), which has no state of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Reno;
 
 impl Reno {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Reno {
         Reno
     }
@@ -47,7 +47,7 @@ impl Controller for Reno {
 
     fn cong_avoid(&mut self, s: &Socket, w: &mut Window, acked: u32) {
         if !s.is_cwnd_limited {
-            return; // RFC 7661: an unused window proves nothing
+            return; // RFC 7661: a window that is not fully used must not grow
         }
         let acked = if w.in_slow_start() { slow_start(w, acked) } else { acked };
         if acked > 0 {
@@ -70,7 +70,7 @@ pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
 pub fn cong_avoid_ai(w: &mut Window, every: u32, acked: u32) {
     let every = every.max(1);
     let mut cwnd = w.cwnd;
-    // Credit saved up under a larger `every` is worth one packet, not a burst.
+    // Credit accumulated under a larger `every` is worth one packet, not a burst.
     if w.cwnd_cnt >= every {
         w.cwnd_cnt = 0;
         cwnd = cwnd.saturating_add(1);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_per_round_and_hands_over_the_rest() {
+    fn slow_start_doubles_per_round_and_returns_the_rest() {
         let (mut c, s) = (Reno::new(), limited());
         let mut w = Window::new(10);
         for _ in 0..10 {
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn saved_up_credit_is_applied_gently() {
-        // 30 packets' credit gathered under a window of 40; the window is 10 now: one packet for
+    fn accumulated_credit_adds_a_single_packet() {
+        // Credit of 30 packets from a window of 40; the window is 10 now: one packet for
         // the credit, then 10 new ACKs make another.
         let mut w = Window { cwnd_cnt: 30, ..Window::new(10) };
         cong_avoid_ai(&mut w, 10, 10);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_on_loss_but_keeps_two() {
+    fn a_loss_halves_the_window_but_keeps_two_packets() {
         let mut c = Reno::new();
         for (cwnd, half) in [(1, 2), (3, 2), (5, 2), (9, 4), (100, 50)] {
             assert_eq!(c.ssthresh(&Socket::default(), &mut Window::new(cwnd)), half);

@@ -1,8 +1,8 @@
 //! Vegas: keeps a few packets of its own in the bottleneck's queue. Once a round trip it compares
 //! the rate the window would give on an empty path, cwnd / BaseRTT, with the one it gives, cwnd /
-//! RTT; the difference times BaseRTT is what waits in the queue. Below alpha packets the window
+//! RTT; the difference times BaseRTT is the number of queued packets. Below alpha packets the window
 //! grows by one, above beta it shrinks by one. Slow start grows in every other round trip only, so
-//! that the rounds between can be judged, and ends at more than gamma packets in the queue.
+//! that the rounds in between can be measured, and ends at more than gamma packets in the queue.
 //!
 //! Sources: Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet"
 //! (IEEE JSAC 13(8), 1995), sections III-B and III-C; Linux 6.18 `tcp_vegas.c` for alpha = 2, beta = 4,
@@ -10,15 +10,15 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | Actual is what was sent while one packet was on its way, over its RTT | cwnd over the smallest RTT of the round, as in Linux: delayed ACKs do not look like a queue |
+//! | Actual is the data sent while one packet was in flight, over its RTT | cwnd over the smallest RTT of the round, as in Linux: delayed ACKs do not look like a queue |
 //! | alpha, beta = 1, 3 or 2, 4; gamma = 1 | 2, 4; 1 |
 //! | slow start grows every other round, for a fixed window to compare with | the same (Linux grows in each) |
-//! | at its end the window falls by an eighth | to the window that leaves the queue empty, and one packet, as in Linux |
-//! | a duplicate ACK may bring a retransmission before the third, and a loss costs a quarter | losses are the transport's to find, and halve the window as Reno's |
-//! | – | a round of two RTT samples or fewer is Reno's; so is loss recovery until it ends (Linux) |
-//! | – | BaseRTT is forgotten when the window is restarted after idle time (Linux: whenever nothing was in flight) |
-//! | – | an unused window does not grow (RFC 7661; Linux's Vegas does not look) |
-//! | Diff times BaseRTT = cwnd (RTT - BaseRTT) / RTT | the same (Linux divides by BaseRTT, which counts the queue larger by RTT / BaseRTT) |
+//! | at its end the window falls by an eighth | to the window that leaves the queue empty plus one packet, as in Linux |
+//! | a duplicate ACK before the third may cause a retransmission, and a loss reduces the window by a quarter | the transport detects losses, and a loss halves the window as in Reno |
+//! | – | a round with at most two RTT samples behaves as Reno; so does loss recovery until it ends (Linux) |
+//! | – | BaseRTT is reset when the window is restarted after idle time (Linux: whenever nothing was in flight) |
+//! | – | a window that is not fully used does not grow (RFC 7661; Linux's Vegas does not check) |
+//! | Diff times BaseRTT = cwnd (RTT - BaseRTT) / RTT | the same (Linux divides by BaseRTT, which overestimates the queue by RTT / BaseRTT) |
 
 use crate::jiffies::micros;
 use crate::reno::{cong_avoid_ai, slow_start};
@@ -31,7 +31,7 @@ const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 /// … and above which slow start ends.
 const GAMMA: u64 = 1;
-/// A smallest RTT of fewer samples may be a delayed ACK's.
+/// The minimum of fewer RTT samples may be that of a delayed ACK.
 const MIN_SAMPLES: u32 = 3;
 
 /// Vegas.
@@ -39,19 +39,19 @@ const MIN_SAMPLES: u32 = 3;
 pub struct Vegas {
     /// Smallest RTT seen, microseconds.
     base_rtt: Option<u32>,
-    /// Smallest RTT of this round, and how many were measured.
+    /// Smallest RTT of this round, and the number of samples.
     min_rtt: Option<u32>,
     samples: u32,
     /// The round ends when more than this is acknowledged.
     end_seq: u64,
-    /// Judging (recovery is not running).
+    /// Whether delay is evaluated (loss recovery is not active).
     enabled: bool,
-    /// This round of slow start keeps the window.
+    /// Whether this round of slow start keeps the window.
     hold: bool,
 }
 
 impl Vegas {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Vegas {
         Vegas::default()
     }
@@ -63,7 +63,7 @@ impl Vegas {
     }
 
     /// Packets of this flow in the queue, rounded down, and the window that would leave it empty.
-    fn judge(&self, cwnd: u32) -> Option<(u64, u32)> {
+    fn measure_queue(&self, cwnd: u32) -> Option<(u64, u32)> {
         let (base, rtt) = (self.base_rtt? as u64, self.min_rtt? as u64);
         let fits = (cwnd as u64 * base / rtt) as u32;
         Some((cwnd as u64 * (rtt - base) / rtt, fits))
@@ -71,7 +71,7 @@ impl Vegas {
 
     /// The end of a round with enough samples.
     fn adjust(&mut self, s: &Socket, w: &mut Window) {
-        let Some((queued, fits)) = self.judge(w.cwnd) else { return };
+        let Some((queued, fits)) = self.measure_queue(w.cwnd) else { return };
         if w.in_slow_start() {
             if self.hold && queued > GAMMA {
                 w.cwnd = w.cwnd.min(fits.saturating_add(1)).max(2);
@@ -85,12 +85,12 @@ impl Vegas {
             w.cwnd = w.cwnd.saturating_add(1);
         }
         w.cwnd = w.cwnd.min(w.cwnd_clamp);
-        // As `tcp_current_ssthresh`: a later slow start may take the window this far again.
+        // As `tcp_current_ssthresh`: a later slow start may grow the window this far again.
         w.ssthresh = w.ssthresh.max((w.cwnd >> 1) + (w.cwnd >> 2));
     }
 }
 
-/// ssthresh below the window, so that slow start does not go on.
+/// Sets ssthresh below the window, so that slow start ends.
 fn leave_slow_start(w: &mut Window) {
     w.ssthresh = w.ssthresh.min(w.cwnd.saturating_sub(1)).max(2);
 }
@@ -114,7 +114,7 @@ impl Algorithm for Vegas {
         Box::new(Vegas::new())
     }
 
-    /// It shrinks when too much waits in the queue.
+    /// The window shrinks when too many packets are queued.
     fn reach(before: &Window, acked: u32) -> (u32, u32) {
         (1, before.cwnd.saturating_add(acked).saturating_add(1))
     }

@@ -1,10 +1,10 @@
-//! Westwood+: grows as Reno does, but after a loss the window is set to what the path was seen to
-//! carry, bandwidth * smallest RTT, instead of to a half. A loss that no queue caused then costs
-//! little.
+//! Westwood+: grows as Reno does, but after a loss the window is set to the measured capacity of the path,
+//! bandwidth * smallest RTT, instead of to a half. A loss without congestion then has
+//! little effect.
 //!
-//! The bandwidth comes from the ACKs: bytes acknowledged in a window of time of one RTT, 50 ms at
-//! least, put through two low-pass filters with a weight of 7/8 for the past each. The long
-//! windows are the "+": the first Westwood took a sample per ACK, and ACK compression misled it.
+//! The bandwidth is measured from ACKs: bytes acknowledged in an interval of one RTT, 50 ms at
+//! least, smoothed by two low-pass filters with a weight of 7/8 for the past each. The long
+//! intervals are the "+": the first Westwood took a sample per ACK, and ACK compression distorted it.
 //!
 //! Sources: Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and
 //! Vegas TCP congestion control", CCR 34(2), 2004; Linux 6.18 `tcp_westwood.c`, whose arithmetic is
@@ -17,8 +17,8 @@
 //! | the filter starts at zero | at its first sample that is not zero |
 //! | RTT for the sample's length: smoothed | the last one measured, rounded up to a tick |
 //! | RTTmin: the smallest seen | the smallest since the last timeout |
-//! | duplicate ACKs count a packet each, a later cumulative ACK without them | the same, but only on the slow path, where any ACK that moves nothing counts as a duplicate |
-//! | at three duplicate ACKs cwnd = min(cwnd, ssthresh) | ssthresh falls to cwnd / 2 for the round of recovery (PRR); both are set to the estimate at its end, upwards too |
+//! | duplicate ACKs count a packet each, a later cumulative ACK without them | the same, but only on the slow path, where any ACK that acknowledges nothing counts as a duplicate |
+//! | at three duplicate ACKs cwnd = min(cwnd, ssthresh) | ssthresh falls to cwnd / 2 for the round of recovery (PRR); at its end both are set to the estimate, even if that is larger |
 //! | after a timeout cwnd = 1, ssthresh = BWE * RTTmin | the same ssthresh |
 //!
 //! | Linux | here |
@@ -42,7 +42,7 @@ pub struct Westwood {
     /// Bandwidth after one filter and after both, bytes per tick.
     bw_once: u32,
     bw: u32,
-    /// When the sample in the making began, and the bytes it counted so far.
+    /// Start of the current sample, and the bytes it has counted so far.
     begin: Jiffies,
     bytes: u32,
     /// First unacknowledged byte at the last ACK; `None` before the first.
@@ -52,7 +52,7 @@ pub struct Westwood {
     /// Last RTT and the smallest, ticks.
     rtt: u32,
     rtt_min: u32,
-    /// The next RTT becomes the smallest, whatever it is.
+    /// Whether the next RTT replaces the smallest.
     reset_rtt_min: bool,
 }
 
@@ -73,12 +73,12 @@ impl Default for Westwood {
 }
 
 impl Westwood {
-    /// A new one.
+    /// A controller for a new connection.
     pub fn new() -> Westwood {
         Westwood::default()
     }
 
-    /// Ends the sample in the making if it is long enough.
+    /// Ends the current sample if it is long enough.
     fn end_sample(&mut self, now: Jiffies) {
         let elapsed = now.saturating_sub(self.begin).min(u32::MAX as u64) as u32;
         if self.rtt == 0 || elapsed <= self.rtt.max(RTT_MIN) {
@@ -95,8 +95,8 @@ impl Westwood {
         self.begin = now;
     }
 
-    /// Bytes an ACK off the fast path stands for. A duplicate is one packet on account, which the
-    /// cumulative ACK that follows settles.
+    /// Bytes delivered according to an ACK on the slow path. A duplicate counts one packet, which is
+    /// deducted from the cumulative ACK that follows.
     fn count_slowly(&mut self, advance: u32, mss: u32) -> u32 {
         if advance == 0 {
             self.accounted = self.accounted.wrapping_add(mss);
@@ -112,7 +112,7 @@ impl Westwood {
         advance - std::mem::take(&mut self.accounted)
     }
 
-    /// BWE * RTTmin in packets, two at least (equation for ssthresh in the paper's section 2).
+    /// BWE * RTTmin in packets, at least two (equation for ssthresh in the paper's section 2).
     fn pipe(&self, mss: u32) -> u32 {
         let bytes = self.bw as u64 * self.rtt_min as u64;
         (bytes.min(u32::MAX as u64) as u32 / mss.max(1)).max(2)
@@ -127,8 +127,7 @@ fn low_pass(old: u32, new: u32) -> u32 {
 impl Algorithm for Westwood {
     type Parameters = Plain;
     const LABEL: Label = Label::same("Westwood+");
-    const ABOUT: &'static str =
-        "Reno that after a loss keeps what the path was seen to carry (Grieco and Mascolo 2004).";
+    const ABOUT: &'static str = "Reno that after a loss reduces the window to the measured bandwidth-delay product (Grieco and Mascolo 2004).";
 
     fn controller(_: &Plain, _: Stream) -> Box<dyn Controller> {
         Box::new(Westwood::new())
@@ -177,7 +176,7 @@ impl Controller for Westwood {
             }
             Event::Loss => {
                 w.ssthresh = self.pipe(s.mss);
-                self.reset_rtt_min = true; // the path may be another one
+                self.reset_rtt_min = true; // the path may have changed
             }
             Event::TxStart | Event::CwndRestart => {}
         }
@@ -198,16 +197,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_filter_weighs_the_past_seven_to_one_and_rounds_down() {
+    fn the_filter_weights_the_past_by_seven_eighths_and_rounds_down() {
         assert_eq!(low_pass(800, 0), 700);
         assert_eq!(low_pass(8, 1), 7); // 57 / 8
         assert_eq!(low_pass(u32::MAX, u32::MAX), u32::MAX);
     }
 
     #[test]
-    fn duplicates_are_settled_by_the_cumulative_ack() {
+    fn duplicates_are_deducted_from_the_cumulative_ack() {
         let mut c = Westwood::new();
-        // Three duplicates, then an ACK of five packets: five packets in all.
+        // Three duplicates, then an ACK of five packets: five packets in total.
         let counts = [0, 0, 0, 5_000].map(|advance| c.count_slowly(advance, 1_000));
         assert_eq!(counts, [1_000, 1_000, 1_000, 2_000]);
         assert_eq!(c.accounted, 0);
@@ -215,7 +214,7 @@ mod tests {
         let counts = [0, 0, 0, 2_000].map(|advance| c.count_slowly(advance, 1_000));
         assert_eq!(counts, [1_000; 4]);
         assert_eq!(c.accounted, 1_000);
-        // A single packet is taken as it is.
+        // An ACK of a single packet counts in full.
         assert_eq!((c.count_slowly(600, 1_000), c.accounted), (600, 1_000));
     }
 

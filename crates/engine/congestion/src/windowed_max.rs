@@ -1,8 +1,8 @@
-//! The maximum of the last so many rounds, in three samples: constant space, nearly exact.
+//! The maximum over a window of rounds, from three samples: constant memory, nearly exact.
 //!
 //! Source: Kathleen Nichols' algorithm, as in Linux `lib/win_minmax.c`.
 
-/// A windowed maximum: the best sample and two younger runners-up.
+/// A windowed maximum: the best sample and two more recent ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowedMax {
     best: [WindowSample; 3],
@@ -19,7 +19,7 @@ impl WindowedMax {
         self.best[0].value
     }
 
-    /// Takes in `value` at time `at`; samples older than `window` are forgotten.
+    /// Records `value` at time `at`; samples older than `window` are discarded.
     pub(crate) fn update(&mut self, window: u32, at: u32, value: u32) {
         let new = WindowSample { at, value };
         let [first, second, third] = &mut self.best;
@@ -35,7 +35,7 @@ impl WindowedMax {
         self.age(window, new);
     }
 
-    /// Keeps the three spread over the window, and drops what has left it.
+    /// Keeps the three samples spread over the window, and discards those outside it.
     fn age(&mut self, window: u32, new: WindowSample) {
         let b = &mut self.best;
         let age = new.at.wrapping_sub(b[0].at);
@@ -57,21 +57,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_maximum_leaves_with_its_window() {
+    fn the_maximum_expires_after_the_window() {
         let mut max = WindowedMax::default();
         max.update(10, 0, 100);
         for round in 1..=10 {
             max.update(10, round, 50 - round);
             assert_eq!(max.get(), 100, "round {round}");
         }
-        // Round 11: 100 is 11 rounds old. The runner-up is the one taken when a quarter of the
+        // Round 11: 100 is 11 rounds old. The second sample was taken when a quarter of the
         // window had passed (age > 10 / 4 in integers: round 3, value 47).
         max.update(10, 11, 39);
         assert_eq!(max.get(), 47);
     }
 
     #[test]
-    fn a_new_maximum_or_silence_starts_afresh() {
+    fn a_new_maximum_or_an_expired_window_restarts_the_filter() {
         let mut max = WindowedMax::default();
         max.update(10, 0, 100);
         max.update(10, 5, 120);

@@ -1,4 +1,4 @@
-//! What can be wrong with a document, and what would be right.
+//! The errors a document can have, with suggestions.
 
 use crate::place::{Clip, Unclipped};
 
@@ -6,127 +6,115 @@ use crate::place::{Clip, Unclipped};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefusalCause {
-    /// The text is no TOML.
+    /// The text is not valid TOML.
     #[error("not valid TOML: {}", Unclipped(.message))]
     Syntax {
-        /// What the TOML parser says.
+        /// The TOML parser's message.
         message: String,
     },
     /// The file is larger than [`crate::MAX_BYTES`].
-    #[error("the file has {bytes} bytes, at most {limit} are read")]
+    #[error("the file has {bytes} bytes; the limit is {limit}")]
     FileTooLarge {
-        /// Its size in bytes.
+        /// Size of the file, bytes.
         bytes: usize,
-        /// The most that is read.
+        /// Maximum size, bytes.
         limit: usize,
     },
-    /// A key that means nothing here.
+    /// A key that does not exist in this table.
     #[error("unknown key `{}`", Clip(.key))]
     UnknownKey {
-        /// The key.
         key: String,
-        /// The keys that exist here.
+        /// The keys that exist in this table.
         known: Vec<String>,
     },
-    /// A key that has no default is not there.
+    /// A required key is missing.
     #[error("the key `{key}` is missing")]
-    MissingKey {
-        /// The key.
-        key: String,
-    },
-    /// A value of another type than the key takes.
+    MissingKey { key: String },
+    /// The value has a type that the key does not accept.
     #[error("expected {expected}, found {}", Clip(.found))]
     WrongType {
-        /// What stands there.
+        /// Description of the value.
         found: String,
-        /// What the key takes.
+        /// Description of what the key accepts.
         expected: String,
     },
-    /// A text that cannot be read, such as a quantity with an unknown unit.
+    /// A text that cannot be parsed, such as a quantity with an unknown unit.
     #[error("{}", Unclipped(.message))]
     BadValue {
         /// What is wrong and what would be right.
         message: String,
     },
-    /// A word that is not on a fixed list.
+    /// A word that is not in a fixed list.
     #[error("unknown {what} `{}`", Clip(.word))]
     UnknownWord {
-        /// What the word should be.
+        /// Noun for the word: `kind of stage`.
         what: &'static str,
-        /// The word.
         word: String,
-        /// The list.
+        /// The valid words.
         known: Vec<String>,
     },
-    /// The name of something that is not there.
+    /// A reference to something that does not exist.
     #[error("there is no {what} `{}`", Clip(.name))]
     UnknownName {
-        /// What should have that name.
+        /// Noun for the referent: `host`.
         what: &'static str,
-        /// The name.
         name: String,
         /// The names that exist.
         known: Vec<String>,
     },
-    /// A name that cannot be one.
+    /// A text that is not a valid name, see [`crate::check_name`].
     #[error("`{}` cannot be a name", Clip(.name))]
-    BadName {
-        /// The name.
-        name: String,
-    },
-    /// Two things of one name.
-    #[error("a second {what} called `{}`", Clip(.name))]
+    BadName { name: String },
+    /// Two things have the same name.
+    #[error("duplicate {what} `{}`", Clip(.name))]
     DuplicateName {
-        /// What they are.
+        /// Noun for the things.
         what: &'static str,
-        /// Their name.
         name: String,
     },
-    /// A quantity that is too small or too large.
+    /// A value that is too small or too large.
     #[error("{} is out of range", Clip(.found))]
     OutOfRange {
-        /// The value.
+        /// The value as written.
         found: String,
-        /// What is allowed.
+        /// The range of allowed values.
         allowed: String,
     },
-    /// Settings that contradict each other, or a rule of the format that they break.
+    /// Settings that contradict each other or break a rule of the format.
     #[error("{}", Unclipped(.message))]
     Conflict {
-        /// Which, and what to do.
+        /// The settings, and what to change.
         message: String,
     },
-    /// A reference that leads nowhere, by a rule of the format.
+    /// A reference to something that exists but cannot be reached.
     #[error("{}", Unclipped(.message))]
     Unreachable {
-        /// Which, and why it leads nowhere.
+        /// What cannot be reached from where.
         message: String,
-        /// What could be referred to.
+        /// What can be reached.
         help: String,
     },
-    /// The key of an override is no path, or the path leads through something without keys.
+    /// The key of an override is not a valid path, or the path leads through a value without keys.
     #[error("{}", Unclipped(.message))]
     BadPath {
-        /// What is wrong with it.
+        /// What is wrong with the path.
         message: String,
     },
 }
 
 impl RefusalCause {
-    /// What would be right, where more can be said than the message does.
+    /// What would be right, if there is more to say than the message does.
     pub fn help(&self) -> Option<String> {
         match self {
             RefusalCause::Syntax { .. } | RefusalCause::FileTooLarge { .. } => None,
-            RefusalCause::UnknownKey { key, known } => Some(suggest(key, "keys here", known)),
-            RefusalCause::UnknownWord { word, known, .. } => Some(suggest(word, "known", known)),
-            RefusalCause::UnknownName { what, name, known } => {
-                Some(suggest(name, &format!("every {what}"), known))
-            }
+            RefusalCause::UnknownKey { key, known } => Some(suggest(key, "valid keys", known)),
+            RefusalCause::UnknownWord { word: name, known, .. }
+            | RefusalCause::UnknownName { name, known, .. } => Some(suggest(name, "known", known)),
             RefusalCause::BadName { .. } => Some(
                 "a name has 1 to 64 letters, digits, `-`, `_` or `.`, and begins with a letter, a digit or `_`"
                     .into(),
             ),
-            RefusalCause::DuplicateName { what, .. } => Some(format!("give each {what} a `name` of its own")),
+            RefusalCause::DuplicateName { what, .. } => Some(format!("give each {what} a unique `name`")),
             RefusalCause::OutOfRange { allowed, .. } => Some(format!("allowed: {allowed}")),
             RefusalCause::Unreachable { help, .. } => Some(help.clone()),
             _ => None,
@@ -134,7 +122,7 @@ impl RefusalCause {
     }
 }
 
-/// What may be written in place of `word`: the nearest of `known`, and the list under its `title`.
+/// Suggests replacements for `word`: the nearest of `known`, then all of them after `title`.
 pub fn suggest(word: &str, title: &str, known: &[String]) -> String {
     if known.is_empty() {
         return format!("{title}: none");
@@ -146,7 +134,7 @@ pub fn suggest(word: &str, title: &str, known: &[String]) -> String {
     }
 }
 
-/// The entry of `known` that `word` most likely meant.
+/// The entry of `known` that is most similar to `word`, if it is similar enough to be a typing error.
 fn nearest<'a>(word: &str, known: &'a [String]) -> Option<&'a str> {
     if word.len() > 64 {
         return None;
@@ -155,11 +143,11 @@ fn nearest<'a>(word: &str, known: &'a [String]) -> Option<&'a str> {
     let distance = |k: &&String| strsim::osa_distance(&word, &k.to_lowercase());
     let best = known.iter().take(1000).min_by_key(distance)?;
     let length = word.chars().count().max(best.chars().count());
-    // A third of the letters wrong is still a slip of the fingers; more is another word.
+    // With up to a third of the letters wrong it is probably a typing error.
     (distance(&best) <= (length / 3).max(1) && length > 1).then_some(best)
 }
 
-/// Names in a sentence: at most sixteen of them.
+/// The names separated by commas, at most sixteen of them.
 pub fn list(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(16).map(String::as_str).collect();
     let rest = names.len() - shown.len();
@@ -172,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_a_slip_away() {
+    fn only_a_word_that_is_a_typing_error_away_is_suggested() {
         let known: Vec<String> = ["duration", "stagger", "start"].map(String::from).into();
         assert_eq!(nearest("durtion", &known), Some("duration"));
         assert_eq!(nearest("Duration", &known), Some("duration"));

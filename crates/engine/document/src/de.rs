@@ -1,4 +1,4 @@
-//! serde over [`Node`]: like any TOML deserializer, but its error keeps cause and place.
+//! A serde deserializer over [`Node`] that keeps the cause and the position of an error.
 
 use crate::cause::RefusalCause;
 use crate::fault::Fault;
@@ -15,9 +15,9 @@ fn owned(words: &[&str]) -> Vec<String> {
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Fault {
         let mut message = message.to_string();
-        // serde's words for an enum told apart by the type of its value.
+        // serde's message for an untagged enum.
         if message.starts_with("data did not match any variant") {
-            message = "this is none of the values that the key takes".into();
+            message = "not one of the values that this key accepts".into();
         }
         RefusalCause::BadValue { message }.into()
     }
@@ -167,7 +167,7 @@ impl<'de> de::SeqAccess<'de> for &mut Items<'de> {
     }
 }
 
-/// The entries of a table; also a deserializer of its own (a table without some keys).
+/// The entries of a table; also a deserializer of the table without some of its keys.
 pub struct Entries<'de> {
     entries: std::slice::Iter<'de, (Key, Node)>,
     skip: &'static [&'static str],
@@ -217,7 +217,7 @@ impl<'de> de::Deserializer<'de> for Entries<'de> {
     }
 }
 
-/// Where in `node` an error lies that serde lost the place of: enums with a `kind` are buffered.
+/// The position in `node` of an error that serde reported without one, because it buffers tagged enums.
 pub fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
     let entries = node.as_table().map(|t| t.entries.as_slice()).unwrap_or_default();
     let value = |is: &dyn Fn(&Node) -> bool| entries.iter().find(|(_, n)| is(n)).map(|(_, n)| n.at);
@@ -226,7 +226,7 @@ pub fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
             entries.iter().find(|(k, _)| k.name == *key).map(|(k, _)| k.at)
         }
         RefusalCause::UnknownWord { word, .. } => value(&|n| n.as_text() == Some(word)),
-        // The units' errors quote what they cannot read.
+        // Messages about quantities quote the text that cannot be parsed.
         RefusalCause::BadValue { message } => {
             let quotes = |t: &str| message.contains(&format!("`{t}`"));
             let found = |n: &Node| message.ends_with(&format!(", found {}", n.value.describe()));
@@ -241,11 +241,11 @@ pub fn place_in(node: &Node, cause: &RefusalCause) -> Origin {
     place.unwrap_or(node.at)
 }
 
-/// Reads an enum tagged by `kind`. serde buffers such a table and loses the place of an error;
-/// it is found again by giving each key alone: the one that yields the same error is to blame.
+/// Reads an enum tagged by `kind`. serde buffers such a table and loses the position of an error. It is found
+/// again by deserialising each key alone with `kind`: the first one that gives the same error is wrong.
 ///
 /// # Errors
-/// A key or value that the type does not take, with its place.
+/// Fails when the type does not accept a key or value; the error has its position.
 pub fn read_tagged<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
     let fault = match T::deserialize(node) {
         Ok(value) => return Ok(value),

@@ -1,4 +1,4 @@
-//! A refusal with its place in a file.
+//! An error with its position in a file.
 
 use crate::cause::RefusalCause;
 use crate::fault::Fault;
@@ -7,9 +7,10 @@ use std::fmt;
 use std::ops::Range;
 
 /// A refused document: the cause, the place, and what would be right.
+/// A refused document: cause, position, and what would be right.
 ///
-/// `Display` is one line, for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or `--set KEY=VALUE, column M: …` for an
-/// argument, with the part before the message where other parts are right.
+/// `Display` is one line for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or `--set KEY=VALUE, column M: …`
+/// for an argument. If only a part of the document is wrong, the part precedes the message.
 /// [`DocumentError::render`] shows the line with a caret, for terminals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocumentError(Box<Detail>);
@@ -20,20 +21,19 @@ struct Detail {
     file: String,
     is_argument: bool,
     key: String,
-    /// What the part is, and its name.
+    /// Noun and name of the part that is wrong: ("the variant", "slow").
     part: Option<(&'static str, String)>,
     help: Option<String>,
     place: Place,
 }
 
-/// A text that values were read from, and what errors call it.
+/// A text that values are read from, and its name in errors.
 #[derive(Clone, Debug)]
 pub struct NamedText<'a> {
-    /// The file's name, or an argument.
+    /// The file's name, or the option and the argument.
     pub name: String,
-    /// The text.
     pub text: &'a str,
-    /// Whether the text is an argument, which has columns but no lines.
+    /// Whether the text is an argument: errors give no line number then.
     pub is_argument: bool,
 }
 
@@ -43,15 +43,15 @@ impl<'a> NamedText<'a> {
         NamedText { name: name.into(), text, is_argument: false }
     }
 
-    /// The text that follows `option` on a command line; errors name both, unless the text is long.
+    /// The argument of `option`; errors quote both, and cut a long text.
     pub fn of_option(option: &str, text: &'a str) -> NamedText<'a> {
         NamedText { name: format!("{option} {}", Clip(text)), text, is_argument: true }
     }
 
-    /// The error that a fault in this text is.
+    /// Turns a fault in this text into an error.
     pub fn refuse(self, fault: Fault) -> DocumentError {
         let at = fault.at.unwrap_or_default();
-        let place = Place::of(self.text, at.start as usize..at.end as usize);
+        let place = Place::locate(self.text, at.start as usize..at.end as usize);
         DocumentError(Box::new(Detail {
             help: fault.cause.help().or_else(|| syntax_help(&fault.cause, &place)),
             cause: fault.cause,
@@ -65,8 +65,8 @@ impl<'a> NamedText<'a> {
 }
 
 impl DocumentError {
-    /// What is wrong with an argument that names things of a document: `argument` is what it is called, `at` the bytes of
-    /// its `text` that are wrong.
+    /// An error in a command-line argument that refers to a document. `argument` is the option's name, `at`
+    /// the bytes of `text` that are wrong.
     pub fn in_argument(argument: &str, text: &str, at: Range<usize>, cause: RefusalCause) -> DocumentError {
         DocumentError(Box::new(Detail {
             help: cause.help(),
@@ -75,35 +75,34 @@ impl DocumentError {
             is_argument: true,
             key: String::new(),
             part: None,
-            place: Place::of(text, at),
+            place: Place::locate(text, at),
         }))
     }
-    /// The same error where only this part of the document is wrong: "the variant" and its name.
+    /// Limits the error to a part of the document, for example ("the variant", name).
     pub fn in_part(mut self, what: &'static str, name: &str) -> DocumentError {
         self.0.part = Some((what, name.into()));
         self
     }
-    /// What is wrong.
     pub fn cause(&self) -> &RefusalCause {
         &self.0.cause
     }
-    /// The file as it was named to the parser, or the override with its option, `--set KEY=VALUE`.
+    /// The file as it was named to the parser, or the override with its option: `--set KEY=VALUE`.
     pub fn file(&self) -> &str {
         &self.0.file
     }
-    /// Line, counted from 1.
+    /// Line number, from 1.
     pub fn line(&self) -> usize {
         self.0.place.line
     }
-    /// Column in characters, counted from 1.
+    /// Column in characters, from 1.
     pub fn column(&self) -> usize {
         self.0.place.column
     }
-    /// The dotted path of the key, as `--set` takes it; empty for the file as a whole.
+    /// The dotted path of the key as `--set` takes it; empty for the file as a whole.
     pub fn key(&self) -> &str {
         &self.0.key
     }
-    /// The name of the part (a scenario's variant) in which it is wrong, where others are right.
+    /// Name of the part (a scenario's variant) that is wrong, if the others are not.
     pub fn part(&self) -> Option<&str> {
         self.0.part.as_ref().map(|(_, name)| name.as_str())
     }
@@ -122,7 +121,7 @@ impl DocumentError {
         }
     }
 
-    /// Several lines for a terminal: message, place, the source line with a caret, help.
+    /// Several lines for a terminal: message, position, source line with a caret, help.
     pub fn render(&self) -> String {
         let d = &*self.0;
         let number = d.place.line.to_string();
@@ -164,12 +163,12 @@ impl fmt::Display for DocumentError {
 
 impl std::error::Error for DocumentError {}
 
-/// A quantity without quotes is the most common slip.
+/// Suggests quotes for a quantity without any, the most common error of syntax.
 fn syntax_help(cause: &RefusalCause, place: &Place) -> Option<String> {
     let RefusalCause::Syntax { .. } = cause else { return None };
     let rest: String = place.excerpt.chars().skip(place.caret.0).collect();
     let value = rest.split([',', '}', ']']).next()?;
     let number = value.starts_with(|c: char| c.is_ascii_digit());
     let unit = value.contains(|c: char| c.is_ascii_alphabetic());
-    (number && unit).then(|| "a value with a unit is a text in quotes: \"20Mbit/s\"".into())
+    (number && unit).then(|| "a value with a unit needs quotes: \"20Mbit/s\"".into())
 }

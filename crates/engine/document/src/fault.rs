@@ -1,26 +1,24 @@
-//! What a reader finds wrong, before it is known in which file.
+//! An error before the name of its file is known.
 
 use crate::cause::RefusalCause;
 use crate::origin::Origin;
 
-/// What is wrong, and where if that is known yet.
+/// What is wrong, with its position if that is known.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Fault {
-    /// What is wrong.
     pub cause: RefusalCause,
-    /// Where; a reader further out may know it.
+    /// Position in the text; a caller further out fills it in.
     pub at: Option<Origin>,
-    /// The dotted path, where it cannot be found by the place.
+    /// The dotted path, if it cannot be derived from the position.
     pub key: Option<String>,
 }
 
 impl Fault {
-    /// A fault of a known place.
     pub fn new(cause: RefusalCause, at: Origin) -> Fault {
         Fault { cause, at: Some(at), key: None }
     }
-    /// Sets the place unless a nearer one is set.
+    /// Sets the position unless there is one, which is more precise.
     pub fn or_at(mut self, at: Origin) -> Fault {
         self.at.get_or_insert(at);
         self

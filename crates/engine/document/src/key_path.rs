@@ -1,20 +1,20 @@
-//! Names, and dotted paths of them: `links.wan.forward.limiter.rate`, `flows."two words".count`.
+//! Names, and dotted paths of names: `links.wan.forward.limiter.rate`, `flows."two words".count`.
 
 use crate::cause::RefusalCause;
 use crate::fault::Fault;
 use crate::origin::{Key, Origin};
 use std::ops::Range;
 
-/// The deepest key of a scenario is at eight; the rest is courtesy.
-const DEEPEST: usize = 16;
+/// Maximum number of steps of a path; a scenario needs eight.
+const MAX_STEPS: usize = 16;
 
-/// Cuts `text` at its dots. `at` gives the origin of a part of `text`.
+/// Splits a dotted path into its steps. `at` converts a range of `text` to a position.
 ///
 /// # Errors
-/// A quote is not closed, a step is empty, or the path is too deep.
+/// Fails when a quote is not closed, a step is empty, or the path has too many steps.
 pub fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Key>, Fault> {
     let bad = |message: &str, range: Range<usize>| {
-        let message = format!("{message} (a path is written links.wan.forward.limiter.rate)");
+        let message = format!("{message} (example of a path: links.wan.forward.limiter.rate)");
         Fault::new(RefusalCause::BadPath { message }, at(range))
     };
     let mut steps = Vec::new();
@@ -27,7 +27,7 @@ pub fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Key>
         let (name, end) = match quote {
             Some(q) => match rest[1..].find(q) {
                 Some(n) => (&rest[1..=n], start + n + 2),
-                None => return Err(bad("the quote is not closed", start..text.len())),
+                None => return Err(bad("unclosed quote", start..text.len())),
             },
             None => {
                 let bare = &rest[..rest.find('.').unwrap_or(rest.len())];
@@ -35,10 +35,10 @@ pub fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Key>
             }
         };
         if name.is_empty() {
-            return Err(bad("a step of the path is empty", start..end));
+            return Err(bad("empty step in the path", start..end));
         }
-        if steps.len() == DEEPEST {
-            return Err(bad("the path is too deep", start..end));
+        if steps.len() == MAX_STEPS {
+            return Err(bad("too many steps in the path", start..end));
         }
         let width = end.min(start + name.len() + if quote.is_some() { 2 } else { 0 });
         steps.push(Key { name: name.into(), at: at(start..width) });
@@ -46,12 +46,12 @@ pub fn steps(text: &str, at: impl Fn(Range<usize>) -> Origin) -> Result<Vec<Key>
         match after.chars().next() {
             None => return Ok(steps),
             Some('.') => begin = text.len() - after.len() + 1,
-            Some(_) => return Err(bad("a dot is missing after the quote", end..text.len())),
+            Some(_) => return Err(bad("missing dot after the quote", end..text.len())),
         }
     }
 }
 
-/// Cuts `key=value` at the first equals sign that stands in no quotes.
+/// Splits `key=value` at the first equals sign outside quotes.
 pub fn split_assignment(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     for (i, c) in text.char_indices() {
@@ -65,21 +65,22 @@ pub fn split_assignment(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A dotted path as `--set` takes it, its steps in quotes where they need them.
+/// A dotted path as `--set` takes it; steps are quoted where necessary.
 pub fn key_path(steps: &[impl AsRef<str>]) -> String {
     steps.iter().map(|step| quote(step.as_ref())).collect::<Vec<_>>().join(".")
 }
 
-/// A step as it is written in a path.
+/// A step of a path, quoted if necessary.
 pub fn quote(name: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(bare) { name.into() } else { format!("\"{name}\"") }
 }
 
-/// Checks that `name`, written at `at`, is fit for a column, a folder and a step of a path.
+/// Checks that `name`, written at `at`, is usable as a column, a folder and a step of a path.
 ///
 /// # Errors
-/// It is empty, longer than 64 bytes, or has other characters than letters, digits, `-`, `_` and `.`.
+/// Fails when the name is empty, longer than 64 bytes, or has characters other than letters, digits, `-`, `_`
+/// and `.`.
 pub fn check_name(name: &str, at: Origin) -> Result<(), Fault> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = |c: char| c.is_alphanumeric() || c == '_';

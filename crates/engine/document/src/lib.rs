@@ -1,11 +1,13 @@
-//! TOML documents whose values know where they were written.
+//! TOML documents in which every value knows its position in the text.
 //!
-//! [`SettingsFile`] reads a file into any type that serde knows; what is wrong is a [`DocumentError`] with file, line,
-//! column, key, the line under a caret, and what would be right. A format that lets values be overridden works on the tree
-//! itself: [`parse`] reads a file, [`steps`] and [`Reader::value`] read one `KEY=VALUE`, and [`TomlTable`] takes both.
-//! [`written`] is the way back: plain data as TOML.
+//! [`SettingsFile`] reads a file into any type that implements serde's `Deserialize`. Errors are
+//! [`DocumentError`]s with file, line, column, key, the line with a caret, and what would be right. Formats
+//! with overrides use the tree directly: [`parse`] reads a file, [`steps`] and [`Reader::value`] read one
+//! `KEY=VALUE`, and [`TomlTable`] merges both. [`written`] is the opposite direction: it writes plain data as
+//! TOML.
 //!
-//! Nothing here reads a file or knows a format: names, bounds and references are rules of the crate that reads.
+//! This crate does not open files and knows no format: names, limits and references are checked by its
+//! callers.
 
 mod cause;
 mod de;

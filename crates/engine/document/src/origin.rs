@@ -1,30 +1,30 @@
-//! Where something was written.
+//! Positions in texts.
 
-/// Which text, and which bytes of it.
+/// A range of bytes in one of several texts.
 ///
-/// Overrides mix values of several texts (the file, each `--set`), so every key and value has one.
+/// A tree with overrides has values from several texts (the file, each `--set`), so each key and value names
+/// its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Origin {
-    /// 0 is the file, n the n-th override.
+    /// 0 for the file, n for the n-th override.
     pub source: u32,
-    /// The first byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// The byte after the last.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
 impl Origin {
-    /// The line of `text`, which is the text it was written in, counted from 1.
+    /// Line number in `text`, the text that this position refers to, from 1.
     pub fn line_in(self, text: &str) -> usize {
-        crate::place::Place::of(text, self.start as usize..self.end as usize).line
+        crate::place::Place::locate(text, self.start as usize..self.end as usize).line
     }
 }
 
-/// A key, or a step of a dotted path, and where it was written.
+/// A key or a step of a dotted path, with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// Without quotes.
+    /// The key without quotes.
     pub name: String,
-    /// Where it was written.
     pub at: Origin,
 }

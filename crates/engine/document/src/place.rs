@@ -1,29 +1,29 @@
-//! Texts from outside as errors show them: a line and a place in it, without what could move a terminal's cursor or hide
-//! what follows.
+//! Shows untrusted text in errors: the line with the error, without characters that could move a terminal's
+//! cursor or hide text.
 
 use print::is_unseen;
 use std::fmt;
 use std::ops::Range;
 
-/// A place in a text, for people.
+/// A position in a text, for display.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// The line, or the part of it around the place.
+    /// The line, or the part of it around the position.
     pub excerpt: String,
-    /// Where in the excerpt, and how far, in characters.
+    /// Offset and length of the range within the excerpt, in characters.
     pub caret: (usize, usize),
 }
 
 impl Place {
-    /// The widest excerpt, in characters.
+    /// Maximum length of an excerpt, in characters.
     const WIDTH: usize = 100;
 
-    /// The place of these bytes of `text`.
-    pub fn of(text: &str, at: Range<usize>) -> Place {
+    /// Finds the line and column of the bytes `at`, and makes the excerpt.
+    pub fn locate(text: &str, at: Range<usize>) -> Place {
         let floor = |mut n: usize| {
             n = n.min(text.len());
             while !text.is_char_boundary(n) {
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// `text` with each unseen character replaced, however long.
+/// Displays a text with each invisible character replaced.
 pub(crate) struct Unclipped<'a>(pub &'a str);
 
 impl fmt::Display for Unclipped<'_> {
@@ -64,7 +64,7 @@ impl fmt::Display for Unclipped<'_> {
     }
 }
 
-/// At most 80 characters of `text`, each unseen one replaced.
+/// Displays at most 80 characters of a text, with each invisible character replaced.
 pub(crate) struct Clip<'a>(pub &'a str);
 
 impl fmt::Display for Clip<'_> {

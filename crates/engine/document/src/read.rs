@@ -1,4 +1,4 @@
-//! From text to tree.
+//! Parses a text into a tree.
 
 use crate::cause::RefusalCause;
 use crate::fault::Fault;
@@ -9,18 +9,18 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The largest document that is read.
+/// Maximum size of a document.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 ///
 /// # Errors
-/// It is not TOML, or larger than [`MAX_BYTES`].
+/// Fails when the text is not TOML or is larger than [`MAX_BYTES`].
 pub fn parse(text: &str) -> Result<TomlTable, Fault> {
     if text.len() > MAX_BYTES {
         return Err(RefusalCause::FileTooLarge { bytes: text.len(), limit: MAX_BYTES }.into());
     }
-    // Editors on some systems begin a file with a byte order mark.
+    // Some editors write a byte order mark.
     let offset = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let reader = Reader { source: 0, text: &text[offset..], offset };
     match DeTable::parse(reader.text) {
@@ -36,25 +36,25 @@ pub fn parse(text: &str) -> Result<TomlTable, Fault> {
 /// Reads a part of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    /// Which text: see [`Origin::source`].
+    /// The number of the text, see [`Origin::source`].
     pub source: u32,
-    /// The part.
+    /// The part to read.
     pub text: &'a str,
-    /// Where the part begins in its text, in bytes.
+    /// Offset of the part in its text, in bytes.
     pub offset: usize,
 }
 
 impl Reader<'_> {
-    /// Where these bytes of the part were written.
+    /// The position of a range of the part.
     pub fn origin(&self, span: Range<usize>) -> Origin {
         let clamp = |n: usize| (n + self.offset).min(u32::MAX as usize) as u32;
         Origin { source: self.source, start: clamp(span.start), end: clamp(span.end) }
     }
 
-    /// The part as TOML writes a value; what is not a TOML value is a text, and so is a date.
+    /// Reads the part as a TOML value. Anything that is not a TOML value is a text, and so are dates.
     ///
     /// # Errors
-    /// It begins as a quoted text, a list or a table, and is not one.
+    /// Fails when the part begins like a quoted text, a list or a table, but is not valid.
     pub fn value(&self) -> Result<Node, Fault> {
         let text = self.text;
         let plain = Node::text(text, self.origin(0..text.len()));
@@ -78,8 +78,8 @@ impl Reader<'_> {
         let at = self.origin(value.span());
         let value = match value.get_ref() {
             DeValue::String(s) => Value::Text(s.to_string()),
-            // The parser has checked the digits; what no number type holds stays a text,
-            // and is refused as one.
+            // The parser has checked the digits. A number beyond i128 stays a text, which number types
+            // refuse.
             DeValue::Integer(i) => i128::from_str_radix(i.as_str(), i.radix())
                 .map_or_else(|_| Value::Text(i.to_string()), Value::Integer),
             DeValue::Float(f) => {

@@ -1,7 +1,7 @@
-//! Files of settings in one go.
+//! Settings files, for callers without overrides.
 //!
-//! [`SettingsFile::parse`] keeps where everything stands, [`SettingsFile::read`] makes a value of it by serde, and what
-//! a value's own type cannot tell is refused by its path, [`SettingsFile::refuse`].
+//! [`SettingsFile::parse`] parses the text and keeps positions, [`SettingsFile::read`] deserialises a value,
+//! and [`SettingsFile::refuse`] makes an error for what the value's type cannot check.
 
 use crate::cause::RefusalCause;
 use crate::error::{DocumentError, NamedText};
@@ -11,17 +11,17 @@ use crate::read::parse;
 use crate::tree::Node;
 use serde::de::DeserializeOwned;
 
-/// A TOML file whose values know their places.
+/// A parsed TOML file with positions.
 pub struct SettingsFile<'a> {
     text: NamedText<'a>,
     root: Node,
 }
 
 impl<'a> SettingsFile<'a> {
-    /// Parses `text`; `file` is its name, for errors.
+    /// Parses `text`; `file` is its name in errors.
     ///
     /// # Errors
-    /// No TOML, or larger than [`crate::MAX_BYTES`].
+    /// Fails when the text is not TOML or is larger than [`crate::MAX_BYTES`].
     pub fn parse(file: &'a str, text: &'a str) -> Result<SettingsFile<'a>, DocumentError> {
         let text = NamedText::of_file(file, text);
         match parse(text.text) {
@@ -30,10 +30,10 @@ impl<'a> SettingsFile<'a> {
         }
     }
 
-    /// The file as a value.
+    /// Deserialises the file.
     ///
     /// # Errors
-    /// A key or value that the type does not take, with its place.
+    /// Fails when the type does not accept a key or value; the error has its position.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
         T::deserialize(&self.root).map_err(|mut fault| {
             fault.key = fault.key.or_else(|| self.root.key_at(fault.at?, &|_, _| Vec::new()));
@@ -41,8 +41,8 @@ impl<'a> SettingsFile<'a> {
         })
     }
 
-    /// That the value at `path`, keys from the root and indexes of lists, is refused; where it is not written, the
-    /// nearest thing around it is pointed at.
+    /// An error at the value at `path` (keys from the root, indexes of lists). If there is no such value the
+    /// error points to the nearest enclosing one.
     pub fn refuse(&self, path: &[&str], cause: RefusalCause) -> DocumentError {
         let fault = Fault { cause, at: Some(self.root.place(path)), key: Some(key_path(path)) };
         self.text.clone().refuse(fault)
@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place_and_key() {
-        let told = |text: &str| {
+    fn errors_have_position_and_key() {
+        let error = |text: &str| {
             let e = SettingsFile::parse("a.toml", text).and_then(|file| file.read::<Limits>()).unwrap_err();
             e.to_string()
         };
-        assert!(told("[lines]\nwan = 20").starts_with("a.toml:2:7: lines.wan: expected a text with a unit"));
-        assert!(told("line = 1").starts_with("a.toml:1:1: line: unknown key `line` (did you mean `lines`?"));
-        assert!(told("[lines\n").starts_with("a.toml:1:"));
+        assert!(error("[lines]\nwan = 20").starts_with("a.toml:2:7: lines.wan: expected a text with a unit"));
+        assert!(error("line = 1").starts_with("a.toml:1:1: line: unknown key `line` (did you mean `lines`?"));
+        assert!(error("[lines\n").starts_with("a.toml:1:"));
         let text = "[lines]\nwan = \"20Mbit/s\"";
         let file = SettingsFile::parse("a.toml", text).expect("TOML");
         let limits: Limits = file.read().expect("fits");

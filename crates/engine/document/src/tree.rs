@@ -1,49 +1,42 @@
-//! A document as a tree of values, each of which knows where it was written.
+//! A document as a tree of values with positions.
 
 use crate::cause::RefusalCause;
 use crate::fault::Fault;
 use crate::key_path::{check_name, key_path};
 use crate::origin::{Key, Origin};
 
-/// A value and where it was written.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The value.
     pub value: Value,
-    /// Where it was written.
     pub at: Origin,
 }
 
-/// What TOML can say.
+/// A TOML value.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A string.
     Text(String),
-    /// Wider than TOML's integers, so that every number of 64 bits fits.
+    /// Wider than TOML's integers, to hold both i64 and u64.
     Integer(i128),
-    /// A float.
     Float(f64),
-    /// A boolean.
     Bool(bool),
-    /// A date or a time, as it is written.
+    /// A date or a time, as written.
     Date(String),
-    /// An array.
     Array(Vec<Node>),
-    /// A table, inline or not.
     Table(TomlTable),
 }
 
-/// Keys in the order of the file.
+/// A table in file order.
 #[derive(Clone, Debug, Default)]
 pub struct TomlTable {
-    /// Each key once.
+    /// Keys are unique.
     pub entries: Vec<(Key, Node)>,
-    /// Written `{ … }`: among overrides this is one value, not a path that goes on.
+    /// Written as `{ … }`. In an override this is a value, while other tables continue the path.
     pub inline: bool,
 }
 
 impl Value {
-    /// What it is called in an error.
+    /// The type's name in errors.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a text",
@@ -56,7 +49,7 @@ impl Value {
         }
     }
 
-    /// The value itself, for an error.
+    /// The value in errors.
     pub fn describe(&self) -> String {
         match self {
             Value::Text(s) => format!("the text \"{s}\""),
@@ -70,18 +63,17 @@ impl Value {
 }
 
 impl TomlTable {
-    /// The value of a key.
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.entries.iter().find(|(k, _)| k.name == name).map(|(_, n)| n)
     }
-    /// Sets a key in its place, or at the end.
+    /// Replaces the value of a key, or appends the key.
     pub fn insert(&mut self, key: Key, node: Node) {
         match self.entries.iter_mut().find(|(k, _)| k.name == key.name) {
             Some(entry) => *entry = (key, node),
             None => self.entries.push((key, node)),
         }
     }
-    /// The value of a key; where there is none, an empty table at the end.
+    /// The value of a key. A missing key is appended with an empty table.
     pub fn get_or_insert_table(&mut self, key: &Key) -> &mut Node {
         let i = self.entries.iter().position(|(k, _)| k.name == key.name).unwrap_or_else(|| {
             let empty = Node { value: Value::Table(TomlTable::default()), at: key.at };
@@ -90,51 +82,45 @@ impl TomlTable {
         });
         &mut self.entries[i].1
     }
-    /// Takes a key out.
     pub fn remove(&mut self, name: &str) -> Option<Node> {
         let i = self.entries.iter().position(|(k, _)| k.name == name)?;
         Some(self.entries.remove(i).1)
     }
-    /// Checks that every key can be a name: see [`check_name`].
+    /// Checks that every key is a valid name, see [`check_name`].
     ///
     /// # Errors
-    /// The first key that cannot.
+    /// Fails at the first key that is not.
     pub fn check_names(&self) -> Result<(), Fault> {
         self.entries.iter().try_for_each(|(key, _)| check_name(&key.name, key.at))
     }
-    /// Its keys.
     pub fn names(&self) -> Vec<String> {
         self.entries.iter().map(|(k, _)| k.name.clone()).collect()
     }
 }
 
 impl Node {
-    /// A text that was written there.
+    /// A text node with a position.
     pub fn text(text: &str, at: Origin) -> Node {
         Node { value: Value::Text(text.into()), at }
     }
-    /// The root of a tree.
     pub fn root(table: TomlTable) -> Node {
         Node { value: Value::Table(table), at: Origin::default() }
     }
-    /// The table that it is.
     pub fn as_table(&self) -> Option<&TomlTable> {
         if let Value::Table(t) = &self.value { Some(t) } else { None }
     }
-    /// The list that it is.
     pub fn as_array(&self) -> Option<&[Node]> {
         if let Value::Array(a) = &self.value { Some(a) } else { None }
     }
-    /// The text that it is.
     pub fn as_text(&self) -> Option<&str> {
         if let Value::Text(t) = &self.value { Some(t) } else { None }
     }
-    /// The entry `name` of a table.
+    /// The value of key `name`, if the node is a table.
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.as_table()?.get(name)
     }
 
-    /// How many values the tree has.
+    /// Number of values in the tree.
     pub fn count(&self) -> usize {
         1 + match &self.value {
             Value::Array(a) => a.iter().map(Node::count).sum(),
@@ -143,7 +129,6 @@ impl Node {
         }
     }
 
-    /// The value at a path of keys and indexes.
     pub fn node_at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, step| match &node.value {
             Value::Table(t) => t.get(step),
@@ -152,13 +137,13 @@ impl Node {
         })
     }
 
-    /// Where the value at `path` was written, or the nearest thing around it that was.
+    /// The position of the value at `path`, or of the nearest enclosing value.
     pub fn place(&self, path: &[&str]) -> Origin {
         let mut nearest = (0..=path.len()).rev().filter_map(|n| self.node_at(&path[..n]));
         nearest.next().map_or(self.at, |node| node.at)
     }
 
-    /// Where the key that ends `path` was written.
+    /// The position of the last key of `path`.
     pub fn key_place(&self, path: &[&str]) -> Origin {
         let Some((last, parents)) = path.split_last() else { return self.at };
         let table = self.node_at(parents).and_then(Node::as_table);
@@ -166,20 +151,20 @@ impl Node {
         entry.map_or_else(|| self.place(parents), |(k, _)| k.at)
     }
 
-    /// A fault of the value at `path`, or of the nearest thing around it.
+    /// A fault at the value at `path`, or at the nearest enclosing value.
     pub fn fault(&self, path: &[&str], cause: RefusalCause) -> Fault {
         Fault::new(cause, self.place(path))
     }
 
-    /// A fault of the value at `path`, which is out of range; it is shown as it was written.
+    /// An out-of-range fault at the value at `path`, which the message shows as written.
     pub fn out_of_range(&self, path: &[&str], value: impl ToString, allowed: impl Into<String>) -> Fault {
         let written = self.node_at(path).and_then(Node::as_text).map(str::to_string);
         let found = written.unwrap_or_else(|| value.to_string());
         self.fault(path, RefusalCause::OutOfRange { found, allowed: allowed.into() })
     }
 
-    /// The dotted path of the key or value written at `at`. `names` gives the entries of the list at a path names; an entry
-    /// without one is called by its index.
+    /// The dotted path of the key or value at position `at`. `names` returns the names of a list's entries;
+    /// an entry without a name is called by its index.
     pub fn key_at(&self, at: Origin, names: ListNames<'_>) -> Option<String> {
         let mut path = Vec::new();
         self.find(at, names, &mut path).then(|| key_path(&path))
@@ -211,5 +196,5 @@ impl Node {
     }
 }
 
-/// The names of a list's entries, by the list's path; none where entries have no names.
+/// Returns the names of a list's entries, given the list's path; empty if they have no names.
 pub type ListNames<'a> = &'a dyn Fn(&[String], &[Node]) -> Vec<String>;

@@ -1,63 +1,55 @@
-//! Values with their keys in order, made of anything that serde can write, and spelt as TOML.
+//! Converts any serde value into a tree with ordered keys and writes it as TOML.
 //!
-//! toml_edit is not used for this: it writes 1e-9 as 0.000000001 and a text with quotes on several lines, and has no
-//! integers above 2^63, which seeds are.
+//! toml_edit is not used: it writes 1e-9 as 0.000000001 and a text with quotes on several lines, and it has
+//! no integers above 2^63, which seeds need.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A value of a file that is written.
+/// A value to be written as TOML.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
-    /// A string.
     Text(String),
-    /// A whole number, of 64 bits with or without a sign.
+    /// Any i64 or u64.
     Integer(i128),
-    /// A float.
     Float(f64),
-    /// A boolean.
     Bool(bool),
-    /// An array.
     List(Vec<Written>),
-    /// A table.
     Table(Table),
-    /// Nothing: a key that is left out.
+    /// No value: the key is left out.
     Absent,
 }
 
-/// Keys in their order.
+/// A table with ordered keys.
 pub type Table = Vec<(String, Written)>;
 
-/// The entry `key` of a table.
 pub fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Written> {
     table.iter().find(|(k, _)| k == key).map(|(_, v)| v)
 }
 
 impl Written {
-    /// Of plain data, with keys in the order of its declaration and without those that have no value.
+    /// Converts plain data. Keys are in declaration order; keys without a value are left out.
     pub fn of(data: &impl Serialize) -> Written {
-        // By way of a text: that keeps the order, which a tree of serde_json's may not.
+        // Converted through text, because `serde_json::Value` may not preserve the order of keys.
         let text = serde_json::to_string(data).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or(Written::Absent)
     }
 
-    /// A string.
     pub fn text(text: &str) -> Written {
         Written::Text(text.into())
     }
 
-    /// The table that it is.
     pub fn as_table(&self) -> Option<&Table> {
         if let Written::Table(table) = self { Some(table) } else { None }
     }
 
-    /// Adds the value as TOML, in one line.
+    /// Appends the value as TOML, in one line.
     pub fn spell(&self, out: &mut String) {
         match self {
             Written::Text(text) => quote(text, out),
             Written::Integer(n) => *out += &n.to_string(),
-            // Its shortest form that reads back, always with a point or an exponent.
+            // The shortest form that parses back to the same number, always with a point or an exponent.
             Written::Float(x) => *out += &format!("{x:?}"),
             Written::Bool(b) => *out += if *b { "true" } else { "false" },
             Written::List(list) => {
@@ -84,15 +76,15 @@ impl Written {
     }
 }
 
-/// A value as TOML writes it in one line: what stands behind the `=` of a `--set`. Tables are `{ … }`; what serde leaves
-/// out, or has as null, is left out.
+/// A value as TOML in one line, as after the `=` of a `--set`. Tables are written `{ … }`; null values and
+/// fields that serde skips are left out.
 pub fn inline_toml(data: &impl Serialize) -> String {
     let mut text = String::new();
     Written::of(data).spell(&mut text);
     text
 }
 
-/// Adds a key, in quotes where TOML wants them.
+/// Appends a key, quoted if necessary.
 pub fn spell_key(key: &str, out: &mut String) {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !key.is_empty() && key.chars().all(bare) {
@@ -102,7 +94,7 @@ pub fn spell_key(key: &str, out: &mut String) {
     }
 }
 
-/// Adds a basic string (toml.io, "String").
+/// Appends a basic string (toml.io, "String").
 fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

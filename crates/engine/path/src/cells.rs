@@ -1,7 +1,7 @@
-//! From cell to cell: handovers that work or fail, and the gate of a link that has them.
+//! Handovers between radio cells, which may fail, and the gate of a link that has them.
 //!
-//! Everything about handover number k (the first is 0) follows from the seed, a name and k, never
-//! from when one asks: late wake-ups cannot change what fails.
+//! The outcome of handover k (from 0) is determined by the seed, a name and k, and not by the time of the
+//! query, so that late wake-ups cannot change which handovers fail.
 
 use crate::config::{misplaced, probability};
 use crate::events::{Schedule, Steps, duration};
@@ -11,26 +11,27 @@ use crate::radio;
 use crate::server::Gate;
 use units::{Span, Stream, Time, earliest};
 
-/// The most handovers among which some are chosen to fail.
-pub(crate) const MOST_AMONG: u64 = 10_000;
+/// Maximum size of a group of handovers of which some fail.
+pub(crate) const MAX_AMONG: u64 = 10_000;
 
 /// Which handovers fail.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Which {
-    Nobody,
-    /// These; the first handover is 1.
+    Never,
+    /// These handovers; the first is 1.
     Listed(Vec<u64>),
-    /// `failures` of the first `among`, of the next `among`, …
+    /// `failures` of every `among` consecutive handovers.
     Some {
         failures: u64,
         among: u64,
     },
-    /// Each with this probability.
+    /// Each handover with this probability.
     Chance(f64),
 }
 
 impl Which {
-    /// From the keys `failed`; `failures` and `among`; `failure_probability`: one of the three.
+    /// Reads the keys `failed`, `failures` with `among`, or `failure_probability`; at most one of the three
+    /// may be set.
     pub fn read(
         failed: &[u64],
         some: (Option<u64>, Option<u64>),
@@ -38,20 +39,20 @@ impl Which {
     ) -> Result<Which, Problem> {
         misplaced("among", some.1.is_some() && some.0.is_none(), "`failures`")?;
         match (failed, some, chance) {
-            ([], (None, _), None) => Ok(Which::Nobody),
+            ([], (None, _), None) => Ok(Which::Never),
             ([], (None, _), Some(p)) => probability("failure_probability", p).map(|()| Which::Chance(p)),
             ([], (Some(failures), among), None) => {
-                let Some(among) = among.filter(|n| (1..=MOST_AMONG).contains(n)) else {
-                    let message = format!("of how many handovers? (1 to {MOST_AMONG})");
+                let Some(among) = among.filter(|n| (1..=MAX_AMONG).contains(n)) else {
+                    let message = format!("required with `failures`: 1 to {MAX_AMONG} handovers");
                     return Err(Problem::new("among", message));
                 };
                 if failures > among {
-                    return Err(Problem::new("failures", format!("at most all {among}")));
+                    return Err(Problem::new("failures", format!("must not exceed `among` ({among})")));
                 }
                 Ok(Which::Some { failures, among })
             }
             (list, (None, _), None) if list.contains(&0) => {
-                Err(Problem::new("failed", "numbers of handovers; the first is 1"))
+                Err(Problem::new("failed", "handovers are numbered from 1"))
             }
             (list, (None, _), None) => {
                 let mut list = list.to_vec();
@@ -59,38 +60,38 @@ impl Which {
                 Ok(Which::Listed(list))
             }
             _ => {
-                let message = "give one of `failures` with `among`, `failed`, `failure_probability`";
+                let message = "set only one of `failures` with `among`, `failed`, `failure_probability`";
                 Err(Problem::new("failures", message))
             }
         }
     }
 }
 
-/// How long nothing passes in a handover, and what becomes of packets.
+/// Length of the interruption by a handover, and what happens to packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gap {
     pub lasts: Span,
     pub buffer: Buffer,
 }
 
-/// A gap with its time.
+/// A gap with its start and end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Dated {
+pub(crate) struct DatedGap {
     pub begin: Time,
     pub end: Time,
     pub buffer: Buffer,
 }
 
-/// Handovers one after another.
+/// A sequence of handovers.
 #[derive(Clone, Debug)]
 pub(crate) struct Handovers {
-    /// When they begin; `lasts` is that of those that work.
+    /// Start times; `lasts` is the gap of a successful handover.
     pub schedule: Schedule,
     pub works: Buffer,
-    /// The shortest and the longest gap of those that fail, and their buffers.
+    /// Minimum and maximum gap of a failed handover, and its buffer.
     pub fails: ([Span; 2], Buffer),
     pub which: Which,
-    /// Seed and name of the draws.
+    /// Seed and name of the random draws.
     pub drawn: (u64, String),
 }
 
@@ -102,11 +103,12 @@ impl Handovers {
     /// Whether handover `k` fails.
     fn failed(&self, k: u64) -> bool {
         match &self.which {
-            Which::Nobody => false,
+            Which::Never => false,
             Which::Listed(list) => list.binary_search(&(k + 1)).is_ok(),
             Which::Chance(p) => self.stream("fails", k).chance(*p),
             Which::Some { failures, among } => {
-                // One pass over the group: each place is taken with (still needed) / (places left).
+                // Selection sampling: each position of the group is chosen with (failures left) / (positions
+                // left).
                 let (mut stream, mut needed) = (self.stream("group", k / among), *failures);
                 for place in 0..=k % among {
                     let taken = stream.below(among - place) < needed;
@@ -130,16 +132,16 @@ impl Handovers {
         Gap { lasts, buffer }
     }
 
-    /// The longest a gap can be.
+    /// The maximum length of a gap.
     pub fn longest(&self) -> Span {
         let lasts = self.schedule.lasts;
-        if self.which == Which::Nobody { lasts } else { lasts.max(self.fails.0[1]) }
+        if self.which == Which::Never { lasts } else { lasts.max(self.fails.0[1]) }
     }
 
-    fn dated(&self, k: u64) -> Option<Dated> {
+    fn dated_gap(&self, k: u64) -> Option<DatedGap> {
         let begin = self.schedule.begin(k)?;
         let gap = self.gap_of(k);
-        Some(Dated { begin, end: begin + gap.lasts, buffer: gap.buffer })
+        Some(DatedGap { begin, end: begin + gap.lasts, buffer: gap.buffer })
     }
 
     /// The number of the first gap that ends after `t`, if there is one.
@@ -152,13 +154,13 @@ impl Handovers {
     }
 
     /// The first gap that ends after `t`.
-    pub fn gap(&self, t: Time) -> Option<Dated> {
-        self.dated(self.number_from(t)?)
+    pub fn gap(&self, t: Time) -> Option<DatedGap> {
+        self.dated_gap(self.number_from(t)?)
     }
 
-    /// When a packet that arrived at `since`, stands first from `begun` on and would leave at
-    /// `leaves` is lost with all behind it, if it is.
-    pub fn loses(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
+    /// The time at which a packet is lost with all packets behind it, if it is. It arrived at `since`, has
+    /// been at the head of the queue since `begun` and would leave at `leaves`.
+    pub fn loss_time(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
         let mut k = self.number_from(begun)?;
         while let Some(begin) = self.schedule.begin(k).filter(|&begin| begin < leaves) {
             let at = begin.max(begun);
@@ -174,19 +176,19 @@ impl Handovers {
         None
     }
 
-    /// Whether what arrives at `at` is lost.
-    pub fn down(&self, at: Time) -> bool {
+    /// Whether a packet that arrives at `at` is lost.
+    pub fn is_down(&self, at: Time) -> bool {
         self.gap(at).is_some_and(|gap| gap.begin <= at && gap.buffer == Buffer::Lost)
     }
 
     /// The end of the last gap that ended by `t`.
     pub fn last_end(&self, t: Time) -> Option<Time> {
         let next = self.number_from(t)?;
-        self.dated(next.checked_sub(1)?).map(|gap| gap.end)
+        self.dated_gap(next.checked_sub(1)?).map(|gap| gap.end)
     }
 
-    /// When `size` bytes that begin at `at` are through at the rates of `steps`, and at none in
-    /// the gaps.
+    /// When the transmission of `size` bytes that begins at `at` ends, at the rates of `steps` and with
+    /// interruptions in the gaps.
     fn through(&self, steps: &Steps, at: Time, size: u32) -> Time {
         let mut left = size as u128 * crate::bucket::BYTE;
         let mut t = at;
@@ -209,12 +211,12 @@ impl Handovers {
     }
 }
 
-/// What a gate needs to damage packets by bit errors.
+/// Parameters of packet damage by bit errors.
 pub(crate) struct Errors {
-    /// The bit error rate in each of equal parts of a period.
+    /// Bit error rates of equal parts of a period.
     pub ber: Vec<f64>,
     pub period: Span,
-    /// How often the radio transmits a damaged packet again.
+    /// Maximum number of retransmissions of a damaged packet by the radio.
     pub repeats: u32,
     pub stream: Stream,
 }
@@ -231,10 +233,10 @@ impl Errors {
 /// The gate of a link with handovers.
 pub(crate) struct CellGate {
     pub steps: Steps,
-    /// The steps hold the gaps already: all are the same.
+    /// Whether `steps` already contains the gaps, which then all have the same length.
     pub gaps_in_steps: bool,
     pub handovers: Handovers,
-    /// Extra delay and for how long after each handover.
+    /// Extra delay after each handover, and for how long it applies.
     pub extra: (Span, Span),
     pub errors: Option<Errors>,
 }
@@ -250,14 +252,14 @@ impl Gate for CellGate {
     }
 
     fn purge(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
-        self.handovers.loses(since, begun, leaves)
+        self.handovers.loss_time(since, begun, leaves)
     }
 
-    fn down(&self, at: Time) -> bool {
-        self.handovers.down(at)
+    fn is_down(&self, at: Time) -> bool {
+        self.handovers.is_down(at)
     }
 
-    fn damages(&mut self, at: Time, size: u32) -> bool {
+    fn is_damaged(&mut self, at: Time, size: u32) -> bool {
         self.errors.as_mut().is_some_and(|errors| errors.lose(at, size))
     }
 
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_fail_as_were_ordered_and_every_place_is_taken_as_often() {
+    fn each_group_has_the_given_failures_at_uniformly_distributed_positions() {
         let mut at_place = [0; 5];
         for seed in 0..2000 {
             let h = handovers(seed, Which::Some { failures: 2, among: 5 });
@@ -307,12 +309,12 @@ mod tests {
             }
             failed.iter().for_each(|k| at_place[(k % 5) as usize] += 1);
         }
-        // 2000 seeds, 3 groups, 2 of 5: 2400 each; the deviation is below 40.
+        // 2000 seeds, 3 groups, 2 of 5: 2400 each, with a standard deviation below 40.
         assert!(at_place.iter().all(|&n: &i32| (n - 2400).abs() < 160), "{at_place:?}");
     }
 
     #[test]
-    fn gaps_of_failures_are_spread_evenly() {
+    fn gaps_of_failures_are_uniformly_distributed() {
         let h = handovers(3, Which::Chance(1.0));
         let lasts: Vec<f64> = (0..4000).map(|k| h.gap_of(k).lasts.as_secs_f64()).collect();
         assert!(lasts.iter().all(|s| (1.0..=2.0).contains(s)));

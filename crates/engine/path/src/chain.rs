@@ -1,11 +1,11 @@
-//! Elements one after another, driven as one.
+//! Elements in series, driven as one.
 //!
-//! A packet that leaves element i at its due time t enters element i + 1 at t. Packets only ever
-//! go forward, so element after element may be caught up to `now`, each fed with what its
-//! predecessor sent, in order: the result is that of handling all events earliest first (ties:
-//! earlier element first), however late the call. The chain has one deadline: the earliest time at
-//! which something may come out. A shaper before a delay of 10 ms need not be looked at until 10 ms
-//! after each departure. An element that is fed nothing and has nothing due is not called.
+//! A packet that leaves element i at its due time t enters element i + 1 at t. Packets only move forward, so
+//! the elements can be advanced to `now` one after another, each fed with the output of its predecessor, in
+//! order. The result is the same as if all events were handled in order of time (ties: earlier element
+//! first), however late the call. The chain has one deadline: the earliest time at which something may come
+//! out. For example, a shaper before a delay of 10 ms need not be called until 10 ms after each departure. An
+//! element without input and without anything due is not called.
 
 use crate::{Account, Body, Element, Gauge, Outbox, Packet, Stage};
 use units::{Span, Time, earliest};
@@ -13,11 +13,11 @@ use units::{Span, Time, earliest};
 struct ChainPart<B> {
     name: String,
     element: Box<dyn Element<B>>,
-    /// The element's `next_wake`, as of its last call.
+    /// The element's `next_wake` after its last call.
     wake: Option<Time>,
-    /// How much later than that the chain may act: nothing comes out earlier.
+    /// Minimum delay of the elements behind: the chain may act this much later than `wake`.
     slack: Span,
-    /// A later element may bounce: slack ends before it.
+    /// Whether an element behind may bounce packets; `slack` counts only the elements before that one.
     bounded: bool,
 }
 
@@ -28,24 +28,24 @@ impl<B> ChainPart<B> {
     }
 }
 
-/// A path: elements in series. No element at all passes packets at once.
+/// A path: elements in series. A chain without elements sends packets on at once.
 pub struct Chain<B> {
     parts: Vec<ChainPart<B>>,
     wake: Option<Time>,
-    /// What enters the element at hand.
+    /// Input of the current element.
     feed: Vec<(Time, Packet<B>)>,
-    /// What leaves it.
+    /// Output of the current element.
     scratch: Outbox<B>,
     watch: Option<Watch<B>>,
 }
 
-/// Copies of what left each element.
+/// Copies of the packets that left each element.
 struct Watch<B> {
     copy: fn(&Packet<B>) -> Packet<B>,
     seen: Vec<Passage<B>>,
 }
 
-/// The element's index, when the packet left it, and the packet as it was then.
+/// Index of an element, the time at which the packet left it, and a copy of the packet at that time.
 pub type Passage<B> = (usize, Time, Packet<B>);
 
 impl<B> Default for Chain<B> {
@@ -55,7 +55,7 @@ impl<B> Default for Chain<B> {
 }
 
 impl<B: Body + Send + 'static> Chain<B> {
-    /// Builds the named stages, first to last. A stage's random stream is that of its name.
+    /// Builds the named stages in order. A stage's random stream is determined by its name.
     pub fn build<'a>(seed: u64, stages: impl IntoIterator<Item = (&'a str, &'a Stage)>) -> Self {
         let mut chain = Chain::default();
         for (name, stage) in stages {
@@ -66,20 +66,20 @@ impl<B: Body + Send + 'static> Chain<B> {
 }
 
 impl<B: Clone> Chain<B> {
-    /// From now on keeps a copy of every packet that leaves an element, for [`Chain::drain_seen`].
+    /// Starts to keep a copy of every packet that leaves an element, for [`Chain::drain_seen`].
     pub fn watch(&mut self) {
         self.watch = Some(Watch { copy: Packet::clone, seen: Vec::new() });
     }
 }
 
 impl<B> Chain<B> {
-    /// What left the elements of a watched chain since the last call, element by element within
-    /// one call of a verb; never the times of one element out of order.
+    /// The packets that have left the elements of a watched chain since the last call. Within one call of an
+    /// input method they are ordered by element; for each element times are in order.
     pub fn drain_seen(&mut self) -> impl Iterator<Item = Passage<B>> {
         self.watch.iter_mut().flat_map(|w| w.seen.drain(..))
     }
 
-    /// Adds an element at the end, before the first packet.
+    /// Appends an element. Must be called before the first packet.
     pub fn push(&mut self, name: impl Into<String>, element: Box<dyn Element<B>>) {
         let (wake, least) = (element.next_wake(), element.least_delay());
         for part in self.parts.iter_mut().filter(|p| !p.bounded) {
@@ -92,22 +92,20 @@ impl<B> Chain<B> {
         self.wake = self.parts.iter().fold(None, |t, p| earliest(t, p.acts()));
     }
 
-    /// How many elements there are.
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The elements' names, first to last.
+    /// The elements' names in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| part.name.as_str())
     }
 
-    /// A packet enters the first element at `now`, after everything due by then.
+    /// A packet enters the first element at `now`, after everything that is due by then.
     pub fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
             [] => out.sent.push((now, packet)),
@@ -122,7 +120,7 @@ impl<B> Chain<B> {
         }
     }
 
-    /// Catches up: everything due by `now` goes to `out`, stamped with the time it was due.
+    /// Catches up: everything that is due by `now` goes to `out` with its due time.
     pub fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>) {
         if self.wake.is_none_or(|wake| wake > now) {
             return;
@@ -136,8 +134,8 @@ impl<B> Chain<B> {
         }
     }
 
-    /// As [`Chain::handle_wake`], but calls every element, due or not: before a
-    /// [`Chain::gauge`] at the same `now`.
+    /// Like [`Chain::handle_wake`], but calls every element whether it has something due or not. Required
+    /// before [`Chain::gauge`] at the same `now`.
     pub fn catch_up(&mut self, now: Time, out: &mut Outbox<B>) {
         match self.parts.as_mut_slice() {
             [only] if self.watch.is_none() => {
@@ -148,18 +146,17 @@ impl<B> Chain<B> {
         }
     }
 
-    /// When the chain next may have something to hand on, or `None`.
+    /// When the chain next may have something to send, or `None`.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// The books of element `i`.
     pub fn account(&self, i: usize) -> Account {
         self.parts[i].element.account()
     }
 
-    /// The gauges of element `i`, right after [`Chain::catch_up`] at the same `now`.
+    /// The gauges of element `i`, directly after [`Chain::catch_up`] at the same `now`.
     pub fn gauge(&self, i: usize, now: Time) -> Gauge {
         self.parts[i].element.gauge(now)
     }
@@ -171,7 +168,7 @@ impl<B> Chain<B> {
         self.wake = None;
         for (i, part) in self.parts.iter_mut().enumerate() {
             if all || !self.feed.is_empty() || part.wake.is_some_and(|wake| wake <= now) {
-                // The last writes to the caller.
+                // The last element writes to the caller's outbox.
                 let target: &mut Outbox<B> = if i == last { out } else { &mut self.scratch };
                 let before = target.sent.len();
                 for (at, packet) in self.feed.drain(..) {
@@ -198,7 +195,7 @@ impl<B> Chain<B> {
             self.wake = earliest(self.wake, part.acts());
         }
         if unordered {
-            // Stable: ties stay in order of the elements.
+            // A stable sort: ties keep the order of the elements.
             out.dropped[lost.0..].sort_by_key(|drop| drop.0);
             out.bounced[lost.1..].sort_by_key(|bounce| bounce.0);
         }

@@ -1,82 +1,82 @@
-//! What every element's configuration can do, and how it says what is wrong.
+//! The trait that every element's configuration implements, and shared checks.
 
 use crate::problem::Problem;
 use crate::{Body, Element};
 use units::{Choices, Label, Rate};
 
-/// What people call a kind of element.
+/// Display names of a kind of element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct DisplayNames {
     /// In a drawing of the path: "policer".
     pub label: Label,
-    /// One of them, in a sentence: "a policer".
+    /// With an article, for a sentence: "a policer".
     pub one: Label,
-    /// The one that dropped packets, in a sentence: "the policer", but "a queue" of a link.
+    /// What dropped the packets, for a sentence: "the policer", but "a queue" for a link.
     pub dropper: Label,
 }
 
-/// What an element allows at most.
+/// The highest rate that an element allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageLimit {
-    /// Any rate.
+    /// The element does not limit the rate.
     None,
-    /// All flows together this rate of IP packets; where it varies from period to period the same, its mean.
+    /// The rate of IP packets for all flows together; for a rate that repeats periodically its mean.
     Shared(Rate),
-    /// Each flow.
+    /// The rate of IP packets for each flow.
     Each(Rate),
-    /// A rate that changes while the run lasts, and has no mean that holds for all of it.
+    /// A rate that changes during the run and has no mean over the whole run.
     Varies,
 }
 
-/// The configuration of one element: plain data that can be checked and built. Its first doc comment says in
-/// the reference what the element is.
+/// The configuration of one element: plain data that can be checked and built. The first doc comment of a
+/// type that implements this describes the element in the documentation.
 pub trait Config: Sized {
-    /// What people call the element.
-    const WORDS: Words;
+    /// Display names of the element.
+    const WORDS: DisplayNames;
 
-    /// Finds what serde cannot: values out of range, keys that contradict each other.
+    /// Checks what serde cannot: values out of range, keys that contradict each other.
     fn check(&self) -> Result<(), Problem>;
 
-    /// Builds the element; `seed` and `name` choose its random stream.
-    /// Call it only on a configuration that passes [`Config::check`].
+    /// Builds the element; `seed` and `name` determine its random stream. The configuration must have passed
+    /// [`Config::check`].
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>>;
 
-    /// Some configuration for property tests and fuzzers; most of them valid. Small limits and short times, so
-    /// that a few hundred packets meet them.
+    /// A random configuration for property tests and fuzzers, in most cases a valid one. Limits are small and
+    /// times short, so that a few hundred packets reach them.
     fn draw(choices: &mut Choices) -> Self;
 
-    /// What it allows at most.
+    /// The highest rate that the element allows.
     fn limit(&self) -> StageLimit {
         StageLimit::None
     }
 
-    /// The file whose text [`Config::load`] still wants, as the user wrote it.
+    /// The file that [`Config::load`] must be called with, as the user wrote it; `None` if there is none or
+    /// it is loaded.
     fn file(&self) -> Option<&str> {
         None
     }
 
-    /// Takes the text of [`Config::file`] in; afterwards the configuration holds its content
-    /// and no longer names the file.
+    /// Parses the text of [`Config::file`] into the configuration, which then no longer names the file.
     fn load(&mut self, text: &str) -> Result<(), Problem> {
         let _ = text;
         Ok(())
     }
 }
 
-/// `Err` unless `value` is a probability.
+/// Fails unless `value` is a probability.
 pub(crate) fn probability(key: &str, value: f64) -> Result<(), Problem> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
     }
-    Err(Problem::new(key, format!("{value} is no probability: a number from 0 to 1 (0.01 is 1 %)")))
+    Err(Problem::new(key, format!("{value} is not a probability: use a number from 0 to 1 (0.01 is 1 %)")))
 }
 
-/// `Err` if `there`: the key belongs to another choice.
+/// Fails if the key is `there`: it applies to another choice only.
 pub(crate) fn misplaced(key: &str, there: bool, belongs: &str) -> Result<(), Problem> {
-    if there { Err(Problem::new(key, format!("belongs to {belongs} only"))) } else { Ok(()) }
+    if there { Err(Problem::new(key, format!("applies only to {belongs}"))) } else { Ok(()) }
 }
 
-/// `Err` if the rate is zero.
+/// Fails if the rate is zero.
 pub(crate) fn rate_above_zero(key: &str, rate: Option<Rate>) -> Result<(), Problem> {
     if rate.is_some_and(|r| r.as_bps() == 0) {
         return Err(Problem::new(key, "must be above zero (for example \"20Mbit/s\")"));
@@ -84,7 +84,7 @@ pub(crate) fn rate_above_zero(key: &str, rate: Option<Rate>) -> Result<(), Probl
     Ok(())
 }
 
-/// A bound on packets that lets some through.
+/// Fails if a limit of packets is zero.
 pub(crate) fn packets_above_zero(packets: Option<u64>) -> Result<(), Problem> {
     match packets {
         Some(0) => Err(Problem::new("packets", "must be above zero (for example 1000)")),

@@ -1,6 +1,7 @@
-//! A constant delay: no rate, no queue. Nothing is lost unless `packets` bounds what is on its way.
+//! A constant delay without a rate or a queue. Packets are lost only if `packets` limits the number in
+//! transit.
 
-use crate::config::{Config, Words, packets_above_zero};
+use crate::config::{Config, DisplayNames, packets_above_zero};
 use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::problem::Problem;
@@ -14,22 +15,23 @@ use units::{Choices, Label, Span};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Delay {
-    /// How long every packet takes.
+    /// Delay of every packet.
     pub delay: Span,
-    /// How many packets are on their way at most; one more is dropped (Linux `netem limit`). Default: any number.
+    /// Maximum number of packets in transit; further ones are dropped (Linux `netem limit`). Default: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
 }
 
 impl Delay {
-    /// A delay that holds any number of packets.
+    /// A delay without a limit of packets.
     pub fn new(delay: Span) -> Delay {
         Delay { delay, packets: None }
     }
 }
 
 impl Config for Delay {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("delay", "固定时延 delay"),
         one: Label::new("a delay", "固定时延"),
         dropper: Label::new("the delay", "固定时延"),
@@ -39,7 +41,7 @@ impl Config for Delay {
         packets_above_zero(self.packets)
     }
 
-    /// An infinitely fast link is just that; one that holds a bounded number of packets is jitter of width zero.
+    /// Builds an infinitely fast link, or, with a limit of packets, jitter of width zero.
     fn build<B: Body + Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Element<B>> {
         if self.packets.is_some() {
             let (delay, packets) = (self.delay, self.packets);

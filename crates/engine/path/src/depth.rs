@@ -1,10 +1,10 @@
-//! How much a stage takes at once without a drop.
+//! How large a burst a stage accepts without a drop.
 
 use crate::{QueueConfig, Stage};
 use units::{Rate, Span};
 
 impl QueueConfig {
-    /// Bytes it holds in packets of `size` bytes; `None` of one that drops or marks before it is full.
+    /// Capacity in bytes for packets of `size` bytes; `None` if the queue drops or marks before it is full.
     pub fn holds(&self, size: u64) -> Option<u64> {
         let limits = self.limits();
         (!self.drops_early()).then(|| limits.bytes.min(limits.packets.saturating_mul(size)))
@@ -12,7 +12,7 @@ impl QueueConfig {
 }
 
 impl Stage {
-    /// The rate that empties its queue, and the queue.
+    /// The stage's queue and the rate at which it is emptied.
     pub fn queue(&self) -> Option<(Rate, QueueConfig)> {
         match self {
             Stage::Link(link) => Some((link.rate?, link.queue.clone())),
@@ -23,8 +23,9 @@ impl Stage {
         }
     }
 
-    /// For how long packets of `size` bytes may be held up before it and then come all at once, if they came at its rate:
-    /// until its bucket, or its empty queue, is too small for them.
+    /// The longest burst that the stage accepts: packets of `size` bytes that arrive on average at the
+    /// stage's rate may be delayed this long before it and then arrive at once, until its bucket or its empty
+    /// queue is too small.
     pub fn depth(&self, size: u64) -> Option<Span> {
         if let Stage::Policer(policer) = self {
             return Some(policer.rate.time_for(policer.largest()?.get()));
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_and_a_queue_hold_their_time_of_the_rate() {
+    fn depth_is_the_bucket_or_queue_divided_by_the_rate() {
         assert_eq!(
             depth(json!({"kind": "policer", "rate": "8Mbit/s", "burst": "30kB"})),
             Some(Span::from_millis(30))

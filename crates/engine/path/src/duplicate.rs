@@ -1,12 +1,12 @@
-//! Duplication: each packet is sent twice with a probability; the copy follows at once.
+//! Duplication: each packet is sent twice with a given probability; the copy follows immediately.
 
-use crate::config::{Config, Words, probability};
+use crate::config::{Config, DisplayNames, probability};
 use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
 
-/// Packets sent twice.
+/// Duplicates packets at random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub struct Duplicate {
 }
 
 impl Config for Duplicate {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("duplicate", "重复包 duplicate"),
         one: Label::new("duplicates", "重复包"),
         dropper: Label::new("the duplication", "重复包"),

@@ -1,36 +1,37 @@
-//! The contract of a path element, its account and its gauges.
+//! The interface of a path element, its account and its gauges.
 
 use crate::Packet;
 use crate::size_limit::{RefusedSize, SizeLimit};
 use units::{Span, Time};
 
-/// Why a packet ended inside an element.
+/// Why an element dropped a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropCause {
-    /// A limiter found too few tokens.
+    /// A limiter had too few tokens.
     Policed,
     /// A queue was full.
     Overflow,
-    /// A queue's control law (CoDel, RED) chose it.
+    /// A queue's control law (CoDel, RED) selected it.
     Aqm,
     /// Random or scripted loss.
     Loss,
-    /// An outage or a handover lost the buffer.
+    /// The buffer was lost in an outage or a handover.
     Outage,
-    /// Larger than the MTU and not to be cut, or than a limiter's bucket.
+    /// Larger than the MTU and not to be fragmented, or larger than a limiter's bucket.
     TooBig,
-    /// A fragment whose packet did not come whole.
+    /// A fragment of a packet that was not received completely.
     Incomplete,
 }
 
-/// What leaves an element. The caller empties it after every call.
+/// The packets that leave an element. The caller empties it after every call.
 #[derive(Debug)]
 pub struct Outbox<B> {
-    /// Handed on, each with the time it was due; times never fall within one outbox.
+    /// Packets sent, each with its due time; times are non-decreasing within one outbox.
     pub sent: Vec<(Time, Packet<B>)>,
-    /// Ended here.
+    /// Packets dropped, each with its time and cause.
     pub dropped: Vec<(Time, Packet<B>, DropCause)>,
-    /// Too big for so many bytes (third field): the caller tells the sender (RFC 1191, RFC 8201).
+    /// Packets that exceed an MTU, each with its time and the MTU in bytes. The caller notifies the sender
+    /// (RFC 1191, RFC 8201).
     pub bounced: Vec<(Time, Packet<B>, u32)>,
 }
 
@@ -41,61 +42,61 @@ impl<B> Default for Outbox<B> {
 }
 
 impl<B> Outbox<B> {
-    /// Empties it, keeping its memory.
+    /// Empties the outbox but keeps its memory.
     pub fn clear(&mut self) {
         self.sent.clear();
         self.dropped.clear();
         self.bounced.clear();
     }
-    /// Whether nothing left.
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty() && self.dropped.is_empty() && self.bounced.is_empty()
     }
 }
 
-/// Conservation: `packets_in + copies == passed + dropped + too_big + joined + held`, always.
+/// Packet counters. Conservation: `packets_in + copies == passed + dropped + too_big + joined + held` at all
+/// times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
     /// Packets that arrived.
     pub packets_in: u64,
-    /// Packets the element made (duplicates; fragments beyond the first).
+    /// Packets that the element created: duplicates, and fragments beyond the first.
     pub copies: u64,
-    /// Packets handed on.
+    /// Packets sent on.
     pub passed: u64,
-    /// Packets that ended here, for any reason but their size.
+    /// Packets dropped for any reason except their size.
     pub dropped: u64,
-    /// Packets that ended here because of their size, whether their sender is told or not.
+    /// Packets dropped or bounced because of their size.
     pub too_big: u64,
-    /// What they were too big for, of a limit that has a size.
+    /// The size limit that packets exceeded, if it is an MTU, and the largest such packet.
     pub refused: Option<RefusedSize>,
-    /// Fragments that became part of the packet their first one went on as.
+    /// Fragments merged into the packet that was sent on in place of the first one.
     pub joined: u64,
-    /// Packets that were cut into fragments.
+    /// Packets that were fragmented.
     pub cut: u64,
     /// Packets held now.
     pub held: u64,
-    /// Packets marked: ECN CE set, or DSCP re-marked.
+    /// Packets with ECN CE set or DSCP re-marked.
     pub marked: u64,
-    /// The most packets ever queued at once.
+    /// Maximum queue length in packets.
     pub max_queue: u64,
-    /// Sum of the time passed packets spent inside, for the mean.
+    /// Sum of the delays of all passed packets, for the mean.
     pub delay_sum: Span,
-    /// The longest time one packet spent inside.
+    /// Maximum delay of a packet.
     pub delay_max: Span,
 }
 
 impl Account {
-    /// Whether the books balance.
+    /// Whether packets are conserved.
     pub fn balances(&self) -> bool {
         self.packets_in + self.copies == self.passed + self.dropped + self.too_big + self.joined + self.held
     }
-    /// Books one packet that arrived and is now held.
+    /// Counts a packet that arrived and is now held.
     #[inline]
     pub fn enter(&mut self) {
         self.packets_in += 1;
         self.held += 1;
     }
-    /// Books one held packet handed on after `delay` inside.
+    /// Counts a held packet that is sent on after `delay`.
     #[inline]
     pub fn pass(&mut self, delay: Span) {
         self.held -= 1;
@@ -103,13 +104,13 @@ impl Account {
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
     }
-    /// Hands on a held packet that arrived at `since` and was due at `due`.
+    /// Sends on a held packet that arrived at `since` and was due at `due`.
     #[inline]
     pub fn send<B>(&mut self, out: &mut Outbox<B>, since: Time, due: Time, packet: Packet<B>) {
         self.pass(due.since(since));
         out.sent.push((due, packet));
     }
-    /// Ends a held packet at `at`.
+    /// Drops a held packet at `at`.
     pub fn lose<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, cause: DropCause) {
         self.held -= 1;
         match cause {
@@ -118,9 +119,9 @@ impl Account {
         }
         out.dropped.push((at, packet, cause));
     }
-    /// Ends a held packet that is too big for `limit`: its sender is told, where the limit's host tells. What is refused inside
-    /// a tunnel carries its headers, and the sender's own packet has to be smaller by them: the tunnel's entry translates the
-    /// message (RFC 4459 section 3.2, RFC 4301 section 8.2.1).
+    /// Bounces a held packet that exceeds `limit`, or drops it if the limit sends no ICMP. A packet inside a
+    /// tunnel carries the tunnel's headers and the sender's own packet must be smaller by them, as if the
+    /// tunnel's entry had translated the ICMP message (RFC 4459 section 3.2, RFC 4301 section 8.2.1).
     pub fn refuse<B>(&mut self, out: &mut Outbox<B>, at: Time, packet: Packet<B>, limit: SizeLimit) {
         let largest = self.refused.map_or(packet.size, |r| r.largest.max(packet.size));
         self.refused = Some(RefusedSize { limit, largest });
@@ -134,41 +135,40 @@ impl Account {
     }
 }
 
-/// What a time series samples of an element.
+/// Sampled state of an element, for time series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Gauge {
-    /// Packets queued (not those in propagation).
+    /// Packets queued, without those in propagation.
     pub queue_packets: u64,
     /// Bytes queued.
     pub queue_bytes: u64,
-    /// Tokens in the (first) bucket, bytes; `None` where there is no bucket.
+    /// Tokens in the (first) bucket, bytes; `None` if there is no bucket.
     pub tokens_bytes: Option<u64>,
 }
 
-/// One thing on the path. See the crate's head for the order of calls.
+/// An element of a path. The crate's documentation describes the order of calls.
 pub trait Element<B>: Send {
-    /// A packet arrives. `now` never falls from call to call of any verb.
-    /// First catches up to `now` as [`Element::handle_wake`] does.
+    /// A packet arrives. `now` is non-decreasing over the calls of all methods. The element first catches up
+    /// to `now` as in [`Element::handle_wake`].
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>);
 
-    /// Catches up: everything due by `now` goes to `out`, stamped with the time it was due.
+    /// Catches up: everything that is due by `now` goes to `out` with its due time.
     fn handle_wake(&mut self, now: Time, out: &mut Outbox<B>);
 
-    /// When the element next has something to hand on, or `None`. May be earlier than needed,
-    /// never later than the next packet due out. What an element only has to *decide* in between
-    /// (begin a transmission, an AQM drop) it may leave to the next call, with its exact due time.
+    /// When the element next has something to send, or `None`. The time may be earlier than necessary, but
+    /// never later than the next packet's due time. Internal decisions before that time (start of a
+    /// transmission, an AQM drop) may be deferred to the next call, with their exact due times.
     fn next_wake(&self) -> Option<Time>;
 
-    /// The least time any packet spends inside; `None` where packets may be bounced. A constant.
-    /// What happens before the element need not be acted on until so much later.
+    /// The minimum time that any packet spends inside; `None` if packets may be bounced. A constant. The
+    /// elements before this one need to be advanced only by so much later.
     fn least_delay(&self) -> Option<Span> {
         Some(Span::ZERO)
     }
 
-    /// The books.
     fn account(&self) -> Account;
 
-    /// Gauges at `now`, after a `handle_wake(now)`.
+    /// Gauges at `now`, after `handle_wake(now)`.
     fn gauge(&self, now: Time) -> Gauge {
         let _ = now;
         Gauge::default()

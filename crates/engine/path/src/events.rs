@@ -1,10 +1,10 @@
-//! Times at which something happens to a path: a list, or a period; and the rate as it varies.
+//! Schedules of events on a path (a list or a period), and rates that change over time.
 
 use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use units::{Rate, Span, Time};
 
-/// When events happen, each lasting `lasts`: those of the list, or `first`, `first + every`, …
+/// Times of events that each last `lasts`: those of the list `at`, or `first`, `first + every`, …
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub at: Vec<Span>,
@@ -14,18 +14,20 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Checks the keys `at`, `every`, `first`; each event needs `needs` before the next begins and
-    /// `before` before itself.
+    /// Checks the keys `at`, `every`, `first`. Each event must end before the next one's lead time `before`
+    /// begins, and the first must not start earlier than `before`.
     pub fn check(&self, first_given: bool, before: Span) -> Result<(), Problem> {
         let needs = before + self.lasts;
         match self.every {
-            Some(_) if !self.at.is_empty() => Err(Problem::new("every", "give either it or the list `at`")),
-            None if self.at.is_empty() => {
-                Err(Problem::new("at", "when? Give a list of times, or `every` a period"))
+            Some(_) if !self.at.is_empty() => {
+                Err(Problem::new("every", "cannot be combined with the list `at`"))
             }
-            None if first_given => Err(Problem::new("first", "belongs to `every` only")),
+            None if self.at.is_empty() => {
+                Err(Problem::new("at", "missing: give a list of times, or a period in `every`"))
+            }
+            None if first_given => Err(Problem::new("first", "applies only to `every`")),
             Some(every) if every <= needs => {
-                Err(Problem::new("every", format!("must be longer than what one event takes ({needs})")))
+                Err(Problem::new("every", format!("must be longer than one event ({needs})")))
             }
             Some(_) if self.first < before => {
                 Err(Problem::new("first", format!("must not be before {before}")))
@@ -34,13 +36,13 @@ impl Schedule {
                 Err(Problem::new("at", format!("the first must not be before {before}")))
             }
             None if self.at.windows(2).any(|w| w[1].saturating_sub(w[0]) <= needs) => {
-                Err(Problem::new("at", format!("times must rise, each by more than {needs}")))
+                Err(Problem::new("at", format!("times must increase, each by more than {needs}")))
             }
             _ => Ok(()),
         }
     }
 
-    /// When event `k` begins (the first is 0), if there is one.
+    /// The start of event `k` (from 0), if there is one.
     pub fn begin(&self, k: u64) -> Option<Time> {
         match self.every {
             None => self.at.get(usize::try_from(k).ok()?).map(|&at| Time::ZERO + at),
@@ -48,7 +50,7 @@ impl Schedule {
         }
     }
 
-    /// How many events have begun by `t`.
+    /// The number of events that have started by `t`.
     pub fn begun(&self, t: Time) -> u64 {
         let first = Time::ZERO + self.first;
         match self.every {
@@ -58,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// The first event that ends after `t`: its begin and end.
+    /// Start and end of the first event that ends after `t`.
     pub fn from(&self, t: Time) -> Option<(Time, Time)> {
         let begin = match self.every {
             None => {
@@ -76,25 +78,25 @@ impl Schedule {
     }
 }
 
-/// From `at` on (since the run began, or the period), this rate.
+/// A rate that applies from `at` on, relative to the start of the run or of the period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
-    /// When.
+    /// Time from which the rate applies.
     pub at: Span,
-    /// Bits per second from then on; 0 for none.
+    /// Bits per second; 0 for an interruption.
     pub rate: Rate,
 }
 
-/// Infinitely fast, as a step's rate.
+/// The rate of a step that is infinitely fast.
 pub(crate) const INFINITE: Rate = Rate::from_bps(u64::MAX);
 
-/// A rate that changes in steps; transmissions in progress go on at the new rate. With a period
-/// the steps repeat.
+/// A rate that changes in steps, which repeat if there is a period. A transmission in progress continues at
+/// the new rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
-    /// Where the steps count from, and the rate before.
+    /// Time in ns from which the steps count, and the rate before it.
     start: (u64, Rate),
     steps: Vec<RateStep>,
     period: Option<u64>,
@@ -103,7 +105,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// `steps` must begin at zero, rise, and end before the period.
+    /// `steps` must begin at zero, increase, and end before the period.
     pub fn new(steps: Vec<RateStep>, period: Option<Span>) -> Steps {
         let period = period.map(Span::as_nanos);
         let mut made = Steps { start: (0, INFINITE), steps, period, per_period: 0 };
@@ -116,18 +118,18 @@ impl Steps {
         made
     }
 
-    /// The steps count from `start`; before it the rate is `rate`.
+    /// Makes the steps count from `start`; the rate is `rate` before that.
     pub fn starting(mut self, start: Span, rate: Rate) -> Steps {
         self.start = (start.as_nanos(), rate);
         self
     }
 
-    /// Where step `i` ends, counted as its begin is.
+    /// The end of step `i`, relative to the same origin as its start.
     fn end_of(&self, i: usize) -> Option<u64> {
         self.steps.get(i + 1).map(|s| s.at.as_nanos()).or(self.period)
     }
 
-    /// The rate at `t`, and when it ends.
+    /// The rate at `t`, and the time at which it ends.
     pub fn rate_at(&self, t: Time) -> (Rate, Option<Time>) {
         let (base, before) = self.start;
         if t.as_nanos() < base {
@@ -140,7 +142,7 @@ impl Steps {
         (self.steps[i].rate, end)
     }
 
-    /// When `size` bytes that begin at `at` are through, rounded up to the nanosecond.
+    /// When the transmission of `size` bytes that begins at `at` ends, rounded up to the nanosecond.
     pub fn through(&self, at: Time, size: u32) -> Time {
         let mut left = size as u128 * crate::bucket::BYTE;
         let (mut base, rate) = self.start;
@@ -175,7 +177,7 @@ impl Steps {
             (t, i) = (0, 0);
             base = base.saturating_add(period);
             if !skipped && self.per_period > 0 {
-                // Whole periods at once, leaving something for the last.
+                // Skips whole periods at once but leaves something for the last.
                 let whole = left.saturating_sub(1) / self.per_period;
                 left -= whole * self.per_period;
                 let jump = u64::try_from(whole).unwrap_or(u64::MAX).saturating_mul(period);
@@ -186,7 +188,7 @@ impl Steps {
     }
 }
 
-/// How long `units` (bit * 10^-9) take at a rate above zero, rounded up.
+/// The time that `units` (bit * 10^-9) take at a rate above zero, rounded up.
 pub(crate) fn duration(units: u128, rate: Rate) -> Span {
     if rate == INFINITE {
         return Span::ZERO;
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transmission_goes_on_at_the_new_rate() {
+    fn a_transmission_continues_at_the_new_rate() {
         // 8 Mbit/s is 1 byte per µs: 1000 bytes by 1 ms, an outage of 9 ms, the rest at 16 Mbit/s.
         let s = Steps::new(vec![step(0, 8), step(1, 0), step(10, 16)], None);
         assert_eq!(s.through(ms(0), 1000), ms(1));
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_repeat_and_are_skipped_whole() {
+    fn periods_repeat_and_whole_ones_are_skipped() {
         // Per 10 ms: 1000 bytes in the first, nothing in the other nine.
         let s = Steps::new(vec![step(0, 8), step(1, 0)], Some(Span::from_millis(10)));
         assert_eq!(s.through(ms(0), 1000), ms(1));
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_know_what_comes() {
+    fn a_list_and_a_period_give_the_same_schedule() {
         let span = Span::from_millis;
         let list = Schedule { at: vec![span(10), span(30)], first: Span::ZERO, every: None, lasts: span(5) };
         let period = Schedule { at: vec![], first: span(10), every: Some(span(20)), lasts: span(5) };

@@ -1,5 +1,5 @@
-//! Handovers of a mobile or satellite link: before each the rate falls, then nothing passes for a
-//! while, and behind it the path may be longer for some time.
+//! Handovers of a mobile or satellite link: before each the rate falls, then nothing passes for a while, and
+//! afterwards the path may be longer for some time.
 //!
 //! ```text
 //! rate        ───────┐ fall      at   lasts          rate
@@ -7,26 +7,26 @@
 //! nothing                       └─────┘├─ extra_delay, for extra_for ─┤
 //! ```
 //!
-//! | `buffer` | what is queued when it begins | what arrives in the gap |
+//! | `buffer` | packets queued at the start of the gap | packets that arrive in the gap |
 //! |---|---|---|
-//! | `lost` (default) | lost | lost: nobody listens |
-//! | `kept` | waits | waits: LTE forwards it to the new cell (3GPP TS 36.300, 10.1.2.3) |
-//! | `left-behind` | lost with the old cell's buffer | waits for the new cell |
+//! | `lost` (default) | lost | lost: there is no receiver |
+//! | `kept` | wait | wait: LTE forwards them to the new cell (3GPP TS 36.300, 10.1.2.3) |
+//! | `left-behind` | lost with the old cell's buffer | wait for the new cell |
 //!
-//! Some handovers may *fail*: they last longer (`failure_lasts`, evenly from its least to its
-//! most) and have a buffer of their own (`failure_buffer`, default `left-behind`: the terminal
-//! finds the new cell by itself and the old one has nobody to forward to). Which ones fail is
-//! drawn from the seed (`failures` of every `among`, or `failure_probability`) or listed
-//! (`failed`). Elements with the same `fate` draw the same: give it to both directions of a link.
+//! Some handovers may *fail*: they last longer (`failure_lasts`, uniformly distributed between minimum and
+//! maximum) and have a separate buffer (`failure_buffer`, default `left-behind`: the terminal finds the new
+//! cell by itself and the old cell does not know where to forward packets). Failures are drawn from the seed
+//! (`failures` of every `among`, or `failure_probability`) or listed (`failed`). Elements with the same
+//! `fate` draw the same failures: set it on both directions of a link.
 //!
-//! A gap delays: a packet that arrives s after its begin waits `lasts` - s, so the extra delay is
-//! `lasts` for the first and falls to nothing at its end, plus what the queue then takes to drain.
-//! That is what "a handover adds 100 ms" of a field study shows at the ends; an equal delay for
-//! every packet of the time would hold the last one back to `lasts` *after* the gap, and is
-//! nothing that a cell does. The order of packets is kept when the extra delay ends.
+//! A gap is a delay: a packet that arrives s after its start waits `lasts` - s, so the extra delay falls from
+//! `lasts` to zero during the gap, plus the time that the queue then takes to drain. At the end hosts this is
+//! what a field study reports as "a handover adds 100 ms". An equal delay for every packet in the gap would
+//! hold the last one back until `lasts` *after* the gap, which no cell does. The order of packets is kept
+//! when the extra delay ends.
 
 use crate::cells::{CellGate, Handovers, Which};
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::events::{INFINITE, RateStep, Schedule, Steps};
 use crate::outage::Buffer;
 use crate::problem::Problem;
@@ -41,73 +41,74 @@ use units::{Choices, Label, Rate, Span};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
-    /// When handovers begin: a list of times since the run began.
+    /// Start times of handovers since the start of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Span>,
-    /// Instead of `at`: from begin to begin.
+    /// Instead of `at`: time between the starts of two handovers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// With `every`: when the first begins. Default: after one period.
+    /// With `every`: start of the first handover. Default: after one period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Span>,
-    /// How long nothing passes.
+    /// Length of the gap in which nothing passes.
     pub lasts: Span,
-    /// `"lost"` (default), `"kept"` or `"left-behind"` (what is queued when the handover begins is
-    /// lost, what arrives later waits).
+    /// `"lost"` (default), `"kept"` or `"left-behind"` (packets queued at the start of the gap are lost,
+    /// later ones wait).
     #[serde(default)]
     pub buffer: Buffer,
-    /// How many of every `among` handovers fail; the seed says which.
+    /// How many of every `among` handovers fail; the seed determines which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u64>,
-    /// With `failures`: of how many. Default: of all in `at`.
+    /// With `failures`: size of the group. Default: all handovers in `at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub among: Option<u64>,
     /// Instead of `failures`: the numbers of the handovers that fail; the first handover is 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<u64>,
-    /// Instead of `failures`: the probability that a handover fails, each for itself.
+    /// Instead of `failures`: the probability that a handover fails, independently of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_probability: Option<f64>,
-    /// How long nothing passes when one fails: least and most, drawn evenly. Default 1s to 2s.
+    /// Gap of a failed handover: minimum and maximum of a uniform distribution. Default 1s to 2s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_lasts: Option<[Span; 2]>,
-    /// The `buffer` of those that fail. Default `"left-behind"`.
+    /// The `buffer` of failed handovers. Default `"left-behind"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_buffer: Option<Buffer>,
-    /// Elements with the same text here draw the same failures. Default: each draws its own.
+    /// Elements with the same text draw the same failures. Default: each element draws separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fate: Option<String>,
-    /// Bits per second; left out: infinitely fast.
+    /// Bits per second. Default: infinitely fast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// For how long before each handover the rate has fallen. Default 0.
+    /// How long before each handover the rate falls. Default 0.
     #[serde(default)]
     pub fall: Span,
-    /// Bits per second during `fall`; 0 for none.
+    /// Bits per second during `fall`; 0 for an interruption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub falling_rate: Option<Rate>,
     /// Added to `delay` after each handover. Default 0.
     #[serde(default)]
     pub extra_delay: Span,
-    /// For how long. Default: until the next handover.
+    /// How long `extra_delay` applies. Default: until the next handover.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_for: Option<Span>,
-    /// Propagation delay, one way. Default 0.
+    /// One-way propagation delay. Default 0.
     #[serde(default)]
     pub delay: Span,
-    /// Largest IP packet in bytes; left out: any size.
+    /// Largest IP packet in bytes. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
-    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    /// Whether senders of larger packets get ICMP "fragmentation needed" (RFC 1191). Default true. False
+    /// models a path MTU black hole, as behind `no ip unreachables` or a firewall that blocks ICMP (RFC 2923
+    /// section 2.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icmp: Option<bool>,
-    /// What waits for the transmitter. Default: 1000 packets first in, first out.
+    /// Queue before the transmitter. Default: FIFO of 1000 packets.
     #[serde(default)]
     pub queue: QueueConfig,
 }
 
-/// How long a failed handover lasts: over a second (2019 study of BBR on Chinese high-speed rail).
+/// Gap of a failed handover: over a second (2019 study of BBR on Chinese high-speed rail).
 pub(crate) const FAILURE_LASTS: [Span; 2] = [Span::from_secs(1), Span::from_secs(2)];
 
 impl Handover {
@@ -126,7 +127,7 @@ impl Handover {
         Which::read(&self.failed, some, self.failure_probability)
     }
 
-    /// The rate over time; with the gaps, if they are all the same.
+    /// The rate over time; with the gaps if they all have the same length.
     fn steps(&self, gaps: bool) -> Steps {
         let rate = self.rate.unwrap_or(INFINITE);
         let falling = self.falling_rate.unwrap_or(rate);
@@ -146,7 +147,7 @@ impl Handover {
             }
         };
         match self.every {
-            // Counted from the fall before the first handover.
+            // Times count from the fall before the first handover.
             Some(_) => event(self.fall),
             None => self.at.iter().copied().for_each(&mut event),
         }
@@ -156,8 +157,8 @@ impl Handover {
     }
 
     fn gate(&self, seed: u64, name: &str) -> CellGate {
-        let which = self.which().unwrap_or(Which::Nobody);
-        let gaps_in_steps = which == Which::Nobody;
+        let which = self.which().unwrap_or(Which::Never);
+        let gaps_in_steps = which == Which::Never;
         let name = self.fate.as_ref().map_or_else(|| name.to_string(), |fate| format!("fate {fate}"));
         CellGate {
             steps: self.steps(gaps_in_steps),
@@ -178,20 +179,20 @@ impl Handover {
     }
 }
 
-/// For tests: no rate so slow that a link of it lasts for thousands of handovers.
+/// A rate for tests that is not so slow that a packet spans thousands of handovers.
 pub(crate) fn fast_rate(choices: &mut Choices) -> Rate {
     Rate::from_bps(choices.one(&[20_000_000, 1_000_000, 300_000]) + choices.below(3))
 }
 
 impl Config for Handover {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("handover", "切换 handover"),
         one: Label::new("handovers", "切换"),
         dropper: Label::new("the handovers", "切换"),
     };
 
     fn check(&self) -> Result<(), Problem> {
-        let none = self.which()? == Which::Nobody;
+        let none = self.which()? == Which::Never;
         misplaced("failure_lasts", self.failure_lasts.is_some() && none, "handovers that fail")?;
         misplaced("failure_buffer", self.failure_buffer.is_some() && none, "handovers that fail")?;
         misplaced("fate", self.fate.is_some() && none, "handovers that fail")?;
@@ -199,7 +200,7 @@ impl Config for Handover {
         if !none {
             let [least, most] = self.failure_lasts.unwrap_or(FAILURE_LASTS);
             if least > most {
-                return Err(Problem::new("failure_lasts", "the least, then the most"));
+                return Err(Problem::new("failure_lasts", "the minimum must not exceed the maximum"));
             }
             schedule.lasts = schedule.lasts.max(most);
         }
@@ -209,7 +210,7 @@ impl Config for Handover {
         misplaced("falling_rate", self.falling_rate.is_some() && self.fall.is_zero(), "`fall`")?;
         misplaced("extra_for", self.extra_for.is_some() && self.extra_delay.is_zero(), "`extra_delay`")?;
         if !self.fall.is_zero() && self.falling_rate.is_none() {
-            return Err(Problem::new("falling_rate", "which rate during `fall`? (\"2Mbit/s\")"));
+            return Err(Problem::new("falling_rate", "required with `fall` (for example \"2Mbit/s\")"));
         }
         self.queue.check().map_err(|p| p.within("queue"))
     }

@@ -1,41 +1,41 @@
-//! Hierarchical token bucket (Linux `sch_htb`): a tree of classes, each with a guaranteed `rate`
-//! and a `ceil` up to which it may borrow what its ancestors have to spare.
+//! Hierarchical token bucket (Linux `sch_htb`): a tree of classes, each with a guaranteed `rate` and a `ceil`
+//! up to which it may borrow spare tokens of its ancestors.
 //!
-//! A class with tokens of its own serves first (level 0), then those that borrow from the ancestor
-//! farthest from the root that has tokens; within a level by `prio`, within that by deficit round
-//! robin with `quantum`. Levels of lenders count from the root (Linux: a root is level 7, its inner
-//! children 6 …), so that leaves of unequal depth borrow from one ancestor as equals. Tokens may fall
-//! below zero by one packet, as in Linux: a class may send while it has any. Packets leave at the
-//! exact nanosecond; behind them a link spaces them.
+//! Classes with tokens of their own are served first (level 0), then those that borrow, in the order of the
+//! lending ancestor's distance from the root, the farthest first; within a level by `prio`, then by deficit
+//! round robin with `quantum`. Levels of lenders count from the root (Linux: a root is level 7, its inner
+//! children 6 …), so that leaves of different depth borrow from one ancestor as equals. As in Linux a class
+//! may send while it has any tokens, so that its tokens may fall below zero by one packet. Packets leave at
+//! the exact nanosecond; a link behind the element spaces them.
 //!
 //! | where | here | Linux |
 //! |---|---|---|
-//! | round robin of borrowers | all leaves under the tree take turns | turns among the children at each inner class |
+//! | round robin of borrowers | among all leaves of the tree | among the children of each inner class |
 //! | tokens | bits * 10^-9, exact | ns of the class's rate |
-//! | a packet no class matches | passes at once (the "direct" queue) | the same |
+//! | a packet that matches no class | passes at once (the "direct" queue) | the same |
 
 use crate::bucket::BYTE;
-use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{Queue, QueueConfig};
 use crate::{Account, Body, Element, Gauge, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Choices, Label, Rate, Span, Time, earliest};
 
-/// A class of the tree. Those that are no one's parent are leaves and have a queue; a packet goes
-/// to the first leaf of the list all of whose conditions (`flows`, `dscp`, `tunnel`) it meets.
+/// A class of the tree. Classes without children are leaves and have a queue; a packet goes to the first leaf
+/// in the list all of whose conditions (`flows`, `dscp`, `tunnel`) it meets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Its name, for `parent`.
+    /// Name, for `parent`.
     pub name: String,
-    /// The name of its parent, which stands before it in the list; left out: a root.
+    /// Name of the parent, which must precede this class in the list. Default: none, the class is a root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// Guaranteed rate, bits per second.
     pub rate: Rate,
-    /// Rate up to which it may borrow, bits per second. Default: `rate` (it never borrows).
+    /// Rate up to which the class may borrow, bits per second. Default: `rate` (no borrowing).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Rate>,
     /// Bucket of `rate`, bytes. Default 1600 (tc: the MTU).
@@ -44,28 +44,30 @@ pub struct Class {
     /// Bucket of `ceil`, bytes. Default 1600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cburst: Option<Bytes>,
-    /// Leaves: lower numbers serve first, 0 to 7. Default 0.
+    /// Leaves: priority 0 to 7; lower numbers are served first. Default 0.
     #[serde(default)]
     pub prio: u8,
-    /// Leaves: bytes per turn among equals. Default: rate / 80 bytes (tc: r2q 10), 1000 to 200000.
+    /// Leaves: bytes per turn among leaves of equal priority. Default: rate / 80 bytes (tc: r2q 10), 1000 to
+    /// 200000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<u32>,
-    /// Leaves: flows that belong here; left out: any.
+    /// Leaves: numbers of the flows that match. Default: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<u32>,
-    /// Leaves: codepoints that belong here; left out: any.
+    /// Leaves: codepoints that match. Default: any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
-    /// Leaves: only packets in a tunnel (true), only others (false); left out: any.
+    /// Leaves: match only packets in a tunnel (true) or only others (false). Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<bool>,
-    /// Leaves: what waits. Default: 1000 packets first in, first out.
+    /// Leaves: the queue. Default: FIFO of 1000 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
 }
 
 impl Class {
-    /// A root that never borrows, with Linux's smallest buckets and a queue of 1000 packets, for any packet.
+    /// A root that does not borrow, with Linux's smallest buckets and a queue of 1000 packets, for any
+    /// packet.
     pub fn new(name: impl Into<String>, rate: Rate) -> Class {
         Class {
             name: name.into(),
@@ -96,17 +98,17 @@ impl Class {
     }
 }
 
-/// A tree of shapers that borrow from each other.
+/// Hierarchical token bucket: a tree of shapers that borrow from each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Htb {
-    /// The classes, parents before their children.
+    /// The classes; parents precede their children.
     pub classes: Vec<Class>,
 }
 
 /// Linux TC_HTB_MAXDEPTH.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 impl Htb {
     fn parent(&self, i: usize) -> Option<usize> {
@@ -118,12 +120,12 @@ impl Htb {
         let class = &self.classes[i];
         rate_above_zero("rate", Some(class.rate))?;
         if self.classes[..i].iter().any(|c| c.name == class.name) {
-            return Err(Problem::new("name", format!("`{}` is there twice", class.name)));
+            return Err(Problem::new("name", format!("duplicate class `{}`", class.name)));
         }
         if let Some(parent) = &class.parent
             && self.parent(i).is_none()
         {
-            let message = format!("no class `{parent}` stands before this one");
+            let message = format!("no class `{parent}` precedes this one");
             return Err(Problem::new("parent", message));
         }
         if class.ceil.is_some_and(|ceil| ceil < class.rate) {
@@ -148,7 +150,7 @@ impl Htb {
             ("tunnel", class.tunnel.is_some()),
         ];
         if let Some((key, _)) = only_leaves.iter().find(|(_, given)| !leaf && *given) {
-            return Err(Problem::new(*key, "belongs to leaves only; this class has children"));
+            return Err(Problem::new(*key, "applies only to leaves; this class has children"));
         }
         let queue = class.queue.as_ref().map_or(Ok(()), QueueConfig::check);
         queue.map_err(|p| p.within("queue"))
@@ -156,7 +158,7 @@ impl Htb {
 }
 
 impl Config for Htb {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("htb", "分层令牌桶 htb"),
         one: Label::new("a tree of shapers", "分层令牌桶 (HTB)"),
         dropper: Label::new("the shapers' queues", "流量整形队列"),
@@ -164,12 +166,12 @@ impl Config for Htb {
 
     fn check(&self) -> Result<(), Problem> {
         if self.classes.is_empty() {
-            return Err(Problem::new("classes", "at least one is needed"));
+            return Err(Problem::new("classes", "at least one class is required"));
         }
         for i in 0..self.classes.len() {
             self.check_class(i).map_err(|p| p.within(&format!("classes[{i}]")))?;
             let depth = std::iter::successors(Some(i), |&c| self.parent(c)).count();
-            if depth > DEPTH {
+            if depth > MAX_DEPTH {
                 return Err(Problem::new("classes", "the tree is deeper than 8 (Linux's limit)"));
             }
         }
@@ -189,7 +191,7 @@ impl Config for Htb {
                     config: config.clone(),
                     path,
                     quantum: config.quantum.unwrap_or(quantum) as i64,
-                    deficit: vec![0; DEPTH],
+                    deficit: vec![0; MAX_DEPTH],
                     queue: queue.build(seed, &format!("{name}.{}", config.name)),
                 });
             }
@@ -197,7 +199,7 @@ impl Config for Htb {
         Box::new(HtbElement {
             classes,
             leaves,
-            turns: vec![0; DEPTH * 8],
+            turns: vec![0; MAX_DEPTH * 8],
             clock: Time::ZERO,
             wake: None,
             account: Account::default(),
@@ -230,21 +232,22 @@ impl Config for Htb {
     }
 }
 
-/// An ancestor charged for what its children may send anyhow owes at most 60 s (Linux `mbuffer`).
-const LONGEST_DEBT_NS: i128 = 60_000_000_000;
+/// Maximum debt of an ancestor that is charged for packets its children send anyway: 60 s of its rate (Linux
+/// `mbuffer`).
+const MAX_DEBT_NS: i128 = 60_000_000_000;
 
-/// A bucket that may go into debt.
-struct Debt {
+/// A bucket whose tokens may be negative.
+struct DebtBucket {
     rate: i128,
     burst: i128,
     tokens: i128,
     at: Time,
 }
 
-impl Debt {
-    fn new(rate: Rate, burst: Option<Bytes>) -> Debt {
+impl DebtBucket {
+    fn new(rate: Rate, burst: Option<Bytes>) -> DebtBucket {
         let burst = (burst.map_or(1600, Bytes::get) as u128 * BYTE) as i128;
-        Debt { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
+        DebtBucket { rate: rate.as_bps() as i128, burst, tokens: burst, at: Time::ZERO }
     }
 
     fn refill(&mut self, now: Time) {
@@ -253,7 +256,7 @@ impl Debt {
         self.at = self.at.max(now);
     }
 
-    /// When the tokens are no longer below zero.
+    /// When the tokens are no longer negative.
     fn ready(&self) -> Time {
         if self.tokens >= 0 {
             return self.at;
@@ -264,39 +267,39 @@ impl Debt {
 
     fn take(&mut self, now: Time, size: u32) {
         self.refill(now);
-        let least = -self.rate.saturating_mul(LONGEST_DEBT_NS);
+        let least = -self.rate.saturating_mul(MAX_DEBT_NS);
         self.tokens = (self.tokens - (size as u128 * BYTE) as i128).max(least);
     }
 }
 
 struct HtbClass {
     parent: Option<usize>,
-    own: Debt,
-    ceil: Debt,
+    own: DebtBucket,
+    ceil: DebtBucket,
 }
 
 impl HtbClass {
     fn new(class: &Class) -> HtbClass {
         HtbClass {
             parent: None,
-            own: Debt::new(class.rate, class.burst),
-            ceil: Debt::new(class.ceil.unwrap_or(class.rate), class.cburst),
+            own: DebtBucket::new(class.rate, class.burst),
+            ceil: DebtBucket::new(class.ceil.unwrap_or(class.rate), class.cburst),
         }
     }
 }
 
 struct Leaf<B> {
     config: Class,
-    /// This class, its parent, … the root.
+    /// Indexes of this class, its parent and so on up to the root.
     path: Vec<usize>,
     quantum: i64,
-    /// By level, as in Linux.
+    /// Deficits by level, as in Linux.
     deficit: Vec<i64>,
     queue: Box<dyn Queue<B>>,
 }
 
 impl<B> Leaf<B> {
-    fn takes(&self, packet: &Packet<B>) -> bool {
+    fn matches(&self, packet: &Packet<B>) -> bool {
         let c = &self.config;
         (c.flows.is_empty() || c.flows.contains(&packet.flow))
             && (c.dscp.is_empty() || c.dscp.contains(&packet.dscp))
@@ -307,9 +310,9 @@ impl<B> Leaf<B> {
 struct HtbElement<B> {
     classes: Vec<HtbClass>,
     leaves: Vec<Leaf<B>>,
-    /// Whose turn it is, by level and priority.
+    /// The leaf whose turn it is, by level and priority.
     turns: Vec<usize>,
-    /// The time up to which all is served.
+    /// The time up to which packets have been served.
     clock: Time,
     /// When a backlogged leaf may next send.
     wake: Option<Time>,
@@ -317,9 +320,9 @@ struct HtbElement<B> {
 }
 
 impl<B> HtbElement<B> {
-    /// When leaf `i` may send, for each level it may borrow from: its ceilings up to there are
-    /// not in debt, and the lender has tokens of its own.
-    fn chances(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
+    /// When leaf `i` may send, for each ancestor it may borrow from: when none of the ceilings up to that
+    /// ancestor is in debt and the ancestor has tokens of its own.
+    fn send_times(&self, i: usize) -> impl Iterator<Item = Time> + '_ {
         self.leaves[i].path.iter().scan(self.clock, |ceilings, &class| {
             let class = &self.classes[class];
             *ceilings = (*ceilings).max(class.ceil.ready());
@@ -329,20 +332,20 @@ impl<B> HtbElement<B> {
 
     fn next_service(&self) -> Option<Time> {
         let waiting = (0..self.leaves.len()).filter(|&i| self.leaves[i].queue.load().packets > 0);
-        waiting.fold(None, |soonest, i| earliest(soonest, self.chances(i).min()))
+        waiting.fold(None, |soonest, i| earliest(soonest, self.send_times(i).min()))
     }
 
-    /// Linux `cl->level` of the lender that is `depth` above leaf `i`: 0 is the leaf itself.
+    /// Linux `cl->level` of the lender `depth` levels above leaf `i`; 0 for the leaf itself.
     fn level(&self, i: usize, depth: usize) -> usize {
-        if depth == 0 { 0 } else { DEPTH - (self.leaves[i].path.len() - depth) }
+        if depth == 0 { 0 } else { MAX_DEPTH - (self.leaves[i].path.len() - depth) }
     }
 
-    /// The leaf to serve at `now` and how far above it the lender is.
+    /// The leaf to serve at `now`, and how many levels above it the lender is.
     fn choose(&self, now: Time) -> Option<(usize, usize)> {
         let n = self.leaves.len();
         let candidates = (0..n).filter(|&i| self.leaves[i].queue.load().packets > 0);
         let best = candidates.filter_map(|i| {
-            let depth = self.chances(i).position(|t| t <= now)?;
+            let depth = self.send_times(i).position(|t| t <= now)?;
             let level = self.level(i, depth);
             let prio = self.leaves[i].config.prio as usize;
             let turn = self.turns[level * 8 + prio];
@@ -351,7 +354,7 @@ impl<B> HtbElement<B> {
         best.min().map(|(_, _, _, i, depth)| (i, depth))
     }
 
-    /// Linux `htb_charge_class`: ceilings all the way up, own tokens from the lender up.
+    /// Linux `htb_charge_class`: charges ceilings up to the root, and own tokens from the lender up.
     fn charge(&mut self, leaf: usize, lender: usize, now: Time, size: u32) {
         for (depth, &class) in self.leaves[leaf].path.iter().enumerate() {
             let class = &mut self.classes[class];
@@ -397,7 +400,7 @@ impl<B: Send> Element<B> for HtbElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.catch_up(now, out);
         self.account.enter();
-        let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.takes(&packet)) else {
+        let Some(leaf) = self.leaves.iter_mut().find(|leaf| leaf.matches(&packet)) else {
             return self.account.send(out, now, now, packet);
         };
         let none = crate::queue::QueueLoad::default();
@@ -448,7 +451,7 @@ mod tests {
         }
     }
 
-    /// Kilobits that each flow gets in a second, all of them backlogged.
+    /// Kilobits per second of each flow over one second, with all flows backlogged.
     fn served(classes: Vec<Class>, flows: u32) -> Vec<u64> {
         let mut element = Htb { classes }.build::<()>(1, "htb");
         let mut out = Outbox::default();
@@ -468,11 +471,12 @@ mod tests {
             }
         }
         element.handle_wake(Time::from_nanos(1_000_000_000), &mut out);
-        let of = |flow| out.sent.iter().filter(|(_, p)| p.flow == flow).count() as u64 * 12;
-        (0..flows).map(of).collect()
+        let kbit_of = |flow| out.sent.iter().filter(|(_, p)| p.flow == flow).count() as u64 * 12;
+        (0..flows).map(kbit_of).collect()
     }
 
-    /// Of 9 Mbit/s each leaf is promised 1; the inner class lends its leaf 2 more, the root lends both 5 by turns.
+    /// Each leaf has 1 of 9 Mbit/s guaranteed; the inner class lends 2 more to its leaf, the root lends 5 to
+    /// both in turn.
     #[test]
     fn leaves_of_unequal_depth_borrow_from_the_root_as_equals() {
         let got = served(
@@ -489,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_promised_is_kept_and_ceilings_hold() {
+    fn guaranteed_rates_and_ceilings_are_kept() {
         let got = served(
             vec![
                 class("root", None, 6000, 6000, &[]),

@@ -1,37 +1,37 @@
-//! A delay that varies, from packet to packet (like Linux `netem delay`) or slowly.
+//! A delay that varies from packet to packet (as Linux `netem delay`) or slowly over time.
 //!
 //! | distribution | delay of one packet |
 //! |---|---|
-//! | `uniform` | `delay` - `jitter` to `delay` + `jitter`, evenly |
-//! | `normal` | mean `delay`, deviation `jitter` |
+//! | `uniform` | uniformly distributed from `delay` - `jitter` to `delay` + `jitter` |
+//! | `normal` | normally distributed with mean `delay`, standard deviation `jitter` |
 //! | `trace` | `delay` + the next of `delays`, which repeat |
 //!
-//! Never below zero. Without `reorder` a packet waits for its predecessor (departure times are
-//! kept from falling by the maximum); with it packets overtake, as in netem.
+//! The delay is never below zero. Without `reorder` a packet waits for its predecessor, so that departure
+//! times do not decrease; with it packets overtake, as in netem.
 //!
-//! With `every` the delay is that of a path, not of a packet: drawn anew at each multiple of
-//! `every`, in a straight line between. Independent draws for packets much closer than the jitter
-//! come to little in order: every packet waits for the slowest of those just before it, and the
-//! delay stays near its top.
+//! With `every` the delay is a property of the path instead of the packet: it is drawn at each multiple of
+//! `every` and interpolated linearly. Independent draws for packets that are much closer than the jitter are
+//! of little use in order: every packet waits for the slowest of those before it, and the delay stays near
+//! its maximum.
 
-use crate::config::{Config, Words, misplaced, packets_above_zero};
+use crate::config::{Config, DisplayNames, misplaced, packets_above_zero};
 use crate::line::DelayLine;
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};
 
-/// How delays vary.
+/// Distribution of the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Evenly around the mean.
+    /// Uniform around the mean.
     #[default]
     Uniform,
-    /// Normally.
+    /// Normal.
     Normal,
-    /// From a list.
+    /// Taken from a list.
     Trace,
 }
 
@@ -47,25 +47,26 @@ pub struct Jitter {
     pub jitter: Option<Span>,
     /// `uniform` (default), `normal` or `trace`.
     pub distribution: Distribution,
-    /// `trace`: the delays of packet after packet, repeated at the end.
+    /// `trace`: the delays of consecutive packets, repeated at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<Span>,
-    /// `trace`: a file of delays instead, one a line (`12.5ms`); `#` begins a comment.
+    /// `trace`: a file with one delay per line (`12.5ms`) instead of `delays`; `#` begins a comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// `uniform`, `normal`: how often the path's delay is drawn anew, with a straight line
-    /// between. Left out: for every packet.
+    /// `uniform`, `normal`: interval at which the path's delay is drawn, with linear interpolation between
+    /// draws. Default: one draw per packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
     /// Whether packets may overtake. Default false.
     pub reorder: bool,
-    /// How many packets are on their way at most; one more is dropped (Linux `netem limit`). Default: any number.
+    /// Maximum number of packets in transit; further ones are dropped (Linux `netem limit`). Default: no
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
 }
 
 impl Config for Jitter {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("jitter", "抖动 jitter"),
         one: Label::new("jitter", "抖动"),
         dropper: Label::new("the jitter", "抖动"),
@@ -83,13 +84,13 @@ impl Config for Jitter {
         }
         packets_above_zero(self.packets)?;
         if self.file.is_some() {
-            return Err(Problem::new("file", "was not read in"));
+            return Err(Problem::new("file", "is not loaded"));
         }
         if trace && self.delays.is_empty() {
-            return Err(Problem::new("delays", "give a list of delays, or a `file`"));
+            return Err(Problem::new("delays", "missing: give a list of delays or a `file`"));
         }
         if !trace && self.jitter.is_none() {
-            return Err(Problem::new("jitter", "how much? (for example \"5ms\")"));
+            return Err(Problem::new("jitter", "missing (for example \"5ms\")"));
         }
         Ok(())
     }
@@ -107,7 +108,7 @@ impl Config for Jitter {
             }
         }
         if self.delays.is_empty() {
-            return Err(Problem::new("file", "holds no delay"));
+            return Err(Problem::new("file", "contains no delay"));
         }
         self.file = None;
         Ok(())
@@ -145,11 +146,11 @@ impl Config for Jitter {
 struct JitterElement<B> {
     config: Jitter,
     stream: Stream,
-    /// Seed and name, for the draws of `every`.
+    /// Seed and name of the draws with `every`.
     drawn: (u64, String),
-    /// With `every`: the number of the last draw, it, and the next one.
+    /// With `every`: the number of the last draw, its value, and the next value.
     line_from: Option<(u64, Span, Span)>,
-    /// The latest departure so far.
+    /// The latest departure time so far.
     last: Time,
     line: DelayLine<B>,
     account: Account,
@@ -170,7 +171,7 @@ impl<B> JitterElement<B> {
         Span::from_nanos(((from * (every - into) + to * into) / every) as u64)
     }
 
-    /// Draw `k` of `every`, whoever asks and when.
+    /// Draw number `k` of `every`, independent of the order of calls.
     fn draw_number(&mut self, k: u64) -> Span {
         self.stream = Stream::new(self.drawn.0, &format!("{}/{k}", self.drawn.1));
         self.draw()

@@ -1,15 +1,15 @@
-//! What a packet meets between two hosts, as state machines without a clock.
+//! Path elements (links, queues, limiters, loss) as state machines without a clock.
 //!
-//! An [`Element`] is driven by four verbs, in this order:
+//! An [`Element`] has four operations, called in this order:
 //!
 //! 1. input: [`Element::handle_packet`], a packet arrives at `now`;
 //! 2. input: [`Element::handle_wake`], time has passed; the element catches up to `now`;
-//! 3. output: the [`Outbox`] both inputs write to: packets handed on (each stamped with the time
-//!    it was *due*), packets dropped, packets bounced (too big);
+//! 3. output: the [`Outbox`] that both inputs write to: packets sent (each with the time at which it
+//!    was *due*), packets dropped, packets bounced (too big);
 //! 4. next wake-up: [`Element::next_wake`].
 //!
-//! Early calls are harmless, late calls lose nothing and move no schedule. The same elements run
-//! in virtual time (simulator) and in real time (lab), so they are generic over a packet's body.
+//! Early calls are harmless; late calls lose nothing and change no schedule. The same elements run in virtual
+//! time (simulator) and in real time (lab), so they are generic over a packet's body.
 
 mod bucket;
 mod cells;
@@ -43,7 +43,7 @@ pub mod tunnel;
 pub mod tunnel_end;
 
 pub use chain::{Chain, Passage};
-pub use config::{Config, StageLimit, Words};
+pub use config::{Config, DisplayNames, StageLimit};
 pub use element::{Account, DropCause, Element, Gauge, Outbox};
 pub use events::RateStep;
 pub use htb::Class;
@@ -58,7 +58,7 @@ pub use shaper::Refill;
 pub use size_limit::{RefusedSize, SizeLimit};
 pub use tunnel::{Overhead, Preset};
 
-// The registry of elements: a line each, in the order of the reference. See `stage.rs`.
+// The registry of elements, one line each, in the order of the documentation. See `stage.rs`.
 stage::stages! {
     "link" => link::Link,
     "delay" => delay::Delay,

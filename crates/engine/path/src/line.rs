@@ -1,4 +1,4 @@
-//! Packets under way, each with its own due time: earliest first, ties first in, first out.
+//! Packets in transit with individual due times: the earliest is sent first, ties in order of arrival.
 
 use crate::{Account, Outbox, Packet};
 use std::cmp::{Ordering, Reverse};
@@ -35,7 +35,7 @@ impl<B> Ord for Waiting<B> {
     }
 }
 
-/// A line on which packets may overtake each other.
+/// A delay line on which packets may overtake each other.
 pub(crate) struct DelayLine<B> {
     heap: BinaryHeap<Reverse<Waiting<B>>>,
     serial: u64,
@@ -51,12 +51,12 @@ impl<B> DelayLine<B> {
         self.serial += 1;
     }
 
-    /// Packets on their way.
+    /// Number of packets in transit.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Hands on what is due by `now`.
+    /// Sends on all packets that are due by `now`.
     pub fn catch_up(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>) {
         while self.next().is_some_and(|due| due <= now) {
             let Some(Reverse(w)) = self.heap.pop() else { break };

@@ -1,11 +1,11 @@
-//! A link: a queue, a transmitter of constant rate, a propagation delay.
+//! A link: a queue, a transmitter with a constant rate, a propagation delay.
 //!
-//! With a first-in first-out queue a packet's fate is known on arrival: it begins when its
-//! predecessor ends. So all packets stand in one ring with their due times, the queue's length is
-//! caught up from them, and the only wake-up a packet costs is its delivery. With any other queue
-//! the common engine (`server.rs`) does the work. The packet in transmission is not "queued".
+//! With a FIFO queue a packet's times are known on arrival: its transmission starts when its predecessor's
+//! ends. All packets are therefore kept in one ring with their due times, the queue's length is derived from
+//! them, and a packet needs a wake-up only for its delivery. Other queues use the common engine
+//! (`server.rs`). The packet in transmission does not count as queued.
 
-use crate::config::{Config, StageLimit, Words, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{QueueConfig, QueueLoad};
 use crate::server::{Constant, Server};
@@ -14,32 +14,31 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Choices, Label, Rate, Span, Time};
 
-/// Queue, rate, propagation delay.
+/// A link: queue, rate and propagation delay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
-    /// Bits per second; left out: infinitely fast. A packet of n bytes takes 8 n / rate,
-    /// rounded up to the next nanosecond.
+    /// Bits per second. Default: infinitely fast. A packet of n bytes takes 8 n / rate, rounded up to the
+    /// next nanosecond.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Propagation delay, one way. Default 0.
+    /// One-way propagation delay. Default 0.
     pub delay: Span,
-    /// Largest IP packet in bytes; larger ones are bounced ("packet too big", RFC 1191).
-    /// Left out: any size.
+    /// Largest IP packet in bytes; larger ones are bounced ("packet too big", RFC 1191). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
-    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    /// Whether senders of larger packets get ICMP "fragmentation needed" (RFC 1191). Default true. False
+    /// models a path MTU black hole, as behind `no ip unreachables` or a firewall that blocks ICMP (RFC 2923
+    /// section 2.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icmp: Option<bool>,
-    /// What waits for the transmitter. Default: 1000 packets first in, first out (Linux
-    /// `txqueuelen`).
+    /// Queue before the transmitter. Default: FIFO of 1000 packets (Linux `txqueuelen`).
     pub queue: QueueConfig,
 }
 
 impl Config for Link {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("link", "链路 link"),
         one: Label::new("a link", "链路"),
         dropper: Label::new("a queue", "队列"),
@@ -95,29 +94,29 @@ impl Config for Link {
 }
 
 struct LinkSlot<B> {
-    /// When it arrived.
+    /// Arrival time.
     since: Time,
-    /// When it has been transmitted and has travelled; in one piece, as it goes to the outbox.
+    /// Time of arrival at the link's far end, and the packet; a tuple, as it goes to the outbox.
     sent: (Time, Packet<B>),
 }
 
 struct FifoLink<B> {
     rate: Option<Rate>,
-    /// The last size and its transmission time: sizes repeat, divisions cost.
+    /// The last packet size and its transmission time: sizes repeat, and divisions are expensive.
     last_time: (u32, Span),
     delay: Span,
     limit: SizeLimit,
     limits: QueueLoad,
-    /// What has not begun transmission.
+    /// Packets whose transmission has not started.
     queued: QueueLoad,
-    /// Everything held, in order.
+    /// All packets held, in order.
     ring: VecDeque<LinkSlot<B>>,
-    /// Of those that have not begun transmission, the last of the ring: when each is due, and its size. Beside the ring, so
-    /// that catching up with a long queue reads no packets.
+    /// Due time and size of the packets whose transmission has not started, which are the last ones of
+    /// `ring`. They are kept separately so that catching up with a long queue reads no packets.
     waiting: VecDeque<(Time, u32)>,
-    /// When the first of `waiting` begins, if there is one.
+    /// When the transmission of the first of `waiting` starts, if there is one.
     next_begins: Time,
-    /// When the transmitter has ended all it was given.
+    /// When the transmitter has sent all packets.
     free: Time,
     account: Account,
 }
@@ -132,7 +131,7 @@ impl<B> FifoLink<B> {
         self.last_time.1
     }
 
-    /// Whether there is anything to catch up; most packets find nothing.
+    /// Whether anything is due; for most packets nothing is.
     #[inline]
     fn is_behind(&self, now: Time) -> bool {
         !self.waiting.is_empty() && self.next_begins <= now
@@ -216,9 +215,9 @@ mod tests {
     use crate::queue::Fifo;
     use units::{Bytes, Stream};
 
-    /// The fast path and the common engine are the same link.
+    /// The ring and the common engine must give identical results.
     #[test]
-    fn the_ring_and_the_engine_agree() {
+    fn the_ring_and_the_common_engine_agree() {
         for (seed, fifo) in [
             Fifo::default(),
             Fifo { packets: Some(3), bytes: None },

@@ -1,37 +1,38 @@
-//! Loss: packets end here, by chance or by script; the rest pass at once.
+//! Loss: packets are dropped at random or by a script; the others pass at once.
 //!
 //! | model | source | a packet is lost |
 //! |---|---|---|
-//! | `bernoulli` | – | with `probability`, each for itself |
-//! | `gilbert-elliott` | Gilbert 1960, Elliott 1963; netem `gemodel` | with `loss_good` or `loss_bad`, by the state it finds; then the state changes with `p` (good to bad) or `r` (bad to good) |
+//! | `bernoulli` | – | with `probability`, independently |
+//! | `gilbert-elliott` | Gilbert 1960, Elliott 1963; netem `gemodel` | with `loss_good` or `loss_bad`, depending on the state; then the state changes with probability `p` (good to bad) or `r` (bad to good) |
 //! | `every` | – | if its number is a multiple of `every` |
 //! | `list` | – | if its number (the first is 1) is in `packets` |
 //!
-//! Gilbert-Elliott's long-run share of bad is p / (p + r), a bad spell lasts 1 / r packets.
+//! In the Gilbert-Elliott model the long-run share of the bad state is p / (p + r); it lasts 1 / r packets on
+//! average.
 
-use crate::config::{Config, Words, misplaced, probability};
+use crate::config::{Config, DisplayNames, misplaced, probability};
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Stream, Time};
 
-/// How packets are chosen.
+/// Model of packet loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LossModel {
-    /// Each with the same probability.
+    /// Each packet with the same probability.
     #[default]
     Bernoulli,
-    /// Two states, good and bad: bursts of loss.
+    /// Two states, good and bad: bursty loss.
     GilbertElliott,
-    /// Every n-th.
+    /// Every n-th packet.
     Every,
-    /// Those of a list.
+    /// Listed packets.
     List,
 }
 
-/// Packets lost by chance or by script.
+/// Packet loss, at random or by a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -41,10 +42,10 @@ pub struct Loss {
     /// `bernoulli`: the probability of loss, 0 to 1 (0.01 is 1 %).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// `gilbert-elliott`: the probability of going from good to bad after a packet.
+    /// `gilbert-elliott`: the probability of a change from good to bad after a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// `gilbert-elliott`: the probability of going from bad to good after a packet.
+    /// `gilbert-elliott`: the probability of a change from bad to good after a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r: Option<f64>,
     /// `gilbert-elliott`: the probability of loss in the bad state (netem: 1-h). Default 1.
@@ -62,7 +63,7 @@ pub struct Loss {
 }
 
 impl Config for Loss {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("loss", "丢包 loss"),
         one: Label::new("random loss", "随机丢包"),
         dropper: Label::new("random loss", "随机丢包"),
@@ -93,9 +94,9 @@ impl Config for Loss {
             LossModel::List => (self.packets.is_empty() || self.packets.contains(&0)).then_some("packets"),
         };
         match wanted {
-            Some("every") => Err(Problem::new("every", "the model needs it, at least 1")),
-            Some("packets") => Err(Problem::new("packets", "the model needs packet numbers; the first is 1")),
-            Some(key) => Err(Problem::new(key, "the model needs it: a number from 0 to 1")),
+            Some("every") => Err(Problem::new("every", "required by this model, at least 1")),
+            Some("packets") => Err(Problem::new("packets", "required by this model: packet numbers, from 1")),
+            Some(key) => Err(Problem::new(key, "required by this model: a number from 0 to 1")),
             None => Ok(()),
         }
     }

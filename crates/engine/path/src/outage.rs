@@ -1,8 +1,8 @@
-//! Outages: for a while nothing passes. What arrives meanwhile is lost, or waits in a queue and
-//! leaves at once, in order, when the outage is over (the next link spaces it). Packets pass
-//! without delay otherwise.
+//! Outages: nothing passes for a while. Packets that arrive meanwhile are lost, or wait in a queue and leave
+//! at once, in order, when the outage ends (the next link spaces them). At other times packets pass without
+//! delay.
 
-use crate::config::{Config, Words};
+use crate::config::{Config, DisplayNames};
 use crate::events::Schedule;
 use crate::problem::Problem;
 use crate::queue::QueueConfig;
@@ -11,19 +11,18 @@ use crate::{Body, Element, SizeLimit};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
 
-/// What becomes of packets that are queued when an outage or a handover begins, or that arrive
-/// while it lasts.
+/// What happens to packets that are queued when an outage or a handover begins, or that arrive during it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Buffer {
-    /// They are lost.
+    /// The packets are lost.
     #[default]
     Lost,
-    /// They wait.
+    /// The packets wait.
     Kept,
-    /// Handovers only: what is queued when it begins stays behind in the old cell and is lost;
-    /// what arrives later waits for the new one.
+    /// Handovers only: packets queued at the start stay in the old cell and are lost; later ones wait for the
+    /// new cell.
     LeftBehind,
 }
 
@@ -33,26 +32,26 @@ impl Buffer {
     }
 }
 
-/// Nothing passes for a while.
+/// An outage: nothing passes for a while.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// When they begin: a list of times since the run began.
+    /// Start times of outages since the start of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<Span>,
-    /// Instead of `at`: from begin to begin.
+    /// Instead of `at`: time between the starts of two outages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// With `every`: when the first begins. Default: after one period.
+    /// With `every`: start of the first outage. Default: after one period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Span>,
-    /// How long each lasts.
+    /// Duration of each outage.
     pub lasts: Span,
     /// `"lost"` (default) or `"kept"`.
     #[serde(default)]
     pub buffer: Buffer,
-    /// Where packets wait if kept. Default: 1000 packets first in, first out.
+    /// The queue for `"kept"`. Default: FIFO of 1000 packets.
     #[serde(default)]
     pub queue: QueueConfig,
 }
@@ -69,7 +68,7 @@ impl Outage {
 }
 
 impl Config for Outage {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("outage", "中断 outage"),
         one: Label::new("outages", "中断"),
         dropper: Label::new("the outages", "中断"),
@@ -78,10 +77,13 @@ impl Config for Outage {
     fn check(&self) -> Result<(), Problem> {
         self.schedule().check(self.first.is_some(), Span::ZERO)?;
         if self.lasts.is_zero() {
-            return Err(Problem::new("lasts", "must be longer than 0 (for example \"200ms\")"));
+            return Err(Problem::new("lasts", "must be above 0 (for example \"200ms\")"));
         }
         if self.buffer == Buffer::LeftBehind {
-            return Err(Problem::new("buffer", "\"left-behind\" is for handovers; \"lost\" or \"kept\""));
+            return Err(Problem::new(
+                "buffer",
+                "\"left-behind\" applies only to handovers; use \"lost\" or \"kept\"",
+            ));
         }
         self.queue.check().map_err(|p| p.within("queue"))
     }
@@ -122,7 +124,7 @@ impl Gate for OutageGate {
         self.end(at).unwrap_or(at)
     }
 
-    fn down(&self, at: Time) -> bool {
+    fn is_down(&self, at: Time) -> bool {
         self.lost && self.end(at).is_some()
     }
 }

@@ -1,17 +1,16 @@
-//! A packet as path elements see it: size, flow, marks; what it carries is the user's.
+//! A packet as path elements see it: size, flow, DSCP and ECN; the content is generic.
 
-/// What a packet carries: a simulated segment, or a buffer of real bytes.
+/// The content of a packet: a simulated segment, or a buffer of real bytes.
 pub trait Body: Clone {
-    /// The IP packet was cut into fragments; this body travels with each of them
-    /// (a simulated segment is cloned, real bytes are cut). `offset` and `len` count
-    /// bytes of the IP payload.
+    /// The body of a fragment of the IP packet: a simulated segment is cloned, real bytes are cut. `offset`
+    /// and `len` count bytes of the IP payload.
     fn fragment(&self, offset: u32, len: u32) -> Self {
         let _ = (offset, len);
         self.clone()
     }
 
-    /// Undoes [`Body::fragment`]: `next`, the body of the following fragment, is appended
-    /// (a simulated segment was cloned and stays as it is; real bytes are put together).
+    /// Undoes [`Body::fragment`] by appending `next`, the body of the following fragment: a simulated segment
+    /// was cloned and stays as it is, real bytes are concatenated.
     fn join(&mut self, next: Self) {
         let _ = next;
     }
@@ -35,38 +34,37 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Whether a queue may mark instead of drop.
+    /// Whether a queue may mark the packet instead of dropping it.
     pub fn is_capable(self) -> bool {
         self != Ecn::NotEct
     }
 }
 
-/// A fragment's place in its IP packet.
+/// The position of a fragment in its IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// This fragment's index, from 0.
+    /// Index, from 0.
+    /// Number of fragments of the packet.
     pub index: u8,
     /// How many fragments the packet was cut into.
     pub count: u8,
 }
 
-/// A packet under way.
+/// A packet on the path.
 #[derive(Clone, Debug)]
 pub struct Packet<B> {
-    /// Unique in a run; a duplicate keeps its original's.
+    /// Unique in a run; a duplicate has the id of its original.
     pub id: u64,
-    /// Size on the wire in bytes: the IP packet with all tunnel overhead it now has.
+    /// Size on the wire in bytes: the IP packet with its current tunnel overhead.
     pub size: u32,
     /// Bytes of `size` that tunnels added.
     pub overhead: u32,
-    /// The flow it belongs to (what fair queues and per-flow limiters hash).
+    /// The flow it belongs to, which fair queues and per-flow limiters distinguish.
     pub flow: u32,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
-    /// ECN bits.
     pub ecn: Ecn,
-    /// Set while the packet is one fragment of several.
+    /// Set if the packet is a fragment.
     pub fragment: Option<Fragment>,
-    /// What it carries.
     pub body: B,
 }

@@ -1,16 +1,16 @@
-//! A policer: token buckets that drop or re-mark what exceeds them, and delay nothing.
+//! A policer: token buckets that drop or re-mark excess packets, without delaying any.
 //!
 //! | meter | source | buckets | green | yellow | red |
 //! |---|---|---|---|---|---|
-//! | `single` | Cisco single-rate two-colour | C at `rate` | C >= size | – | else |
-//! | `srtcm` | RFC 2697 section 3 | C, and E filled by what C spills | C >= size | E >= size | else |
+//! | `single` | Cisco single-rate two-colour | C at `rate` | C >= size | – | otherwise |
+//! | `srtcm` | RFC 2697 section 3 | C, and E filled with what overflows C | C >= size | E >= size | otherwise |
 //! | `trtcm` | RFC 2698 section 3 | C at `rate`, P at `peak_rate` | both | P >= size > C | P < size |
 //!
-//! Buckets start full and are refilled on arrival, exactly. A packet larger than a bucket never
+//! Buckets start full and are refilled exactly when packets arrive. A packet larger than a bucket never
 //! conforms to it. Default burst: Cisco's rate / 32 bytes (250 ms), at least 1500.
 
 use crate::bucket::Bucket;
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::problem::Problem;
 use crate::{
     Account, Body, Class, DropCause, Element, Gauge, Htb, Outbox, Packet, QueueConfig, Shaper, Stage,
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Choices, Label, Rate, Time};
 
-/// Which meter a policer uses.
+/// The metering algorithm of a policer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -33,16 +33,16 @@ pub enum Meter {
     Trtcm,
 }
 
-/// What is done to packets of one colour: `"pass"`, `"drop"` or `{ dscp = 10 }`.
+/// What happens to packets of one colour: `"pass"`, `"drop"` or `{ dscp = 10 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Hand on unchanged.
+    /// Pass unchanged.
     Pass,
     /// Drop.
     Drop,
-    /// Set this codepoint (0 to 63) and hand on.
+    /// Set this codepoint (0 to 63) and pass.
     Dscp(u8),
 }
 
@@ -50,7 +50,7 @@ fn pass() -> Action {
     Action::Pass
 }
 
-fn drop_it() -> Action {
+fn drop_packet() -> Action {
     Action::Drop
 }
 
@@ -64,11 +64,11 @@ pub struct Policer {
     pub meter: Meter,
     /// Committed information rate (CIR), bits per second.
     pub rate: Rate,
-    /// Committed burst (CBS, Cisco Bc), bytes. Default: rate / 32 bytes (250 ms of the rate),
-    /// at least 1500 (Cisco IOS).
+    /// Committed burst (CBS, Cisco Bc), bytes. Default: rate / 32 bytes (250 ms of the rate), at least 1500
+    /// (Cisco IOS).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
-    /// Excess burst (EBS, Cisco Be), bytes, of `srtcm`. Default: the committed burst.
+    /// Excess burst (EBS, Cisco Be) of `srtcm`, bytes. Default: the committed burst.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess_burst: Option<Bytes>,
     /// Peak information rate (PIR) of `trtcm`, bits per second; not below `rate`.
@@ -77,24 +77,24 @@ pub struct Policer {
     /// Peak burst (PBS) of `trtcm`, bytes. Default: peak rate / 32 bytes, at least 1500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_burst: Option<Bytes>,
-    /// What is done to green packets (they conform). Default `"pass"`.
+    /// Action for green packets, which conform. Default `"pass"`.
     #[serde(default = "pass")]
     pub green: Action,
-    /// What is done to yellow packets (they exceed). Default `"pass"`.
+    /// Action for yellow packets, which exceed. Default `"pass"`.
     #[serde(default = "pass")]
     pub yellow: Action,
-    /// What is done to red packets (they violate; with `single`: they exceed). Default `"drop"`.
-    #[serde(default = "drop_it")]
+    /// Action for red packets, which violate (with `single`: exceed). Default `"drop"`.
+    #[serde(default = "drop_packet")]
     pub red: Action,
-    /// Colour-aware: packets come coloured by the drop precedence of assured forwarding
+    /// Colour-aware metering: the colour of arriving packets is the drop precedence of assured forwarding
     /// (RFC 2597: AFx1 green, AFx2 yellow, AFx3 red; any other codepoint green).
     #[serde(default)]
     pub aware: bool,
-    /// Buckets of its own for each flow; default: one for all.
+    /// Separate buckets for each flow. Default false.
     #[serde(default)]
     pub per_flow: bool,
-    /// Codepoints that it looks at, as a router's policer of one class does; packets with any other codepoint pass
-    /// unmetered. Left out: any.
+    /// Codepoints that are metered, as by a router's policer of one class; packets with other codepoints pass
+    /// unmetered. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
 }
@@ -105,7 +105,7 @@ fn default_burst(rate: Rate) -> Bytes {
 }
 
 impl Policer {
-    /// A single-rate two-colour policer that drops what exceeds.
+    /// A single-rate two-colour policer that drops excess packets.
     pub fn single(rate: Rate, burst: Option<Bytes>) -> Policer {
         Policer {
             meter: Meter::Single,
@@ -123,7 +123,7 @@ impl Policer {
         }
     }
 
-    /// A shaper of the same rate for the packets that it looks at, with `queue` for what waits.
+    /// A shaper with the same rate and the same codepoints; `queue` holds the waiting packets.
     pub fn as_shaper(&self, queue: QueueConfig) -> Stage {
         if self.dscp.is_empty() {
             return Shaper { queue: Some(queue), ..Shaper::new(self.rate) }.into();
@@ -136,7 +136,7 @@ impl Policer {
             queue: Some(queue),
             ..Class::new("class", self.rate)
         };
-        // What no class matches passes at once.
+        // Packets that match no class pass at once.
         Htb { classes: vec![class] }.into()
     }
 
@@ -160,17 +160,18 @@ impl Policer {
 type NamedBucket = (&'static str, Bytes);
 
 impl Policer {
-    /// The largest packet that ever passes it; `None`: any.
+    /// The largest packet that can pass; `None` for any size.
     pub fn largest(&self) -> Option<Bytes> {
         self.largest_by_key().map(|(_, bytes)| bytes)
     }
 
-    /// The bucket that decides how large a packet may be to pass, by its key, and that size; `None`: a packet of any size passes.
+    /// The bucket that limits the size of packets that can pass, by its key, with its size; `None` if packets
+    /// of any size pass.
     pub fn largest_by_key(&self) -> Option<(&'static str, Bytes)> {
-        let ([committed, second], [green, yellow]) = self.judging()?;
+        let ([committed, second], [green, yellow]) = self.buckets_and_passes()?;
         let none = (committed.0, Bytes::new(0));
         let by_green = match self.meter {
-            // A green packet is counted in both buckets.
+            // A green packet needs tokens of both buckets.
             Meter::Trtcm if second.1 < committed.1 => second,
             _ => committed,
         };
@@ -183,12 +184,12 @@ impl Policer {
         })
     }
 
-    /// The bucket that decides how much passes at once when all are full, by its key, and how much that is; `None`: nothing is
-    /// dropped, however much comes.
+    /// The bucket that limits the burst, by its key, and the bytes that pass at once if all buckets are full;
+    /// `None` if nothing is dropped.
     pub fn burst_by_key(&self) -> Option<(&'static str, Bytes)> {
-        let ([committed, second], [green, yellow]) = self.judging()?;
+        let ([committed, second], [green, yellow]) = self.buckets_and_passes()?;
         Some(match self.meter {
-            // What C does not hold is taken from E: the deeper one is the one to name.
+            // Packets that do not fit into C use E: the larger bucket is named.
             Meter::Srtcm if green && yellow => {
                 let both = Bytes::new(committed.1.get().saturating_add(second.1.get()));
                 (if second.1 > committed.1 { second.0 } else { committed.0 }, both)
@@ -199,8 +200,8 @@ impl Policer {
         })
     }
 
-    /// Both buckets, each with its key, and whether green and yellow packets pass; `None` where red ones do.
-    fn judging(&self) -> Option<([NamedBucket; 2], [bool; 2])> {
+    /// Both buckets with their keys, and whether green and yellow packets pass; `None` if red packets pass.
+    fn buckets_and_passes(&self) -> Option<([NamedBucket; 2], [bool; 2])> {
         let passes = |action: Action| action != Action::Drop;
         if passes(self.red) {
             return None;
@@ -218,7 +219,7 @@ impl Policer {
         Some(([("burst", committed), second], [passes(self.green), yellow]))
     }
 
-    /// The rate above which it drops.
+    /// The rate above which packets are dropped.
     fn drops_above(&self) -> Option<Rate> {
         let peak = if self.meter == Meter::Trtcm { self.peak_rate } else { Some(self.rate) };
         if self.green == Action::Drop {
@@ -230,7 +231,7 @@ impl Policer {
 }
 
 impl Config for Policer {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("policer", "流量监管 policer"),
         one: Label::new("a policer", "流量监管"),
         dropper: Label::new("the policer", "流量监管"),
@@ -243,12 +244,12 @@ impl Config for Policer {
         misplaced("peak_rate", self.peak_rate.is_some() && !tr, "meter = \"trtcm\"")?;
         misplaced("peak_burst", self.peak_burst.is_some() && !tr, "meter = \"trtcm\"")?;
         if tr && self.peak_rate.is_none_or(|peak| peak < self.rate) {
-            return Err(Problem::new("peak_rate", "`trtcm` needs it, not below `rate` (RFC 2698)"));
+            return Err(Problem::new("peak_rate", "required by `trtcm`, and not below `rate` (RFC 2698)"));
         }
         for (key, burst) in
             [("burst", self.burst), ("excess_burst", self.excess_burst), ("peak_burst", self.peak_burst)]
         {
-            // An excess burst of 0 is RFC 2697's way to say "no yellow".
+            // An excess burst of 0 means "no yellow" in RFC 2697.
             if burst == Some(Bytes::new(0)) && key != "excess_burst" {
                 return Err(Problem::new(key, "must be above zero (for example \"625kB\")"));
             }
@@ -291,7 +292,7 @@ impl Config for Policer {
     }
 
     fn limit(&self) -> StageLimit {
-        // Other codepoints pass: the direction as a whole has no limit.
+        // Packets with other codepoints pass, so the direction as a whole has no limit.
         if !self.dscp.is_empty() {
             return StageLimit::None;
         }
@@ -349,7 +350,7 @@ impl Buckets {
             }
             return Colour::Red;
         }
-        // RFC 2698 section 3: a green packet is counted in both buckets.
+        // RFC 2698 section 3: a green packet uses tokens of both buckets.
         second.refill(now);
         if before == Colour::Red || !second.holds(size) {
             return Colour::Red;

@@ -1,8 +1,9 @@
-//! Queues, usable by every link and shaper: one file each in `queue/`, each with its `mod` line and a line in `queues!` below.
+//! Queues for links, shapers and other elements: one file each in `queue/`, with a `mod` line and a line in
+//! `queues!` below.
 //!
-//! A new queue is one file with a configuration that is a `Discipline`, and these two lines: it then reads and
-//! writes as `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, and stands in the tests
-//! and fuzzers over all queues.
+//! A new queue is one file with a configuration that implements `Discipline`, and these two lines. It then
+//! has the syntax `{ kind = "…", … }`, a JSON Schema and a section in the documentation, and is covered by
+//! the tests and fuzzers of all queues.
 
 pub mod codel;
 pub mod drr;
@@ -18,12 +19,10 @@ use crate::{Account, Ecn, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Time};
 
-/// Packets and bytes.
+/// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueLoad {
-    /// Packets.
     pub packets: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
@@ -38,12 +37,12 @@ impl QueueLoad {
     }
 }
 
-/// Decides which packet goes next, and which do not go at all.
+/// Decides which packet is sent next and which are dropped.
 ///
-/// The packets it takes in are already booked as held in `account`; those it drops it books out
+/// Packets passed to the queue are already counted as held in `account`. Packets that it drops it removes
 /// there and puts into `out`.
 pub trait Queue<B>: Send {
-    /// Takes a packet in at `now`, or drops it or another. `head` is what a shaper has taken out
+    /// Queues a packet at `now`, or drops it or another one. `head` is the packet that a shaper has taken out
     /// but not yet sent: it counts towards the limits, as the head of a Linux TBF does.
     fn enqueue(
         &mut self,
@@ -54,15 +53,15 @@ pub trait Queue<B>: Send {
         out: &mut Outbox<B>,
     );
 
-    /// The next packet and when it came in; `None` when nothing is left.
+    /// The next packet with its arrival time; `None` if the queue is empty.
     fn dequeue(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>)
     -> Option<(Time, Packet<B>)>;
 
-    /// What is queued.
+    /// The queued packets.
     fn load(&self) -> QueueLoad;
 }
 
-/// Marks congestion experienced where the packet allows it (RFC 3168 section 5).
+/// Marks congestion experienced if the packet is ECN-capable (RFC 3168 section 5). Returns whether it did.
 pub(crate) fn mark<B>(packet: &mut Packet<B>, account: &mut Account) -> bool {
     if !packet.ecn.is_capable() {
         return false;
@@ -72,28 +71,28 @@ pub(crate) fn mark<B>(packet: &mut Packet<B>, account: &mut Account) -> bool {
     true
 }
 
-/// What the registry asks of a queue's configuration. Its first doc comment says in the reference what the
-/// queue is.
+/// The interface of a queue's configuration to the registry. The first doc comment of a type that implements
+/// this describes the queue in the documentation.
 pub(crate) trait Discipline: Sized {
-    /// The queue.
     type Queue<B: Send + 'static>: Queue<B> + 'static;
 
-    /// What people call it.
+    /// Display name.
     const LABEL: Label;
 
-    /// Whether it drops or marks before it is full.
+    /// Whether the queue drops or marks before it is full.
     const DROPS_EARLY: bool = false;
 
-    /// What it takes at most.
+    /// Maximum size.
     fn limits(&self) -> QueueLoad;
 
-    /// Finds values out of range.
+    /// Checks for values out of range.
     fn check(&self) -> Result<(), Problem>;
 
-    /// Builds the queue; `seed` and `name` choose its random stream.
+    /// Builds the queue; `seed` and `name` determine its random stream.
     fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Self::Queue<B>;
 
-    /// Any valid configuration: small limits and short times, so that a few hundred packets meet them.
+    /// A random valid configuration with small limits and short times, so that a few hundred packets reach
+    /// them.
     fn draw(choices: &mut Choices) -> Self;
 }
 
@@ -111,38 +110,38 @@ macro_rules! queues {
         }
 
         impl QueueConfig {
-            /// Every kind there is, and what people call it.
+            /// All kinds with their display names.
             pub const LABELS: &[(&str, Label)] = &[$(($kind, <$type as Discipline>::LABEL)),*];
 
-            /// Every kind there is.
+            /// All kinds.
             pub const KINDS: &[&str] = &[$($kind),*];
 
-            /// This queue's kind.
+            /// The kind of this queue.
             pub fn kind(&self) -> &'static str {
                 match self { $(QueueConfig::$type(_) => $kind,)* }
             }
 
-            /// Whether it drops or marks before it is full.
+            /// Whether the queue drops or marks before it is full.
             pub fn drops_early(&self) -> bool {
                 match self { $(QueueConfig::$type(_) => <$type as Discipline>::DROPS_EARLY,)* }
             }
 
-            /// What it takes at most: packets, of all flows together, and bytes.
+            /// Maximum size: packets of all flows together, and bytes.
             pub fn limits(&self) -> QueueLoad {
                 match self { $(QueueConfig::$type(q) => q.limits(),)* }
             }
 
-            /// Finds values out of range.
+            /// Checks for values out of range.
             pub fn check(&self) -> Result<(), Problem> {
                 match self { $(QueueConfig::$type(q) => q.check(),)* }
             }
 
-            /// Builds it; `seed` and `name` choose its random stream.
+            /// Builds the queue; `seed` and `name` determine its random stream.
             pub fn build<B: Send + 'static>(&self, seed: u64, name: &str) -> Box<dyn Queue<B>> {
                 match self { $(QueueConfig::$type(q) => Box::new(q.build(seed, name)),)* }
             }
 
-            /// Any valid queue, of any kind.
+            /// A random valid queue of a random kind.
             pub fn draw(choices: &mut Choices) -> QueueConfig {
                 let kinds = [$(|c: &mut Choices| QueueConfig::$type($type::draw(c))),*];
                 kinds[choices.below(kinds.len() as u64) as usize](choices)
@@ -164,13 +163,13 @@ queues! {
 pub use wfq::Weight;
 
 impl Default for QueueConfig {
-    /// 1000 packets first in, first out: Linux's `txqueuelen`.
+    /// A FIFO of 1000 packets, Linux's `txqueuelen`.
     fn default() -> Self {
         QueueConfig::Fifo(Fifo::default())
     }
 }
 
-/// `Err` if a limit is zero.
+/// Fails if a limit is zero.
 pub(crate) fn at_least_one(key: &str, n: u64) -> Result<(), Problem> {
     if n == 0 { Err(Problem::new(key, "must be at least 1")) } else { Ok(()) }
 }
@@ -183,7 +182,7 @@ mod tests {
         Packet { id: 0, size, overhead: 0, flow, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
     }
 
-    /// Puts `n` packets in at time zero; returns the flows of those dropped.
+    /// Queues `n` packets at time zero; returns the flows of the dropped ones.
     pub(crate) fn fill(q: &mut impl Queue<()>, flow: u32, size: u32, n: u32) -> Vec<u32> {
         let (mut account, mut out) = (Account::default(), Outbox::default());
         for _ in 0..n {
@@ -193,7 +192,7 @@ mod tests {
         out.dropped.iter().map(|d| d.1.flow).collect()
     }
 
-    /// Takes up to `n` packets out at time zero; returns their flows.
+    /// Dequeues up to `n` packets at time zero; returns their flows.
     pub(crate) fn drain_flows(q: &mut impl Queue<()>, n: usize) -> Vec<u32> {
         let (mut account, mut out) = (Account::default(), Outbox::default());
         let mut next = || q.dequeue(Time::ZERO, &mut account, &mut out);
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_keeps_its_promises_to_the_last_packet() {
+    fn every_kind_keeps_its_limit_and_counts_every_packet() {
         for kind in QueueConfig::KINDS {
             let config: QueueConfig =
                 serde_json::from_value(serde_json::json!({ "kind": kind, "packets": 50 })).unwrap();

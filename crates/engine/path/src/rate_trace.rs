@@ -1,14 +1,14 @@
 //! A link whose rate follows a trace.
 //!
-//! | given | format | a packet leaves |
+//! | key | format | a packet leaves |
 //! |---|---|---|
-//! | `opportunities` | mahimahi: ms of delivery opportunities of 1504 bytes, repeated at the end | with the opportunity that carries its last byte; what an empty queue does not use is lost |
-//! | `steps` | times and rates, constant between; with `period` repeated | when the rates since it began add up to its size |
+//! | `opportunities` | mahimahi: times in ms of delivery opportunities of 1504 bytes, repeated at the end | with the opportunity that carries its last byte; opportunities that an empty queue does not use are lost |
+//! | `steps` | times and rates, constant in between; repeated with `period` | when the rates since its start add up to its size |
 //!
-//! `file` names a text with either: one whole number a line is mahimahi's, `2.5s 20Mbit/s` a line
-//! a table; `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
+//! `file` names a text in either format: one whole number per line (mahimahi), or a time and a rate per line
+//! (`2.5s 20Mbit/s`); `#` begins a comment. Source: mahimahi `link_queue.cc` (Netravali et al. 2015).
 
-use crate::config::{Config, StageLimit, Words};
+use crate::config::{Config, DisplayNames, StageLimit};
 use crate::events::{RateStep, Steps};
 use crate::problem::Problem;
 use crate::queue::QueueConfig;
@@ -22,47 +22,46 @@ use units::{Choices, Label, Rate, Span, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RateTrace {
-    /// A trace file: mahimahi's format or a table `time rate`.
+    /// A trace file: mahimahi's format or lines with time and rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Delivery opportunities of 1504 bytes, in ms, not falling; after the last the trace begins
-    /// anew (mahimahi).
+    /// Times of delivery opportunities of 1504 bytes in ms, non-decreasing; after the last one the trace
+    /// repeats (mahimahi).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opportunities: Vec<u64>,
-    /// Rates from given times on; the first at 0.
+    /// Rates, each from a given time on; the first at 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<RateStep>,
-    /// With `steps`: after this time they begin anew. Left out: the last rate stays.
+    /// With `steps`: the time after which they repeat. Default: the last rate applies to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<Span>,
-    /// Propagation delay, one way. Default 0.
+    /// One-way propagation delay. Default 0.
     pub delay: Span,
-    /// Largest IP packet in bytes; left out: any size.
+    /// Largest IP packet in bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
-    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    /// Whether senders of larger packets get ICMP "fragmentation needed" (RFC 1191). Default true. False
+    /// models a path MTU black hole, as behind `no ip unreachables` or a firewall that blocks ICMP (RFC 2923
+    /// section 2.1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icmp: Option<bool>,
-    /// What waits for the transmitter. Default: 1000 packets first in, first out.
+    /// Queue before the transmitter. Default: FIFO of 1000 packets.
     pub queue: QueueConfig,
 }
 
-/// The longest time in a trace: mahimahi's ms in ns must leave room for repeats.
-const LONGEST_MS: u64 = 1_000_000_000;
+/// Maximum time in a trace, ms: repeats must not overflow a time in nanoseconds.
+const MAX_MS: u64 = 1_000_000_000;
 
 impl RateTrace {
     fn check_opportunities(&self) -> Result<(), Problem> {
         let key = "opportunities";
         if self.opportunities.windows(2).any(|w| w[1] < w[0]) {
-            return Err(Problem::new(key, "times must not fall"));
+            return Err(Problem::new(key, "times must not decrease"));
         }
         match self.opportunities.last() {
             Some(0) => Err(Problem::new(key, "the last must be above 0 ms: it is the period")),
-            Some(&last) if last > LONGEST_MS => {
-                Err(Problem::new(key, format!("must not exceed {LONGEST_MS} ms")))
-            }
-            _ if self.period.is_some() => Err(Problem::new("period", "belongs to `steps` only")),
+            Some(&last) if last > MAX_MS => Err(Problem::new(key, format!("must not exceed {MAX_MS} ms"))),
+            _ if self.period.is_some() => Err(Problem::new("period", "applies only to `steps`")),
             _ => Ok(()),
         }
     }
@@ -73,7 +72,7 @@ impl RateTrace {
             return wrong("the first must be at 0s");
         }
         if self.steps.windows(2).any(|w| w[1].at <= w[0].at) {
-            return wrong("times must rise");
+            return wrong("times must increase");
         }
         let Some(last) = self.steps.last() else { return wrong("is empty") };
         match self.period {
@@ -84,7 +83,7 @@ impl RateTrace {
                 wrong("at least one rate must be above zero")
             }
             None if last.rate.as_bps() == 0 => {
-                wrong("the last rate stays and must be above zero (or give a `period`)")
+                wrong("the last rate applies to the end and must be above zero (or set `period`)")
             }
             _ => Ok(()),
         }
@@ -92,7 +91,8 @@ impl RateTrace {
 }
 
 impl RateTrace {
-    /// The rate averaged over a period, where it has one. A run that ends within a period may have met more or less.
+    /// The mean rate over a period, if the trace has one. A run that ends within a period may see a higher or
+    /// lower mean.
     pub fn mean_rate(&self) -> Option<Rate> {
         let mean = |bits: f64, seconds: f64| (seconds > 0.0).then(|| Rate::from_bps((bits / seconds) as u64));
         if let Some(&last) = self.opportunities.last() {
@@ -124,7 +124,7 @@ fn line(text: &str) -> Option<TraceLine> {
 }
 
 impl Config for RateTrace {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("rate-trace", "变速率链路 rate-trace"),
         one: Label::new("a link of varying rate", "变速率链路"),
         dropper: Label::new("a queue", "队列"),
@@ -133,11 +133,11 @@ impl Config for RateTrace {
     fn check(&self) -> Result<(), Problem> {
         let given = [self.file.is_some(), !self.opportunities.is_empty(), !self.steps.is_empty()];
         match given {
-            [true, false, false] => return Err(Problem::new("file", "was not read in")),
+            [true, false, false] => return Err(Problem::new("file", "is not loaded")),
             [false, true, false] => self.check_opportunities()?,
             [false, false, true] => self.check_steps()?,
             _ => {
-                let message = "give one of `file`, `opportunities`, `steps`";
+                let message = "set exactly one of `file`, `opportunities`, `steps`";
                 return Err(Problem::new("steps", message));
             }
         }
@@ -159,14 +159,14 @@ impl Config for RateTrace {
                 Some(TraceLine::Opportunity(ms)) if self.steps.is_empty() => self.opportunities.push(ms),
                 Some(TraceLine::Step(step)) if self.opportunities.is_empty() => self.steps.push(step),
                 _ => {
-                    let what = "neither a number of ms (mahimahi) nor a time and a rate \
-                                (\"2.5s 20Mbit/s\"), the same on every line";
+                    let what = "expected a number of ms (mahimahi) or a time and a rate \
+                                (\"2.5s 20Mbit/s\"), in the same format on every line";
                     return Err(Problem::new("file", format!("line {}: {what}", number + 1)));
                 }
             }
         }
         if self.opportunities.is_empty() && self.steps.is_empty() {
-            return Err(Problem::new("file", "holds no line of a trace"));
+            return Err(Problem::new("file", "contains no line of a trace"));
         }
         self.file = None;
         Ok(())
@@ -208,7 +208,7 @@ impl Config for RateTrace {
         trace
     }
 
-    /// The mean over a period; steps without one have none.
+    /// The mean over a period; steps without a period have none.
     fn limit(&self) -> StageLimit {
         self.mean_rate().map_or(StageLimit::Varies, StageLimit::Shared)
     }
@@ -223,18 +223,18 @@ impl Gate for RateTable {
     }
 }
 
-/// Bytes of one opportunity: an Ethernet frame as mahimahi's TUN device shows it.
+/// Bytes per opportunity: an Ethernet frame as mahimahi's TUN device sees it.
 const OPPORTUNITY: u64 = 1504;
 
 struct Mahimahi {
     ms: Vec<u64>,
-    /// The next unused opportunity, counted through all repeats.
+    /// The next unused opportunity, counted over all repeats.
     next: u64,
-    /// Bytes left of the one before it.
+    /// Bytes left of the previous opportunity.
     left: u64,
     /// When the last packet left.
     at: Time,
-    /// The queue was empty: opportunities up to now passed unused.
+    /// Whether the queue was empty: opportunities up to now are lost.
     fresh: bool,
 }
 

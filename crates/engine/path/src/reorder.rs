@@ -1,26 +1,26 @@
-//! Reordering: each packet is held back with a probability, so that others overtake it; the rest pass at
-//! once.
+//! Reordering: each packet is delayed with a given probability, so that others overtake it; the others pass
+//! at once.
 
-use crate::config::{Config, Words, probability};
+use crate::config::{Config, DisplayNames, probability};
 use crate::line::DelayLine;
 use crate::problem::Problem;
 use crate::{Account, Body, Element, Outbox, Packet};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Stream, Time};
 
-/// Packets held back.
+/// Delays random packets, so that others overtake them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
-    /// The probability that a packet is held back, 0 to 1.
+    /// The probability that a packet is delayed, 0 to 1.
     pub probability: f64,
-    /// For how long.
+    /// The delay.
     pub delay: Span,
 }
 
 impl Config for Reorder {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("reorder", "乱序 reorder"),
         one: Label::new("reordering", "乱序"),
         dropper: Label::new("the reordering", "乱序"),

@@ -1,30 +1,29 @@
-//! The engine under links with a managed queue, shapers and outages: queue, gate, line.
+//! The common engine of shapers, outages, and links with a managed queue: queue, gate, line.
 //!
-//! One packet at a time is taken up from the queue; the *gate* says when it leaves (a transmission
-//! ends, tokens suffice); the next is taken up at that very moment. Behind the gate lies a line
-//! of constant delay. All of it is caught up in due order, so a late call changes nothing.
-//! While packets are on the line only its head needs a wake-up.
+//! One packet at a time is taken from the queue as the head. The *gate* determines when it leaves (end of
+//! transmission, or enough tokens); the next packet is taken at that moment. Behind the gate is a line of
+//! constant delay. All events are processed in order of their due times, so a late call changes nothing.
+//! While packets are on the line, only its first packet needs a wake-up.
 
 use crate::queue::{Queue, QueueLoad};
 use crate::{Account, DropCause, Element, Gauge, Outbox, Packet, SizeLimit};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// When packets leave a [`Server`].
+/// Determines when packets leave a [`Server`].
 pub(crate) trait Gate: Send {
-    /// Whether the packet that was taken up counts as queued (it waits for tokens) or not
-    /// (it is being transmitted).
+    /// Whether the head packet counts as queued (it waits for tokens) or not (it is in transmission).
     const HEAD_COUNTS: bool;
 
-    /// A packet of `size` bytes was taken up at `at`: when does it leave (not before `at`)?
+    /// When a packet of `size` bytes that became the head at `at` leaves; not before `at`.
     fn ready(&mut self, at: Time, size: u32) -> Time;
 
-    /// It leaves.
+    /// The head packet leaves.
     fn leave(&mut self, at: Time, size: u32) {
         let _ = (at, size);
     }
 
-    /// Nothing is left to take up.
+    /// The queue is empty.
     fn idle(&mut self) {}
 
     /// Whether a packet of `size` bytes can ever leave.
@@ -33,44 +32,44 @@ pub(crate) trait Gate: Send {
         true
     }
 
-    /// When, if ever before it `leaves`, the packet that arrived at `since` and was taken up at
-    /// `begun` is lost, with all that is held and not yet on the line.
+    /// When the head packet is lost together with all packets that are not yet on the line, if that happens
+    /// before it `leaves`. It arrived at `since` and became the head at `begun`.
     fn purge(&self, since: Time, begun: Time, leaves: Time) -> Option<Time> {
         let _ = (since, begun, leaves);
         None
     }
 
-    /// Whether the transmission that ends at `at` is damaged. Asked once for each, in order.
-    fn damages(&mut self, at: Time, size: u32) -> bool {
+    /// Whether the transmission that ends at `at` is damaged. Called once for each transmission, in order.
+    fn is_damaged(&mut self, at: Time, size: u32) -> bool {
         let _ = (at, size);
         false
     }
 
-    /// How often a damaged packet is transmitted again before it is given up.
+    /// How often a damaged packet is retransmitted before it is dropped.
     fn repeats(&self) -> u32 {
         0
     }
 
     /// Whether a packet that arrives at `at` is lost.
-    fn down(&self, at: Time) -> bool {
+    fn is_down(&self, at: Time) -> bool {
         let _ = at;
         false
     }
 
-    /// What the line takes longer for a packet that leaves at `at`.
+    /// Additional delay on the line for a packet that leaves at `at`.
     fn extra_delay(&self, at: Time) -> Span {
         let _ = at;
         Span::ZERO
     }
 
-    /// Whole bytes of tokens at `now`.
+    /// Tokens at `now` in whole bytes; `None` if there is no bucket.
     fn tokens(&self, now: Time) -> Option<u64> {
         let _ = now;
         None
     }
 }
 
-/// A constant rate, or none: infinitely fast.
+/// A constant rate; `None` is infinitely fast.
 pub(crate) struct Constant(pub Option<units::Rate>);
 
 impl Gate for Constant {
@@ -84,7 +83,7 @@ struct ServedPacket<B> {
     since: Time,
     begun: Time,
     leaves: Time,
-    /// How often it was transmitted in vain.
+    /// Number of damaged transmissions.
     damaged: u32,
     packet: Packet<B>,
 }
@@ -131,7 +130,7 @@ impl<B, G: Gate> Server<B, G> {
         }
     }
 
-    /// The buffer is lost at `at`.
+    /// Drops all packets that are not yet on the line.
     fn lose_all(&mut self, at: Time, out: &mut Outbox<B>) {
         if let Some(head) = self.head.take() {
             self.account.lose(out, at, head.packet, DropCause::Outage);
@@ -153,7 +152,7 @@ impl<B, G: Gate> Server<B, G> {
                 break;
             }
             let Some(mut head) = self.head.take() else { break };
-            if self.gate.damages(head.leaves, head.packet.size) {
+            if self.gate.is_damaged(head.leaves, head.packet.size) {
                 if head.damaged < self.gate.repeats() {
                     head.damaged += 1;
                     head.leaves = self.gate.ready(head.leaves, head.packet.size);
@@ -199,7 +198,7 @@ impl<B: Send, G: Gate> Element<B> for Server<B, G> {
         if !self.gate.fits(packet.size) {
             return self.account.lose(out, now, packet, DropCause::TooBig);
         }
-        if self.gate.down(now) {
+        if self.gate.is_down(now) {
             return self.account.lose(out, now, packet, DropCause::Outage);
         }
         self.queue.enqueue(now, packet, self.head_load(), &mut self.account, out);

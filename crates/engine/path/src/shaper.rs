@@ -1,16 +1,16 @@
-//! A shaper: what exceeds its token bucket waits in a queue.
+//! A shaper: packets that exceed its token bucket wait in a queue.
 //!
 //! | `refill` | source | the bucket |
 //! |---|---|---|
-//! | `continuous` | Linux `tc … tbf` | holds `burst`, grows all the time; optionally a second one for `peak_rate` |
+//! | `continuous` | Linux `tc … tbf` | holds `burst`, refilled continuously; optionally a second bucket for `peak_rate` |
 //! | `interval` | Cisco `shape average CIR Bc Be` | holds Bc + Be, gets Bc every Tc = Bc / CIR |
 //!
-//! A packet leaves at the very nanosecond at which the tokens suffice. One larger than the bucket
-//! could never leave and is dropped on arrival, as Linux does (`max_size`). Buckets start full.
-//! The packet that waits for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
+//! A packet leaves at the exact nanosecond at which the tokens suffice. A packet larger than the bucket could
+//! never leave and is dropped on arrival, as in Linux (`max_size`). Buckets start full. The packet that waits
+//! for tokens counts towards the queue's limit (Linux: `qdisc_peek_head`).
 
 use crate::bucket::{BYTE, Bucket};
-use crate::config::{Config, StageLimit, Words, misplaced, rate_above_zero};
+use crate::config::{Config, DisplayNames, StageLimit, misplaced, rate_above_zero};
 use crate::problem::Problem;
 use crate::queue::{Fifo, QueueConfig};
 use crate::server::{Gate, Server};
@@ -23,14 +23,14 @@ use units::{Bytes, Choices, Label, Rate, Span, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Refill {
-    /// All the time (Linux TBF).
+    /// Continuously (Linux TBF).
     #[default]
     Continuous,
     /// Bc bits every Tc = Bc / CIR (Cisco).
     Interval,
 }
 
-/// A token bucket that makes packets wait.
+/// A shaper: a token bucket with a queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,29 +40,29 @@ pub struct Shaper {
     pub refill: Refill,
     /// Bits per second (Cisco: CIR).
     pub rate: Rate,
-    /// Bucket size in bytes (Linux: burst; Cisco: Bc, there given in bits: 80000 bit = 10kB).
+    /// Bucket size in bytes (Linux: burst; Cisco: Bc, which is given in bits there: 80000 bit = 10kB).
     /// Default: 4 ms of the rate, at least 1514 B (`interval`) or 3028 B (`continuous`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
-    /// `interval` only: what idle time adds to the bucket (Cisco Be), bytes. Default: `burst`.
+    /// `interval` only: additional bucket size that idle time fills (Cisco Be), bytes. Default: `burst`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess_burst: Option<Bytes>,
-    /// `continuous` only: the rate at which even a full bucket is emptied, bits per second.
+    /// `continuous` only: maximum rate at which a full bucket is emptied, bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rate: Option<Rate>,
     /// `continuous` only: bucket of the peak rate in bytes (tc: mtu/minburst). Default 1514 B.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_burst: Option<Bytes>,
-    /// Longest wait, as tc has it: a queue of rate * latency + burst bytes. Instead of `queue`.
+    /// Maximum waiting time as in tc: a queue of rate * latency + burst bytes. Instead of `queue`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Span>,
-    /// What waits for tokens. Default: 1000 packets first in, first out.
+    /// Queue of packets that wait for tokens. Default: FIFO of 1000 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueConfig>,
 }
 
 impl Shaper {
-    /// A continuous shaper with everything left out.
+    /// A continuous shaper with default settings.
     pub fn new(rate: Rate) -> Shaper {
         Shaper {
             refill: Refill::Continuous,
@@ -76,15 +76,15 @@ impl Shaper {
         }
     }
 
-    /// The bucket in force.
+    /// The effective bucket size.
     pub fn burst(&self) -> Bytes {
         let least = if self.refill == Refill::Interval { 1514 } else { 3028 };
         let four_ms = self.rate.bytes_in(Span::from_millis(4)).get();
         self.burst.unwrap_or(Bytes::new(four_ms.max(least)))
     }
 
-    /// The largest packet that a full bucket lets go; a peak rate's bucket may hold it back all the same
-    /// ([`Shaper::largest_by_key`]).
+    /// The largest packet for which a full bucket has tokens. The bucket of a peak rate may still block it,
+    /// see [`Shaper::largest_by_key`].
     pub fn largest(&self) -> Bytes {
         match self.refill {
             Refill::Continuous => self.burst(),
@@ -95,12 +95,12 @@ impl Shaper {
         }
     }
 
-    /// The peak rate's bucket in force; `None` without a peak rate.
+    /// The effective bucket size of the peak rate; `None` without a peak rate.
     pub fn peak_burst(&self) -> Option<Bytes> {
         self.peak_rate.map(|_| self.peak_burst.unwrap_or(Bytes::new(1514)))
     }
 
-    /// The bucket that decides how large a packet may be to pass, by its key, and that size.
+    /// The bucket that limits the size of packets that can pass, by its key, with its size.
     pub fn largest_by_key(&self) -> (&'static str, Bytes) {
         match self.peak_burst() {
             Some(peak) if peak < self.largest() => ("peak_burst", peak),
@@ -108,7 +108,7 @@ impl Shaper {
         }
     }
 
-    /// The queue in force.
+    /// The effective queue.
     pub fn queue(&self) -> QueueConfig {
         let Some(latency) = self.latency else { return self.queue.clone().unwrap_or_default() };
         let bytes = self.rate.bytes_in(latency).get().saturating_add(self.burst().get());
@@ -117,7 +117,7 @@ impl Shaper {
 }
 
 impl Config for Shaper {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("shaper", "流量整形 shaper"),
         one: Label::new("a shaper", "流量整形"),
         dropper: Label::new("the shaper's queue", "流量整形队列"),
@@ -138,7 +138,10 @@ impl Config for Shaper {
             return Err(Problem::new("peak_rate", "must not be below `rate`"));
         }
         if self.latency.is_some() && self.queue.is_some() {
-            return Err(Problem::new("latency", "sizes the queue: give either it or `queue`"));
+            return Err(Problem::new(
+                "latency",
+                "sets the size of the queue: cannot be combined with `queue`",
+            ));
         }
         self.queue().check().map_err(|p| p.within("queue"))
     }
@@ -211,7 +214,7 @@ impl Gate for Continuous {
     }
 }
 
-/// Cisco's: tick number k (from 1) falls at k * Tc, rounded up to the nanosecond without drift.
+/// Cisco's refill: tick number k (from 1) is at k * Tc, rounded up to the nanosecond without drift.
 struct Interval {
     /// Token units per nanosecond: bits per second.
     rate: u128,
@@ -220,7 +223,7 @@ struct Interval {
     /// Token units of Bc + Be.
     capacity: u128,
     tokens: u128,
-    /// Ticks already in `tokens`.
+    /// Number of ticks already included in `tokens`.
     ticks: u128,
 }
 
@@ -231,7 +234,7 @@ impl Interval {
         Interval { rate: rate.as_bps() as u128, committed, capacity, tokens: capacity, ticks: 0 }
     }
 
-    /// How many ticks have fallen by `at`.
+    /// The number of ticks up to `at`.
     fn ticks_by(&self, at: Time) -> u128 {
         at.as_nanos() as u128 * self.rate / self.committed
     }

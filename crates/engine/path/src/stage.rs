@@ -1,8 +1,8 @@
-//! What the registry of elements in `lib.rs` makes of its lines.
+//! The code that the registry of elements in `lib.rs` generates.
 //!
-//! A new element is one file with a [`Config`](crate::Config), its `mod` line and a line there; it then reads and writes as
-//! `{ kind = "…", … }`, has a JSON Schema and a chapter in the reference, its names on the page and in sentences,
-//! and stands in the tests and fuzzers over all kinds.
+//! A new element is one file with a [`Config`](crate::Config), its `mod` line and a line in the registry. It
+//! then has the syntax `{ kind = "…", … }`, a JSON Schema and a section in the documentation, display names,
+//! and is covered by the tests and fuzzers of all kinds.
 
 use serde::de::{self, Deserializer, Visitor, value::Error as PlainError};
 use serde::{Deserialize, forward_to_deserialize_any};
@@ -21,19 +21,19 @@ macro_rules! stages {
         }
 
         impl Stage {
-            /// Every kind there is, and what people call it.
-            pub const WORDS: &[(&str, Words)] = &[$(($kind, <$type as Config>::WORDS)),*];
+            /// All kinds with their display names.
+            pub const WORDS: &[(&str, DisplayNames)] = &[$(($kind, <$type as Config>::WORDS)),*];
 
-            /// Every kind there is.
+            /// All kinds.
             pub const KINDS: &[&str] = &[$($kind),*];
 
-            /// This stage's kind.
+            /// The kind of this stage.
             pub fn kind(&self) -> &'static str {
                 match self { $(Stage::$type(_) => $kind,)* }
             }
 
-            /// Reads a stage of the given kind from a map *without* the key `kind`, so that a
-            /// format which knows where it is (TOML) can say where an error is.
+            /// Deserialises a stage of the given kind from a map *without* the key `kind`, so that a format
+            /// with positions (TOML) can report the position of an error.
             pub fn deserialize_kind<'de, D: serde::Deserializer<'de>>(
                 kind: &str,
                 from: D,
@@ -45,18 +45,18 @@ macro_rules! stages {
                 }
             }
 
-            /// The keys a kind knows; none for an unknown kind.
+            /// The keys of a kind; empty for an unknown kind.
             pub fn fields(kind: &str) -> &'static [&'static str] {
                 match kind { $($kind => stage::fields::<$type>(),)* _ => &[] }
             }
 
-            /// Finds values out of range and keys that contradict each other.
+            /// Checks for values out of range and keys that contradict each other.
             pub fn check(&self) -> Result<(), Problem> {
                 match self { $(Stage::$type(config) => config.check(),)* }
             }
 
-            /// Builds the element. `seed` is the run's, `name` the element's: together they
-            /// choose its random stream. Only for a stage that passes [`Stage::check`].
+            /// Builds the element. `seed` is the run's and `name` the element's: together they determine its
+            /// random stream. The stage must have passed [`Stage::check`].
             pub fn build<B: Body + Send + 'static>(
                 &self,
                 seed: u64,
@@ -65,23 +65,24 @@ macro_rules! stages {
                 match self { $(Stage::$type(config) => config.build(seed, name),)* }
             }
 
-            /// Some stage of any kind, for tests; most of them pass [`Stage::check`].
+            /// A random stage of a random kind for tests; most pass [`Stage::check`].
             pub fn draw(choices: &mut units::Choices) -> Stage {
                 let kinds = [$(|c: &mut units::Choices| Stage::$type($type::draw(c))),*];
                 kinds[choices.below(kinds.len() as u64) as usize](choices)
             }
 
-            /// What it allows at most.
+            /// The highest rate that the element allows.
             pub fn limit(&self) -> StageLimit {
                 match self { $(Stage::$type(config) => config.limit(),)* }
             }
 
-            /// The file whose text [`Stage::load`] still wants (a trace), as the user wrote it.
+            /// The file (a trace) that [`Stage::load`] must be called with, as the user wrote it; `None` if
+            /// there is none.
             pub fn file(&self) -> Option<&str> {
                 match self { $(Stage::$type(config) => config.file(),)* }
             }
 
-            /// Takes the text of [`Stage::file`] in.
+            /// Parses the text of [`Stage::file`] into the stage.
             pub fn load(&mut self, text: &str) -> Result<(), Problem> {
                 match self { $(Stage::$type(config) => config.load(text),)* }
             }
@@ -96,7 +97,7 @@ macro_rules! stages {
 }
 pub(crate) use stages;
 
-/// The field names serde's derive hands to a struct's deserializer.
+/// The field names that serde's derive passes to a struct's deserializer.
 pub(crate) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     struct Listen<'a>(&'a mut &'static [&'static str]);
     impl<'de> Deserializer<'de> for Listen<'_> {

@@ -1,31 +1,31 @@
-//! A tunnel's entry: adds headers and cuts or bounces what no longer fits.
+//! The entry of a tunnel: adds headers, and fragments or bounces packets that become too big.
 //!
 //! | `overhead` | bytes added to an inner packet of n bytes |
 //! |---|---|
-//! | a number | that many |
+//! | a number | that number |
 //! | `esp-aes-gcm` | RFC 4303 tunnel mode with RFC 4106: outer IPv4 20, NAT-T UDP 8 (optional, RFC 3948), SPI and sequence 8, IV 8, padding of n + 2 to a multiple of 4, trailer 2, ICV 16 |
 //!
-//! Fragments (RFC 791) are cut from the outer packet in multiples of 8 bytes, with 20 B of header
-//! each. A packet that is already a fragment is not cut again but ends here.
+//! Fragments (RFC 791) of the outer packet carry multiples of 8 bytes and have 20 B of header each. A packet
+//! that is already a fragment is not fragmented again but dropped.
 
-use crate::config::{Config, Words, misplaced};
+use crate::config::{Config, DisplayNames, misplaced};
 use crate::problem::Problem;
 use crate::{Account, Body, DropCause, Element, Fragment, Outbox, Packet, SizeLimit, size_limit};
 use serde::{Deserialize, Serialize};
 use units::{Choices, Label, Span, Time};
 
-/// Which headers a tunnel adds.
+/// The headers that a tunnel adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Overhead {
-    /// So many bytes per packet (GRE over IPv4: 24; WireGuard over IPv4: 60).
+    /// A fixed number of bytes per packet (GRE over IPv4: 24; WireGuard over IPv4: 60).
     Bytes(u32),
-    /// By rule.
+    /// Computed for a protocol.
     Preset(Preset),
 }
 
-/// A rule for the overhead.
+/// A protocol with a computed overhead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -34,39 +34,40 @@ pub enum Preset {
     EspAesGcm,
 }
 
-/// A tunnel's entry.
+/// The entry of a tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tunnel {
     /// Bytes per packet, or `"esp-aes-gcm"`.
     pub overhead: Overhead,
-    /// With `esp-aes-gcm`: 8 bytes of UDP for NAT traversal (RFC 3948). Default false.
+    /// With `esp-aes-gcm`: add 8 bytes of UDP header for NAT traversal (RFC 3948). Default false.
     #[serde(default)]
     pub nat_traversal: bool,
-    /// Largest outer packet in bytes; left out: any size.
+    /// Largest outer packet in bytes. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Whether the sender of a larger packet is told ("fragmentation needed", RFC 1191). Default true. With false it vanishes:
-    /// a path MTU black hole, as behind `no ip unreachables` or a firewall that swallows ICMP (RFC 2923 section 2.1).
+    /// Whether senders of larger packets get ICMP "fragmentation needed" (RFC 1191). Default true. False
+    /// models a path MTU black hole, as behind `no ip unreachables` or a firewall that blocks ICMP (RFC 2923
+    /// section 2.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icmp: Option<bool>,
-    /// Cut outer packets that are too big; default: bounce them ("packet too big" with the
-    /// largest inner size that fits).
+    /// Fragment outer packets that are too big. Default false: bounce them ("packet too big" with the largest
+    /// inner size that fits).
     #[serde(default)]
     pub fragment: bool,
 }
 
-/// IPv4 header without options.
+/// Length of an IPv4 header without options, bytes.
 pub(crate) const IP: u32 = 20;
 
 impl Tunnel {
-    /// ESP's bytes besides padding: outer IP, UDP, SPI, sequence, IV, ICV.
+    /// Overhead of ESP without padding and trailer: outer IP, UDP, SPI, sequence number, IV, ICV.
     fn esp_fixed(&self) -> u32 {
         IP + if self.nat_traversal { 8 } else { 0 } + 8 + 8 + 16
     }
 
-    /// The outer size of an inner packet.
+    /// The outer size of an inner packet, bytes.
     pub fn outer(&self, inner: u32) -> u32 {
         match self.overhead {
             Overhead::Bytes(n) => inner.saturating_add(n),
@@ -79,7 +80,7 @@ impl Tunnel {
         }
     }
 
-    /// The largest inner packet whose outer size is at most `mtu`.
+    /// The largest inner packet with an outer size of at most `mtu`, bytes.
     pub fn largest_inner(&self, mtu: u32) -> u32 {
         match self.overhead {
             Overhead::Bytes(n) => mtu.saturating_sub(n),
@@ -91,7 +92,7 @@ impl Tunnel {
 }
 
 impl Config for Tunnel {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("tunnel", "隧道 tunnel"),
         one: Label::new("a tunnel", "隧道"),
         dropper: Label::new("the tunnel", "隧道"),
@@ -101,10 +102,10 @@ impl Config for Tunnel {
         size_limit::check(self.mtu, self.icmp)?;
         misplaced("icmp", self.fragment && self.icmp.is_some(), "a tunnel that does not `fragment`")?;
         if self.nat_traversal && matches!(self.overhead, Overhead::Bytes(_)) {
-            return Err(Problem::new("nat_traversal", "belongs to overhead = \"esp-aes-gcm\" only"));
+            return Err(Problem::new("nat_traversal", "applies only to overhead = \"esp-aes-gcm\""));
         }
         if self.fragment && self.mtu.is_none() {
-            return Err(Problem::new("fragment", "needs an `mtu` (for example 1500)"));
+            return Err(Problem::new("fragment", "requires `mtu` (for example 1500)"));
         }
         if self.mtu.is_some_and(|mtu| self.largest_inner(mtu) < 68) {
             return Err(Problem::new("mtu", "leaves less than 68 bytes for inner packets"));

@@ -1,7 +1,7 @@
-//! A tunnel's end: takes the headers off and joins the fragments that the entry cut. It removes all
-//! overhead a packet has: nested tunnels end together.
+//! The end of a tunnel: removes headers and reassembles the fragments that the entry made. It removes all
+//! overhead of a packet, so that nested tunnels end together.
 
-use crate::config::{Config, Words};
+use crate::config::{Config, DisplayNames};
 use crate::problem::Problem;
 use crate::tunnel::IP;
 use crate::{Account, Body, DropCause, Element, Outbox, Packet};
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Choices, Label, Span, Time};
 
-/// A tunnel's end.
+/// The end of a tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TunnelEnd {
-    /// How long an incomplete set of fragments is kept, from its first arrival. Default 30 s
-    /// (Linux `ipfrag_time`; RFC 791 advises 15 s, RFC 8200 demands 60 s).
+    /// How long an incomplete set of fragments is kept after its first arrival. Default 30 s (Linux
+    /// `ipfrag_time`; RFC 791 recommends 15 s, RFC 8200 requires 60 s).
     pub timeout: Span,
 }
 
@@ -26,7 +26,7 @@ impl Default for TunnelEnd {
 }
 
 impl Config for TunnelEnd {
-    const WORDS: Words = Words {
+    const WORDS: DisplayNames = DisplayNames {
         label: Label::new("tunnel-end", "隧道终点 tunnel-end"),
         one: Label::new("a tunnel's end", "隧道终点"),
         dropper: Label::new("the tunnel's end", "隧道终点"),
@@ -34,13 +34,13 @@ impl Config for TunnelEnd {
 
     fn check(&self) -> Result<(), Problem> {
         if self.timeout.is_zero() {
-            return Err(Problem::new("timeout", "must be longer than 0 (\"30s\")"));
+            return Err(Problem::new("timeout", "must be above 0 (for example \"30s\")"));
         }
         Ok(())
     }
 
     fn build<B: Body + Send + 'static>(&self, _seed: u64, _name: &str) -> Box<dyn Element<B>> {
-        Box::new(End {
+        Box::new(TunnelEndElement {
             timeout: self.timeout,
             sets: BTreeMap::new(),
             deadlines: VecDeque::new(),
@@ -54,18 +54,18 @@ impl Config for TunnelEnd {
     }
 }
 
-/// The fragments of one packet so far.
-struct Set<B> {
+/// The fragments of one packet received so far.
+struct FragmentSet<B> {
     serial: u64,
     since: Time,
     /// Sorted by index.
     pieces: Vec<Packet<B>>,
 }
 
-struct End<B> {
+struct TunnelEndElement<B> {
     timeout: Span,
-    sets: BTreeMap<u64, Set<B>>,
-    /// Deadline, packet and serial of sets, in order; those of completed sets are stale.
+    sets: BTreeMap<u64, FragmentSet<B>>,
+    /// Deadline, packet id and serial of each set, in order. Entries of completed sets are stale.
     deadlines: VecDeque<(Time, u64, u64)>,
     serial: u64,
     account: Account,
@@ -75,7 +75,7 @@ fn index<B>(packet: &Packet<B>) -> u8 {
     packet.fragment.map_or(0, |f| f.index)
 }
 
-impl<B: Body> End<B> {
+impl<B: Body> TunnelEndElement<B> {
     fn expire(&mut self, now: Time, out: &mut Outbox<B>) {
         while let Some(&(deadline, id, serial)) = self.deadlines.front() {
             let alive = self.sets.get(&id).is_some_and(|set| set.serial == serial);
@@ -91,7 +91,7 @@ impl<B: Body> End<B> {
         }
     }
 
-    /// Keeps a fragment; returns the whole packet and its first arrival when it was the last.
+    /// Stores a fragment. Returns the whole packet and its first arrival if it is complete now.
     fn collect(
         &mut self,
         now: Time,
@@ -104,7 +104,7 @@ impl<B: Body> End<B> {
         let set = self.sets.entry(id).or_insert_with(|| {
             *serial += 1;
             deadlines.push_back((now + timeout, id, *serial));
-            Set { serial: *serial, since: now, pieces: Vec::with_capacity(count as usize) }
+            FragmentSet { serial: *serial, since: now, pieces: Vec::with_capacity(count as usize) }
         });
         match set.pieces.binary_search_by_key(&index(&packet), index) {
             Ok(_) => {
@@ -134,7 +134,7 @@ impl<B: Body> End<B> {
     }
 }
 
-impl<B: Body + Send> Element<B> for End<B> {
+impl<B: Body + Send> Element<B> for TunnelEndElement<B> {
     fn handle_packet(&mut self, now: Time, packet: Packet<B>, out: &mut Outbox<B>) {
         self.expire(now, out);
         self.account.enter();
@@ -147,7 +147,7 @@ impl<B: Body + Send> Element<B> for End<B> {
             packet.overhead = 0;
             self.account.send(out, since, now, packet);
         }
-        // Completed sets leave their deadlines behind.
+        // Removes the deadline of a completed set.
         self.expire(now, out);
     }
 

@@ -1,24 +1,25 @@
-//! What is said to a terminal: every text that came from outside passes here, for in it may stand what moves the cursor,
-//! sets the title, hides what follows, or turns its direction.
+//! Escapes text for terminals. Text from outside may contain characters that move the cursor, set the title,
+//! hide what follows or reverse its direction, so it must pass through this module.
 
 use crate::is_unseen;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What tables are coloured with: these change colours, and nothing else.
+/// The colour sequences that tables use; [`colored`] keeps these and escapes all others.
 const COLORS: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
 
-/// A value on a line: of what cannot be seen in it, and line ends are of that here, the code is shown, `\u{1b}`.
+/// Escapes a value within a line: each invisible character, including line ends, is shown as its code,
+/// `\u{1b}`.
 pub fn value(text: &str) -> Cow<'_, str> {
     escaped(text, |rest| rest.starts_with(is_unseen).then_some(0))
 }
 
-/// Whole lines of a message, which end with `\n`.
+/// Escapes a message of whole lines; `\n` is kept.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |rest| (!rest.starts_with('\n') && rest.starts_with(is_unseen)).then_some(0))
 }
 
-/// A table or a text that may be coloured as report colours.
+/// Escapes a table or a text; `\n` and the report's colours are kept.
 pub fn colored(text: &str) -> Cow<'_, str> {
     escaped(text, |rest| {
         if rest.starts_with('\n') || !rest.starts_with(is_unseen) {
@@ -29,8 +30,9 @@ pub fn colored(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON, which means the same after it: within its texts the codes are escaped as JSON has it. What writes JSON has
-/// escaped the controls below a space already (RFC 8259 section 7): the most of all texts need no look at each character.
+/// Escapes JSON text without changing its meaning: invisible characters become JSON escapes. JSON writers
+/// already escape control characters below U+0020 (RFC 8259 section 7), so that most texts need no look at
+/// each character.
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.is_ascii() && !text.contains('\u{7f}') || !text.chars().any(|c| c != '\n' && is_unseen(c)) {
         return text.into();
@@ -48,8 +50,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Escapes where `special` says so of what is still to come: 0 means the first character, more that so many bytes are
-/// fit as they are.
+/// Escapes `text`. `special` looks at the rest of the text: `None` keeps the first character, `Some(0)`
+/// escapes it, `Some(n)` keeps n bytes.
 fn escaped(text: &str, special: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
     if !text.chars().any(is_unseen) {
         return text.into();
@@ -78,26 +80,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_shown_as_its_code() {
+    fn invisible_characters_are_shown_as_their_codes() {
         let text = "a\x1b]0;t\x07b\u{9b}31mc\u{202e}d\re\u{200b}\u{e0041}é中\n";
-        let told = "a\\u{1b}]0;t\\u{7}b\\u{9b}31mc\\u{202e}d\\u{d}e\\u{200b}\\u{e0041}é中";
-        assert_eq!(value(text), format!("{told}\\u{{a}}"));
-        assert_eq!(lines(text), format!("{told}\n"));
-        assert_eq!(colored(text), format!("{told}\n"));
+        let escaped = "a\\u{1b}]0;t\\u{7}b\\u{9b}31mc\\u{202e}d\\u{d}e\\u{200b}\\u{e0041}é中";
+        assert_eq!(value(text), format!("{escaped}\\u{{a}}"));
+        assert_eq!(lines(text), format!("{escaped}\n"));
+        assert_eq!(colored(text), format!("{escaped}\n"));
         assert!(matches!(value("as it is"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn colours_of_tables_are_let_through_and_no_other_code() {
+    fn only_the_colours_of_tables_are_kept() {
         assert_eq!(colored("\x1b[31mred\x1b[0m"), "\x1b[31mred\x1b[0m");
         assert_eq!(lines("\x1b[31mred"), "\\u{1b}[31mred");
         assert_eq!(colored("\x1b[8mhidden\x1b[2J"), "\\u{1b}[8mhidden\\u{1b}[2J");
         assert_eq!(colored("\x1b[31;8m"), "\\u{1b}[31;8m");
     }
 
-    /// Of any text nothing unseen is left, what can be seen is as it was, and each code is the character's.
+    /// Random texts: no invisible character is left, visible ones are unchanged, and each code is that of its
+    /// character.
     #[test]
-    fn any_text_is_fit_to_be_shown_and_reads_back() {
+    fn any_text_is_escaped_completely_and_unambiguously() {
         let mut draw = units::Stream::new(20261124, "escape");
         let odd = [
             "\x1b[31m",
@@ -128,7 +131,7 @@ mod tests {
                 value(&text.chars().filter(seen).collect::<String>()),
                 text.chars().filter(seen).collect::<String>()
             );
-            // Coloured text has no other code than a colour's.
+            // Apart from the colours, no invisible character is left.
             let mut bare = colored(&text).into_owned();
             COLORS.iter().for_each(|color| bare = bare.replace(color, ""));
             assert!(!bare.chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same() {
+    fn escaped_json_has_the_same_meaning() {
         let object = serde_json::json!({ "a": "x\u{9b}\u{202e}\u{e0041}\x1b", "b": 1 });
         let text = serde_json::to_string_pretty(&object).unwrap();
         let safe = json(&text);

@@ -1,5 +1,5 @@
-//! What every table, sentence and terminal shares: numbers ([`three_digits`], [`ten_to`]), lines ([`wrap`]), and texts
-//! from outside ([`is_unseen`], [`without_unseen`], [`escape`]).
+//! Text output that all crates share: numbers ([`three_digits`], [`ten_to`]), line breaking ([`wrap`]), and
+//! safe output of text from outside ([`is_unseen`], [`without_unseen`], [`escape`]).
 
 pub mod escape;
 mod lines;

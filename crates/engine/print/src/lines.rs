@@ -1,12 +1,12 @@
-//! Lines of a width.
+//! Line breaking for English and Chinese text.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What a line cannot begin with.
+/// Characters that must not begin a line.
 const CLOSING: &str = "，。；：、）》」%";
 
-/// `text` in lines of `width`, the first begins with `first`, the others with as many blanks. Marks for writing direction
-/// are left out: terminals show them.
+/// Breaks `text` into lines of `width` columns. The first line begins with `first`, the others are indented
+/// by its width. Bidi isolates are removed, because terminals display them.
 pub fn wrap(text: &str, width: usize, first: &str) -> String {
     let indent = first.width();
     let mut lines = first.to_string();
@@ -27,7 +27,8 @@ pub fn wrap(text: &str, width: usize, first: &str) -> String {
     if lines.is_empty() { lines } else { lines + "\n" }
 }
 
-/// Where a line may end: after blanks, and on either side of characters that are two columns wide.
+/// Splits a text where a line may end: after blanks, and on either side of characters that are two columns
+/// wide.
 fn pieces(text: &str) -> Vec<String> {
     let wide = |c: char| c.width() == Some(2);
     let mut list: Vec<String> = Vec::new();
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_between_words_and_between_wide_characters() {
+    fn lines_break_between_words_and_around_wide_characters() {
         assert_eq!(wrap("one two three", 7, ""), "one two\nthree\n");
         assert_eq!(wrap("one two", 9, "- "), "- one two\n");
         assert_eq!(wrap("one two", 6, "- "), "- one\n  two\n");

@@ -1,8 +1,9 @@
-//! Numbers with as many digits as matter.
+//! Number formatting.
 
-/// Three digits that matter, whole from a hundred on: `0.123`, `4.10`, `19.1`, `941`, `12345`.
+/// Formats with three significant digits, as a whole number from 100 on: `0.123`, `4.10`, `19.1`, `941`,
+/// `12345`.
 pub fn three_digits(x: f64) -> String {
-    // Bounds sit where rounding would carry into the next digit: 9.996 is `10.0`, not `10.00`.
+    // Thresholds lie where rounding carries into the next digit: 9.996 becomes `10.0`, not `10.00`.
     let decimals = match x.abs() {
         a if a < 0.9995 => 3,
         a if a < 9.995 => 2,
@@ -12,7 +13,8 @@ pub fn three_digits(x: f64) -> String {
     format!("{x:.decimals$}")
 }
 
-/// 10 to a whole power, the nearest number to it from -22 to 22: `powi` and `powf` are off below zero on Windows.
+/// 10 to an integer power, correctly rounded from -22 to 22. `powi` and `powf` are inexact for negative
+/// powers on Windows.
 pub fn ten_to(power: i32) -> f64 {
     let whole = (0..power.unsigned_abs()).fold(1.0, |whole, _| whole * 10.0);
     if power < 0 { 1.0 / whole } else { whole }
@@ -23,14 +25,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_of_ten_are_as_they_are_written() {
+    fn powers_of_ten_equal_their_literals() {
         for power in -22..=22 {
             assert_eq!(Ok(ten_to(power)), format!("1e{power}").parse(), "{power}");
         }
     }
 
     #[test]
-    fn three_digits_do_not_carry() {
+    fn rounding_up_does_not_add_a_digit() {
         let got = [0.0, -0.1234, 0.9996, 4.104, 9.996, 19.14, 99.96, 941.4, 12_345.0].map(three_digits);
         assert_eq!(got, ["0.000", "-0.123", "1.00", "4.10", "10.0", "19.1", "100", "941", "12345"]);
     }

@@ -1,8 +1,9 @@
-//! What cannot be seen in a text, and must not pass to where people read.
+//! Invisible characters, which must not be printed unescaped.
 
-/// Controls, C1 among them; what ends a line in other places than `\n`; what turns the direction of text, marks that
-/// cannot be seen, and tags (Unicode Technical Report 36, section 3). A terminal's cursor is moved by them, its title
-/// set, what follows hidden or turned round. Whoever takes text from outside shows something else in their place.
+/// Whether a character is invisible: control characters including C1, line separators other than `\n`,
+/// characters that change the direction of text, invisible marks, and tags (Unicode Technical Report 36,
+/// section 3). They can move a terminal's cursor, set its title, and hide or reverse what follows, so text
+/// from outside is shown without them.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -19,7 +20,7 @@ pub fn is_unseen(c: char) -> bool {
         )
 }
 
-/// `text` with a replacement character in place of each character that [`is_unseen`].
+/// Replaces each character that [`is_unseen`] with U+FFFD.
 pub fn without_unseen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect()
 }
@@ -28,10 +29,10 @@ pub fn without_unseen(text: &str) -> String {
 mod tests {
     use super::is_unseen;
 
-    /// Bidi_Control and Default_Ignorable_Code_Point of formats (PropList and DerivedCoreProperties of Unicode 15), by
-    /// their numbers.
+    /// The characters are from Bidi_Control and Default_Ignorable_Code_Point (PropList and
+    /// DerivedCoreProperties of Unicode 15).
     #[test]
-    fn what_turns_or_hides_text_is_unseen_and_what_people_write_is_not() {
+    fn controls_and_format_characters_are_invisible_and_letters_are_not() {
         let turning =
             [0x61c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069];
         let hidden =

@@ -1,8 +1,9 @@
-//! The registry of causes: what can limit a flow. A line of the list below gives a cause its name and its meaning; the type,
-//! the JSON Schema, the column of `flows.parquet` and the reference follow from it.
+//! The registry of causes: what can limit a flow. Each line of the list below defines a cause's name and
+//! meaning; the type, the JSON Schema, the column of `flows.parquet` and the reference documentation follow
+//! from it.
 //!
-//! When a cause is the right one and what helps is in `crates/evidence/diagnosis/src/cause`; its words are the block
-//! `cause.NAME` of `crates/answers/report/strings.json`.
+//! The evidence for a cause and its remedies are in `crates/evidence/diagnosis/src/cause`; its texts are the
+//! block `cause.NAME` of `crates/answers/report/strings.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +14,17 @@ macro_rules! causes {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Cause {
             $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
-            /// None of these could be shown.
+            /// No cause could be established.
             #[default]
             #[serde(rename = "unknown")]
             Unknown,
         }
 
         impl Cause {
-            /// All of them, in the order of the registry.
+            /// All causes, in the order of the registry.
             pub const ALL: [Cause; [$($name),*].len() + 1] = [$(Cause::$variant,)* Cause::Unknown];
 
-            /// As JSON spells it.
+            /// The name in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Cause::$variant => $name,)*
@@ -31,15 +32,15 @@ macro_rules! causes {
                 }
             }
 
-            /// What it means, in a sentence.
+            /// The meaning, one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Cause::$variant => $meaning,)*
-                    Cause::Unknown => "None of these could be shown.",
+                    Cause::Unknown => "No cause could be established.",
                 }
             }
 
-            /// The column of `flows.parquet` that holds its share, and what that says.
+            /// Name and description of the column of `flows.parquet` that holds the cause's share.
             pub const fn share_column(self) -> (&'static str, &'static str) {
                 match self {
                     $(Cause::$variant => (
@@ -57,27 +58,27 @@ macro_rules! causes {
 
 causes! {
     Application application "application" "The sending application had nothing to send.",
-    ReceiveWindow receive_window "receive-window" "The receiver's window was full.",
-    ReceiverStalled receiver_stalled "receiver-stalled" "The receiver did not read: its window stayed shut, or by more than half full of what it had not read.",
-    SendBuffer send_buffer "send-buffer" "The sender's own buffer or window: it keeps the same amount in flight without loss, queue or full window.",
+    ReceiveWindow receive_window "receive-window" "The receive window was full.",
+    ReceiverStalled receiver_stalled "receiver-stalled" "The receiving application did not read: the receive window stayed closed, or more than half of the receive buffer held unread data.",
+    SendBuffer send_buffer "send-buffer" "The send buffer or another limit of the sender: a constant amount of data in flight, without loss, queueing or a full receive window.",
     SlowStart slow_start "slow-start" "The congestion window was still growing exponentially.",
-    RandomLoss random_loss "random-loss" "Congestion control after losses that no queue and no limiter explain.",
-    Congestion congestion "congestion" "Congestion control after losses at a full queue.",
-    Bottleneck bottleneck "bottleneck" "The bottleneck's rate: it was full, packets queued before it.",
-    Policed policed "policed" "A policer dropped what came above its rate.",
-    Shaped shaped "shaped" "A shaper delayed what came above its rate.",
-    Outage outage "outage" "Nothing passed for a while: handover or outage.",
-    PacketTooBig packet_too_big "packet-too-big" "Packets were too big for the path; the sender was told, and sent them again in smaller ones.",
-    BlackHole black_hole "black-hole" "Packets were too big for the path, and nobody told the sender: full segments vanished, one timeout after the other.",
-    Fragmented fragmented "fragmented" "Packets were cut into IP fragments, and lost with any of them.",
-    SetupFailed setup_failed "setup-failed" "The connection was never set up: its SYNs were not answered, or refused.",
-    Nagle nagle "nagle" "Small segments waited for the ACK of what was before them (Nagle), which the receiver delayed.",
-    AckPath ack_path "ack-path" "The way of the ACKs: thinned out, bunched or congested.",
+    RandomLoss random_loss "random-loss" "The congestion control had reduced its window after losses that neither a queue nor a limiter explains.",
+    Congestion congestion "congestion" "The congestion control had reduced its window after losses at a full queue.",
+    Bottleneck bottleneck "bottleneck" "The bottleneck's rate: the link was full and packets queued in front of it.",
+    Policed policed "policed" "A policer dropped packets above its rate.",
+    Shaped shaped "shaped" "A shaper delayed packets above its rate.",
+    Outage outage "outage" "No packet passed for some time: an outage or a handover.",
+    PacketTooBig packet_too_big "packet-too-big" "Packets exceeded the path MTU; ICMP reported it, and the sender retransmitted them in smaller segments.",
+    BlackHole black_hole "black-hole" "Packets exceeded the path MTU and no ICMP error reached the sender (black hole): full-sized segments were lost, timeout after timeout.",
+    Fragmented fragmented "fragmented" "Packets were fragmented, and lost as a whole with any fragment.",
+    SetupFailed setup_failed "setup-failed" "The connection was not established: its SYNs were not answered, or were refused.",
+    Nagle nagle "nagle" "Small segments waited for the ACK of earlier data (Nagle's algorithm), which the receiver delayed.",
+    AckPath ack_path "ack-path" "The return path: ACKs were thinned out, bunched or congested.",
 }
 
 impl Cause {
-    /// Whether the limiter of a flow is what holds it: such flows are described together, by limiter, and a limiter that holds
-    /// no flow is left out.
+    /// Whether a flow with this cause is limited by a rate limiter. Such flows are described together, per
+    /// limiter; a limiter without such a flow is omitted.
     pub const fn is_of_limiter(self) -> bool {
         matches!(self, Cause::Congestion | Cause::Bottleneck | Cause::Policed | Cause::Shaped)
     }

@@ -1,8 +1,7 @@
-//! A change that would help, as data: what to change and where, from which value to which, what it is expected to do, and what
-//! to type.
+//! A change that would help, as data: kind, place, old and new value, expected effect and commands.
 //!
-//! It is the one vocabulary of advice: the remedies of `diagnose`, the steps of `plan`, the findings of `check` and of
-//! `import`'s lint are all [`Change`]s. Sentences are made from it in one place (`change.KIND` in
+//! All advice is expressed as [`Change`]s: the remedies of `diagnose`, the steps of `plan`, the findings of
+//! `check` and of `import`'s lint. Sentences are made from them in one place (`change.KIND` in
 //! `crates/answers/report/strings.json`), commands in [`crate::command`].
 
 use crate::command::CommandSet;
@@ -12,29 +11,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
-    /// What to change.
+    /// Kind of change.
     pub kind: ChangeKind,
-    /// Where.
+    /// Place of the change.
     pub place: ChangePlace,
-    /// The name to choose, where one is chosen by name: `bbr`, `fq_codel`; or what holds the value: `tcp_rmem`.
+    /// The name to choose, where the setting is a name (`bbr`, `fq_codel`), or the name of the setting that
+    /// holds the value (`tcp_rmem`); absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
-    /// The number to set, where it is one.
+    /// The number to set; absent where the change has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub setting: Option<ChangeSetting>,
-    /// What is expected to change; empty where no bound is known.
+    /// Expected effects; empty where none can be estimated.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<ChangeEffect>,
-    /// Why it helps, in a sentence; empty where what the change belongs to says why.
+    /// Reason for the change, one sentence; empty where the surrounding result gives it.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub why: String,
-    /// What to type, with its undo; of several for one host one is enough. Empty where no command makes the change, or where what
-    /// is there now could not be read and so could not be restored.
+    /// Commands that make the change, with their undo. Of several sets for the same host, one suffices. Empty
+    /// where no command makes the change, or where the previous value could not be read and so could not be
+    /// restored.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands: Vec<CommandSet>,
 }
 
-/// What is changed.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -43,114 +44,114 @@ pub enum ChangeKind {
     Shape,
     /// Use another congestion control.
     CongestionControl,
-    /// Pace the packets.
+    /// Pace packets.
     Pacing,
     /// Cap the pacing rate of each connection, Mbit/s of payload.
     PacingCap,
-    /// Hand fewer segments down in one piece.
+    /// Hand fewer segments to the device at a time.
     SmallBursts,
-    /// Another bucket of a policer, shaper or class, bytes.
+    /// Change the token bucket of a policer, shaper or class, bytes.
     BucketSize,
-    /// Manage the queue: drop early, and serve flows in turn.
+    /// Use active queue management and fair queueing.
     QueueManagement,
     /// Mark packets instead of dropping them (ECN).
     Ecn,
-    /// Another length of the queue, bytes.
+    /// Change the length of the queue, bytes.
     QueueLength,
-    /// A higher rate.
+    /// Raise the rate.
     HigherRate,
     /// Repair the link that loses packets.
     RepairLink,
-    /// A larger receive buffer, bytes of the buffer (`tcp_rmem`): twice the window that it offers.
+    /// Enlarge the receive buffer (`tcp_rmem`), bytes; it is twice the window that it offers.
     ReceiveBuffer,
     /// Grant more flow control credit (QUIC, RFC 9000 section 4), bytes.
     FlowControl,
-    /// Turn window scaling on (RFC 7323).
+    /// Enable window scaling (RFC 7323).
     WindowScaling,
     /// Make the receiving application read faster.
     ReceivingApplication,
-    /// A larger send buffer, bytes of the buffer (`tcp_wmem`): twice what it keeps in flight.
+    /// Enlarge the send buffer (`tcp_wmem`), bytes; it is twice the data that it keeps in flight.
     SendBuffer,
     /// Make the sending application write faster.
     SendingApplication,
-    /// Keep connections open and use them again.
+    /// Keep connections open and reuse them.
     ReuseConnections,
-    /// Open several connections for what one did.
+    /// Use several connections instead of one.
     MoreConnections,
-    /// End TCP at a proxy between the two ends (split TCP).
+    /// Terminate TCP at a proxy between the ends (split TCP).
     SplitProxy,
-    /// Begin with a larger congestion window.
+    /// Start with a larger congestion window.
     InitialWindow,
-    /// Keep the window over a pause (`tcp_slow_start_after_idle`).
+    /// Keep the congestion window over idle periods (`tcp_slow_start_after_idle`).
     IdleRestart,
-    /// Turn on what finds and repairs losses: SACK, timestamps, tail loss probes.
+    /// Enable the features that detect and repair losses: SACK, timestamps, tail loss probes.
     LossRecovery,
-    /// Another least retransmission timeout, ms.
+    /// Change the minimum retransmission timeout, ms.
     RetransmissionTimeout,
-    /// Do not hold what one connection met against the next (`tcp_no_ssthresh_metrics_save`).
+    /// Do not save the ssthresh of a connection for later ones (`tcp_no_ssthresh_metrics_save`).
     SavedMetrics,
-    /// Find out why the link was gone.
+    /// Find out why the link was down.
     LinkLog,
     /// Relieve the return path, which carries the ACKs.
     ReturnPath,
-    /// Clamp the MSS that connections agree on to what the path carries, bytes.
+    /// Clamp the MSS of connections to what the path carries, bytes.
     MssClamp,
     /// Let ICMP "fragmentation needed" and "packet too big" pass.
     AllowIcmp,
-    /// Make the sender look for the path's MTU by itself (RFC 4821; `tcp_mtu_probing`).
+    /// Let the sender probe the path MTU (RFC 4821; `tcp_mtu_probing`).
     MtuProbing,
     /// Send small segments at once (`TCP_NODELAY`).
     NoDelay,
-    /// Write in one go what belongs together.
+    /// Write a message in one call.
     WriteAtOnce,
-    /// Let more connections wait to be accepted.
+    /// Enlarge the accept queue.
     AcceptQueue,
-    /// Let more packets wait for a processor.
+    /// Enlarge the queue of received packets that wait for a CPU (`netdev_max_backlog`).
     Backlog,
-    /// Give all TCP sockets together more memory.
+    /// Raise the memory limit of all TCP sockets together.
     TcpMemory,
-    /// Turn segmentation and receive offload on.
+    /// Enable segmentation and receive offload.
     Offloads,
-    /// Give a namespace a setting that the host has.
+    /// Give a network namespace the host's setting.
     HostSetting,
-    /// Look at the service that is to take the connection.
+    /// Check the service that should accept the connection.
     Service,
-    /// Look at the path to the host.
+    /// Check the path to the host.
     Reachability,
-    /// Capture again, so that more can be said.
+    /// Take another capture that shows more.
     CaptureAgain,
 }
 
-/// Where a change is made. Also names who must be able to make it: those who run that place.
+/// Place of a change. It also identifies the party that must make it: the operator of that place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangePlace {
-    /// At the sending host.
+    /// The sending host.
     Sender,
-    /// At the receiving host.
+    /// The receiving host.
     Receiver,
-    /// At both ends.
+    /// Both ends.
     BothEnds,
-    /// Where the sender's site meets the path, before the limiter.
+    /// The edge of the sender's site, before the limiter.
     SenderEdge,
-    /// At the limiter or at its queue.
+    /// The limiter or its queue.
     Limiter,
-    /// On the path between sender and capture.
+    /// The path between sender and capture.
     BeforeCapture,
-    /// On the path between capture and receiver.
+    /// The path between capture and receiver.
     BehindCapture,
-    /// On the path between the ends.
+    /// The path between the ends.
     Path,
-    /// On the return path, which carries the ACKs.
+    /// The return path, which carries the ACKs.
     ReturnPath,
 }
 
-/// What a number of a change counts.
+/// Unit of the numbers of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ChangeUnit {
-    /// Megabits a second.
+    /// Mbit/s.
     #[serde(rename = "Mbit/s")]
     Mbps,
     /// Bytes.
@@ -162,7 +163,7 @@ pub enum ChangeUnit {
     /// Seconds.
     #[serde(rename = "s")]
     Seconds,
-    /// How many.
+    /// A count.
     #[serde(rename = "times")]
     Times,
 }
@@ -171,67 +172,67 @@ pub enum ChangeUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeSetting {
-    /// What it is now, as far as that was seen; absent where it is unknown.
+    /// Present value; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub now: Option<f64>,
-    /// What it should be.
+    /// Value to set.
     pub to: f64,
-    /// Of both.
+    /// Unit of both values.
     pub unit: ChangeUnit,
 }
 
-/// What is expected to change.
+/// Measure that is expected to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectMeasure {
-    /// Payload of the flow a second.
+    /// Payload rate of the flow.
     Goodput,
-    /// Payload a second of all flows through the limiter.
+    /// Payload rate of all flows at the limiter.
     TotalGoodput,
-    /// Wait at the limiter's queue.
+    /// Queueing delay at the limiter.
     QueueDelay,
-    /// How often the receive window closed.
+    /// Number of zero windows.
     ZeroWindows,
-    /// Mean time of an answer.
+    /// Mean response time.
     AnswerTime,
 }
 
-/// How an expected value bounds what will be measured.
+/// How an expected value relates to the one that will be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectBound {
-    /// It will be no more: something else may limit the flow next.
+    /// An upper bound: another limit may apply next.
     AtMost,
-    /// About that.
+    /// An estimate.
     About,
-    /// What the simulator gave: both numbers are simulated.
+    /// A simulated value; `now` is simulated, too.
     Simulated,
 }
 
-/// A change of something measured.
+/// Expected effect of a change on a measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeEffect {
-    /// Of what.
+    /// The measure.
     pub measure: EffectMeasure,
-    /// The unit of both numbers.
+    /// Unit of `now` and `then`.
     pub unit: ChangeUnit,
-    /// As measured or simulated; absent where the capture does not show it.
+    /// Value as measured or simulated without the change; absent where the capture does not show it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub now: Option<f64>,
-    /// As expected with the change.
+    /// Value expected with the change.
     pub then: f64,
-    /// What that is: a bound or an estimate.
+    /// Whether `then` is a bound, an estimate or simulated.
     pub bound: EffectBound,
-    /// How `then` is computed, and where that is from; or what was simulated.
+    /// Formula of `then` with its source, or the description of the simulated scenario.
     pub formula: String,
 }
 
 impl ChangeEffect {
-    /// How many times as good it becomes: above 1 is better. `None` where it is not known what it is now, or where nothing
-    /// arrives now.
+    /// Improvement as a factor; above 1 is better. `None` where the present value is unknown or nothing
+    /// arrives at present.
     pub fn gain(&self) -> Option<f64> {
         let gain = match self.measure {
             EffectMeasure::Goodput | EffectMeasure::TotalGoodput => self.then / self.now?,
@@ -242,7 +243,7 @@ impl ChangeEffect {
         Some(gain).filter(|g| g.is_finite())
     }
 
-    /// [`ChangeEffect::gain`] to be compared by: infinite where something arrives only with the change.
+    /// [`ChangeEffect::gain`] for comparisons: infinite where data arrives only with the change.
     pub fn worth(&self) -> f64 {
         self.gain().unwrap_or(if self.then > 0.0 { f64::INFINITY } else { 1.0 })
     }
@@ -262,29 +263,30 @@ impl Change {
         }
     }
 
-    /// The same with what to choose.
+    /// Sets the name to choose.
     pub fn named(self, name: &str) -> Change {
         Change { name: Some(name.into()), ..self }
     }
 
-    /// The same with a number to set.
+    /// Sets the number to set.
     pub fn set(self, now: Option<f64>, to: f64, unit: ChangeUnit) -> Change {
         Change { setting: Some(ChangeSetting { now, to, unit }), ..self }
     }
 
-    /// The same with an effect.
+    /// Adds an effect.
     pub fn with(mut self, effect: ChangeEffect) -> Change {
         self.effects.push(effect);
         self
     }
 
-    /// The same with what to type.
+    /// Adds commands.
     pub fn by(mut self, commands: impl IntoIterator<Item = CommandSet>) -> Change {
         self.commands.extend(commands);
         self
     }
 
-    /// The same with a bound of the goodput, if that is above what was measured: one that is not says nothing.
+    /// Adds an upper bound of the goodput, Mbit/s, if it exceeds the measured value; a lower bound would say
+    /// nothing.
     pub fn up_to(self, measure: EffectMeasure, now: f64, then: f64, formula: &str) -> Change {
         if !then.is_finite() || then <= now {
             return self;
@@ -300,21 +302,21 @@ impl Change {
     }
 }
 
-/// As JSON spells a unit variant.
+/// The name of a unit variant in JSON.
 fn spelled(variant: impl Serialize) -> String {
     let name = serde_json::to_value(variant).ok();
     name.as_ref().and_then(|n| n.as_str()).unwrap_or_default().to_string()
 }
 
 impl ChangeKind {
-    /// As JSON spells it, and as placeholders of sentences do.
+    /// The name in JSON and in placeholders of sentences.
     pub fn name(self) -> String {
         spelled(self)
     }
 }
 
 impl ChangePlace {
-    /// Places that somebody runs, who can be named as able to act, in the order of the reference.
+    /// Places with an operator who can make a change there, in the order of the reference documentation.
     pub const ACTORS: [ChangePlace; 5] = [
         ChangePlace::Sender,
         ChangePlace::Receiver,
@@ -323,12 +325,12 @@ impl ChangePlace {
         ChangePlace::Path,
     ];
 
-    /// As options and JSON spell it.
+    /// The name in JSON and in options.
     pub fn name(self) -> String {
         spelled(self)
     }
 
-    /// The one of [`ChangePlace::ACTORS`] of this name, or of the one that it had in version 0.1.
+    /// Finds a place of [`ChangePlace::ACTORS`] by its name, or by its name in version 0.1.
     pub fn actor(name: &str) -> Option<ChangePlace> {
         match name {
             "near-edge" => Some(ChangePlace::SenderEdge),
@@ -340,7 +342,7 @@ impl ChangePlace {
 }
 
 impl EffectMeasure {
-    /// As JSON spells it, and as placeholders of sentences do.
+    /// The name in JSON and in placeholders of sentences.
     pub fn name(self) -> String {
         spelled(self)
     }

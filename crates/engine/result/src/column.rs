@@ -1,55 +1,46 @@
-//! Columns of tables, and what declares those of a time series once.
+//! Table columns, and a macro that declares those of a time series once.
 //!
-//! `columns!` (below) takes a list of columns, each with its meaning, type, unit, growth and clocks. It makes of it a
-//! series (a vector for each column), a point (a row) and [`Columns`], by which Parquet, the report page and the lab's
-//! pipe go through a series without knowing any of its columns by name. A new column needs a line in the list and the
-//! place that measures it, one for each clock.
+//! `columns!` (below) takes a list of columns, each with its meaning, type, unit, growth and clocks. From it
+//! the macro makes a series (one vector per column), a point (one row) and an implementation of [`Columns`],
+//! with which Parquet, the report page and the lab's pipe iterate over a series without naming its columns. A
+//! new column needs a line in the list and code that measures it, once per clock.
 
-/// What a column holds. Doubles and integers are 64 bits wide, texts are UTF-8.
+/// Type of a column. Doubles and integers are 64 bits wide, texts are UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Text.
     Text,
-    /// Text or null.
     TextOrNull,
-    /// Integer, never negative.
+    /// Non-negative integer.
     Int,
-    /// Integer, never negative, or null.
+    /// Non-negative integer or null.
     IntOrNull,
-    /// Double.
     Real,
-    /// Double or null.
     RealOrNull,
 }
 
 impl ColumnKind {
-    /// Whether null may be.
+    /// Whether the column may contain nulls.
     pub fn nullable(self) -> bool {
         matches!(self, ColumnKind::TextOrNull | ColumnKind::IntOrNull | ColumnKind::RealOrNull)
     }
 }
 
-/// What a column counts in.
+/// Unit of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds.
     Seconds,
-    /// Milliseconds.
     Millis,
     /// 10^6 bit/s.
     Mbps,
-    /// Bytes.
     Bytes,
-    /// Packets.
     Packets,
-    /// Round trips.
     Rounds,
     /// A factor, without a unit.
     Factor,
 }
 
 impl Unit {
-    /// As documents write it; nothing for a factor.
+    /// The symbol in documents; empty for a factor.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
@@ -63,46 +54,41 @@ impl Unit {
     }
 }
 
-/// How a column goes on from row to row.
+/// How the values of a column relate from row to row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// The value at the row's moment.
+    /// The value at the time of the row.
     Gauge,
-    /// What came together so far.
+    /// A running total.
     Total,
 }
 
-/// Which clocks know a column.
+/// The clocks that provide a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clocks {
-    /// Simulator and kernel.
     Both,
-    /// The simulator alone; null on the kernel.
+    /// The simulator only; null on the kernel.
     Sim,
-    /// The kernel alone; null on the simulator.
+    /// The kernel only; null in the simulator.
     Kernel,
 }
 
-/// A column.
+/// Description of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
-    /// What it holds.
     pub kind: ColumnKind,
-    /// What it counts in; `None` where `about` says it.
+    /// Unit; `None` where `about` states it.
     pub unit: Option<Unit>,
-    /// How it goes on.
     pub growth: Growth,
-    /// Who knows it.
     pub clocks: Clocks,
-    /// What it means, and what null means.
+    /// Meaning of the value, and of null.
     pub about: &'static str,
 }
 
-/// A type of a series' cells: `u64` and `f64`, and options of them.
+/// A type of a series' cells: `u64`, `f64` or an option of them.
 pub trait Cell {
-    /// What a column of such cells holds.
+    /// Column type of such cells.
     const KIND: ColumnKind;
 }
 
@@ -119,33 +105,29 @@ impl Cell for Option<f64> {
     const KIND: ColumnKind = ColumnKind::RealOrNull;
 }
 
-/// A column's cells, as [`ColumnKind`] has them.
+/// The cells of a column, by [`ColumnKind`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells<'a> {
-    /// Integers.
     Int(&'a [u64]),
     /// Integers, some unknown.
     IntOrNull(&'a [Option<u64>]),
-    /// Doubles.
     Real(&'a [f64]),
     /// Doubles, some unknown.
     RealOrNull(&'a [Option<f64>]),
 }
 
-/// A column's cells, to be added to.
+/// The cells of a column, to append to.
 #[derive(Debug, PartialEq)]
 pub enum CellsMut<'a> {
-    /// Integers.
     Int(&'a mut Vec<u64>),
     /// Integers, some unknown.
     IntOrNull(&'a mut Vec<Option<u64>>),
-    /// Doubles.
     Real(&'a mut Vec<f64>),
     /// Doubles, some unknown.
     RealOrNull(&'a mut Vec<Option<f64>>),
 }
 
-/// Vectors of a type of cells, as [`Cells`] and [`CellsMut`].
+/// Conversions of cell vectors to [`Cells`] and [`CellsMut`].
 macro_rules! cells {
     ($($T:ty => $Name:ident),+) => { $(
         impl<'a> From<&'a Vec<$T>> for Cells<'a> {
@@ -162,24 +144,25 @@ macro_rules! cells {
 }
 cells!(u64 => Int, Option<u64> => IntOrNull, f64 => Real, Option<f64> => RealOrNull);
 
-/// A series whose columns can be gone through.
+/// A series that can be iterated by column.
 pub trait Columns {
-    /// Its columns, in the order of their declaration; the first is the time.
+    /// All columns in the order of declaration; the first is the time.
     const COLUMNS: &'static [Column];
-    /// Each column with its cells, in that order.
+    /// Each column with its cells, in the order of declaration.
     fn cells(&self) -> impl Iterator<Item = (&'static Column, Cells<'_>)>;
-    /// The same, to be added to.
+    /// Each column with its cells, to append to.
     fn cells_mut(&mut self) -> impl Iterator<Item = (&'static Column, CellsMut<'_>)>;
 }
 
-/// Declares a series and its points: two structs with fields of their own, then a line for each column:
+/// Declares a series and its points: two structs with further fields, then one line per column:
 ///
 /// ```text
-/// /// what it means; null: what that means
-/// name: type of a cell, Unit Growth Clocks;
+/// /// the meaning; null: the meaning of null
+/// name: cell type, Unit Growth Clocks;
 /// ```
 ///
-/// The comment above a column is its `about`, so it is written for readers of files: null is `None` here.
+/// The comment above a column becomes its `about` text, which readers of files see; it therefore says null
+/// for `None`.
 macro_rules! columns {
     (
         $(#[$series_about:meta])*
@@ -238,9 +221,9 @@ mod tests {
     use super::*;
     use crate::{ElementPoint, ElementSeries, FlowPoint, FlowSeries};
 
-    /// A name that ends with a unit has that unit: readers of files go by names.
+    /// Names that end with a unit must have that unit, as readers of files rely on names.
     #[test]
-    fn names_tell_the_unit() {
+    fn names_with_a_unit_suffix_have_that_unit() {
         let suffixes =
             [("_mbps", Unit::Mbps), ("_ms", Unit::Millis), ("_bytes", Unit::Bytes), ("_s", Unit::Seconds)];
         for columns in [FlowSeries::COLUMNS, ElementSeries::COLUMNS] {
@@ -259,13 +242,13 @@ mod tests {
         flow.push(FlowPoint { cwnd: 10, rtt_ms: Some(30.5), ..FlowPoint::default() });
         let mut element = ElementSeries::default();
         element.push(ElementPoint { dropped: 3, ..ElementPoint::default() });
-        let of = |(column, cells): (&'static Column, Cells)| match cells {
+        let first_cell = |(column, cells): (&'static Column, Cells)| match cells {
             Cells::Int(n) => format!("{} {}", column.name, n[0]),
             Cells::IntOrNull(n) => format!("{} {:?}", column.name, n[0]),
             Cells::Real(x) => format!("{} {}", column.name, x[0]),
             Cells::RealOrNull(x) => format!("{} {:?}", column.name, x[0]),
         };
-        let rows: Vec<String> = flow.cells().map(of).chain(element.cells().map(of)).collect();
+        let rows: Vec<String> = flow.cells().map(first_cell).chain(element.cells().map(first_cell)).collect();
         assert_eq!(rows.len(), FlowSeries::COLUMNS.len() + ElementSeries::COLUMNS.len());
         for row in
             ["time_s 0", "cwnd 10", "ssthresh None", "rtt_ms Some(30.5)", "dropped 3", "tokens_bytes None"]

@@ -1,4 +1,5 @@
-//! Several runs as one: repeats with other seeds ([`combine`]), flows measured one at a time ([`concat`]).
+//! Several runs as one result: repeats with different seeds ([`combine`]) and flows measured one at a time
+//! ([`concat`]).
 
 use crate::{
     DelaySummary, ElementResult, Estimate, FlowOutage, FlowRepeats, FlowResult, Measure, Outcome, Quantity,
@@ -12,8 +13,8 @@ const T_975: [f64; 30] = [
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The 97.5 % quantile of Student's t; beyond the table the first terms of its expansion around
-/// the normal quantile (Abramowitz and Stegun 26.7.5), off by less than 1e-4.
+/// The 97.5 % quantile of Student's t. Beyond the table: the first terms of its expansion around the normal
+/// quantile (Abramowitz and Stegun 26.7.5), with an error below 1e-4.
 fn t_975(degrees: usize) -> f64 {
     if degrees <= T_975.len() {
         return T_975[degrees - 1];
@@ -24,7 +25,7 @@ fn t_975(degrees: usize) -> f64 {
     z + (z3 + z) / (4.0 * v) + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * v * v)
 }
 
-/// Mean and half the 95 % interval of independent samples; a single one has no interval (0).
+/// Mean of independent samples, with half the width of its 95 % confidence interval; 0 for a single sample.
 pub fn estimate(samples: &[f64]) -> Estimate {
     let n = samples.len();
     if n == 0 {
@@ -39,24 +40,24 @@ pub fn estimate(samples: &[f64]) -> Estimate {
     Estimate { mean, ci95: t_975(n - 1) * error }
 }
 
-/// The mean over all of `items` of what `f` takes from each.
+/// Mean of `f` over the items.
 fn mean<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
     items.iter().map(|x| f(x)).sum::<f64>() / items.len() as f64
 }
 
-/// A mean of counts, rounded to the nearest whole one.
+/// Mean of counts, rounded to the nearest integer.
 fn count<T>(items: &[&T], f: impl Fn(&T) -> u64) -> u64 {
-    // Integers: f64 would lose the low bits of large byte counts.
+    // Integer arithmetic: f64 would lose the low bits of large byte counts.
     let n = items.len() as u128;
     ((items.iter().map(|x| f(x) as u128).sum::<u128>() + n / 2) / n) as u64
 }
 
-/// As [`count`], of counts that may be unknown; unknown as soon as one is.
-fn known<T>(items: &[&T], f: impl Fn(&T) -> Option<u64>) -> Option<u64> {
+/// Mean of counts as [`count`]; `None` if any of them is unknown.
+fn count_known<T>(items: &[&T], f: impl Fn(&T) -> Option<u64>) -> Option<u64> {
     items.iter().all(|x| f(x).is_some()).then(|| count(items, |x| f(x).unwrap_or(0)))
 }
 
-/// The mean of what may be unknown; unknown as soon as one is.
+/// Mean of values; `None` if any of them is unknown.
 fn mean_known<T>(items: &[&T], f: impl Fn(&T) -> Option<f64>) -> Option<f64> {
     items.iter().all(|x| f(x).is_some()).then(|| mean(items, |x| f(x).unwrap_or(0.0)))
 }
@@ -65,7 +66,7 @@ fn largest<T>(items: &[&T], f: impl Fn(&T) -> f64) -> f64 {
     items.iter().map(|x| f(x)).fold(0.0, f64::max)
 }
 
-/// Minimum and maximum over all, means of the rest, of those summaries that had samples.
+/// Minimum and maximum over all, means of the other statistics, over those summaries that had samples.
 fn rtt<T>(items: &[&T], f: impl Fn(&T) -> RttSummary) -> RttSummary {
     let all: Vec<RttSummary> = items.iter().map(|x| f(x)).filter(|r| r.max > 0.0).collect();
     let all: Vec<&RttSummary> = all.iter().collect();
@@ -82,25 +83,26 @@ fn rtt<T>(items: &[&T], f: impl Fn(&T) -> RttSummary) -> RttSummary {
     }
 }
 
-/// Longest over all, means of the rest; unknown as soon as one is.
+/// Maximum over all, means of the other statistics; `None` if any is unknown.
 fn times<T>(items: &[&T], f: impl Fn(&T) -> Option<TimesSummary>) -> Option<TimesSummary> {
     let all: Vec<TimesSummary> = items.iter().filter_map(|x| f(x)).collect();
     let each: Vec<&TimesSummary> = all.iter().collect();
-    // What no transfer came to the end of has no times.
+    // Without a completed transfer there are no times.
     let ended: Vec<&TimesSummary> = all.iter().filter(|t| t.count > 0).collect();
-    let of = |f: fn(&TimesSummary) -> f64| if ended.is_empty() { 0.0 } else { mean(&ended, f) };
+    let mean_of_completed =
+        |f: fn(&TimesSummary) -> f64| if ended.is_empty() { 0.0 } else { mean(&ended, f) };
     (all.len() == items.len() && !all.is_empty()).then(|| TimesSummary {
         count: count(&each, |t| t.count),
         unfinished: count(&each, |t| t.unfinished),
-        mean: of(|t| t.mean),
-        p50: of(|t| t.p50),
-        p95: of(|t| t.p95),
-        p99: of(|t| t.p99),
+        mean: mean_of_completed(|t| t.mean),
+        p50: mean_of_completed(|t| t.p50),
+        p95: mean_of_completed(|t| t.p95),
+        p99: mean_of_completed(|t| t.p99),
         max: largest(&each, |t| t.max),
     })
 }
 
-/// Extremes over all, means of the rest; unknown as soon as one is.
+/// Extremes over all, means of the other numbers; `None` if any is unknown.
 fn real_time(flows: &[&FlowResult]) -> Option<RealTime> {
     let all: Vec<RealTime> = flows.iter().filter_map(|f| f.real_time).collect();
     let each: Vec<&RealTime> = all.iter().collect();
@@ -118,12 +120,13 @@ fn real_time(flows: &[&FlowResult]) -> Option<RealTime> {
     })
 }
 
-/// Mean and interval of what `f` takes from each.
-fn over<T>(items: &[&T], f: impl Fn(&T) -> f64) -> Estimate {
+/// Mean of `f` over the items, with its confidence interval.
+fn estimate_of<T>(items: &[&T], f: impl Fn(&T) -> f64) -> Estimate {
     estimate(&items.iter().map(|x| f(x)).collect::<Vec<_>>())
 }
 
-/// Mean shares and entries of every state that occurs; where one does not, it took no time.
+/// Mean share and mean number of entries of every state that occurs in any repeat; a state that a repeat
+/// lacks took no time in it.
 fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
     let mut names: Vec<&str> = Vec::new();
     for s in flows.iter().flat_map(|f| &f.states) {
@@ -131,35 +134,35 @@ fn states(flows: &[&FlowResult]) -> Vec<StateTime> {
             names.push(&s.state);
         }
     }
-    let of =
+    let time_of =
         |f: &FlowResult, name: &str| f.states.iter().find(|s| s.state == name).cloned().unwrap_or_default();
     let mut times: Vec<StateTime> = names
         .into_iter()
         .map(|name| StateTime {
             state: name.into(),
-            share: mean(flows, |f| of(f, name).share),
-            entered: count(flows, |f| of(f, name).entered),
+            share: mean(flows, |f| time_of(f, name).share),
+            entered: count(flows, |f| time_of(f, name).entered),
         })
         .collect();
     times.sort_by(|a, b| b.share.total_cmp(&a.share));
     times
 }
 
-/// Means of what a flow noticed of each fault; a time is unknown, or never ended, as soon as one repeat's is. It noticed what
-/// it noticed in every repeat.
+/// Means of each fault's effect on a flow. A time is unknown, or never ended, if it is so in any repeat; the
+/// flow noticed the fault if it did in every repeat.
 fn outages(flows: &[&FlowResult]) -> Vec<FlowOutage> {
-    let of = |i: usize| -> Option<FlowOutage> {
+    let mean_outage = |i: usize| -> Option<FlowOutage> {
         let all: Vec<&FlowOutage> = flows.iter().map(|f| f.outages.get(i)).collect::<Option<_>>()?;
         Some(FlowOutage {
             silence_ms: mean_known(&all, |o| o.silence_ms),
             ordinary_ms: mean_known(&all, |o| o.ordinary_ms),
             noticed: all.iter().all(|o| o.noticed),
             back_ms: mean_known(&all, |o| o.back_ms),
-            lost_packets: known(&all, |o| o.lost_packets),
+            lost_packets: count_known(&all, |o| o.lost_packets),
             ..all[0].clone()
         })
     };
-    (0..flows[0].outages.len()).map_while(of).collect()
+    (0..flows[0].outages.len()).map_while(mean_outage).collect()
 }
 
 fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
@@ -172,7 +175,7 @@ fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
         rtt_acks_ms: rtt(repeats, |f| f.rtt_acks_ms),
         timeouts: count(repeats, |f| f.timeouts),
         delivered_bytes: count(repeats, |f| f.delivered_bytes),
-        completed: known(repeats, |f| f.completed),
+        completed: count_known(repeats, |f| f.completed),
         completion_s: mean_known(repeats, |f| f.completion_s),
         unfinished: repeats.iter().any(|f| f.unfinished),
         response_s: times(repeats, |f| f.response_s),
@@ -180,12 +183,12 @@ fn combine_flow(repeats: &[&FlowResult]) -> FlowResult {
         real_time: real_time(repeats),
         states: states(repeats),
         timeout_wait: mean_known(repeats, |f| f.timeout_wait),
-        lost_packets: known(repeats, |f| f.lost_packets),
+        lost_packets: count_known(repeats, |f| f.lost_packets),
         outages: outages(repeats),
         repeats: Some(FlowRepeats {
-            goodput_mbps: over(repeats, |f| f.goodput_mbps),
-            retransmitted_packets: over(repeats, |f| f.retransmitted_packets as f64),
-            rtt_mean_ms: over(repeats, |f| f.rtt_ms.mean),
+            goodput_mbps: estimate_of(repeats, |f| f.goodput_mbps),
+            retransmitted_packets: estimate_of(repeats, |f| f.retransmitted_packets as f64),
+            rtt_mean_ms: estimate_of(repeats, |f| f.rtt_ms.mean),
         }),
         ..repeats[0].clone()
     }
@@ -210,25 +213,26 @@ fn combine_element(repeats: &[&ElementResult]) -> ElementResult {
     }
 }
 
-/// A variant of more flows keeps the values of its flows together alone: each flow would add some forty numbers a repeat.
-const MOST_FLOWS: usize = 16;
+/// Number of flows above which the values of single flows are not kept per repeat; each flow would add some
+/// forty numbers.
+const MAX_FLOWS_KEPT: usize = 16;
 
-/// The measures of which each repeat's value is kept: every quantity of the run and of each flow where there are not too many;
-/// what TCP and datagrams share of the run. Least and largest are left out: those of a run with repeats are the ones of all
-/// repeats.
+/// Measures whose value is kept for each repeat: every quantity of the run, every quantity of each flow if
+/// there are at most [`MAX_FLOWS_KEPT`], and some of all TCP and all datagram flows. Minima and maxima are
+/// left out: a run with repeats has them over all repeats.
 fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
     let run = Quantity::ALL.into_iter().map(|quantity| (Subject::Run, quantity));
     let shared = [Quantity::Goodput, Quantity::LimitShare, Quantity::Lost];
     let kinds = [Subject::Tcp, Subject::Datagrams].into_iter();
     let kinds = kinds.flat_map(|kind| shared.map(|quantity| (kind.clone(), quantity)));
-    let flows = variant.flows.iter().filter(|_| variant.flows.len() <= MOST_FLOWS);
+    let flows = variant.flows.iter().filter(|_| variant.flows.len() <= MAX_FLOWS_KEPT);
     let flows = flows.flat_map(|flow| {
         let quantities = Quantity::ALL.into_iter().filter(|quantity| quantity.of_flows());
         quantities.map(|quantity| (Subject::Flow(flow.name.clone()), quantity))
     });
     let statistics = |quantity: Quantity| -> &[Option<Statistic>] {
-        let all = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
-        if quantity.has_distribution() { all } else { &all[..1] }
+        let kept = &[None, Some(Statistic::Mean), Some(Statistic::P95), Some(Statistic::P99)];
+        if quantity.has_distribution() { kept } else { &kept[..1] }
     };
     let with = |(subject, quantity): (Subject, Quantity)| {
         let one =
@@ -238,7 +242,8 @@ fn kept_measures(variant: &VariantResult) -> Vec<Measure> {
     run.chain(kinds).chain(flows).flat_map(with).collect()
 }
 
-/// What each repeat yielded of each measure that all of them have a finite value of, by the measure's name.
+/// Values of each measure in each repeat, by the measure's name; only measures with a finite value in all
+/// repeats.
 fn values(all: &[&VariantResult]) -> BTreeMap<String, Vec<f64>> {
     let known = |measure: Measure| {
         let values =
@@ -248,25 +253,24 @@ fn values(all: &[&VariantResult]) -> BTreeMap<String, Vec<f64>> {
     kept_measures(all[0]).into_iter().filter_map(known).collect()
 }
 
-/// The mean difference `b` − `a` of a measure of two variants with half its 95 % interval, from their values in repeats with the
-/// same seeds, in the same order; of a single pair there is no interval (0). What chance does to both alike cancels out, so that
-/// the interval is narrower than those of the two means would let one think: a difference whose interval holds 0 is not shown by
-/// these repeats.
-///
+/// The mean difference `b` − `a` of a measure of two variants, with half the width of its 95 % confidence
+/// interval, from values of repeats with the same seeds in the same order; a single pair has no interval (0).
+/// Random effects common to both cancel out, so the interval is narrower than those of the two means suggest.
+/// A difference whose interval contains 0 is not significant.
 /// Source: the paired t test (Student 1908).
 ///
 /// # Panics
-/// The two have not the same number of values.
+/// Panics when `a` and `b` differ in length.
 pub fn paired(a: &[f64], b: &[f64]) -> Estimate {
     assert_eq!(a.len(), b.len(), "values of the same seeds");
     estimate(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<f64>>())
 }
 
 impl Repeats {
-    /// The difference `other` − `self` of a measure ([`paired`]) over the seeds that both have; `None` where not two seeds are
-    /// common to both, or a repeat has no value.
+    /// The mean difference `other` − `self` of a measure ([`paired`]) over the seeds common to both; `None`
+    /// if there are fewer than two, or a repeat lacks a value.
     pub fn difference(&self, other: &Repeats, measure: &Measure) -> Option<Estimate> {
-        let name = measure.kept_name();
+        let name = measure.key_in_repeats();
         let (a, b) = (self.values.get(&name)?, other.values.get(&name)?);
         let pair = |(seed, a): (&u64, &f64)| {
             let at = other.seeds.iter().position(|s| s == seed)?;
@@ -276,32 +280,34 @@ impl Repeats {
         (a.len() > 1).then(|| paired(&a, &b))
     }
 
-    /// Mean and interval of a measure over the repeats; `None` where a repeat has no value.
+    /// Mean and confidence interval of a measure over the repeats; `None` if a repeat lacks a value.
     pub fn estimate(&self, measure: &Measure) -> Option<Estimate> {
-        self.values.get(&measure.kept_name()).map(|values| estimate(values))
+        self.values.get(&measure.key_in_repeats()).map(|values| estimate(values))
     }
 }
 
 fn repeats(all: &[&VariantResult], seeds: &[u64]) -> Repeats {
     let values = values(all);
-    let of = |measure: Measure| values.get(&measure.name()).map(|values| estimate(values));
+    let estimate_of_measure = |measure: Measure| values.get(&measure.name()).map(|values| estimate(values));
     Repeats {
         n: all.len(),
         seeds: seeds.to_vec(),
         identical: all.iter().all(|v| v == &all[0]),
-        total_goodput_mbps: over(all, |v| v.total_goodput_mbps),
-        retransmitted_packets: over(all, |v| v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()),
-        rtt_mean_ms: of(Measure::at(Quantity::Rtt, Statistic::Mean)),
-        jain_index: of(Measure::new(Quantity::Jain)),
+        total_goodput_mbps: estimate_of(all, |v| v.total_goodput_mbps),
+        retransmitted_packets: estimate_of(all, |v| {
+            v.flows.iter().map(|f| f.retransmitted_packets as f64).sum()
+        }),
+        rtt_mean_ms: estimate_of_measure(Measure::at(Quantity::Rtt, Statistic::Mean)),
+        jain_index: estimate_of_measure(Measure::new(Quantity::Jain)),
         values,
     }
 }
 
-/// The repeats of one variant as one summary: means (see [`crate::Run`]) with intervals. `seeds`
-/// are the repeats' seeds, in order. A single outcome comes back as it is.
+/// Combines the repeats of one variant into one summary of means (see [`crate::Run`]) with confidence
+/// intervals. `seeds` are the repeats' seeds, in order. A single outcome is returned unchanged.
 ///
 /// # Panics
-/// Without outcomes, or when they are not of the same variant (other flows or elements).
+/// Panics without outcomes, or when they differ in the number of flows or elements.
 pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
     let all: Vec<&VariantResult> = outcomes.iter().map(|o| &o.variant).collect();
     let first = *all.first().expect("at least one outcome");
@@ -334,10 +340,10 @@ pub fn combine(outcomes: &[Outcome], seeds: &[u64]) -> VariantResult {
     }
 }
 
-/// Flows measured one at a time, as one outcome: `parts` are (flow name, that flow's run) in the
-/// scenario's order. Flows stand side by side; each run's elements are kept, named `element@flow`;
-/// the total is the sum of the flows' goodputs, each over the interval of its own run, though they never shared the
-/// path. Empty parts give an empty outcome.
+/// Combines flows that were measured one at a time. `parts` are pairs of a flow's name and the outcome of its
+/// run, in the scenario's order. The elements of each run are kept as `element@flow`. The total is the sum of
+/// the flows' goodputs, each over the interval of its own run, although they never shared the path. Empty
+/// parts give an empty outcome.
 pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     let mut parts = parts.into_iter();
     let Some((name, mut whole)) = parts.next() else { return Outcome::default() };
@@ -345,8 +351,8 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     for (name, mut part) in parts {
         label(&name, &mut part);
         whole.variant.duration_s = whole.variant.duration_s.max(part.variant.duration_s);
-        let (all, its) = (&mut whole.variant.measured_s, part.variant.measured_s);
-        *all = [all[0].min(its[0]), all[1].max(its[1])];
+        let (whole_interval, interval) = (&mut whole.variant.measured_s, part.variant.measured_s);
+        *whole_interval = [whole_interval[0].min(interval[0]), whole_interval[1].max(interval[1])];
         whole.variant.trust = Trust::worst([&whole.variant.trust, &part.variant.trust].into_iter().flatten());
         whole.variant.flows.append(&mut part.variant.flows);
         whole.variant.elements.append(&mut part.variant.elements);
@@ -360,7 +366,8 @@ pub fn concat(parts: Vec<(String, Outcome)>) -> Outcome {
     whole
 }
 
-/// Marks what belongs to `flow`'s own run: elements by suffix, the run's limit by the flow's.
+/// Labels the outcome of `flow`'s own run: the flow's name becomes a suffix of the elements' names, the run's
+/// rate limit that of the flow.
 fn label(flow: &str, outcome: &mut Outcome) {
     let variant = &mut outcome.variant;
     for element in &mut variant.elements {
@@ -408,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_students() {
+    fn confidence_intervals_match_r() {
         // R: t.test(c(1, 2, 3, 4))$conf.int is 0.4457397 4.5542603.
         let e = estimate(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(e.mean, 2.5);
@@ -426,7 +433,7 @@ mod tests {
         let d = paired(&[10.0, 20.0, 30.0], &[11.0, 22.0, 33.0]);
         assert_eq!(d.mean, 2.0);
         assert!((d.ci95 - 4.303 / 3f64.sqrt()).abs() < 1e-12, "{}", d.ci95);
-        // Seeds differ far more than variants do: of the same seeds the difference is exact.
+        // Values differ far more between seeds than between variants, yet the paired difference is exact.
         assert_eq!(paired(&[1.0, 50.0, 9.0], &[3.0, 52.0, 11.0]), Estimate { mean: 2.0, ci95: 0.0 });
         // Differences 1, −2, 1, −2: mean −1/2, each 3/2 from it, standard deviation √3, t(0.975, 3) = 3.182.
         let d = paired(&[5.0, 7.0, 4.0, 8.0], &[6.0, 5.0, 5.0, 6.0]);
@@ -436,18 +443,19 @@ mod tests {
 
     #[test]
     fn repeats_are_compared_by_seed_and_only_where_every_repeat_has_a_value() {
-        let of = |rtts: &[f64], seeds: &[u64]| {
+        let repeats_of = |rtts: &[f64], seeds: &[u64]| {
             let each: Vec<Outcome> = rtts.iter().map(|&rtt| outcome(&[4.0, 6.0], 1, rtt)).collect();
             combine(&each, seeds).repeats.unwrap()
         };
         let p95 = Measure::at(Quantity::Rtt, Statistic::P95);
-        let (a, b) = (of(&[30.0, 40.0, 50.0], &[7, 8, 9]), of(&[52.0, 61.0, 43.0], &[9, 10, 8]));
+        let (a, b) =
+            (repeats_of(&[30.0, 40.0, 50.0], &[7, 8, 9]), repeats_of(&[52.0, 61.0, 43.0], &[9, 10, 8]));
         // Seeds 8 and 9 are common to both: 43 − 40 and 52 − 50.
         let d = a.difference(&b, &p95).unwrap();
         assert!((d.mean - 2.5).abs() < 1e-12 && (d.ci95 - 12.706 * 0.5).abs() < 1e-9, "{d:?}");
-        assert_eq!(a.difference(&of(&[1.0, 2.0], &[1, 2]), &p95), None);
+        assert_eq!(a.difference(&repeats_of(&[1.0, 2.0], &[1, 2]), &p95), None);
         assert_eq!(a.estimate(&p95).unwrap().mean, 40.0);
-        // A flow's own values are there too; what is measured in no repeat, or not in all, is not.
+        // Values of single flows are kept, too; a measure without a value in some or all repeats is not.
         assert_eq!(a.values["f1.goodput"], [6.0; 3]);
         assert!(
             !a.values.contains_key("delay.p95") && !a.values.contains_key("completion"),
@@ -464,9 +472,8 @@ mod tests {
         );
     }
 
-    /// What is kept for each flow is bounded.
     #[test]
-    fn of_many_flows_only_what_they_do_together_is_kept() {
+    fn values_of_single_flows_are_kept_only_for_up_to_16_flows() {
         let r = |flows| {
             let one = outcome(&vec![1.0; flows], 1, 30.0);
             combine(&[one.clone(), one], &[1, 2]).repeats.unwrap().values
@@ -478,15 +485,15 @@ mod tests {
     #[test]
     fn states_are_averaged_and_a_missing_one_took_no_time() {
         let state = |state: &str, share, entered| StateTime { state: state.into(), share, entered };
-        let of = |states| FlowResult { states, ..FlowResult::default() };
-        let a = of(vec![state("avoidance", 0.75, 3), state("loss", 0.25, 2)]);
-        let b = of(vec![state("avoidance", 1.0, 1)]);
+        let flow_with = |states| FlowResult { states, ..FlowResult::default() };
+        let a = flow_with(vec![state("avoidance", 0.75, 3), state("loss", 0.25, 2)]);
+        let b = flow_with(vec![state("avoidance", 1.0, 1)]);
         assert_eq!(states(&[&a, &b]), [state("avoidance", 0.875, 2), state("loss", 0.125, 1)]);
     }
 
     #[test]
     fn outages_are_averaged_unless_one_never_ended() {
-        let of = |silence, back, lost| FlowResult {
+        let flow_with = |silence, back, lost| FlowResult {
             outages: vec![FlowOutage {
                 fault: "cut".into(),
                 silence_ms: Some(silence),
@@ -497,7 +504,11 @@ mod tests {
             }],
             ..FlowResult::default()
         };
-        let (a, b, c) = (of(2000.0, Some(2100.0), 100), of(3000.0, Some(3100.0), 151), of(9000.0, None, 400));
+        let (a, b, c) = (
+            flow_with(2000.0, Some(2100.0), 100),
+            flow_with(3000.0, Some(3100.0), 151),
+            flow_with(9000.0, None, 400),
+        );
         let mean = &outages(&[&a, &b])[0];
         assert_eq!(
             (mean.silence_ms, mean.back_ms, mean.lost_packets),
@@ -506,8 +517,8 @@ mod tests {
         assert_eq!((mean.ordinary_ms, mean.noticed), (Some(25.0), true));
         let never = &outages(&[&a, &c])[0];
         assert_eq!((never.back_ms, never.noticed), (None, true));
-        let once = &outages(&[&a, &of(20.0, None, 0)])[0];
-        assert_eq!((once.back_ms, once.noticed), (None, false), "in one of the repeats alone");
+        let once = &outages(&[&a, &flow_with(20.0, None, 0)])[0];
+        assert_eq!((once.back_ms, once.noticed), (None, false), "noticed in only one of the repeats");
         assert!(outages(&[&FlowResult::default(), &a]).is_empty());
     }
 
@@ -527,29 +538,29 @@ mod tests {
         assert_eq!((r.n, r.seeds, r.total_goodput_mbps.ci95), (2, vec![7, 8], 0.0));
         assert_eq!(r.retransmitted_packets.mean, 23.0);
         assert!((r.rtt_mean_ms.unwrap().ci95 - 12.706 * 10.0).abs() < 1e-9);
-        assert!(!r.identical, "the totals are, but not what they are made of");
+        assert!(!r.identical, "the totals are identical, but not the flows");
     }
 
     #[test]
-    fn identical_repeats_are_said_to_be() {
+    fn identical_repeats_are_marked() {
         let v = combine(&vec![outcome(&[4.0, 6.0], 10, 30.0); 3], &[7, 8, 9]);
         let r = v.repeats.unwrap();
         assert!(r.identical && r.n == 3 && r.total_goodput_mbps.ci95 == 0.0);
     }
 
     #[test]
-    fn a_single_run_is_left_alone() {
+    fn a_single_run_is_returned_unchanged() {
         let one = outcome(&[4.0], 1, 30.0);
         assert_eq!(combine(std::slice::from_ref(&one), &[1]), one.variant);
     }
 
     #[test]
-    fn flows_of_their_own_runs_stand_side_by_side() {
+    fn flows_of_separate_runs_are_joined() {
         let whole =
             concat(vec![("up".into(), outcome(&[4.0], 1, 30.0)), ("down".into(), outcome(&[18.0], 0, 30.0))]);
         let v = &whole.variant;
         assert!(v.one_at_a_time && v.limit_mbps.is_none() && v.path.is_some());
-        assert_eq!(v.jain_index, None, "they shared nothing");
+        assert_eq!(v.jain_index, None, "the flows shared no link");
         assert_eq!((v.flows.len(), v.total_goodput_mbps), (2, 22.0));
         assert_eq!(v.flows[1].limit_mbps, Some(20.0));
         assert_eq!([&v.elements[0].name, &v.elements[1].name], ["wan@up", "wan@down"]);

@@ -1,29 +1,30 @@
-//! What to type for a change: commands for each platform, with what they need and how to undo them.
+//! Commands that make a change: for each platform, with their requirements and how to undo them.
 //!
-//! [`LinuxSetting`] is the one place where lines of `sysctl`, `tc`, `ip`, `ethtool` and `nft` are made. An undo restores what
-//! was read. Where that was not read, its first line says so and what to note before the change.
+//! All lines of `sysctl`, `tc`, `ip`, `ethtool` and `nft` are made by [`LinuxSetting`]. An undo restores the
+//! value that was read. Where no value was read, the first line of the undo says so, and what to note down
+//! before the change.
 
 use crate::change::{Change, ChangeKind, ChangePlace, ChangeUnit};
 use serde::{Deserialize, Serialize};
 
-/// What commands are written for.
+/// Platform that commands are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Platform {
-    /// A shell on Linux as root: `tc`, `sysctl`, `ip`.
+    /// A root shell on Linux: `tc`, `sysctl`, `ip`.
     Linux,
-    /// Files of systemd-networkd and sysctl.d: the same, to last.
+    /// Files of systemd-networkd and sysctl.d, which persist across reboots.
     Networkd,
-    /// A program's own source: socket options.
+    /// Source code of the application: socket options.
     Application,
-    /// The command line of longfat's own proxy.
+    /// Command line of longfat's proxy.
     Longfat,
-    /// nginx's configuration.
+    /// Configuration of nginx.
     Nginx,
-    /// HAProxy's configuration.
+    /// Configuration of HAProxy.
     Haproxy,
-    /// The configuration of a container's network (CNI).
+    /// Configuration of a container network (CNI).
     Cni,
     /// Cisco IOS, in configuration mode.
     CiscoIos,
@@ -32,7 +33,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// What people call it.
+    /// The name in texts.
     pub fn label(self) -> &'static str {
         match self {
             Platform::Linux => "Linux",
@@ -48,27 +49,28 @@ impl Platform {
     }
 }
 
-/// One way to make a change on one platform.
+/// Commands that make a change on one platform, with their undo.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandSet {
-    /// For what it is written.
+    /// The platform.
     pub platform: Platform,
-    /// The host of the scenario, or the network namespace, that they are for.
+    /// The host of the scenario, or the network namespace, on which the commands run.
     pub at: String,
-    /// The next host, towards which `$DEV` or the interface leads, or the peer that `$PEER` is; absent where none is named.
+    /// The neighbour that `$DEV` or the interface leads to, or the peer that `$PEER` stands for; absent where
+    /// none is named.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub towards: Option<String>,
-    /// Versions and modules that they need.
+    /// Required versions, modules and programs.
     pub needs: String,
-    /// Lines that make the change. On Linux a shell reads them; `$DEV` is the interface.
+    /// Lines that make the change. On Linux these are shell commands; `$DEV` is the interface.
     pub apply: Vec<String>,
-    /// Lines that undo it. A line that begins with `#` says what is not known of what was there before.
+    /// Lines that undo the change. A line that starts with `#` says which previous value is unknown.
     pub undo: Vec<String>,
 }
 
 impl CommandSet {
-    /// For a shell on Linux.
+    /// Commands for a shell on Linux.
     pub fn linux(at: &str, needs: &str, apply: Vec<String>, undo: Vec<String>) -> CommandSet {
         CommandSet {
             platform: Platform::Linux,
@@ -80,7 +82,7 @@ impl CommandSet {
         }
     }
 
-    /// The same for another platform.
+    /// Commands for any platform.
     pub fn on(
         platform: Platform,
         at: &str,
@@ -91,143 +93,139 @@ impl CommandSet {
         CommandSet { platform, ..CommandSet::linux(at, needs, apply, undo) }
     }
 
-    /// The same with the neighbour that the interface leads to, or the peer.
+    /// Names the neighbour that the interface leads to, or the peer.
     pub fn towards(self, neighbour: &str) -> CommandSet {
         CommandSet { towards: Some(neighbour.into()), ..self }
     }
 }
 
-/// Lines as they stand in a text, without its indentation.
+/// Splits a text into lines, without trailing blanks and empty lines.
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim_end).filter(|l| !l.is_empty()).map(String::from).collect()
 }
 
-/// The root queueing discipline that a device has, as far as it can be restored.
+/// A device's root qdisc before a change, as far as it can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldQdisc {
-    /// The kernel's default, which the kernel attaches by itself.
+    /// The kernel's default qdisc, which the kernel attaches by itself.
     Default,
-    /// One that these words make.
+    /// A qdisc with these arguments of `tc qdisc`.
     Set(String),
 }
 
 /// A class of HTB (tc-htb(8)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HtbClass {
-    /// `1:10`.
+    /// Class id, as `1:10`.
     pub name: String,
-    /// The class above it; `root` where there is none.
+    /// Id of the parent class; `root` where there is none.
     pub parent: String,
-    /// What it is guaranteed, bytes a second.
+    /// Guaranteed rate, bytes/s.
     pub bytes_per_second: u64,
-    /// Its ceiling, bytes a second.
+    /// Ceiling, bytes/s.
     pub ceil_bytes_per_second: u64,
-    /// Bucket of its rate, bytes.
+    /// Token bucket of the rate, bytes.
     pub burst_bytes: u64,
-    /// Bucket of its ceiling, bytes.
+    /// Token bucket of the ceiling, bytes.
     pub cburst_bytes: u64,
     /// Priority; 0 is served first.
     pub prio: u32,
-    /// Bytes that it sends in one turn of its priority.
+    /// Bytes sent per round of its priority.
     pub quantum: u32,
-    /// Bytes that the class counts on top of each packet.
+    /// Bytes added to the size of each packet.
     pub overhead: u16,
-    /// Bytes that the class counts for a packet at least.
+    /// Minimum size that a packet counts with, bytes.
     pub mpu: u16,
-    /// Whether packets are counted in whole ATM cells.
+    /// Whether packet sizes are rounded up to whole ATM cells.
     pub atm: bool,
 }
 
-/// A setting of a Linux host, what it is and what it should be. A device of `None` is `$DEV`, which the user fills in.
+/// A setting of a Linux host: its present and its desired value. A device of `None` is written `$DEV`, for
+/// the user to fill in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinuxSetting {
     /// A sysctl.
     Sysctl {
-        /// Its name.
         name: String,
-        /// Its value now; `None` where it is not known.
+        /// Present value; `None` where unknown.
         from: Option<String>,
-        /// What it should be.
+        /// Desired value.
         to: String,
     },
-    /// The last of the three numbers of `net.ipv4.tcp_rmem` or `tcp_wmem`, whatever the first two are.
+    /// The maximum, the third number, of `net.ipv4.tcp_rmem` or `tcp_wmem`; the other two stay.
     BufferLimit {
-        /// The sysctl's name.
+        /// Name of the sysctl.
         name: &'static str,
-        /// Bytes.
+        /// The maximum, bytes.
         bytes: u64,
     },
-    /// The root queueing discipline of a device.
+    /// The root qdisc of a device.
     Qdisc {
-        /// The device.
         device: Option<String>,
-        /// The one that it has; `None` where that is not known or cannot be restored.
+        /// Present qdisc; `None` where unknown or not restorable.
         from: Option<OldQdisc>,
-        /// The one that it should have, as `tc` takes it.
+        /// Desired qdisc, as arguments of `tc`.
         to: String,
-        /// Classes and disciplines below it: `class` or `qdisc`, and the words behind the device.
+        /// Classes and qdiscs below the root: `class` or `qdisc`, and the arguments after the device.
         below: Vec<(&'static str, String)>,
     },
-    /// How many segments a device is handed in one piece.
+    /// Maximum number of segments in a GSO packet handed to a device (`gso_max_segs`).
     Segments {
-        /// The device.
         device: Option<String>,
-        /// How many at most now; `None` where it is not known.
+        /// Present maximum; `None` where unknown.
         from: Option<u32>,
-        /// How many it should be.
+        /// Desired maximum.
         to: u32,
     },
-    /// The bucket of an HTB class.
+    /// Both token buckets of an HTB class.
     ClassBurst {
-        /// The device.
         device: String,
-        /// The class as it is.
+        /// The class at present.
         class: HtbClass,
-        /// Bytes that both its buckets should hold.
+        /// Desired size of both buckets, bytes.
         to: u64,
     },
-    /// Offloads of a device, as `ethtool -K` names them, all of which are the other way now.
+    /// Offloads of a device that are all in the opposite state at present.
     Offloads {
-        /// The device.
         device: Option<String>,
-        /// Which.
+        /// Names, as `ethtool -K` takes them.
         names: Vec<&'static str>,
-        /// Whether they should be on.
+        /// Desired state.
         on: bool,
     },
-    /// A clamp of the MSS of connections that the host forwards.
+    /// An MSS clamp for connections that the host forwards.
     MssClamp {
-        /// The device by which they leave; `None`: any.
+        /// Outgoing device; `None`: any.
         device: Option<String>,
-        /// The most that is let through, bytes; `None`: what the route's MTU carries.
+        /// Maximum MSS, bytes; `None`: what the route's MTU allows.
         mss: Option<u32>,
     },
-    /// An attribute of the route to `$PEER` that it does not have now.
+    /// An attribute of the route to `$PEER` that the route does not have at present.
     Route {
-        /// `congctl`, `rto_min`, `advmss`.
+        /// Name of the attribute: `congctl`, `rto_min` or `advmss`.
         name: &'static str,
-        /// Its value.
+        /// Value of the attribute.
         to: String,
         /// Whether the peer has an IPv6 address.
         v6: bool,
     },
 }
 
-/// The nftables table that a clamp makes: a name of its own, so that its removal takes nothing else along.
+/// The nftables table of the MSS clamp. It is a table of its own, so that deleting it removes nothing else.
 const CLAMP_TABLE: &str = "longfat_mss";
 
 impl LinuxSetting {
-    /// A sysctl of a host that was not looked at.
+    /// A sysctl of a host whose settings were not read.
     pub fn sysctl(name: &str, to: impl ToString) -> LinuxSetting {
         LinuxSetting::Sysctl { name: name.into(), from: None, to: to.to_string() }
     }
 
-    /// A root queueing discipline of a device that was not looked at.
+    /// A root qdisc on a device whose settings were not read.
     pub fn qdisc(to: impl Into<String>) -> LinuxSetting {
         LinuxSetting::Qdisc { device: None, from: None, to: to.into(), below: Vec::new() }
     }
 
-    /// What it changes, without the value: two changes of the same subject cannot both hold.
+    /// The setting without its value: two changes of the same subject exclude each other.
     pub fn subject(&self) -> String {
         match self {
             LinuxSetting::Sysctl { name, .. } => name.clone(),
@@ -241,7 +239,7 @@ impl LinuxSetting {
         }
     }
 
-    /// Lines that make it.
+    /// Lines that apply the setting.
     pub fn apply(&self) -> Vec<String> {
         match self {
             LinuxSetting::Sysctl { name, to, .. } => vec![sysctl(name, to)],
@@ -262,7 +260,7 @@ impl LinuxSetting {
         }
     }
 
-    /// Lines that restore what was there. Where that was not read, the first says so.
+    /// Lines that restore the previous value. Where it was not read, the first line says so.
     pub fn undo(&self) -> Vec<String> {
         match self {
             LinuxSetting::Sysctl { name, from: Some(from), .. } => vec![sysctl(name, from)],
@@ -271,13 +269,13 @@ impl LinuxSetting {
             LinuxSetting::Qdisc { device, from: Some(OldQdisc::Set(words)), .. } => {
                 vec![root_qdisc(device, words)]
             }
-            // The kernel attaches its default again.
+            // Deleting the root qdisc makes the kernel attach its default.
             LinuxSetting::Qdisc { device, from, .. } => {
                 let dev = dev(device);
                 let unknown = from.is_none().then(|| {
                     format!(
-                        "# not known: what was there before; this leaves the kernel's default. If `tc qdisc show dev {dev}` shows \
-                         another one before the change, set that again"
+                        "# previous qdisc unknown: this restores the kernel's default. If `tc qdisc show dev {dev}` shows \
+                         another one before the change, restore that"
                     )
                 });
                 unknown.into_iter().chain([format!("tc qdisc del dev {dev} root")]).collect()
@@ -285,7 +283,7 @@ impl LinuxSetting {
             LinuxSetting::Segments { device, from: Some(from), .. } => vec![gso_max_segs(device, *from)],
             LinuxSetting::Segments { device, from: None, .. } => vec![
                 format!(
-                    "# not known: what was there before. OLD is the gso_max_segs of `ip -d link show dev {}` before the change",
+                    "# previous value unknown: OLD is the gso_max_segs of `ip -d link show dev {}` before the change",
                     dev(device)
                 ),
                 format!("ip link set dev {} gso_max_segs \"$OLD\"", dev(device)),
@@ -302,7 +300,7 @@ impl LinuxSetting {
         }
     }
 
-    /// Whether the undo restores what was read.
+    /// Whether the previous value was read, so that the undo is complete.
     pub fn is_undone(&self) -> bool {
         !self.undo().iter().any(|line| line.starts_with('#'))
     }
@@ -315,19 +313,19 @@ impl LinuxSetting {
             LinuxSetting::Segments { .. } => "iproute2 4.17",
             LinuxSetting::Offloads { .. } => "ethtool",
             LinuxSetting::MssClamp { .. } => {
-                "nft; Linux 4.14; it clamps what is forwarded, in both directions"
+                "nft; Linux 4.14; clamps forwarded connections, in both directions"
             }
-            LinuxSetting::Route { .. } => "iproute2; for connections to this peer alone",
+            LinuxSetting::Route { .. } => "iproute2; affects connections to this peer only",
         }
     }
 
-    /// As a set of commands for a shell.
+    /// The setting as commands for a Linux shell.
     pub fn at(&self, host: &str, needs: &str) -> CommandSet {
         let needs = if needs.is_empty() { self.needs() } else { needs };
         CommandSet::linux(host, needs, self.apply(), self.undo())
     }
 
-    /// A sysctl as a file below /etc/sysctl.d, which lasts; `None` for another setting.
+    /// A sysctl as a file in /etc/sysctl.d, which persists; `None` for other settings.
     pub fn file(&self, host: &str, needs: &str) -> Option<CommandSet> {
         let LinuxSetting::Sysctl { name, to, .. } = self else { return None };
         let file = format!("/etc/sysctl.d/90-longfat-{}.conf", name.rsplit('.').next().unwrap_or(name));
@@ -336,11 +334,11 @@ impl LinuxSetting {
         Some(CommandSet::on(Platform::Networkd, host, needs, apply, undo))
     }
 
-    /// What it is as a change, without commands.
+    /// The setting as a change, without commands.
     pub fn change(&self) -> Change {
         let (kind, place) = match self {
-            LinuxSetting::Sysctl { name, .. } => of_sysctl(name),
-            LinuxSetting::BufferLimit { name, .. } => of_sysctl(name),
+            LinuxSetting::Sysctl { name, .. } => sysctl_change(name),
+            LinuxSetting::BufferLimit { name, .. } => sysctl_change(name),
             LinuxSetting::Qdisc { .. } => (ChangeKind::Pacing, ChangePlace::Sender),
             LinuxSetting::Segments { .. } => (ChangeKind::SmallBursts, ChangePlace::Sender),
             LinuxSetting::ClassBurst { .. } => (ChangeKind::BucketSize, ChangePlace::Limiter),
@@ -381,13 +379,13 @@ impl LinuxSetting {
     }
 }
 
-/// `tcp_rmem` of `net.ipv4.tcp_rmem`.
+/// Last part of a sysctl's name: `tcp_rmem` of `net.ipv4.tcp_rmem`.
 fn short(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// What a sysctl changes, and at which end.
-fn of_sysctl(name: &str) -> (ChangeKind, ChangePlace) {
+/// The change that a sysctl makes, and at which end.
+fn sysctl_change(name: &str) -> (ChangeKind, ChangePlace) {
     match short(name) {
         "tcp_congestion_control" => (ChangeKind::CongestionControl, ChangePlace::Sender),
         "tcp_rmem" | "rmem_max" | "tcp_moderate_rcvbuf" => (ChangeKind::ReceiveBuffer, ChangePlace::Receiver),
@@ -406,7 +404,7 @@ fn of_sysctl(name: &str) -> (ChangeKind, ChangePlace) {
     }
 }
 
-/// A device as a shell takes it; one that was not looked at is the variable `$DEV`.
+/// A device name, quoted for the shell; `$DEV` where the device is unknown.
 fn dev(device: &Option<String>) -> String {
     device.as_deref().map_or_else(|| "$DEV".into(), quoted)
 }
@@ -417,9 +415,7 @@ fn sysctl(name: &str, value: &str) -> String {
 
 fn old_sysctl(name: &str) -> Vec<String> {
     vec![
-        format!(
-            "# not known: what was there before. OLD is what `sysctl -n {name}` prints before the change"
-        ),
+        format!("# previous value unknown: OLD is the output of `sysctl -n {name}` before the change"),
         format!("sysctl -w {name}=\"$OLD\""),
     ]
 }
@@ -438,7 +434,7 @@ fn offloads(device: &Option<String>, names: &[&str], on: bool) -> String {
     format!("ethtool -K {}{all}", dev(device))
 }
 
-/// A number only lowers what a SYN says (`nft_exthdr_tcp_set_eval`, net/netfilter/nft_exthdr.c).
+/// A fixed size only lowers the MSS of a SYN (`nft_exthdr_tcp_set_eval`, net/netfilter/nft_exthdr.c).
 fn mss_clamp(device: &Option<String>, mss: Option<u32>) -> Vec<String> {
     let leaves = device.as_deref().map(|name| format!("oifname {} ", nft(name))).unwrap_or_default();
     let size = mss.map_or_else(|| "rt mtu".into(), |mss| mss.to_string());
@@ -450,13 +446,13 @@ fn mss_clamp(device: &Option<String>, mss: Option<u32>) -> Vec<String> {
     ]
 }
 
-/// The route to the peer as it is, to which attributes are added.
+/// Shell words that replace the route to the peer by itself, to which attributes can be appended.
 fn route(v6: bool) -> String {
     let ip = if v6 { "ip -6" } else { "ip" };
     format!("{ip} route replace $({ip} -o route show to match $PEER | tail -n 1")
 }
 
-/// `tc class change` without the rates is refused, and what else it does not name it sets to its default
+/// `tc class change` requires the rates, and resets attributes that it does not name to their defaults
 /// (`htb_change_class`, net/sched/sch_htb.c).
 fn class_burst(device: &str, class: &HtbClass, [burst, cburst]: [u64; 2]) -> String {
     let HtbClass { name, parent, bytes_per_second, ceil_bytes_per_second, .. } = class;
@@ -465,7 +461,7 @@ fn class_burst(device: &str, class: &HtbClass, [burst, cburst]: [u64; 2]) -> Str
     } else {
         parent.clone()
     };
-    let given = |word: &str, n: u32| if n == 0 { String::new() } else { format!(" {word} {n}") };
+    let unless_zero = |word: &str, n: u32| if n == 0 { String::new() } else { format!(" {word} {n}") };
     let atm = if class.atm { " linklayer atm" } else { "" };
     format!(
         "tc class change dev {} parent {parent} classid {name} htb rate {}bit ceil {}bit burst {burst} cburst {cburst}\
@@ -473,19 +469,19 @@ fn class_burst(device: &str, class: &HtbClass, [burst, cburst]: [u64; 2]) -> Str
         quoted(device),
         bytes_per_second.saturating_mul(8),
         ceil_bytes_per_second.saturating_mul(8),
-        given("prio", class.prio),
-        given("quantum", class.quantum),
-        given("overhead", class.overhead.into()),
-        given("mpu", class.mpu.into()),
+        unless_zero("prio", class.prio),
+        unless_zero("quantum", class.quantum),
+        unless_zero("overhead", class.overhead.into()),
+        unless_zero("mpu", class.mpu.into()),
     )
 }
 
-/// A name as nft takes it.
+/// A quoted string for nft.
 fn nft(name: &str) -> String {
     format!("\"{}\"", name.replace(['"', '\\'], ""))
 }
 
-/// A word as a shell takes it: names of devices may hold nearly anything.
+/// A word quoted for the shell, as device names may contain almost any character.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@,+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -499,7 +495,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_undo_restores_what_was_read_and_says_what_was_not() {
+    fn an_undo_restores_a_known_value_and_names_an_unknown_one() {
         let known = LinuxSetting::Sysctl {
             name: "net.ipv4.tcp_rmem".into(),
             from: Some("4096 131072 6291456".into()),
@@ -518,8 +514,8 @@ mod tests {
         for setting in unknown {
             assert!(!setting.is_undone(), "{setting:?}");
             let undo = setting.undo();
-            assert!(undo[0].starts_with("# not known"), "{undo:?}");
-            // Nothing in it is a value of the kernel's that might not be the user's.
+            assert!(undo[0].starts_with("# previous"), "{undo:?}");
+            // No default of the kernel is offered as the previous value: the user's may differ.
             assert!(!undo[1].contains("cubic") && !undo[1].contains("6291456"), "{undo:?}");
         }
         let fq = |from| LinuxSetting::Qdisc { device: eth0(), from, to: "fq".into(), below: Vec::new() };
@@ -563,21 +559,21 @@ mod tests {
 
     #[test]
     fn a_setting_is_the_change_that_it_makes() {
-        let of = |setting: LinuxSetting| {
+        let change_of = |setting: LinuxSetting| {
             let c = setting.change();
             (c.kind, c.place, c.name.unwrap_or_default(), c.setting.map(|s| s.to))
         };
         use ChangeKind::*;
         use ChangePlace::*;
         let sysctl = LinuxSetting::sysctl;
-        let control = of(sysctl("net.ipv4.tcp_congestion_control", "bbr"));
+        let control = change_of(sysctl("net.ipv4.tcp_congestion_control", "bbr"));
         assert_eq!(control, (CongestionControl, Sender, "bbr".into(), None));
-        let larger = of(sysctl("net.ipv4.tcp_rmem", "4096 131072 33554432"));
+        let larger = change_of(sysctl("net.ipv4.tcp_rmem", "4096 131072 33554432"));
         assert_eq!(larger, (ReceiveBuffer, Receiver, "tcp_rmem".into(), Some(33_554_432.0)));
-        let limit = of(LinuxSetting::BufferLimit { name: "net.ipv4.tcp_wmem", bytes: 4096 });
+        let limit = change_of(LinuxSetting::BufferLimit { name: "net.ipv4.tcp_wmem", bytes: 4096 });
         assert_eq!(limit, (SendBuffer, Sender, "tcp_wmem".into(), Some(4096.0)));
-        assert_eq!(of(LinuxSetting::qdisc("fq")), (Pacing, Sender, "fq".into(), None));
-        let clamp = of(LinuxSetting::MssClamp { device: None, mss: Some(1436) });
+        assert_eq!(change_of(LinuxSetting::qdisc("fq")), (Pacing, Sender, "fq".into(), None));
+        let clamp = change_of(LinuxSetting::MssClamp { device: None, mss: Some(1436) });
         assert_eq!(clamp, (MssClamp, Path, String::new(), Some(1436.0)));
     }
 

@@ -1,4 +1,4 @@
-//! What a capture says about its flows: causes with shares, limiters, measures.
+//! The diagnosis of a capture: causes with their shares of time, rate limiters and measurements of each flow.
 
 use crate::RttSummary;
 pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween, UdpBetweenEnds};
@@ -16,13 +16,14 @@ pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/3";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// What this is, and its version.
+    /// Name and version of the schema.
     pub schema: String,
-    /// The capture.
+    /// The capture and what was read of it.
     pub capture: CaptureInfo,
-    /// Policers, shapers and bottlenecks found; flows refer to them by number.
+    /// Policers, shapers and bottlenecks found; flows refer to them by index.
     pub limiters: Vec<Limiter>,
-    /// Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed.
+    /// Directions of TCP connections that carried payload, the one with most bytes first, and connections
+    /// whose setup failed.
     pub flows: Vec<FlowDiagnosis>,
     /// Directions of UDP flows, the one with most bytes first; at most a thousand.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -37,24 +38,24 @@ pub struct CaptureInfo {
     pub file: String,
     /// Format and compression: `pcap`, `pcapng`, `pcap (zstd)` ….
     pub format: String,
-    /// Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`.
+    /// Link layers of the capture's interfaces: `ethernet`, `raw-ip`, `linux-cooked-v2` ….
     pub links: Vec<String>,
-    /// First record, seconds since 1970.
+    /// Time of the first record, seconds since 1970.
     pub start_s: f64,
-    /// From first to last record, seconds.
+    /// Time from the first to the last record, s.
     pub duration_s: f64,
     /// Records read.
     pub packets: u64,
-    /// Bytes of the packets on the wire.
+    /// Length of all packets on the wire, bytes.
     pub wire_bytes: u64,
     /// Records with TCP.
     pub tcp_packets: u64,
     /// Records with UDP.
     pub udp_packets: u64,
-    /// Directions of UDP flows that are not in `udp_flows`: of so many only those with most bytes are kept.
+    /// Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forgotten_udp_flows: u64,
-    /// Later fragments of IP packets, without TCP header.
+    /// IP fragments other than the first of a packet; they carry no TCP header.
     pub fragments: u64,
     /// Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -64,34 +65,36 @@ pub struct CaptureInfo {
     pub other: Vec<Counted>,
     /// TCP connections.
     pub connections: u64,
-    /// Packets that the capture program says it dropped.
+    /// Packets that the capturing program reports as dropped; absent where the file does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dropped: Option<u64>,
     /// Payload bytes that were acknowledged but are not in the capture.
     pub missed_bytes: u64,
-    /// Records that stood in the file twice.
+    /// Records that the file holds twice.
     pub duplicate_records: u64,
-    /// Flows that are not in `flows`: of so many only those with most bytes are kept.
+    /// Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forgotten_flows: u64,
-    /// TCP packets that are earlier than the one before them: the clock ran backwards, or files were joined in another
-    /// order. Times are taken as going on.
+    /// Number of TCP packets with a time earlier than the packet before: records out of order, a clock that
+    /// was set back, or files joined in the wrong order. Packets are sorted, and time continues where the
+    /// clock was set back. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub backward_times: u64,
-    /// The most by which one is, seconds.
+    /// Largest such step back, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_backward_s: Option<f64>,
-    /// Times that the capture's clock was set ahead, as the senders' own clocks tell, or a silence longer than any connection
-    /// outlives. What it jumped over does not count.
+    /// Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by
+    /// a silence longer than any connection survives. The skipped time does not count. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forward_jumps: u64,
-    /// The longest jump, seconds.
+    /// Largest such step forward, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_forward_s: Option<f64>,
-    /// Where and why reading ended early; all before it was read.
+    /// Where and why reading ended early; everything before that place was read. Absent where the file is
+    /// whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub damage: Option<Damage>,
-    /// A second capture, taken at the other end, that was put together with this one; absent where there was none.
+    /// A second capture, taken at the other end, that was combined with this one; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub both_ends: Option<BothEndsInfo>,
 }
@@ -100,219 +103,224 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// A name and how many.
+/// A name and a count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
-    /// Of what.
+    /// Name of what is counted.
     pub name: String,
-    /// How many.
+    /// The count.
     pub count: u64,
 }
 
-/// Damage of a file.
+/// Damage of a capture file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Damage {
-    /// Byte offset in the (decompressed) capture.
+    /// Byte offset of the damage in the decompressed capture.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub what: String,
 }
 
-/// A cause and its share of the flow's time.
+/// A cause and its share of a flow's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseShare {
-    /// Which.
+    /// The cause.
     pub cause: Cause,
-    /// Share of the flow's time, 0 to 1; those of a flow add up to 1.
+    /// Share of the flow's time, 0 to 1; the shares of a flow add up to 1.
     pub share: f64,
-    /// The same in seconds.
+    /// Time with this cause, s.
     pub seconds: f64,
 }
 
-/// A stretch of the ribbon: which cause held when.
+/// An interval of a flow's time with its cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseSpan {
-    /// Seconds since the capture began.
+    /// Begin, seconds since the capture began.
     pub from_s: f64,
-    /// Until then.
+    /// End, seconds since the capture began.
     pub to_s: f64,
-    /// Which.
+    /// The cause in this interval.
     pub cause: Cause,
 }
 
-/// What kind of limiter.
+/// Kind of a rate limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LimiterKind {
-    /// Drops what its bucket does not hold.
+    /// Drops packets that exceed its token bucket.
     Policer,
-    /// Delays what its bucket does not hold.
+    /// Delays packets that exceed its token bucket.
     Shaper,
-    /// A link with a queue, without a bucket.
+    /// A link with a queue and no token bucket.
     #[default]
     Bottleneck,
 }
 
-/// A law by which a queue drops early (active queue management).
+/// Active queue management (AQM): the law by which a queue drops packets before it is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Aqm {
-    /// Controlled delay (RFC 8289), of one queue or of each flow's (FQ-CoDel, RFC 8290).
+    /// CoDel (RFC 8289), on a single queue or on each flow's queue (FQ-CoDel, RFC 8290).
     CoDel,
 }
 
-/// A rate limit found.
+/// A rate limiter that the capture shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
-    /// What kind.
+    /// Kind of limiter.
     pub kind: LimiterKind,
     /// Rate of IP bytes, Mbit/s.
     pub rate_mbps: f64,
-    /// Least and greatest rate that explain the losses as well, Mbit/s, where they do not tell it closer: as where a small
-    /// bucket fills up between bursts. `rate_mbps` is one of these.
+    /// Lowest and highest rate that explain the losses equally well, Mbit/s, `rate_mbps` among them; absent
+    /// where losses determine the rate. A range occurs where, for example, a small bucket refills between
+    /// bursts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_range_mbps: Option<[f64; 2]>,
-    /// Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the
-    /// bucket never ran from full to empty.
+    /// Size of the token bucket of a policer or shaper, bytes; absent where the capture does not show it, for
+    /// example because the bucket never went from full to empty.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub burst_bytes: Option<f64>,
-    /// Longest queue seen before it, bytes (for shaper and bottleneck).
+    /// Longest queue seen at a shaper or bottleneck, bytes; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_bytes: Option<f64>,
-    /// The same as delay, ms.
+    /// Longest queueing delay seen, ms; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queue_ms: Option<f64>,
-    /// Each flow has a queue of its own before it, and all are served alike; told of a link that several flows fill, where the capture
-    /// is before it.
+    /// Whether each flow has its own queue and all are served equally (fair queueing). Detected only on a
+    /// link that several flows fill, with the capture before it. Absent: false.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub fair_queue: bool,
-    /// The law by which its queue drops before it is full; told where losses came when that foretells them, and waits are known.
+    /// Active queue management of the limiter's queue; absent unless queueing delays are known and the losses
+    /// occurred when that law predicts them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub aqm: Option<Aqm>,
-    /// Between sender and capture (`true`) or behind the capture.
+    /// Whether the limiter is between sender and capture; false: between capture and receiver.
     pub before_capture: bool,
-    /// Share of the packets it dropped, 0 to 1.
+    /// Share of packets that the limiter dropped, 0 to 1.
     pub lost_share: f64,
-    /// How sure, 0 to 1.
+    /// Confidence that the limiter exists as described, 0 to 1.
     pub confidence: f64,
-    /// Numbers (`id`) of the flows through it.
+    /// Ids of the flows that pass the limiter.
     pub flows: Vec<u32>,
-    /// Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first.
+    /// How several flows share the rate, grouped by their detected congestion control, the largest share
+    /// first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub takers: Vec<LinkTakers>,
 }
 
-/// Flows with the same congestion control, as it seems, at a limiter.
+/// Flows at a limiter that appear to use the same congestion control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkTakers {
-    /// As in [`Guess`]; `other` where it cannot be told.
+    /// Congestion control, as in [`Guess`]; `other` where it was not recognised.
     pub cc: String,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s.
+    /// Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end of
+    /// its last.
     pub mbps: f64,
-    /// The same as a share of what all flows at the limiter carried, 0 to 1.
+    /// Their share of the payload of all flows at the limiter, 0 to 1.
     pub share: f64,
 }
 
-/// Where the capture was taken.
+/// Position of the capture on the path of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CapturePlace {
     /// At the sender of the data.
     Sender,
-    /// At the receiver.
+    /// At the receiver of the data.
     Receiver,
-    /// In between.
+    /// Between sender and receiver.
     Middle,
-    /// It cannot be told.
+    /// Unknown: the packets do not show it.
     #[default]
     Unknown,
 }
 
-/// Where in the round trip the capture sits.
+/// Position of the capture, with its RTTs to both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vantage {
-    /// Where.
+    /// At the sender, at the receiver or in between.
     pub place: CapturePlace,
-    /// Least time from the capture to the sender and back, ms.
+    /// Minimum RTT between capture and sender, ms; absent where not measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_sender_ms: Option<f64>,
-    /// Least time from the capture to the receiver and back, ms.
+    /// Minimum RTT between capture and receiver, ms; absent where not measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_receiver_ms: Option<f64>,
 }
 
-/// A guess with its confidence.
+/// The detected congestion control of a sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Guess {
     /// `cubic`, `reno`, `bbr`, `vegas`, `westwood` or `other`.
     pub name: String,
-    /// 0 to 1; 0 of `other`: no opinion.
+    /// Confidence, 0 to 1; 0 with `other`: not recognised.
     pub confidence: f64,
 }
 
-/// A verdict of at least this confidence is stated without doubt.
+/// Verdicts of at least this confidence are stated without reservation.
 pub const SURE: f64 = 0.8;
-/// A verdict below this confidence is one of several that fit: what limited the flow cannot be told.
+/// Verdicts below this confidence are reported as undecided: several causes fit.
 pub const UNDECIDED: f64 = 0.5;
 
-/// A cause that fits a flow too.
+/// Another cause that fits a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AlternativeCause {
-    /// Which.
+    /// The cause.
     pub cause: Cause,
-    /// Its probability, 0 to 1.
+    /// Probability of the cause, 0 to 1.
     pub probability: f64,
 }
 
-/// The most probable limiter of a flow for which none is reported, because no limiter is at least as probable.
+/// The most probable limiter of a flow for which none is reported, because "no limiter" is at least as
+/// probable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RejectedLimiter {
-    /// Which kind.
+    /// Kind of limiter.
     pub kind: LimiterKind,
-    /// Its rate, Mbit/s of IP bytes.
+    /// Rate of IP bytes, Mbit/s.
     pub rate_mbps: f64,
-    /// The probability that it is there, 0 to 1.
+    /// Probability that the limiter exists, 0 to 1.
     pub probability: f64,
 }
 
-/// What a capture that decides between causes must have.
+/// What a new capture needs to decide between causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CaptureNeed {
-    /// Every packet: this one was sampled or filtered, or written too slowly.
+    /// Every packet; this capture was sampled, filtered, or dropped packets.
     EveryPacket,
     /// Both directions.
     BothDirections,
-    /// The headers whole, with TCP's options.
+    /// Whole headers, including TCP options.
     WholeHeaders,
-    /// The SYNs.
+    /// The connection's SYNs.
     FromTheSyn,
     /// More round trips.
     Longer,
-    /// The same at the sender.
+    /// A capture at the sender.
     AtTheSender,
-    /// The same at the receiver.
+    /// A capture at the receiver.
     AtTheReceiver,
 }
 
 impl CaptureNeed {
-    /// All of them.
+    /// All needs, in the order of the declaration.
     pub const ALL: [CaptureNeed; 7] = [
         CaptureNeed::EveryPacket,
         CaptureNeed::BothDirections,
@@ -323,7 +331,7 @@ impl CaptureNeed {
         CaptureNeed::AtTheReceiver,
     ];
 
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             CaptureNeed::EveryPacket => "every-packet",
@@ -337,83 +345,87 @@ impl CaptureNeed {
     }
 }
 
-/// One direction of one connection.
+/// The diagnosis of one direction of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowDiagnosis {
-    /// Number within the diagnosis ([`FlowDiagnosis::number`]); stays the same whatever the order.
+    /// The flow's id in the diagnosis ([`FlowDiagnosis::number`]); independent of the order of `flows`.
     pub id: u32,
     /// Number of the connection in the capture.
     pub connection: u32,
-    /// Sender, `address:port`.
+    /// Sending end, `address:port`.
     pub from: String,
-    /// Receiver.
+    /// Receiving end, `address:port`.
     pub to: String,
     /// First packet, seconds since the capture began.
     pub start_s: f64,
-    /// From first data to its last ACK, seconds.
+    /// Time from the first data to its last ACK, s.
     pub duration_s: f64,
-    /// Where the capture sits.
+    /// Position of the capture on the flow's path.
     pub vantage: Vantage,
-    /// Main cause: the one with the greatest share.
+    /// Main cause: the one with the largest share of the flow's time.
     pub cause: Cause,
     /// Probability that `cause` is right, 0 to 1.
     pub confidence: f64,
-    /// What fits too, the likelier first; empty where `confidence` is at least [`SURE`].
+    /// Other causes that fit, the most probable first; empty where `confidence` is at least [`SURE`].
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub alternatives: Vec<AlternativeCause>,
-    /// The capture that would decide between them; absent where `confidence` is at least [`SURE`].
+    /// The capture that would decide between `cause` and `alternatives`; absent where `confidence` is at
+    /// least [`SURE`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub needs: Option<CaptureNeed>,
-    /// All causes, greatest first.
+    /// All causes with their shares, the largest first.
     pub causes: Vec<CauseShare>,
-    /// Which held when, in the order of time, without gaps, at most a few hundred.
+    /// Intervals with their causes, in order of time and without gaps; at most a few hundred.
     pub timeline: Vec<CauseSpan>,
-    /// What would help, the most likely first.
+    /// Changes that would help, the most promising first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub remedies: Vec<Change>,
-    /// Index into [`Diagnosis::limiters`].
+    /// Index into [`Diagnosis::limiters`]; absent where the flow passes none that was found.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<usize>,
     /// The most probable limiter where none is reported; absent where nothing suggests one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rejected_limiter: Option<RejectedLimiter>,
-    /// The sender's congestion control, as it seems.
+    /// Congestion control of the sender, as its packets suggest.
     pub cc: Guess,
-    /// What was measured.
+    /// Measurements of the flow.
     pub measures: Measures,
-    /// How the connection was set up, where that took more than one SYN and its answer.
+    /// Connection setup; absent where one SYN and one SYN/ACK sufficed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub setup: Option<ConnectionSetup>,
-    /// How the connection was reset, where it was.
+    /// The reset that ended the connection; absent where there was none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reset: Option<ConnectionReset>,
-    /// How long the sender took to answer what it was asked; absent where it was asked nothing.
+    /// Times in which the sender responded to requests; absent where it received none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub responses: Option<ResponseTimes>,
-    /// Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its
-    /// time, and of what else was found.
+    /// Packets of the capture as evidence, for each cause that took at least a hundredth of the flow's time
+    /// and for other findings.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub proofs: Vec<PacketProof>,
-    /// What a second capture at the other end says; absent where there was none, or it does not have this connection.
+    /// Losses and delays measured between two captures; absent without a second capture, or where it lacks
+    /// this connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between_ends: Option<BetweenEnds>,
-    /// What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no
-    /// congestion window.
+    /// The sender's own qlog of its congestion control; absent where the flow is not from a sender's qlog, or
+    /// where that log states no congestion window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub qlog: Option<QlogAccount>,
-    /// What the sending host's kernel counted of the flow's socket; absent where that was not watched.
+    /// Counters that the sending host's kernel kept of the flow's socket; absent where the socket was not
+    /// watched.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub socket: Option<SocketAccount>,
-    /// What should be known about how far the numbers can be trusted, as codes: `no-handshake`,
-    /// `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow),
-    /// `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and
-    /// capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted
-    /// once), `few-packets` (too few for a verdict on the path), `few-loss-episodes` (packets were lost
-    /// at one or two moments only, too few to show what loses them), `waits-unseen` (nothing shows how long packets waited before the
-    /// capture, where they were lost), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a
-    /// receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle
-    /// of an event) ….
+    /// Codes of what limits the trust in the numbers: `no-handshake`, `window-scale-unknown`,
+    /// `window-scale-refuted` (more data was in flight than the windows allow at that scale),
+    /// `capture-missed-packets`, `one-way` (only one direction was captured), `rtt-from-capture` (RTTs lack
+    /// the path between sender and capture), `options-cut` (the snap length cut TCP options off),
+    /// `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path),
+    /// `few-loss-episodes` (packets were lost at one or two moments only, too few to show the cause of
+    /// loss), `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown),
+    /// `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog),
+    /// `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what
+    /// that log lacks), `qlog-cut` (the log ends in the middle of an event) ….
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
 }
@@ -422,135 +434,141 @@ pub struct FlowDiagnosis {
 pub const FEW_PACKETS: &str = "few-packets";
 
 impl FlowDiagnosis {
-    /// Whether the flow has too few packets for a verdict on the path: only what happened to it is said.
+    /// Whether the flow has too few packets for a verdict on the path. Then only observed events are
+    /// reported.
     pub fn has_few_packets(&self) -> bool {
         self.has_note(FEW_PACKETS)
     }
 
-    /// Whether the flow has this code among its notes.
+    /// Whether the flow has the note `code`.
     pub fn has_note(&self, code: &str) -> bool {
         self.notes.iter().any(|note| note == code)
     }
 
-    /// How many round trips of the mean RTT it lasted; `None` where no RTT is known.
+    /// Duration of the flow in round trips of its mean RTT; `None` where no RTT is known.
     pub fn round_trips(&self) -> Option<f64> {
         let rtt = self.measures.rtt_ms.mean;
         (rtt > 0.0).then(|| self.duration_s * 1e3 / rtt)
     }
 }
 
-/// How setting up a connection ended in vain.
+/// How the setup of a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SetupEnd {
     /// No SYN was answered.
     Unanswered,
-    /// The other end, or something before it, answered with RST.
+    /// A SYN was answered with RST, by the other end or a device in front of it.
     Refused,
-    /// ICMP said that it cannot be reached.
+    /// ICMP reported the destination as unreachable.
     Unreachable,
-    /// SYN/ACKs came, and were not acknowledged.
+    /// SYN/ACKs arrived but were not acknowledged.
     Unfinished,
 }
 
-/// How a connection was set up.
+/// The setup of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionSetup {
-    /// SYNs of the end that opened it; all but the first are retries.
+    /// SYNs of the client; all but the first are retries.
     pub syns: u64,
-    /// SYN/ACKs of the other end.
+    /// SYN/ACKs of the server.
     pub syn_acks: u64,
-    /// From the first SYN to the last, seconds.
+    /// Time from the first SYN to the last, s.
     pub retried_s: f64,
-    /// How it failed; absent where it did not.
+    /// Kind of failure; absent where the setup succeeded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<SetupEnd>,
-    /// From the first SYN to the reset that refused it, ms.
+    /// Time from the first SYN to the RST that refused it, ms; absent where none did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub refused_after_ms: Option<f64>,
-    /// What ICMP said: `network`, `host`, `port`, `prohibited` or `other`.
+    /// What ICMP reported as unreachable: `network`, `host`, `port`, `prohibited` or `other`; absent without
+    /// ICMP.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unreachable: Option<String>,
 }
 
-/// Which end of a connection.
+/// An end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionEnd {
-    /// The one that opened it.
+    /// The end that opened the connection.
     #[default]
     Client,
-    /// The other.
+    /// The end that accepted it.
     Server,
 }
 
-/// How a connection was reset.
+/// The reset of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionReset {
-    /// By whom, as its addresses say: something on the way may have sent it in its name.
+    /// The end whose address the RST carries; a device on the path may have sent it in that end's name.
     pub by: ConnectionEnd,
-    /// When, seconds since the capture began.
+    /// Time of the reset, seconds since the capture began.
     pub at_s: f64,
     /// Payload bytes that the client had sent.
     pub client_bytes: u64,
     /// Payload bytes that the server had sent.
     pub server_bytes: u64,
-    /// Data was not yet acknowledged; else the connection was at rest.
+    /// Whether data was unacknowledged; false: the connection was idle.
     pub outstanding: bool,
-    /// One of the ends had ended its stream (FIN): it was about to close.
+    /// Whether an end had already sent FIN.
     pub after_fin: bool,
 }
 
-/// How long a server took to answer: from the last byte of a request to the first of its response.
+/// Response times of a server, from the last byte of a request to the first byte of its response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseTimes {
-    /// Requests that were answered, but for those of which something was sent again, or that came while a response was on its
-    /// way.
+    /// Answered requests, without those that had retransmissions and those that arrived while a response was
+    /// being sent.
     pub exchanges: u64,
-    /// The server's part, ms: what is left of the time at the capture without the least that the way from there to the server
-    /// and back takes.
+    /// The server's share of a response time, ms: the time seen at the capture minus the minimum RTT between
+    /// capture and server.
     pub server_ms: RttSummary,
-    /// The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's.
+    /// The network's share, ms: the RTT of the handshake between client and server, else the minimum RTT of
+    /// data; absent where neither is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub network_ms: Option<f64>,
-    /// The server's parts added up, seconds.
+    /// Sum of the server's shares, s.
     pub server_s: f64,
-    /// The same as a share of the flow's time, 0 to 1.
+    /// Sum of the server's shares as a share of the flow's time, 0 to 1.
     pub share: f64,
 }
 
-/// What packets have to do with what they show.
+/// The kind of evidence that packets give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofKind {
-    /// They were lost; of those lost before the capture, the packets that show that something is missing.
+    /// Lost packets; for losses before the capture, the packets that reveal the gap.
     Lost,
-    /// They waited: their RTTs are in the upper half of those of the cause's time, the longest first.
+    /// Packets that were queued: their RTTs are in the upper half of those of the cause's time, the longest
+    /// first.
     Waited,
-    /// They stand before and behind the longest pauses of the cause's time; the total counts all data packets of that time.
+    /// The packets before and after the longest pauses of the cause's time; `total` counts all data packets
+    /// of that time.
     #[default]
     Pauses,
-    /// They announced that the window had closed.
+    /// Packets that announced a zero window.
     ZeroWindows,
-    /// Small segments: each left when all before it was acknowledged, which the receiver had delayed.
+    /// Small segments that left only when all earlier data was acknowledged, with an ACK that the receiver
+    /// had delayed.
     Held,
-    /// They asked for the connection, or answered that, more than once or in vain.
+    /// SYNs and SYN/ACKs that were repeated or failed.
     Setup,
-    /// They reset the connection.
+    /// Packets that reset the connection.
     Resets,
-    /// The end of the request whose response took longest, and the beginning of that response; the total counts both of all
-    /// exchanges.
+    /// The end of the request with the longest response time and the begin of its response; `total` counts
+    /// both packets of all exchanges.
     Response,
 }
 
 impl ProofKind {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             ProofKind::Lost => "lost",
@@ -565,150 +583,154 @@ impl ProofKind {
     }
 }
 
-/// Packets of the capture that show something.
+/// Packets of the capture as evidence for a statement about a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PacketProof {
-    /// Which cause they show; absent where they show something else, which `kind` says.
+    /// The cause that the packets prove; absent where they prove something else, which `kind` names.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<Cause>,
-    /// What they are.
+    /// Kind of evidence.
     pub kind: ProofKind,
-    /// Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read
-    /// as one, as if they were one.
+    /// Numbers of some of the packets, as in Wireshark's `frame.number`: the record's position in the file,
+    /// from 1; several files read together count as one.
     pub packets: Vec<u32>,
-    /// How many there are.
+    /// Number of all such packets.
     pub total: u64,
-    /// A display filter of Wireshark and tshark (`-Y`) that shows them.
+    /// A display filter for Wireshark and tshark (`-Y`) that selects the packets.
     pub filter: String,
 }
 
 impl FlowDiagnosis {
-    /// The `id` of a connection's direction: even that of the end that opened it, odd that of the other. So it is
-    /// known while the capture is still being read, and packets can be told by it.
+    /// The `id` of one direction of a connection: even for the client's, odd for the server's. It is known
+    /// before the capture has been read to the end, so packets can be labelled with it.
     pub fn number(connection: u32, from_opener: bool) -> u32 {
         connection.wrapping_mul(2).wrapping_add(!from_opener as u32)
     }
 
-    /// The share of a cause; 0 where it has none.
+    /// Share of the flow's time with this cause; 0 where the flow does not have it.
     pub fn share(&self, cause: Cause) -> f64 {
         self.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.share)
     }
 }
 
-/// What was measured of a flow.
+/// Measurements of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measures {
     /// Payload acknowledged over the flow's time, Mbit/s.
     pub goodput_mbps: f64,
-    /// Greatest delivery rate over a round trip, payload, Mbit/s.
+    /// Highest rate at which payload was acknowledged over two consecutive round trips, Mbit/s.
     pub max_delivery_mbps: f64,
-    /// Payload bytes acknowledged (or seen, where no ACKs are).
+    /// Payload bytes acknowledged; bytes seen, where the capture has no ACKs.
     pub bytes: u64,
     /// Data packets on the wire.
     pub data_packets: u64,
-    /// Share of the payload that the capture lacks, 0 to 1; absent where it lacks none. Above 0.07 no cause is named.
+    /// Share of the payload that is missing from the capture, 0 to 1; absent where none is. Above 0.07 no
+    /// cause is named.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub missing_share: Option<f64>,
-    /// Payload bytes of a full segment.
+    /// Payload bytes of a full-sized segment; 0 where unknown.
     pub mss_bytes: u32,
-    /// RTT of the handshake, ms.
+    /// RTT of the handshake, ms; absent where the capture lacks it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handshake_rtt_ms: Option<f64>,
-    /// RTT of data, end to end.
+    /// RTTs of data packets end to end, ms; all zero without a sample.
     pub rtt_ms: RttSummary,
-    /// Bandwidth-delay product: greatest delivery rate times least RTT, bytes.
+    /// Bandwidth-delay product, bytes: `max_delivery_mbps` times minimum RTT.
     pub bdp_bytes: u64,
-    /// Most bytes in flight.
+    /// Maximum of bytes in flight.
     pub max_inflight_bytes: u64,
-    /// Mean of each bin's most, bytes.
+    /// Mean over round trips of each one's maximum of bytes in flight.
     pub mean_inflight_bytes: u64,
-    /// Greatest receive window seen, bytes; absent where its scale is not known.
+    /// Largest receive window seen, bytes; absent where the window scale is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_window_bytes: Option<u64>,
-    /// Both ends offered window scaling; absent where no SYN was seen.
+    /// Whether both ends offered window scaling; absent where no SYN was seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_scaling: Option<bool>,
     /// Retransmitted packets.
     pub retransmitted_packets: u64,
-    /// Of them in fast recovery.
+    /// Retransmitted packets of fast recovery.
     pub fast: u64,
-    /// After a timeout.
+    /// Retransmitted packets after a retransmission timeout.
     pub rto: u64,
-    /// Tail loss probes.
+    /// Retransmitted packets sent as tail loss probes (RFC 8985 section 7).
     pub tlp: u64,
-    /// Needless.
+    /// Retransmitted packets known to be spurious (unnecessary).
     pub spurious: u64,
-    /// Timeouts.
+    /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Packets lost before the capture.
+    /// Packets lost between sender and capture.
     pub lost_up: u64,
-    /// Packets lost behind it.
+    /// Packets lost between capture and receiver.
     pub lost_down: u64,
-    /// Packets reordered before the capture.
+    /// Packets reordered between sender and capture.
     pub reordered: u64,
-    /// The most by which one was late, ms.
+    /// Longest delay of a reordered packet, ms.
     pub reordered_by_ms: f64,
-    /// ACKs.
+    /// ACKs received.
     pub acks: u64,
-    /// Duplicate ACKs.
+    /// Duplicate ACKs received.
     pub dup_acks: u64,
-    /// Times the window closed.
+    /// Number of times that the receive window closed (zero window).
     pub zero_windows: u64,
-    /// Small segments that waited until all before them was acknowledged, which the receiver delayed.
+    /// Small segments held back until all earlier data was acknowledged, with an ACK that the receiver
+    /// delayed (Nagle).
     #[serde(default)]
     pub held_segments: u64,
-    /// Seconds that they waited, and those before them for their ACK.
+    /// Time in which such a segment was held back, s.
     #[serde(default)]
     pub held_s: f64,
-    /// Seconds with nothing outstanding.
+    /// Time with nothing outstanding, s.
     pub idle_s: f64,
-    /// Seconds in which nothing passed either way although data was outstanding.
+    /// Time in which no packet passed in either direction although data was outstanding, s.
     #[serde(default)]
     pub silence_s: f64,
-    /// Seconds waiting for timeouts.
+    /// Time spent waiting for retransmission timeouts, s.
     pub timeout_s: f64,
-    /// Bytes of the largest burst back to back.
+    /// Largest back-to-back burst, bytes.
     pub largest_burst_bytes: u64,
-    /// Mean of bursts, bytes.
+    /// Mean back-to-back burst, bytes.
     pub mean_burst_bytes: u64,
-    /// Full segments lost again and again while small ones passed.
+    /// Full-sized segments that were lost repeatedly while smaller ones passed, or that ICMP reported as too
+    /// big.
     pub too_big: u64,
-    /// ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there.
+    /// ICMP messages that reported a packet as too big (RFC 1191, RFC 8201); `too_big` includes them.
     #[serde(default)]
     pub icmp_too_big: u64,
-    /// The largest IP packet that the path carries, bytes, as ICMP said, as the size shows that full segments fell to, or
-    /// (to 8 bytes) as fragments show; absent where none did.
+    /// Largest IP packet that the path carries, bytes: as ICMP reported, as the size shows to which full
+    /// segments were reduced, or (within 8 bytes) as fragments show; absent where none of these did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_mtu_bytes: Option<u32>,
-    /// Payload of a full segment before it fell in the midst of the connection; absent where it did not.
+    /// Payload bytes of a full-sized segment before the size was reduced within the connection; absent where
+    /// it was not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mss_before_bytes: Option<u32>,
-    /// Packets that came in IP fragments, or in a tunnel's packet that did.
+    /// Packets that arrived as IP fragments, themselves or the tunnel packet around them.
     #[serde(default)]
     pub fragmented_packets: u64,
-    /// Their fragments.
+    /// Fragments of those packets.
     #[serde(default)]
     pub fragments: u64,
-    /// Of these packets those of which some fragments never came.
+    /// Fragmented packets of which some fragments never arrived.
     #[serde(default)]
     pub torn_packets: u64,
-    /// Both ends agreed on ECN.
+    /// Whether both ends agreed on ECN.
     pub ecn: bool,
-    /// Data packets marked before the capture (CE).
+    /// Data packets that arrived at the capture with a CE mark.
     pub ce: u64,
-    /// ACKs that echo a mark.
+    /// ACKs with ECN echo.
     pub ece: u64,
 }
 
-/// A queue shows in the RTT if the 95th percentile is above the least one by more than this share: a managed queue lets stand as much
-/// (RFC 8289 section 3.2).
-const QUEUE_SHARE: f64 = 0.05;
+/// An RTT whose 95th percentile exceeds the minimum by more than this share shows a queue. Active queue
+/// management leaves a standing queue of up to that share (RFC 8289 section 3.2).
+const STANDING_QUEUE_SHARE: f64 = 0.05;
 
 impl Measures {
-    /// Whether the RTT shows a queue.
+    /// Whether the RTTs show a queue.
     pub fn shows_queue(&self) -> bool {
-        self.rtt_ms.p95 > self.rtt_ms.min * (1.0 + QUEUE_SHARE)
+        self.rtt_ms.p95 > self.rtt_ms.min * (1.0 + STANDING_QUEUE_SHARE)
     }
 }

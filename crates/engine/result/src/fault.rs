@@ -1,50 +1,52 @@
-//! What went wrong in a run on purpose, and what each flow noticed of it.
+//! Faults that a scenario injects and their effect on each flow.
 
 use serde::{Deserialize, Serialize};
 
-/// A fault of the scenario (`faults`).
+/// A fault that the scenario injects (`faults`).
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FaultResult {
-    /// Its name.
+    /// Name of the fault.
     pub name: String,
     /// `link`, `tunnel`, `bgp` …, as scenarios spell it.
     pub kind: String,
-    /// The link, or the host, that it befell.
+    /// The affected link or host.
     pub of: String,
-    /// When it began, seconds since the run began.
+    /// Begin, seconds since the start of the run.
     pub at_s: f64,
-    /// How long it lasted, seconds.
+    /// Duration, s.
     pub lasts_s: f64,
 }
 
-/// What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as
-/// exact as the interval of the time series. A flow that no fault touches is silent now and then too: whether the fault caused
-/// the silence is said apart.
+/// Effect of a fault on a flow, from the fault's begin until the next fault began, the flow was done or the
+/// run ended. Times are as exact as the sampling interval of the time series. A flow is silent at times
+/// without a fault, too; `noticed` says whether the fault caused the silence.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowOutage {
-    /// The fault's name.
+    /// Name of the fault.
     pub fault: String,
-    /// The longest time without a byte, ms; one that had begun before the fault counts whole. Absent where the flow was done
-    /// or had not begun, and where there are no time series.
+    /// Longest time without a received byte, ms; a silence that had begun before the fault counts whole.
+    /// Absent where the flow was already done or had not begun, and without time series.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub silence_ms: Option<f64>,
-    /// The longest time without a byte between two that came, ms, which touched no fault's time from its begin to its end: what
-    /// the flow shows without a fault. Absent where it had none.
+    /// Longest time between two received bytes that does not overlap any fault, ms: the flow's ordinary
+    /// silence. Absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ordinary_ms: Option<f64>,
-    /// Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a
-    /// sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential
-    /// length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here some 5 %. Where less
-    /// than two were ordinary it counts as caused when it is as long as the fault.
+    /// Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the
+    /// ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m) /
+    /// ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and one of
+    /// m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two ordinary silences,
+    /// the fault caused the silence if that is as long as the fault.
     #[serde(default)]
     pub noticed: bool,
-    /// From the begin of the fault to the end of that silence, ms. Absent where the fault did not cause it; and where it did,
-    /// if nothing more came.
+    /// Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it, or
+    /// where nothing arrived afterwards.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub back_ms: Option<f64>,
-    /// Datagrams due in that time that did not arrive; absent of other flows.
+    /// Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent
+    /// for TCP flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
 }

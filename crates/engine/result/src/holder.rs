@@ -1,65 +1,66 @@
-//! What holds a variant's flows, as runs with one effect switched off measured it.
+//! The effects that limit a variant's flows ("hold" them), found by runs with one effect switched off at a
+//! time.
 //!
-//! `experiment::holders` fills this; what "switched off" means for each kind stands in the table at its head.
+//! `experiment::holders` fills these types; the table at its head defines "switched off" for each kind.
 
 use crate::Measure;
 use serde::{Deserialize, Serialize};
 
-/// What a flow can be held by.
+/// Kind of effect that can limit a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HolderKind {
-    /// Packets lost by chance.
+    /// Random packet loss.
     Loss,
-    /// Outages of a link.
+    /// Link outages.
     Outage,
-    /// A scheduled fault of the scenario (`faults`).
+    /// A fault injected by the scenario (`faults`).
     Fault,
-    /// Handovers between cells.
+    /// Handovers between radio cells.
     Handover,
     /// Bit errors of a train's radio link.
     RadioErrors,
-    /// A policer that drops what a shaper would queue.
+    /// A policer, which drops packets that a shaper would queue.
     Policer,
-    /// Packets that are too big for a link or tunnel.
+    /// Packets that exceed the MTU of a link or tunnel.
     Mtu,
-    /// Packets that overtake each other.
+    /// Packet reordering.
     Reordering,
-    /// Packets that arrive twice.
+    /// Packet duplication.
     Duplication,
-    /// A delay that varies.
+    /// Delay variation.
     Jitter,
-    /// A queue that is too short, or drops early.
+    /// A queue that is too short or drops early.
     QueueLimit,
-    /// A queue that stays long.
+    /// A queue that is always long.
     StandingQueue,
-    /// The receiver's window or buffer.
+    /// The receive window or receive buffer.
     ReceiveWindow,
-    /// The sender's buffer.
+    /// The send buffer.
     SendBuffer,
-    /// The send and receive buffers together.
+    /// Send and receive buffer together.
     Buffers,
     /// The buffer of a split-TCP relay.
     RelayBuffer,
-    /// A connection without selective acknowledgement.
+    /// Missing selective acknowledgement (SACK).
     Sack,
-    /// An upper bound of the pacing rate.
+    /// A cap on the pacing rate.
     PacingCap,
-    /// The application does not offer more, or pauses.
+    /// The application, which pauses or offers too little.
     Application,
-    /// The rate of a limiter, which the flows use nearly in full.
+    /// The rate of a limiter that the flows use almost fully.
     Rate,
     /// Another flow.
     CompetingFlow,
-    /// Transfers that are over before the window has grown.
+    /// Transfers too short for the congestion window to grow.
     SlowStart,
-    /// The congestion control, on a path where nothing else holds it.
+    /// The congestion control, on a path where nothing else limits the flow.
     CongestionControl,
 }
 
 impl HolderKind {
-    /// As results spell it.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             HolderKind::Loss => "loss",
@@ -89,158 +90,164 @@ impl HolderKind {
     }
 }
 
-/// What packets of a flow a stage carries.
+/// Kind of packets that a stage carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Carried {
-    /// Data of every flow that passes.
+    /// Data packets of all flows.
     Data,
-    /// Acknowledgements alone.
+    /// ACKs only.
     Acks,
-    /// Data of some flows and acknowledgements of others.
+    /// Data packets of some flows and ACKs of others.
     Both,
 }
 
-/// Packets that a stage dropped in the run that is compared.
+/// Packets that a stage dropped in the unmodified run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HolderDrops {
-    /// How many packets.
+    /// Dropped packets.
     pub packets: u64,
-    /// How many loss events they are: drops that follow each other within a round trip are one (RFC 5348 section 5.2), so
-    /// that a full queue's burst counts once. Round trips are the shortest of the run's; where `sample` is longer, or
-    /// `measure` is set, drops within one sample are one event.
+    /// Loss events: drops within one RTT count as one event (RFC 5348 section 5.2), so that a burst lost at a
+    /// full queue counts once. The RTT is the shortest of the run; where the sampling interval `sample` is
+    /// longer, or `measure` is set, drops within one sample are one event.
     pub events: u64,
 }
 
-/// Time in which a flow that always had something to send got nothing, in the run that is compared.
+/// Time in which a flow with data to send received nothing in the unmodified run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HolderSilence {
-    /// The flow that got nothing for longest.
+    /// The flow with the longest silence.
     pub flow: String,
-    /// All stretches of 200 ms and more without a byte, s.
+    /// Sum of all periods of at least 200 ms without a received byte, s.
     pub silent_s: f64,
-    /// How long the flow lasted, s.
+    /// Lifetime of the flow, s.
     pub active_s: f64,
 }
 
-/// A number with and without the suspect's effect.
+/// A measure with and without the suspected effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HolderEffect {
-    /// Which number, as `--expect` spells it: `tcp.goodput`, `rtt.p95`.
+    /// Name of the measure, as `--expect` spells it: `tcp.goodput`, `rtt.p95`.
     pub measure: String,
-    /// Its unit: `Mbit/s`, `ms`, `s`; empty for indexes.
+    /// Unit of both values: `Mbit/s`, `ms`, `s`; empty for indexes.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub unit: String,
-    /// The number as the scenario is, simulated. Absent where it is infinite, as the time of a transfer that did not end.
+    /// Simulated value of the scenario as it is; absent where infinite, as the time of an unfinished
+    /// transfer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub with: Option<f64>,
-    /// The number without the suspect's effect. Absent as above.
+    /// Simulated value without the suspected effect; absent where infinite.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub without: Option<f64>,
 }
 
 impl HolderEffect {
-    /// The measure that `measure` names; `None` of a result whose measures this version does not know.
+    /// Parses `measure`; `None` for a measure that this version does not know.
     pub fn parsed_measure(&self) -> Option<Measure> {
         Measure::parse(&self.measure, |_| false).ok()
     }
 
-    /// The numbers with and without the effect; an absent one is infinite.
+    /// The values with and without the effect; an absent one is infinite.
     pub fn numbers(&self) -> [f64; 2] {
         [self.with, self.without].map(|x| x.unwrap_or(f64::INFINITY))
     }
 }
 
-/// Something that holds the flows: without its effect the goal is met better.
+/// An effect that limits the flows: without it, the goal is met better.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
-    /// What kind it is.
+    /// Kind of effect.
     pub kind: HolderKind,
-    /// Where it is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault.
+    /// Where the effect is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault.
     pub place: String,
-    /// Further places of the kind that were switched off together with it, where none alone explains anything.
+    /// Further places of the same kind that were switched off together with `place`, because none alone has
+    /// an effect; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub also: Vec<String>,
-    /// The flow that it holds, where flows were measured one at a time. Else, where flows share no direction of a link with
-    /// others, the first of those that it holds: gains and effects are of these.
+    /// The limited flow, where flows were measured one at a time; else the first of a group of flows that
+    /// share no direction of a link with the others, and `gain` and `effects` count for that group. Absent
+    /// where the effect concerns all flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow: Option<String>,
-    /// What the stage carries; absent where the place is not a stage.
+    /// Kind of packets that the stage carries; absent where `place` is not a stage.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carries: Option<Carried>,
-    /// What the stage dropped; absent where it dropped nothing, and where the place is not a stage.
+    /// Packets that the stage dropped; absent where it dropped none, and where `place` is not a stage.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub drops: Option<HolderDrops>,
-    /// How long a flow got nothing; of outages, faults, handovers and packets that are too big only, and absent where each pause
-    /// was shorter than a retransmission timeout of Linux (200 ms).
+    /// How long a flow received nothing; only for outages, faults, handovers and oversized packets. Absent
+    /// where each pause was shorter than Linux's minimum retransmission timeout (200 ms).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub silence: Option<HolderSilence>,
-    /// How much of the scenario was simulated to find it, s; absent where that is all of it.
+    /// Simulated part of the scenario, s; absent where the whole scenario was simulated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub simulated_s: Option<f64>,
-    /// The rate of the stage, Mbit/s; of a `rate` holder only.
+    /// Rate of the stage, Mbit/s; only for kind `rate`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_mbps: Option<f64>,
-    /// How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of
-    /// 80 ms are both 4. The geometric mean over `runs`; a million at most, and less than 1 kbit/s counts as that.
+    /// Improvement of the first goal without the effect, as a factor: goodput of 4 instead of 1 Mbit/s, or a
+    /// delay of 20 instead of 80 ms, is 4. The geometric mean over `runs`, at most a million; goodput below 1
+    /// kbit/s counts as 1 kbit/s.
     pub gain: f64,
-    /// The smallest gain of all runs.
+    /// Smallest gain over all runs.
     pub least_gain: f64,
-    /// How many pairs of runs, each with a seed of its own, were compared.
+    /// Number of compared pairs of runs; each pair has its own seed.
     pub runs: u32,
-    /// The first goal's number, then those of the other goals, then goodput, round trips and delays. Of the scenario's own seed; of
-    /// a variant with repeats means over `runs`.
+    /// The first goal's measure, then those of the other goals, then goodput, RTTs and delays: with the
+    /// scenario's own seed, or means over `runs` for a variant with repeats.
     pub effects: Vec<HolderEffect>,
 }
 
-/// A suspect, and what its removal gained.
+/// A suspected effect and the gain of removing it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TriedSuspect {
-    /// What kind it is.
+    /// Kind of effect.
     pub kind: HolderKind,
-    /// Where it is, as in [`Holder::place`].
+    /// Where the effect is, as in [`Holder::place`].
     pub place: String,
-    /// As [`Holder::also`].
+    /// Further places switched off together with `place`, as in [`Holder::also`].
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub also: Vec<String>,
-    /// As [`Holder::flow`].
+    /// The limited flow, as in [`Holder::flow`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flow: Option<String>,
-    /// As [`Holder::gain`], of the first seed; below 1 the goal is met worse without it. Absent where it was left out.
+    /// Gain of the first seed, as in [`Holder::gain`]; below 1, the goal is met worse without the effect.
+    /// Absent where it was not simulated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gain: Option<f64>,
 }
 
-/// How holders were looked for.
+/// How the search for `held_by` was done.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HolderSearch {
-    /// Why nothing could be looked for; absent where something was.
+    /// Why no search was possible; absent where one was done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unknown: Option<String>,
-    /// The measure that gains are of, as [`HolderEffect::measure`].
+    /// The measure that gains are computed from, as in [`HolderEffect::measure`].
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub measure: String,
-    /// How much of the scenario was simulated, s; absent where that is all of it.
+    /// Simulated part of the scenario, s; absent where the whole scenario was simulated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub simulated_s: Option<f64>,
-    /// The measure as that part of the scenario yields it; absent where all of it was simulated.
+    /// Value of the measure in that part of the scenario; absent where the whole scenario was simulated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub simulated: Option<f64>,
-    /// How many runs were simulated for it.
+    /// Number of simulated runs.
     pub runs: u64,
-    /// Their work: the sum over packets of the stages that each passed. The budget is a number of runs and of this.
+    /// Work of these runs: the number of stages passed, summed over packets. The search's budget limits this
+    /// and the number of runs.
     pub stage_packets: u64,
-    /// Suspects whose removal was simulated, the largest gain first.
+    /// Effects whose removal was simulated, the largest gain first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tried: Vec<TriedSuspect>,
-    /// Suspects that the budget left no run for.
+    /// Effects that the budget left no run for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub left_out: Vec<TriedSuspect>,
 }

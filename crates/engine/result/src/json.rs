@@ -1,44 +1,41 @@
-//! A run as JSON, and back.
+//! Writes results as JSON and reads them back.
 
 use crate::{FlowKind, Run, SCHEMA};
 use serde::{Deserialize, Serialize};
 
-/// Why a text is no result.
+/// Why a text is not a valid result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No JSON, or keys missing or of another type; names line and column.
+    /// Not JSON, or a key is missing or has the wrong type; the message names line and column.
     #[error("not a longfat result: {0}")]
     Json(#[source] serde_json::Error),
-    /// Another schema, or another version of it.
+    /// Another schema, or another version of the schema.
     #[error("schema is `{found}`, expected `{SCHEMA}`")]
-    Schema {
-        /// What the text says it is.
-        found: String,
-    },
+    Schema { found: String },
 }
 
-/// A run or a diagnosis as one JSON object and a newline; the same one gives the same bytes.
+/// A run or a diagnosis as one JSON object and a newline; equal input gives equal bytes.
 pub fn to_json(object: &impl Serialize) -> String {
-    // Strings, numbers and options only: nothing in them can fail to serialise.
+    // The types contain only strings, numbers, options, lists and maps, which always serialise.
     let mut text = serde_json::to_string_pretty(object).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// Reads what [`to_json`] wrote. Unknown keys are ignored, so that a newer minor version reads too.
+/// Reads what [`to_json`] wrote. Unknown keys are ignored, so that newer minor versions can be read.
 pub fn read_json(text: &str) -> Result<Run, ReadError> {
     #[derive(Deserialize)]
     struct Head {
         schema: String,
     }
-    // The schema first: its mismatch explains whatever else would be wrong.
+    // The schema is checked first, since a mismatch explains all other errors.
     let head: Head = serde_json::from_str(text).map_err(ReadError::Json)?;
     if head.schema != SCHEMA {
         return Err(ReadError::Schema { found: head.schema });
     }
     let mut run: Run = serde_json::from_str(text).map_err(ReadError::Json)?;
     for flow in run.variants.iter_mut().flat_map(|v| &mut v.flows) {
-        // Results from before flows had kinds name the control `udp`, and a delay as if it were a round trip.
+        // Older results lack `kind`: their congestion control is `udp`, and they report a delay as RTT.
         if flow.cc == "udp" && flow.kind == FlowKind::Tcp {
             flow.kind = if flow.app == "probe" { FlowKind::Probe } else { FlowKind::Datagrams };
             (flow.rtt_ms, flow.rtt_acks_ms) = Default::default();
@@ -77,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_to_the_last_bit() {
+    fn a_written_result_reads_back_to_the_last_bit() {
         let text = to_json(&run());
         assert_eq!(read_json(&text).unwrap(), run());
         assert_eq!(to_json(&read_json(&text).unwrap()), text);
     }
 
     #[test]
-    fn keys_stand_in_the_documented_order_and_absent_ones_are_left_out() {
+    fn keys_are_in_the_documented_order_and_empty_ones_are_omitted() {
         let text = to_json(&run());
         assert!(text.starts_with(
             "{\n  \"schema\": \"longfat-result/1\",\n  \"scenario\": \"test\",\n  \"seed\": 7,"
@@ -95,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_named() {
+    fn a_wrong_schema_or_type_is_reported_with_its_place() {
         let e = read_json(r#"{"schema": "longfat-result/9", "variants": 3}"#).unwrap_err().to_string();
         assert_eq!(e, "schema is `longfat-result/9`, expected `longfat-result/1`");
         assert!(read_json("[1, 2").unwrap_err().to_string().contains("line 1"));

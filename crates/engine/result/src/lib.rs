@@ -1,7 +1,7 @@
-//! What a run yields: summary and time series of flows and path elements. The simulator, the lab
-//! and capture analysis all fill these; tables, reports, JSON, Parquet and Python all read them.
+//! Results of a run: summary and time series of flows and path elements. The simulator, the lab and capture
+//! analysis produce them; tables, reports, JSON, Parquet and Python read them.
 //!
-//! The `schema` feature adds what makes the JSON Schemas.
+//! The `schema` feature adds the generation of JSON Schemas.
 
 mod both_ends;
 pub mod cause;
@@ -39,7 +39,7 @@ pub use holder::{
     Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, HolderSilence, TriedSuspect,
 };
 
-/// Spans of a result: 128 buckets an octave.
+/// Histogram of time spans, with 128 buckets per octave.
 pub type Histogram = units::Histogram<7>;
 
 pub use json::{ReadError, read_json, to_json};

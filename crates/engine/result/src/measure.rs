@@ -1,101 +1,98 @@
-//! What of a result is compared: `[SUBJECT.]QUANTITY[.STATISTIC]`, as `upload.rtt.p95` or `wan.forward.limiter.drops`.
+//! Measures of a result: `[SUBJECT.]QUANTITY[.STATISTIC]`, as `upload.rtt.p95` or
+//! `wan.forward.limiter.drops`.
 //!
-//! A number has one definition, which the table, the headline, the page, `--expect`, sweeps, studies and plans share. Of
-//! several flows:
+//! Each measure has one definition, which the table, the headline, the page, `--expect`, sweeps, studies and
+//! plans share. Over several flows it is aggregated as follows:
 //!
-//! | quantity | of several flows | why |
+//! | quantity | aggregate over flows | reason |
 //! |---|---|---|
-//! | goodput, resent, timeouts, drops, marks | the sum | they add up |
-//! | lost, resent_share | packets of all flows over packets of all flows | a share of what was sent |
-//! | completion | over all transfers: percentiles of their times | one time a transfer |
-//! | response, page | over all exchanges of the run; of some of its flows, the worst flow's | the run keeps them pooled |
-//! | rtt, delay, probe, jitter, mos, datagrams' lost | the worst flow's | a mean hides the user who suffers, and two directions of a call are never one |
-//! | rtt.min, delay.min, probe.min | the least | it stands for the path without its queues |
+//! | goodput, resent, timeouts, drops, marks | sum | they are additive |
+//! | lost, resent_share | packets of all flows over packets of all flows | a ratio of packets, not a mean of ratios |
+//! | completion | percentiles over all transfers | one time per transfer |
+//! | response, page | over all exchanges of the run; for a subset of flows, that of the worst flow | the run keeps them pooled |
+//! | rtt, delay, probe, jitter, mos, datagrams' lost | that of the worst flow | a mean would hide the user with the worst service, and the two directions of a call are separate |
+//! | rtt.min, delay.min, probe.min | minimum | it estimates the path without queueing |
 //!
-//! `rtt` is of TCP flows, `delay` one-way and of datagrams, `probe` there and back and of probes: none of them ever stands for
-//! another. Without a subject `delay`, `jitter` and a call's loss are those of calls (`voice`), where there are calls, else of all
-//! datagram flows but probes: a flood that fills the line does not suffer from its own delay.
+//! `rtt` is the round trip of TCP flows, `delay` the one-way delay of datagrams, `probe` the round trip of
+//! probes; none replaces another. Without a subject, `delay`, `jitter` and the loss of datagrams are those of
+//! calls (`voice`) if there are any, else of all datagram flows except probes: the delay of a flood that
+//! fills the link is no concern of its user.
 
 use crate::{ElementResult, FlowKind, FlowResult, RttSummary, TimesSummary, VariantResult};
 use units::{Goal, Label};
 
-/// What is measured of a variant, and of which part of it.
+/// A measure: a quantity of a subject, with a statistic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
-    /// Of what.
     pub subject: Subject,
-    /// What.
     pub quantity: Quantity,
-    /// Which number of its distribution; of goodput over flows.
+    /// A statistic of the quantity's distribution; for goodput, over flows.
     pub statistic: Option<Statistic>,
 }
 
-/// Of what.
+/// The part of a variant that is measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Subject {
-    /// All of a variant.
+    /// The whole variant.
     #[default]
     Run,
     /// All TCP flows.
     Tcp,
-    /// All datagram flows, probes left out.
+    /// All datagram flows except probes.
     Datagrams,
-    /// A flow of the scenario: its connections, `name-1` and so on, where it has several.
+    /// A flow of the scenario: all its connections (`name-1`, `name-2` …) where it has several.
     Flow(String),
-    /// A stage of the path, `link.direction.stage`.
+    /// A stage of the path: `link.direction.stage`.
     Element(String),
 }
 
-/// What is measured.
+/// A measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Payload delivered, Mbit/s.
     Goodput,
-    /// Goodput as a share of the limit that the flows meet, %.
+    /// Goodput over the rate limit of the flows, %.
     LimitShare,
-    /// Round trip of TCP, ms, over time.
+    /// RTT of TCP, ms, weighted by time.
     Rtt,
-    /// One-way delay of datagrams, ms, over packets.
+    /// One-way delay of datagrams, ms, per packet.
     Delay,
-    /// Round trip of probes, there and back, ms, over packets.
+    /// Round trip of probes, ms, per packet.
     Probe,
     /// Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms.
     Jitter,
     /// Mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5.
     Mos,
-    /// Data packets that did not arrive: of TCP those that the path dropped over those sent, of datagrams those missing over
-    /// those due, %.
+    /// Lost data packets, %: for TCP, dropped by the path over sent; for datagrams, missing over due.
     Lost,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     Resent,
-    /// Data packets sent again over all sent, %.
+    /// Retransmitted data packets over all data packets sent, %.
     ResentShare,
     /// Retransmission timeouts.
     Timeouts,
-    /// Share of the flow's time in which nothing moved until a timeout fired, %.
+    /// Share of a flow's lifetime in which nothing was sent until a retransmission timeout fired, %.
     Waited,
-    /// Time from start to last byte of flows that end, s.
+    /// Time from start to last byte of finite flows, s.
     Completion,
-    /// Time from request to the answer's last byte, s.
+    /// Time from request to last byte of the answer, s.
     Response,
-    /// Time of a whole page, s.
+    /// Load time of a whole page, s.
     Page,
     /// Jain's fairness index.
     Jain,
-    /// Packets that a stage, or all, dropped.
+    /// Packets dropped, by one stage or by all.
     Drops,
-    /// Packets that a stage, or all, marked.
+    /// Packets marked, by one stage or by all.
     Marks,
-    /// The longest queue of a stage, or of any, packets.
+    /// Longest queue of a stage or of all, packets.
     Queue,
 }
 
-/// Which number of many.
+/// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statistic {
-    /// Least.
     Min,
-    /// Mean.
     Mean,
     /// Median.
     P50,
@@ -103,11 +100,10 @@ pub enum Statistic {
     P95,
     /// 99th percentile.
     P99,
-    /// Largest.
     Max,
 }
 
-/// What a quantity is counted in.
+/// Unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureUnit {
     /// 10^6 bit/s.
@@ -120,12 +116,12 @@ pub enum MeasureUnit {
     Percent,
     /// Packets.
     Packets,
-    /// A count, an index or a score.
+    /// No unit: a count, an index or a score.
     Plain,
 }
 
 impl MeasureUnit {
-    /// As tables write it; empty for what is only counted.
+    /// The symbol in tables; empty for [`MeasureUnit::Plain`].
     pub fn symbol(self) -> &'static str {
         match self {
             MeasureUnit::Mbps => "Mbit/s",
@@ -138,17 +134,15 @@ impl MeasureUnit {
     }
 }
 
-/// Which of two values is the better one.
+/// The better one of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The larger.
     Larger,
-    /// The smaller.
     Smaller,
 }
 
 impl Quantity {
-    /// All, in the order of the reference.
+    /// All quantities, in the order of the reference documentation.
     pub const ALL: [Quantity; 19] = [
         Quantity::Goodput,
         Quantity::LimitShare,
@@ -171,7 +165,7 @@ impl Quantity {
         Quantity::Queue,
     ];
 
-    /// As expectations and studies spell it.
+    /// The name in expectations and studies.
     pub fn name(self) -> &'static str {
         match self {
             Quantity::Goodput => "goodput",
@@ -196,12 +190,12 @@ impl Quantity {
         }
     }
 
-    /// The quantity of this name.
+    /// Finds a quantity by its name.
     pub fn named(name: &str) -> Option<Quantity> {
         Quantity::ALL.into_iter().find(|q| q.name() == name)
     }
 
-    /// What it is counted in.
+    /// Unit of the quantity.
     pub fn unit(self) -> MeasureUnit {
         match self {
             Quantity::Goodput => MeasureUnit::Mbps,
@@ -215,7 +209,7 @@ impl Quantity {
         }
     }
 
-    /// Which of two values is the better one; `None` of marks, which are neither.
+    /// Which of two values is better; `None` for marks, where neither is.
     pub fn better(self) -> Option<Direction> {
         match self {
             Quantity::Goodput | Quantity::LimitShare | Quantity::Mos | Quantity::Jain => {
@@ -226,7 +220,7 @@ impl Quantity {
         }
     }
 
-    /// What people call it.
+    /// Label in English and Chinese.
     pub const fn label(self) -> Label {
         match self {
             Quantity::Goodput => Label::new("goodput", "有效吞吐量"),
@@ -237,8 +231,8 @@ impl Quantity {
             Quantity::Jitter => Label::new("jitter", "抖动"),
             Quantity::Mos => Label::new("MOS", "MOS"),
             Quantity::Lost => Label::new("loss", "丢包率"),
-            Quantity::Resent => Label::new("packets sent again", "重传包数"),
-            Quantity::ResentShare => Label::new("share sent again", "重传率"),
+            Quantity::Resent => Label::new("retransmissions", "重传包数"),
+            Quantity::ResentShare => Label::new("retransmission rate", "重传率"),
             Quantity::Timeouts => Label::new("timeouts", "超时次数"),
             Quantity::Waited => Label::new("time waiting for timeouts", "等待超时的时间"),
             Quantity::Completion => Label::new("completion time", "完成时间"),
@@ -251,29 +245,29 @@ impl Quantity {
         }
     }
 
-    /// Whether it has a distribution: a median, percentiles, extremes.
+    /// Whether the quantity has a distribution, so that median, percentiles and extremes exist.
     pub fn has_distribution(self) -> bool {
         use Quantity::{Completion, Delay, Page, Probe, Response, Rtt};
         matches!(self, Rtt | Delay | Probe | Completion | Response | Page)
     }
 
-    /// Whether it is measured of a stage of the path.
+    /// Whether the quantity is measured at stages of the path.
     pub fn of_elements(self) -> bool {
         matches!(self, Quantity::Drops | Quantity::Marks | Quantity::Queue)
     }
 
-    /// Whether it is measured of a flow.
+    /// Whether the quantity is measured for flows.
     pub fn of_flows(self) -> bool {
         !self.of_elements() && self != Quantity::Jain
     }
 }
 
 impl Statistic {
-    /// All, from least to largest but for the mean.
+    /// All statistics; but for the mean, in ascending order.
     pub const ALL: [Statistic; 6] =
         [Statistic::Min, Statistic::Mean, Statistic::P50, Statistic::P95, Statistic::P99, Statistic::Max];
 
-    /// As expectations and studies spell it.
+    /// The name in expectations and studies.
     pub fn name(self) -> &'static str {
         match self {
             Statistic::Min => "min",
@@ -285,7 +279,7 @@ impl Statistic {
         }
     }
 
-    /// The statistic of this name.
+    /// Finds a statistic by its name.
     pub fn named(name: &str) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|s| s.name() == name)
     }
@@ -301,8 +295,8 @@ impl Statistic {
         }
     }
 
-    /// How large a share of all may be missing for the number to be known, 0 to 1.
-    fn allows(self) -> f64 {
+    /// Share of the samples that may be missing, 0 to 1, so that the statistic is still known.
+    fn max_missing_share(self) -> f64 {
         match self {
             Statistic::Min => 1.0,
             Statistic::P50 => 0.5,
@@ -313,46 +307,46 @@ impl Statistic {
     }
 }
 
-/// Why a text is not a measure.
+/// Why a text is not a valid measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
-    /// There is no such quantity.
     #[error("`{0}` is not a quantity: one of {names}", names = Quantity::ALL.map(Quantity::name).join(", "))]
     Quantity(String),
-    /// The quantity is one number.
-    #[error("`{0}` is one number: it has no `{1}`")]
+    /// The quantity has no distribution, so no statistic.
+    #[error("`{0}` is a single number and has no `{1}`")]
     Statistic(&'static str, &'static str),
-    /// The quantity is not one of what stands before it.
-    #[error("`{0}` is not measured of {1}")]
+    /// The quantity does not exist for the subject.
+    #[error("`{0}` is not measured for {1}")]
     Subject(&'static str, &'static str),
 }
 
 impl Measure {
-    /// Of the whole variant, without a statistic.
+    /// A measure of the whole variant, without a statistic.
     pub const fn new(quantity: Quantity) -> Measure {
         Measure { subject: Subject::Run, quantity, statistic: None }
     }
 
-    /// Of the whole variant.
+    /// A measure of the whole variant, with a statistic.
     pub const fn at(quantity: Quantity, statistic: Statistic) -> Measure {
         Measure { subject: Subject::Run, quantity, statistic: Some(statistic) }
     }
 
-    /// The same of something else.
+    /// Replaces the subject.
     pub fn of_subject(self, subject: Subject) -> Measure {
         Measure { subject, ..self }
     }
 
-    /// Reads `[SUBJECT.]QUANTITY[.STATISTIC]` from its end, since names may have dots. `tcp` and `udp` are all TCP and all
-    /// datagram flows where `is_flow` knows no flow of that name; `total` is the variant.
+    /// Reads `[SUBJECT.]QUANTITY[.STATISTIC]` from the end, since names may contain dots. `tcp` and `udp`
+    /// mean all TCP and all datagram flows unless `is_flow` knows a flow of that name; `total` is the whole
+    /// variant.
     ///
     /// # Errors
-    /// There is no such quantity, it has no such statistic, or it is not measured of such a subject.
+    /// Fails when the quantity does not exist, has no such statistic, or does not exist for the subject.
     pub fn parse(text: &str, is_flow: impl Fn(&str) -> bool) -> Result<Measure, MeasureError> {
         let (before, last) = text.rsplit_once('.').unwrap_or(("", text));
         let named = Statistic::named(last).filter(|_| Quantity::named(text).is_none());
         let rest = if named.is_some() { before } else { text };
-        let (of, word) = rest.rsplit_once('.').unwrap_or(("", rest));
+        let (subject_name, word) = rest.rsplit_once('.').unwrap_or(("", rest));
         let quantity = Quantity::named(word).ok_or_else(|| MeasureError::Quantity(word.into()))?;
         if let Some(statistic) = named {
             let over_flows = quantity == Quantity::Goodput
@@ -361,51 +355,53 @@ impl Measure {
                 return Err(MeasureError::Statistic(quantity.name(), statistic.name()));
             }
         }
-        let subject = match of {
+        let subject = match subject_name {
             "" | "total" => Subject::Run,
-            "tcp" if !is_flow(of) && quantity.of_flows() => Subject::Tcp,
-            "udp" if !is_flow(of) && quantity.of_flows() => Subject::Datagrams,
-            _ if quantity.of_elements() => Subject::Element(of.into()),
-            _ if quantity.of_flows() => Subject::Flow(of.into()),
-            _ => return Err(MeasureError::Subject(quantity.name(), "a part: it is of all flows together")),
+            "tcp" if !is_flow(subject_name) && quantity.of_flows() => Subject::Tcp,
+            "udp" if !is_flow(subject_name) && quantity.of_flows() => Subject::Datagrams,
+            _ if quantity.of_elements() => Subject::Element(subject_name.into()),
+            _ if quantity.of_flows() => Subject::Flow(subject_name.into()),
+            _ => {
+                return Err(MeasureError::Subject(
+                    quantity.name(),
+                    "a part of the run: it covers all flows together",
+                ));
+            }
         };
         Ok(Measure { subject, quantity, statistic: named })
     }
 
-    /// As [`Measure::parse`] reads it.
+    /// The name, as [`Measure::parse`] reads it.
     pub fn name(&self) -> String {
-        let of = match &self.subject {
+        let subject_name = match &self.subject {
             Subject::Run => "",
             Subject::Tcp => "tcp",
             Subject::Datagrams => "udp",
             Subject::Flow(name) | Subject::Element(name) => name,
         };
         let statistic = self.statistic.map(Statistic::name);
-        let parts = [Some(of).filter(|of| !of.is_empty()), Some(self.quantity.name()), statistic];
+        let parts =
+            [Some(subject_name).filter(|name| !name.is_empty()), Some(self.quantity.name()), statistic];
         parts.into_iter().flatten().collect::<Vec<_>>().join(".")
     }
 
-    /// The name under which repeats keep it: a median has the quantity's own.
-    pub(crate) fn kept_name(&self) -> String {
+    /// The key in [`crate::Repeats::values`]: a median is stored under the quantity's own name.
+    pub(crate) fn key_in_repeats(&self) -> String {
         Measure { statistic: self.statistic.filter(|s| *s != Statistic::P50), ..self.clone() }.name()
     }
 
-    /// What it is counted in.
     pub fn unit(&self) -> MeasureUnit {
         self.quantity.unit()
     }
 
-    /// Which of two values is the better one.
     pub fn better(&self) -> Option<Direction> {
         self.quantity.better()
     }
 
-    /// Whether a larger value is the better one.
     pub fn is_better_large(&self) -> bool {
         self.better() == Some(Direction::Larger)
     }
 
-    /// Whether `a` is better than `b`.
     pub fn is_better(&self, a: f64, b: f64) -> bool {
         match self.better() {
             Some(Direction::Larger) => a > b,
@@ -414,7 +410,7 @@ impl Measure {
         }
     }
 
-    /// What people call it, in English and Chinese, without its subject: "p95 round trip".
+    /// Label in English and Chinese, without the subject: "p95 round trip".
     pub fn label(&self) -> [String; 2] {
         let Label { en, zh } = self.quantity.label();
         match self.statistic() {
@@ -426,16 +422,16 @@ impl Measure {
         }
     }
 
-    /// The statistic, the median where none is named; `None` of what is one number.
+    /// The statistic; by default the median, and `None` where the quantity has no distribution.
     pub fn statistic(&self) -> Option<Statistic> {
         self.statistic.or(self.quantity.has_distribution().then_some(Statistic::P50))
     }
 
-    /// The value in a variant; `None` where nothing of the kind was measured. Times of which more is missing than the statistic
-    /// allows (5 % of a p95) are infinite.
+    /// The value in a variant; `None` where nothing of the kind was measured. A statistic of times is
+    /// infinite where more samples are missing than it allows (5 % for a p95).
     ///
-    /// Of a variant with repeats it is that of its flows' means: of the worst flow, the flow whose mean is worst. What each repeat
-    /// had by itself is in [`crate::Repeats::values`].
+    /// For a variant with repeats, the value is computed from the flows' means: the worst flow is the one
+    /// with the worst mean. The values of the single repeats are in [`crate::Repeats::values`].
     pub fn of(&self, v: &VariantResult) -> Option<f64> {
         match &self.subject {
             Subject::Element(name) => self.of_elements(&elements(v, name)),
@@ -458,12 +454,13 @@ impl Measure {
             Quantity::Completion => pooled(v.completion_s, false),
             Quantity::Response => pooled(v.response_s, true),
             Quantity::Page => pooled(v.page_s, true),
-            Quantity::Delay | Quantity::Jitter => self.of_flows(&listened(v)),
-            // The bulk of a run is its TCP flows; datagrams are lost by another base and never join them.
+            Quantity::Delay | Quantity::Jitter => self.of_flows(&calls_or_datagrams(v)),
+            // Most of a run is TCP. Loss of datagrams has another base (packets due) and is never combined
+            // with it.
             Quantity::Lost if v.flows.iter().any(|f| f.kind == FlowKind::Tcp) => {
                 self.of_flows(&of_kind(v, FlowKind::Tcp))
             }
-            Quantity::Lost => self.of_flows(&listened(v)),
+            Quantity::Lost => self.of_flows(&calls_or_datagrams(v)),
             _ => self.of_flows(&v.flows.iter().collect::<Vec<_>>()),
         }
     }
@@ -481,7 +478,7 @@ impl Measure {
         }
     }
 
-    /// The value of these flows, whatever the subject; `None` where none of them has one.
+    /// The value over these flows, whatever the subject; `None` where none of them has one.
     pub fn of_flows(&self, flows: &[&FlowResult]) -> Option<f64> {
         if flows.is_empty() {
             return None;
@@ -493,42 +490,42 @@ impl Measure {
             let sent = sum(|f| f.sent_packets);
             (sent > 0.0).then(|| 100.0 * part / sent)
         };
-        let of = |f: &dyn Fn(&FlowResult) -> Option<f64>| -> Vec<f64> {
+        let each = |f: &dyn Fn(&FlowResult) -> Option<f64>| -> Vec<f64> {
             flows.iter().filter_map(|x| f(x)).collect()
         };
         let delay = |kind: FlowKind| {
-            self.worst(of(&|f| {
+            self.worst(each(&|f| {
                 f.real_time.filter(|_| f.kind == kind).and_then(|r| self.distribution(&r.delay_ms))
             }))
         };
         match self.quantity {
-            Quantity::Goodput => self.goodput(of(&|f| Some(f.goodput_mbps))),
+            Quantity::Goodput => self.goodput(each(&|f| Some(f.goodput_mbps))),
             Quantity::LimitShare => limit_share(flows),
-            Quantity::Rtt => self.worst(of(&|f| {
+            Quantity::Rtt => self.worst(each(&|f| {
                 Some(f).filter(|f| f.kind == FlowKind::Tcp).and_then(|f| self.distribution(&f.rtt_ms))
             })),
             Quantity::Delay => delay(FlowKind::Datagrams),
             Quantity::Probe => delay(FlowKind::Probe),
             Quantity::Jitter => self
-                .worst(of(&|f| f.real_time.filter(|_| f.kind == FlowKind::Datagrams).map(|r| r.jitter_ms))),
-            Quantity::Mos => self.worst(of(&|f| f.real_time.and_then(|r| r.mos))),
+                .worst(each(&|f| f.real_time.filter(|_| f.kind == FlowKind::Datagrams).map(|r| r.jitter_ms))),
+            Quantity::Mos => self.worst(each(&|f| f.real_time.and_then(|r| r.mos))),
             Quantity::Lost if any_tcp => {
                 let lost = tcp().map(|f| f.lost_packets).sum::<Option<u64>>();
                 lost.and_then(|lost| share(lost as f64))
             }
-            Quantity::Lost => self.worst(of(&|f| f.real_time.map(|r| 100.0 * r.lost))),
+            Quantity::Lost => self.worst(each(&|f| f.real_time.map(|r| 100.0 * r.lost))),
             Quantity::Resent => any_tcp.then(|| sum(|f| f.retransmitted_packets)),
             Quantity::ResentShare => share(sum(|f| f.retransmitted_packets)),
             Quantity::Timeouts => any_tcp.then(|| sum(|f| f.timeouts)),
-            Quantity::Waited => self.worst(of(&|f| f.timeout_wait.map(|w| 100.0 * w))),
+            Quantity::Waited => self.worst(each(&|f| f.timeout_wait.map(|w| 100.0 * w))),
             Quantity::Completion => self.completion(flows),
-            Quantity::Response => self.worst(of(&|f| f.response_s.and_then(|t| self.time(&t, true)))),
-            Quantity::Page => self.worst(of(&|f| f.page_s.and_then(|t| self.time(&t, true)))),
+            Quantity::Response => self.worst(each(&|f| f.response_s.and_then(|t| self.time(&t, true)))),
+            Quantity::Page => self.worst(each(&|f| f.page_s.and_then(|t| self.time(&t, true)))),
             Quantity::Jain | Quantity::Drops | Quantity::Marks | Quantity::Queue => None,
         }
     }
 
-    /// Goodput: the sum, or a number over flows.
+    /// The sum of goodputs, or a statistic over flows.
     fn goodput(&self, all: Vec<f64>) -> Option<f64> {
         let sum: f64 = all.iter().sum();
         Some(match self.statistic {
@@ -539,7 +536,7 @@ impl Measure {
         })
     }
 
-    /// Over transfers. One that did not end took longer than any time.
+    /// Statistic over all transfers. An unfinished transfer counts as infinitely long.
     fn completion(&self, flows: &[&FlowResult]) -> Option<f64> {
         let mut times: Vec<f64> = flows.iter().filter_map(|f| f.completion_s).collect();
         times.resize(times.len() + flows.iter().filter(|f| f.unfinished).count(), f64::INFINITY);
@@ -556,11 +553,12 @@ impl Measure {
         })
     }
 
-    /// A time of several, s. What follows each other is `cut_short` by the run's end once, which says nothing.
+    /// Statistic of pooled times, s. `cut_short`: exchanges follow one another, so the last one is always
+    /// interrupted by the end of the run and need not count as missing.
     fn time(&self, t: &TimesSummary, cut_short: bool) -> Option<f64> {
         let all = (t.count + t.unfinished) as f64;
         let statistic = self.statistic().unwrap_or(Statistic::P50);
-        let missing = t.unfinished as f64 > statistic.allows() * all;
+        let missing = t.unfinished as f64 > statistic.max_missing_share() * all;
         if all == 0.0 {
             return None;
         }
@@ -568,7 +566,7 @@ impl Measure {
             return Some(f64::INFINITY);
         }
         match statistic {
-            // The least of these times is not kept.
+            // `TimesSummary` has no minimum.
             Statistic::Min => None,
             Statistic::Mean => Some(t.mean),
             Statistic::P50 => Some(t.p50),
@@ -582,7 +580,7 @@ impl Measure {
         (!r.is_empty()).then(|| self.statistic().unwrap_or(Statistic::P50).of(r))
     }
 
-    /// The worst of several; of minima the least.
+    /// The worst value; for minima, the smallest.
     fn worst(&self, all: Vec<f64>) -> Option<f64> {
         let least = self.is_better_large() || self.statistic == Some(Statistic::Min);
         let all = all.into_iter();
@@ -590,7 +588,7 @@ impl Measure {
     }
 }
 
-/// What a goal is measured by in a variant: the first of these that has a value.
+/// Measures of a goal, in order of preference: the first with a value in the variant counts.
 pub fn of_goal(goal: Goal) -> Vec<Measure> {
     use Quantity::{Completion, Delay, Goodput, Jain, Page, Probe, Response, Rtt};
     let p95 = |q| Measure::at(q, Statistic::P95);
@@ -616,8 +614,8 @@ fn of_kind(v: &VariantResult, kind: FlowKind) -> Vec<&FlowResult> {
     v.flows.iter().filter(|f| f.kind == kind).collect()
 }
 
-/// The datagram flows that a person listens to or plays by; all where none is a call.
-fn listened(v: &VariantResult) -> Vec<&FlowResult> {
+/// Datagram flows that a person listens to: the calls, or all datagram flows where there is no call.
+fn calls_or_datagrams(v: &VariantResult) -> Vec<&FlowResult> {
     let datagrams = of_kind(v, FlowKind::Datagrams);
     let calls: Vec<&FlowResult> = datagrams.iter().copied().filter(|f| f.app == "voice").collect();
     if calls.is_empty() { datagrams } else { calls }
@@ -631,7 +629,7 @@ pub fn is_connection_of(flow: &str, name: &str) -> bool {
     })
 }
 
-/// A flow's connections: the one of that name, else `name-1`, `name-2` ….
+/// Connections of a flow: the flow of that name, else `name-1`, `name-2` ….
 pub fn connections<'a>(flows: &'a [FlowResult], name: &str) -> Vec<&'a FlowResult> {
     let exact: Vec<&FlowResult> = flows.iter().filter(|f| f.name == name).collect();
     if !exact.is_empty() {
@@ -640,7 +638,7 @@ pub fn connections<'a>(flows: &'a [FlowResult], name: &str) -> Vec<&'a FlowResul
     flows.iter().filter(|f| is_connection_of(&f.name, name)).collect()
 }
 
-/// The elements of a stage: one, or one for each flow that was measured alone (`stage@flow`).
+/// Elements of a stage: one, or one per flow (`stage@flow`) where flows were measured alone.
 fn elements<'a>(v: &'a VariantResult, name: &str) -> Vec<&'a ElementResult> {
     let is = |e: &&ElementResult| {
         e.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
@@ -668,7 +666,7 @@ mod tests {
             limit_mbps: Some(20.0),
             ..FlowResult::default()
         };
-        let heard = |name: &str, kind, app: &str, p95, lost| FlowResult {
+        let datagrams = |name: &str, kind, app: &str, p95, lost| FlowResult {
             name: name.into(),
             kind,
             app: app.into(),
@@ -681,10 +679,10 @@ mod tests {
             flows: vec![
                 tcp("down", 15.0, ms(50.0, 89.0), 0),
                 tcp("up", 0.5, ms(700.0, 891.0), 50),
-                heard("speak", FlowKind::Datagrams, "voice", 418.0, 0.02),
-                heard("listen", FlowKind::Datagrams, "voice", 13.0, 0.0),
-                heard("flood", FlowKind::Datagrams, "udp", 623.0, 0.3),
-                heard("ping", FlowKind::Probe, "probe", 900.0, 0.0),
+                datagrams("speak", FlowKind::Datagrams, "voice", 418.0, 0.02),
+                datagrams("listen", FlowKind::Datagrams, "voice", 13.0, 0.0),
+                datagrams("flood", FlowKind::Datagrams, "udp", 623.0, 0.3),
+                datagrams("ping", FlowKind::Probe, "probe", 900.0, 0.0),
             ],
             total_goodput_mbps: 15.9,
             ..VariantResult::default()
@@ -696,7 +694,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_up_is_summed_and_the_rest_is_the_worst_flows() {
+    fn additive_measures_are_summed_and_others_are_those_of_the_worst_flow() {
         assert_eq!(
             (value("goodput"), value("tcp.goodput"), value("goodput.max")),
             (Some(15.9), Some(15.5), Some(15.0))
@@ -710,9 +708,10 @@ mod tests {
         assert_eq!((value("udp.lost"), value("speak.lost")), (Some(30.0), Some(2.0)));
     }
 
-    /// A one-way delay, a ping and a round trip are three quantities; a flood does not stand for the call next to it.
+    /// One-way delay, ping and RTT are three quantities, and a flood's delay never counts as that of the call
+    /// next to it.
     #[test]
-    fn delays_of_different_kinds_never_meet() {
+    fn delays_of_different_kinds_are_never_mixed() {
         assert_eq!((value("delay.p95"), value("listen.delay.p95")), (Some(418.0), Some(13.0)));
         assert_eq!((value("udp.delay.p95"), value("probe.p95")), (Some(623.0), Some(900.0)));
         assert_eq!(
@@ -723,15 +722,18 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_that_did_not_end_took_longer_than_any_time() {
+    fn an_unfinished_transfer_counts_as_infinitely_long() {
         let flow = |seconds: Option<f64>| FlowResult {
             completion_s: seconds,
             unfinished: seconds.is_none(),
             ..FlowResult::default()
         };
         let flows: Vec<FlowResult> = [Some(1.0), Some(2.0), Some(3.0), None].map(flow).into();
-        let of = |s| Measure::at(Quantity::Completion, s).of_flows(&flows.iter().collect::<Vec<_>>());
-        assert_eq!((of(Statistic::P50), of(Statistic::P95)), (Some(2.0), Some(f64::INFINITY)));
+        let completion = |s| Measure::at(Quantity::Completion, s).of_flows(&flows.iter().collect::<Vec<_>>());
+        assert_eq!(
+            (completion(Statistic::P50), completion(Statistic::P95)),
+            (Some(2.0), Some(f64::INFINITY))
+        );
         assert_eq!(Measure::new(Quantity::Completion).of_flows(&[&FlowResult::default()]), None);
         let pooled = |count, unfinished| {
             let t = TimesSummary { count, unfinished, p95: 4.0, ..TimesSummary::default() };
@@ -745,7 +747,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_from_their_end_and_written_as_they_are_read() {
+    fn names_with_dots_are_parsed_from_their_end_and_round_trip() {
         for name in
             ["goodput", "up.rtt.p95", "a.b.delay.max", "wan.forward.limiter.drops", "tcp.lost", "jain"]
         {
@@ -755,8 +757,11 @@ mod tests {
         assert_eq!(flow.subject, Subject::Flow("udp".into()), "a flow's own name comes first");
         let wrong = |text| Measure::parse(text, |_| false).expect_err(text).to_string();
         assert!(wrong("up.speed").starts_with("`speed` is not a quantity: one of goodput, "));
-        assert_eq!(wrong("resent.p95"), "`resent` is one number: it has no `p95`");
-        assert_eq!(wrong("up.jain"), "`jain` is not measured of a part: it is of all flows together");
+        assert_eq!(wrong("resent.p95"), "`resent` is a single number and has no `p95`");
+        assert_eq!(
+            wrong("up.jain"),
+            "`jain` is not measured for a part of the run: it covers all flows together"
+        );
     }
 
     #[test]

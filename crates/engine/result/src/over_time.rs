@@ -1,30 +1,31 @@
-//! Round trips weighed by the time that each stands for.
+//! RTT distributions in which each sample is weighted by the time that it represents.
 
 use crate::{Histogram, RttSummary};
 use units::{Span, Time};
 
-/// What a weight is counted in: ten thousand nanoseconds. A bucket of the histogram holds twelve hours of them.
+/// Unit of a weight, ns. A histogram bucket holds twelve hours of them.
 const TICK_NS: u64 = 10_000;
 
-/// Round trips of a flow over time. A sample stands for the time since the one before: a path that stalls for two seconds
-/// sends one ACK at the end of them, and a ping every second would have met that wait twice. Over ACKs it would vanish among
-/// the thousands of a fast second.
+/// Collects the RTTs of a flow, weighted by time: a sample represents the time since the previous one. A path
+/// that stalls for two seconds yields a single ACK at the end of the stall; a ping every second would have
+/// met the stall twice, but among the thousands of ACKs of a fast second it would vanish.
 #[derive(Clone, Debug, Default)]
 pub struct RttMeter {
-    /// Weighed by ticks.
+    /// Samples weighted by time, in ticks.
     times: Histogram,
-    /// Each sample once.
+    /// Samples counted once each.
     acks: Histogram,
     last: Option<Time>,
-    /// Time that came after the last whole tick, nanoseconds.
+    /// Time since the last whole tick, ns.
     rest: u64,
 }
 
 impl RttMeter {
-    /// Adds a sample measured at `now`; one outside of the span `counted` only ends the time that the next one stands for.
+    /// Adds a sample measured at `now`. A sample outside of the interval `counted` is not recorded, but the
+    /// next sample's time starts at it.
     #[inline]
     pub fn record(&mut self, now: Time, sample: Span, counted: [Time; 2]) {
-        // The first stands for the time that it took itself.
+        // The first sample represents its own duration.
         let since = self
             .last
             .unwrap_or_else(|| Time::from_nanos(now.as_nanos().saturating_sub(sample.as_nanos())))
@@ -42,12 +43,13 @@ impl RttMeter {
         self.times.record_many(sample, u32::try_from(ticks).unwrap_or(u32::MAX));
     }
 
-    /// The distribution over ACKs, each sample once: what a capture shows.
+    /// The distribution with each ACK's sample counted once, as a capture shows it.
     pub fn over_acks(&self) -> RttSummary {
         RttSummary::of(&self.acks)
     }
 
-    /// The distribution over time. Least and largest are those of all samples: one closer to the next than a tick has no weight.
+    /// The distribution weighted by time. Minimum and maximum are over all samples, as a sample less than a
+    /// tick after another has no weight.
     pub fn summary(&self) -> RttSummary {
         let RttSummary { min, max, .. } = self.over_acks();
         RttSummary { min, max, ..RttSummary::of(&self.times) }
@@ -64,7 +66,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A second of 1,000 fast ACKs, then a stall of two seconds that one ACK ends: two thirds of the time were slow.
+    /// One second of 1,000 fast ACKs, then a stall of two seconds that a single ACK ends: two thirds of the
+    /// time were slow.
     #[test]
     fn a_stall_counts_for_as_long_as_it_lasts() {
         let mut meter = RttMeter::default();

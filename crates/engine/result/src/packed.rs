@@ -1,41 +1,41 @@
-//! An outcome as bytes, and back, to the last bit: how a run in a process of its own hands over what it yielded, and
-//! how finished runs are kept until all are there. For the same version of this program alone: nothing in it says what
-//! the columns are.
+//! Lossless binary encoding of an outcome: how a run in its own process returns its results, and how finished
+//! runs are stored until all are done. Only the same version of this program can decode it, as the columns
+//! are not described.
 
 use crate::{
     Cells, CellsMut, Columns, ElementSeries, FlowSeries, Outcome, Resent, Response, Run, read_json, to_json,
 };
 
-/// Bytes as they are put together: lists of numbers and texts, each with its length before it.
+/// Writer of a buffer of lists of numbers and texts, each preceded by its length.
 #[derive(Default)]
 pub struct Packer(pub Vec<u8>);
 
 impl Packer {
-    /// Adds numbers.
+    /// Appends a list of numbers.
     pub fn numbers<const N: usize, T: Copy>(&mut self, all: &[T], bytes: impl Fn(T) -> [u8; N]) {
         self.0.extend_from_slice(&(all.len() as u64).to_le_bytes());
         all.iter().for_each(|&n| self.0.extend_from_slice(&bytes(n)));
     }
 
-    /// Adds one number.
+    /// Appends one number.
     pub fn count(&mut self, n: u64) {
         self.numbers(&[n], u64::to_le_bytes);
     }
 
-    /// Adds a text.
+    /// Appends a text.
     pub fn text(&mut self, text: &str) {
         self.numbers(text.as_bytes(), |b| [b]);
     }
 
-    /// Adds texts.
+    /// Appends a list of texts.
     pub fn texts<S: AsRef<str>>(&mut self, texts: &[S]) {
         self.count(texts.len() as u64);
         texts.iter().for_each(|t| self.text(t.as_ref()));
     }
 
-    /// Adds summary and series.
+    /// Appends the summary and series of an outcome.
     pub fn outcome(&mut self, outcome: &Outcome) {
-        // Whatever an outcome comes to hold is to be packed too.
+        // Destructured in full, so that a new field of `Outcome` cannot be forgotten here.
         let Outcome { variant, flow_series, element_series } = outcome;
         self.text(&to_json(&Run { variants: vec![variant.clone()], ..Run::default() }));
         self.count(flow_series.len() as u64);
@@ -62,15 +62,15 @@ impl Packer {
     fn cells(&mut self, cells: Cells) {
         match cells {
             Cells::Int(all) => self.numbers(all, u64::to_le_bytes),
-            Cells::IntOrNull(all) => self.numbers(all, |n| option(n.map(u64::to_le_bytes))),
+            Cells::IntOrNull(all) => self.numbers(all, |n| encode_option(n.map(u64::to_le_bytes))),
             Cells::Real(all) => self.numbers(all, f64::to_le_bytes),
-            Cells::RealOrNull(all) => self.numbers(all, |x| option(x.map(f64::to_le_bytes))),
+            Cells::RealOrNull(all) => self.numbers(all, |x| encode_option(x.map(f64::to_le_bytes))),
         }
     }
 }
 
-/// A number that may be unknown: its bytes, after them whether it is known.
-fn option(number: Option<[u8; 8]>) -> [u8; 9] {
+/// Encodes an optional number: its bytes, followed by a flag that is 1 if it is known.
+fn encode_option(number: Option<[u8; 8]>) -> [u8; 9] {
     let mut bytes = [0; 9];
     if let Some(number) = number {
         bytes[..8].copy_from_slice(&number);
@@ -79,16 +79,16 @@ fn option(number: Option<[u8; 8]>) -> [u8; 9] {
     bytes
 }
 
-/// What [`option`] made bytes of.
-fn known(bytes: [u8; 9]) -> Option<[u8; 8]> {
+/// Decodes what [`encode_option`] encoded.
+fn decode_option(bytes: [u8; 9]) -> Option<[u8; 8]> {
     bytes.first_chunk().copied().filter(|_| bytes[8] == 1)
 }
 
-/// What a [`Packer`] put together, taken apart in the same order; `None` where the bytes end early or are other ones.
+/// Reader of what a [`Packer`] wrote, in the same order; `None` where the bytes end early or do not match.
 pub struct Unpacker<'a>(pub &'a [u8]);
 
 impl Unpacker<'_> {
-    /// Takes numbers.
+    /// Reads a list of numbers.
     pub fn numbers<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
         let (count, rest) = self.0.split_first_chunk()?;
         let len = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(N)?;
@@ -97,22 +97,22 @@ impl Unpacker<'_> {
         Some(mine.chunks_exact(N).filter_map(|c| c.first_chunk()).map(|c| number(*c)).collect())
     }
 
-    /// Takes one number.
+    /// Reads one number.
     pub fn count(&mut self) -> Option<u64> {
         self.numbers(u64::from_le_bytes)?.first().copied()
     }
 
-    /// Takes a text.
+    /// Reads a text.
     pub fn text(&mut self) -> Option<String> {
         String::from_utf8(self.numbers(|[b]| b)?).ok()
     }
 
-    /// Takes texts.
+    /// Reads a list of texts.
     pub fn texts(&mut self) -> Option<Vec<String>> {
         (0..self.count()?).map(|_| self.text()).collect()
     }
 
-    /// Takes summary and series.
+    /// Reads the summary and series of an outcome.
     pub fn outcome(&mut self) -> Option<Outcome> {
         let variant = read_json(&self.text()?).ok()?.variants.pop()?;
         let mut o = Outcome { variant, ..Outcome::default() };
@@ -144,9 +144,9 @@ impl Unpacker<'_> {
     fn cells(&mut self, cells: CellsMut) -> Option<()> {
         match cells {
             CellsMut::Int(to) => *to = self.numbers(u64::from_le_bytes)?,
-            CellsMut::IntOrNull(to) => *to = self.numbers(|b| known(b).map(u64::from_le_bytes))?,
+            CellsMut::IntOrNull(to) => *to = self.numbers(|b| decode_option(b).map(u64::from_le_bytes))?,
             CellsMut::Real(to) => *to = self.numbers(f64::from_le_bytes)?,
-            CellsMut::RealOrNull(to) => *to = self.numbers(|b| known(b).map(f64::from_le_bytes))?,
+            CellsMut::RealOrNull(to) => *to = self.numbers(|b| decode_option(b).map(f64::from_le_bytes))?,
         }
         Some(())
     }

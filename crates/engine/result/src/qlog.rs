@@ -1,72 +1,74 @@
-//! What a QUIC endpoint's qlog says of its own recovery.
+//! A QUIC endpoint's qlog of its own congestion control and loss recovery.
 
 use serde::{Deserialize, Serialize};
 
-/// An endpoint's own account of its congestion control.
+/// A QUIC sender's own log of its congestion control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QlogAccount {
-    /// The smallest congestion window that the log states, bytes.
+    /// Smallest congestion window in the log, bytes.
     pub min_cwnd_bytes: u64,
-    /// The median over time.
+    /// Median of the congestion window over time, bytes.
     pub p50_cwnd_bytes: u64,
-    /// The largest.
+    /// Largest congestion window, bytes.
     pub max_cwnd_bytes: u64,
-    /// The most bytes in flight that the log states; absent where it states none.
+    /// Maximum of bytes in flight in the log; absent where the log does not state them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_inflight_bytes: Option<u64>,
-    /// Share of the time in which bytes in flight were nine tenths of the congestion window or more; absent where
-    /// the log lacks one of them.
+    /// Share of the time in which bytes in flight were at least nine tenths of the congestion window, 0 to 1;
+    /// absent where the log lacks either.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_full_share: Option<f64>,
-    /// How often the congestion window was cut by a tenth or more at once (Reno halves it, CUBIC takes three tenths: RFC 9002 section
-    /// 7.3.2, RFC 9438 section 4.6).
+    /// How many times the congestion window was reduced by a tenth or more at once (Reno halves it, CUBIC
+    /// reduces it by three tenths: RFC 9002 section 7.3.2, RFC 9438 section 4.6).
     pub cuts: u64,
-    /// How often its state became one of recovery.
+    /// How many times the congestion control entered recovery.
     pub recoveries: u64,
-    /// Probe timeouts that expired (RFC 9002 section 6.2), as far as the log states them.
+    /// Expired probe timeouts (RFC 9002 section 6.2) in the log.
     #[serde(default)]
     pub probe_timeouts: u64,
-    /// Packets that say their sender is out of flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section 19.12).
+    /// Packets that report exhausted flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section
+    /// 19.12).
     #[serde(default)]
     pub blocked_packets: u64,
-    /// The median delay that the peer's ACK frames state, ms; absent where the log has none.
+    /// Median ACK delay in the peer's ACK frames, ms; absent where the log has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p50_ack_delay_ms: Option<f64>,
-    /// The longest.
+    /// Maximum ACK delay in the peer's ACK frames, ms; absent where the log has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_ack_delay_ms: Option<f64>,
-    /// Congestion window and bytes in flight over time; of more than two thousand the least and the greatest window of each part.
+    /// Congestion window and bytes in flight over time. Above two thousand points, the smallest and largest
+    /// window of each interval.
     pub metrics: Vec<QlogPoint>,
-    /// The states of its congestion control, from when on; the first thousand.
+    /// States of the congestion control with their begin; at most the first thousand.
     pub states: Vec<QlogStateSpan>,
 }
 
-/// A moment of it.
+/// The sender's recovery metrics at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QlogPoint {
-    /// Seconds since the capture, or the first qlog, began.
+    /// Time, seconds since the begin of the capture or of the first qlog.
     pub at_s: f64,
     /// Congestion window, bytes.
     pub cwnd_bytes: u64,
-    /// Bytes in flight.
+    /// Bytes in flight; absent where not logged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub inflight_bytes: Option<u64>,
-    /// Slow start threshold, bytes; absent before there is one.
+    /// Slow start threshold, bytes; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ssthresh_bytes: Option<u64>,
-    /// Smoothed RTT, ms.
+    /// Smoothed RTT, ms; absent where not logged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub srtt_ms: Option<f64>,
 }
 
-/// A state that held from a moment on.
+/// A state of the congestion control and its begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QlogStateSpan {
-    /// Seconds since the capture, or the first qlog, began.
+    /// Begin of the state, seconds since the begin of the capture or of the first qlog.
     pub at_s: f64,
-    /// As the implementation calls it.
+    /// Name of the state, as the implementation calls it.
     pub name: String,
 }

@@ -1,75 +1,75 @@
-//! Time series of flows and elements: their columns, declared once, and the timeline of a flow's states.
+//! Time series of flows and elements: their columns, each declared once, and the timeline of a flow's states.
 //!
-//! States come from the samples, not from events: simulator and kernel alike know what a sample shows, and what comes
-//! and goes within one (10 ms) is in neither.
+//! States are taken from samples, not from events. Simulator and kernel both sample them, and a state that
+//! comes and goes between two samples (10 ms) is in neither series.
 
 use crate::StateTime;
 use crate::column::columns;
 
 columns! {
-    /// One flow's time series, a column each, all of `time_s`'s length. With relays of the flow's first connection, but
-    /// for `delivered_bytes`. Where a program opened several at once, of the one that carries most among those that are
-    /// open, so that totals may fall.
+    /// The time series of one flow: a vector per column, all of the length of `time_s`. With relays it is
+    /// that of the flow's first connection, except for `delivered_bytes`. Where a program opened several
+    /// connections at once, it is that of the open connection that carries most, so totals may decrease.
     pub struct FlowSeries {
-        /// The flow's name.
+        /// Name of the flow.
         pub name: String,
-        /// The state in each row: index into `states`.
+        /// State in each row: an index into `states`.
         pub state: Vec<u8>,
-        /// Names of states, in order of first appearance: the congestion control's own state where it
-        /// has one, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
+        /// Names of the states, in order of first appearance: the states of the congestion control where it
+        /// has its own, else `slow start`, `avoidance`, `disorder`, `recovery`, `cwr`, `loss`.
         pub states: Vec<String>,
-        /// What was sent again, in the order of time; not a column: as many as there were, of all senders of the flow
-        /// ([`Resent::sender`]). None where the path cannot tell a program's packets by their port, as `lost_packets` is unknown
-        /// then.
+        /// Retransmissions in order of time, of all senders of the flow ([`Resent::sender`]); not a column.
+        /// Empty where the path cannot identify a program's packets by their port; `lost_packets` is unknown
+        /// then, too.
         pub resent: Vec<Resent>,
-        /// What it asked for and how long that took, in the order in which it came; not a column. Of more than a million
-        /// a random sample.
+        /// Completed requests with their response times, in order of completion; not a column. A random
+        /// sample where there are more than a million.
         pub responses: Vec<Response>,
     }
 
-    /// A flow at one moment: a row of [`FlowSeries`].
+    /// A row of [`FlowSeries`]: a flow at one moment.
     pub struct FlowPoint {
-        /// The state's name; empty for datagrams and before the flow begins.
+        /// Name of the state; empty for datagrams and before the flow begins.
         pub state: &'static str,
     }
 
     columns {
-        /// since the run began
+        /// time since the start of the run
         time_s: f64, Seconds Gauge Both;
-        /// payload delivered
+        /// payload delivered so far
         delivered_bytes: u64, Bytes Total Both;
         /// congestion window
         cwnd: u64, Packets Gauge Both;
-        /// slow-start threshold; null: none
+        /// slow start threshold; null: none
         ssthresh: Option<u64>, Packets Gauge Both;
-        /// in flight
+        /// packets in flight
         inflight: u64, Packets Gauge Both;
         /// smoothed RTT; null before the first sample
         srtt_ms: Option<f64>, Millis Gauge Both;
-        /// the last RTT sample; null before the first
+        /// last RTT sample; null before the first
         rtt_ms: Option<f64>, Millis Gauge Both;
         /// pacing rate; null when not paced
         pacing_mbps: Option<f64>, Mbps Gauge Both;
-        /// retransmissions
+        /// retransmissions so far
         retransmitted: u64, Packets Total Both;
-        /// payload sent, each byte counted once (SND.NXT)
+        /// payload sent so far, each byte counted once (SND.NXT)
         sent_bytes: u64, Bytes Total Both;
-        /// payload acknowledged (SND.UNA)
+        /// payload acknowledged so far (SND.UNA)
         acked_bytes: u64, Bytes Total Both;
-        /// bottleneck bandwidth estimate; null where the congestion control has none
+        /// the congestion control's estimate of the bottleneck bandwidth (BtlBw); null where it has none
         btl_bw_mbps: Option<f64>, Mbps Gauge Both;
-        /// round-trip propagation estimate; null as above
+        /// the congestion control's estimate of the propagation delay (RTprop); null where it has none
         rt_prop_ms: Option<f64>, Millis Gauge Both;
-        /// the congestion control's pacing gain; null as above
+        /// the congestion control's pacing gain; null where it has none
         pacing_gain: Option<f64>, Factor Gauge Both;
-        /// its cwnd gain; null as above
+        /// the congestion control's cwnd gain; null where it has none
         cwnd_gain: Option<f64>, Factor Gauge Both;
-        /// round trips it counted; null as above
+        /// round trips counted by the congestion control; null where it counts none
         round: Option<u64>, Rounds Total Sim;
-        /// rate at which the path delivered of late, as the sender measured it (`tcpi_delivery_rate`); null before the
-        /// first sample
+        /// the sender's last delivery rate sample (`tcpi_delivery_rate`); null before the first
         delivery_rate_mbps: Option<f64>, Mbps Gauge Both;
-        /// delay of the datagram that arrived last: one way, of probes there and back; null for TCP and before the first
+        /// delay of the last datagram that arrived: one-way, for probes round trip; null for TCP and before
+        /// the first
         delay_ms: Option<f64>, Millis Gauge Both;
     }
 }
@@ -77,51 +77,51 @@ columns! {
 /// A retransmission as the path saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Resent {
-    /// Seconds since the run began.
+    /// Time, s since the start of the run.
     pub time_s: f64,
-    /// Its first payload byte, counted as [`FlowSeries::sent_bytes`] counts.
+    /// First payload byte, counted as in [`FlowSeries::sent_bytes`].
     pub byte: u64,
     /// Payload bytes.
     pub len: u32,
-    /// Which of the flow's senders sent it: 0 is the one that the time series show; 1, 2 … are the others, of further
-    /// connections, of the legs between relays, of the direction that carries less.
+    /// The sender among those of the flow: 0 is the one shown by the time series; 1, 2 … are those of further
+    /// connections, of connections between relays, and of the direction that carries less.
     pub sender: u32,
 }
 
-/// An exchange of request and answer, an object of a page, or a whole page.
+/// A completed exchange of request and answer, object of a page, or page.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Response {
-    /// When it was asked for, seconds since the run began: when the asking application would have it. So the first on a
-    /// connection includes its handshake.
+    /// Time at which the requesting application wanted it, s since the start of the run; the first exchange
+    /// of a connection therefore includes the handshake.
     pub start_s: f64,
-    /// Seconds to the last byte.
+    /// Time to the last byte, s.
     pub seconds: f64,
-    /// What it was: a name of [`units::Awaited`].
+    /// Kind of exchange: a name of [`units::Awaited`].
     pub what: String,
 }
 
 columns! {
-    /// One element's time series, a column each.
+    /// The time series of one path element: a vector per column.
     pub struct ElementSeries {
-        /// The element's name.
+        /// Name of the element.
         pub name: String,
     }
 
-    /// An element at one moment: a row of [`ElementSeries`].
+    /// A row of [`ElementSeries`]: an element at one moment.
     pub struct ElementPoint {}
 
     columns {
-        /// since the run began
+        /// time since the start of the run
         time_s: f64, Seconds Gauge Both;
-        /// queued
+        /// packets queued
         queue_packets: u64, Packets Gauge Both;
-        /// queued
+        /// bytes queued
         queue_bytes: u64, Bytes Gauge Both;
         /// tokens in the bucket; null without a bucket
         tokens_bytes: Option<f64>, Bytes Gauge Both;
-        /// dropped
+        /// packets dropped so far
         dropped: u64, Packets Total Both;
-        /// marked (ECN CE or DSCP)
+        /// packets marked so far (ECN CE or DSCP)
         marked: u64, Packets Total Both;
     }
 }
@@ -133,14 +133,14 @@ impl ElementSeries {
     }
 }
 
-/// A time during which a flow kept its state.
+/// An interval in which a flow stayed in one state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch<'a> {
-    /// As in [`FlowSeries::states`].
+    /// Name of the state, as in [`FlowSeries::states`].
     pub state: &'a str,
-    /// Seconds since the run began: the first sample in the state.
+    /// Time of the first sample in the state, s since the start of the run.
     pub start_s: f64,
-    /// The first sample in the next state, or the last of the series.
+    /// Time of the first sample in the next state, or of the last of the series.
     pub end_s: f64,
 }
 
@@ -160,8 +160,8 @@ impl FlowSeries {
         self.state.push(at as u8);
     }
 
-    /// The timeline: every stretch of samples in the same state; none for datagrams and before the flow begins. What came and went
-    /// between two samples is not in it.
+    /// The timeline: every interval of samples in the same state. Empty for datagrams and before the flow
+    /// begins. States that came and went between two samples are missing.
     pub fn timeline(&self) -> Vec<Stretch<'_>> {
         let mut list: Vec<Stretch> = Vec::new();
         for (&t, &state) in self.time_s.iter().zip(&self.state) {
@@ -176,9 +176,9 @@ impl FlowSeries {
         list
     }
 
-    /// The share of the flow's time in which nothing moved until a timeout fired: from the last sample in which
-    /// something was sent, acknowledged or sent again to the first in the state `loss`, or in `loss` with
-    /// another retransmission. `None` for datagrams and where less than two samples are.
+    /// Share of the flow's lifetime in which nothing was sent until a retransmission timeout fired: from the
+    /// last sample with something sent, acknowledged or retransmitted to the first in the state `loss`, or in
+    /// `loss` with another retransmission. `None` for datagrams and with fewer than two samples.
     pub fn timeout_wait(&self) -> Option<f64> {
         let rows: Vec<usize> = (0..self.time_s.len()).filter(|&i| !self.state_name(i).is_empty()).collect();
         let (&first, &last) = (rows.first()?, rows.last()?);
@@ -205,24 +205,24 @@ impl FlowSeries {
         Some(waited / whole)
     }
 
-    /// The state in a row; empty for datagrams, before the flow begins, and where there is no such row.
+    /// Name of the state in a row; empty for datagrams, before the flow begins, and without such a row.
     pub fn state_name(&self, row: usize) -> &str {
         let state = self.state.get(row).and_then(|&state| self.states.get(state as usize));
         state.map_or("", String::as_str)
     }
 
-    /// What each state took of the timeline, most first.
+    /// Share of the timeline spent in each state, the largest first.
     pub fn state_times(&self) -> Vec<StateTime> {
         let timeline = self.timeline();
         let (Some(first), Some(last)) = (timeline.first(), timeline.last()) else { return Vec::new() };
         let whole = last.end_s - first.start_s;
-        let of = |name: &String| {
+        let time_in = |name: &String| {
             let mine = timeline.iter().filter(|s| s.state == name);
             let seconds: f64 = mine.clone().map(|s| s.end_s - s.start_s).sum();
             let share = if whole > 0.0 { seconds / whole } else { 0.0 };
             StateTime { state: name.clone(), share, entered: mine.count() as u64 }
         };
-        let mut times: Vec<StateTime> = self.states.iter().map(of).filter(|t| t.entered > 0).collect();
+        let mut times: Vec<StateTime> = self.states.iter().map(time_in).filter(|t| t.entered > 0).collect();
         times.sort_by(|a, b| b.share.total_cmp(&a.share));
         times
     }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_lasts_until_the_next_state_is_seen() {
+    fn a_state_lasts_until_the_sample_of_the_next() {
         let s =
             series(&[(0.0, "STARTUP"), (0.1, "STARTUP"), (0.2, "DRAIN"), (0.3, "STARTUP"), (0.5, "STARTUP")]);
         let stretch = |state, start_s, end_s| Stretch { state, start_s, end_s };
@@ -256,10 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_timeout_is_the_stillness_before_it() {
+    fn timeout_wait_is_the_silence_before_a_timeout() {
         let mut s = FlowSeries::new("f");
-        // Sent until 0.1, still until the timeout at 0.4; a second one, backed off, at 0.8; then an idle
-        // application: no timeout ends it.
+        // Sends until 0.1, silent until the timeout at 0.4, and a second, backed-off one at 0.8. Then an idle
+        // application, whose silence no timeout ends.
         let rows = [
             (0.0, 0, 0, "slow start"),
             (0.1, 9, 0, "slow start"),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_and_single_samples_have_next_to_nothing() {
+    fn datagrams_have_no_timeline_and_a_single_sample_no_duration() {
         assert!(series(&[(0.0, ""), (1.0, "")]).timeline().is_empty());
         assert!(FlowSeries::default().state_times().is_empty());
         let one = series(&[(3.0, "avoidance")]).state_times();

@@ -1,4 +1,4 @@
-//! What packets pass, as a result tells it: enough to draw it, not enough to run it.
+//! The path as results describe it: enough to draw it, but not to run it.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
-    /// Hosts' names, in the scenario's order.
+    /// Names of the hosts, in the scenario's order.
     pub hosts: Vec<String>,
     /// Links, in the scenario's order.
     pub links: Vec<PathLink>,
@@ -16,59 +16,60 @@ pub struct Topology {
     pub relays: Vec<PathRelay>,
 }
 
-/// A link: two hosts and what packets meet between them.
+/// A link between two hosts.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathLink {
-    /// Its name; `name.forward.stage` is an element's.
+    /// Name of the link; its elements are named `name.forward.stage` and `name.backward.stage`.
     pub name: String,
-    /// Two hosts' names.
+    /// Names of the two hosts.
     pub between: [String; 2],
-    /// From the first to the second, in the order packets meet them.
+    /// Stages from the first host to the second, in the order in which packets pass them.
     pub forward: Vec<PathStage>,
-    /// From the second to the first, in the order packets meet them.
+    /// Stages from the second host to the first, in the order in which packets pass them.
     pub backward: Vec<PathStage>,
 }
 
-/// What packets meet at one place of a link.
+/// A stage of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathStage {
-    /// Unique in its direction of its link.
+    /// Name, unique in its direction of the link.
     pub name: String,
-    /// `policer`, `shaper`, `link` ….
+    /// Kind: `policer`, `shaper`, `link` ….
     pub kind: String,
-    /// What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets`
-    /// is `200`.
+    /// Settings that differ from the defaults of the kind, spelled as in the scenario: `rate` is `20Mbit/s`,
+    /// `queue.packets` is `200`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub settings: BTreeMap<String, String>,
-    /// The scenario does not have it: where nothing on a path takes time the simulator assumes a network card.
+    /// Whether the simulator added the stage: it assumes a network card where nothing on a path takes time.
+    /// Absent: false.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub assumed: bool,
 }
 
-/// A key of the scenario and its value.
+/// A key of the scenario with its value.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
-    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run.
+    /// The table with the key: `hosts`, `links`, `relays` or `flows`; absent for keys of the run.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub section: String,
-    /// Whose it is; absent for keys of the run.
+    /// Name of the host, link, relay or flow; absent for keys of the run.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub name: String,
-    /// The key, of tables within with a dot: `stack.mss`.
+    /// The key, with a dot for nested tables: `stack.mss`.
     pub key: String,
-    /// The value, spelt as there; names in a list are joined by commas.
+    /// The value, spelled as in the scenario; names in a list are joined by commas.
     pub value: String,
 }
 
-/// A split-TCP relay and where it runs.
+/// A split-TCP relay.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathRelay {
-    /// Its name.
+    /// Name of the relay.
     pub name: String,
-    /// A host's name.
+    /// Name of the host on which the relay runs.
     pub host: String,
 }

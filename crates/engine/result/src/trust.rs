@@ -1,21 +1,22 @@
-//! Whether a measurement on the kernel can be trusted: how punctual the emulator was, what the machine lost and gave.
+//! Whether a measurement on the kernel can be trusted: how punctual the emulator was, and what the machine
+//! lost or could not provide.
 //!
-//! Packets of a run on the kernel pass this machine's CPUs, and what those add is not the path's. A packet that comes
-//! late has a longer round trip; a sender that is limited by losses carries in proportion to 1/RTT (RFC 5348 section
-//! 3.1), so lateness of a share s of the round trip moves goodput by about s.
+//! Packets of a run on the kernel pass this machine's CPUs, which add delay that is not the path's. Late
+//! packets lengthen the RTT; the goodput of a loss-limited sender is proportional to 1/RTT (RFC 5348 section
+//! 3.1), so lateness of a share s of the RTT changes goodput by about s.
 
 use crate::{FlowKind, FlowResult, RttSummary};
 use serde::{Deserialize, Serialize};
 
-/// A delay of the emulator's own, ms.
+/// Distribution of a delay that the emulator itself adds, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnDelay {
     /// Median.
     pub p50: f64,
-    /// 99 % of the packets waited no longer.
+    /// 99th percentile.
     pub p99: f64,
-    /// Longest.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -25,38 +26,39 @@ impl From<RttSummary> for OwnDelay {
     }
 }
 
-/// What tells against a measurement.
+/// Kind of reason to distrust a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrustKind {
-    /// What the emulator's median delay adds to a round trip, ms.
+    /// The emulator's median delay, added up over a round trip, ms.
     Late,
-    /// The delay of the emulator that one packet in a hundred exceeds, ms.
+    /// The emulator's 99th percentile of delay per packet, ms.
     LateTail,
-    /// What datagrams took longer than through all elements of their way, ms: they waited before they left.
+    /// Delay of datagrams beyond that of all elements on their path, ms: time spent waiting in the sending
+    /// host.
     Unexplained,
-    /// The emulator's share of the CPU that it runs on, 0 to 1.
+    /// Load of the emulator's CPU, 0 to 1.
     EngineBusy,
-    /// What hosts that wait for a CPU add to a round trip, ms.
+    /// Delay that hosts waiting for a CPU add to a round trip, ms.
     HostsLate,
-    /// How long a flow that was due waited until its host's program began it, ms.
+    /// Delay between a flow's scheduled start and its start by the host's program, ms.
     BegunLate,
-    /// How long ACKs of data were held back by who reads, of one packet in a hundred, ms.
+    /// 99th percentile of the time that ACKs were held back because the receiving program read late, ms.
     AcksHeld,
-    /// The share of CPU time that the hypervisor gave to others, 0 to 1.
+    /// Share of CPU time that the hypervisor gave to other guests, 0 to 1.
     Steal,
-    /// The share of packets that the kernel's own queues lost, 0 to 1.
+    /// Share of packets that the kernel's own queues lost, 0 to 1.
     KernelLoss,
-    /// Of the packets that the path dropped the share that a bucket or a full queue dropped after the emulator had held them
-    /// up and let them go in a bunch, 0 to 1.
+    /// Share of the path's drops that occurred at a token bucket or full queue after the emulator had delayed
+    /// packets and released them in a burst, 0 to 1.
     Bunched,
-    /// How many components of the run died while it was measured.
+    /// Number of components of the run that died during the measurement.
     Died,
 }
 
 impl TrustKind {
-    /// Every kind.
+    /// All kinds, in the order of the declaration.
     pub const ALL: [TrustKind; 11] = [
         TrustKind::Late,
         TrustKind::LateTail,
@@ -72,104 +74,111 @@ impl TrustKind {
     ];
 }
 
-/// A process of the run that ended before its time: a daemon, a relay, a flow's program.
+/// A process of the run that died early: a daemon, a relay or a flow's program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeadComponent {
-    /// What it is and where: "host gw: charon (IPsec over link access)".
+    /// Component and its place: "host gw: charon (IPsec over link access)".
     pub component: String,
-    /// How it ended: "killed by signal 9".
+    /// How it died: "killed by signal 9".
     pub how: String,
-    /// When it was found dead, ms since the run began.
+    /// Time at which it was found dead, ms since the start of the run.
     pub at_ms: f64,
 }
 
-/// A reason not to trust a measurement.
+/// A reason to distrust a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrustReason {
-    /// What it is.
+    /// Kind of reason.
     pub kind: TrustKind,
-    /// What was measured, in the unit of its kind.
+    /// Measured value, in the unit of its kind.
     pub measured: f64,
-    /// The bound that it is beyond.
+    /// Bound that the measured value exceeds, in the same unit.
     pub bound: f64,
 }
 
-/// What is known of a measurement's quality.
+/// Quality of a measurement on the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trust {
-    /// Nothing tells against it.
+    /// Whether there is no reason to distrust the measurement.
     pub reliable: bool,
-    /// What tells against it.
+    /// Reasons to distrust the measurement; empty where it is reliable.
     pub reasons: Vec<TrustReason>,
-    /// CPU time of the emulator over the run's time, 0 to 1.
+    /// CPU time of the emulator over the duration of the run, 0 to 1.
     pub engine_cpu: f64,
     /// Whether the emulator ran with real-time priority.
     pub real_time: bool,
-    /// From when a packet was due at the end of its link until it was delivered.
+    /// Lateness of the emulator, ms: from when a packet was due at the end of its link until its delivery.
     pub lateness_ms: OwnDelay,
-    /// From when a host sent a packet until the emulator took it: at most so long.
+    /// Upper bound of the time from when a host sent a packet until the emulator read it, ms.
     pub waiting_ms: OwnDelay,
-    /// From when a host got TCP data until it next sent a packet, where more came meanwhile than it may take in as one
-    /// (64 kB); otherwise 0. Who reads late opens the window late, and the ACKs of a burst come when it is over
-    /// (`__tcp_ack_snd_check`).
+    /// Time from when a host received TCP data until it next sent a packet, ms, where more data arrived
+    /// meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window late,
+    /// and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`).
     #[serde(default)]
     pub acks_held_ms: OwnDelay,
-    /// How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited
-    /// longest; absent where the system does not say.
+    /// Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited
+    /// longest; absent where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hosts_wait_ms: Option<f64>,
-    /// From when a flow was due until its host's program began it, of the flow that waited longest.
+    /// Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest.
     #[serde(default)]
     pub begun_late_ms: f64,
-    /// How much longer datagrams took, in the median, than the slowest took through all elements of their way; absent
+    /// Median of the datagrams' delay beyond that of the slowest through all elements of the path, ms; absent
     /// without datagrams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unexplained_ms: Option<f64>,
-    /// Components of the run that died while it was measured, in the order in which they were found dead. The numbers are
-    /// then not those of the scenario.
+    /// Components of the run that died during the measurement, in the order in which they were found dead;
+    /// the numbers are then not those of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub died: Vec<DeadComponent>,
-    /// Packets that the kernel's own queues lost while the run was measured: devices, sockets of datagrams, refused
-    /// deliveries.
+    /// Packets lost by the kernel's own queues during the measurement: at devices, at datagram sockets, and
+    /// refused deliveries.
     pub kernel_lost_packets: u64,
-    /// Packets that hosts sent into the path or lost before they entered it: what `kernel_lost_packets` is a share of.
+    /// Packets that hosts sent into the path or lost before it: the base of the share of
+    /// `kernel_lost_packets`.
     #[serde(default)]
     pub offered_packets: u64,
-    /// Packets that a bucket or a full queue dropped after the emulator had held them up for longer than it holds at its rate.
+    /// Packets dropped at a token bucket or full queue after the emulator had delayed them for longer than
+    /// the queue or bucket holds at its rate.
     #[serde(default)]
     pub bunched_packets: u64,
-    /// The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say.
+    /// Share of the machine's CPU time that was idle, 0 to 1; absent where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub idle: Option<f64>,
-    /// The share of CPU time that the hypervisor gave to others, 0 to 1; absent where the system does not say.
+    /// Share of CPU time that the hypervisor gave to other guests, 0 to 1; absent where the system does not
+    /// report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steal: Option<f64>,
 }
 
-/// Of a round trip: what a repeat's goodput differs by on the kernel itself (± 3 %).
-const LATE: f64 = 0.03;
-/// CUBIC leaves slow start when the round trip has grown by an eighth, at least 4 ms and at most 16
-/// (`HYSTART_DELAY_THRESH` in tcp_cubic.c): a packet later than this can end it.
-const HYSTART: (f64, f64, f64) = (1.0 / 8.0, 4.0, 16.0);
-/// A server that is busy for this share makes its customers wait for ten times their service in the mean (M/M/1).
-const BUSY: f64 = 0.9;
-/// What the hypervisor takes is late by as much.
-const STEAL: f64 = LATE;
-/// A loss rate that holds Reno back nowhere below 200 Mbit/s at 20 ms (1.2 MSS / (RTT sqrt p), RFC 3649 section 1).
-const LOSS: f64 = 1e-5;
-/// Goodput goes as 1/sqrt(p): so many more losses make it less by half of that.
-const BUNCHED: f64 = 2.0 * LATE;
+/// Tolerated lateness as a share of the RTT: the goodput of repeats on the kernel differs as much (± 3 %).
+const MAX_LATE_SHARE: f64 = 0.03;
+/// HyStart of CUBIC leaves slow start when the RTT has grown by an eighth, clamped to 4 to 16 ms
+/// (`HYSTART_DELAY_THRESH` in tcp_cubic.c), so a packet later than this can end slow start: share of the RTT,
+/// least ms, most ms.
+const HYSTART_DELAY: (f64, f64, f64) = (1.0 / 8.0, 4.0, 16.0);
+/// Tolerated load of the emulator's CPU: at this load, the mean waiting time is ten times the service time
+/// (M/M/1).
+const MAX_ENGINE_LOAD: f64 = 0.9;
+/// Tolerated share of stolen CPU time, which delays packets by the same share.
+const MAX_STEAL: f64 = MAX_LATE_SHARE;
+/// Tolerated loss rate: it does not limit Reno below 200 Mbit/s at 20 ms (1.2 MSS / (RTT sqrt p), RFC 3649
+/// section 1).
+const MAX_KERNEL_LOSS: f64 = 1e-5;
+/// Tolerated share of drops caused by bunching: goodput goes as 1/sqrt(p), so it changes by half of this
+/// share.
+const MAX_BUNCHED_SHARE: f64 = 2.0 * MAX_LATE_SHARE;
 
-/// A part of a whole, 0 to 1; a whole that is smaller than its part was counted too low.
+/// A part as a share of the whole, 0 to 1; at most 1 even where the whole was counted too low.
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(part).max(1) as f64
 }
 
 impl Trust {
-    /// Judges what was measured of a run of `duration_ms`, whose path dropped `dropped` packets; a packet's round trip
+    /// Judges the quality of a run of `duration_ms` whose path dropped `dropped` packets. A round trip
     /// crosses the emulator `crossings` times.
     pub fn judge(
         mut self,
@@ -179,51 +188,56 @@ impl Trust {
         crossings: usize,
     ) -> Trust {
         let mut reasons = Vec::new();
-        let mut hold = |kind, measured: f64, bound: f64, bad: bool| {
+        let mut check = |kind, measured: f64, bound: f64, bad: bool| {
             if bad {
                 reasons.push(TrustReason { kind, measured, bound });
             }
         };
         let died = self.died.len() as f64;
-        hold(TrustKind::Died, died, 0.0, died > 0.0);
+        check(TrustKind::Died, died, 0.0, died > 0.0);
         if let Some(RttsOfRun { shortest_ms, usual_ms: rtt }) = rtt {
             let late = (self.lateness_ms.p50 + self.waiting_ms.p50) * crossings as f64;
-            hold(TrustKind::Late, late, LATE * rtt, late > LATE * rtt);
+            check(TrustKind::Late, late, MAX_LATE_SHARE * rtt, late > MAX_LATE_SHARE * rtt);
             let tail = self.lateness_ms.p99.max(self.waiting_ms.p99);
-            let bound = (HYSTART.0 * shortest_ms).clamp(HYSTART.1, HYSTART.2);
-            hold(TrustKind::LateTail, tail, bound, tail > bound);
+            let bound = (HYSTART_DELAY.0 * shortest_ms).clamp(HYSTART_DELAY.1, HYSTART_DELAY.2);
+            check(TrustKind::LateTail, tail, bound, tail > bound);
             let held = self.acks_held_ms.p99;
-            hold(TrustKind::AcksHeld, held, bound, held > bound);
+            check(TrustKind::AcksHeld, held, bound, held > bound);
             let extra = self.unexplained_ms.unwrap_or(0.0);
-            hold(TrustKind::Unexplained, extra, bound, extra > bound);
-            // One end sends, the other answers.
+            check(TrustKind::Unexplained, extra, bound, extra > bound);
+            // Both ends add their wait to a round trip.
             let wait = 2.0 * self.hosts_wait_ms.unwrap_or(0.0);
-            hold(TrustKind::HostsLate, wait, LATE * rtt, wait > LATE * rtt);
+            check(TrustKind::HostsLate, wait, MAX_LATE_SHARE * rtt, wait > MAX_LATE_SHARE * rtt);
         }
-        // Of the run's time a flow has so much less.
+        // A flow that starts late has that much less of the run's time.
         let begun = self.begun_late_ms;
-        hold(TrustKind::BegunLate, begun, LATE * duration_ms, begun > LATE * duration_ms);
-        hold(TrustKind::EngineBusy, self.engine_cpu, BUSY, self.engine_cpu > BUSY);
+        check(
+            TrustKind::BegunLate,
+            begun,
+            MAX_LATE_SHARE * duration_ms,
+            begun > MAX_LATE_SHARE * duration_ms,
+        );
+        check(TrustKind::EngineBusy, self.engine_cpu, MAX_ENGINE_LOAD, self.engine_cpu > MAX_ENGINE_LOAD);
         if let Some(steal) = self.steal {
-            hold(TrustKind::Steal, steal, STEAL, steal > STEAL);
+            check(TrustKind::Steal, steal, MAX_STEAL, steal > MAX_STEAL);
         }
         let lost = share(self.kernel_lost_packets, self.offered_packets);
-        hold(TrustKind::KernelLoss, lost, LOSS, lost > LOSS);
+        check(TrustKind::KernelLoss, lost, MAX_KERNEL_LOSS, lost > MAX_KERNEL_LOSS);
         let bunched = share(self.bunched_packets, dropped);
-        hold(TrustKind::Bunched, bunched, BUNCHED, bunched > BUNCHED);
+        check(TrustKind::Bunched, bunched, MAX_BUNCHED_SHARE, bunched > MAX_BUNCHED_SHARE);
         self.reliable = reasons.is_empty();
         self.reasons = reasons;
         self
     }
 
-    /// Of several runs that stand as one: the worst of each.
+    /// Combines the qualities of several runs: the worst of each number.
     pub fn worst<'a>(all: impl IntoIterator<Item = &'a Trust>) -> Option<Trust> {
-        let own = |a: OwnDelay, b: OwnDelay| OwnDelay {
+        let worse_delay = |a: OwnDelay, b: OwnDelay| OwnDelay {
             p50: a.p50.max(b.p50),
             p99: a.p99.max(b.p99),
             max: a.max.max(b.max),
         };
-        let either = |a: Option<f64>, b: Option<f64>, pick: fn(f64, f64) -> f64| match (a, b) {
+        let pick_known = |a: Option<f64>, b: Option<f64>, pick: fn(f64, f64) -> f64| match (a, b) {
             (Some(a), Some(b)) => Some(pick(a, b)),
             (a, b) => a.or(b),
         };
@@ -242,35 +256,35 @@ impl Trust {
                 died: a.died.into_iter().chain(b.died).collect(),
                 engine_cpu: a.engine_cpu.max(b.engine_cpu),
                 real_time: a.real_time && b.real_time,
-                lateness_ms: own(a.lateness_ms, b.lateness_ms),
-                waiting_ms: own(a.waiting_ms, b.waiting_ms),
-                acks_held_ms: own(a.acks_held_ms, b.acks_held_ms),
-                hosts_wait_ms: either(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
+                lateness_ms: worse_delay(a.lateness_ms, b.lateness_ms),
+                waiting_ms: worse_delay(a.waiting_ms, b.waiting_ms),
+                acks_held_ms: worse_delay(a.acks_held_ms, b.acks_held_ms),
+                hosts_wait_ms: pick_known(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
                 begun_late_ms: a.begun_late_ms.max(b.begun_late_ms),
-                unexplained_ms: either(a.unexplained_ms, b.unexplained_ms, f64::max),
+                unexplained_ms: pick_known(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
                 offered_packets: a.offered_packets + b.offered_packets,
                 bunched_packets: a.bunched_packets + b.bunched_packets,
-                idle: either(a.idle, b.idle, f64::min),
-                steal: either(a.steal, b.steal, f64::max),
+                idle: pick_known(a.idle, b.idle, f64::min),
+                steal: pick_known(a.steal, b.steal, f64::max),
             }
         })
     }
 }
 
-/// Round trips of a run's flows; a datagram's one-way delay counts twice.
+/// Round trips of a run's flows; for datagrams, twice the one-way delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RttsOfRun {
-    /// The shortest that any flow saw, ms.
+    /// Minimum over all flows, ms.
     pub shortest_ms: f64,
-    /// Of the flows' medians the smallest, ms: what goodput goes with.
+    /// Smallest of the flows' medians, ms; goodput depends on it.
     pub usual_ms: f64,
 }
 
 impl RttsOfRun {
-    /// `None` where no flow has any.
+    /// `None` where no flow has a sample.
     pub fn of(flows: &[FlowResult]) -> Option<RttsOfRun> {
-        let there_and_back = |f: &FlowResult| {
+        let delay_and_factor = |f: &FlowResult| {
             let delay_ms = f.real_time.map(|r| r.delay_ms).unwrap_or_default();
             match f.kind {
                 FlowKind::Tcp => (f.rtt_ms, 1.0),
@@ -278,7 +292,7 @@ impl RttsOfRun {
                 FlowKind::Probe => (delay_ms, 1.0),
             }
         };
-        let seen = flows.iter().map(there_and_back).filter(|(r, _)| !r.is_empty());
+        let seen = flows.iter().map(delay_and_factor).filter(|(r, _)| !r.is_empty());
         let rtts = seen.map(|(r, times)| (r.min * times, r.p50 * times));
         let (shortest_ms, usual_ms) = rtts.reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)))?;
         Some(RttsOfRun { shortest_ms, usual_ms })
@@ -321,8 +335,8 @@ mod tests {
         }
     }
 
-    /// A measurement on a round trip of this many ms with so many crossings: one that the kind is held against, and one
-    /// that looks like it and is right.
+    /// For each kind, two cases of (measurement, RTT in ms, crossings): one that the kind must reject, and a
+    /// similar one that is reliable.
     fn cases(kind: TrustKind) -> [(Trust, f64, usize); 2] {
         let tail = OwnDelay { p50: 0.01, p99: 4.5, max: 9.0 };
         let on = |trust: Trust| (trust, 20.0, 2);
@@ -340,7 +354,7 @@ mod tests {
             }
             TrustKind::EngineBusy => [0.97, 0.85].map(|busy| on(Trust { engine_cpu: busy, ..punctual() })),
             TrustKind::HostsLate => [0.4, 0.2].map(|ms| on(Trust { hosts_wait_ms: Some(ms), ..punctual() })),
-            // 2.5 % of 2 s is little.
+            // 2.5 % of 2 s is tolerated.
             TrustKind::BegunLate => [80.0, 50.0].map(|ms| on(Trust { begun_late_ms: ms, ..punctual() })),
             TrustKind::Steal => [0.2, 0.02].map(|share| on(Trust { steal: Some(share), ..punctual() })),
             TrustKind::KernelLoss => [2, 1]
@@ -351,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn each_doubt_is_raised_where_it_must_be_and_nowhere_else() {
+    fn each_kind_of_reason_is_found_where_it_applies_and_nowhere_else() {
         for kind in TrustKind::ALL {
             let [wrong, right] = cases(kind).map(|(trust, rtt, n)| kinds(&judged(trust, rtts(rtt), n)));
             assert_eq!((wrong, right), (vec![kind], vec![]), "{kind:?}");
@@ -359,18 +373,18 @@ mod tests {
     }
 
     #[test]
-    fn lateness_counts_against_the_usual_round_trip_of_all_links() {
+    fn lateness_is_judged_by_the_median_rtt_and_the_number_of_links() {
         let queued = Some(RttsOfRun { shortest_ms: 1.0, usual_ms: 20.0 });
-        assert!(judged(punctual(), queued, 4).reliable, "0.08 ms of 20: a queue stands");
+        assert!(judged(punctual(), queued, 4).reliable, "0.08 of 20 ms, which include a standing queue");
         assert_eq!(
             kinds(&judged(punctual(), rtts(20.0), 40)),
             [TrustKind::Late],
-            "twenty links there and back"
+            "twenty links in both directions"
         );
     }
 
     #[test]
-    fn what_is_a_share_is_at_most_all() {
+    fn shares_are_at_most_one() {
         let counts = [0, 1, 7, 1000, u64::MAX];
         for [part, whole] in counts.iter().flat_map(|&a| counts.map(|b| [a, b])) {
             let share = share(part, whole);
@@ -382,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn of_repeats_the_worst_counts() {
+    fn the_worst_repeat_counts() {
         let judged = |t: Trust| judged(t, rtts(20.0), 2);
         let bad = Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), died: vec![dead()], ..punctual() };
         let all = [judged(punctual()), judged(bad)];

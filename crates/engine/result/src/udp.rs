@@ -1,164 +1,166 @@
-//! What a capture says of UDP flows.
+//! The diagnosis of UDP flows in a capture.
 
 use crate::RttSummary;
 use crate::both_ends::UdpBetweenEnds;
 use crate::diagnosis::{Limiter, LimiterKind};
 use serde::{Deserialize, Serialize};
 
-/// What went one way between two UDP ports.
+/// The diagnosis of one direction between two UDP ports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpFlowDiagnosis {
-    /// Number within the UDP flows, as with TCP: even of who sent first, odd of the other.
+    /// The flow's id among the UDP flows: even for the end that sent first, odd for the other.
     pub id: u32,
-    /// Sender, `address:port`.
+    /// Sending end, `address:port`.
     pub from: String,
-    /// Receiver.
+    /// Receiving end, `address:port`.
     pub to: String,
-    /// `quic`, `rtp` or `udp`: what shows in the packets.
+    /// Detected protocol: `quic`, `rtp` or `udp`.
     pub protocol: String,
     /// First datagram, seconds since the capture began.
     pub start_s: f64,
-    /// From the first to the last datagram, seconds.
+    /// Time from the first to the last datagram, s.
     pub duration_s: f64,
     /// Datagrams.
     pub packets: u64,
-    /// Payload, bytes.
+    /// Payload bytes.
     pub payload_bytes: u64,
-    /// IP bytes.
+    /// Bytes including IP headers.
     pub ip_bytes: u64,
-    /// IP bytes over the duration, Mbit/s.
+    /// `ip_bytes` over the duration, Mbit/s.
     pub rate_mbps: f64,
-    /// The greatest rate over half a second, Mbit/s; absent of shorter flows.
+    /// Highest rate over half a second, Mbit/s of IP bytes; absent for shorter flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_rate_mbps: Option<f64>,
-    /// The rate over time.
+    /// Rate over time.
     pub over_time: Vec<UdpRate>,
-    /// Whether losses are known, and by what.
+    /// Whether losses are known, and their source.
     pub loss: UdpLoss,
-    /// Packets lost, where that is known.
+    /// Datagrams lost; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// RTTs by the spin bit, what the ends wait among them (RFC 9312 section 3.8.2); absent where it does not spin.
+    /// RTTs measured by the spin bit, ms, including delays of the ends (RFC 9312 section 3.8.2); absent where
+    /// the bit does not spin.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spin_rtt_ms: Option<RttSummary>,
-    /// What QUIC's handshake shows.
+    /// Facts from QUIC's handshake; absent for other protocols.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub quic: Option<QuicFacts>,
-    /// What RTP's numbers and timestamps show.
+    /// Facts from RTP's sequence numbers and timestamps; absent for other protocols.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtp: Option<RtpFacts>,
-    /// The rate limit that it went through, where one shows.
+    /// The rate limiter that the flow passes; absent where none shows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limiter: Option<Limiter>,
-    /// What was lost and late between two captures of the path; absent where there is one.
+    /// Losses and delays between two captures of the path; absent where there is only one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between_ends: Option<UdpBetweenEnds>,
 }
 
 impl UdpFlowDiagnosis {
-    /// The limiter's kind.
+    /// Kind of the limiter.
     pub fn limited_by(&self) -> Option<LimiterKind> {
         self.limiter.as_ref().map(|l| l.kind)
     }
 }
 
-/// A part of the time.
+/// Rate and losses in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UdpRate {
-    /// Where it begins, seconds since the capture began.
+    /// Begin of the interval, seconds since the capture began.
     pub from_s: f64,
-    /// How long it is, seconds.
+    /// Length of the interval, s.
     pub width_s: f64,
-    /// IP bytes in it, Mbit/s.
+    /// Rate of IP bytes, Mbit/s.
     pub mbps: f64,
-    /// Packets lost in it, where that is known for each.
+    /// Datagrams lost in the interval; absent where the times of losses are unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
 }
 
-/// Whether losses of a UDP flow are known.
+/// Source of knowledge about the losses of a UDP flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpLoss {
-    /// They are not: nothing in the packets shows what is missing.
+    /// None: the packets do not show what is missing.
     #[default]
     NotVisible,
-    /// RTP's sequence numbers tell what was lost before the capture; what was lost behind it is not known.
+    /// RTP's sequence numbers show losses before the capture; losses after it are unknown.
     BeforeCapture,
-    /// The sender's own qlog tells.
+    /// The sender's own qlog.
     Qlog,
-    /// Two captures, one at each end, tell what was lost between them.
+    /// Two captures, one at each end, show losses between them.
     BothEnds,
 }
 
-/// What QUIC shows without its keys.
+/// Facts that QUIC reveals without decryption.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuicFacts {
     /// Version, hexadecimal: `1` (RFC 9000), `6b3343cf` (version 2, RFC 9369) ….
     pub version: String,
-    /// Connection ID that the client's first Initial is for, hexadecimal.
+    /// Destination connection ID of the client's first Initial packet, hexadecimal.
     pub destination_id: String,
     /// Connection ID that the client chose, hexadecimal.
     pub source_id: String,
-    /// This direction is the client's.
+    /// Whether this direction is sent by the client.
     pub from_client: bool,
-    /// RTT of the handshake, ms, what the ends take to answer among it (RFC 9312 section 3.8.1); absent where a packet of it was
-    /// sent again or is not in the capture.
+    /// RTT of the handshake, ms, including the ends' processing times (RFC 9312 section 3.8.1); absent where
+    /// a packet of the handshake was retransmitted or is missing from the capture.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handshake_rtt_ms: Option<f64>,
-    /// The part of it between capture and server.
+    /// Share of `handshake_rtt_ms` between capture and server; absent where that is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_server_ms: Option<f64>,
-    /// The part of it between capture and client.
+    /// Share of `handshake_rtt_ms` between capture and client; absent where that is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub to_client_ms: Option<f64>,
-    /// The server asked for another Initial, or named other versions.
+    /// Whether the server sent Retry or Version Negotiation.
     pub retried: bool,
-    /// What the spin bit does (RFC 9000 section 17.4).
+    /// Behaviour of the spin bit (RFC 9000 section 17.4).
     pub spin: SpinBit,
 }
 
-/// What the spin bit does.
+/// Behaviour of the spin bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SpinBit {
-    /// Too few packets to tell, or it turns so often that it may be drawn for each packet.
+    /// Unknown: too few packets, or the bit changes so often that it may be random per packet.
     #[default]
     Unknown,
-    /// It spins.
+    /// The bit spins.
     Spins,
-    /// It keeps its value: an end has disabled it.
+    /// The bit is constant: an end has disabled it.
     Disabled,
 }
 
-/// What RTP shows (RFC 3550): of the source with most packets.
+/// Facts that RTP (RFC 3550) reveals, of the source with most packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RtpFacts {
-    /// Synchronisation source.
+    /// Synchronisation source (SSRC).
     pub ssrc: u32,
     /// Payload type.
     pub payload_type: u8,
-    /// Packets of it.
+    /// Packets of this source.
     pub packets: u64,
-    /// Packets that never came: lost between sender and capture.
+    /// Packets that did not arrive: lost between sender and capture.
     pub lost: u64,
-    /// Packets that came after a later one.
+    /// Packets that arrived after a later one.
     pub reordered: u64,
-    /// Packets that came twice.
+    /// Packets that arrived twice.
     pub duplicates: u64,
-    /// Ticks a second of its timestamps, where they are those of a known clock.
+    /// Rate of the timestamp clock, Hz; absent where it is not a known one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_hz: Option<f64>,
-    /// Interarrival jitter at the end, ms (RFC 3550 section 6.4.1), where the clock is known.
+    /// Interarrival jitter at the end of the flow, ms (RFC 3550 section 6.4.1); absent where the clock rate
+    /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jitter_ms: Option<f64>,
-    /// The most that it was, ms.
+    /// Maximum of the interarrival jitter, ms; absent where the clock rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_jitter_ms: Option<f64>,
 }

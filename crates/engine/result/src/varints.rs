@@ -1,25 +1,26 @@
-//! A column as the page reads it: differences of integers as varints.
+//! Column encoding of the report page: differences of integers as varints.
 //!
-//! A column is `rows` unsigned LEB128 varints. A value is `integer / per`; what is stored is the zigzag of its
-//! difference to the value before (order 1), or of that difference to the one before (order 2: clocks tick evenly
-//! and become zeros). In a column with nulls the varint 0 is a null, which changes nothing, and n stands for n − 1.
-//! A sample every 10 ms of a flow comes to some 4 bytes; the same in JSON would be 90.
+//! A column is `rows` unsigned LEB128 varints. A value is `integer / per`; stored is the zigzag encoding of
+//! its difference from the previous value (order 1), or of the difference between successive differences
+//! (order 2: evenly spaced times become zeros). In a column with nulls the varint 0 stands for null, which
+//! leaves the previous value as it is, and n stands for n − 1. A sample of a flow every 10 ms takes some 4
+//! bytes; in JSON, 90.
 
 use crate::Cells;
 
-/// Where a column stands among the bytes.
+/// Position of an encoded column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VarintColumn {
-    /// Its first byte.
+    /// Offset of its first byte.
     pub at: usize,
-    /// How many values.
+    /// Number of values.
     pub rows: usize,
-    /// Some values are null.
+    /// Whether some values are null.
     pub nulls: bool,
 }
 
-/// Adds a column to `out`, doubles as whole multiples of 1 / `per`, what is not finite as null. `None`, and nothing
-/// added, where all of it is null.
+/// Appends a column to `out`. Doubles are rounded to multiples of 1 / `per`; non-finite ones become null.
+/// Returns `None`, and appends nothing, where all values are null.
 pub fn put_column(out: &mut Vec<u8>, cells: Cells, per: u32, order: u8) -> Option<VarintColumn> {
     let whole = |x: f64| x.is_finite().then(|| (x * per as f64).round() as i64);
     match cells {
@@ -60,7 +61,7 @@ fn put(
     Some(VarintColumn { at, rows, nulls })
 }
 
-/// Small numbers of either sign as small numbers.
+/// Zigzag encoding: integers of small magnitude become small unsigned ones.
 fn zigzag(n: i64) -> u64 {
     (n.wrapping_shl(1) ^ (n >> 63)) as u64
 }
@@ -74,7 +75,7 @@ fn varint(out: &mut Vec<u8>, mut n: u64) {
     out.push(n as u8);
 }
 
-/// Bytes as text: RFC 4648, section 4.
+/// Base64 encoding (RFC 4648 section 4).
 pub fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_the_rfcs() {
+    fn base64_matches_the_examples_of_rfc_4648() {
         let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
         for (plain, coded) in cases {
             assert_eq!(base64(plain.as_bytes()), coded);
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn even_clocks_cost_a_byte_a_row() {
+    fn evenly_spaced_times_take_one_byte_per_row() {
         let mut out = Vec::new();
         let times: Vec<f64> = (0..1000).map(|i| i as f64 * 0.01).collect();
         let column = put_column(&mut out, Cells::Real(&times), 1_000_000, 2);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_where_all_is_null() {
+    fn a_column_of_nulls_is_not_written() {
         let mut out = vec![1];
         assert_eq!(put_column(&mut out, Cells::RealOrNull(&[None, Some(f64::NAN)]), 1, 1), None);
         assert_eq!(out, [1]);

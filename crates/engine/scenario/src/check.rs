@@ -1,15 +1,15 @@
-//! From the file to a [`Scenario`]: names become indexes, and everything is checked.
+//! Checks a deserialised file and builds a [`Scenario`] from it: names become indexes.
 
+use crate::evaluation;
 use crate::file::{FlowTable, LinkTable, Named, RelayTable, ScenarioFile};
 use crate::hosts::{Hosts, same_host};
-use crate::judged;
 use crate::model::{DuplexLink, Flow, Scenario};
 use crate::network;
-use crate::physical;
+use crate::plausibility;
 use crate::relay::Relay;
-use crate::route::islands;
+use crate::route::connected_components;
 use crate::stage::{self, Files};
-use crate::tool::{MOST_STREAMS, Tool};
+use crate::tool::{IPERF3_MAX_STREAMS, Tool};
 use congestion::Control;
 use document::{
     Entries, Fault, Node, RefusalCause, TomlTable, check_name, list, place_in, read_tagged, suggest,
@@ -18,43 +18,43 @@ use serde::Deserialize;
 use transport::{App, Stack};
 use units::{Goal, Rate, Span};
 
-const LONGEST: Span = Span::from_secs(24 * 3600);
-const MOST_SAMPLES: u64 = 10_000_000;
-const MOST_CONNECTIONS: u64 = 100_000;
-const MOST_NAMED: usize = 1000;
-const MOST_OBJECTS: u32 = 10_000;
-const MOST_OF_A_PAGE: u32 = 256;
+const MAX_DURATION: Span = Span::from_secs(24 * 3600);
+const MAX_SAMPLES: u64 = 10_000_000;
+const MAX_CONNECTIONS: u64 = 100_000;
+const MAX_TABLE_ENTRIES: usize = 1000;
+const MAX_PAGE_OBJECTS: u32 = 10_000;
+const MAX_PAGE_CONNECTIONS: u32 = 256;
 
-/// What the tree of one variant says.
+/// The checked content of one variant's tree.
 #[derive(PartialEq)]
 pub(crate) struct Checked {
     pub scenario: Scenario,
-    /// Of the experiment.
+    /// The experiment's description.
     pub description: String,
-    /// Of the experiment.
+    /// The experiment's goals as stated.
     pub goal: Vec<Goal>,
 }
 
-/// Reads and checks the tree of one variant.
+/// Deserialises and checks the tree of one variant.
 pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -> Result<Checked, Fault> {
     for table in ["hosts", "links", "relays", "flows", "faults"] {
         let Some(table) = root.get(table).and_then(Node::as_table) else { continue };
         table.check_names()?;
-        if table.entries.len() > MOST_NAMED {
+        if table.entries.len() > MAX_TABLE_ENTRIES {
             let found = format!("a table of {}", table.entries.len());
-            let allowed = format!("at most {MOST_NAMED} entries");
-            let at = table.entries[MOST_NAMED].0.at;
+            let allowed = format!("at most {MAX_TABLE_ENTRIES} entries");
+            let at = table.entries[MAX_TABLE_ENTRIES].0.at;
             return Err(Fault::new(RefusalCause::OutOfRange { found, allowed }, at));
         }
     }
     let file = ScenarioFile::deserialize(root).map_err(|f| f.or_at(root.at))?;
-    physical::check(root)?;
+    plausibility::check(root)?;
     let name = file.name.clone().unwrap_or_else(|| default_name.into());
     check_name(&name, root.place(&["name"]))?;
     times(root, &file)?;
-    let mut hosts = Hosts::of(root, &file.links)?;
+    let mut hosts = Hosts::from_links(root, &file.links)?;
     let links = links(root, &file.links, &hosts, files)?;
-    let told = network::routes(root, &file.hosts, &hosts, &links)?;
+    let routes = network::routes(root, &file.hosts, &hosts, &links)?;
     for (name, table) in file.hosts.0 {
         stack(root, &name, &table.stack)?;
         let unknown = || {
@@ -67,8 +67,9 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         hosts.list[index] = network::host(root, &name, table)?;
     }
     let relays = relays(root, &file.relays, &hosts)?;
-    let islands = islands(hosts.list.len(), &links);
-    let checks = Checks { root, hosts: &hosts, relays: &relays, islands: &islands, duration: file.duration };
+    let components = connected_components(hosts.list.len(), &links);
+    let checks =
+        Checks { root, hosts: &hosts, relays: &relays, components: &components, duration: file.duration };
     let mut flows = Vec::new();
     let mut connections = 0;
     for (name, table) in file.flows.0 {
@@ -76,14 +77,14 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         let flow = checks.flow(name, table)?;
         if enabled {
             connections += u64::from(flow.count) * u64::from(flow.app.connections());
-            if connections > MOST_CONNECTIONS {
-                let allowed = format!("at most {MOST_CONNECTIONS} connections in all flows");
+            if connections > MAX_CONNECTIONS {
+                let allowed = format!("at most {MAX_CONNECTIONS} connections in all flows");
                 return Err(root.out_of_range(&["flows", &flow.name, "count"], flow.count, allowed));
             }
             flows.push(flow);
         }
     }
-    told.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
+    routes.into_iter().for_each(|(host, routes)| hosts.list[host].routes = routes);
     let faults = network::faults(root, &file.faults, &hosts, &links, file.duration)?;
     let scenario = Scenario {
         name,
@@ -91,7 +92,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         seed: file.seed,
         sample: file.sample,
         one_at_a_time: file.one_at_a_time,
-        measure: judged::measure(root, file.duration, file.sample)?,
+        measure: evaluation::measure(root, file.duration, file.sample)?,
         unrest: file.unrest,
         hosts: hosts.list,
         links,
@@ -100,15 +101,15 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         faults,
     };
     network::check(root, &scenario)?;
-    Ok(Checked { scenario, description: file.description, goal: judged::goals(root)? })
+    Ok(Checked { scenario, description: file.description, goal: evaluation::goals(root)? })
 }
 
 fn times(root: &Node, file: &ScenarioFile) -> Result<(), Fault> {
-    if file.duration.is_zero() || file.duration > LONGEST {
+    if file.duration.is_zero() || file.duration > MAX_DURATION {
         return Err(root.out_of_range(&["duration"], file.duration, "above 0s, up to 24h"));
     }
-    if !file.sample.is_zero() && file.duration.as_nanos() / file.sample.as_nanos() > MOST_SAMPLES {
-        let least = Span::from_nanos(file.duration.as_nanos().div_ceil(MOST_SAMPLES));
+    if !file.sample.is_zero() && file.duration.as_nanos() / file.sample.as_nanos() > MAX_SAMPLES {
+        let least = Span::from_nanos(file.duration.as_nanos().div_ceil(MAX_SAMPLES));
         let allowed = format!("\"0s\" for no time series, or from {least} for this duration");
         return Err(root.out_of_range(&["sample"], file.sample, allowed));
     }
@@ -127,8 +128,8 @@ fn links(
     }
     let mut links = Vec::new();
     for (name, table) in &tables.0 {
-        let mut stages = |way: &str| {
-            let list = root.node_at(&["links", name, way]).and_then(Node::as_array);
+        let mut stages = |direction: &str| {
+            let list = root.node_at(&["links", name, direction]).and_then(Node::as_array);
             stage::read(list.unwrap_or_default(), files)
         };
         let end = |i: usize| hosts.find(root, &["links", name, "between"], &table.between[i]);
@@ -143,7 +144,7 @@ fn links(
     Ok(links)
 }
 
-/// What of a host's TCP no connection could live with.
+/// Refuses stack parameters with which no connection can work.
 fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
         Err(root.out_of_range(&["hosts", host, "stack", key], found.to_string(), allowed))
@@ -151,7 +152,7 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     if let Some(n) = stack.initial_window.filter(|n| !(1..=1000).contains(n)) {
         return wrong("initial_window", &n, "1 to 1000 segments");
     }
-    // RFC 879 and RFC 6691: an IPv4 host takes 576 bytes; Linux goes down to 48 (tcp_min_snd_mss).
+    // RFC 879 and RFC 6691: every IPv4 host accepts 576 bytes; Linux allows down to 48 (tcp_min_snd_mss).
     if let Some(n) = stack.mss.filter(|n| !(48..=65_495).contains(n)) {
         return wrong("mss", &n, "48 to 65495 bytes");
     }
@@ -161,7 +162,7 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
         ("receive_buffer", stack.receive_buffer),
         ("send_buffer", stack.send_buffer),
     ] {
-        // RFC 7323 section 2.3: a window is below 2^30 bytes.
+        // RFC 7323 section 2.3: a receive window is below 2^30 bytes.
         if let Some(size) = size.filter(|s| !(1..1 << 30).contains(&s.get())) {
             return wrong(key, &size, "1B up to below 1GiB (RFC 7323)");
         }
@@ -175,7 +176,7 @@ fn stack(root: &Node, host: &str, stack: &Stack) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The congestion control at `path`: a name, or a table of its name and parameters.
+/// Reads the congestion control at `path`: a name, or a table of name and parameters.
 fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
     let Some(node) = root.node_at(path) else { return Ok(None) };
     let name = node.as_table().map_or(Some(node), |t| t.get("name"));
@@ -195,7 +196,7 @@ fn control(root: &Node, path: &[&str]) -> Result<Option<Control>, Fault> {
         fault.or_at(at)
     })?;
     control.check().map_err(|p| {
-        // Only a key that is not there has to be named: the place names the others.
+        // The error's position already names a key that is present; only an absent key has to be named.
         let there = table.get(p.key).is_some();
         let message = if there { p.message } else { format!("`{}` {}", p.key, p.message) };
         Fault::new(RefusalCause::BadValue { message }, node.place(&[p.key]))
@@ -217,12 +218,12 @@ fn relays(root: &Node, tables: &Named<RelayTable>, hosts: &Hosts) -> Result<Vec<
     Ok(relays)
 }
 
-/// What flows are checked against.
+/// The context that flows are checked in.
 struct Checks<'a> {
     root: &'a Node,
     hosts: &'a Hosts,
     relays: &'a [Relay],
-    islands: &'a [usize],
+    components: &'a [usize],
     duration: Span,
 }
 
@@ -272,7 +273,7 @@ impl Checks<'_> {
             let allowed = "1 to 100000 (`enabled = false` leaves the flow out)";
             return Err(self.root.out_of_range(&path("count"), 0, allowed));
         }
-        if u64::from(table.count) > MOST_CONNECTIONS {
+        if u64::from(table.count) > MAX_CONNECTIONS {
             return Err(self.root.out_of_range(&path("count"), table.count, "1 to 100000"));
         }
         let end = format!("before the end of the run at {}", self.duration);
@@ -282,13 +283,13 @@ impl Checks<'_> {
         let last = u128::from(table.start.as_nanos())
             + u128::from(table.stagger.as_nanos()) * u128::from(table.count - 1);
         if last >= u128::from(self.duration.as_nanos()) {
-            let allowed = format!("the last of {} connections begins {end}", table.count);
+            let allowed = format!("the last of {} connections must start {end}", table.count);
             return Err(self.root.out_of_range(&path("stagger"), table.stagger, allowed));
         }
         Ok(())
     }
 
-    /// The program of a flow, and what goes with none.
+    /// Reads a flow's `tool` and `server`, and refuses keys that cannot be combined with them.
     fn tool(&self, name: &str, table: &FlowTable, app: &App) -> Result<Option<Tool>, Fault> {
         let conflict = |path: &[&str], message: &str| {
             Err(self.root.fault(path, RefusalCause::Conflict { message: message.into() }))
@@ -296,7 +297,7 @@ impl Checks<'_> {
         let path = |key| ["flows", name, key];
         let Some(tool) = &table.tool else {
             return match table.server {
-                Some(_) => conflict(&path("server"), "a `server` without a `tool` that talks to it"),
+                Some(_) => conflict(&path("server"), "`server` needs a `tool` that connects to it"),
                 None => Ok(None),
             };
         };
@@ -314,8 +315,8 @@ impl Checks<'_> {
                 "a program opens its connections itself; leave out `stagger` or `tool`",
             );
         }
-        if tool == Tool::Iperf3 && table.count > MOST_STREAMS {
-            let allowed = format!("1 to {MOST_STREAMS} with iperf3");
+        if tool == Tool::Iperf3 && table.count > IPERF3_MAX_STREAMS {
+            let allowed = format!("1 to {IPERF3_MAX_STREAMS} with iperf3");
             return Err(self.root.out_of_range(&path("count"), table.count, allowed));
         }
         if let Err((key, message)) = tool.check(app) {
@@ -324,7 +325,7 @@ impl Checks<'_> {
         Ok(Some(tool))
     }
 
-    /// The relays of a flow, each joining two different hosts that links join too.
+    /// Resolves a flow's relays and checks that each of its connections has two different, connected ends.
     fn via(&self, name: &str, via: &[String], ends: [usize; 2], app: &App) -> Result<Vec<usize>, Fault> {
         let [from, to] = ends;
         if !via.is_empty() && app.is_datagrams() {
@@ -352,27 +353,27 @@ impl Checks<'_> {
         Ok(relays)
     }
 
-    /// One connection's two ends must differ and be joined.
+    /// Checks that the two ends of a connection differ and are connected by links.
     fn leg(&self, path: &[&str], from: usize, to: usize) -> Result<(), Fault> {
         let name = |i: usize| self.hosts.list[i].name.clone();
         if from == to {
             return Err(self.root.fault(path, same_host(&name(to))));
         }
-        if self.islands[from] != self.islands[to] {
-            let same = |&i: &usize| i != from && self.islands[i] == self.islands[from];
-            let reached: Vec<String> = (0..self.islands.len()).filter(same).map(name).collect();
+        if self.components[from] != self.components[to] {
+            let same = |&i: &usize| i != from && self.components[i] == self.components[from];
+            let reached: Vec<String> = (0..self.components.len()).filter(same).map(name).collect();
             let (from, to) = (name(from), name(to));
             let help = match reached.is_empty() {
-                true => format!("`{from}` is on no link"),
-                false => format!("from `{from}` the links lead to {}", list(&reached)),
+                true => format!("no link ends at `{from}`"),
+                false => format!("links from `{from}` reach {}", list(&reached)),
             };
-            let message = format!("no chain of links joins `{from}` and `{to}`");
+            let message = format!("no links connect `{from}` and `{to}`");
             return Err(self.root.fault(path, RefusalCause::Unreachable { message, help }));
         }
         Ok(())
     }
 
-    /// What of an application could never send.
+    /// Refuses application parameters with which nothing could be sent.
     fn app(&self, name: &str, app: &App) -> Result<(), Fault> {
         let wrong = |key: &str, found: &dyn ToString, allowed: &str| {
             Err(self.root.out_of_range(&["flows", name, "app", key], found.to_string(), allowed))
@@ -400,14 +401,14 @@ impl Checks<'_> {
                 if *count == Some(0) { wrong("count", &0, "from 1") } else { Ok(()) }
             }
             App::Page { objects, size, connections, request, count, html, .. } => {
-                if !(1..=MOST_OBJECTS).contains(objects) {
-                    return wrong("objects", objects, &format!("1 to {MOST_OBJECTS}"));
+                if !(1..=MAX_PAGE_OBJECTS).contains(objects) {
+                    return wrong("objects", objects, &format!("1 to {MAX_PAGE_OBJECTS}"));
                 }
                 bytes("size", Some(*size))?;
                 bytes("request", *request)?;
                 bytes("html", *html)?;
-                if let Some(n) = connections.filter(|n| !(1..=MOST_OF_A_PAGE).contains(n)) {
-                    return wrong("connections", &n, &format!("1 to {MOST_OF_A_PAGE}"));
+                if let Some(n) = connections.filter(|n| !(1..=MAX_PAGE_CONNECTIONS).contains(n)) {
+                    return wrong("connections", &n, &format!("1 to {MAX_PAGE_CONNECTIONS}"));
                 }
                 if *count == Some(0) { wrong("count", &0, "from 1") } else { Ok(()) }
             }
@@ -418,7 +419,8 @@ impl Checks<'_> {
             App::Udp { rate: r, size, duration, .. } => {
                 rate(Some(*r))?;
                 span("duration", *duration)?;
-                // RFC 791 and RFC 768: 28 bytes of headers, 65535 of IP packet.
+                // RFC 791 and RFC 768: 28 bytes of headers plus a byte of payload; an IP packet is at most
+                // 65535 bytes.
                 match size.filter(|s| !(29..=65_535).contains(s)) {
                     Some(s) => wrong("size", &s, "29 to 65535 bytes of IP packet"),
                     None => Ok(()),
@@ -426,7 +428,7 @@ impl Checks<'_> {
             }
             App::Voice { jitter_buffer, duration, .. } => {
                 span("duration", *duration)?;
-                // Longer ones are no conversation (ITU-T G.114 ends at 400 ms one-way), and nobody waits a minute.
+                // ITU-T G.114 limits a conversation's one-way delay to 400 ms; 60 s is beyond any use.
                 match jitter_buffer.filter(|b| *b > Span::from_secs(60)) {
                     Some(b) => wrong("jitter_buffer", &b, "0s to 60s"),
                     None => Ok(()),
@@ -434,11 +436,11 @@ impl Checks<'_> {
             }
             App::Probe { interval, size, duration } => {
                 span("duration", *duration)?;
-                // As `ping` has it: less is a flood.
+                // `ping` treats shorter intervals as a flood.
                 if let Some(i) = interval.filter(|i| *i < Span::from_millis(1)) {
                     return wrong("interval", &i, "from 1ms");
                 }
-                // 28 bytes of headers and 16 for number and time.
+                // 28 bytes of headers and 16 bytes for sequence number and timestamp.
                 match size.filter(|s| !(44..=65_535).contains(s)) {
                     Some(s) => wrong("size", &s, "44 to 65535 bytes of IP packet"),
                     None => Ok(()),
@@ -448,10 +450,11 @@ impl Checks<'_> {
     }
 }
 
-/// The tables of a tree that names cannot make too large, checked before overrides.
-pub(crate) fn size(root: &TomlTable, variants: usize) -> Result<(), (usize, usize)> {
+/// Checks the size of the whole tree, which the limits of names and lists do not bound, before overrides are
+/// applied. Fails with the number of values and the maximum.
+pub(crate) fn check_size(root: &TomlTable, variants: usize) -> Result<(), (usize, usize)> {
     let values: usize = root.entries.iter().map(|(_, n)| n.count()).sum();
-    const MOST: usize = 2_000_000;
+    const MAX_VALUES: usize = 2_000_000;
     let total = values.saturating_mul(variants.max(1));
-    if total > MOST { Err((total, MOST)) } else { Ok(()) }
+    if total > MAX_VALUES { Err((total, MAX_VALUES)) } else { Ok(()) }
 }

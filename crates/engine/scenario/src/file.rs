@@ -1,4 +1,4 @@
-//! The file as serde and the JSON Schema see it. Doc comments are the schema's descriptions.
+//! The file's tables as serde and the JSON Schema see them. Doc comments become the schema's descriptions.
 
 use crate::model::Unrest;
 use crate::prefix::Prefix;
@@ -10,38 +10,39 @@ use std::marker::PhantomData;
 use transport::Stack;
 use units::{Bytes, Rate, Span};
 
-/// A longfat scenario: hosts, the links between them with what limits them, the flows, and the
+/// A longfat scenario: hosts, the links between them with the stages that limit them, the flows, and the
 /// variants to compare.
 #[derive(serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(title = "longfat scenario"))]
 pub(crate) struct ScenarioFile {
-    /// Name of the experiment, in results and reports. Default: the file's name without `.toml`.
+    /// Name of the experiment in results and reports. Default: the file's name without `.toml`.
     #[serde(default)]
     pub name: Option<String>,
-    /// What the experiment is about, in a sentence or two.
+    /// Purpose of the experiment, in a sentence or two.
     #[serde(default)]
     pub description: String,
     /// How long a run takes, up to 24 h.
-    #[serde(default = "ten_seconds")]
+    #[serde(default = "default_duration")]
     pub duration: Span,
-    /// Seed of every random choice: same seed, same result.
-    #[serde(default = "one")]
+    /// Seed of every random choice: the same seed gives the same result.
+    #[serde(default = "default_seed")]
     pub seed: u64,
     /// Interval of the time series; "0s" records none.
-    #[serde(default = "ten_milliseconds")]
+    #[serde(default = "default_sample")]
     pub sample: Span,
-    /// Each flow is measured in a run of its own, without the others.
+    /// Measure each flow alone, in a run of its own.
     #[serde(default)]
     pub one_at_a_time: bool,
-    /// The interval over which rates count, as "2s..18s"; "all" (default): from the first start of a flow until all are
-    /// done, or to the end of the run.
+    /// The interval over which rates are measured, for example "2s..18s". Default "all": from the first start
+    /// of a flow until all flows are done, or to the end of the run.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub measure: Option<IgnoredAny>,
-    /// When hosts are as restless as real ones, in starts and wake-ups. Default: when a variant is run more than once.
+    /// Host jitter: start times and wake-ups vary as on real hosts. Default: only if a variant is run more
+    /// than once.
     #[serde(default)]
     pub unrest: Unrest,
     /// What variants are judged by, the most important first. Default: what suits the applications.
@@ -54,29 +55,29 @@ pub(crate) struct ScenarioFile {
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub baseline: Option<IgnoredAny>,
-    /// Hosts by name. One that only forwards, or takes every default, may be left out: links name it.
+    /// Hosts by name. A host with default settings needs no table: links name it.
     #[serde(default)]
     pub hosts: Named<HostTable>,
     /// Links by name.
     #[serde(default)]
     pub links: Named<LinkTable>,
-    /// Split-TCP relays by name: each ends one connection and begins another.
+    /// Split-TCP relays by name: each terminates a TCP connection and opens another.
     #[serde(default)]
     pub relays: Named<RelayTable>,
     /// Flows by name.
     #[serde(default)]
     pub flows: Named<FlowTable>,
-    /// What goes wrong during the run, by name.
+    /// Faults during the run, by name.
     #[serde(default)]
     pub faults: Named<FaultTable>,
-    /// Variants by name: what each changes, as dotted paths and their new values, applied in order.
+    /// Variants by name: the dotted paths that each changes and their new values, applied in order.
     #[serde(default)]
     #[expect(dead_code, reason = "for the schema; they are taken out of the tree before")]
     pub variants: Named<Overrides>,
 }
 
 impl ScenarioFile {
-    /// The keys that an override may begin with.
+    /// The keys that the path of an override may begin with.
     pub const KEYS: &'static [&'static str] = &[
         "name",
         "description",
@@ -96,13 +97,13 @@ impl ScenarioFile {
     ];
 }
 
-fn ten_seconds() -> Span {
+fn default_duration() -> Span {
     Span::from_secs(10)
 }
-fn ten_milliseconds() -> Span {
+fn default_sample() -> Span {
     Span::from_millis(10)
 }
-fn one() -> u64 {
+fn default_seed() -> u64 {
     1
 }
 
@@ -112,62 +113,62 @@ fn one() -> u64 {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Host"))]
 pub(crate) struct HostTable {
-    /// The host's TCP. Default: Linux with every default.
+    /// TCP settings. Default: Linux with its defaults.
     #[serde(default)]
     pub stack: Stack,
-    /// Its addresses, IPv4 or IPv6, each with the bits of its network; flows use the first. Default: 10.0.0.1 and so on, in the
-    /// order of the links.
+    /// IPv4 or IPv6 addresses with prefix lengths; flows use the first. Default: 10.0.0.1 and up, in the
+    /// order in which links name the hosts.
     #[serde(default)]
     pub addresses: Vec<Prefix>,
-    /// Routes that it is told; the longest match counts. Where none matches it takes the shortest way, or what BGP says.
+    /// Static routes; the longest match wins. Without a match: the BGP route, or the fewest links.
     #[serde(default)]
     pub routes: Vec<RouteTable>,
-    /// Whether it hands on packets that are not for it.
-    #[serde(default = "yes")]
+    /// Whether the host forwards packets that are addressed to others.
+    #[serde(default = "default_true")]
     pub forward: bool,
-    /// The customer it belongs to. Hosts of two customers never reach each other, and may have the same addresses; hosts
-    /// without serve all, with a routing table for each.
+    /// The customer (VRF) that the host belongs to. Hosts of different customers cannot reach each other and
+    /// may have the same addresses. A host without a customer serves all, with a routing table for each.
     #[serde(default)]
     pub customer: Option<String>,
-    /// What it runs: `ipsec`, `bgp`, `ftp`.
+    /// The services that the host runs: `ipsec`, `bgp`, `ftp`.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::Service>"))]
     #[expect(dead_code, reason = "shape only: services are read from the tree")]
     pub services: Vec<IgnoredAny>,
 }
 
-/// A route of a host.
+/// A static route of a host.
 #[derive(serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Route"))]
 pub(crate) struct RouteTable {
-    /// Where it leads: a network, the name of a host, or "default".
+    /// Destination: a network, the name of a host, or "default".
     pub to: String,
-    /// The neighbour that it leads through.
+    /// The next hop: a neighbouring host.
     pub via: String,
-    /// The link to that neighbour. Default: the first between them.
+    /// The link to the next hop. Default: the first one.
     #[serde(default)]
     pub link: Option<String>,
 }
 
-/// Something that goes wrong during the run.
+/// A fault during the run.
 #[derive(serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Fault"))]
 pub(crate) struct FaultTable {
-    /// What: the `link` itself, the `tunnel` over it, the `bgp` sessions over it, or a whole `host`.
+    /// What fails: the `link` itself, the `tunnel` over it, the `bgp` sessions over it, or a whole `host`.
     pub kind: FaultKind,
-    /// The link; not of a `host`.
+    /// The link that is affected; not for kind `host`.
     #[serde(default)]
     pub link: Option<String>,
-    /// The host that is lost, of kind `host`. It hands on only: no flow begins or ends there.
+    /// The host that fails, for kind `host`. It must only forward: no flow or relay may end there.
     #[serde(default)]
     pub host: Option<String>,
-    /// When it begins.
+    /// Start of the fault.
     pub at: Span,
-    /// How long it lasts.
+    /// Duration of the fault.
     pub lasts: Span,
 }
 
@@ -177,17 +178,17 @@ pub(crate) struct FaultTable {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Link"))]
 pub(crate) struct LinkTable {
-    /// The two hosts it joins. The first is where `forward` begins.
+    /// The two hosts that the link connects; `forward` is the direction from the first to the second.
     pub between: [String; 2],
-    /// The customer whose packets alone it carries. Default: that of a host at its ends.
+    /// The only customer whose packets the link carries. Default: the customer of a host at its ends.
     #[serde(default)]
     pub customer: Option<String>,
-    /// Stages from the first host to the second, in the order packets meet them.
+    /// Stages from the first host to the second, in the order in which packets meet them.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema_parts::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
     pub forward: Vec<IgnoredAny>,
-    /// Stages from the second host to the first, in the order packets meet them.
+    /// Stages from the second host to the first, in the order in which packets meet them.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema_parts::StageSchema>"))]
     #[expect(dead_code, reason = "shape only: stages are read from the tree")]
@@ -200,64 +201,65 @@ pub(crate) struct LinkTable {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Relay"))]
 pub(crate) struct RelayTable {
-    /// The host it runs on.
+    /// The host that the relay runs on.
     pub host: String,
-    /// Bytes it holds for each connection and direction.
-    #[serde(default = "four_megabytes")]
+    /// Buffer per connection and direction.
+    #[serde(default = "default_buffer")]
     pub buffer: Bytes,
-    /// Congestion control of its onward connection. Default: the flow's.
+    /// Congestion control of the onward connection. Default: the flow's.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
-    /// The program that it is on the kernel; the simulator has one relay, whatever the program.
+    /// The program that relays on the kernel; the simulator has one model for all of them.
     #[serde(default)]
     pub tool: RelayTool,
 }
 
-fn four_megabytes() -> Bytes {
+fn default_buffer() -> Bytes {
     Bytes::new(4_000_000)
 }
 
-/// A flow, or `count` flows alike.
+/// A flow, or `count` flows with the same parameters.
 #[derive(serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Flow"))]
 pub(crate) struct FlowTable {
-    /// The host that sends (for `request`: that asks).
+    /// The sending host (for `request`: the client).
     pub from: String,
-    /// The host that receives.
+    /// The receiving host.
     pub to: String,
     /// Congestion control of the sender. Default: cubic.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::controls"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub cc: Option<IgnoredAny>,
-    /// How many connections.
-    #[serde(default = "single")]
+    /// Number of connections.
+    #[serde(default = "default_count")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000)))]
     pub count: u32,
-    /// When the first connection begins.
+    /// Start of the first connection.
     #[serde(default)]
     pub start: Span,
     /// Time between the starts of two connections.
     #[serde(default)]
     pub stagger: Span,
-    /// What it sends. Default: bulk, to the end of the run.
+    /// The application. Default: bulk, to the end of the run.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<transport::App>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
     pub app: Option<IgnoredAny>,
-    /// The program that makes the traffic on the kernel: `iperf3`, or a command that runs on `from`.
-    /// The simulator plays `app` instead. Default: longfat itself. Scenarios are code where they have one: whoever runs them
-    /// on the kernel runs it.
+    /// The program that generates the traffic on the kernel: `iperf3`, or a command that runs on `from`. The
+    /// simulator runs `app` instead. Default: longfat itself. A command is code that is executed when the
+    /// scenario runs on the kernel.
     #[serde(default)]
     pub tool: Option<String>,
-    /// A command that runs on `to` from before the flow begins; not with iperf3, which brings its own. It is code as `tool` is.
+    /// A command that runs on `to` and is started before the flow; not with iperf3, which has its own server.
+    /// It is executed as `tool` is.
     #[serde(default)]
     pub server: Option<String>,
-    /// Relays it passes, in order.
+    /// Relays on the path, in order.
     #[serde(default)]
     pub via: Vec<String>,
     /// Differentiated services codepoint.
@@ -267,19 +269,19 @@ pub(crate) struct FlowTable {
     /// Upper bound of the pacing rate (`SO_MAX_PACING_RATE`). Default: none.
     #[serde(default)]
     pub max_pacing_rate: Option<Rate>,
-    /// `false` leaves the flow out, until a variant enables it.
-    #[serde(default = "yes")]
+    /// `false` leaves the flow out unless a variant enables it.
+    #[serde(default = "default_true")]
     pub enabled: bool,
 }
 
-fn single() -> u32 {
+fn default_count() -> u32 {
     1
 }
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-/// A table of named things in the order of the file.
+/// A table with user-given names as keys, in file order.
 pub(crate) struct Named<T>(pub Vec<(String, T)>);
 
 impl<T> Default for Named<T> {
@@ -308,6 +310,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     }
 }
 
-/// What a variant changes. Read from the tree, before the rest.
+/// The overrides of a variant. They are applied to the tree before it is deserialised.
 #[derive(serde::Deserialize)]
 pub(crate) struct Overrides(pub IgnoredAny);

@@ -5,19 +5,19 @@ use crate::model::Host;
 use document::{Fault, Node, RefusalCause, check_name};
 use std::collections::BTreeMap;
 
-/// The two ends of a link or flow are one host, or a relay stands where it joins nothing.
+/// The error that both ends of a link, flow or relayed connection are the same host.
 pub(crate) fn same_host(host: &str) -> RefusalCause {
     RefusalCause::Conflict { message: format!("both ends are the host `{host}`") }
 }
 
-/// The hosts that links name, and their indexes.
+/// The hosts in the order in which links first name them, with an index by name.
 pub(crate) struct Hosts {
     pub list: Vec<Host>,
     index: BTreeMap<String, usize>,
 }
 
 impl Hosts {
-    pub(crate) fn of(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
+    pub(crate) fn from_links(root: &Node, links: &Named<LinkTable>) -> Result<Hosts, Fault> {
         let mut hosts = Hosts { list: Vec::new(), index: BTreeMap::new() };
         for (link, table) in &links.0 {
             for (end, host) in table.between.iter().enumerate() {

@@ -1,25 +1,26 @@
-//! The scenario file: hosts, links with what limits them, flows, and the variants to compare.
+//! The scenario file: hosts, links with the stages that limit them, flows, and the variants to compare.
 //!
-//! [`Experiment::parse`] reads a TOML text and gives one checked [`Scenario`] per variant, in
-//! which names have become indexes and every default is filled in. What is wrong is told as a
-//! [`DocumentError`]: file, line, column, key, and what would be right. `docs/scenario.md`
-//! describes the keys; [`schema`] is the same for editors. [`Experiment::to_toml`] and [`Scenario::to_toml`] write
-//! such a text, which reads back to the same.
+//! [`Experiment::parse`] reads a TOML text and returns one checked [`Scenario`] per variant: names are
+//! resolved to indexes and every default is filled in. Errors are [`DocumentError`]s, which give file, line,
+//! column, key and what would be right. `docs/scenario.md` documents the keys, [`schema`] is the JSON Schema
+//! for editors. [`Experiment::to_toml`] and [`Scenario::to_toml`] write a text that parses back to an equal
+//! value.
 //!
-//! A variant, and each `--set`, is a list of overrides of the parsed TOML, made before
-//! it is read, so that an override means exactly what the same text in the file would. [`AskedScenario`] reads some of the
-//! variants, and nothing of the others.
+//! A variant, like each `--set`, is a list of overrides. They are applied to the parsed TOML before it is
+//! checked, so an override means exactly what the same text in the file would mean. [`AskedScenario`] selects
+//! some of the variants; the others are not checked.
 
 mod check;
+mod evaluation;
 mod file;
 mod hosts;
-mod judged;
+mod ip_version;
 mod limits;
 mod model;
 mod network;
 mod overrides;
 mod parse;
-mod physical;
+mod plausibility;
 mod prefix;
 mod programs;
 mod relay;
@@ -31,7 +32,6 @@ mod schema_parts;
 mod service;
 mod stage;
 mod tool;
-mod version;
 mod warn;
 mod write;
 
@@ -50,7 +50,8 @@ pub use tool::{Tool, Values, fill};
 pub use warn::Warned;
 pub use write::ScenarioSetting;
 
-/// The JSON Schema (draft 7, which editors' TOML plug-ins understand) of a scenario file: `docs/scenario.schema.json`.
+/// The JSON Schema (draft 7, which editors' TOML plug-ins understand) of a scenario file:
+/// `docs/scenario.schema.json`.
 pub fn schema() -> &'static str {
     include_str!("../../../../docs/scenario.schema.json")
 }

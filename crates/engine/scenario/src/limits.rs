@@ -1,26 +1,27 @@
-//! The tightest limit a flow meets on its way, for "goodput as a share of".
+//! The tightest rate limit on a flow's path, the denominator of "goodput as a share of the limit".
 
 use crate::model::{Flow, Scenario};
 use path::{Stage, StageLimit};
 use std::collections::BTreeMap;
 use units::Rate;
 
-/// The network card that the simulator puts where nothing on a path takes time, Mbit/s (`sim`'s cable).
-const NETWORK_CARD: f64 = 10_000.0;
+/// Rate of the network card that the simulator assumes where nothing on a path limits the rate (`sim`'s
+/// cable), Mbit/s.
+const DEFAULT_NIC_MBPS: f64 = 10_000.0;
 
-/// The tightest limit of one flow of each of the scenario's, and of all of them together, Mbit/s of
-/// IP packets. `None`: there is none, or one on the way changes.
+/// The tightest limit of each flow and of all flows together, in Mbit/s of IP packets. `None` where no stage
+/// limits the rate, or a limit changes over time.
 pub struct PathLimits {
-    /// In the order of the scenario's flows.
+    /// By flow, in the scenario's order.
     pub flows: Vec<Option<f64>>,
-    /// Over the stages that all flows pass.
+    /// The tightest of the stages that all flows pass.
     pub all: Option<f64>,
 }
 
 impl PathLimits {
-    /// Of the scenario's flows, or of that one alone.
+    /// Computes the limits of all flows, or of flow `only` alone.
     pub fn new(scenario: &Scenario, only: Option<usize>) -> PathLimits {
-        // How many flows pass a stage (link, way, position), and whether it limits them together.
+        // How many flows pass each stage (link, direction, position).
         let mut passed: BTreeMap<(usize, bool, usize), u32> = BTreeMap::new();
         let mut flows = Vec::new();
         let (mut counted, mut connections) = (0, 0);
@@ -49,7 +50,7 @@ impl PathLimits {
             match stage(scenario, key).limit() {
                 StageLimit::Shared(r) => least = Some(least.map_or(r, |l: Rate| l.min(r))),
                 StageLimit::Varies => varies = true,
-                // What holds each connection holds all of them to as many times that.
+                // A limit per connection bounds all connections together by its multiple.
                 StageLimit::Each(r) => {
                     let together = Rate::from_bps(r.as_bps().saturating_mul(u64::from(connections)));
                     least = Some(least.map_or(together, |l: Rate| l.min(together)));
@@ -61,10 +62,10 @@ impl PathLimits {
     }
 }
 
-/// The most that all flows of a scenario send together, Mbit/s of IP packets, where each wants to send `wanted` Mbit/s (infinity:
-/// as much as the path takes). Flows that meet the same tightest limit share it. A stage whose rate changes for as long as the
-/// run lasts counts with the largest of its rates. What nothing limits is as fast as the network card that the simulator puts
-/// where a path takes no time.
+/// The highest total rate of all flows, in Mbit/s of IP packets, where flow i wants to send `wanted[i]`
+/// Mbit/s (infinity: as much as the path carries). Flows that share their tightest stage share its rate. A
+/// stage whose rate changes during the run counts with its highest rate. An unlimited flow runs at the rate
+/// of the network card that the simulator assumes.
 pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
     /// Link, direction and position of a stage.
     type StageKey = (usize, bool, usize);
@@ -93,14 +94,15 @@ pub fn most_sent(scenario: &Scenario, wanted: &[f64]) -> f64 {
         *sum += own;
     }
     let carried = sharing.into_values().map(|(sum, limit)| sum.min(limit));
-    carried.map(|sum| if sum.is_finite() { sum } else { NETWORK_CARD }).sum()
+    carried.map(|sum| if sum.is_finite() { sum } else { DEFAULT_NIC_MBPS }).sum()
 }
 
 fn mbps(rate: Rate) -> f64 {
     rate.as_bps() as f64 / 1e6
 }
 
-/// The hosts where a flow's data begins, is relayed and ends, in the direction in which it sends more.
+/// The hosts at which a flow's data starts, is relayed and ends, in the direction that carries most of the
+/// data.
 pub(crate) fn hosts(scenario: &Scenario, flow: &Flow) -> Vec<usize> {
     let mut hosts = vec![flow.from];
     hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
@@ -111,16 +113,16 @@ pub(crate) fn hosts(scenario: &Scenario, flow: &Flow) -> Vec<usize> {
     hosts
 }
 
-/// The stages on a flow's way, each once: of the direction in which it sends more.
+/// The stages on a flow's path, without duplicates, in the direction that carries most of the data.
 fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
     let hosts = hosts(scenario, flow);
     let mut keys = Vec::new();
     for leg in hosts.windows(2) {
         for hop in scenario.route(leg[0], leg[1]).unwrap_or_default() {
             let link = &scenario.links[hop.link];
-            let way = if hop.forward { &link.forward } else { &link.backward };
-            // What the simulator assumes is no limit of the scenario's.
-            let written = (0..way.len()).filter(|&i| !way[i].assumed);
+            let direction = if hop.forward { &link.forward } else { &link.backward };
+            // Stages that the simulator assumes are not limits of the scenario.
+            let written = (0..direction.len()).filter(|&i| !direction[i].assumed);
             keys.extend(written.map(|i| (hop.link, hop.forward, i)));
         }
     }
@@ -131,6 +133,6 @@ fn stages(scenario: &Scenario, flow: &Flow) -> Vec<(usize, bool, usize)> {
 
 fn stage(scenario: &Scenario, (link, forward, i): (usize, bool, usize)) -> &Stage {
     let link = &scenario.links[link];
-    let way = if forward { &link.forward } else { &link.backward };
-    &way[i].stage
+    let direction = if forward { &link.forward } else { &link.backward };
+    &direction[i].stage
 }

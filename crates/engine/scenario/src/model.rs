@@ -1,4 +1,4 @@
-//! What a checked scenario is: names have become indexes, every default is filled in.
+//! The checked scenario: names are resolved to indexes and every default is filled in.
 
 use crate::prefix::Prefix;
 use crate::relay::Relay;
@@ -13,59 +13,58 @@ use units::{Goal, Rate, Span};
 /// A scenario file: one scenario per variant, parsed and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name; the file's when it gives none.
+    /// Default: the file's name without `.toml`.
     pub name: String,
-    /// What it is about; may be empty.
     pub description: String,
-    /// What its variants are judged by, as the file states it; may be empty: see [`Experiment::goals`].
+    /// What variants are judged by, as stated in the file; may be empty. [`Experiment::goals`] fills in the
+    /// default.
     pub goal: Vec<Goal>,
-    /// The variant that the others are compared with, as the file states it: see [`Experiment::baseline`].
+    /// The reference variant, as stated in the file. [`Experiment::baseline`] fills in the default.
     pub baseline: Option<String>,
-    /// In the order of the file; at least one. Without `[variants]` there is one called `default`.
+    /// In file order; at least one. A file without `[variants]` has one called `default`.
     pub variants: Vec<Variant>,
 }
 
-/// One of the things an experiment compares.
+/// A named scenario of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// Its name, fit for a folder.
+    /// Valid as a folder name.
     pub name: String,
-    /// What to run.
     pub scenario: Scenario,
 }
 
-/// What to run: a topology and its flows. Hosts, links and relays are told by index.
+/// One simulation or kernel run: a topology and its flows. Hosts, links and relays are referred to by index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The experiment's name.
     pub name: String,
-    /// How long it runs; 1 ns to 24 h.
+    /// Length of a run, 1 ns to 24 h.
     pub duration: Span,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Interval of the time series; zero for none.
+    /// Interval of the time series; zero records none.
     pub sample: Span,
-    /// Each flow is measured in a run of its own.
+    /// Run each flow alone, one after the other.
     pub one_at_a_time: bool,
-    /// The interval over which rates count; `None` for all of the run.
+    /// The interval over which rates are measured; `None` for the whole run.
     pub measure: Option<[Span; 2]>,
-    /// When hosts are as restless as real ones.
+    /// Which runs simulate host jitter.
     pub unrest: Unrest,
-    /// Those that links name, in order of first mention.
+    /// In the order in which links first name them.
     pub hosts: Vec<Host>,
-    /// In the order of the file; at least one.
+    /// In file order; at least one.
     pub links: Vec<DuplexLink>,
-    /// In the order of the file, used or not.
+    /// In file order, used or not.
     pub relays: Vec<Relay>,
-    /// In the order of the file, without those that are not enabled; may be empty.
+    /// The enabled flows in file order; may be empty.
     pub flows: Vec<Flow>,
-    /// In the order of the file; mostly none.
+    /// In file order; usually none.
     pub faults: Vec<ScheduledFault>,
 }
 
 impl Scenario {
-    /// The same without time series, for who wants the summary alone; with them where rates count over an interval of their own,
-    /// which is read from the series.
+    /// Disables the time series, for callers that need only the summary. They stay on if `measure` is set,
+    /// because its rates are computed from them.
     pub fn without_series(mut self) -> Scenario {
         if self.measure.is_none() {
             self.sample = Span::ZERO;
@@ -74,41 +73,39 @@ impl Scenario {
     }
 }
 
-/// When hosts are as restless as real ones: starts are not to the nanosecond, programs and interrupts wait their turn.
+/// Which runs simulate host jitter: start times that vary, and scheduling delays of programs and interrupts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Unrest {
-    /// When a variant is run more than once, so that repeats differ.
+    /// Runs of a variant that is run more than once, so that repeats differ.
     #[default]
     Repeats,
-    /// In every run.
+    /// Every run.
     Always,
-    /// In none: repeats differ only by what the path draws at random.
+    /// No run: repeats differ only by the path's random draws.
     Never,
 }
 
 /// An end or a branching point of the topology.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// Unique among hosts.
     pub name: String,
-    /// Its TCP.
     pub stack: Stack,
-    /// Its own addresses with their networks; none: one that follows from its index, see [`Scenario::address`].
+    /// The host's own addresses with prefix lengths. If empty, [`Scenario::address`] derives one from the
+    /// index.
     pub addresses: Vec<Prefix>,
-    /// What it is told, in the order of the file.
+    /// Static routes in file order.
     pub routes: Vec<HostRoute>,
-    /// Whether it hands on packets that are not for it.
+    /// Whether the host forwards packets that are addressed to others.
     pub forward: bool,
-    /// Whose it is; `None`: it serves all.
+    /// The customer that owns the host; `None` for a host that serves all customers.
     pub customer: Option<String>,
-    /// What it runs.
     pub services: Vec<Service>,
 }
 
 impl Host {
-    /// A host of which no more is known.
+    /// A host with default settings.
     pub fn plain(name: impl Into<String>) -> Host {
         Host {
             name: name.into(),
@@ -122,56 +119,54 @@ impl Host {
     }
 }
 
-/// Joins two hosts.
+/// A bidirectional link between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DuplexLink {
-    /// Unique among links.
     pub name: String,
-    /// Two different hosts, as indexes.
+    /// Indexes of two different hosts.
     pub between: [usize; 2],
-    /// Whose packets alone it carries, as the file says; see [`Scenario::customer_of_link`].
+    /// The only customer whose packets the link carries, as stated in the file; see
+    /// [`Scenario::customer_of_link`].
     pub customer: Option<String>,
-    /// From the first to the second, in the order packets meet them.
+    /// Stages from the first host to the second, in the order in which packets meet them.
     pub forward: Vec<NamedStage>,
-    /// From the second to the first, in the order packets meet them.
+    /// Stages from the second host to the first, in the order in which packets meet them.
     pub backward: Vec<NamedStage>,
 }
 
-/// A stage and its name.
+/// A stage of a link's direction and its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedStage {
-    /// Unique in its direction of its link: its own, or its kind (`delay`, `delay-2`).
+    /// Unique within the direction: the stage's own name, or its kind (`delay`, `delay-2`).
     pub name: String,
-    /// What it does.
     pub stage: Stage,
-    /// The file that was read into it, as the scenario names it.
+    /// The file that the stage's data was read from, as named in the scenario.
     pub file: Option<String>,
-    /// The scenario does not have it: the simulator assumes it.
+    /// Whether the simulator added the stage; it is not in the scenario then.
     pub assumed: bool,
 }
 
-/// One or more connections alike.
+/// One or more connections with the same parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Unique among flows.
     pub name: String,
     /// Index of the sending host.
     pub from: usize,
-    /// Index of the receiving host; another one, and reachable.
+    /// Index of the receiving host, which differs from `from` and is reachable.
     pub to: usize,
-    /// Congestion control of the sender; means nothing for UDP.
+    /// Congestion control of the sender; ignored for UDP.
     pub cc: Control,
-    /// How many connections; at least one.
+    /// Number of connections, at least one.
     pub count: u32,
-    /// When the first begins.
+    /// Start of the first connection.
     pub start: Span,
-    /// Time between two starts; the last one is before the end of the run.
+    /// Time between two starts; the last connection starts before the end of the run.
     pub stagger: Span,
-    /// What it sends.
     pub app: App,
-    /// The program that makes its traffic on the kernel; the simulator plays `app`. `None`: longfat itself.
+    /// The program that generates the traffic on the kernel, while the simulator runs `app`. `None`: longfat
+    /// itself.
     pub tool: Option<Tool>,
-    /// Indexes of the relays it passes, in order; none for UDP.
+    /// Indexes of the relays on the path, in order; empty for UDP.
     pub via: Vec<usize>,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,

@@ -1,31 +1,32 @@
-//! What makes hosts a network: addresses, routes, customers, services and faults, from the file and checked.
+//! Reads and checks what makes hosts a network: addresses, routes, customers, services and faults.
 //!
-//! | checked | why |
+//! | check | reason |
 //! |---|---|
-//! | two hosts of one address belong to two customers | else nobody could tell them apart |
-//! | a route leads to a neighbour, over a link between the two | so that it is a step |
-//! | a tunnel has both ends, a BGP speaker a neighbour | so that something comes up |
-//! | a flow is of one version of IP, which its way carries | see [`crate::version`] |
-//! | every flow's way exists and is no circle | [`crate::Scenario::route`] follows the same routes as the kernel |
+//! | two hosts with the same address belong to two customers | otherwise the destination is ambiguous |
+//! | a route's next hop is a neighbour, over a link between the two | each route is one hop |
+//! | a tunnel is configured at both ends, a BGP speaker has a neighbour that speaks BGP | otherwise it never comes up |
+//! | a flow uses one IP version, which its path carries | see [`crate::ip_version`] |
+//! | every flow's route exists and has no loop | [`crate::Scenario::route`] follows the same routes as the kernel |
 
 use crate::file::{FaultTable, HostTable, Named};
 use crate::hosts::Hosts;
+use crate::ip_version;
 use crate::model::{DuplexLink, Host, Scenario};
 use crate::prefix::Prefix;
-use crate::route::{LINKS, default_address};
+use crate::route::{LINK_NETWORK, default_address};
 use crate::service::{FaultKind, HostRoute, ScheduledFault, Service};
-use crate::version;
 use document::{Fault, Node, RefusalCause, check_name, read_tagged};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::Span;
 
-/// Addresses, routes or services of a host.
-const MOST: usize = 64;
-/// RFC 4271 section 4.2: 0 or at least 3 s; 0 would never notice.
-const HOLD: [Span; 2] = [Span::from_secs(3), Span::from_secs(65_535)];
+/// Maximum number of addresses, routes or services of a host.
+const MAX_ENTRIES: usize = 64;
+/// Range of BGP hold times. RFC 4271 section 4.2 allows 0 (never expires) or at least 3 s; 0 would not detect
+/// a fault.
+const HOLD_RANGE: [Span; 2] = [Span::from_secs(3), Span::from_secs(65_535)];
 
-/// A host as its table has it, but for its routes.
+/// Reads a host's table, except its routes.
 pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fault> {
     let path = |key| ["hosts", name, key];
     for (i, address) in table.addresses.iter().enumerate() {
@@ -38,10 +39,10 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
             IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.to_ipv4_mapped().is_some(),
         };
         if ip.is_multicast() || ip.is_loopback() || ip.is_unspecified() || reserved {
-            return wrong("an address that a host can have");
+            return wrong("a unicast address");
         }
-        if LINKS.contains(ip) {
-            return wrong("not of 100.64.0.0/10, which links have");
+        if LINK_NETWORK.contains(ip) {
+            return wrong("outside 100.64.0.0/10, which longfat uses for links");
         }
     }
     if let Some(customer) = &table.customer {
@@ -51,8 +52,12 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
     for (key, len) in
         [("addresses", table.addresses.len()), ("routes", table.routes.len()), ("services", list.len())]
     {
-        if len > MOST {
-            return Err(root.out_of_range(&path(key), format!("a list of {len}"), format!("at most {MOST}")));
+        if len > MAX_ENTRIES {
+            return Err(root.out_of_range(
+                &path(key),
+                format!("a list of {len}"),
+                format!("at most {MAX_ENTRIES}"),
+            ));
         }
     }
     let services = list.iter().map(|node| read_tagged::<Service>(node).map_err(|f| f.or_at(node.at)));
@@ -66,7 +71,7 @@ pub(crate) fn host(root: &Node, name: &str, table: HostTable) -> Result<Host, Fa
     })
 }
 
-/// The links between two hosts, in the order of the file.
+/// The links between two hosts, in file order.
 fn between(links: &[DuplexLink], a: usize, b: usize) -> impl Iterator<Item = usize> {
     let joins = move |l: &DuplexLink| l.between == [a, b] || l.between == [b, a];
     links.iter().enumerate().filter(move |(_, l)| joins(l)).map(|(i, _)| i)
@@ -79,14 +84,14 @@ fn link_of(root: &Node, path: &[&str], name: &str, links: &[DuplexLink]) -> Resu
     })
 }
 
-/// The routes of all hosts that have some.
+/// The routes of every host that has a table, by host index.
 pub(crate) fn routes(
     root: &Node,
     tables: &Named<HostTable>,
     hosts: &Hosts,
     links: &[DuplexLink],
 ) -> Result<Vec<(usize, Vec<HostRoute>)>, Fault> {
-    let mut all = Vec::new();
+    let mut routes = Vec::new();
     for (name, table) in &tables.0 {
         let Some(host) = hosts.get(name) else { continue };
         let mut list = Vec::new();
@@ -94,12 +99,12 @@ pub(crate) fn routes(
             let at = i.to_string();
             let path = |key| ["hosts", name.as_str(), "routes", at.as_str(), key];
             let via = hosts.find(root, &path("via"), &route.via)?;
-            let mut ways = between(links, host, via);
+            let mut candidates = between(links, host, via);
             let link = match &route.link {
-                None => ways.next(),
+                None => candidates.next(),
                 Some(link) => {
                     let link = link_of(root, &path("link"), link, links)?;
-                    ways.find(|&way| way == link)
+                    candidates.find(|&candidate| candidate == link)
                 }
             };
             let Some(link) = link else {
@@ -112,12 +117,12 @@ pub(crate) fn routes(
             let to = to.map_err(|message| root.fault(&path("to"), RefusalCause::BadValue { message }))?;
             list.push(HostRoute { to, link });
         }
-        all.push((host, list));
+        routes.push((host, list));
     }
-    Ok(all)
+    Ok(routes)
 }
 
-/// A network, the name of a host, or "default".
+/// Resolves the destination of a route: a network, the name of a host, or "default".
 fn target(tables: &Named<HostTable>, hosts: &Hosts, text: &str) -> Result<Prefix, String> {
     if text == "default" {
         return Ok(Prefix::ALL);
@@ -130,10 +135,10 @@ fn target(tables: &Named<HostTable>, hosts: &Hosts, text: &str) -> Result<Prefix
     let parsed: Result<Prefix, String> = text.parse();
     parsed
         .map(Prefix::network)
-        .map_err(|_| format!("`{text}` is no network (\"192.168.30.0/24\"), no host, and not \"default\""))
+        .map_err(|_| format!("`{text}` is not a network (\"192.168.30.0/24\"), a host or \"default\""))
 }
 
-/// What goes wrong, and when.
+/// Reads the faults and checks their times and targets.
 pub(crate) fn faults(
     root: &Node,
     tables: &Named<FaultTable>,
@@ -144,7 +149,7 @@ pub(crate) fn faults(
     let mut faults = Vec::new();
     for (name, table) in &tables.0 {
         let path = |key| ["faults", name.as_str(), key];
-        let (links, host) = befallen(root, name, table, hosts, links)?;
+        let (links, host) = affected(root, name, table, hosts, links)?;
         if table.at >= duration {
             let allowed = format!("before the end of the run at {duration}");
             return Err(root.out_of_range(&path("at"), table.at, allowed));
@@ -158,8 +163,8 @@ pub(crate) fn faults(
     Ok(faults)
 }
 
-/// The links that a fault befalls, and the host that is lost.
-fn befallen(
+/// The links that a fault affects, and the host that fails.
+fn affected(
     root: &Node,
     name: &str,
     table: &FaultTable,
@@ -174,18 +179,20 @@ fn befallen(
             let own = (0..links.len()).filter(|&l| links[l].between.contains(&lost));
             Ok((own.collect(), Some(lost)))
         }
-        (FaultKind::Host, ..) => refused("kind", "a fault of a host has a `host`, and no `link`".into()),
+        (FaultKind::Host, ..) => {
+            refused("kind", "a fault of kind \"host\" needs `host` and no `link`".into())
+        }
         (_, Some(link), None) => Ok((vec![link_of(root, &path("link"), link, links)?], None)),
         (kind, ..) => {
-            refused("kind", format!("a fault of kind \"{}\" has a `link`, and no `host`", kind.name()))
+            refused("kind", format!("a fault of kind \"{}\" needs `link` and no `host`", kind.name()))
         }
     }
 }
 
-/// What only the whole shows.
+/// Checks that need the complete scenario.
 pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     addresses(root, scenario)?;
-    owners(root, scenario)?;
+    customers(root, scenario)?;
     for host in 0..scenario.hosts.len() {
         services(root, scenario, host)?;
     }
@@ -194,11 +201,11 @@ pub(crate) fn check(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
             return Err(root.fault(&["faults", &f.name, key], RefusalCause::Conflict { message }));
         }
     }
-    ways(root, scenario)?;
-    version::check(root, scenario)
+    reachability(root, scenario)?;
+    ip_version::check(root, scenario)
 }
 
-/// Why a fault cannot be, and the key that says it.
+/// Why a fault cannot occur, with the key that is wrong; `None` for a valid fault.
 fn impossible(scenario: &Scenario, f: &ScheduledFault) -> Option<(&'static str, String)> {
     let lacks = |what: &str, there: &dyn Fn(usize) -> bool| {
         let link = f.links.iter().find(|&&l| !there(l))?;
@@ -208,24 +215,21 @@ fn impossible(scenario: &Scenario, f: &ScheduledFault) -> Option<(&'static str, 
         FaultKind::Link => None,
         FaultKind::Tunnel => lacks("`ipsec` tunnel", &|l| scenario.is_tunnel(l)),
         FaultKind::Bgp => lacks("`bgp` session", &|l| scenario.has_session(l)),
-        // Its sockets would live on, on either clock: a host that comes back has none.
+        // Sockets on the host would survive in the simulator and on the kernel, but a rebooted host has none.
         FaultKind::Host => f.host.filter(|&host| scenario.speaks(host)).map(|host| {
             let name = &scenario.hosts[host].name;
-            (
-                "host",
-                format!("a flow or a relay begins or ends at `{name}`: only hosts that hand on can be lost"),
-            )
+            ("host", format!("a flow or a relay ends at `{name}`: only hosts that just forward can fail"))
         }),
     }
 }
 
-/// Whoever is at a link's ends, and whose it is, is one customer at most.
-fn owners(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+/// Checks that a link and the hosts at its ends belong to at most one customer.
+fn customers(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     for link in &scenario.links {
         let ends = link.between.iter().filter_map(|&h| scenario.hosts[h].customer.as_ref());
         let all: Vec<&String> = link.customer.iter().chain(ends).collect();
         if let Some(other) = all.iter().find(|of| **of != all[0]) {
-            let message = format!("it would join the customers `{}` and `{other}`", all[0]);
+            let message = format!("the link would connect the customers `{}` and `{other}`", all[0]);
             let key = if link.customer.is_some() { "customer" } else { "between" };
             return Err(root.fault(&["links", &link.name, key], RefusalCause::Conflict { message }));
         }
@@ -238,14 +242,14 @@ fn addresses(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     for (b, host) in scenario.hosts.iter().enumerate() {
         for address in scenario.addresses(b) {
             let owners = known.entry(address).or_default();
-            let apart = |a: &usize| match (&scenario.hosts[*a].customer, &host.customer) {
+            let may_share = |a: &usize| match (&scenario.hosts[*a].customer, &host.customer) {
                 (Some(x), Some(y)) => x != y,
                 _ => false,
             };
-            if let Some(&a) = owners.iter().find(|a| !apart(a)) {
+            if let Some(&a) = owners.iter().find(|a| !may_share(a)) {
                 let other = &scenario.hosts[a];
                 let message = format!(
-                    "`{}` and `{}` both have {address}; only hosts of two customers may",
+                    "`{}` and `{}` both have {address}; only hosts of different customers may",
                     other.name, host.name
                 );
                 let own = if host.addresses.is_empty() { &other.name } else { &host.name };
@@ -268,14 +272,14 @@ fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault>
             (a, b) => a.kind() == b.kind(),
         };
         if host.services[..i].iter().any(same) {
-            return refused("kind", format!("a second {} service of `{}`", service.kind(), host.name));
+            return refused("kind", format!("a second `{}` service of `{}`", service.kind(), host.name));
         }
         match service {
             Service::Ipsec { link, rekey } => {
                 let link = link_of(root, &path("link"), link, &scenario.links)?;
                 let ends = scenario.links[link].between;
                 if !ends.contains(&index) {
-                    return refused("link", format!("`{}` is at neither end of it", host.name));
+                    return refused("link", format!("the link does not end at `{}`", host.name));
                 }
                 if let Some(other) = ends.into_iter().find(|&end| !scenario.ends_tunnel(end, link)) {
                     let other = &scenario.hosts[other].name;
@@ -292,7 +296,7 @@ fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault>
                 if *asn == 0 || *asn == u32::MAX {
                     return Err(root.out_of_range(&path("as"), asn, "1 to 4294967294 (RFC 6793, RFC 7607)"));
                 }
-                if let Some(hold) = hold.filter(|h| *h < HOLD[0] || *h > HOLD[1]) {
+                if let Some(hold) = hold.filter(|h| *h < HOLD_RANGE[0] || *h > HOLD_RANGE[1]) {
                     return Err(root.out_of_range(&path("hold"), hold, "3s to 65535s (RFC 4271)"));
                 }
                 let mut own =
@@ -307,11 +311,11 @@ fn services(root: &Node, scenario: &Scenario, index: usize) -> Result<(), Fault>
     Ok(())
 }
 
-/// Every flow's connections have a way there and back.
-fn ways(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
+/// Checks that every connection of every flow has a route in both directions.
+fn reachability(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
     let plain = |h: &Host| h.routes.is_empty() && h.forward && h.customer.is_none();
     if scenario.hosts.iter().all(plain) && scenario.links.iter().all(|l| l.customer.is_none()) {
-        // That links join the two is checked already.
+        // `Checks::leg` has already verified that links connect the hosts.
         return Ok(());
     }
     for flow in &scenario.flows {
@@ -325,9 +329,9 @@ fn ways(root: &Node, scenario: &Scenario) -> Result<(), Fault> {
                 let name = |i: usize| &scenario.hosts[i].name;
                 let why = match (&scenario.hosts[from].customer, &scenario.hosts[to].customer) {
                     (Some(a), Some(b)) if a != b => format!("they belong to the customers `{a}` and `{b}`"),
-                    _ => "`forward`, `customer` and `routes` leave none, or a circle".into(),
+                    _ => "`forward`, `customer` or `routes` block it or form a loop".into(),
                 };
-                let message = format!("no way leads from `{}` to `{}`: {why}", name(from), name(to));
+                let message = format!("no route from `{}` to `{}`: {why}", name(from), name(to));
                 return Err(root.fault(&["flows", &flow.name, "to"], RefusalCause::Conflict { message }));
             }
         }

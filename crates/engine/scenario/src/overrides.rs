@@ -5,18 +5,18 @@ use crate::stage;
 use document::{Fault, Key, Node, Reader, RefusalCause, TomlTable, Value, key_path, split_assignment, steps};
 use serde::de::Error as _;
 
-/// The tables whose keys are names, and what one of them is called.
-const NAMED: [(&str, &str); 5] =
+/// The tables that have user-given keys, and the noun for an entry of each.
+const NAMED_TABLES: [(&str, &str); 5] =
     [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow"), ("faults", "fault")];
 
-/// What holds for all variants together.
-const OF_ALL: [&str; 2] = ["goal", "baseline"];
-const SAME_IN_ALL: &str = "is the same for all variants: set it at the top of the file";
+/// Keys that apply to the whole experiment, so that a variant cannot override them.
+const SHARED_KEYS: [&str; 2] = ["goal", "baseline"];
+const SHARED_MESSAGE: &str = "applies to all variants: set it at the top of the file";
 
-/// What an override's path begins with that is of one variant: as the file has it, and as one says it.
-const OF_ONE: [&str; 2] = ["variants", "variant"];
+/// First step of a path that is limited to one variant; `variants` as in the file, `variant` as an alias.
+const VARIANT_STEPS: [&str; 2] = ["variants", "variant"];
 
-/// Applies what a variant says, in its order. Quoted and bare paths mean the same.
+/// Applies a variant's overrides in order. Quoted dotted keys and bare ones are equivalent.
 pub(crate) fn apply_variant(root: &mut TomlTable, overrides: &TomlTable) -> Result<(), Fault> {
     apply_nested(root, overrides, &mut Vec::new())
 }
@@ -26,29 +26,34 @@ fn apply_nested(root: &mut TomlTable, table: &TomlTable, prefix: &mut Vec<Key>) 
         let depth = prefix.len();
         prefix.extend(steps(&key.name, |_| key.at)?);
         match &node.value {
-            // `flows.udp.count = 1` and `[variants.x.flows.udp]` are paths that go on;
-            // `{ … }` is a value.
+            // `flows.udp.count = 1` and `[variants.x.flows.udp]` continue the path; `{ … }` is a value.
             Value::Table(inner) if !inner.inline => apply_nested(root, inner, prefix)?,
-            _ if prefix.first().is_some_and(|first| OF_ALL.contains(&first.name.as_str())) => {
-                let cause = RefusalCause::BadPath { message: SAME_IN_ALL.into() };
-                return Err(keyed(Fault::new(cause, key.at), prefix));
+            _ if prefix.first().is_some_and(|first| SHARED_KEYS.contains(&first.name.as_str())) => {
+                let cause = RefusalCause::BadPath { message: SHARED_MESSAGE.into() };
+                return Err(with_path(Fault::new(cause, key.at), prefix));
             }
-            _ => set(root, prefix, node.clone()).map_err(|f| keyed(f, prefix))?,
+            _ => set(root, prefix, node.clone()).map_err(|f| with_path(f, prefix))?,
         }
         prefix.truncate(depth);
     }
     Ok(())
 }
 
-/// The variant that an override is made in, and the names of all.
+/// The variant that an override is applied to, and the names of all variants.
 #[derive(Clone, Copy)]
-pub(crate) struct SetIn<'a> {
+pub(crate) struct OverrideScope<'a> {
     pub variant: &'a str,
     pub known: &'a [&'a str],
 }
 
-/// Applies the text of one override, the `source`-th; one whose path begins with another variant's name changes nothing.
-pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32, of: SetIn<'_>) -> Result<(), Fault> {
+/// Applies the override `text` to one variant. `source` is its number, from 1, in error positions. An
+/// override that is limited to another variant (`variants.NAME.KEY`) has no effect.
+pub(crate) fn apply_set(
+    root: &mut TomlTable,
+    text: &str,
+    source: u32,
+    scope: OverrideScope<'_>,
+) -> Result<(), Fault> {
     let whole = Reader { source, text, offset: 0 };
     let Some((key, value)) = split_assignment(text) else {
         let message = "`=` is missing (write KEY=VALUE)".into();
@@ -58,46 +63,46 @@ pub(crate) fn apply_set(root: &mut TomlTable, text: &str, source: u32, of: SetIn
     let blanks = value.len() - value.trim_start().len();
     let offset = key.len() + 1 + blanks;
     let value = Reader { source, text: value.trim(), offset }.value();
-    let made = value.and_then(|value| match own_path(&steps, of)? {
+    let applied = value.and_then(|value| match path_in_variant(&steps, scope)? {
         Some(path) => set(root, path, value),
         None => Ok(()),
     });
-    made.map_err(|f| keyed(f, &steps))
+    applied.map_err(|f| with_path(f, &steps))
 }
 
-/// Whether an override sets this key of the file's top, in every variant.
-pub(crate) fn sets_top(text: &str, key: &str) -> bool {
+/// Whether an override sets this top-level key in every variant.
+pub(crate) fn sets_top_level(text: &str, key: &str) -> bool {
     split_assignment(text).is_some_and(|(path, _)| path.trim() == key)
 }
 
-/// The path within the variant: `variants.NAME.KEY` is KEY in the variant NAME, and `None` in every other one.
-fn own_path<'p>(path: &'p [Key], of: SetIn<'_>) -> Result<Option<&'p [Key]>, Fault> {
+/// The path within the variant: `variants.NAME.KEY` is KEY in the variant NAME and `None` in any other.
+fn path_in_variant<'p>(path: &'p [Key], scope: OverrideScope<'_>) -> Result<Option<&'p [Key]>, Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(Some(path)) };
-    if !OF_ONE.contains(&first.name.as_str()) {
+    if !VARIANT_STEPS.contains(&first.name.as_str()) {
         return Ok(Some(path));
     }
     let Some((name, key)) = rest.split_first().filter(|(_, key)| !key.is_empty()) else {
-        let message = format!("`{}.NAME.KEY` sets a key in the variant NAME alone", first.name);
+        let message = format!("`{}.NAME.KEY` sets a key of the variant NAME only", first.name);
         return Err(Fault::new(RefusalCause::BadPath { message }, first.at));
     };
-    if !of.known.contains(&name.name.as_str()) {
-        let known = of.known.iter().map(|v| v.to_string()).collect();
+    if !scope.known.contains(&name.name.as_str()) {
+        let known = scope.known.iter().map(|v| v.to_string()).collect();
         let cause = RefusalCause::UnknownName { what: "variant", name: name.name.clone(), known };
         return Err(Fault::new(cause, name.at));
     }
-    if key.first().is_some_and(|step| OF_ALL.contains(&step.name.as_str())) {
-        return Err(Fault::new(RefusalCause::BadPath { message: SAME_IN_ALL.into() }, first.at));
+    if key.first().is_some_and(|step| SHARED_KEYS.contains(&step.name.as_str())) {
+        return Err(Fault::new(RefusalCause::BadPath { message: SHARED_MESSAGE.into() }, first.at));
     }
-    Ok((name.name == of.variant).then_some(key))
+    Ok((name.name == scope.variant).then_some(key))
 }
 
-/// The fault with the path of its override.
-fn keyed(fault: Fault, path: &[Key]) -> Fault {
+/// Adds the override's path to a fault.
+fn with_path(fault: Fault, path: &[Key]) -> Fault {
     let steps: Vec<&str> = path.iter().map(|s| s.name.as_str()).collect();
     Fault { key: Some(key_path(&steps)), ..fault }
 }
 
-/// Sets the value at a path, which must name something that is there or may be.
+/// Sets the value at a path. Each step must exist, except the last step into a table.
 fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
     if first.name == "variants" {
@@ -107,11 +112,11 @@ fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
     if !ScenarioFile::KEYS.contains(&first.name.as_str()) {
         return Err(Fault::unknown_field(&first.name, ScenarioFile::KEYS).or_at(first.at));
     }
-    if let Some(&(_, what)) = NAMED.iter().find(|(table, _)| *table == first.name)
+    if let Some(&(_, what)) = NAMED_TABLES.iter().find(|(table, _)| *table == first.name)
         && let Some((name, deeper)) = rest.split_first()
     {
         let whole = deeper.is_empty() && value.as_table().is_some();
-        admit(root, what, first, name, whole)?;
+        check_target(root, what, first, name, whole)?;
     }
     let mut done = vec![first.name.as_str()];
     let Some((last, parents)) = rest.split_last() else {
@@ -130,14 +135,14 @@ fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
         }
         _ => {
             let old = child(node, last, &done)?;
-            *old = renamed(value, old, &done, &last.name);
+            *old = replacement(value, old, &done, &last.name);
             Ok(())
         }
     }
 }
 
-/// Whether the path may name this host, link, relay or flow: it is there, or given whole.
-fn admit(
+/// Checks that a host, link, relay, flow or fault exists or that the override defines it as a whole.
+fn check_target(
     root: &mut TomlTable,
     what: &'static str,
     table: &Key,
@@ -146,7 +151,7 @@ fn admit(
 ) -> Result<(), Fault> {
     let mut known = root.get(&table.name).and_then(Node::as_table).map(TomlTable::names).unwrap_or_default();
     if what == "host" {
-        // Hosts may be left out of the file: links name them.
+        // A host needs no table of its own: links name it.
         known.extend(hosts_of_links(root));
         known.sort();
         known.dedup();
@@ -165,10 +170,10 @@ pub(crate) fn hosts_of_links(root: &TomlTable) -> Vec<String> {
     hosts.map(str::to_string).collect()
 }
 
-/// What `step` names inside `node`; `done` is the path to `node`.
+/// The child of `node` that `step` names; `done` is the path to `node`.
 fn child<'t>(node: &'t mut Node, step: &Key, done: &[&str]) -> Result<&'t mut Node, Fault> {
     match &mut node.value {
-        // A key that means nothing is found, with the right ones, when the tree is read.
+        // An unknown key is accepted here and reported, with the valid keys, when the tree is deserialised.
         Value::Table(t) => {
             if matches!(done, ["links", _])
                 && matches!(step.name.as_str(), "forward" | "backward")
@@ -187,7 +192,7 @@ fn child<'t>(node: &'t mut Node, step: &Key, done: &[&str]) -> Result<&'t mut No
                 Some(i) => Ok(&mut list[i]),
                 None if names.is_empty() => {
                     let message = format!(
-                        "`{}` is a list of {}: write an index below that instead of `{}`",
+                        "`{}` has {} entries: use an index below that instead of `{}`",
                         done.join("."),
                         list.len(),
                         step.name
@@ -208,11 +213,13 @@ fn child<'t>(node: &'t mut Node, step: &Key, done: &[&str]) -> Result<&'t mut No
     }
 }
 
-/// The new value of a list's entry; a stage that brings no name keeps the old one.
-fn renamed(mut value: Node, old: &Node, done: &[&str], step: &str) -> Node {
+/// The value that replaces the list entry `old`. A stage without a name of its own keeps the old stage's
+/// name.
+fn replacement(mut value: Node, old: &Node, done: &[&str], step: &str) -> Node {
     let is_stage = matches!(done, ["links", _, "forward" | "backward"]);
     let own = old.get("name").and_then(Node::as_text);
-    // Addressed by index, a name that only came from the kind gives way to the new kind's.
+    // If the stage is addressed by index, a name that was derived from its kind is derived again from the new
+    // kind.
     let by_name = Some(step).filter(|s| s.parse::<usize>().is_err());
     if let (true, Value::Table(t), Some(name)) = (is_stage, &mut value.value, own.or(by_name))
         && t.get("name").is_none()

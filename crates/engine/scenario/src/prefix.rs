@@ -1,5 +1,5 @@
-//! A network as configurations write it: `192.168.30.0/24`, `2001:db8:30::/64`; of a host's address the same,
-//! `192.168.30.7/24`.
+//! Prefixes as router configurations write them: `192.168.30.0/24`, `2001:db8:30::/64`. A host's address is
+//! written the same way, `192.168.30.7/24`.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,31 +8,31 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address and how many of its bits name the network (RFC 4632, RFC 4291 section 2.3).
+/// An address and its prefix length (RFC 4632, RFC 4291 section 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix {
-    /// The address; of a network the first one.
+    /// A host's address, or the first address of a network.
     pub address: IpAddr,
-    /// Bits of the network, 0 to 32, or to 128 of IPv6.
+    /// Prefix length: 0 to 32 for IPv4, to 128 for IPv6.
     pub bits: u8,
 }
 
 impl Prefix {
-    /// Everything, of either version: where a default route leads.
+    /// The destination of a default route: every address of both IP versions.
     pub const ALL: Prefix = Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 };
 
-    /// A single address.
+    /// The prefix of a single address.
     pub fn host(address: impl Into<IpAddr>) -> Prefix {
         let address = address.into();
         Prefix { address, bits: width(address) }
     }
 
-    /// Whether it is a single address.
+    /// Whether the prefix is a single address.
     pub fn is_host(self) -> bool {
         self.bits == width(self.address)
     }
 
-    /// The network that the address is in.
+    /// The network that the address belongs to.
     pub fn network(self) -> Prefix {
         let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
         let address = match self.address {
@@ -42,7 +42,7 @@ impl Prefix {
         Prefix { address, bits: self.bits }
     }
 
-    /// Whether an address is in the network; in [`Prefix::ALL`] every address is, be it of IPv4 or IPv6.
+    /// Whether an address is in the network. [`Prefix::ALL`] contains every IPv4 and IPv6 address.
     pub fn contains(self, address: impl Into<IpAddr>) -> bool {
         let address = address.into();
         let alike = self.address.is_ipv4() == address.is_ipv4();
@@ -51,7 +51,7 @@ impl Prefix {
     }
 }
 
-/// Bits of an address.
+/// Length of an address in bits.
 fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
@@ -66,7 +66,7 @@ impl FromStr for Prefix {
     type Err = String;
     fn from_str(text: &str) -> Result<Prefix, String> {
         let wrong =
-            || format!("`{text}` is no network (written \"192.168.30.0/24\" or \"2001:db8:30::/64\")");
+            || format!("`{text}` is not a network (for example \"192.168.30.0/24\" or \"2001:db8:30::/64\")");
         let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let bits = bits.map_or(Ok(width(address)), |bits| bits.parse().map_err(|_| wrong()))?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_has_the_addresses_that_share_its_bits() {
+    fn a_network_contains_the_addresses_that_share_its_prefix() {
         let net: Prefix = "192.168.30.236/24".parse().unwrap();
         assert_eq!(net.network().to_string(), "192.168.30.0/24");
         assert!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_of_the_two_versions_are_apart() {
+    fn an_ipv6_network_contains_no_ipv4_address_and_vice_versa() {
         let net: Prefix = "2001:db8:30::236/64".parse().unwrap();
         assert_eq!(net.network().to_string(), "2001:db8:30::/64");
         let inside: IpAddr = "2001:db8:30::1".parse().unwrap();

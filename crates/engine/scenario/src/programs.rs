@@ -1,20 +1,20 @@
-//! The programs that a scenario brings: which, and where they are written.
+//! The commands that a scenario runs on the kernel, and where they are written.
 //!
-//! Whoever runs them on the kernel runs code of the scenario's author; so they are told before.
+//! They are code by the scenario's author, so the user is shown them before they are executed.
 
-/// A command that a scenario has run on the kernel.
+/// A command that a scenario runs on the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// The variants that have it.
+    /// Names of the variants that run it.
     pub variants: Vec<String>,
-    /// The text it stands in: the file, or `--set KEY=VALUE`.
+    /// The text that contains the command: the scenario file's name, or `--set KEY=VALUE`.
     pub file: String,
-    /// Whether that is an override that was typed.
+    /// Whether the command comes from an override on the command line.
     pub is_set: bool,
-    /// Where it stands there, counted from 1.
+    /// Line number in that text, from 1.
     pub line: usize,
-    /// The scenario's key: `flows.up.tool`, `flows.up.server`.
+    /// The scenario's key, for example `flows.up.tool` or `flows.up.server`.
     pub key: String,
-    /// As it is written.
+    /// The command as written.
     pub command: String,
 }

@@ -1,25 +1,24 @@
-//! A split-TCP relay, and which program it is on the kernel.
+//! A split-TCP relay, and the program that implements it on the kernel.
 
 use congestion::Control;
 use serde::{Deserialize, Serialize};
 use units::Bytes;
 
-/// A split-TCP relay: ends one connection, begins another.
+/// A split-TCP relay: it terminates one connection and opens another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relay {
-    /// Unique among relays.
     pub name: String,
-    /// Index of the host it runs on.
+    /// Index of the host that the relay runs on.
     pub host: usize,
-    /// Bytes it holds for each connection and direction.
+    /// Buffer per connection and direction.
     pub buffer: Bytes,
-    /// Congestion control of its onward sender; `None` for the flow's.
+    /// Congestion control of the onward connection; `None` for the flow's.
     pub cc: Option<Control>,
-    /// The program that it is on the kernel.
+    /// The program that implements the relay on the kernel.
     pub tool: RelayTool,
 }
 
-/// The program that a relay is on the kernel; the simulator has one relay, whatever the program.
+/// The program that relays on the kernel; the simulator has one model for all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -34,7 +33,7 @@ pub enum RelayTool {
 }
 
 impl RelayTool {
-    /// As the scenario file writes it.
+    /// The name as the file writes it.
     pub fn name(self) -> &'static str {
         match self {
             RelayTool::Longfat => "longfat",

@@ -1,7 +1,7 @@
-//! Which links a packet takes: at each host what its routes say (the longest match), else the next of the shortest chain.
+//! Routing: each host follows its own routes (longest match), otherwise the shortest path.
 //!
-//! A packet belongs to the customer of the host that it comes from or goes to. It takes no link of another customer, and
-//! a host that does not forward it does not pass.
+//! A packet belongs to the customer of its source or destination host. It takes no link of another customer,
+//! and passes no host that does not forward.
 
 use crate::model::{DuplexLink, Scenario};
 use crate::prefix::Prefix;
@@ -10,27 +10,26 @@ use path::{Overhead, Preset, Stage, Tunnel};
 use std::net::{IpAddr, Ipv4Addr};
 use units::Span;
 
-/// The first address of links.
-const LINKS_FROM: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
-/// What links and tunnels between hosts have: shared address space (RFC 6598).
-pub(crate) const LINKS: Prefix = Prefix { address: IpAddr::V4(LINKS_FROM), bits: 10 };
-/// IP packets are at most this big where no link says otherwise.
-const MTU: u32 = 1500;
-/// strongSwan in user space reads no packet of more than 1400 bytes (`TUN_DEFAULT_MTU`, libstrongswan/networking/tun_device.c):
-/// this is the largest outer packet whose inner one is not above that, whatever its padding.
-const LARGEST_OUTER: u32 = 1460;
+/// The first of the addresses of links.
+const FIRST_LINK_ADDRESS: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 0);
+/// Addresses of links and of tunnels between hosts: shared address space (RFC 6598).
+pub(crate) const LINK_NETWORK: Prefix = Prefix { address: IpAddr::V4(FIRST_LINK_ADDRESS), bits: 10 };
+/// MTU where no stage of a link sets one.
+const DEFAULT_MTU: u32 = 1500;
+/// The largest outer packet with an inner packet of at most 1400 bytes, whatever its padding. strongSwan in
+/// user space reads no larger packets (`TUN_DEFAULT_MTU`, libstrongswan/networking/tun_device.c).
+const MAX_OUTER_PACKET: u32 = 1460;
 
-/// A host's address where it has none of its own, by its index; in captures of the simulator that of every host.
+/// The address of a host without `addresses`, by its index. The simulator's captures use it for every host.
 pub fn default_address(host: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + host as u32)
 }
 
-/// One link of a route, and which way.
+/// One link of a route, with its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// Index of the link.
     pub link: usize,
-    /// From the link's first host to its second.
+    /// Whether the hop goes from the link's first host to its second.
     pub forward: bool,
 }
 
@@ -41,27 +40,27 @@ impl Scenario {
         own.map_or_else(|| default_address(host).into(), |own| own.address)
     }
 
-    /// All addresses of a host, the one that its flows use first.
+    /// All addresses of a host; flows use the first.
     pub fn addresses(&self, host: usize) -> Vec<IpAddr> {
         let own = self.hosts[host].addresses.iter().map(|a| a.address);
         let all: Vec<IpAddr> = own.collect();
         if all.is_empty() { vec![default_address(host).into()] } else { all }
     }
 
-    /// Addresses of a link's two ends; where a tunnel crosses it, `inside` or outside of it. For the kernel, where
-    /// daemons talk to their neighbours by them.
+    /// The address of a link at `side` (0 or 1). If a tunnel crosses the link, `inside` selects the address
+    /// inside the tunnel. The kernel needs them because daemons reach their neighbours by these addresses.
     pub fn link_address(&self, link: usize, side: usize, inside: bool) -> Ipv4Addr {
         let half = if inside { 1 << 21 } else { 0 };
-        Ipv4Addr::from_bits(LINKS_FROM.to_bits() + half + 2 * link as u32 + side as u32)
+        Ipv4Addr::from_bits(FIRST_LINK_ADDRESS.to_bits() + half + 2 * link as u32 + side as u32)
     }
 
-    /// Whether something in it goes beyond hosts, links and flows: then links have addresses of their own on the kernel.
+    /// Whether services or customers are configured: links have addresses of their own on the kernel then.
     pub fn is_whole_network(&self) -> bool {
         self.hosts.iter().any(|h| !h.services.is_empty() || h.customer.is_some())
             || self.links.iter().any(|l| l.customer.is_some())
     }
 
-    /// The customer whose packets alone a link carries: its own, else that of a host at its ends.
+    /// The only customer whose packets a link carries: its own, otherwise that of a host at its ends.
     pub fn customer_of_link(&self, link: usize) -> Option<&str> {
         let link = &self.links[link];
         let ends = link.between.iter().filter_map(|&h| self.hosts[h].customer.as_deref());
@@ -80,19 +79,19 @@ impl Scenario {
         all
     }
 
-    /// Whether a host has its end of a tunnel over a link.
+    /// Whether a host terminates a tunnel over a link.
     pub fn ends_tunnel(&self, host: usize, link: usize) -> bool {
         let name = &self.links[link].name;
         let is = |s: &Service| matches!(s, Service::Ipsec { link, .. } if link == name);
         self.hosts[host].services.iter().any(is)
     }
 
-    /// Whether a tunnel crosses the link: what is sent over it goes through the tunnel.
+    /// Whether a tunnel crosses the link, so that all packets over the link go through the tunnel.
     pub fn is_tunnel(&self, link: usize) -> bool {
         self.links[link].between.iter().all(|&host| self.ends_tunnel(host, link))
     }
 
-    /// A host's autonomous system and hold time, if it speaks BGP.
+    /// Autonomous system number and hold time of a host that speaks BGP.
     pub fn speaker(&self, host: usize) -> Option<(u32, Span)> {
         self.hosts[host].services.iter().find_map(|s| match s {
             Service::Bgp { asn, hold, .. } => Some((*asn, hold.unwrap_or(HOLD))),
@@ -105,49 +104,50 @@ impl Scenario {
         self.links[link].between.iter().all(|&host| self.speaker(host).is_some())
     }
 
-    /// What a tunnel over a link adds and how much room it leaves: ESP in UDP (strongSwan in user space always uses the
-    /// latter), cut by nobody.
+    /// Overhead and MTU of the tunnel over a link: ESP in UDP, which strongSwan in user space always uses,
+    /// without fragmentation of outer packets.
     pub fn tunnel_of(&self, link: usize) -> Option<Tunnel> {
         self.is_tunnel(link).then(|| Tunnel {
             overhead: Overhead::Preset(Preset::EspAesGcm),
             nat_traversal: true,
-            mtu: Some(self.links[link].mtu().min(LARGEST_OUTER)),
+            mtu: Some(self.links[link].mtu().min(MAX_OUTER_PACKET)),
             icmp: None,
             fragment: false,
         })
     }
 
-    /// The largest IP packet that hosts at a link's ends know to fit, bytes; in a tunnel what it leaves.
+    /// The MTU of a link as the hosts at its ends know it, bytes; for a tunnel the largest inner packet.
     pub fn link_mtu(&self, link: usize) -> u32 {
         let mtu = self.links[link].mtu();
         self.tunnel_of(link).map_or(mtu, |tunnel| tunnel.largest_inner(tunnel.mtu.unwrap_or(mtu)))
     }
 
-    /// The largest IP packet that two hosts know to fit, bytes: of the links next to either end of the route the
-    /// smallest MTU, 1500 at most.
+    /// The MTU that two hosts assume for packets to each other, bytes: the smallest MTU of the first and the
+    /// last link of the route, at most 1500.
     pub fn mtu(&self, from: usize, to: usize) -> u32 {
-        let Some(route) = self.route(from, to) else { return MTU };
+        let Some(route) = self.route(from, to) else { return DEFAULT_MTU };
         let edges = [route.first(), route.last()];
-        edges.into_iter().flatten().map(|hop| self.link_mtu(hop.link)).fold(MTU, u32::min)
+        edges.into_iter().flatten().map(|hop| self.link_mtu(hop.link)).fold(DEFAULT_MTU, u32::min)
     }
 
-    /// Whether a flow or a relay begins or ends at this host: else it only hands on.
+    /// Whether a flow or a relay ends at this host. A host for which this is false only forwards.
     pub fn speaks(&self, host: usize) -> bool {
         self.flows.iter().any(|f| f.from == host || f.to == host)
             || self.relays.iter().any(|r| r.host == host)
     }
 
-    /// The route between two hosts: at each host what its own routes say, else the fewest links, and among equals those
-    /// named first. Empty from a host to itself; `None` where no way leads, or routes lead in a circle.
+    /// The route between two hosts: each host follows its own routes, otherwise the path with the fewest
+    /// links; ties go to the links that the file names first. Empty from a host to itself; `None` if there is
+    /// no route or the routes form a loop.
     pub fn route(&self, from: usize, to: usize) -> Option<Vec<Hop>> {
         self.route_without(from, to, &[])
     }
 
-    /// The same while some links are not there, be they named by routes or not.
+    /// [`Scenario::route`] while the links `down` are unavailable, including for the hosts' own routes.
     pub fn route_without(&self, from: usize, to: usize, down: &[usize]) -> Option<Vec<Hop>> {
-        let told = self.hosts.iter().any(|h| !h.routes.is_empty());
+        let has_routes = self.hosts.iter().any(|h| !h.routes.is_empty());
         let customer = self.customer_between(from, to)?;
-        if !told {
+        if !has_routes {
             return self.shortest(from, to, customer, down);
         }
         let (mut hops, mut at) = (Vec::new(), from);
@@ -163,13 +163,14 @@ impl Scenario {
         Some(hops)
     }
 
-    /// Where a host sends a customer's packets, or nobody's, that are for another.
+    /// The next hop from `at` for a packet of `customer` (`None`: of no customer) that is addressed to `to`.
     pub fn next_hop(&self, at: usize, to: usize, customer: Option<&str>, down: &[usize]) -> Option<Hop> {
-        let told = self.told(at, to, customer, down);
-        told.or_else(|| self.shortest(at, to, customer, down)?.first().copied())
+        let own_route = self.own_route(at, to, customer, down);
+        own_route.or_else(|| self.shortest(at, to, customer, down)?.first().copied())
     }
 
-    /// Whose packets pass between two hosts, if anybody's; `None` where they are of two customers.
+    /// The customer of the packets between two hosts, `Some(None)` if there is none; `None` if the hosts
+    /// belong to two customers.
     pub fn customer_between(&self, from: usize, to: usize) -> Option<Option<&str>> {
         match (&self.hosts.get(from)?.customer, &self.hosts.get(to)?.customer) {
             (Some(a), Some(b)) if a != b => None,
@@ -177,19 +178,19 @@ impl Scenario {
         }
     }
 
-    /// Whether packets of a customer, or of none, may take a link.
+    /// Whether packets of a customer, or of none, may use a link.
     fn carries(&self, link: usize, customer: Option<&str>) -> bool {
         self.customer_of_link(link).is_none_or(|of| Some(of) == customer)
     }
 
-    /// What a host's own routes say: the longest match, among equals the first.
-    fn told(&self, at: usize, to: usize, customer: Option<&str>, down: &[usize]) -> Option<Hop> {
+    /// The next hop by the host's own routes: the longest match, the first one of equally long ones.
+    fn own_route(&self, at: usize, to: usize, customer: Option<&str>, down: &[usize]) -> Option<Hop> {
         let address = self.address(to);
         let routes = self.hosts[at].routes.iter().rev();
         let fits = routes
             .filter(|r| r.to.contains(address) && self.carries(r.link, customer) && !down.contains(&r.link));
         let best = fits.max_by_key(|r| r.to.bits)?;
-        // A neighbour is nearer than any network that it is in.
+        // A directly connected destination takes precedence over a route to a network.
         let ends = |l: &DuplexLink| l.between == [at, to] || l.between == [to, at];
         let mut near = (0..self.links.len()).filter(|&l| ends(&self.links[l]) && !down.contains(&l));
         if !best.to.is_host() && near.any(|l| self.carries(l, customer)) {
@@ -198,19 +199,19 @@ impl Scenario {
         Some(Hop { link: best.link, forward: self.links[best.link].between[0] == at })
     }
 
-    /// The fewest links, and among equals those named first.
+    /// Breadth-first search: the fewest links, ties in file order.
     fn shortest(&self, from: usize, to: usize, customer: Option<&str>, down: &[usize]) -> Option<Vec<Hop>> {
-        let ways = ways(self.hosts.len(), &self.links);
-        let mut came: Vec<Option<(usize, Hop)>> = vec![None; self.hosts.len()];
+        let neighbours = neighbours(self.hosts.len(), &self.links);
+        let mut reached_by: Vec<Option<(usize, Hop)>> = vec![None; self.hosts.len()];
         let mut queue = std::collections::VecDeque::from([from]);
         while let Some(host) = queue.pop_front().filter(|&h| h != to) {
             if host != from && !self.hosts[host].forward {
                 continue;
             }
-            for &(next, hop) in ways.get(host)? {
+            for &(next, hop) in neighbours.get(host)? {
                 let free = !down.contains(&hop.link) && self.carries(hop.link, customer);
-                if next != from && came[next].is_none() && free {
-                    came[next] = Some((host, hop));
+                if next != from && reached_by[next].is_none() && free {
+                    reached_by[next] = Some((host, hop));
                     queue.push_back(next);
                 }
             }
@@ -218,7 +219,7 @@ impl Scenario {
         let mut hops = Vec::new();
         let mut at = to;
         while at != from {
-            let (before, hop) = (*came.get(at)?)?;
+            let (before, hop) = (*reached_by.get(at)?)?;
             hops.push(hop);
             at = before;
         }
@@ -226,10 +227,10 @@ impl Scenario {
         Some(hops)
     }
 
-    /// The networks that a BGP speaker announces to a customer, or to neighbours of none: those of its own addresses and of
-    /// neighbours that speak none, and what it is told to.
+    /// The networks that a BGP speaker announces to a customer, or to neighbours of no customer: those of its
+    /// own addresses, those of neighbours that do not speak BGP, and the configured ones.
     pub fn announced(&self, host: usize, customer: Option<&str>) -> Vec<Prefix> {
-        let of = |h: usize| {
+        let networks_of = |h: usize| {
             let own = &self.hosts[h].addresses;
             let all: Vec<Prefix> = own.iter().map(|p| p.network()).collect();
             if all.is_empty() { vec![Prefix::host(default_address(h))] } else { all }
@@ -238,7 +239,7 @@ impl Scenario {
         let stubs = stubs.filter(|&h| h != host && self.speaker(h).is_none());
         let stubs =
             stubs.filter(|&h| self.hosts[h].customer.as_deref().is_none_or(|of| Some(of) == customer));
-        let mut all: Vec<Prefix> = [host].into_iter().chain(stubs).flat_map(of).collect();
+        let mut all: Vec<Prefix> = [host].into_iter().chain(stubs).flat_map(networks_of).collect();
         for service in &self.hosts[host].services {
             if let Service::Bgp { announce, .. } = service {
                 all.extend(announce.iter().map(|p| p.network()));
@@ -251,15 +252,15 @@ impl Scenario {
 }
 
 impl DuplexLink {
-    /// The largest IP packet that hosts at its ends know to fit, bytes: the smallest MTU of its own stages, 1500 at most.
-    /// What a tunnel over it takes off they do not know.
+    /// The MTU of the link as the hosts at its ends know it, bytes: the smallest MTU of its stages, at most
+    /// 1500 bytes. The overhead of a tunnel over the link is unknown to them.
     pub fn mtu(&self) -> u32 {
         let stages = self.forward.iter().chain(&self.backward);
-        stages.filter_map(|s| stage_mtu(&s.stage)).fold(MTU, u32::min)
+        stages.filter_map(|s| stage_mtu(&s.stage)).fold(DEFAULT_MTU, u32::min)
     }
 }
 
-/// The MTU that a stage says it has, but a tunnel's.
+/// The MTU that a stage sets; tunnels are excluded.
 pub(crate) fn stage_mtu(stage: &Stage) -> Option<u32> {
     match stage {
         Stage::Link(link) => link.mtu,
@@ -270,31 +271,31 @@ pub(crate) fn stage_mtu(stage: &Stage) -> Option<u32> {
     }
 }
 
-/// For each host its neighbours, in the order of the links.
-fn ways(hosts: usize, links: &[DuplexLink]) -> Vec<Vec<(usize, Hop)>> {
-    let mut ways = vec![Vec::new(); hosts];
+/// The neighbours of each host, in the order of the links.
+fn neighbours(hosts: usize, links: &[DuplexLink]) -> Vec<Vec<(usize, Hop)>> {
+    let mut neighbours = vec![Vec::new(); hosts];
     for (link, l) in links.iter().enumerate() {
         let [a, b] = l.between;
-        ways[a].push((b, Hop { link, forward: true }));
-        ways[b].push((a, Hop { link, forward: false }));
+        neighbours[a].push((b, Hop { link, forward: true }));
+        neighbours[b].push((a, Hop { link, forward: false }));
     }
-    ways
+    neighbours
 }
 
-/// For each host the first host of its island: two hosts of one island are joined by links.
-pub(crate) fn islands(hosts: usize, links: &[DuplexLink]) -> Vec<usize> {
-    let ways = ways(hosts, links);
-    let mut island = vec![usize::MAX; hosts];
+/// For each host the lowest host index of its connected component.
+pub(crate) fn connected_components(hosts: usize, links: &[DuplexLink]) -> Vec<usize> {
+    let neighbours = neighbours(hosts, links);
+    let mut component = vec![usize::MAX; hosts];
     for first in 0..hosts {
-        let mut open = if island[first] == usize::MAX { vec![first] } else { Vec::new() };
+        let mut open = if component[first] == usize::MAX { vec![first] } else { Vec::new() };
         while let Some(host) = open.pop() {
-            if island[host] == usize::MAX {
-                island[host] = first;
-                open.extend(ways[host].iter().map(|&(next, _)| next));
+            if component[host] == usize::MAX {
+                component[host] = first;
+                open.extend(neighbours[host].iter().map(|&(next, _)| next));
             }
         }
     }
-    island
+    component
 }
 
 #[cfg(test)]
@@ -303,7 +304,7 @@ mod tests {
     use crate::Experiment;
 
     #[test]
-    fn the_shortest_route_and_the_first_of_equals() {
+    fn a_route_has_the_fewest_links_and_ties_go_to_the_first_in_the_file() {
         let text = r#"
             [links]
             ab = { between = ["a", "b"] }

@@ -1,4 +1,4 @@
-//! Makes `docs/scenario.schema.json`, the JSON Schema of the file, of its types.
+//! Generates `docs/scenario.schema.json`, the JSON Schema of the scenario file, from its types.
 
 use crate::file::{Named, Overrides, ScenarioFile};
 use schemars::generate::SchemaSettings;
@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// The JSON Schema of a scenario file as its types give it; [`crate::schema`] is the committed one.
+/// The JSON Schema generated from the types; [`crate::schema`] is the committed copy.
 pub fn generated_schema() -> String {
     let settings = SchemaSettings::draft07();
     let schema = settings.into_generator().into_root_schema_for::<ScenarioFile>();
@@ -15,12 +15,12 @@ pub fn generated_schema() -> String {
     if let Some(stage) = value.pointer_mut("/definitions/Stage") {
         with_own_keys(stage);
     }
-    // Whatever order this build of serde_json keeps.
+    // The order must not depend on serde_json's `preserve_order` feature, which other crates may enable.
     value.sort_all_objects();
     format!("{value:#}\n")
 }
 
-/// TOML has no null: an optional key is left out.
+/// Removes null: TOML has none, an optional key is left out.
 fn without_null(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -49,7 +49,7 @@ fn drop_null(map: &mut Map<String, Value>) {
     if let Some(Value::Array(any)) = map.get_mut("anyOf") {
         any.retain(|v| *v != json!({ "type": "null" }));
         if any.len() == 1 && any[0].get("$ref").is_some() {
-            // Draft 7 ignores what stands beside a `$ref`; `allOf` keeps the description.
+            // Draft 7 ignores keywords next to a `$ref`; `allOf` keeps the description.
             let only = any.remove(0);
             map.remove("anyOf");
             map.insert("allOf".into(), json!([only]));
@@ -57,7 +57,7 @@ fn drop_null(map: &mut Map<String, Value>) {
     }
 }
 
-/// Adds what a scenario gives every stage.
+/// Adds the keys that the scenario adds to every stage.
 fn with_own_keys(stage: &mut Value) {
     let kinds = stage.get_mut("oneOf").and_then(Value::as_array_mut);
     for kind in kinds.into_iter().flatten() {
@@ -66,14 +66,14 @@ fn with_own_keys(stage: &mut Value) {
         };
         properties.insert("name".into(), json!({
             "type": "string",
-            "description": "What overrides and results call it. Default: its kind, made unique in its direction of the link (`delay`, `delay-2`).",
+            "description": "Name of the stage in overrides and results. Default: its kind, made unique within its direction of the link (`delay`, `delay-2`).",
         }));
         properties.insert(
             "enabled".into(),
             json!({
                 "type": "boolean",
                 "default": true,
-                "description": "`false` leaves the stage out, until a variant enables it.",
+                "description": "`false` leaves the stage out unless a variant enables it.",
             }),
         );
     }
@@ -87,8 +87,8 @@ impl<T: JsonSchema> JsonSchema for Named<T> {
         true
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let of = generator.subschema_for::<T>();
-        json_schema!({ "type": "object", "additionalProperties": of })
+        let entries = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "additionalProperties": entries })
     }
 }
 

@@ -1,17 +1,17 @@
-//! JSON Schemas of values that the file writes in a way of its own.
+//! JSON Schemas of values with their own syntax in the file.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
 use units::Goal;
 
-/// A goal, or several.
+/// A goal or a list of goals.
 pub(crate) fn goals(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<Goal>();
     json_schema!({ "anyOf": [one, { "type": "array", "items": one, "uniqueItems": true }] })
 }
 
-/// A congestion control: its name, or a table of its name and parameters.
+/// A congestion control: its name, or a table of name and parameters.
 pub(crate) fn controls(generator: &mut SchemaGenerator) -> Schema {
     let name = json!({ "type": "string", "enum": congestion::NAMES });
     let mut kinds = vec![

@@ -1,50 +1,52 @@
-//! What a host runs besides forwarding: IPsec, BGP, an FTP server; and what goes wrong at which time.
+//! What a host runs in addition to forwarding (IPsec, BGP, an FTP server), and scheduled faults.
 //!
-//! On the kernel each is a real daemon in the host's namespace. The simulator knows what they do to packets: a tunnel
-//! adds headers and leaves less room, BGP finds the routes that [`crate::Scenario::route`] computes, FTP carries a bulk
-//! transfer.
+//! On the kernel each service is a real daemon in the host's namespace. The simulator models their effect on
+//! packets: a tunnel adds headers and reduces the MTU, BGP finds the routes that [`crate::Scenario::route`]
+//! computes, FTP carries a bulk transfer.
 
 use crate::prefix::Prefix;
 use serde::{Deserialize, Serialize};
 use units::Span;
 
-/// A service as the file has it.
+/// A service as the file configures it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Service {
-    /// One end of an IPsec tunnel over a link: what the host sends over the link goes through it. The host at the other
-    /// end has the same. On the kernel strongSwan, ESP in UDP (RFC 3948) in user space.
+    /// One end of an IPsec tunnel over a link: packets that the host sends over the link go through the
+    /// tunnel. The host at the other end needs the same service. Kernel: strongSwan, ESP in UDP (RFC 3948) in
+    /// user space.
     Ipsec {
-        /// The link that it crosses.
+        /// The link that the tunnel crosses.
         link: String,
-        /// How old a child SA becomes before it is made anew. Default: 1 h, strongSwan's.
+        /// Lifetime of a child SA before it is rekeyed. Default: 1 h, as strongSwan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rekey: Option<Span>,
     },
-    /// A BGP speaker. It has a session with every neighbour that is one, over each link between them, and announces the
-    /// networks of its own `addresses` and of neighbours that are none. On the kernel BIRD.
+    /// A BGP speaker. It has a session with every neighbour that speaks BGP, one per link between them. It
+    /// announces the networks of its own `addresses` and of neighbours that do not speak BGP. Kernel: BIRD.
     Bgp {
-        /// Its autonomous system.
+        /// Autonomous system number.
         #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 4_294_967_294u32)))]
         #[serde(rename = "as")]
         asn: u32,
-        /// After how long without a word a session is taken for lost (RFC 4271 section 4.2). Default 9 s.
+        /// Hold time: a session is lost after this time without a message (RFC 4271 section 4.2). Default: 9
+        /// s.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Span>,
-        /// Networks that it announces besides.
+        /// Further networks to announce.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         announce: Vec<Prefix>,
     },
-    /// An FTP server on port 21 that takes and gives files without a password. On the kernel vsftpd.
+    /// An FTP server on port 21 for up- and downloads without a password. Kernel: vsftpd.
     Ftp {},
 }
 
-/// BGP's hold time where a service says none: three of BIRD's shortest sensible keepalives.
+/// The default BGP hold time: three of BIRD's shortest sensible keepalive intervals.
 pub const HOLD: Span = Span::from_secs(9);
 
 impl Service {
-    /// As the file writes it.
+    /// The kind as the file writes it.
     pub fn kind(&self) -> &'static str {
         match self {
             Service::Ipsec { .. } => "ipsec",
@@ -54,24 +56,24 @@ impl Service {
     }
 }
 
-/// What goes wrong.
+/// What fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
     /// The link carries nothing, in either direction.
     Link,
-    /// The IPsec tunnel over the link is taken down, and made anew when the fault is over.
+    /// The IPsec tunnel over the link is taken down, and set up again at the end of the fault.
     Tunnel,
-    /// The BGP sessions over the link are taken down, and up again when the fault is over.
+    /// The BGP sessions over the link are taken down, and set up again at the end of the fault.
     Bgp,
-    /// The host is lost as without power: its links carry nothing, its daemons are gone. When the fault is over it starts
-    /// anew.
+    /// The host loses its power: its links carry nothing and its daemons are killed. It starts again at the
+    /// end of the fault.
     Host,
 }
 
 impl FaultKind {
-    /// As the file writes it.
+    /// The kind as the file writes it.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Link => "link",
@@ -82,28 +84,25 @@ impl FaultKind {
     }
 }
 
-/// Something that goes wrong during a run.
+/// A fault that is scheduled during a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduledFault {
-    /// Unique among faults.
     pub name: String,
-    /// What.
     pub kind: FaultKind,
-    /// Indexes of the links that it befalls: one, or all of the host.
+    /// Indexes of the affected links: one, or all links of the host.
     pub links: Vec<usize>,
-    /// Index of the host that is lost.
+    /// Index of the host that fails.
     pub host: Option<usize>,
-    /// When it begins.
+    /// Start of the fault.
     pub at: Span,
-    /// How long it lasts.
     pub lasts: Span,
 }
 
-/// A route that a host is told.
+/// A static route of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRoute {
-    /// Which destinations.
+    /// Destinations.
     pub to: Prefix,
-    /// Index of the link that leads there.
+    /// Index of the outgoing link.
     pub link: usize,
 }

@@ -1,4 +1,4 @@
-//! Stages of a link: a `kind`, its parameters, and the scenario's own `name` and `enabled`.
+//! Reads the stages of a link: a `kind`, its parameters, and the scenario's own keys `name` and `enabled`.
 
 use crate::model::NamedStage;
 use document::{Entries, Fault, Node, RefusalCause, check_name};
@@ -6,23 +6,23 @@ use path::{Problem, Stage};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-/// Reads a file that a stage names; `None` where there are no files.
+/// Reads the text of a file that a stage names; `None` if files are not available.
 pub(crate) type Files<'a> = Option<&'a mut dyn FnMut(&str) -> Result<String, String>>;
 
-/// The most stages of one direction of a link.
-pub(crate) const MOST: usize = 100;
+/// Maximum number of stages in one direction of a link.
+pub(crate) const MAX_STAGES: usize = 100;
 
-/// The names of a direction's stages: their own, or their kind's, made unique by a number.
+/// The names of a direction's stages: their own, or their kinds made unique by a number.
 pub(crate) fn names(stages: &[Node]) -> Vec<String> {
     let text = |n: &'_ Node, key| n.get(key).and_then(Node::as_text).map(str::to_string);
-    let stages = &stages[..stages.len().min(MOST)];
-    let told: Vec<_> = stages.iter().map(|n| (text(n, "name"), text(n, "kind"))).collect();
-    let told = told.iter().map(|(name, kind)| (name.as_deref(), kind.as_deref().unwrap_or("stage")));
-    made_up(&told.collect::<Vec<_>>())
+    let stages = &stages[..stages.len().min(MAX_STAGES)];
+    let given: Vec<_> = stages.iter().map(|n| (text(n, "name"), text(n, "kind"))).collect();
+    let given = given.iter().map(|(name, kind)| (name.as_deref(), kind.as_deref().unwrap_or("stage")));
+    unique_names(&given.collect::<Vec<_>>())
 }
 
-/// [`names`] of stages that have these names of their own, if any, and kinds.
-pub(crate) fn made_up(stages: &[(Option<&str>, &str)]) -> Vec<String> {
+/// Names for stages given as (own name, kind): see [`names`].
+pub(crate) fn unique_names(stages: &[(Option<&str>, &str)]) -> Vec<String> {
     let mut taken: BTreeSet<String> = stages.iter().filter_map(|(own, _)| own.map(str::to_string)).collect();
     let mut name = |&(own, kind): &(Option<&str>, &str)| {
         if let Some(name) = own {
@@ -39,22 +39,24 @@ pub(crate) fn made_up(stages: &[(Option<&str>, &str)]) -> Vec<String> {
     stages.iter().map(&mut name).collect()
 }
 
-/// [`names`] of the list at `path`, if it is one of stages.
+/// [`names`] of the list at `path`; empty if that is not a list of stages.
 pub(crate) fn names_at(path: &[impl AsRef<str>], list: &[Node]) -> Vec<String> {
     match path {
-        [links, _, way] if links.as_ref() == "links" && matches!(way.as_ref(), "forward" | "backward") => {
+        [links, _, direction]
+            if links.as_ref() == "links" && matches!(direction.as_ref(), "forward" | "backward") =>
+        {
             names(list)
         }
         _ => Vec::new(),
     }
 }
 
-/// Reads the stages of one direction of a link, without those that are not enabled.
+/// Reads the enabled stages of one direction of a link.
 pub(crate) fn read(list: &[Node], files: &mut Files<'_>) -> Result<Vec<NamedStage>, Fault> {
-    if list.len() > MOST {
+    if list.len() > MAX_STAGES {
         let found = format!("a list of {} stages", list.len());
-        let allowed = format!("at most {MOST}");
-        return Err(Fault::new(RefusalCause::OutOfRange { found, allowed }, list[MOST].at));
+        let allowed = format!("at most {MAX_STAGES}");
+        return Err(Fault::new(RefusalCause::OutOfRange { found, allowed }, list[MAX_STAGES].at));
     }
     let mut seen = BTreeSet::new();
     let mut stages = Vec::new();
@@ -109,7 +111,7 @@ fn read_one(node: &Node, files: &mut Files<'_>) -> Result<(Stage, Option<String>
     Ok((stage, file, enabled))
 }
 
-/// Reads the file that the stage names, and lets it check itself.
+/// Loads the file that the stage names, then runs the stage's own checks.
 fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fault> {
     if let Some(name) = stage.file().map(str::to_string) {
         let named = |n: &&Node| n.as_text() == Some(&name);
@@ -117,7 +119,7 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
         let at = values.find(named).unwrap_or(node).at;
         let text = match files {
             Some(read) => read(&name),
-            None => Err("no files are read here".into()),
+            None => Err("files cannot be read here".into()),
         };
         let text = text.map_err(|why| {
             let message = format!("cannot read the file `{name}`: {why}");
@@ -131,19 +133,19 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
     }
     stage.check().map_err(|problem| {
         let path: Vec<&str> = problem.key.split('.').collect();
-        // Only a key that is not there has to be named: the place names the others.
+        // The error's position already names a key that is present; only an absent key has to be named.
         let there = node.node_at(&path).is_some();
         let message = if there { problem.message } else { problem.to_string() };
         Fault::new(RefusalCause::Conflict { message }, node.place(&path))
     })
 }
 
-/// What is wrong with a file, without what stands in it: it may be any file, and an error is read by others than its
-/// owner. Messages put what they quote between backticks.
+/// Removes what an error message quotes from a file (the text between backticks). The file may be private,
+/// and errors may be shown to other people than its owner.
 fn without_content(message: &str) -> String {
     match (message.find('`'), message.rfind('`')) {
         (Some(first), Some(last)) if first < last => {
-            format!("{}what stands there{}", &message[..first], &message[last + 1..])
+            format!("{}the text there{}", &message[..first], &message[last + 1..])
         }
         _ => message.into(),
     }
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_in_a_file_quotes_nothing_of_it() {
+    fn an_error_in_a_file_does_not_quote_the_file() {
         for kind in Stage::KINDS {
             for line in [
                 "s3cret:x:0",
@@ -172,8 +174,8 @@ mod tests {
                     }
                     _ => continue,
                 };
-                let told = without_content(&stage.load(&text).unwrap_err().message);
-                assert!(!told.contains("s3cret") && told.contains("line 2"), "{kind}: {told}");
+                let message = without_content(&stage.load(&text).unwrap_err().message);
+                assert!(!message.contains("s3cret") && message.contains("line 2"), "{kind}: {message}");
             }
         }
     }

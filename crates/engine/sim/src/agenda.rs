@@ -1,44 +1,45 @@
-//! The event queue: one deadline an owner, earliest first, ties in the order they were set.
+//! The event queue: at most one deadline per owner, the earliest first, ties in the order in which they were
+//! set.
 
 use crate::end_id::EndId;
 use crate::heap::DeadlineHeap;
 use units::Time;
 
-/// What a deadline belongs to.
+/// Owner of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A direction of a link, by its index in the network.
-    Way(u32),
-    /// The time series, for their next point.
+    Direction(u32),
+    /// The time series, for their next sample.
     Sampler,
-    /// A restless host, by its index, at which packets wait.
+    /// A host with scheduling jitter, by its index, where packets are queued.
     Host(u32),
-    /// An end of a connection, for its timers.
+    /// A connection end, for its timers.
     End(EndId),
-    /// A flow, by its index: it begins, its application acts, or its next datagram is due.
+    /// A flow, by its index: its start, its application's next action, or its next datagram.
     Flow(u32),
 }
 
-/// The deadlines of a run, at most one an owner.
+/// The deadlines of a run, at most one per owner.
 pub struct Agenda {
-    /// Deadlines that packets move: of ways, then the sampler's, then of restless hosts.
+    /// Deadlines that packets change: of directions, then the sampler's, then those of hosts with jitter.
     busy: DeadlineHeap,
-    /// Timers, most of which only wait: of ends, then of flows. In a heap of their own a thousand of them cost a busy
-    /// link nothing.
+    /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand of them do not
+    /// slow down a busy link.
     idle: DeadlineHeap,
-    ways: u32,
+    directions: u32,
     ends: u32,
-    /// Counts settings of deadlines in both heaps, for first-in first-out ties.
+    /// Number of deadlines set in both heaps, for first-in first-out order of ties.
     settings: u64,
 }
 
 impl Agenda {
-    /// No deadlines yet of so many owners.
-    pub fn new(ways: usize, restless_hosts: usize, ends: usize, flows: usize) -> Agenda {
+    /// An agenda without deadlines for these numbers of owners.
+    pub fn new(directions: usize, jittery_hosts: usize, ends: usize, flows: usize) -> Agenda {
         Agenda {
-            busy: DeadlineHeap::new(ways + 1 + restless_hosts),
+            busy: DeadlineHeap::new(directions + 1 + jittery_hosts),
             idle: DeadlineHeap::new(ends + flows),
-            ways: ways as u32,
+            directions: directions as u32,
             ends: ends as u32,
             settings: 0,
         }
@@ -58,20 +59,21 @@ impl Agenda {
         }
     }
 
-    /// Sets or clears the owner's deadline. A deadline that is set to what it was keeps its place among ties.
+    /// Sets or clears the deadline of an owner. Setting the same deadline again keeps its position among
+    /// ties.
     #[inline]
     pub fn set(&mut self, owner: Owner, deadline: Option<Time>) {
         self.settings += 1;
         match owner {
-            Owner::Way(way) => self.busy.set(way, deadline, self.settings),
-            Owner::Sampler => self.busy.set(self.ways, deadline, self.settings),
-            Owner::Host(host) => self.busy.set(self.ways + 1 + host, deadline, self.settings),
+            Owner::Direction(direction) => self.busy.set(direction, deadline, self.settings),
+            Owner::Sampler => self.busy.set(self.directions, deadline, self.settings),
+            Owner::Host(host) => self.busy.set(self.directions + 1 + host, deadline, self.settings),
             Owner::End(end) => self.idle.set(end.number(), deadline, self.settings),
             Owner::Flow(flow) => self.idle.set(self.ends + flow, deadline, self.settings),
         }
     }
 
-    /// The deadline of an end.
+    /// The deadline of a connection end.
     #[inline]
     pub fn end_deadline(&self, end: EndId) -> Option<Time> {
         self.idle.deadline(end.number())
@@ -79,8 +81,8 @@ impl Agenda {
 
     #[inline]
     fn busy_owner(&self, slot: u32) -> Owner {
-        match slot.checked_sub(self.ways) {
-            None => Owner::Way(slot),
+        match slot.checked_sub(self.directions) {
+            None => Owner::Direction(slot),
             Some(0) => Owner::Sampler,
             Some(after) => Owner::Host(after - 1),
         }
@@ -103,7 +105,7 @@ mod tests {
     /// One owner of each kind.
     fn owners() -> [Owner; 5] {
         let end = Owner::End(EndId::new(0, Side::Server));
-        [Owner::Flow(1), Owner::Way(1), end, Owner::Sampler, Owner::Host(2)]
+        [Owner::Flow(1), Owner::Direction(1), end, Owner::Sampler, Owner::Host(2)]
     }
 
     fn served(mut agenda: Agenda) -> Vec<Owner> {
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_is_served_first_across_kinds_of_owners() {
+    fn the_earliest_deadline_is_served_first_across_kinds_of_owners() {
         let owners = owners();
         let mut agenda = Agenda::new(2, 3, 2, 2);
         for (&owner, nanos) in owners.iter().zip([3, 5, 2, 1, 4]) {

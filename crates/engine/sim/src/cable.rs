@@ -1,15 +1,15 @@
-//! A path on which nothing takes time would carry endlessly much at one moment, and the run would
-//! never end. Where a connection has such a path, its first link gets a cable in both directions:
-//! 10 Gbit/s, 10 µs. It shows among the elements, and in the path as what the scenario does not have.
+//! A path without any delay or rate could carry an unlimited amount of data at one moment, so that the run
+//! would never end. Where a connection has such a path, a cable of 10 Gbit/s and 10 µs is added to its first
+//! link in both directions. It appears among the elements, and in the path as not belonging to the scenario.
 
 use path::{Link, Stage};
 use scenario::{Hop, NamedStage, Scenario};
 use units::{Rate, Span};
 
-/// The cable's name among its link's stages.
-const NAME: &str = "cable";
+/// Name of the cable among the stages of its link.
+const CABLE_NAME: &str = "cable";
 
-/// Whether every packet that passes takes time, or they all have to share a rate.
+/// Whether a stage delays every packet or limits the rate.
 fn takes_time(stage: &Stage) -> bool {
     match stage {
         Stage::Link(l) => l.rate.is_some() || !l.delay.is_zero(),
@@ -25,8 +25,8 @@ fn stages<'a>(scenario: &'a Scenario, hop: &Hop) -> &'a [NamedStage] {
     if hop.forward { &link.forward } else { &link.backward }
 }
 
-/// Links that need a cable, in order.
-fn bare(scenario: &Scenario) -> Vec<usize> {
+/// Indexes of the links that need a cable, in order.
+fn links_without_delay(scenario: &Scenario) -> Vec<usize> {
     let mut links = Vec::new();
     for flow in scenario.flows.iter().filter(|f| !f.app.is_datagrams()) {
         let relays = flow.via.iter().map(|&r| scenario.relays[r].host);
@@ -47,30 +47,30 @@ fn bare(scenario: &Scenario) -> Vec<usize> {
     links
 }
 
-/// A name that no stage of the scenario has.
-fn free(stages: &[NamedStage]) -> String {
-    let mut name = NAME.to_string();
+/// A name that none of the stages has.
+fn unused_name(stages: &[NamedStage]) -> String {
+    let mut name = CABLE_NAME.to_string();
     while stages.iter().any(|s| s.name == name) {
         name.push('-');
     }
     name
 }
 
-/// The scenario with its cables, if it needs any.
-pub fn lay(scenario: &Scenario) -> Option<Scenario> {
-    let links = bare(scenario);
+/// Adds cables to a scenario; `None` if it needs none.
+pub fn add_cables(scenario: &Scenario) -> Option<Scenario> {
+    let links = links_without_delay(scenario);
     if links.is_empty() {
         return None;
     }
-    let mut laid = scenario.clone();
+    let mut with_cables = scenario.clone();
     let cable =
         Link { rate: Some(Rate::from_bps(10_000_000_000)), delay: Span::from_micros(10), ..Link::default() };
     for link in links {
-        let link = &mut laid.links[link];
+        let link = &mut with_cables.links[link];
         for stages in [&mut link.forward, &mut link.backward] {
-            let name = free(stages);
+            let name = unused_name(stages);
             stages.push(NamedStage { name, stage: Stage::Link(cable.clone()), file: None, assumed: true });
         }
     }
-    Some(laid)
+    Some(with_cables)
 }

@@ -1,4 +1,4 @@
-//! Gathers what a run yields: time series while it runs, the summary at its end.
+//! Collects the results of a run: time series while it is played, the summary at its end.
 
 use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlow, SimFlows, TcpFlow};
@@ -6,19 +6,18 @@ use crate::network::SimNetwork;
 use chains::{FlowTally, Whole};
 use result::{Clock, ElementSeries, FlowPoint, FlowSeries, Outcome, Resent, RttMeter};
 use scenario::Scenario;
-use transport::{Again, Side, Tcp};
+use transport::{Retransmission, Side, Tcp};
 use units::{Span, Time};
 
-/// Round trips and time series.
 pub struct Collector {
     rtts: Vec<RttMeter>,
-    /// RTTs count from the first of these times to the second.
+    /// RTT samples count from the first of these times to the second.
     counted: [Time; 2],
     flows: Vec<FlowSeries>,
     elements: Vec<ElementSeries>,
 }
 
-/// Mbit/s of bytes per second.
+/// Converts bytes/s to Mbit/s.
 fn rate(bytes_per_second: u64) -> f64 {
     bytes_per_second as f64 * 8e-6
 }
@@ -30,17 +29,17 @@ impl Collector {
             counted: interval.map(|t| Time::ZERO + t),
             rtts: flows.flows.iter().map(|_| RttMeter::default()).collect(),
             flows: flows.flows.iter().map(|f| FlowSeries::new(&f.name)).collect(),
-            elements: chains::element_series(network.ways.iter()),
+            elements: chains::element_series(network.directions.iter()),
         }
     }
 
-    /// A round trip of a flow, measured at `now`.
+    /// Records an RTT sample of a flow, measured at `now`.
     #[inline]
     pub fn record(&mut self, now: Time, flow: usize, sample: Span) {
         self.rtts[flow].record(now, sample, self.counted);
     }
 
-    /// Takes one sample of everything; the network has caught up to `now`.
+    /// Samples all flows and elements; the network must have caught up to `now`.
     pub fn sample(&mut self, now: Time, flows: &SimFlows, network: &SimNetwork) {
         let t = now.as_secs_f64();
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
@@ -77,10 +76,10 @@ impl Collector {
                 delay_ms: None,
             });
         }
-        chains::sample(&mut self.elements, network.ways.iter(), now, now);
+        chains::sample(&mut self.elements, network.directions.iter(), now, now);
     }
 
-    /// The summary of the run, which came to `end`.
+    /// The outcome of the run, which was played until `end`.
     pub fn finish(
         mut self,
         name: &str,
@@ -97,24 +96,24 @@ impl Collector {
             let (rtt_ms, rtt_acks_ms) = (rtts.summary(), rtts.over_acks());
             FlowTally { rtt_ms, rtt_acks_ms, active, ..tally(flows, flow, network) }
         });
-        let (tallies, elements) = (tallies.collect(), chains::elements(network.ways.iter()));
+        let (tallies, elements) = (tallies.collect(), chains::elements(network.directions.iter()));
         if scenario.sample.is_zero() {
             return chains::outcome(whole, tallies, elements, vec![], vec![]);
         }
         for (series, flow) in self.flows.iter_mut().zip(&flows.flows) {
             if let FlowKind::Tcp(t) = &flow.kind {
-                series.resent = resent(flows, t);
+                series.resent = retransmissions(flows, t);
             }
         }
         chains::outcome(whole, tallies, elements, self.flows, self.elements)
     }
 }
 
-/// What was counted of a flow.
+/// Counters of a flow.
 fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     let mut tally = FlowTally {
         name: flow.name.clone(),
-        of: flow.of as usize,
+        of: flow.scenario_flow as usize,
         cc: flow.cc.clone(),
         start: flow.start,
         done: flows.done(flow),
@@ -125,7 +124,7 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
         FlowKind::Udp(u) => {
             tally.sent_packets = u.source.sent;
             tally.lost_packets = Some(network.lost[u.numbers()].iter().sum());
-            (tally.real_time, tally.lost_in_faults) = u.heard(network);
+            (tally.real_time, tally.lost_in_faults) = u.summary(network);
         }
         FlowKind::Tcp(t) => {
             let first_end = |leg| EndId::new(leg, Side::Client).index();
@@ -145,19 +144,23 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
     tally
 }
 
-/// What all senders of a flow sent again: the one that its time series show is number 0, the others follow in the order of its
-/// legs.
-fn resent(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
+/// Retransmissions of all senders of a flow, in order of time. The sender that the time series show is number
+/// 0; the others follow in the order of the legs.
+fn retransmissions(flows: &SimFlows, flow: &TcpFlow) -> Vec<Resent> {
     let main: *const Tcp = flows.main_end(flow);
     let others = flow.ends().map(|end| &flows.ends[end.index()]).filter(|end| !std::ptr::eq(*end, main));
-    let of = |(end, sender): (&Tcp, u32)| {
-        let again = end.tx.again.iter().flatten();
-        let one =
-            |a: &Again| Resent { time_s: end.in_run(a.at).as_secs_f64(), byte: a.seq, len: a.len, sender };
-        again.map(one).collect::<Vec<Resent>>()
+    let retransmissions_of = |(end, sender): (&Tcp, u32)| {
+        let retransmissions = end.tx.retransmissions.iter().flatten();
+        let convert = |a: &Retransmission| Resent {
+            time_s: end.in_run(a.at).as_secs_f64(),
+            byte: a.seq,
+            len: a.len,
+            sender,
+        };
+        retransmissions.map(convert).collect::<Vec<Resent>>()
     };
     let mut all: Vec<Resent> =
-        [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(of).collect();
+        [flows.main_end(flow)].into_iter().chain(others).zip(0..).flat_map(retransmissions_of).collect();
     all.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     all
 }

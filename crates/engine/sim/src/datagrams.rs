@@ -1,4 +1,4 @@
-//! Flows of datagrams: who sends, and what the receiver notes.
+//! Datagram flows: their sources, and the statistics of their receivers.
 
 use crate::network::SimNetwork;
 use chains::ArrivalMeter;
@@ -7,37 +7,37 @@ use std::ops::Range;
 use transport::{App, UdpSource};
 use units::Time;
 
-/// A datagram flow.
 pub struct UdpFlow {
     pub source: UdpSource,
-    /// Its directed flow number; the next is that of answers.
+    /// Number of the directed flow; answers have the number after it.
     pub number: u32,
-    /// The other end sends every datagram back.
+    /// Whether the other end returns every datagram.
     pub answered: bool,
-    /// Payload that reached the other end, copies included.
+    /// Payload that reached the other end, including duplicates, bytes.
     pub received_bytes: u64,
-    /// When the last datagram reached the end that notes it; before that when the first is due.
+    /// Arrival of the last datagram at the end that measures it; before the first arrival, the time at which
+    /// the first is due.
     pub last: Time,
     pub meter: ArrivalMeter,
 }
 
 impl UdpFlow {
-    /// Of an application, without a number yet.
-    /// Losses of what is due in `faults` are counted apart.
+    /// A flow of an application, with no number assigned yet. Losses among datagrams due in the intervals
+    /// `faults` are counted separately.
     pub fn new(app: &App, source: UdpSource, answered: bool, start: Time, faults: &[[Time; 2]]) -> UdpFlow {
         let mut meter = ArrivalMeter::new(app);
         meter.count_apart(chains::due(&source, faults));
         UdpFlow { source, number: 0, answered, received_bytes: 0, last: start, meter }
     }
 
-    /// Its directed flow numbers.
+    /// Numbers of its directed flows.
     pub fn numbers(&self) -> Range<usize> {
         let first = self.number as usize;
         first..first + 1 + self.answered as usize
     }
 
-    /// What its datagrams met, and how many of those due in each fault's time did not arrive.
-    pub fn heard(&self, network: &SimNetwork) -> (Option<RealTime>, Vec<u64>) {
+    /// Delay and loss statistics, and the number of datagrams lost among those due in each fault's interval.
+    pub fn summary(&self, network: &SimNetwork) -> (Option<RealTime>, Vec<u64>) {
         let mut meter = self.meter.clone();
         let first = network.datagrams as usize;
         let dropped = &network.dropped[self.numbers().start - first..self.numbers().end - first];

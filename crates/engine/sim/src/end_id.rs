@@ -1,32 +1,32 @@
-//! How the ends of connections are numbered.
+//! Numbering of connection ends.
 
 use transport::Side;
 
-/// An end of a connection. Connection `c` has its client's end at index `2c` and its server's at `2c + 1`, and what an
-/// end sends carries the end's number as [`path::Packet::flow`].
+/// An end of a connection. The client's end of connection `c` has index `2c`, the server's `2c + 1`. Packets
+/// carry the number of the end that sends them as [`path::Packet::flow`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndId(u32);
 
 impl EndId {
-    /// The end of this connection on this side.
+    /// The end of a connection on one side.
     #[inline]
     pub fn new(connection: u32, side: Side) -> EndId {
         EndId(2 * connection + (side == Side::Server) as u32)
     }
 
-    /// The end that sends packets of this directed flow number, which must not be a datagram flow's.
+    /// The end that sends packets with this directed flow number, which must not belong to a datagram flow.
     #[inline]
     pub fn of_sender(number: u32) -> EndId {
         EndId(number)
     }
 
-    /// The directed flow number of what this end sends.
+    /// The directed flow number of packets that this end sends.
     #[inline]
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// Where the end stands among all ends.
+    /// Index of the end among all ends.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -38,13 +38,13 @@ impl EndId {
         EndId(self.0 ^ 1)
     }
 
-    /// The connection that this is an end of.
+    /// The connection of the end.
     #[inline]
     pub fn connection(self) -> u32 {
         self.0 / 2
     }
 
-    /// Which of the connection's two ends this is.
+    /// The side of the connection.
     #[inline]
     pub fn side(self) -> Side {
         if self.0 % 2 == 0 { Side::Client } else { Side::Server }

@@ -1,4 +1,4 @@
-//! A scenario's flows as connections (a leg between relays each), datagram sources and applications.
+//! The flows of a scenario as connections (one per leg between relays), datagram sources and applications.
 
 use crate::datagrams::UdpFlow;
 use crate::end_id::EndId;
@@ -8,51 +8,52 @@ use std::ops::Range;
 use transport::{Application, Limits, Sender, Side, Stack, Tcp, UDP_HEADER, UdpSource};
 use units::{Span, Stream, Time};
 
-/// Makes the controller of one end of a flow's connection: given the flow, an index of the scenario's, and the end's
-/// side. `None`: the one that the scenario names. Relays' ends have the scenario's.
+/// Makes the controller of one end of a flow's connection; called with the flow (an index of the scenario's
+/// flows) and the end's side. `None` selects the scenario's controller. Ends at relays always have the
+/// scenario's.
 pub type OwnControls<'a> = dyn Fn(usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
-/// A TCP flow: its legs' connections and its application.
+/// A TCP flow: the connections of its legs, and its application.
 pub struct TcpFlow {
-    /// Legs `legs.start..legs.end`, those of its first connection first.
+    /// Indexes of the legs, those of the first connection first.
     pub legs: Range<u32>,
-    /// Legs of a connection; between them a relay each.
+    /// Number of legs per connection, with a relay between two.
     pub hops: u32,
     pub app: Application,
     /// The side that sends more.
     pub sending: Side,
-    /// Buffers of the relays between the legs.
+    /// Buffer sizes of the relays between the legs, bytes.
     pub buffers: Vec<u64>,
 }
 
 impl TcpFlow {
-    /// The outer ends of its connections on this side, in order.
-    pub fn outer(&self, side: Side) -> impl Iterator<Item = EndId> + use<> {
+    /// The outer ends of the flow's connections on one side, in order.
+    pub fn outer_ends(&self, side: Side) -> impl Iterator<Item = EndId> + use<> {
         let (first, hops) = (self.legs.start, self.hops);
         let connections = (self.legs.end - first) / hops;
         let leg = first + if side == Side::Client { 0 } else { hops - 1 };
         (0..connections).map(move |n| EndId::new(leg + n * hops, side))
     }
 
-    /// The ends of all its legs: of each the client's, then the server's.
+    /// The ends of all legs: for each leg the client's, then the server's.
     pub fn ends(&self) -> impl Iterator<Item = EndId> + use<> {
         self.legs.clone().flat_map(|leg| [Side::Client, Side::Server].map(|side| EndId::new(leg, side)))
     }
 
-    /// The outer ends of its connections on the side that sends more.
+    /// The outer ends on the side that sends more.
     pub fn senders(&self) -> impl Iterator<Item = EndId> + use<> {
-        self.outer(self.sending)
+        self.outer_ends(self.sending)
     }
 
-    /// The outer ends of its connections on the side that receives more.
+    /// The outer ends on the side that receives more.
     pub fn receivers(&self) -> impl Iterator<Item = EndId> + use<> {
-        self.outer(if self.sending == Side::Client { Side::Server } else { Side::Client })
+        self.outer_ends(if self.sending == Side::Client { Side::Server } else { Side::Client })
     }
 
-    /// Which of its connections a leg belongs to, and that connection's legs.
+    /// The number of the connection that a leg belongs to, and that connection's legs.
     #[inline]
     pub fn connection_of(&self, leg: u32) -> (usize, Range<u32>) {
-        // One division less for nearly all flows.
+        // Nearly all flows have one connection: avoid the division.
         if self.legs.end - self.legs.start == self.hops {
             return (0, self.legs.clone());
         }
@@ -62,8 +63,7 @@ impl TcpFlow {
     }
 }
 
-/// What a flow is made of.
-// What each segment reads lies with the flow; datagrams are fewer.
+// The variant that every segment reads is stored inline; datagram flows are rarer.
 #[expect(clippy::large_enum_variant)]
 pub enum FlowKind {
     Tcp(TcpFlow),
@@ -73,8 +73,8 @@ pub enum FlowKind {
 /// One flow of the result.
 pub struct SimFlow {
     pub name: String,
-    /// Which of the scenario's flows it is (one of).
-    pub of: u32,
+    /// Index of the scenario's flow that it belongs to.
+    pub scenario_flow: u32,
     pub from: u32,
     pub cc: String,
     pub dscp: u8,
@@ -83,26 +83,26 @@ pub struct SimFlow {
     pub kind: FlowKind,
 }
 
-/// All flows. Directed flow numbers begin with those of the ends ([`EndId::number`]); datagram flows
-/// follow, one number each, and another for what is sent back.
+/// All flows. Directed flow numbers start with those of the ends ([`EndId::number`]). Datagram flows follow,
+/// with one number each, and another for the answers of a flow that has them.
 pub struct SimFlows {
     pub flows: Vec<SimFlow>,
     pub ends: Vec<Tcp>,
-    /// Host that each directed flow number comes from; the first are those of the ends.
+    /// Source host of each directed flow number.
     pub host: Vec<u32>,
     /// Flow of each connection.
-    pub owner: Vec<u32>,
+    pub flow_of_connection: Vec<u32>,
     /// Flow of each directed flow number.
-    pub of: Vec<u32>,
+    pub flow_of: Vec<u32>,
     /// Destination host of each directed flow number.
     pub destination: Vec<u32>,
-    /// What the header of each directed flow's packets has more than IPv4's, bytes.
-    pub longer: Vec<u32>,
-    /// When each connection's client was established.
+    /// Header bytes of each directed flow's packets in excess of IPv4's.
+    pub extra_header: Vec<u32>,
+    /// Time at which the client of each connection was established.
     pub established: Vec<Option<Time>>,
 }
 
-/// As IPv4; a UDP packet is as big as its source says.
+/// Size of a segment as an IPv4 packet, bytes; for UDP the size that its source states, plus the UDP header.
 pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
     if udp { UDP_HEADER + seg.len } else { seg.ip_bytes() }
 }
@@ -110,33 +110,33 @@ pub fn ip_bytes(udp: bool, seg: &transport::Segment) -> u32 {
 struct Builder<'a> {
     scenario: &'a Scenario,
     seed: u64,
-    /// The scenario's flow that is being built.
-    of: usize,
+    /// Index of the scenario's flow that is being built.
+    scenario_flow: usize,
     controls: Option<&'a OwnControls<'a>>,
-    /// What the flow that is being built has in place of the scenario's control, by name.
+    /// Name of the caller's controller for the flow that is being built, if it replaces the scenario's.
     own_control: Option<&'static str>,
     out: SimFlows,
-    /// Datagram flows with the hosts they go to.
+    /// Datagram flows with their destination hosts.
     udp: Vec<(u32, u32)>,
-    /// The time of each fault.
+    /// Begin of each fault, and begin of the next fault or end of the run.
     faults: Vec<[Time; 2]>,
 }
 
-/// A connection between two hosts, be they relays or the flow's own.
+/// A connection between two hosts, which may be relays or the flow's outer ends.
 struct ConnectionLeg<'a> {
     name: &'a str,
-    /// Of its client's end, and of its server's.
+    /// Congestion control of the client's end and of the server's.
     cc: [Control; 2],
     hosts: [usize; 2],
-    /// Which of its ends are the flow's own, and no relay's.
-    own: [bool; 2],
+    /// For each end, whether it is an outer end of the flow, and not a relay's.
+    is_outer: [bool; 2],
 }
 
 impl Builder<'_> {
-    /// The caller's controller for an end of its own of the flow that is being built.
+    /// The caller's controller for an outer end of the flow that is being built.
     fn own_control(&mut self, side: usize) -> Option<Box<dyn Controller>> {
-        let of = self.controls?;
-        let made = of(self.of, if side == 0 { Side::Client } else { Side::Server })?;
+        let make = self.controls?;
+        let made = make(self.scenario_flow, if side == 0 { Side::Client } else { Side::Server })?;
         if side == 0 {
             self.own_control = Some(made.name());
         }
@@ -145,26 +145,26 @@ impl Builder<'_> {
 
     fn connect(&mut self, flow: usize, leg: ConnectionLeg<'_>, pacing: Option<units::Rate>) {
         let [from, to] = leg.hosts;
-        // What an IPv6 header has more than an IPv4 one is not there for the connection.
+        // The connection does not see the bytes by which an IPv6 header exceeds an IPv4 header.
         let mtu = self.scenario.mtu(from, to) - self.scenario.longer_header(to);
         for (side, (here, there)) in [(from, to), (to, from)].into_iter().enumerate() {
             let stack: &Stack = &self.scenario.hosts[here].stack;
             let limits: Limits = stack.own_limits(mtu, pacing);
             let stream = format!("flow.{}.{side}", leg.name);
-            let own = if leg.own[side] { self.own_control(side) } else { None };
+            let own = if leg.is_outer[side] { self.own_control(side) } else { None };
             let control = own.unwrap_or_else(|| leg.cc[side].make(self.seed, &stream));
             self.out.ends.push(Tcp::new(limits, control));
             self.out.host.push(here as u32);
-            self.out.of.push(flow as u32);
+            self.out.flow_of.push(flow as u32);
             self.out.destination.push(there as u32);
         }
-        self.out.owner.push(flow as u32);
+        self.out.flow_of_connection.push(flow as u32);
         self.out.established.push(None);
     }
 
-    /// One connection of a flow, over its relays.
+    /// Adds one connection of a flow, with a leg per relay.
     fn connection(&mut self, index: usize, f: &scenario::Flow, name: &str) {
-        let first = self.out.owner.len();
+        let first = self.out.flow_of_connection.len();
         let (mut at, mut cc) = (f.from, f.cc);
         for (n, &r) in f.via.iter().enumerate() {
             let relay = &self.scenario.relays[r];
@@ -172,20 +172,20 @@ impl Builder<'_> {
             let hosts = [at, relay.host];
             self.connect(
                 index,
-                ConnectionLeg { name: &leg, cc: [cc, f.cc], hosts, own: [n == 0, false] },
+                ConnectionLeg { name: &leg, cc: [cc, f.cc], hosts, is_outer: [n == 0, false] },
                 f.max_pacing_rate,
             );
             at = relay.host;
             cc = relay.cc.unwrap_or(f.cc);
         }
-        let own = [f.via.is_empty(), true];
+        let is_outer = [f.via.is_empty(), true];
         self.connect(
             index,
-            ConnectionLeg { name, cc: [cc, f.cc], hosts: [at, f.to], own },
+            ConnectionLeg { name, cc: [cc, f.cc], hosts: [at, f.to], is_outer },
             f.max_pacing_rate,
         );
-        // What a relay receives it hands on itself.
-        let last = self.out.owner.len() - 1;
+        // At relays, received data is read by the relay instead of the application.
+        let last = self.out.flow_of_connection.len() - 1;
         for leg in first..=last {
             let end = |side| EndId::new(leg as u32, side).index();
             self.out.ends[end(Side::Client)].rx.auto_read = leg == first;
@@ -193,9 +193,9 @@ impl Builder<'_> {
         }
     }
 
-    fn add(&mut self, of: u32, i: u32) {
-        self.of = of as usize;
-        let f = &self.scenario.flows[of as usize];
+    fn add(&mut self, scenario_flow: u32, i: u32) {
+        self.scenario_flow = scenario_flow as usize;
+        let f = &self.scenario.flows[scenario_flow as usize];
         let index = self.out.flows.len();
         let name = if f.count == 1 { f.name.clone() } else { format!("{}-{}", f.name, i + 1) };
         let start = Time::ZERO + f.start + f.stagger * i as u64;
@@ -207,14 +207,14 @@ impl Builder<'_> {
                 FlowKind::Udp(Box::new(UdpFlow::new(&f.app, source, pattern.answered, start, &self.faults)))
             }
             None => {
-                let first = self.out.owner.len() as u32;
+                let first = self.out.flow_of_connection.len() as u32;
                 let sending = if f.app.answers() { Side::Server } else { Side::Client };
                 let app = Application::new(f.app.clone());
                 self.connection(index, f, &name);
                 for n in 1..app.connections() {
                     self.connection(index, f, &format!("{name}/{n}"));
                 }
-                let legs = first..self.out.owner.len() as u32;
+                let legs = first..self.out.flow_of_connection.len() as u32;
                 let hops = f.via.len() as u32 + 1;
                 let buffers = f.via.iter().map(|&r| self.scenario.relays[r].buffer.get()).collect();
                 FlowKind::Tcp(TcpFlow { legs, hops, app, sending, buffers })
@@ -227,7 +227,7 @@ impl Builder<'_> {
         };
         self.out.flows.push(SimFlow {
             name,
-            of,
+            scenario_flow,
             from: f.from as u32,
             cc: cc.to_string(),
             dscp: f.dscp,
@@ -239,12 +239,12 @@ impl Builder<'_> {
 }
 
 impl SimFlows {
-    /// Source and destination host of a directed flow number's connection or datagrams.
-    pub fn ends_of(&self, number: u32) -> (usize, usize) {
+    /// Source and destination host of packets with this directed flow number.
+    pub fn hosts_of(&self, number: u32) -> (usize, usize) {
         (self.host[number as usize] as usize, self.destination[number as usize] as usize)
     }
 
-    /// Builds the scenario's flows; `only`: just that one (an index into the scenario's).
+    /// Builds the scenario's flows, or only the one with index `only`.
     pub fn new(
         scenario: &Scenario,
         seed: u64,
@@ -255,15 +255,23 @@ impl SimFlows {
             flows: Vec::new(),
             ends: Vec::new(),
             host: Vec::new(),
-            owner: Vec::new(),
-            of: Vec::new(),
+            flow_of_connection: Vec::new(),
+            flow_of: Vec::new(),
             destination: Vec::new(),
-            longer: Vec::new(),
+            extra_header: Vec::new(),
             established: Vec::new(),
         };
         let faults = chains::spans(scenario);
-        let mut b =
-            Builder { scenario, seed, of: 0, controls, own_control: None, out, udp: Vec::new(), faults };
+        let mut b = Builder {
+            scenario,
+            seed,
+            scenario_flow: 0,
+            controls,
+            own_control: None,
+            out,
+            udp: Vec::new(),
+            faults,
+        };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
                 for n in 0..f.count {
@@ -274,47 +282,49 @@ impl SimFlows {
         for (flow, to) in std::mem::take(&mut b.udp) {
             let from = b.out.flows[flow as usize].from;
             let FlowKind::Udp(u) = &mut b.out.flows[flow as usize].kind else { continue };
-            u.number = b.out.of.len() as u32;
+            u.number = b.out.flow_of.len() as u32;
             for (from, to) in [(from, to), (to, from)].into_iter().take(1 + u.answered as usize) {
-                b.out.of.push(flow);
+                b.out.flow_of.push(flow);
                 b.out.host.push(from);
                 b.out.destination.push(to);
             }
         }
-        b.out.longer = b.out.destination.iter().map(|&to| scenario.longer_header(to as usize)).collect();
+        b.out.extra_header =
+            b.out.destination.iter().map(|&to| scenario.longer_header(to as usize)).collect();
         b.out
     }
 
-    /// The sender that a flow's time series show: at the side that sends more, of the connection that carries most.
+    /// The sender that a flow's time series show: on the side that sends more, that of the connection that
+    /// carries most.
     pub fn main_sender(&self, flow: &TcpFlow) -> &Sender {
         &self.main_end(flow).tx
     }
 
-    /// The end that it is of.
+    /// The end of [`SimFlows::main_sender`].
     pub fn main_end(&self, flow: &TcpFlow) -> &Tcp {
-        // Of several that carry the same, the first.
+        // Of connections that carry the same, the first counts.
         let ends = flow.senders().map(|end| &self.ends[end.index()]);
         let most = ends.reduce(|most, end| if end.tx.s.snd_una > most.tx.s.snd_una { end } else { most });
         most.unwrap_or(&self.ends[EndId::new(flow.legs.start, Side::Client).index()])
     }
 
-    /// What the senders on that side have sent again.
+    /// Retransmitted packets of all senders on the side that sends more.
     pub fn retransmitted(&self, flow: &TcpFlow) -> u64 {
         flow.senders().map(|end| self.ends[end.index()].tx.stats.retransmitted).sum()
     }
 
-    /// Makes every sender keep its retransmissions.
-    pub fn keep_resent(&mut self) {
+    /// Makes every sender record its retransmissions.
+    pub fn record_retransmissions(&mut self) {
         for flow in &self.flows {
             if let FlowKind::Tcp(t) = &flow.kind {
                 for end in t.ends() {
-                    self.ends[end.index()].tx.again = Some(Vec::new());
+                    self.ends[end.index()].tx.retransmissions = Some(Vec::new());
                 }
             }
         }
     }
 
-    /// Payload delivered to the receiving application so far, of the direction in which the flow sends more.
+    /// Payload delivered to the receiving application so far, in the direction that carries more, bytes.
     pub fn delivered(&self, flow: &SimFlow) -> u64 {
         match &flow.kind {
             FlowKind::Udp(u) => u.received_bytes,
@@ -322,7 +332,7 @@ impl SimFlows {
         }
     }
 
-    /// When a flow was done: its last byte was with the receiving application.
+    /// Time at which a flow was done: its last byte had reached the receiving application. `None` before.
     pub fn done(&self, flow: &SimFlow) -> Option<Time> {
         match &flow.kind {
             FlowKind::Udp(u) => u.source.ended().map(|end| end.max(u.last)),
@@ -330,7 +340,7 @@ impl SimFlows {
         }
     }
 
-    /// A flow's own time, in a run that came to `end`.
+    /// Lifetime of a flow in a run that was played until `end`.
     pub fn active(&self, flow: &SimFlow, end: Time) -> Span {
         let from = match &flow.kind {
             FlowKind::Udp(_) => None,

@@ -1,4 +1,5 @@
-//! An indexed binary heap with at most one deadline a slot, earliest first, ties in the order they were set.
+//! An indexed binary heap with at most one deadline per slot, the earliest first, ties in the order in which
+//! they were set.
 
 use units::Time;
 
@@ -7,14 +8,15 @@ use units::Time;
 pub struct DeadlineHeap {
     /// (deadline, order of setting, slot), a binary heap.
     heap: Vec<(Time, u64, u32)>,
-    /// Where in the heap each slot's entry was put last; a slot has a deadline where that entry is still its own.
-    place: Vec<u32>,
+    /// Last known position of each slot's entry in the heap; the slot has a deadline if the entry there is
+    /// still its own.
+    position: Vec<u32>,
 }
 
 impl DeadlineHeap {
     /// No deadlines for `n` slots.
     pub fn new(n: usize) -> DeadlineHeap {
-        DeadlineHeap { heap: Vec::with_capacity(n), place: vec![0; n] }
+        DeadlineHeap { heap: Vec::with_capacity(n), position: vec![0; n] }
     }
 
     /// The earliest entry.
@@ -23,20 +25,20 @@ impl DeadlineHeap {
         self.heap.first().copied()
     }
 
-    /// The slot's deadline.
+    /// The deadline of a slot.
     #[inline]
     pub fn deadline(&self, slot: u32) -> Option<Time> {
         self.entry(slot).map(|at| self.heap[at].0)
     }
 
-    /// Where in the heap the slot's entry is.
+    /// Position of a slot's entry in the heap; `None` without a deadline.
     #[inline]
     fn entry(&self, slot: u32) -> Option<usize> {
-        let at = self.place[slot as usize] as usize;
+        let at = self.position[slot as usize] as usize;
         self.heap.get(at).is_some_and(|entry| entry.2 == slot).then_some(at)
     }
 
-    /// Sets or clears the slot's deadline; `order` breaks ties and must grow from call to call.
+    /// Sets or clears the deadline of a slot. `order` breaks ties and must increase from call to call.
     #[inline]
     pub fn set(&mut self, slot: u32, deadline: Option<Time>, order: u64) {
         match (deadline, self.entry(slot)) {
@@ -71,11 +73,11 @@ impl DeadlineHeap {
                 break;
             }
             self.heap[at] = self.heap[parent];
-            self.place[self.heap[at].2 as usize] = at as u32;
+            self.position[self.heap[at].2 as usize] = at as u32;
             at = parent;
         }
         self.heap[at] = entry;
-        self.place[entry.2 as usize] = at as u32;
+        self.position[entry.2 as usize] = at as u32;
     }
 
     fn down(&mut self, mut at: usize) {
@@ -95,11 +97,11 @@ impl DeadlineHeap {
                 break;
             }
             self.heap[at] = self.heap[child];
-            self.place[self.heap[at].2 as usize] = at as u32;
+            self.position[self.heap[at].2 as usize] = at as u32;
             at = child;
         }
         self.heap[at] = entry;
-        self.place[entry.2 as usize] = at as u32;
+        self.position[entry.2 as usize] = at as u32;
     }
 }
 

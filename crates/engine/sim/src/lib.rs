@@ -1,8 +1,8 @@
-//! The virtual clock: a scenario's topology and flows driven by an event queue.
+//! The simulator: the topology and flows of a scenario, driven in virtual time by an event queue.
 //!
-//! Pure: no clock, no file, no ambient randomness; the same scenario and seed give the same bytes.
-//! Every chain of path elements, every connection end and every application has at most one event
-//! pending. Ties in time are served first-in first-out.
+//! Pure: no clock, no file, no ambient randomness; the same scenario and seed give the same bytes. Every
+//! chain of path elements, connection end and application has at most one pending event. Events of the same
+//! time are handled in the order in which they were scheduled.
 
 mod agenda;
 mod cable;
@@ -11,12 +11,13 @@ mod datagrams;
 mod end_id;
 mod flows;
 mod heap;
+mod host_jitter;
 mod network;
 mod reroute;
 mod run;
 mod session;
 mod tap;
-mod unrest;
+
 pub mod wire;
 pub mod world;
 

@@ -1,5 +1,5 @@
-//! Hosts and what joins them: one chain of elements for each direction of each link, and who sends
-//! where. Routing is by destination, along the fewest links.
+//! The topology: one chain of elements per direction of each link, and routing by destination along the
+//! fewest links.
 
 use chains::{LinkWay, NumberSet};
 use path::{Outbox, Packet};
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::Segment;
 use units::Time;
 
-/// Incomplete packets remembered; older ones have no fragment still under way.
-const REMEMBERED: usize = 1024;
+/// Incomplete packets remembered; of older ones no fragment is still in flight.
+const MAX_INCOMPLETE: usize = 1024;
 
 /// A packet that reached a host.
 pub struct HostArrival {
@@ -17,53 +17,53 @@ pub struct HostArrival {
     pub packet: Packet<Segment>,
 }
 
-/// A packet that was too big for the path, of which its sender is to be told.
+/// A packet that exceeded an MTU of the path; an ICMP error goes to its sender.
 pub struct BouncedPacket {
     pub packet: Packet<Segment>,
-    /// What would have fit, bytes of IP.
+    /// Largest IP packet that would have fit, bytes.
     pub mtu: u32,
-    /// The host that had sent it on to where it did not fit.
+    /// The host that forwarded the packet onto the link it does not fit.
     pub router: u32,
 }
 
-/// The topology.
 pub struct SimNetwork {
-    pub ways: Vec<LinkWay<Segment>>,
-    /// Where directed flows go: the host, and whose packets they are.
+    pub directions: Vec<LinkWay<Segment>>,
+    /// Destinations of directed flows: the host, and the customer whose packets they are.
     targets: Vec<(usize, Option<String>)>,
-    /// The target of each directed flow.
+    /// Index into `targets` of each directed flow.
     target: Vec<u32>,
-    /// For each host and target the way to take, if there is one.
+    /// Next hop for each host and target: a direction of a link, or `None` without a route.
     next: Vec<Option<u32>>,
     hosts: usize,
     /// Destination host of each directed flow.
     pub destination: Vec<u32>,
     outbox: Outbox<Segment>,
-    /// Packets at hosts, to be handled now, in order.
+    /// Packets that arrived at hosts and are to be handled now, in order.
     pub arrivals: VecDeque<HostArrival>,
-    /// Packets too big for the path.
+    /// Packets that were too big for the path.
     pub bounced: Vec<BouncedPacket>,
-    /// Fragments seen (one bit each) of packets that no tunnel end has joined.
-    partial: BTreeMap<u64, u64>,
-    /// Data packets the path dropped, of each directed flow.
+    /// Fragments seen, one bit each, of packets that are not yet reassembled.
+    fragments_seen: BTreeMap<u64, u64>,
+    /// Number of data packets that the path dropped, per directed flow.
     pub lost: Vec<u64>,
-    /// Of each directed flow of datagrams which ones the path dropped; those flows begin with this number.
+    /// Numbers of the datagrams that the path dropped, per directed datagram flow; those flows start at
+    /// number `datagrams`.
     pub dropped: Vec<NumberSet>,
     pub datagrams: u32,
-    /// Packets whose loss was counted by one of their fragments.
-    torn: BTreeSet<u64>,
-    /// Packets handed on by hosts in the middle.
+    /// Fragmented packets whose loss has been counted already.
+    lost_fragmented: BTreeSet<u64>,
+    /// Packets forwarded by intermediate hosts.
     pub forwarded: u64,
-    /// Packets with nowhere to go.
-    pub stranded: u64,
-    /// Ways whose deadline may have moved.
+    /// Packets without a route.
+    pub unroutable: u64,
+    /// Directions whose deadline may have changed.
     pub touched: Vec<u32>,
 }
 
 impl SimNetwork {
     pub fn new(scenario: &Scenario, seed: u64) -> SimNetwork {
         SimNetwork {
-            ways: chains::ways(scenario, seed),
+            directions: chains::ways(scenario, seed),
             targets: Vec::new(),
             target: Vec::new(),
             next: Vec::new(),
@@ -72,18 +72,18 @@ impl SimNetwork {
             outbox: Outbox::default(),
             arrivals: VecDeque::new(),
             bounced: Vec::new(),
-            partial: BTreeMap::new(),
+            fragments_seen: BTreeMap::new(),
             lost: Vec::new(),
             dropped: Vec::new(),
             datagrams: 0,
-            torn: BTreeSet::new(),
+            lost_fragmented: BTreeSet::new(),
             forwarded: 0,
-            stranded: 0,
+            unroutable: 0,
             touched: Vec::new(),
         }
     }
 
-    /// Directed flows go from and to these hosts.
+    /// Sets source and destination host of each directed flow, and finds the routes.
     pub fn set_flows(&mut self, scenario: &Scenario, ends: impl Iterator<Item = (usize, usize)>) {
         let mut known: BTreeMap<(usize, Option<&str>), u32> = BTreeMap::new();
         for (from, to) in ends {
@@ -92,14 +92,14 @@ impl SimNetwork {
             self.target.push(*known.entry((to, customer)).or_insert(fresh));
         }
         let mut targets: Vec<_> =
-            known.into_iter().map(|((to, of), at)| (at, (to, of.map(str::to_string)))).collect();
+            known.into_iter().map(|((to, customer), at)| (at, (to, customer.map(str::to_string)))).collect();
         targets.sort_unstable();
         self.targets = targets.into_iter().map(|(_, target)| target).collect();
-        self.learn(scenario, &[]);
+        self.find_routes(scenario, &[]);
     }
 
-    /// Learns the way to every target from every host, while the links `down` are not there.
-    pub fn learn(&mut self, scenario: &Scenario, down: &[usize]) {
+    /// Finds the next hop from every host to every target, without the links `down`.
+    pub fn find_routes(&mut self, scenario: &Scenario, down: &[usize]) {
         self.next = vec![None; self.hosts * self.targets.len()];
         for (i, (to, customer)) in self.targets.iter().enumerate() {
             for host in (0..self.hosts).filter(|host| host != to) {
@@ -110,50 +110,50 @@ impl SimNetwork {
         }
     }
 
-    /// `host` sends or forwards a packet.
+    /// Sends or forwards a packet from `host`.
     #[inline]
     pub fn send(&mut self, now: Time, host: u32, packet: Packet<Segment>) {
         let target = self.target[packet.flow as usize];
-        let Some(way) = self.next[host as usize * self.targets.len() + target as usize] else {
-            self.stranded += 1;
+        let Some(direction) = self.next[host as usize * self.targets.len() + target as usize] else {
+            self.unroutable += 1;
             return;
         };
-        self.ways[way as usize].chain.handle_packet(now, packet, &mut self.outbox);
-        self.collect(way);
+        self.directions[direction as usize].chain.handle_packet(now, packet, &mut self.outbox);
+        self.collect(direction);
     }
 
-    /// The way's deadline has come: what reaches its end is swapped into `batch`, which must be
-    /// empty. The host it reaches.
+    /// Wakes a direction of a link at its deadline. Packets that reach its end are swapped into `batch`,
+    /// which must be empty; returns the host that they reach.
     #[inline]
-    pub fn wake(&mut self, now: Time, way: u32, batch: &mut Vec<(Time, Packet<Segment>)>) -> u32 {
-        self.ways[way as usize].chain.handle_wake(now, &mut self.outbox);
+    pub fn wake(&mut self, now: Time, direction: u32, batch: &mut Vec<(Time, Packet<Segment>)>) -> u32 {
+        self.directions[direction as usize].chain.handle_wake(now, &mut self.outbox);
         std::mem::swap(batch, &mut self.outbox.sent);
-        self.collect(way);
-        self.ways[way as usize].hosts[1] as u32
+        self.collect(direction);
+        self.directions[direction as usize].hosts[1] as u32
     }
 
-    /// Brings all elements up to `now`, for their gauges.
+    /// Advances all elements to `now`, for sampling.
     pub fn catch_up(&mut self, now: Time) {
-        for way in 0..self.ways.len() {
-            self.ways[way].chain.catch_up(now, &mut self.outbox);
-            self.collect(way as u32);
+        for direction in 0..self.directions.len() {
+            self.directions[direction].chain.catch_up(now, &mut self.outbox);
+            self.collect(direction as u32);
         }
     }
 
     #[inline(always)]
-    fn collect(&mut self, way: u32) {
+    fn collect(&mut self, direction: u32) {
         if !self.outbox.is_empty() {
-            self.empty_outbox(way);
+            self.empty_outbox(direction);
         }
-        // Of a burst once.
-        if self.touched.last() != Some(&way) {
-            self.touched.push(way);
+        // Once per burst suffices.
+        if self.touched.last() != Some(&direction) {
+            self.touched.push(direction);
         }
     }
 
     #[inline(never)]
-    fn empty_outbox(&mut self, way: u32) {
-        let [router, host] = self.ways[way as usize].hosts.map(|host| host as u32);
+    fn empty_outbox(&mut self, direction: u32) {
+        let [router, host] = self.directions[direction as usize].hosts.map(|host| host as u32);
         for (_, packet) in self.outbox.sent.drain(..) {
             self.arrivals.push_back(HostArrival { host, packet });
         }
@@ -165,18 +165,18 @@ impl SimNetwork {
         }
     }
 
-    /// Data packets that were dropped, each once however many fragments of it.
+    /// Counts dropped data packets, a fragmented one once.
     fn count_lost(&mut self) {
         for (_, packet, _) in self.outbox.dropped.drain(..) {
             if packet.body.len == 0 {
                 continue;
             }
             if packet.fragment.is_some() {
-                if !self.torn.insert(packet.id) {
+                if !self.lost_fragmented.insert(packet.id) {
                     continue;
                 }
-                if self.torn.len() > REMEMBERED {
-                    self.torn.pop_first();
+                if self.lost_fragmented.len() > MAX_INCOMPLETE {
+                    self.lost_fragmented.pop_first();
                 }
             }
             self.lost[packet.flow as usize] += 1;
@@ -187,16 +187,16 @@ impl SimNetwork {
         }
     }
 
-    /// The hosts that a message from host `from` to host `to` passes, both among them.
-    pub fn passed(&self, from: usize, to: usize) -> Vec<usize> {
+    /// The hosts on the route from host `from` to host `to`, both included.
+    pub fn hosts_on_route(&self, from: usize, to: usize) -> Vec<usize> {
         let mut hosts = vec![from];
         let mut at = from;
         let target = self.targets.iter().position(|(host, _)| *host == to);
         while at != to {
-            // Nothing else goes to a host that sends datagrams only: then the ways there are not known.
-            let way = target.and_then(|t| self.next[at * self.targets.len() + t]);
-            at = match way {
-                Some(way) if hosts.len() <= self.hosts => self.ways[way as usize].hosts[1],
+            // Routes to a host that only sends datagrams may be missing, as nothing else is sent there.
+            let direction = target.and_then(|t| self.next[at * self.targets.len() + t]);
+            at = match direction {
+                Some(direction) if hosts.len() <= self.hosts => self.directions[direction as usize].hosts[1],
                 _ => to,
             };
             hosts.push(at);
@@ -204,38 +204,38 @@ impl SimNetwork {
         hosts
     }
 
-    /// Conservation: what entered an element left it, was dropped or is held, and what an element
-    /// handed on entered the next. `sent` packets entered the network.
+    /// Checks conservation: packets that entered an element left it, were dropped or are held, and packets
+    /// that left an element entered the next. `sent` packets entered the network.
     pub fn check(&self, sent: u64) {
-        let mut entered = self.stranded;
-        for way in &self.ways {
-            for i in 0..way.chain.len() {
-                let a = way.chain.account(i);
-                assert!(a.balances(), "{} element {i}: {a:?}", way.name);
+        let mut entered = self.unroutable;
+        for direction in &self.directions {
+            for i in 0..direction.chain.len() {
+                let a = direction.chain.account(i);
+                assert!(a.balances(), "{} element {i}: {a:?}", direction.name);
                 if i > 0 {
-                    let passed = way.chain.account(i - 1).passed;
-                    assert_eq!(passed, a.packets_in, "{} into element {i}", way.name);
+                    let passed = direction.chain.account(i - 1).passed;
+                    assert_eq!(passed, a.packets_in, "{} into element {i}", direction.name);
                 }
             }
-            if way.chain.is_empty() {
-                return; // keeps no books
+            if direction.chain.is_empty() {
+                return; // an empty chain has no accounts
             }
-            entered += way.chain.account(0).packets_in;
+            entered += direction.chain.account(0).packets_in;
         }
         assert_eq!(entered, sent + self.forwarded, "packets into the network");
     }
 
-    /// Whether a packet is whole: true at once, or with its last fragment.
-    pub fn is_whole(&mut self, packet: &Packet<Segment>) -> bool {
+    /// Whether a packet is complete: at once if it is not fragmented, else with its last fragment.
+    pub fn is_complete(&mut self, packet: &Packet<Segment>) -> bool {
         let Some(f) = packet.fragment else { return true };
-        // A copy of a fragment completes nothing. More than 64 fragments nothing here makes.
-        let seen = self.partial.entry(packet.id).or_insert(0);
+        // A duplicate of a fragment completes nothing. No element makes more than 64 fragments.
+        let seen = self.fragments_seen.entry(packet.id).or_insert(0);
         *seen |= 1 << (f.index & 63);
         let whole = seen.count_ones() >= f.count.min(64) as u32;
         if whole {
-            self.partial.remove(&packet.id);
-        } else if self.partial.len() > REMEMBERED {
-            self.partial.pop_first(); // RFC 791's timeout
+            self.fragments_seen.remove(&packet.id);
+        } else if self.fragments_seen.len() > MAX_INCOMPLETE {
+            self.fragments_seen.pop_first(); // reassembly timeout of RFC 791
         }
         whole
     }

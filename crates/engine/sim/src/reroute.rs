@@ -1,32 +1,35 @@
-//! When faults change routes: as BGP would, with the timers that the lab gives BIRD.
+//! Route changes caused by faults: those of BGP, with the timers that the lab gives BIRD.
 //!
-//! | fault | routes leave the link | and take it again |
+//! | fault | routes leave the link | routes return to it |
 //! |---|---|---|
-//! | `link`, `tunnel` | hold time after the last word that came through, which is half a keepalive old in the mean | [`RECONNECT`] after it is over |
-//! | `host` | as above, of all its links; if it is back sooner, by its neighbours' next keepalives, half of one later in the mean: they are answered by a reset | [`RESTARTED`] after it is over |
-//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLED`] after it is over |
+//! | `link`, `tunnel` | when the hold time expires; the last keepalive received is half an interval old in the mean | [`RECONNECT`] after the fault ends |
+//! | `host` | as above, for all its links; if the host is back sooner, with its neighbours' next keepalives, half an interval later in the mean: the host answers them with a reset | [`RESTARTED`] after the fault ends |
+//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLED`] after the fault ends |
 //!
-//! Another fault that is over before the hold time changes no route. Without a session over the link nobody notices: routes stay.
+//! Other faults that end before the hold time expires change no route, and a fault of a link without a BGP
+//! session does not either.
 
 use scenario::{FaultKind, Scenario};
 use units::{Span, Time};
 
-/// From when a neighbour can be reached again until it is tried, in the mean: half of the lab's `connect retry time`, 1 s.
+/// Mean time from when a neighbour is reachable again until a connection is tried: half of the lab's `connect
+/// retry time`, 1 s.
 const RECONNECT: Span = Span::from_millis(500);
-/// From when a session is enabled until it is tried: the lab's `connect delay time`.
+/// Time from when a session is enabled until a connection is tried: the lab's `connect delay time`.
 const ENABLED: Span = Span::from_secs(1);
 
-/// From when a lost host is back until its sessions stand, in the mean: the lab's BIRD takes a second until it begins, tunnels
-/// come first (docs/networks.md has what was measured).
+/// Mean time from when a failed host is back until its sessions are established: the lab's BIRD starts within
+/// a second, after the tunnels (measurements: docs/networks.md).
 const RESTARTED: Span = Span::from_millis(1500);
 
-/// Times at which routes change, in order, and the links that they do not take from then on.
+/// Times of route changes, in order, each with the links that are not used from then on.
 pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
     let mut spans: Vec<(Time, Time, usize)> = Vec::new();
-    let all = scenario.faults.iter().flat_map(|f| f.links.iter().map(move |&link| (f, link)));
-    for (fault, link) in all.filter(|&(_, link)| scenario.has_session(link)) {
+    let affected = scenario.faults.iter().flat_map(|f| f.links.iter().map(move |&link| (f, link)));
+    for (fault, link) in affected.filter(|&(_, link)| scenario.has_session(link)) {
         let ends = scenario.links[link].between;
-        // The lower hold time holds for both (RFC 4271 section 4.2); keepalives come three times in it.
+        // The lower hold time applies to both ends (RFC 4271 section 4.2); keepalives are sent three times in
+        // it.
         let hold = ends.iter().filter_map(|&h| scenario.speaker(h)).map(|(_, hold)| hold).min();
         let hold = hold.unwrap_or(scenario::HOLD);
         let (noticed, again) = match fault.kind {
@@ -51,9 +54,10 @@ mod tests {
     use super::*;
     use scenario::Experiment;
 
-    /// At 3 s it is back, and a keepalive of 2 s, half of one old in the mean, is answered by a reset at 4 s.
+    /// The host is back at 3 s. Keepalives are sent every 2 s, so the next one is answered by a reset at 4 s
+    /// in the mean.
     #[test]
-    fn a_host_that_is_back_soon_is_left_at_its_neighbours_next_word() {
+    fn routes_leave_a_host_that_restarts_quickly_at_the_next_keepalive() {
         let text = r#"
             duration = "30s"
             hosts.a.services = [{ kind = "bgp", as = 1, hold = "6s" }]
@@ -72,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_left_after_the_hold_time_and_taken_again_when_it_is_back() {
+    fn routes_leave_a_link_after_the_hold_time_and_return_when_it_is_back() {
         let text = r#"
             duration = "30s"
             hosts.a.services = [{ kind = "bgp", as = 1, hold = "6s" }]
@@ -89,7 +93,7 @@ mod tests {
             link = "l"
             at = "20s"
             lasts = "3s"
-            [faults.told]
+            [faults.cease]
             kind = "bgp"
             link = "l"
             at = "25s"

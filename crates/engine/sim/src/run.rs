@@ -1,4 +1,4 @@
-//! The loop: take the earliest deadline, let its owner act, deliver what follows from it.
+//! The event loop: takes the earliest deadline, wakes its owner, and delivers the packets that result.
 
 mod relayed;
 
@@ -6,9 +6,9 @@ use crate::agenda::{Agenda, Owner};
 use crate::collect::Collector;
 use crate::end_id::EndId;
 use crate::flows::{FlowKind, OwnControls, SimFlows, ip_bytes};
+use crate::host_jitter::HostJitter;
 use crate::network::{BouncedPacket, HostArrival, SimNetwork};
 use crate::tap::{Passage, SizeRefusal, Tap};
-use crate::unrest::RestlessHosts;
 use chains::NumberSet;
 use path::{Ecn, Packet};
 use result::Outcome;
@@ -17,24 +17,24 @@ use std::ops::ControlFlow;
 use transport::{Segment, Side, Tcp, answer};
 use units::{Span, Time};
 
-/// What a run takes besides its scenario.
+/// Options of a run besides its scenario.
 #[derive(Default)]
 pub struct SimOptions<'a> {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Run this flow alone (an index of the scenario's flows).
+    /// Runs only this flow (an index of the scenario's flows).
     pub only_flow: Option<usize>,
-    /// Hosts are as restless as real ones, by draws of this seed.
+    /// Whether hosts have random scheduling delays (the scenario's key `unrest`), drawn from `seed`.
     pub unrest: bool,
-    /// Sees every packet.
+    /// Observer of every packet.
     pub tap: Option<&'a mut dyn Tap>,
-    /// Is told the virtual time now and then; `Break` ends the run there.
+    /// Called with the virtual time every now and then; `Break` ends the run.
     pub progress: Option<&'a mut dyn FnMut(Time) -> ControlFlow<()>>,
-    /// Controllers in place of those that the scenario names.
+    /// Controllers that replace those of the scenario.
     pub controls: Option<&'a OwnControls<'a>>,
 }
 
-/// Events between two reports of progress.
+/// Number of events between two calls of [`SimOptions::progress`].
 const REPORT_EVERY: u64 = 1 << 16;
 
 pub(crate) struct SimRun<'a> {
@@ -43,19 +43,19 @@ pub(crate) struct SimRun<'a> {
     pub(crate) flows: SimFlows,
     collector: Collector,
     agenda: Agenda,
-    restless: RestlessHosts,
+    jitter: HostJitter,
     next_id: u64,
     events: u64,
     segments: Vec<Segment>,
     others: Vec<Segment>,
     batch: Vec<(Time, Packet<Segment>)>,
-    /// The caller had it end.
+    /// Whether [`SimOptions::progress`] ended the run.
     pub(crate) ended: bool,
     options: SimOptions<'a>,
 }
 
 impl<'a> SimRun<'a> {
-    /// Nothing has happened yet.
+    /// Prepares a run at time zero.
     pub(crate) fn new(
         scenario: &Scenario,
         options: SimOptions<'a>,
@@ -65,30 +65,30 @@ impl<'a> SimRun<'a> {
         let mut flows = SimFlows::new(scenario, options.seed, options.only_flow, controls);
         let sampled = !scenario.sample.is_zero();
         if sampled {
-            flows.keep_resent();
+            flows.record_retransmissions();
         }
         network.destination = flows.destination.clone();
         network.lost = vec![0; network.destination.len()];
         network.datagrams = flows.ends.len() as u32;
         network.dropped = vec![NumberSet::default(); network.lost.len() - flows.ends.len()];
         if options.tap.as_ref().is_some_and(|tap| tap.watches_stages()) {
-            network.ways.iter_mut().for_each(|way| way.chain.watch());
+            network.directions.iter_mut().for_each(|direction| direction.chain.watch());
         }
-        network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.ends_of(number as u32)));
+        network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.hosts_of(number as u32)));
         let collector = Collector::new(scenario, &flows, &network);
-        let restless = match options.unrest {
-            true => RestlessHosts::new(scenario, options.seed, &mut flows),
-            false => RestlessHosts::default(),
+        let jitter = match options.unrest {
+            true => HostJitter::new(scenario, options.seed, &mut flows),
+            false => HostJitter::default(),
         };
         let agenda =
-            Agenda::new(network.ways.len(), restless.hosts.len(), flows.ends.len(), flows.flows.len());
+            Agenda::new(network.directions.len(), jitter.hosts.len(), flows.ends.len(), flows.flows.len());
         let mut run = SimRun {
             now: Time::ZERO,
             network,
             flows,
             collector,
             agenda,
-            restless,
+            jitter,
             next_id: 0,
             events: 0,
             segments: Vec::new(),
@@ -101,7 +101,7 @@ impl<'a> SimRun<'a> {
         run
     }
 
-    /// The summary of a run that came to `end`.
+    /// The outcome of a run that was played until `end`.
     pub(crate) fn summary(self, variant: &str, scenario: &Scenario, end: Time) -> Outcome {
         let only = self.options.only_flow;
         let SimRun { collector, flows, network, next_id, .. } = self;
@@ -115,26 +115,26 @@ impl<'a> SimRun<'a> {
 
 impl SimRun<'_> {
     fn begin(&mut self, sampled: bool) {
-        for way in 0..self.network.ways.len() {
-            self.network.touched.push(way as u32);
+        for direction in 0..self.network.directions.len() {
+            self.network.touched.push(direction as u32);
         }
         self.settle();
         if sampled {
             self.agenda.set(Owner::Sampler, Some(Time::ZERO));
         }
-        let starts = self.restless.starts(&self.flows);
+        let starts = self.jitter.starts(&self.flows);
         for (flow, start) in (0..).zip(starts) {
             self.agenda.set(Owner::Flow(flow), Some(start));
         }
     }
 
-    /// Packets take the ways there are without the links `down` from now on.
+    /// Routes packets around the links `down` from now on.
     pub(crate) fn reroute(&mut self, scenario: &Scenario, down: &[usize]) {
-        self.network.learn(scenario, down);
+        self.network.find_routes(scenario, down);
     }
 
-    /// Plays all that is due until `end`, or until [`SimOptions::progress`] has it end; the time it came to. It can be
-    /// gone on with.
+    /// Plays all events up to `end`, or until [`SimOptions::progress`] ends the run; returns the time
+    /// reached. The run can be continued.
     pub(crate) fn play(&mut self, mut end: Time, sample: Span) -> Time {
         while let Some((at, owner)) = self.agenda.first() {
             if at > end {
@@ -142,13 +142,13 @@ impl SimRun<'_> {
             }
             self.now = at;
             match owner {
-                Owner::Way(way) => self.wake_way(way),
+                Owner::Direction(direction) => self.wake_direction(direction),
                 Owner::Sampler => {
                     self.sample();
                     self.agenda.set(Owner::Sampler, Some(at + sample));
                 }
                 Owner::Host(host) => {
-                    self.take_turns(host);
+                    self.wake_host(host);
                     self.settle();
                 }
                 Owner::End(_) | Owner::Flow(_) => self.wake_timer(owner),
@@ -166,18 +166,18 @@ impl SimRun<'_> {
         end
     }
 
-    /// No more is played: what is under way is counted where it is at `end`.
+    /// Ends the run: packets and data in flight are counted where they are at `end`.
     pub(crate) fn stop(&mut self, end: Time) {
         self.now = end;
         self.network.catch_up(end);
         self.settle();
     }
 
-    /// A way's deadline has come: packets leave its elements.
+    /// Wakes a direction of a link at its deadline: packets leave its elements.
     #[inline]
-    fn wake_way(&mut self, way: u32) {
+    fn wake_direction(&mut self, direction: u32) {
         let mut batch = std::mem::take(&mut self.batch);
-        let host = self.network.wake(self.now, way, &mut batch);
+        let host = self.network.wake(self.now, direction, &mut batch);
         for (_, packet) in &mut batch {
             self.arrive(host, packet);
         }
@@ -186,7 +186,7 @@ impl SimRun<'_> {
         self.settle();
     }
 
-    /// Takes a point of the time series.
+    /// Records a point of the time series.
     fn sample(&mut self) {
         self.network.catch_up(self.now);
         self.settle();
@@ -196,26 +196,26 @@ impl SimRun<'_> {
         }
     }
 
-    /// A restless host turns to the packets whose turn it is.
-    fn take_turns(&mut self, host: u32) {
-        while let Some(mut packet) = self.restless.hosts[host as usize].let_in(self.now) {
-            self.accept(&mut packet);
+    /// Wakes a host with jitter, which handles the packets queued there.
+    fn wake_host(&mut self, host: u32) {
+        while let Some(mut packet) = self.jitter.hosts[host as usize].next_packet(self.now) {
+            self.deliver(&mut packet);
         }
-        let turn = self.restless.hosts[host as usize].next_turn();
-        self.agenda.set(Owner::Host(host), turn);
+        let wake = self.jitter.hosts[host as usize].next_wake();
+        self.agenda.set(Owner::Host(host), wake);
     }
 
-    /// The deadline of an end or a flow has come.
+    /// Handles the deadline of an end or a flow.
     fn wake_timer(&mut self, owner: Owner) {
-        if let Some(late) = self.restless.put_off(owner, self.now, &self.flows) {
-            self.agenda.set(owner, Some(late));
+        if let Some(fires) = self.jitter.defer(owner, self.now, &self.flows) {
+            self.agenda.set(owner, Some(fires));
             return;
         }
         self.agenda.set(owner, None);
         match owner {
             Owner::End(end) => self.wake_end(end),
             Owner::Flow(flow) => self.wake_flow(flow),
-            Owner::Way(_) | Owner::Sampler | Owner::Host(_) => {}
+            Owner::Direction(_) | Owner::Sampler | Owner::Host(_) => {}
         }
         self.settle();
     }
@@ -228,7 +228,7 @@ impl SimRun<'_> {
         self.arm_end(end);
     }
 
-    /// A flow begins, its application acts, or its next datagram is due.
+    /// Starts a flow, wakes its application, or sends its next datagram.
     fn wake_flow(&mut self, index: u32) {
         let now = self.now;
         let flow = &mut self.flows.flows[index as usize];
@@ -247,7 +247,7 @@ impl SimRun<'_> {
                 let begins = !std::mem::replace(&mut flow.started, true);
                 if !begins {
                     t.app.handle_wake(now, end, &mut out);
-                    // What it stopped may have arrived already.
+                    // Data that the application waited for may have arrived already.
                     let server = EndId::new(t.legs.start + t.hops - 1, Side::Server);
                     let server = &mut self.flows.ends[server.index()];
                     t.app.handle_progress(now, Side::Server, 0, server, &mut self.others);
@@ -255,7 +255,7 @@ impl SimRun<'_> {
                     t.app.start(now, end, &mut out);
                     end.connect(now, &mut out);
                 }
-                let (wake, clients) = (t.app.next_wake(), t.outer(Side::Client));
+                let (wake, clients) = (t.app.next_wake(), t.outer_ends(Side::Client));
                 self.emit(client, &mut out);
                 self.arm_end(client);
                 for end in clients.skip(1).filter(|_| begins) {
@@ -263,7 +263,7 @@ impl SimRun<'_> {
                     self.emit(end, &mut out);
                     self.arm_end(end);
                 }
-                self.ask(index, &mut out);
+                self.write_requests(index, &mut out);
                 wake
             }
         };
@@ -271,23 +271,23 @@ impl SimRun<'_> {
         self.agenda.set(Owner::Flow(index), wake);
     }
 
-    /// Writes the requests that a flow's application has for its connections.
-    fn ask(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
+    /// Writes the requests that a flow's application has pending for its connections.
+    fn write_requests(&mut self, flow_index: u32, out: &mut Vec<Segment>) {
         while let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind
-            && let Some(ask) = t.app.take_ask()
+            && let Some(request) = t.app.take_request()
         {
-            let end = EndId::new(t.legs.start + ask.connection as u32 * t.hops, Side::Client);
-            self.flows.ends[end.index()].write(self.now, ask.request, true, out);
+            let end = EndId::new(t.legs.start + request.connection as u32 * t.hops, Side::Client);
+            self.flows.ends[end.index()].write(self.now, request.request, true, out);
             self.emit(end, out);
             self.arm_end(end);
         }
     }
 
-    /// Sends an end's segments.
+    /// Sends the segments of an end.
     #[inline]
     fn emit(&mut self, end: EndId, out: &mut Vec<Segment>) {
         if !out.is_empty() {
-            let flow = self.flows.of[end.index()];
+            let flow = self.flows.flow_of[end.index()];
             self.emit_as(flow, end.number(), false, out);
         }
     }
@@ -295,11 +295,11 @@ impl SimRun<'_> {
     fn emit_as(&mut self, flow: u32, number: u32, udp: bool, out: &mut Vec<Segment>) {
         let f = &self.flows.flows[flow as usize];
         let (dscp, host) = (f.dscp, self.flows.host[number as usize]);
-        let longer = self.flows.longer[number as usize];
+        let extra_header = self.flows.extra_header[number as usize];
         for seg in out.drain(..) {
             let packet = Packet {
                 id: self.next_id,
-                size: ip_bytes(udp, &seg) + longer,
+                size: ip_bytes(udp, &seg) + extra_header,
                 overhead: 0,
                 flow: number,
                 dscp,
@@ -316,16 +316,17 @@ impl SimRun<'_> {
         }
     }
 
-    /// Lets the end's deadline follow its next wake-up; a later one is left to an early wake.
+    /// Moves the end's deadline to its next wake-up if that is earlier. A later wake-up needs no update: the
+    /// end wakes early, which is harmless, and is armed again.
     #[inline]
     fn arm_end(&mut self, end: EndId) {
         let Some(wake) = self.flows.ends[end.index()].next_wake() else { return };
-        if self.agenda.end_deadline(end).is_none_or(|t| wake < t) && !self.restless.is_put_off(end) {
+        if self.agenda.end_deadline(end).is_none_or(|t| wake < t) && !self.jitter.is_deferred(end) {
             self.agenda.set(Owner::End(end), Some(wake.max(self.now)));
         }
     }
 
-    /// Handles what arrived, and what that causes, until nothing is left to do now.
+    /// Handles arrivals and their consequences until nothing is left to do at this time.
     #[inline]
     fn settle(&mut self) {
         while let Some(HostArrival { host, mut packet }) = self.network.arrivals.pop_front() {
@@ -334,16 +335,16 @@ impl SimRun<'_> {
         while !self.network.bounced.is_empty() {
             std::mem::take(&mut self.network.bounced).into_iter().for_each(|bounced| self.bounce(bounced));
         }
-        while let Some(way) = self.network.touched.pop() {
+        while let Some(direction) = self.network.touched.pop() {
             if let Some(tap) = &mut self.options.tap {
-                let way = &mut self.network.ways[way as usize];
-                for (i, now, packet) in way.chain.drain_seen() {
-                    let (from, to) = self.flows.ends_of(packet.flow);
-                    tap.stage(Passage { now, stage: &way.elements[i], packet: &packet, from, to });
+                let direction = &mut self.network.directions[direction as usize];
+                for (i, now, packet) in direction.chain.drain_seen() {
+                    let (from, to) = self.flows.hosts_of(packet.flow);
+                    tap.stage(Passage { now, stage: &direction.elements[i], packet: &packet, from, to });
                 }
             }
-            let wake = self.network.ways[way as usize].chain.next_wake();
-            self.agenda.set(Owner::Way(way), wake);
+            let wake = self.network.directions[direction as usize].chain.next_wake();
+            self.agenda.set(Owner::Direction(direction), wake);
         }
     }
 
@@ -352,7 +353,7 @@ impl SimRun<'_> {
         let number = packet.flow;
         let to = self.network.destination[number as usize];
         if let Some(tap) = &mut self.options.tap {
-            let (from, to) = self.flows.ends_of(number);
+            let (from, to) = self.flows.hosts_of(number);
             tap.packet(self.now, host as usize, false, packet, from, to);
         }
         if host != to {
@@ -360,20 +361,20 @@ impl SimRun<'_> {
             self.network.send(self.now, host, packet.clone());
             return;
         }
-        if packet.fragment.is_some() && !self.network.is_whole(packet) {
+        if packet.fragment.is_some() && !self.network.is_complete(packet) {
             return;
         }
-        if let Some(restless) = self.restless.hosts.get_mut(host as usize) {
-            restless.take_in(self.now, packet.clone());
-            self.agenda.set(Owner::Host(host), restless.next_turn());
+        if let Some(jittery) = self.jitter.hosts.get_mut(host as usize) {
+            jittery.queue_packet(self.now, packet.clone());
+            self.agenda.set(Owner::Host(host), jittery.next_wake());
             return;
         }
-        self.accept(packet);
+        self.deliver(packet);
     }
 
-    /// The host that a packet is for turns to it.
+    /// Delivers a packet to its connection or datagram flow at the destination host.
     #[inline]
-    fn accept(&mut self, packet: &mut Packet<Segment>) {
+    fn deliver(&mut self, packet: &mut Packet<Segment>) {
         let number = packet.flow;
         if number as usize >= self.flows.ends.len() {
             return self.handle_datagram(number, &packet.body);
@@ -382,9 +383,9 @@ impl SimRun<'_> {
         self.handle(EndId::of_sender(number).peer(), &packet.body);
     }
 
-    /// A datagram reached its host: it is noted there, or sent back and noted where it came from.
+    /// Handles a datagram at its host: measures it there, or returns it, to be measured at its source.
     fn handle_datagram(&mut self, number: u32, seg: &Segment) {
-        let flow = self.flows.of[number as usize];
+        let flow = self.flows.flow_of[number as usize];
         let FlowKind::Udp(u) = &mut self.flows.flows[flow as usize].kind else { return };
         let back = number != u.number;
         if !back {
@@ -401,14 +402,14 @@ impl SimRun<'_> {
         }
     }
 
-    /// A segment reaches an end.
+    /// Handles a segment that reaches an end.
     fn handle(&mut self, end: EndId, seg: &Segment) {
         let now = self.now;
         let mut out = std::mem::take(&mut self.segments);
         let tcp = &mut self.flows.ends[end.index()];
         tcp.handle_segment(now, seg, &mut out);
         let (side, connection) = (end.side(), end.connection() as usize);
-        let flow_index = self.flows.owner[connection];
+        let flow_index = self.flows.flow_of_connection[connection];
         let flow = &mut self.flows.flows[flow_index as usize];
         let rtt = tcp.tx.take_rtt();
         if side == Side::Client && self.flows.established[connection].is_none() && tcp.is_established() {
@@ -428,10 +429,10 @@ impl SimRun<'_> {
             if before != after {
                 self.agenda.set(Owner::Flow(flow_index), after);
             }
-            let asks = t.app.has_asks();
+            let has_requests = t.app.has_requests();
             self.emit(end, &mut out);
-            if asks {
-                self.ask(flow_index, &mut out);
+            if has_requests {
+                self.write_requests(flow_index, &mut out);
             }
         } else {
             self.emit(end, &mut out);
@@ -441,15 +442,15 @@ impl SimRun<'_> {
         self.arm_end(end);
     }
 
-    /// A packet's sender learns that it was too big: at once, the message takes no time and is never lost. Datagram
-    /// sources do not listen.
+    /// Delivers an ICMP "packet too big" to the packet's sender. The message takes no time and is never lost.
+    /// Datagram sources ignore it.
     fn bounce(&mut self, BouncedPacket { packet, mtu, router }: BouncedPacket) {
         let (number, router) = (packet.flow, router as usize);
         if let Some(tap) = &mut self.options.tap {
-            let (from, to) = self.flows.ends_of(number);
+            let (from, to) = self.flows.hosts_of(number);
             let refusal = SizeRefusal { packet: &packet, mtu, router, from, to };
             self.network
-                .passed(router, from)
+                .hosts_on_route(router, from)
                 .into_iter()
                 .for_each(|host| tap.too_big(self.now, host, &refusal));
         }
@@ -457,7 +458,7 @@ impl SimRun<'_> {
             return;
         }
         let mut out = std::mem::take(&mut self.segments);
-        let mtu = mtu.saturating_sub(self.flows.longer[number as usize]);
+        let mtu = mtu.saturating_sub(self.flows.extra_header[number as usize]);
         let end = EndId::of_sender(number);
         self.flows.ends[end.index()].handle_mtu(self.now, mtu, &mut out);
         self.emit(end, &mut out);

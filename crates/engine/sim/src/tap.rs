@@ -1,23 +1,22 @@
-//! What a caller may watch of a run while it is played.
+//! Observation of a run while it is played.
 
 use path::Packet;
 use transport::{Segment, Tcp};
 use units::Time;
 
-/// Sees every packet where a capture on a host's interfaces would: when it leaves the host it
-/// begins at, and when it arrives at a host, be it its destination or one that hands it on (what
-/// that host sends on is not shown again; it leaves at the same time).
+/// Sees every packet as captures on the hosts' interfaces would: when it leaves its source host, and when it
+/// arrives at a host, its destination or one that forwards it. A forwarded packet is not shown again when it
+/// leaves, as it leaves at the same time.
 ///
-/// Called in order of time, and for packets of one time in the order they were handled. The packet
-/// is as it is there: marked ([`Packet::ecn`], [`Packet::dscp`]), as large as the tunnels it is
-/// still in make it, one fragment of several ([`Packet::fragment`], each shown for itself) or a
-/// copy (the same [`Packet::id`]). Packets that are lost are shown only where they left.
+/// Calls are in order of time; packets of the same time come in the order in which they were handled. A
+/// packet is shown in its present state: with its marks ([`Packet::ecn`], [`Packet::dscp`]), with the headers
+/// of tunnels that it is in, as a single fragment ([`Packet::fragment`]) or as a duplicate (same
+/// [`Packet::id`]). Lost packets are shown only at their source.
 pub trait Tap {
-    /// `host` sent (`outgoing`) or received this packet, which goes from host `from` to host `to`;
-    /// all three are indexes of the scenario's hosts. With relays, `from` and `to` are the ends of
-    /// the connection the packet belongs to. [`Packet::flow`] tells connections and directions
-    /// apart: connection c has 2c from the end that opened it and 2c + 1 back; datagram flows
-    /// have numbers after those.
+    /// `host` sent (`outgoing`) or received a packet that goes from host `from` to host `to`; all are indexes
+    /// of the scenario's hosts. With relays, `from` and `to` are the ends of the packet's connection.
+    /// [`Packet::flow`] identifies connection and direction: connection c uses 2c from the end that opened
+    /// it, and 2c + 1 from the other; datagram flows have the numbers after those.
     fn packet(
         &mut self,
         now: Time,
@@ -28,54 +27,54 @@ pub trait Tap {
         to: usize,
     );
 
-    /// A host sees a message on its way to the sender of a packet that was too big: it passes all hosts at the same
-    /// time, that of the packet.
+    /// A host sees an ICMP error on its way to the sender of a packet that was too big. The message passes
+    /// all hosts at the time of the packet.
     fn too_big(&mut self, now: Time, host: usize, refusal: &SizeRefusal<'_>) {
         let _ = (now, host, refusal);
     }
 
-    /// Whether [`Tap::stage`] is to be called; asked once, before the run.
+    /// Whether to call [`Tap::stage`]; queried once, before the run.
     fn watches_stages(&self) -> bool {
         false
     }
 
-    /// A packet left a stage of the path. In order of time for each stage, not among stages.
+    /// A packet left a stage of the path. Calls are in order of time per stage, but not across stages.
     fn stage(&mut self, passage: Passage<'_>) {
         let _ = passage;
     }
 
-    /// An end of a connection at a point of the time series; numbered as [`Packet::flow`]: what end n
-    /// sends has the number n.
+    /// The state of a connection end at a point of the time series. Ends are numbered as in [`Packet::flow`]:
+    /// end n sends packets with number n.
     fn end(&mut self, now: Time, number: u32, end: &Tcp) {
         let _ = (now, number, end);
     }
 }
 
-/// A packet between two stages of a link, or between the last and the host.
+/// A packet that leaves a stage of a link.
 pub struct Passage<'a> {
-    /// When it left the stage.
+    /// Time at which the packet left the stage.
     pub now: Time,
-    /// The stage that it left, named as in the result's elements.
+    /// Name of the stage, as in the result's elements.
     pub stage: &'a str,
-    /// As it was then.
+    /// The packet as it left.
     pub packet: &'a Packet<Segment>,
-    /// Ends of the connection, as in [`Tap::packet`].
+    /// Host at the sending end of the connection, as in [`Tap::packet`].
     pub from: usize,
-    /// The other.
+    /// Host at the receiving end of the connection.
     pub to: usize,
 }
 
-/// A router's message that a packet was too big (ICMP "fragmentation needed", RFC 1191).
+/// An ICMP error that a packet was too big ("fragmentation needed", RFC 1191).
 pub struct SizeRefusal<'a> {
-    /// The packet.
+    /// The packet that was too big.
     pub packet: &'a Packet<Segment>,
-    /// What would have fit, bytes of IP.
+    /// Largest IP packet that would have fit, bytes.
     pub mtu: u32,
-    /// The router, which sent the packet on to where it did not fit; the packet's sender where that is a link of its
-    /// own.
+    /// The router: the host that forwarded the packet onto the link it does not fit, which is the packet's
+    /// source where the link is its own.
     pub router: usize,
-    /// Who sent the packet, and for whom it was, as in [`Tap::packet`].
+    /// Source host of the packet, as in [`Tap::packet`].
     pub from: usize,
-    /// The other.
+    /// Destination host of the packet.
     pub to: usize,
 }

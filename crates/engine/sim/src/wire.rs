@@ -1,18 +1,20 @@
-//! Simulated packets as a capture on their host shows them: addresses, ports, sequence numbers, options.
+//! Encodes simulated packets as a capture on their host would show them: addresses, ports, sequence numbers,
+//! options.
 //!
-//! The one place that says so, for `run --pcap`, the corpus of the diagnosis and tests: [`Encoder::frame`] gives a
-//! packet's headers, [`capture::PcapWriter`] their bytes, [`capture::Frame::seen`] what a reader makes of them.
+//! `run --pcap`, the corpus of the diagnosis and tests all use it: [`Encoder::frame`] gives a packet's
+//! headers, [`capture::PcapWriter`] writes their bytes, and [`capture::Frame::seen`] gives the result of
+//! reading them.
 //!
-//! | field | is |
+//! | field | value |
 //! |---|---|
-//! | address | [`scenario::Scenario::address`] of the host: the first of those that it was given |
-//! | port | 5201 of the end that answers, 40000 + c of the one that opens connection or datagram flow c |
-//! | sequence number | relative: a SYN has 0, the first byte of data 1 |
-//! | IP identification | the packet's number in the run, modulo 2^16; IPv6 has none, and a flow label of 0 |
-//! | window | the packet's, shifted by the scale: exact to 2^scale bytes |
-//! | MSS, window scale, SACK permitted, timestamps, SACK blocks, flags, ECN, DSCP | of the packet |
-//! | ICMP | "fragmentation needed" (RFC 1191), quoting the IP header and 8 bytes, of IPv6 "packet too big" (RFC 4443): at the time of the packet, on every host back to its sender |
-//! | headers of tunnels, fragments | none: the packet is shown as its ends know it, once |
+//! | address | [`scenario::Scenario::address`] of the host: the first one configured |
+//! | port | 5201 at the server, 40000 + c at the client of connection or datagram flow c |
+//! | sequence number | relative: 0 for a SYN, 1 for the first byte of data |
+//! | IP identification | the packet's number in the run, modulo 2^16; IPv6 packets have none, and flow label 0 |
+//! | window | the packet's window, shifted by the scale: exact to 2^scale bytes |
+//! | MSS, window scale, SACK permitted, timestamps, SACK blocks, flags, ECN, DSCP | those of the packet |
+//! | ICMP | "fragmentation needed" (RFC 1191), quoting the IP header and 8 bytes; for IPv6 "packet too big" (RFC 4443); at the time of the packet, on every host on the route back to its sender |
+//! | headers of tunnels, fragments | omitted: the packet is shown once, as its ends see it |
 
 mod encoder;
 

@@ -1,15 +1,17 @@
-//! A scenario as an environment for learning: a flow whose window or pacing rate somebody else sets, step by step.
+//! A scenario as an environment for reinforcement learning: a flow whose window or pacing rate an actor sets,
+//! step by step.
 //!
-//! In this order: [`World::new`], which plays until the flow is established; [`World::step`], as often as wanted: an
-//! action is carried out, so much time is played, and what came of it is an observation and a reward; both stay as they
-//! are once [`World::is_over`]. Same scenario, seed and actions: the same numbers.
+//! Order of calls: [`World::new`], which plays until the flow is established; [`World::step`] any number of
+//! times. A step carries out an action, plays for a fixed time, and yields an observation and a reward, which
+//! no longer change once [`World::is_over`]. The same scenario, seed and actions give the same numbers.
 //!
-//! What is seen, done and rewarded is a [`Scheme`]: a file and a line each. [`StepFigures`] is what a step measured, and what
-//! all of them are made of. A world without an actor is played by the control that its [`WorldWish`] names: a
-//! classic control beside the learned ones, with the same rewards.
+//! A [`Scheme`] defines observations, actions and rewards; each is a file and a registry line.
+//! [`StepFigures`] are a step's measurements, from which all schemes derive them. A world with a classic
+//! congestion control ([`WorldWish::classic`]) takes no actions; it gives the rewards of that control for
+//! comparison.
 //!
-//! [`WindowActor`] is what of it knows neither clock nor wire: whoever has a sender in real time uses it as the world does, and
-//! sends its segments as datagrams ([`encode_segment`]).
+//! [`WindowActor`] is the part that knows neither clock nor wire. A sender in real time uses it as the world
+//! does, and sends its segments as datagrams ([`encode_segment`]).
 
 mod actor;
 mod datagram;

@@ -1,22 +1,22 @@
-//! What a flow's two ends do with their connections: bulk, request/response, pages, on-off.
+//! Applications at the two ends of a flow's connections: bulk, request/response, pages, on-off.
 //!
-//! `from` is the client. After every input to an end the caller lets the application look
-//! ([`Application::handle_progress`]); it also has timers of its own. After each of these calls the caller writes what
-//! [`Application::take_ask`] yields.
+//! The client is the flow's `from`. After every input to an end the caller must call
+//! [`Application::handle_progress`]; the application also has timers. After each of these calls the caller
+//! writes the requests that [`Application::take_request`] returns.
 
-use crate::asker::{Answerer, Ask, Asker};
 use crate::config::App;
+use crate::requester::{Answerer, Ask, Asker};
 use crate::segment::Segment;
 use crate::tcp::Tcp;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// More than any run sends.
+/// More bytes than any run sends.
 const ENDLESS: u64 = 1 << 60;
-/// An application with a rate writes this often.
+/// Interval at which an application with a rate writes.
 const WRITE_INTERVAL: Span = Span::from_millis(5);
 
-/// Which end of the flow.
+/// An end of the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The flow's `from`.
@@ -32,19 +32,20 @@ pub struct Application {
     wake: Option<Time>,
     on: bool,
     phase_end: Time,
-    /// Who asks, if exchanges are what it does, and who answers.
+    /// The client of exchanges, if the application has any.
     pub asker: Option<Box<Asker>>,
     answerer: Option<Box<Answerer>>,
     /// Requests to be written.
     asks: VecDeque<Ask>,
-    /// Bytes the stream has in all, once nothing more will be written; or written in this burst.
+    /// Length of the stream, once nothing more will be written; for on-off, bytes written in this burst.
     total: Option<u64>,
-    /// When it had nothing more to do: the last byte was delivered, the last answer was in.
+    /// Time at which the application had nothing left to do: the last byte was delivered, or the last answer
+    /// received.
     pub finished: Option<Time>,
 }
 
 impl Application {
-    /// Not started.
+    /// An application that has not started.
     pub fn new(app: App) -> Application {
         let asking = app.asking();
         Application {
@@ -60,18 +61,19 @@ impl Application {
         }
     }
 
-    /// When it must be woken.
+    /// Time of the next wake-up.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         self.wake
     }
 
-    /// How many connections it has.
+    /// Number of connections.
     pub fn connections(&self) -> u32 {
-        self.asker.as_ref().map_or(1, |a| a.lines())
+        self.asker.as_ref().map_or(1, |a| a.connections())
     }
 
-    /// The flow begins: the client acts. [`Application::take_ask`] has the requests that it writes.
+    /// The flow starts, and the client acts. [`Application::take_request`] returns the requests to be
+    /// written.
     pub fn start(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
         match self.app {
             App::Bulk { duration, bytes } => {
@@ -92,7 +94,7 @@ impl Application {
         }
     }
 
-    /// Something arrived at `side` of one of its connections.
+    /// Something arrived at `side` of one of the connections.
     #[inline]
     pub fn handle_progress(
         &mut self,
@@ -131,14 +133,14 @@ impl Application {
         }
     }
 
-    /// Whether a request waits to be written.
+    /// Whether a request is to be written.
     #[inline]
-    pub fn has_asks(&self) -> bool {
+    pub fn has_requests(&self) -> bool {
         !self.asks.is_empty()
     }
 
-    /// The next request that is to be written, on a connection of the client's.
-    pub fn take_ask(&mut self) -> Option<Ask> {
+    /// The next request to be written on one of the client's connections.
+    pub fn take_request(&mut self) -> Option<Ask> {
         let ask = self.asks.pop_front()?;
         if let Some(answerer) = &mut self.answerer {
             answerer.expect(ask);
@@ -146,11 +148,12 @@ impl Application {
         Some(ask)
     }
 
-    /// A timer of the application's own.
+    /// A timer of the application is due.
     pub fn handle_wake(&mut self, now: Time, client: &mut Tcp, out: &mut Vec<Segment>) {
         self.wake = None;
         match self.app {
-            // It ends when what was sent has arrived: the caller lets the server's side look.
+            // The flow ends when everything sent has arrived: the caller calls `handle_progress` for the
+            // server.
             App::Bulk { .. } => {
                 client.truncate();
                 self.total = Some(client.tx.s.snd_nxt);
@@ -174,7 +177,7 @@ impl Application {
                 self.wake = Some(self.phase_end);
                 if let (true, Some(rate)) = (self.on, rate) {
                     let until = (now + WRITE_INTERVAL).min(self.phase_end);
-                    // By the burst's begin, so that fractions of a byte add up.
+                    // Counted from the start of the burst, so that fractions of a byte add up.
                     let due = rate.bytes_in((until + on).since(self.phase_end)).get();
                     client.write(now, due - self.total.unwrap_or(0), true, out);
                     self.total = Some(due);

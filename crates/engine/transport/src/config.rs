@@ -1,4 +1,4 @@
-//! What a scenario may set of a host's stack and of an application. Plain data.
+//! Configuration of a host's TCP stack and of applications, as in a scenario.
 
 use crate::segment::{Flags, HEADER, Segment, TIMESTAMP_OPTION};
 use crate::voice::Codec;
@@ -6,7 +6,7 @@ use crate::windows;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate, Span};
 
-/// Whose rules the TCP follows.
+/// The implementation whose rules a TCP follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -14,22 +14,22 @@ pub enum Profile {
     /// Linux 6.x: RACK-TLP, PRR, F-RTO, quick-ACK, autotuning, TSO autosizing.
     #[default]
     Linux,
-    /// RFC 5681, 6582, 6675: dup-ACK counting, limited transmit, SACK pipe; no RACK, TLP or undo.
+    /// RFC 5681, 6582, 6675: duplicate-ACK counting, limited transmit, SACK pipe; no RACK, TLP or undo.
     Rfc,
-    /// Windows 10 (1607) with its Internet template: as `rfc`, and F-RTO, no restart after idle time,
+    /// Windows 10 (1607) with its Internet template: as `rfc`, plus F-RTO, no restart after idle time, and
     /// RACK-TLP where the handshake took 10 ms or more. See `windows.rs`.
     Windows,
 }
 
-/// Whether a sender looks for the path's MTU by the sizes that get through (`tcp_mtu_probing`).
+/// Whether a sender searches for the path MTU by probing (`tcp_mtu_probing`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MtuProbing {
-    /// Never: only ICMP tells.
+    /// Never; only ICMP reports the MTU.
     #[default]
     Off,
-    /// Once timeouts say that large segments vanish.
+    /// After timeouts that indicate a black hole for large segments.
     OnBlackhole,
     /// From the start.
     Always,
@@ -46,7 +46,7 @@ impl MtuProbing {
     }
 }
 
-/// A host's TCP. Everything left out takes its profile's default.
+/// A host's TCP stack. Settings that are left out have the profile's default.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -55,73 +55,74 @@ pub struct Stack {
     pub profile: Profile,
     /// Initial window, segments (default 10, RFC 6928).
     pub initial_window: Option<u32>,
-    /// Maximum segment size in bytes of TCP payload with options counted off, as `iperf3 -M`
-    /// sets it before timestamps; default: the path's MTU - 40, or - 60 with IPv6.
+    /// Maximum segment size, bytes of TCP payload without options, as set by `iperf3 -M` before timestamps
+    /// are subtracted. Default: the path's MTU - 40, or - 60 with IPv6.
     pub mss: Option<u32>,
-    /// TCP timestamps (RFC 7323): 12 bytes of each segment. Default true for linux only.
+    /// TCP timestamps (RFC 7323), which take 12 bytes of each segment. Default true for linux only.
     pub timestamps: Option<bool>,
     /// Selective acknowledgement (RFC 2018). Default true.
     pub sack: Option<bool>,
     /// Negotiate ECN (RFC 3168). Default false.
     pub ecn: Option<bool>,
-    /// A fixed receive window (awnd): no autotuning.
+    /// Fixed receive window (awnd), without autotuning.
     pub receive_window: Option<Bytes>,
-    /// Receive buffer that autotuning begins with (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which
-    /// counts payload alone).
+    /// Initial receive buffer of autotuning (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which counts
+    /// payload only).
     pub initial_receive_buffer: Option<Bytes>,
-    /// Largest receive buffer autotuning may reach (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
+    /// Maximum receive buffer of autotuning (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
     pub receive_buffer: Option<Bytes>,
-    /// Largest send buffer (`tcp_wmem[2]`, default 4 MiB).
+    /// Maximum send buffer (`tcp_wmem[2]`, default 4 MiB).
     pub send_buffer: Option<Bytes>,
-    /// Longest delay of an ACK: default 40 ms for linux and windows, 200 ms for rfc.
+    /// Maximum delay of an ACK: default 40 ms for linux and windows, 200 ms for rfc.
     pub delayed_ack: Option<Span>,
-    /// Smallest retransmission timeout: default 200 ms for linux, 300 ms for windows, 1 s for
-    /// rfc (RFC 6298).
+    /// Minimum retransmission timeout: default 200 ms for linux, 300 ms for windows, 1 s for rfc (RFC 6298).
     pub rto_min: Option<Span>,
-    /// Pace every connection (as with the `fq` queue discipline), not only those whose
-    /// congestion control asks for it.
+    /// Pace all connections (as with the `fq` qdisc), not only those with a congestion control that requires
+    /// pacing.
     pub pacing: Option<bool>,
-    /// Segmentation offload: bursts sized as Linux sizes them. Default true for linux.
+    /// Segmentation offload, with bursts of Linux's size. Default true for linux.
     pub tso: Option<bool>,
-    /// Tail loss probes (RFC 8985 section 7; `tcp_early_retrans`), with SACK. Default true for linux, false for
-    /// rfc; for windows where the handshake took 10 ms or more.
+    /// Tail loss probes (RFC 8985 section 7; `tcp_early_retrans`), with SACK. Default true for linux, false
+    /// for rfc; for windows true where the handshake took 10 ms or more.
     pub tlp: Option<bool>,
-    /// Shrink the congestion window after idle time, or while it is not used (RFC 5681 section 4.1, RFC 2861;
-    /// `tcp_slow_start_after_idle`). Default true, false for windows.
+    /// Reduce the congestion window after idle time, or while it is not fully used (RFC 5681 section 4.1, RFC
+    /// 2861; `tcp_slow_start_after_idle`). Default true, false for windows.
     pub idle_restart: Option<bool>,
-    /// Look for the path's MTU without ICMP (RFC 4821; `tcp_mtu_probing` 0, 1, 2): `off` (default), `on-blackhole`: after
-    /// three seconds of timeouts in vain segments shrink to 1024 bytes, then to half each time; or `always`: they begin so.
-    /// They grow again as far as larger ones come through (`tcp_mtu_probe`).
+    /// Search for the path MTU without ICMP (RFC 4821; `tcp_mtu_probing` 0, 1, 2). `off` (default);
+    /// `on-blackhole`: after three seconds of unsuccessful timeouts, segments shrink to 1024 bytes, then by
+    /// half each time; `always`: segments start at that size. They grow again as far as larger probes pass
+    /// (`tcp_mtu_probe`).
     pub mtu_probing: Option<MtuProbing>,
 }
 
-/// How packets of a datagram source are spaced.
+/// Spacing of the packets of a datagram source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrival {
-    /// Evenly.
+    /// Constant intervals.
     #[default]
     Constant,
-    /// Exponential gaps.
+    /// Exponentially distributed intervals.
     Poisson,
 }
 
-/// What a flow does. `bulk`, `request`, `page`, `onoff` ride on TCP; `udp`, `voice`, `probe` on UDP.
+/// The application of a flow. `bulk`, `request`, `page`, `onoff` use TCP; `udp`, `voice`, `probe` use UDP.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum App {
-    /// Sends as fast as TCP lets it, for a time or a number of bytes; with neither, to the end of the run.
+    /// Sends as fast as TCP allows, for a duration or a number of bytes; with neither, until the end of the
+    /// run.
     Bulk {
-        /// Stop sending after this long.
+        /// Duration of sending.
         #[serde(default)]
         duration: Option<Span>,
-        /// Stop after this many bytes.
+        /// Number of bytes to send.
         #[serde(default)]
         bytes: Option<Bytes>,
     },
-    /// The flow's `from` asks, its `to` answers, then `from` thinks.
+    /// The flow's `from` sends a request, its `to` answers, and `from` pauses for the think time.
     Request {
         /// Size of a request.
         request: Bytes,
@@ -130,85 +131,90 @@ pub enum App {
         /// Pause between an answer and the next request.
         #[serde(default)]
         think: Option<Span>,
-        /// How many exchanges; without it, to the end of the run.
+        /// Number of exchanges; by default until the end of the run.
         #[serde(default)]
         count: Option<u64>,
     },
-    /// Pages as a browser loads them over HTTP/1.1: `from` opens its connections and asks on each for the next object when
-    /// the one before is there, `to` answers, then `from` thinks. One flow of the result, whatever its connections.
+    /// Pages as a browser loads them over HTTP/1.1: `from` opens its connections and requests on each the
+    /// next object when the previous one has arrived, `to` answers, and `from` pauses for the think time. The
+    /// result has one flow, whatever the number of connections.
     Page {
-        /// Objects of a page.
+        /// Number of objects per page.
         objects: u32,
         /// Size of an object.
         size: Bytes,
-        /// Connections over which they come (default 6).
+        /// Number of connections (default 6).
         #[serde(default)]
         connections: Option<u32>,
         /// Size of a request (default 400 B).
         #[serde(default)]
         request: Option<Bytes>,
-        /// Pause between a page and the next, which comes over the same connections.
+        /// Pause between two pages; the next page uses the same connections.
         #[serde(default)]
         think: Option<Span>,
-        /// How many pages; without it, to the end of the run.
+        /// Number of pages; by default until the end of the run.
         #[serde(default)]
         count: Option<u64>,
-        /// Size of the document that comes first and names the objects; without it all are known at once.
+        /// Size of the document that is loaded first and lists the objects; by default all objects are known
+        /// at once.
         #[serde(default)]
         html: Option<Bytes>,
     },
-    /// Bulk in bursts: sends for `on`, pauses for `off`.
+    /// Bulk transfer in bursts: sends for `on`, pauses for `off`.
     Onoff {
         /// Length of a burst.
         on: Span,
         /// Length of a pause.
         off: Span,
-        /// Rate at which the application writes while on; without it, as fast as TCP lets it.
+        /// Rate at which the application writes during a burst; by default as fast as TCP allows.
         #[serde(default)]
         rate: Option<Rate>,
     },
-    /// Datagrams at a rate, counted on IP level.
+    /// Datagrams at a rate of IP bytes.
     Udp {
         /// Rate of IP bytes.
         rate: Rate,
-        /// IP packet size in bytes (default 1500).
+        /// IP packet size, bytes (default 1500).
         #[serde(default)]
         size: Option<u32>,
-        /// Evenly or Poisson.
+        /// Spacing: constant or Poisson.
         #[serde(default)]
         arrival: Arrival,
-        /// Stop after this long.
+        /// Duration of sending; by default until the end of the run.
         #[serde(default)]
         duration: Option<Span>,
     },
-    /// One direction of a call: a packet of speech every 20 ms, without silence suppression. The result says how it
-    /// sounds (`real_time.mos`).
+    /// One direction of a call: a packet of speech every 20 ms, without silence suppression. The result rates
+    /// its quality (`real_time.mos`).
     Voice {
-        /// `g711` (64 kbit/s, 200 bytes of IP packet), `g729` (8 kbit/s, 60 bytes) or `opus` (24 kbit/s, 100 bytes).
+        /// `g711` (64 kbit/s, IP packets of 200 bytes), `g729` (8 kbit/s, 60 bytes) or `opus` (24 kbit/s, 100
+        /// bytes).
         codec: Codec,
-        /// How much later than the fastest packet of the run one may come and still be heard (default 60 ms).
+        /// Jitter buffer: how much later than the fastest packet of the run a packet may arrive to be played
+        /// (default 60 ms).
         #[serde(default)]
         jitter_buffer: Option<Span>,
-        /// Hang up after this long.
+        /// Duration of the call; by default until the end of the run.
         #[serde(default)]
         duration: Option<Span>,
     },
-    /// Small datagrams that the other end sends back at once, as `ping` does: the delay that others meet, there and back.
+    /// Small datagrams that the other end returns at once, as `ping` does: they measure the round trip that
+    /// others experience.
     Probe {
         /// Time between two probes (default 100 ms).
         #[serde(default)]
         interval: Option<Span>,
-        /// IP packet size in bytes (default 64).
+        /// IP packet size, bytes (default 64).
         #[serde(default)]
         size: Option<u32>,
-        /// Stop after this long.
+        /// Duration of sending; by default until the end of the run.
         #[serde(default)]
         duration: Option<Span>,
     },
 }
 
 impl App {
-    /// Whether the flow's `to` sends more than its `from`: then it is the side whose sending a result tells of.
+    /// Whether the flow's `to` sends more than its `from`; results then describe the sending by `to`.
     pub fn answers(&self) -> bool {
         self.asking().is_some_and(|asking| {
             let [answers, requests] = asking.sizes();
@@ -216,12 +222,12 @@ impl App {
         })
     }
 
-    /// How many connections it opens.
+    /// Number of connections.
     pub fn connections(&self) -> u32 {
         self.asking().map_or(1, |asking| asking.connections)
     }
 
-    /// Whether it comes to an end by itself, given time.
+    /// Whether the application ends by itself, given enough time.
     pub fn has_end(&self) -> bool {
         match self {
             App::Bulk { duration, bytes } => duration.is_some() || bytes.is_some(),
@@ -231,13 +237,13 @@ impl App {
     }
 }
 
-/// `TCP_MSS_DEFAULT`: what a peer takes that says nothing (RFC 9293 section 3.7.1).
+/// MSS of a peer that announces none (`TCP_MSS_DEFAULT`, RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
-/// What one end's SYN says it can do.
+/// The capabilities that one end's SYN announces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Largest segment it takes, bytes of payload and options.
+    /// Maximum segment size, bytes of payload and options.
     pub mss: u32,
     /// TCP timestamps (RFC 7323).
     pub timestamps: bool,
@@ -245,15 +251,15 @@ pub struct Offer {
     pub sack: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
-    /// By how many bits its windows are shifted (RFC 7323); none: windows are below 64 KiB, both ways.
+    /// Window scale (RFC 7323); `None`: windows are below 64 KiB in both directions.
     pub scale: Option<u8>,
 }
 
 impl Offer {
-    /// What a SYN or SYN-ACK says.
+    /// The offer in a SYN or SYN/ACK.
     pub fn of(seg: &Segment) -> Offer {
         let options = seg.syn_options();
-        // Asking takes both flags, agreeing only the echo (RFC 3168 section 6.1.1).
+        // A request for ECN sets both flags, an agreement only ECE (RFC 3168 section 6.1.1).
         let (echo, reduced) = (seg.flags.has(Flags::ECE), seg.flags.has(Flags::CWR));
         Offer {
             mss: options.mss.map_or(DEFAULT_MSS, u32::from),
@@ -265,54 +271,53 @@ impl Offer {
     }
 }
 
-/// A [`Stack`] with every default filled in for one connection.
+/// A [`Stack`] with all defaults filled in for one connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limits {
-    /// Whose rules.
     pub profile: Profile,
     /// Initial window, segments.
     pub initial_window: u32,
-    /// What this end's SYN offers. Of the next five fields a connection learns by the peer's what is in
-    /// force ([`Limits::agree`]).
+    /// The offer in this end's SYN. The following five fields are settled by the peer's offer
+    /// ([`Limits::agree`]).
     pub offer: Offer,
-    /// Payload bytes of a full segment, options counted off.
+    /// Payload of a full-sized segment, bytes, without options.
     pub mss: u32,
-    /// Timestamps on every segment.
+    /// Whether segments carry timestamps.
     pub timestamps: bool,
-    /// SACK negotiated.
+    /// Whether SACK was negotiated.
     pub sack: bool,
-    /// ECN negotiated.
+    /// Whether ECN was negotiated.
     pub ecn: bool,
-    /// Windows are scaled.
+    /// Whether windows are scaled.
     pub scaled: bool,
     /// Fixed receive window, bytes.
     pub receive_window: Option<u64>,
-    /// Receive buffer to begin with, bytes, if not the profile's own.
+    /// Initial receive buffer, bytes; `None`: the profile's.
     pub initial_receive_buffer: Option<u64>,
-    /// Largest receive buffer, bytes.
+    /// Maximum receive buffer, bytes.
     pub receive_buffer: u64,
-    /// Largest send buffer, bytes.
+    /// Maximum send buffer, bytes.
     pub send_buffer: u64,
-    /// Longest ACK delay.
+    /// Maximum ACK delay.
     pub delayed_ack: Span,
-    /// Smallest retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
-    /// Pace whatever the congestion control says.
+    /// Whether to pace regardless of the congestion control.
     pub pacing: bool,
-    /// Burst sizing.
+    /// Whether bursts have Linux's size.
     pub tso: bool,
-    /// Tail loss probes, if not by the profile.
+    /// Whether to send tail loss probes; `None`: as the profile does.
     pub tlp: Option<bool>,
-    /// Shrink the window after idle time.
+    /// Whether to reduce the window after idle time.
     pub idle_restart: bool,
-    /// Looking for the path's MTU.
+    /// Search for the path MTU.
     pub mtu_probing: MtuProbing,
-    /// Upper bound of the pacing rate, bytes per second.
+    /// Upper bound of the pacing rate, bytes/s.
     pub max_pacing_rate: u64,
 }
 
 impl Limits {
-    /// The peer offers this: an option is in force when both ends have it, the MSS is the smaller one.
+    /// Applies the peer's offer: an option is used if both ends offer it, and the MSS is the smaller one.
     pub fn agree(&mut self, peer: &Offer) {
         let own = self.offer;
         self.timestamps = own.timestamps && peer.timestamps;
@@ -325,7 +330,7 @@ impl Limits {
 }
 
 impl Stack {
-    /// What this stack's SYN offers over a path of `mtu` bytes.
+    /// The offer in this stack's SYN over a path with an MTU of `mtu` bytes.
     fn offer(&self, mtu: u32) -> Offer {
         let largest = mtu.saturating_sub(HEADER).max(64);
         let buffer = self.receive_window.map_or(0, Bytes::get).max(self.largest_receive_buffer());
@@ -340,14 +345,14 @@ impl Stack {
         }
     }
 
-    /// Bytes that the receive buffer grows to at most.
+    /// Maximum receive buffer, bytes.
     pub fn largest_receive_buffer(&self) -> u64 {
         let most = if self.profile == Profile::Windows { windows::BUFFER_MAX } else { 6 << 20 };
         self.receive_buffer.map_or(most, Bytes::get)
     }
 
-    /// The limits of a connection of this stack over a path of `mtu` bytes to a peer that agrees to all
-    /// it offers. A [`crate::Tcp`] learns from the peer's SYN what it does agree to.
+    /// The limits of a connection of this stack over a path with an MTU of `mtu` bytes, to a peer that agrees
+    /// to the whole offer. A [`crate::Tcp`] learns from the peer's SYN what it does agree to.
     pub fn own_limits(&self, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
         let (linux, windows) = (self.profile == Profile::Linux, self.profile == Profile::Windows);
         let (delayed_ack, rto_min) = match self.profile {
@@ -371,7 +376,7 @@ impl Stack {
             send_buffer: self.send_buffer.map_or(4 << 20, Bytes::get),
             delayed_ack: self.delayed_ack.unwrap_or(delayed_ack),
             rto_min: self.rto_min.unwrap_or(rto_min),
-            // SO_MAX_PACING_RATE turns pacing on (`sk_pacing_status`).
+            // SO_MAX_PACING_RATE enables pacing (`sk_pacing_status`).
             pacing: self.pacing.unwrap_or(max_pacing_rate.is_some()),
             tso: self.tso.unwrap_or(linux),
             tlp: self.tlp,
@@ -383,7 +388,7 @@ impl Stack {
         limits
     }
 
-    /// The same when `peer` is known ahead: what their handshake will agree on.
+    /// The limits of a connection to a peer whose stack is known: the outcome of their handshake.
     pub fn limits(&self, peer: &Stack, mtu: u32, max_pacing_rate: Option<Rate>) -> Limits {
         let mut limits = self.own_limits(mtu, max_pacing_rate);
         limits.agree(&peer.offer(mtu));

@@ -1,49 +1,49 @@
-//! Exchanges of request and answer, and how long each took.
+//! A log of exchanges of request and answer, with their durations.
 
 use units::{Awaited, Span, Stream, Time};
 
-/// Exchanges of one flow that are kept: 32 MB. Beyond, an even share of all.
-const MOST: usize = 1 << 20;
+/// Maximum number of logged exchanges per flow (32 MB); beyond it, an even sample.
+const MAX_EXCHANGES: usize = 1 << 20;
 
-/// Something that was asked for and came.
+/// A completed exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// What it was.
+    /// Kind of exchange.
     pub what: Awaited,
-    /// When it was asked for.
+    /// Time of the request.
     pub began: Time,
-    /// How long it took, to the last byte.
+    /// Duration up to the last byte.
     pub took: Span,
 }
 
-/// The exchanges of a flow, in the order in which they ended: all, or of very many a random sample.
+/// The exchanges of a flow in order of completion: all of them, or a random sample of very many.
 #[derive(Clone, Debug)]
 pub struct ExchangeLog {
     list: Vec<Exchange>,
     weight: u64,
-    most: usize,
+    capacity: usize,
     draw: Stream,
 }
 
 impl Default for ExchangeLog {
     fn default() -> ExchangeLog {
-        ExchangeLog::holding(MOST)
+        ExchangeLog::with_capacity(MAX_EXCHANGES)
     }
 }
 
 impl ExchangeLog {
-    /// Holds at most so many.
-    fn holding(most: usize) -> ExchangeLog {
-        ExchangeLog { list: Vec::new(), weight: 1, most, draw: Stream::new(0, "exchanges") }
+    /// A log of at most `capacity` exchanges.
+    fn with_capacity(capacity: usize) -> ExchangeLog {
+        ExchangeLog { list: Vec::new(), weight: 1, capacity, draw: Stream::new(0, "exchanges") }
     }
 
-    /// Adds what was asked for at `began` and is there `now`.
+    /// Adds an exchange that was requested at `began` and completed `now`.
     pub fn push(&mut self, what: Awaited, began: Time, now: Time) {
         if self.weight > 1 && self.draw.below(self.weight) > 0 {
             return;
         }
-        if self.list.len() >= self.most {
-            // Drawn, not every second: pages have a rhythm.
+        if self.list.len() >= self.capacity {
+            // A random half and not every second exchange, as the objects of pages follow a rhythm.
             let draw = &mut self.draw;
             self.list.retain(|_| draw.below(2) == 0);
             self.weight *= 2;
@@ -51,12 +51,12 @@ impl ExchangeLog {
         self.list.push(Exchange { what, began, took: now.since(began) });
     }
 
-    /// Those that are kept.
+    /// The logged exchanges.
     pub fn list(&self) -> &[Exchange] {
         &self.list
     }
 
-    /// How many exchanges each of them stands for.
+    /// Number of exchanges that each logged one represents.
     pub fn weight(&self) -> u64 {
         self.weight
     }
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_are_all_kept_and_many_are_an_even_sample() {
-        let mut log = ExchangeLog::holding(1000);
+    fn few_exchanges_are_all_logged_and_many_are_sampled_evenly() {
+        let mut log = ExchangeLog::with_capacity(1000);
         let at = |n: u64| Time::from_nanos(n * 1000);
         for n in 0..1000 {
             log.push(Awaited::Answer, at(n), at(n + 2));
@@ -81,6 +81,6 @@ mod tests {
         let (kept, weight) = (log.list().len() as f64, log.weight() as f64);
         assert!(kept <= 1000.0 && (kept * weight / 100_000.0 - 1.0).abs() < 0.2, "{kept} {weight}");
         let mean = log.list().iter().map(|e| e.began.as_nanos() as f64).sum::<f64>() / kept;
-        assert!((mean / 50e6 - 1.0).abs() < 0.1, "of all times alike: {mean}");
+        assert!((mean / 50e6 - 1.0).abs() < 0.1, "an even sample over time: {mean}");
     }
 }

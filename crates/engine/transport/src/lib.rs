@@ -1,11 +1,12 @@
-//! Endpoints in virtual time: TCP as Linux 6.x sends it (or as the RFCs write it), UDP, applications and split-TCP
-//! relays. State machines without a clock, a socket or ambient randomness: `now` is an argument of every call, and
-//! the same calls give the same bytes on every machine.
+//! Endpoints in virtual time: TCP as Linux 6.x (or as the RFCs) implement it, UDP, applications and split-TCP
+//! relays. All are state machines without a clock, a socket or ambient randomness: `now` is an argument of
+//! every call, and the same calls give the same bytes on every machine.
 //!
 //! # Linux's TCP in a deterministic test
 //!
-//! Two ends, a path between them, and a loop that moves time to the next deadline are all that a test needs. Here a
-//! policer of 20 Mbit/s with a small bucket stands 40 ms from there and back, and CUBIC gets far less than the rate:
+//! A test needs two ends, a path between them, and a loop that advances time to the next deadline. In this
+//! example the path has a policer of 20 Mbit/s with a small bucket and an RTT of 40 ms, and CUBIC achieves
+//! far less than that rate:
 //!
 //! ```
 //! use path::{Chain, Delay, Ecn, Outbox, Packet, Policer, Stage};
@@ -47,15 +48,16 @@
 //! assert!((1e6..10e6).contains(&goodput), "{goodput} bit/s of 20 Mbit/s");
 //! ```
 //!
-//! [`path`] has what may stand in between (links, queues, shapers, loss, handovers, tunnels), [`congestion`] the
-//! controls by name. Whole topologies with many flows, read from a scenario file, are what the crate `sim` runs.
+//! [`path`] provides the elements of paths (links, queues, shapers, loss, handovers, tunnels), [`congestion`]
+//! the congestion controls by name. The crate `sim` runs whole topologies with many flows, read from a
+//! scenario file.
 
 mod app;
-mod asker;
 mod config;
 mod exchanges;
 mod receive;
 mod relay;
+mod requester;
 mod rtt;
 mod scoreboard;
 mod segment;
@@ -67,14 +69,14 @@ mod wheel;
 mod windows;
 
 pub use app::{Application, Side};
-pub use asker::{Answerer, Ask, Asker, Asking, PAGE_CONNECTIONS};
 pub use config::{App, Arrival, Limits, MtuProbing, Offer, Profile, Stack};
 pub use exchanges::{Exchange, ExchangeLog};
 pub use receive::Receiver;
 pub use relay::pump;
+pub use requester::{Answerer, Ask, Asker, Asking, PAGE_CONNECTIONS};
 pub use rtt::Rtt;
 pub use segment::{Flags, HEADER, SackBlock, Segment, SynOptions, TIMESTAMP_OPTION, UDP_HEADER};
-pub use sender::{Again, Info, Limit, SendStats, Sender};
+pub use sender::{Info, Limit, Retransmission, SendStats, Sender};
 pub use tcp::Tcp;
 pub use udp::{DatagramPattern, UdpSource, answer};
 pub use voice::{Codec, JITTER_BUFFER, RatedCodec};

@@ -1,18 +1,18 @@
-//! The receiving half: reassembly, SACK generation, when to acknowledge, and the receive window.
+//! The receiving half: reassembly, SACK generation, timing of ACKs, and the receive window.
 //!
-//! Linux acknowledges at once the first 16 segments, whatever fills or opens a gap, duplicates, and
-//! every segment that lets the window grow; else every second full segment, or after 40 ms. Beyond
-//! three duplicate ACKs for one gap it compresses SACKs: one per min(1 ms, RTT / 20). A segment that
-//! says PSH, as the last of each burst does, or that is not full, has the reader acknowledge once it
-//! has taken everything, unless the connection goes back and forth (`tcp_measure_rcv_mss` since Linux
-//! 6.7, `__tcp_cleanup_rbuf`): an odd segment at a burst's end does not wait 40 ms.
-//! The window follows the application (dynamic right-sizing, `tcp_rcv_space_adjust`): twice what was
-//! read in the last round trip, more while that grows.
+//! Linux acknowledges at once the first 16 segments, segments that fill or open a gap, duplicates, and
+//! segments that let the window grow. Other segments are acknowledged in pairs of full size, or after 40 ms.
+//! Beyond three duplicate ACKs for one gap Linux compresses SACKs: one per min(1 ms, RTT / 20). A segment
+//! with PSH, such as the last of each burst, or one that is not full-sized is acknowledged once the reader
+//! has read everything, unless the connection is interactive (`tcp_measure_rcv_mss` since Linux 6.7,
+//! `__tcp_cleanup_rbuf`), so an odd segment at the end of a burst does not wait 40 ms. The window follows the
+//! application (dynamic right-sizing, `tcp_rcv_space_adjust`): twice what was read in the last round trip,
+//! more while that grows.
 //!
 //! | here | Linux |
 //! |---|---|
-//! | buffer space is window / 0.6 once data flows | ratio measured per connection from skb sizes |
-//! | the application's reads count at once; an ACK that waits for them waits 30 µs | a process wakes up, some 10 to 50 µs later |
+//! | the buffer is window / 0.6 once data flows | the ratio is measured per connection from skb sizes |
+//! | the application's reads take effect at once; an ACK that waits for them waits 30 µs | a process wakes up some 10 to 50 µs later |
 //! | the RFC profile delays ACKs by RFC 1122 4.2.3.2 and never compresses | – |
 
 mod acks;
@@ -21,22 +21,22 @@ mod window;
 
 use crate::config::{Limits, Profile};
 use crate::segment::{Flags, Segment};
-use acks::{Acks, MAX_QUICK, READER_WAKES};
-use gaps::Held;
+use acks::{Acks, MAX_QUICK, READER_DELAY};
+use gaps::OutOfOrder;
 use units::{Span, Time};
 use window::{RightSizing, RoundTrip, Space};
 
-/// `TCP_PAWS_WINDOW`: a timestamp may be so many ticks of 1 ms behind.
+/// Tolerated age of a timestamp, in ticks of 1 ms (`TCP_PAWS_WINDOW`).
 const PAWS_SLACK: i32 = 1;
 
-/// What segments hold.
+/// Payload sizes of segments.
 #[derive(Clone, Debug)]
 struct Sizes {
-    /// Payload bytes that full ones seem to have (`rcv_mss`).
+    /// Estimated payload of the peer's full-sized segments (`rcv_mss`).
     mss: u64,
-    /// What was agreed.
+    /// Negotiated payload of a full-sized segment.
     full: u64,
-    /// The last one's.
+    /// Payload of the last segment.
     last: u32,
 }
 
@@ -47,32 +47,32 @@ pub struct Receiver {
     sack: bool,
     /// Next byte expected.
     pub rcv_nxt: u64,
-    /// `rcv_nxt` when the last ACK left (`rcv_wup`).
+    /// Value of `rcv_nxt` when the last ACK was sent (`rcv_wup`).
     acked_to: u64,
-    /// Window the last ACK told.
+    /// Window in the last ACK.
     window: u64,
-    /// Bytes the application has read.
+    /// Bytes that the application has read.
     pub copied: u64,
-    /// The application reads at once what is in order.
+    /// Whether the application reads in-order data at once.
     pub auto_read: bool,
-    /// Where the peer's FIN stands in the stream, once it came.
+    /// Stream offset of the peer's FIN, once it has arrived.
     fin_at: Option<u64>,
-    /// It came, and everything before it.
+    /// Whether the FIN and everything before it have arrived.
     finished: bool,
     /// Timestamp to echo.
     ts_recent: u32,
-    /// Echo "congestion experienced" until the sender says CWR (RFC 3168 section 6.1.3).
+    /// Whether to echo "congestion experienced", until the sender sets CWR (RFC 3168 section 6.1.3).
     pub echo: bool,
     sizes: Sizes,
     acks: Acks,
-    held: Held,
+    out_of_order: OutOfOrder,
     space: Space,
     drs: RightSizing,
     rtt: RoundTrip,
 }
 
 impl Receiver {
-    /// Nothing received; the peer's first byte is 0.
+    /// A receiver that has received nothing; the peer's first byte has offset 0.
     pub fn new(limits: &Limits) -> Receiver {
         let mss = limits.mss as u64;
         let space = Space::new(limits);
@@ -91,14 +91,14 @@ impl Receiver {
             echo: false,
             sizes: Sizes { mss, full: mss, last: 0 },
             acks: Acks::new(limits.delayed_ack),
-            held: Held::default(),
+            out_of_order: OutOfOrder::default(),
             space,
             drs: RightSizing::new(window.min(10 * mss)),
             rtt: RoundTrip::default(),
         }
     }
 
-    /// What the handshake agreed on. Windows that are not scaled are below 64 KiB.
+    /// Applies the options that the handshake negotiated. Unscaled windows are below 64 KiB.
     pub(crate) fn agree(&mut self, limits: &Limits) {
         let mss = limits.mss as u64;
         self.sack = limits.sack;
@@ -116,35 +116,36 @@ impl Receiver {
         self.ts_recent = ts;
     }
 
-    /// Bytes in order that the application has not read.
+    /// In-order bytes that the application has not read.
     pub fn readable(&self) -> u64 {
         self.data_end() - self.copied
     }
 
-    /// One past the last byte in order that is data.
+    /// Offset after the last in-order byte of data.
     #[inline]
     fn data_end(&self) -> u64 {
         self.rcv_nxt - self.finished as u64
     }
 
-    /// Whether the peer's FIN came, and everything before it.
+    /// Whether the peer's FIN and everything before it have arrived.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// This end has closed: the peer's FIN, being the last thing, will be acknowledged at once (`tcp_fin`).
+    /// Notes that this end has closed, so that the peer's FIN, being the last segment, is acknowledged at
+    /// once (`tcp_fin`).
     pub(crate) fn note_closed(&mut self) {
         self.acks.closed = true;
     }
 
-    /// The connection was reset: nothing will be acknowledged.
+    /// Ends all ACKs, as the connection was reset.
     pub(crate) fn stop(&mut self) {
         (self.acks.delayed_at, self.acks.compressed_at, self.acks.read_at) = (None, None, None);
     }
 
-    /// Any segment, with data or not, may bring the timestamp to echo (RFC 7323 section 4.3), but not
-    /// one that was acknowledged before (`tcp_sequence`).
+    /// Updates the timestamp to echo, which any segment may carry (RFC 7323 section 4.3) except one that was
+    /// acknowledged before (`tcp_sequence`).
     #[inline]
     pub fn note_timestamp(&mut self, seg: &Segment) {
         let old = seg.seq + seg.room() < self.acked_to;
@@ -153,30 +154,30 @@ impl Receiver {
         }
     }
 
-    /// By how many ms a segment's timestamp is behind the one to echo, where that is beyond Linux's slack.
+    /// By how many ms a segment's timestamp is older than the one to echo; `None` within Linux's tolerance.
     #[inline]
     pub(crate) fn behind(&self, seg: &Segment) -> Option<u32> {
         let behind = self.ts_recent.wrapping_sub(seg.ts_val) as i32;
         (seg.ts_val != 0 && behind > PAWS_SLACK).then_some(behind as u32)
     }
 
-    /// Data whose timestamp is older than the one to echo is not taken, new or not, and neither is its ACK; a duplicate ACK
-    /// must leave at once. Where packets overtake each other a retransmission that fills a hole brings a newer
-    /// timestamp, and the originals sent before it that are still under way all come too late.
+    /// Rejects data with a timestamp older than the one to echo, together with its ACK; a duplicate ACK must
+    /// leave at once. On a reordering path, a retransmission that fills a hole carries a newer timestamp, so
+    /// that the originals sent before it and still in flight are all rejected.
     pub fn reject_old(&mut self, seg: &Segment) {
-        self.held.dsack = None;
+        self.out_of_order.dsack = None;
         self.acks.pending = true;
         if seg.seq < self.rcv_nxt {
-            self.held.dsack = Some((seg.seq, (seg.seq + seg.room()).min(self.rcv_nxt)));
-            self.be_quick(MAX_QUICK);
+            self.out_of_order.dsack = Some((seg.seq, (seg.seq + seg.room()).min(self.rcv_nxt)));
+            self.enter_quick_ack(MAX_QUICK);
         }
     }
 
-    /// Takes a segment with data or a FIN. True when an ACK must leave at once.
-    /// `srtt` is the connection's own smoothed RTT, if its sending half has one.
+    /// Handles a segment with data or a FIN; returns whether an ACK must leave at once. `srtt` is the
+    /// smoothed RTT of the connection's sending half, if it has one.
     pub fn handle_data(&mut self, now: Time, seg: &Segment, srtt: Option<Span>) -> bool {
         let end = seg.seq + seg.room();
-        self.held.dsack = None;
+        self.out_of_order.dsack = None;
         self.acks.pending = true;
         self.measure_rtt(now, seg);
         if seg.len as u64 != self.sizes.mss {
@@ -185,17 +186,17 @@ impl Receiver {
         self.sizes.last = seg.len;
         self.acks.pushed |= seg.len > 0 && (seg.flags.has(Flags::PSH) || (seg.len as u64) < self.sizes.mss);
         if end <= self.rcv_nxt {
-            // Already had: D-SACK (RFC 2883 section 4.1), acknowledged at once.
-            self.held.dsack = Some((seg.seq, end));
-            self.be_quick(MAX_QUICK);
+            // Duplicate: reported by D-SACK (RFC 2883 section 4.1), and acknowledged at once.
+            self.out_of_order.dsack = Some((seg.seq, end));
+            self.enter_quick_ack(MAX_QUICK);
             return self.decide(now, srtt);
         }
-        // A FIN alone takes no room.
+        // A FIN without data takes no space.
         let fits = seg.len == 0 && seg.seq == self.rcv_nxt;
         if seg.seq >= self.rcv_nxt + self.window_left() && !fits
             || end > self.rcv_nxt + self.window_left() + self.sizes.mss
         {
-            self.be_quick(MAX_QUICK); // outside the window, a probe of a closed one
+            self.enter_quick_ack(MAX_QUICK); // outside of the window: a probe of a closed window
             self.acks.now = true;
             return self.decide(now, srtt);
         }
@@ -205,22 +206,22 @@ impl Receiver {
         let in_order = seg.seq <= self.rcv_nxt;
         if in_order {
             if seg.seq < self.rcv_nxt {
-                self.held.dsack = Some((seg.seq, self.rcv_nxt));
+                self.out_of_order.dsack = Some((seg.seq, self.rcv_nxt));
             }
-            let was_open = !self.held.ranges.is_empty();
+            let was_open = !self.out_of_order.ranges.is_empty();
             self.rcv_nxt = end;
             if seg.ts_ecr == 0 {
                 self.measure_rtt_by_window(now);
             }
             self.fill();
-            if was_open && self.held.ranges.is_empty() {
+            if was_open && self.out_of_order.ranges.is_empty() {
                 self.acks.now = true;
             }
             if self.fin_at.is_some() {
                 self.finish();
             }
             if self.auto_read {
-                if now >= self.acks.unread_since + READER_WAKES {
+                if now >= self.acks.unread_since + READER_DELAY {
                     (self.acks.unread, self.acks.unread_since) = (0, now);
                 }
                 self.acks.unread += seg.len as u64;
@@ -234,14 +235,14 @@ impl Receiver {
             self.measure_interval(now, srtt);
         }
         if self.sack || in_order {
-            // Without SACK only an ACK whose window stays the same is a duplicate.
+            // Without SACK, only an ACK with an unchanged window counts as a duplicate.
             self.grow(seg.len as u64);
         }
         self.decide(now, srtt)
     }
 
-    /// The FIN is known: is it next? It is not acknowledged at once: this end may close, too, and its FIN carry
-    /// the ACK (`tcp_fin`).
+    /// Handles a known FIN if it is next. It is not acknowledged at once, because this end may close, too,
+    /// and its FIN carry the ACK (`tcp_fin`).
     #[cold]
     fn finish(&mut self) {
         if !self.finished && self.fin_at.is_some_and(|at| self.rcv_nxt > at) {
@@ -251,13 +252,13 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment without data is from before the last ACK: a window probe.
+    /// Whether a segment without data is older than the last ACK: a window probe.
     pub fn is_old(&self, seg: &Segment) -> bool {
         seg.seq < self.acked_to
     }
 
-    /// RFC 3168 section 6.1.3: echoes a mark until the sender says CWR. Both may find it with a
-    /// window of one packet, so that ACKs must not wait (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
+    /// Echoes a CE mark until the sender sets CWR (RFC 3168 section 6.1.3). ACKs must not be delayed, as
+    /// either end may have a window of one packet (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub fn handle_marks(&mut self, seg: &Segment) {
         if seg.flags.has(Flags::CWR) {
             self.echo = false;
@@ -265,23 +266,28 @@ impl Receiver {
         }
         if seg.ce && !self.echo {
             self.echo = true;
-            self.be_quick(2);
+            self.enter_quick_ack(2);
         }
     }
 
-    /// Panics unless the ranges out of order are disjoint, in order and beyond what is in order.
+    /// Panics unless the out-of-order ranges are disjoint, sorted, and above the in-order data.
     pub fn check(&self) {
         assert!(self.copied <= self.rcv_nxt && self.acked_to <= self.rcv_nxt, "sequence");
         let mut last = self.rcv_nxt;
-        for &(s, e) in &self.held.ranges {
-            assert!(s > last && s < e, "gaps {:?} after {}", self.held.ranges, self.rcv_nxt);
+        for &(s, e) in &self.out_of_order.ranges {
+            assert!(s > last && s < e, "gaps {:?} after {}", self.out_of_order.ranges, self.rcv_nxt);
             last = e;
         }
-        assert_eq!(self.held.bytes, self.held.ranges.iter().map(|g| g.1 - g.0).sum::<u64>(), "held");
+        assert_eq!(
+            self.out_of_order.bytes,
+            self.out_of_order.ranges.iter().map(|g| g.1 - g.0).sum::<u64>(),
+            "out-of-order bytes"
+        );
     }
 
-    /// Full segments may hold less than was agreed: a smaller path MTU, half a small window. Two
-    /// alike in a row are believed, one larger at once (`tcp_measure_rcv_mss`).
+    /// Estimates the peer's full segment size, which may be below the negotiated one because of a smaller
+    /// path MTU or half a small window. Two equal segments in a row are believed, a larger one at once
+    /// (`tcp_measure_rcv_mss`).
     #[cold]
     fn measure_mss(&mut self, len: u32) {
         if len == 0 {
@@ -293,9 +299,9 @@ impl Receiver {
         }
     }
 
-    /// Writes what an ACK (or any outgoing segment) tells of this half. The debt is paid.
-    /// `room` is what SACK blocks may take without the packet growing beyond a full one (Linux
-    /// makes the payload smaller instead).
+    /// Writes ACK, window, timestamp echo and SACK blocks to an outgoing segment, so that no ACK is pending
+    /// any more. `room` is the space for SACK blocks, bytes, within the size of a full packet (Linux reduces
+    /// the payload instead).
     #[inline]
     pub fn stamp(&mut self, seg: &mut Segment, room: u32) {
         let window = self.select_window().max(self.window_left());
@@ -313,13 +319,13 @@ impl Receiver {
         self.acks.read_at = None;
         self.acks.compressed = 0;
         self.acks.unread = 0;
-        if self.sack && (self.held.recents > 0 || self.held.dsack.is_some()) {
+        if self.sack && (self.out_of_order.recents > 0 || self.out_of_order.dsack.is_some()) {
             self.stamp_sacks(seg, room);
         }
     }
 }
 
-/// The timestamp clock: milliseconds, never 0.
+/// The timestamp clock: ms, never 0.
 #[inline]
 pub fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32 + 1

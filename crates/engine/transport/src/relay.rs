@@ -1,14 +1,14 @@
-//! A split-TCP relay: ends one connection, begins another, passes the bytes on.
+//! A split-TCP relay: it terminates one connection, opens another, and passes the bytes on.
 //!
-//! The onward connection holds at most `buffer` bytes not yet acknowledged; what does not fit stays
-//! unread, so that the first connection's receive window closes and its sender slows down.
+//! The onward connection holds at most `buffer` unacknowledged bytes. Data that does not fit stays unread, so
+//! that the first connection's receive window closes and its sender slows down.
 
 use crate::segment::Segment;
 use crate::tcp::Tcp;
 use units::Time;
 
-/// Moves what `from` has received and `to` has room for. Segments of either end are appended to
-/// its own list.
+/// Moves the data that `from` has received and `to` has room for; returns the number of bytes. Segments of
+/// either end are appended to that end's list.
 pub fn pump(
     now: Time,
     buffer: u64,

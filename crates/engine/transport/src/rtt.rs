@@ -1,19 +1,19 @@
-//! Round-trip time: smoothed, its deviation, the timeout, and the windowed minimum.
+//! RTT estimation: smoothed RTT, its deviation, the retransmission timeout, and the windowed minimum.
 //!
-//! RFC 6298 as Linux computes it (`tcp_rtt_estimator`): the deviation falls slowly, at most once a
-//! round, and the floor of 200 ms applies to the deviation term, so RTO = srtt + max(rttvar, 200 ms).
-//! The RFC profile takes max(1 s, srtt + 4 rttvar) as written.
+//! RFC 6298 as implemented in Linux (`tcp_rtt_estimator`): the deviation decreases slowly, at most once per
+//! round, and the minimum of 200 ms applies to the deviation term, so RTO = srtt + max(rttvar, 200 ms). The
+//! RFC profile uses max(1 s, srtt + 4 rttvar) as specified.
 
 use units::{Span, Time};
 
-/// The longest timeout (`TCP_RTO_MAX`).
+/// Maximum timeout (`TCP_RTO_MAX`).
 pub const RTO_MAX: Span = Span::from_secs(120);
-/// The timeout before the first sample (RFC 6298 section 2.1).
+/// Timeout before the first sample (RFC 6298 section 2.1).
 pub const RTO_INITIAL: Span = Span::from_secs(1);
-/// Length of the minimum filter (`sysctl_tcp_min_rtt_wlen`).
+/// Length of the minimum filter's window (`sysctl_tcp_min_rtt_wlen`).
 const MIN_WINDOW: Span = Span::from_secs(300);
 
-/// RTT state of one sender; `i64` nanoseconds inside, shifted as in the kernel.
+/// RTT state of a sender, in `i64` nanoseconds shifted as in the kernel.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     linux: bool,
@@ -24,16 +24,16 @@ pub struct Rtt {
     mdev: i64,
     mdev_max: i64,
     rttvar: i64,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this byte is acknowledged.
     round_end: u64,
     min: Option<(Time, Span)>,
-    /// Second best minimum, from the later half of the window.
+    /// The second-best minimum, from the later half of the window.
     next_min: Option<(Time, Span)>,
     rto: Span,
 }
 
 impl Rtt {
-    /// No sample yet.
+    /// An estimator without samples.
     pub fn new(linux: bool, rto_min: Span) -> Rtt {
         Rtt {
             linux,
@@ -54,7 +54,7 @@ impl Rtt {
         (self.srtt != 0).then(|| Span::from_nanos((self.srtt >> 3) as u64))
     }
 
-    /// The mean deviation (`mdev_us >> 2`).
+    /// Mean deviation (`mdev_us >> 2`).
     pub fn deviation(&self) -> Span {
         Span::from_nanos((self.mdev >> 2).max(0) as u64)
     }
@@ -64,12 +64,12 @@ impl Rtt {
         self.min.map(|(_, r)| r)
     }
 
-    /// The retransmission timeout without backoff.
+    /// Retransmission timeout without backoff.
     pub fn rto(&self) -> Span {
         self.rto
     }
 
-    /// Takes one sample of the oldest newly acknowledged data.
+    /// Adds a sample of the oldest newly acknowledged data.
     pub fn sample(&mut self, rtt: Span, snd_una: u64, snd_nxt: u64) {
         let mut m = (rtt.as_nanos() as i64).max(1);
         if self.srtt == 0 {
@@ -82,7 +82,7 @@ impl Rtt {
             m -= self.srtt >> 3;
             self.srtt = (self.srtt + m).max(1);
             if m < 0 {
-                // A fall of the RTT raises the deviation only by 1/32 of it.
+                // A decrease of the RTT raises the deviation by only 1/32 of it.
                 m = -m - (self.mdev >> 2);
                 if m > 0 && self.linux {
                     m >>= 3;
@@ -112,8 +112,8 @@ impl Rtt {
         self.rto = rto.max(floor).min(RTO_MAX);
     }
 
-    /// Takes one sample of the newest acknowledged data for the minimum. `maybe_delayed`: the ACK
-    /// was likely a delayed one, and cannot raise an aged minimum.
+    /// Adds a sample of the newest acknowledged data for the minimum. `maybe_delayed`: the ACK was probably
+    /// delayed, so it cannot raise an expired minimum.
     #[inline]
     pub fn sample_min(&mut self, now: Time, rtt: Span, maybe_delayed: bool) {
         let rtt = rtt.max(Span::from_nanos(1));
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steady_rtt_gives_srtt_plus_two_hundred_ms() {
+    fn rto_of_a_steady_rtt_is_srtt_plus_200_ms() {
         let mut r = Rtt::new(true, Span::from_millis(200));
         assert_eq!(r.rto(), Span::from_secs(1)); // RFC 6298 section 2.1
         for i in 0..100 {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_profile_keeps_one_second() {
+    fn rto_of_the_rfc_profile_is_at_least_one_second() {
         let mut r = Rtt::new(false, Span::from_secs(1));
         for i in 0..100 {
             r.sample(Span::from_millis(50), i, i);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_minimum_ages_after_five_minutes() {
+    fn the_minimum_expires_after_five_minutes() {
         let mut r = Rtt::new(true, Span::from_millis(200));
         r.sample_min(Time::ZERO, Span::from_millis(10), false);
         r.sample_min(Time::ZERO + Span::from_secs(200), Span::from_millis(30), false);

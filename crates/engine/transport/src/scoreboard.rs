@@ -1,72 +1,72 @@
-//! The retransmission queue: every packet sent and not yet cumulatively acknowledged.
+//! The retransmission queue: all packets sent and not yet cumulatively acknowledged.
 //!
-//! Packets sit in a ring in sequence order, numbered without end; a doubly linked list threads
-//! those in the order they were last sent (Linux's `tsorted_sent_queue`), so that RACK looks at the
-//! oldest transmissions first and stops at the first one too young. Linux keeps bursts (skbs) and
-//! splits them where a SACK does; here every packet has its own entry, with its burst's send time
-//! and the block (skb) it left in: the outcomes are the same, the code is half.
+//! Packets are in a ring in sequence order, numbered consecutively. A doubly linked list links them in the
+//! order in which they were last sent (Linux's `tsorted_sent_queue`), so that RACK can examine the oldest
+//! transmissions first and stop at the first that is too young. Linux keeps bursts (skbs) and splits them
+//! where a SACK does; here every packet has its own entry, with its burst's send time and the block (skb) in
+//! which it was sent. The results are the same with half the code.
 
 use std::collections::VecDeque;
 use units::Time;
 
 const NONE: u32 = u32::MAX;
 
-/// Flag bits of a packet.
+/// Flags of a packet.
 pub mod flag {
     /// Selectively acknowledged.
     pub const SACKED: u8 = 1;
     /// Marked lost (`TCPCB_LOST`).
     pub const LOST: u8 = 2;
-    /// A retransmission of it is in flight (`TCPCB_SACKED_RETRANS`).
+    /// A retransmission of the packet is in flight (`TCPCB_SACKED_RETRANS`).
     pub const RETRANS: u8 = 4;
-    /// Was retransmitted at least once (`TCPCB_EVER_RETRANS`).
+    /// Retransmitted at least once (`TCPCB_EVER_RETRANS`).
     pub const EVER_RETRANS: u8 = 8;
     /// Sent while application-limited.
     pub const APP_LIMITED: u8 = 16;
-    /// Its delivery has been sampled already.
+    /// Delivery already sampled.
     pub const SAMPLED: u8 = 32;
-    /// Threaded in the list of sent packets.
+    /// In the list of sent packets.
     pub const LINKED: u8 = 64;
-    /// It ends what the application wrote: says PSH each time it is sent.
+    /// End of a write: sent with PSH each time.
     pub const PUSHED: u8 = 128;
 }
 
-/// One packet in the queue.
+/// A packet in the queue.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// First byte.
     pub seq: u64,
-    /// When it was last (re)sent.
+    /// Time of its last transmission.
     pub at: Time,
-    /// `delivered` when it was last sent.
+    /// Value of `delivered` at its last transmission.
     pub delivered: u64,
-    /// When `delivered` had last changed then.
+    /// Value of `delivered_time` at its last transmission.
     pub delivered_time: Time,
-    /// Send time of the packet that opened the sampling window then.
+    /// Send time of the first packet of the sampling window at its last transmission.
     pub first_sent: Time,
     /// Payload bytes.
     pub len: u32,
-    /// Packets in flight when it had last been sent, itself included.
+    /// Packets in flight after its last transmission, including itself.
     pub tx_in_flight: u32,
-    /// The count of packets marked lost then, modulo 2^32.
+    /// Number of packets marked lost at its last transmission, modulo 2^32.
     pub lost: u32,
     prev: u32,
     next: u32,
-    /// Its last transmission's place among all, modulo 2^16: which of two sent at one moment came first.
+    /// Number of its last transmission, modulo 2^16, which orders transmissions of the same time.
     pub order: u16,
-    /// Number of the block (skb) that it left in, another than its neighbours': only the packets of one are sent again
-    /// together.
+    /// Number of the block (skb) in which it was sent, different from the neighbouring blocks'. Only packets
+    /// of the same block are retransmitted together.
     pub block: u8,
     /// [`flag`] bits.
     pub flags: u8,
 }
 
-/// What most of an ACK's stages need of a packet.
+/// The fields of a packet that most stages of ACK processing need.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief {
     /// First byte.
     pub seq: u64,
-    /// When it was last (re)sent.
+    /// Time of its last transmission.
     pub at: Time,
     /// Payload bytes.
     pub len: u32,
@@ -77,7 +77,7 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// One past the last byte.
+    /// Offset after the last byte.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + self.len as u64
@@ -90,7 +90,7 @@ impl Brief {
 }
 
 impl Sent {
-    /// The part most of an ACK's stages need.
+    /// The fields that most stages of ACK processing need.
     #[inline]
     pub fn brief(&self) -> Brief {
         Brief { seq: self.seq, at: self.at, len: self.len, order: self.order, flags: self.flags }
@@ -113,7 +113,7 @@ impl Sent {
             flags: 0,
         }
     }
-    /// One past the last byte.
+    /// Offset after the last byte.
     pub fn end(&self) -> u64 {
         self.seq + self.len as u64
     }
@@ -124,22 +124,22 @@ impl Sent {
     }
 }
 
-/// The queue. Packets are addressed by number: the `n`-th ever sent, modulo 2^32.
+/// The queue. A packet is identified by its number: the `n`-th packet ever sent, modulo 2^32.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: VecDeque<Sent>,
     base: u32,
     head: u32,
     tail: u32,
-    /// Transmissions so far, modulo 2^16.
+    /// Number of transmissions, modulo 2^16.
     sent: u16,
-    /// The last number given to a block.
+    /// Last number assigned to a block.
     blocks: u8,
     mss: u64,
 }
 
 impl Scoreboard {
-    /// An empty queue for packets of mostly `mss` bytes.
+    /// An empty queue for packets of usually `mss` bytes.
     pub fn new(mss: u32) -> Scoreboard {
         Scoreboard {
             ring: VecDeque::new(),
@@ -152,7 +152,7 @@ impl Scoreboard {
         }
     }
 
-    /// Packets in the queue.
+    /// Number of packets in the queue.
     #[inline]
     pub fn len(&self) -> usize {
         self.ring.len()
@@ -167,7 +167,7 @@ impl Scoreboard {
     pub fn first(&self) -> u32 {
         self.base
     }
-    /// One past the newest packet's number.
+    /// Number after that of the newest packet.
     #[inline]
     pub fn end(&self) -> u32 {
         self.base.wrapping_add(self.ring.len() as u32)
@@ -177,7 +177,7 @@ impl Scoreboard {
     pub fn get(&self, n: u32) -> &Sent {
         &self.ring[n.wrapping_sub(self.base) as usize]
     }
-    /// The packet with this number, to change.
+    /// Mutable access to the packet with this number, which must be in the queue.
     #[inline]
     pub fn get_mut(&mut self, n: u32) -> &mut Sent {
         &mut self.ring[n.wrapping_sub(self.base) as usize]
@@ -187,7 +187,7 @@ impl Scoreboard {
     pub fn front(&self) -> Option<&Sent> {
         self.ring.front()
     }
-    /// Appends a packet just sent.
+    /// Appends a packet that was just sent.
     #[inline]
     pub fn push(&mut self, sent: Sent) {
         let n = self.end();
@@ -195,13 +195,13 @@ impl Scoreboard {
         self.sent(n);
     }
 
-    /// The number of a new block at the end.
+    /// Number for a new block at the end.
     pub fn next_block(&mut self) -> u8 {
         let last = self.ring.back().map(|p| p.block);
         self.number_block(last, None)
     }
 
-    /// A number that neither neighbour has.
+    /// A number that neither neighbouring block has.
     fn number_block(&mut self, before: Option<u8>, after: Option<u8>) -> u8 {
         loop {
             self.blocks = self.blocks.wrapping_add(1);
@@ -211,7 +211,7 @@ impl Scoreboard {
         }
     }
 
-    /// Whether packet `n` is a block of its own.
+    /// Whether packet `n` is the only one of its block.
     pub fn is_alone(&self, n: u32) -> bool {
         let block = self.get(n).block;
         let other =
@@ -219,7 +219,7 @@ impl Scoreboard {
         other(n.wrapping_add(1)) && (n == self.base || other(n.wrapping_sub(1)))
     }
 
-    /// Packet `n` takes in the one after it, which must be there: numbers beyond fall by one.
+    /// Merges packet `n` with the next one, which must exist; higher numbers decrease by one.
     pub fn merge(&mut self, n: u32) {
         let next = n.wrapping_add(1);
         self.unlink(next);
@@ -242,8 +242,8 @@ impl Scoreboard {
         p.flags |= taken.flags & (flag::EVER_RETRANS | flag::PUSHED);
     }
 
-    /// The block of packet `n` ends with it: what follows is a block of its own (`tcp_fragment`).
-    pub fn cut_after(&mut self, n: u32) {
+    /// Splits a block after packet `n`: the following packets become a block of their own (`tcp_fragment`).
+    pub fn split_block_after(&mut self, n: u32) {
         let block = self.get(n).block;
         let mut end = n.wrapping_add(1);
         while end != self.end() && self.get(end).block == block {
@@ -258,7 +258,7 @@ impl Scoreboard {
         }
     }
 
-    /// The packet leaves (again): it is the newest transmission.
+    /// Notes a (re)transmission of the packet, which becomes the newest one.
     #[inline]
     pub fn sent(&mut self, n: u32) {
         self.sent = self.sent.wrapping_add(1);
@@ -267,7 +267,7 @@ impl Scoreboard {
         self.link(n);
     }
 
-    /// Removes the oldest packet, which was acknowledged. False when there is none.
+    /// Removes the oldest packet, which was acknowledged; `false` if the queue is empty.
     #[inline]
     pub fn pop(&mut self) -> bool {
         if self.ring.is_empty() {
@@ -279,7 +279,7 @@ impl Scoreboard {
         true
     }
 
-    /// Shortens the oldest packet to begin at `seq` (a partial ACK).
+    /// Shortens the oldest packet to begin at `seq`, after a partial ACK.
     pub fn trim_front(&mut self, seq: u64) {
         if let Some(front) = self.ring.front_mut() {
             let cut = seq.saturating_sub(front.seq);
@@ -288,12 +288,12 @@ impl Scoreboard {
         }
     }
 
-    /// Packets to come are of mostly `mss` bytes.
-    pub fn expect(&mut self, mss: u32) {
+    /// Sets the usual size of future packets.
+    pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss.max(1) as u64;
     }
 
-    /// Cuts packets larger than `mss` bytes and calls `cut` on each piece; numbers change.
+    /// Splits packets larger than `mss` bytes and calls `cut` on each piece; numbers change.
     pub fn split(&mut self, mss: u32, mut cut: impl FnMut(&mut Sent)) {
         self.mss = mss as u64;
         let old = std::mem::take(&mut self.ring);
@@ -317,8 +317,8 @@ impl Scoreboard {
         self.relink();
     }
 
-    /// Threads the list of sent packets anew: those whose delivery is open, neither SACKed nor
-    /// lost and not yet sent again, in the order they were sent.
+    /// Rebuilds the list of sent packets: those that are neither SACKed nor lost without a retransmission, in
+    /// the order in which they were sent.
     pub fn relink(&mut self) {
         (self.head, self.tail) = (NONE, NONE);
         let mut order: Vec<u32> = self.numbers().collect();
@@ -333,14 +333,14 @@ impl Scoreboard {
         }
     }
 
-    /// How many packets are SACKed, marked lost, and have a retransmission in flight.
+    /// Numbers of packets that are SACKed, marked lost, and have a retransmission in flight.
     pub fn counts(&self) -> (u32, u32, u32) {
         let count = |bit| self.ring.iter().filter(|p| p.is(bit)).count() as u32;
         (count(flag::SACKED), count(flag::LOST), count(flag::RETRANS))
     }
 
-    /// Panics unless packets follow each other without a gap and the list holds those, and only
-    /// those, that are linked, in the order they were sent.
+    /// Panics unless packets are contiguous, and the list contains exactly the linked packets in the order in
+    /// which they were sent.
     pub fn check(&self) {
         for (a, b) in self.ring.iter().zip(self.ring.iter().skip(1)) {
             assert_eq!(a.end(), b.seq, "a gap between packets");
@@ -351,17 +351,21 @@ impl Scoreboard {
             assert!(p.is(flag::LINKED) && p.at >= last, "packet {n} out of order in the list");
             (at, listed, last) = (self.sent_after(n), listed + 1, p.at);
         }
-        assert_eq!(listed, self.ring.iter().filter(|p| p.is(flag::LINKED)).count(), "the list is torn");
+        assert_eq!(
+            listed,
+            self.ring.iter().filter(|p| p.is(flag::LINKED)).count(),
+            "the list lacks linked packets"
+        );
     }
 
-    /// Number of the first packet that ends after `seq`; [`Scoreboard::end`] when none does.
+    /// Number of the first packet that ends after `seq`; [`Scoreboard::end`] if there is none.
     #[inline]
     pub fn find(&self, seq: u64) -> u32 {
         let Some(front) = self.ring.front() else { return self.base };
         if seq < front.end() {
             return self.base;
         }
-        // Nearly all packets are full: try where it would then be.
+        // Nearly all packets are full-sized: first try the position that follows from it.
         let guess = ((seq - front.seq) / self.mss) as usize;
         if let Some(p) = self.ring.get(guess)
             && p.seq <= seq
@@ -372,7 +376,7 @@ impl Scoreboard {
         self.base.wrapping_add(self.ring.partition_point(|p| p.end() <= seq) as u32)
     }
 
-    /// Puts the packet at the end of the list of sent packets.
+    /// Appends the packet to the list of sent packets.
     #[inline]
     fn link(&mut self, n: u32) {
         self.unlink(n);
@@ -388,7 +392,7 @@ impl Scoreboard {
         self.tail = n;
     }
 
-    /// Takes the packet off the list of sent packets.
+    /// Removes the packet from the list of sent packets.
     #[inline]
     pub fn unlink(&mut self, n: u32) {
         let p = self.get_mut(n);
@@ -409,25 +413,25 @@ impl Scoreboard {
         }
     }
 
-    /// The packet whose last transmission is oldest.
+    /// The packet with the oldest last transmission.
     #[inline]
     pub fn oldest_sent(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
-    /// The one sent next after it.
+    /// The packet transmitted after packet `n`.
     #[inline]
     pub fn sent_after(&self, n: u32) -> Option<u32> {
         let next = self.get(n).next;
         (next != NONE).then_some(next)
     }
-    /// All numbers, oldest packet first.
+    /// Numbers of all packets, the oldest first.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         let base = self.base;
         (0..self.ring.len() as u32).map(move |i| base.wrapping_add(i))
     }
 }
 
-/// One to a cache line.
+/// A packet fits into one cache line.
 const _: () = assert!(size_of::<Sent>() == 64);
 
 #[cfg(test)]
@@ -464,7 +468,7 @@ mod tests {
     #[test]
     fn a_split_keeps_the_stream_and_the_send_order() {
         let mut b = filled(3);
-        b.get_mut(0).at = Time::from_nanos(7); // sent again, after the others
+        b.get_mut(0).at = Time::from_nanos(7); // retransmitted after the others
         b.sent(0);
         b.get_mut(1).flags |= flag::SACKED;
         b.push(Sent { at: Time::from_nanos(9), ..Sent::new(300, 40) });
@@ -477,14 +481,14 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_takes_the_next_in_keeps_the_send_order() {
+    fn merging_packets_keeps_the_send_order() {
         let mut b = filled(4);
         for n in 0..4 {
             let block = b.next_block();
             b.get_mut(n).block = block;
         }
         assert!((0..4).all(|n| b.is_alone(n)));
-        b.link(1); // sent again: 0, 2, 3, 1
+        b.link(1); // retransmitted: 0, 2, 3, 1
         b.merge(2);
         b.check();
         assert_eq!((b.len(), order(&b)), (3, vec![0, 2, 1]));
@@ -495,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn list_follows_send_order() {
+    fn the_list_follows_the_send_order() {
         let mut b = filled(4);
         b.sent(1); // retransmitted
         assert_eq!(order(&b), [0, 2, 3, 1]);

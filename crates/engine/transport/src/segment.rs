@@ -1,25 +1,25 @@
-//! What the simulated endpoints put on the wire.
+//! Segments and datagrams of the simulated endpoints.
 //!
-//! Sequence numbers are 64-bit stream offsets: a run never wraps. SACK blocks are kept relative
-//! to the ACK number, so that a segment stays small enough to be moved by value.
+//! Sequence numbers are 64-bit stream offsets, which never wrap. SACK blocks are stored relative to the ACK
+//! number, so that a segment is small enough to be moved by value.
 
 use units::Time;
 
-/// IPv4 and TCP header without options.
+/// Length of IPv4 and TCP header without options, bytes.
 pub const HEADER: u32 = 40;
-/// Timestamps with their padding (RFC 7323 appendix A).
+/// Length of the timestamp option with padding, bytes (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION: u32 = 12;
-/// IPv4 and UDP header.
+/// Length of IPv4 and UDP header, bytes.
 pub const UDP_HEADER: u32 = 28;
 
-/// The TCP flags the model uses.
+/// TCP flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No more data: takes a sequence number.
+    /// No more data; takes a sequence number.
     pub const FIN: Flags = Flags(0x01);
-    /// Reset: the connection is no more.
+    /// Reset of the connection.
     pub const RST: Flags = Flags(0x04);
     /// Synchronise.
     pub const SYN: Flags = Flags(0x02);
@@ -32,66 +32,66 @@ impl Flags {
     /// Congestion window reduced.
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all of `other`'s flags are set.
+    /// Whether all flags of `other` are set.
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-    /// With `other`'s flags set too.
+    /// These flags with those of `other` added.
     #[must_use]
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 }
 
-/// One SACK block relative to the segment's ACK number: (start - ack, end - ack).
-/// Negative for a D-SACK of data already acknowledged (RFC 2883).
+/// A SACK block relative to the segment's ACK number: (start - ack, end - ack). Negative for a D-SACK of data
+/// already acknowledged (RFC 2883).
 pub type SackBlock = (i32, i32);
 
-/// What a SYN or SYN-ACK tells in options of its own. Timestamps and SACK are told by the segment's
-/// [`Segment::ts_val`] and [`Segment::sack_ok`], ECN by its flags (RFC 3168 section 6.1.1).
+/// Options of a SYN or SYN/ACK. The options timestamps and SACK permitted are represented by
+/// [`Segment::ts_val`] and [`Segment::sack_ok`], ECN by the flags (RFC 3168 section 6.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
-    /// Largest segment it takes, bytes of payload and options; without it 536 (RFC 9293 section 3.7.1).
+    /// Maximum segment size, bytes of payload and options; `None`: 536 (RFC 9293 section 3.7.1).
     pub mss: Option<u16>,
-    /// By how many bits its windows are shifted (RFC 7323 section 2.2).
+    /// Window scale (RFC 7323 section 2.2).
     pub scale: Option<u8>,
 }
 
 /// A TCP segment or UDP datagram.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// First byte of the payload (UDP: the datagram's number).
+    /// Stream offset of the first payload byte; for UDP, the number of the datagram.
     pub seq: u64,
-    /// Next byte expected from the peer (UDP: of an answer to a probe the probe's number + 1, else 0).
+    /// Next byte expected from the peer; for UDP, the number of the probe + 1 in an answer, else 0.
     pub ack: u64,
-    /// When it left the sending host (UDP's delay, in an answer the probe's time; TCP reads only the timestamps).
+    /// Time at which the sending host sent it; for UDP answers, the time of the probe. Used for UDP delays
+    /// only: TCP reads the timestamps.
     pub sent: Time,
     /// Payload bytes.
     pub len: u32,
-    /// Receive window, bytes, after scaling.
+    /// Receive window, bytes, with the scale applied.
     pub window: u32,
-    /// Timestamp value, milliseconds (RFC 7323); 0 = no timestamps on this segment.
+    /// Timestamp value, ms (RFC 7323); 0: the segment has no timestamps.
     pub ts_val: u32,
     /// Timestamp echo reply.
     pub ts_ecr: u32,
-    /// SACK blocks, the first `sacks` of them.
+    /// SACK blocks; the first `sacks` elements are valid.
     pub sack: [SackBlock; 4],
-    /// How many SACK blocks.
+    /// Number of SACK blocks.
     pub sacks: u8,
-    /// A SYN's "SACK permitted" (RFC 2018 section 2).
+    /// The "SACK permitted" option of a SYN (RFC 2018 section 2).
     pub sack_ok: bool,
-    /// Flags.
     pub flags: Flags,
-    /// Sent as ECN-capable.
+    /// Whether the packet was sent as ECN-capable.
     pub ect: bool,
-    /// Arrived marked "congestion experienced"; the path's mark is copied here on arrival.
+    /// Whether the packet arrived with a "congestion experienced" mark; copied from the packet on arrival.
     pub ce: bool,
 }
 
 impl path::Body for Segment {}
 
 impl Segment {
-    /// All zero.
+    /// A segment with all fields zero.
     pub const BLANK: Segment = Segment {
         seq: 0,
         ack: 0,
@@ -112,8 +112,8 @@ impl Segment {
     pub fn ip_bytes(&self) -> u32 {
         let mut n = HEADER + self.len;
         if self.flags.has(Flags::SYN) {
-            // MSS 4 and window scale 3 + NOP; Linux lets SACK permitted take the place of the two
-            // NOPs before timestamps (10 + 2), else it has two of its own.
+            // MSS takes 4 bytes, window scale 3 + NOP. In Linux, SACK permitted replaces the two NOPs before
+            // timestamps (10 + 2); without timestamps it has two NOPs of its own.
             return n + match (self.ts_val != 0, self.sack_ok) {
                 (true, _) => 20,
                 (false, true) => 12,
@@ -129,19 +129,20 @@ impl Segment {
         n
     }
 
-    /// Sequence numbers that it takes: its payload's and a FIN's.
+    /// Number of sequence numbers that the segment takes: those of payload and FIN.
     #[inline]
     pub fn room(&self) -> u64 {
         self.len as u64 + self.flags.has(Flags::FIN) as u64
     }
 
-    /// Makes a SYN tell this. It lies where a SYN has no SACK blocks, so that segments stay small.
+    /// Sets the options of a SYN. They are stored in place of SACK blocks, which a SYN does not have, so that
+    /// segments stay small.
     pub fn set_syn_options(&mut self, options: SynOptions) {
         debug_assert!(self.flags.has(Flags::SYN) && self.sacks == 0);
         self.sack[0] = (options.mss.unwrap_or(0) as i32, options.scale.map_or(0, |n| n as i32 + 1));
     }
 
-    /// What a SYN tells; nothing for other segments.
+    /// The options of a SYN; none for other segments.
     pub fn syn_options(&self) -> SynOptions {
         if !self.flags.has(Flags::SYN) {
             return SynOptions::default();
@@ -162,7 +163,8 @@ impl Segment {
 mod tests {
     use super::*;
 
-    /// RFC 9293 section 3.1, RFC 7323 appendix A, RFC 2018 section 3, laid out as Linux does.
+    /// Sizes according to RFC 9293 section 3.1, RFC 7323 appendix A and RFC 2018 section 3, with the layout
+    /// of Linux.
     #[test]
     fn sizes_are_those_on_the_wire() {
         let plain = Segment { flags: Flags::ACK, ..Segment::BLANK };

@@ -1,12 +1,12 @@
 //! The sending half of a connection, as Linux 6.x sends.
 //!
-//! One file per concern: [`ack`] takes an ACK through the kernel's stages (SACKs, cumulative part,
-//! recovery, rate sample, congestion control), [`recovery`] holds the state machine
-//! Open/Disorder/CWR/Recovery/Loss with PRR and undo, [`rack`] marks losses by time, [`timers`] the
-//! RTO and the tail loss probe, [`output`] decides what leaves when, [`rfc`] replaces loss marking for
-//! stacks that only count duplicate ACKs, [`sack`] reads SACK blocks, [`usage`] judges how much of the
-//! window was used, [`peer`] what the other end's window allows, [`delivery`] holds the rate that is told,
-//! [`info`] is what `TCP_INFO` shows, [`mtu`] shrinks packets that the path does not carry. State is named as in `struct tcp_sock`.
+//! One file per concern: [`ack`] processes an ACK in the kernel's stages (SACK blocks, cumulative part,
+//! recovery, rate sample, congestion control); [`recovery`] has the state machine
+//! Open/Disorder/CWR/Recovery/Loss with PRR and undo; [`rack`] marks losses by time; [`timers`] has the RTO
+//! and the tail loss probe; [`output`] decides what is sent when; [`rfc`] marks losses for stacks that only
+//! count duplicate ACKs; [`sack`] processes SACK blocks; [`usage`] tracks how much of the window is used;
+//! [`peer`] the window of the other end; [`delivery`] the reported delivery rate; [`info`] provides
+//! `TCP_INFO`; [`mtu`] adapts packet sizes to the path MTU. State is named as in `struct tcp_sock`.
 
 mod ack;
 mod buffer;
@@ -44,27 +44,27 @@ pub use ack::AckInfo;
 pub use info::Info;
 pub use output::Limit;
 
-/// What one data packet to send looks like; the connection adds ACK, window and timestamps.
+/// A data packet to send; the connection adds ACK, window and timestamps.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// First byte.
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
-    /// First transmission after a reduction must say CWR (RFC 3168 section 6.1.2).
+    /// Whether to set CWR, on the first transmission after a reduction (RFC 3168 section 6.1.2).
     pub cwr: bool,
-    /// A new transmission (only those are ECN-capable, RFC 3168 section 6.1.5).
+    /// Whether it is a new transmission; only those are ECN-capable (RFC 3168 section 6.1.5).
     pub new: bool,
-    /// The last of a burst, or of what the application wrote.
+    /// Whether to set PSH: the last packet of a burst, or of a write.
     pub push: bool,
-    /// Nothing follows.
+    /// Whether to set FIN.
     pub fin: bool,
 }
 
 /// A retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
-    /// When it left.
+pub struct Retransmission {
+    /// Time of sending.
     pub at: Time,
     /// First byte.
     pub seq: u64,
@@ -75,7 +75,7 @@ pub struct Again {
 /// Counters of one sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStats {
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, including retransmissions.
     pub sent: u64,
     /// Retransmissions.
     pub retransmitted: u64,
@@ -83,34 +83,34 @@ pub struct SendStats {
     pub timeouts: u64,
     /// Tail loss probes sent.
     pub probes: u64,
-    /// Reductions undone as spurious.
+    /// Reductions undone because they were spurious.
     pub undone: u64,
-    /// Times fast recovery began.
+    /// Number of times that fast recovery was entered.
     pub recoveries: u64,
 }
 
-/// Whose rules a connection follows and what it may use; set once.
+/// Rules and options of a connection.
 struct Rules {
     profile: Profile,
     linux: bool,
-    /// Losses are found by time (RFC 8985).
+    /// Whether losses are detected by time (RACK, RFC 8985).
     rack: bool,
-    /// The tail is probed (RFC 8985 section 7); if not said, where losses are found by time.
+    /// Whether to send tail loss probes (RFC 8985 section 7); `None`: if losses are detected by time.
     tlp: Option<bool>,
-    /// The window shrinks after idle time.
+    /// Whether the window is reduced after idle time.
     idle_restart: bool,
     sack: bool,
     timestamps: bool,
     ecn: bool,
     tso: bool,
-    /// Paced whatever the congestion control says.
+    /// Whether to pace regardless of the congestion control.
     paced: bool,
-    /// Largest send buffer, bytes.
+    /// Maximum send buffer, bytes.
     send_buffer: u64,
     rto_min: Span,
-    /// Segments.
+    /// Initial window, segments.
     initial_window: u32,
-    /// The congestion control sets the window itself: no PRR, no decay.
+    /// Whether the congestion control sets the window itself, without PRR and decay.
     owns_window: bool,
     fast_recovery: bool,
 }
@@ -138,31 +138,31 @@ impl Rules {
     }
 }
 
-/// Packets of the scoreboard by what became of them.
+/// Numbers of packets on the scoreboard by state.
 #[derive(Default)]
 struct Count {
-    /// SACKed, or without SACK the duplicate ACKs that stand for them (`sacked_out`).
+    /// SACKed packets; without SACK, the duplicate ACKs that stand for them (`sacked_out`).
     sacked: u32,
-    /// Marked lost (`lost_out`).
+    /// Packets marked lost (`lost_out`).
     lost: u32,
-    /// With a retransmission in flight (`retrans_out`).
+    /// Packets with a retransmission in flight (`retrans_out`).
     retrans: u32,
 }
 
 /// The sending half.
 pub struct Sender {
     rules: Rules,
-    /// What the controller reads; also the state of record.
+    /// State that the controller reads, which is also the authoritative state of the connection.
     pub s: Socket,
-    /// What the controller writes.
+    /// State that the controller writes.
     pub w: Window,
     cc: Box<dyn Controller>,
-    board: Scoreboard,
+    scoreboard: Scoreboard,
     count: Count,
     stream: WriteStream,
     buffer: SendBuffer,
     peer: Peer,
-    /// Payload of a full segment by what was agreed and what the path carries.
+    /// Payload of a full-sized segment by negotiation and path MTU, bytes.
     full_mss: u32,
     mtu: MtuSearch,
     sacks: Sacks,
@@ -173,23 +173,23 @@ pub struct Sender {
     tlp: Tlp,
     timers: Timers,
     usage: Usage,
-    /// First send time of the sampling window (`first_tx_mstamp`).
+    /// Send time of the first packet in the sampling window (`first_tx_mstamp`).
     first_sent: Time,
     /// RTT estimator.
     pub rtt: Rtt,
     /// The newest RTT sample.
     pub last_rtt: Option<Span>,
     delivery: delivery::Delivery,
-    /// Set by a sample until [`Sender::take_rtt`].
+    /// Whether there is an RTT sample that [`Sender::take_rtt`] has not returned yet.
     rtt_is_new: bool,
     /// Counters.
     pub stats: SendStats,
-    /// Every retransmission, in order, where somebody wants to know them.
-    pub again: Option<Vec<Again>>,
+    /// All retransmissions in order, if they are to be recorded.
+    pub retransmissions: Option<Vec<Retransmission>>,
 }
 
 impl Sender {
-    /// Nothing sent yet.
+    /// A sender that has sent nothing.
     pub fn new(limits: &Limits, cc: Box<dyn Controller>) -> Sender {
         let s = Socket {
             mss: limits.mss,
@@ -204,7 +204,7 @@ impl Sender {
             s,
             w,
             cc,
-            board: Scoreboard::new(limits.mss),
+            scoreboard: Scoreboard::new(limits.mss),
             count: Count::default(),
             stream: WriteStream::default(),
             buffer: SendBuffer::default(),
@@ -225,12 +225,12 @@ impl Sender {
             delivery: delivery::Delivery::default(),
             rtt_is_new: false,
             stats: SendStats::default(),
-            again: None,
+            retransmissions: None,
             rules,
         }
     }
 
-    /// What the handshake agreed on.
+    /// Applies the options that the handshake negotiated.
     pub(crate) fn agree(&mut self, limits: &Limits) {
         (self.rules.sack, self.rules.timestamps, self.rules.ecn) =
             (limits.sack, limits.timestamps, limits.ecn);
@@ -239,7 +239,7 @@ impl Sender {
         self.fit_mss();
     }
 
-    /// The handshake is done; `rtt` is its round trip (unless the SYN was retransmitted).
+    /// Completes the handshake. `rtt` is its round trip, unknown if the SYN was retransmitted.
     pub fn establish(&mut self, now: Time, rtt: Option<Span>, window: u64) {
         self.s.now = now;
         self.note_window(window);
@@ -262,13 +262,13 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// Whether ECN was agreed on.
+    /// Whether ECN was negotiated.
     #[inline]
     pub(crate) fn uses_ecn(&self) -> bool {
         self.rules.ecn
     }
 
-    /// Whether timestamps were agreed on.
+    /// Whether timestamps were negotiated.
     #[inline]
     pub(crate) fn uses_timestamps(&self) -> bool {
         self.rules.timestamps
@@ -288,54 +288,54 @@ impl Sender {
 
     #[inline]
     pub(crate) fn packets_out(&self) -> u32 {
-        self.board.len() as u32
+        self.scoreboard.len() as u32
     }
 
     /// Bytes written and not yet acknowledged.
     pub fn unacked(&self) -> u64 {
-        self.stream.all() - self.s.snd_una
+        self.stream.end_with_fin() - self.s.snd_una
     }
 
-    /// Whether all was sent, FIN included, and is acknowledged.
+    /// Whether everything including the FIN was sent and acknowledged.
     pub fn is_finished(&self) -> bool {
-        self.stream.fin && self.s.snd_una == self.stream.all()
+        self.stream.fin && self.s.snd_una == self.stream.end_with_fin()
     }
 
-    /// The connection was reset: nothing is outstanding, nothing will be sent.
+    /// Ends the connection, which was reset: nothing is outstanding, and nothing will be sent.
     pub(crate) fn stop(&mut self) {
         self.timers = Timers::default();
         self.count = Count::default();
         self.recovery.hint = None;
-        while self.board.pop() {}
+        while self.scoreboard.pop() {}
         self.stream = WriteStream::default();
         self.s.snd_una = self.s.snd_nxt;
         self.stream.truncate(self.s.snd_nxt);
-        self.cut_buffer();
+        self.truncate_buffer();
     }
 
-    /// Panics unless the counters are those of the scoreboard's flags.
+    /// Panics unless the counters agree with the flags of the scoreboard.
     pub fn check(&self) {
-        self.board.check();
-        let (sacked, lost, retrans) = self.board.counts();
+        self.scoreboard.check();
+        let (sacked, lost, retrans) = self.scoreboard.counts();
         assert_eq!(self.count.lost, lost, "lost_out");
         assert_eq!(self.count.retrans, retrans, "retrans_out");
         if self.rules.sack {
             assert_eq!(self.count.sacked, sacked, "sacked_out");
         }
         assert!(self.count.sacked + self.count.lost <= self.packets_out(), "left_out > packets_out");
-        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.stream.all(), "sequence");
-        assert_eq!(self.board.front().map_or(self.s.snd_nxt, |p| p.seq), self.s.snd_una, "snd_una");
+        assert!(self.s.snd_una <= self.s.snd_nxt && self.s.snd_nxt <= self.stream.end_with_fin(), "sequence");
+        assert_eq!(self.scoreboard.front().map_or(self.s.snd_nxt, |p| p.seq), self.s.snd_una, "snd_una");
         assert!(self.w.cwnd >= 1, "cwnd");
-        assert!(self.board.is_empty() || self.timers.armed.is_some(), "data outstanding and no timer");
+        assert!(self.scoreboard.is_empty() || self.timers.armed.is_some(), "data outstanding and no timer");
     }
 
-    /// When the sender must act next.
+    /// Time at which the sender must act next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         earliest(self.timers.armed.map(|(_, t)| t), self.timers.pacing_at)
     }
 
-    /// State's name for time series: the controller's own, else recovery's.
+    /// Name of the state for time series: the controller's, else that of recovery.
     pub fn state_name(&self) -> &'static str {
         match self.s.state {
             CaState::Loss => "loss",
@@ -350,17 +350,17 @@ impl Sender {
         }
     }
 
-    /// The rate at which the path delivered of late, bytes per second (`tcpi_delivery_rate`); `None` before a sample.
+    /// The path's recent delivery rate, bytes/s (`tcpi_delivery_rate`); `None` before a sample.
     pub fn delivery_rate(&self) -> Option<u64> {
         self.delivery.rate(self.s.mss)
     }
 
-    /// What the controller tells of its model of the path.
+    /// The controller's model of the path.
     pub fn model(&self) -> Probe {
         self.cc.probe()
     }
 
-    /// Brings what the controller reads up to date.
+    /// Updates the state that the controller reads.
     #[inline]
     pub(crate) fn refresh(&mut self) {
         self.s.inflight = self.in_flight();
@@ -374,7 +374,8 @@ impl Sender {
         self.s.state = new;
     }
 
-    /// A controller may declare the flow application-limited (BBR's PROBE_RTT, first flight).
+    /// Applies the controller's declaration that the flow is application-limited (BBR's PROBE_RTT, first
+    /// flight).
     #[inline]
     pub(crate) fn take_app_limited(&mut self) {
         if let Some(mark) = self.w.app_limited.take() {

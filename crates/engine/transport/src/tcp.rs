@@ -1,12 +1,12 @@
 //! One end of a TCP connection: a sending and a receiving half, and the handshake.
 //!
-//! Four verbs, in this order: inputs [`Tcp::handle_segment`] and [`Tcp::handle_wake`]; commands
-//! [`Tcp::connect`], [`Tcp::write`], [`Tcp::truncate`], [`Tcp::read`]; outputs, the segments each of
+//! The calls, in this order: inputs [`Tcp::handle_segment`] and [`Tcp::handle_wake`]; commands
+//! [`Tcp::connect`], [`Tcp::write`], [`Tcp::truncate`], [`Tcp::read`]; outputs, the segments that each of
 //! them appends to `out`; the next wake-up, [`Tcp::next_wake`]. Early wake-ups are harmless.
 //!
-//! Options (MSS, window scale, timestamps, SACK, ECN) are in force as the peer's SYN or SYN-ACK agrees to them.
-//! It ends by [`Tcp::close`] of both ends, each for its direction, or by [`Tcp::reset`] of one. There is no
-//! TIME-WAIT: an end that is closed goes on answering.
+//! Options (MSS, window scale, timestamps, SACK, ECN) are used as negotiated with the peer's SYN or SYN/ACK.
+//! A connection ends when both ends call [`Tcp::close`], each for its direction, or when one calls
+//! [`Tcp::reset`]. There is no TIME-WAIT: a closed end continues to answer.
 
 use crate::config::{Limits, Offer, Profile};
 use crate::receive::{Receiver, timestamp};
@@ -16,12 +16,12 @@ use crate::wheel::between;
 use congestion::Controller;
 use units::{Span, Time, earliest};
 
-/// Bytes a TCP header has for options (RFC 9293 section 3.1).
-const MOST_OPTIONS: u32 = 40;
-/// Timeouts of a Linux SYN that do not back off (`tcp_syn_linear_timeouts`).
+/// Maximum length of TCP options, bytes (RFC 9293 section 3.1).
+const MAX_OPTIONS_LEN: u32 = 40;
+/// Number of SYN timeouts in Linux before backoff starts (`tcp_syn_linear_timeouts`).
 const SYN_LINEAR: u32 = 4;
 
-/// `sysctl_tcp_invalid_ratelimit`.
+/// Minimum time between answers to invalid segments (`sysctl_tcp_invalid_ratelimit`).
 const ANSWER_INTERVAL: Span = Span::from_millis(500);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,14 +30,15 @@ enum State {
     SynSent,
     SynReceived,
     Established,
-    /// Gone by a RST.
+    /// Ended by a RST.
     Reset,
 }
 
 /// One end of a connection.
 pub struct Tcp {
     limits: Box<Limits>,
-    /// What the host's clock says when the run begins. Inside all times are that clock's, outside the run's.
+    /// Time on the host's clock at the start of the run. Times inside are the host's, times of the interface
+    /// the run's.
     clock: Span,
     state: State,
     /// The sending half.
@@ -47,13 +48,13 @@ pub struct Tcp {
     syn_sent: Time,
     syn_tries: u32,
     syn_timer: Option<Time>,
-    /// When a segment out of order in time was last answered (`last_oow_ack_time`).
+    /// Time of the last answer to an out-of-order segment (`last_oow_ack_time`).
     answered: Option<Time>,
     scratch: Vec<Outgoing>,
 }
 
 impl Tcp {
-    /// A closed end; it answers a SYN.
+    /// A closed end, which answers a SYN.
     pub fn new(limits: Limits, cc: Box<dyn Controller>) -> Tcp {
         Tcp {
             state: State::Closed,
@@ -69,41 +70,41 @@ impl Tcp {
         }
     }
 
-    /// The host's clock says this when the run begins (0 unless told). Ticks, by which timers fire and windows grow, are
-    /// counted by it. To be told before anything else.
-    pub fn begin_clock_at(&mut self, clock: Span) {
+    /// Sets the host's clock at the start of the run, 0 by default. Timers and window growth count its ticks.
+    /// Must be called before all other methods.
+    pub fn set_clock(&mut self, clock: Span) {
         self.clock = clock;
     }
 
-    /// A time of the run as the host's clock tells it.
+    /// Converts a time of the run to the host's clock.
     #[inline]
     fn here(&self, now: Time) -> Time {
         now + self.clock
     }
 
-    /// A time that one of the halves tells, as the run's.
+    /// Converts a time of the host's clock, as the two halves use it, to the run's.
     #[inline]
     pub fn in_run(&self, here: Time) -> Time {
         here - self.clock
     }
 
-    /// Whether data may flow.
+    /// Whether the connection is established.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
 
-    /// Whether both ends have closed, and all that either sent has arrived. What still comes is answered, so
-    /// that a lost last ACK does no harm.
+    /// Whether both ends have closed, and everything that both sent has arrived. Segments that still arrive
+    /// are answered, so that the loss of the last ACK does no harm.
     pub fn is_closed(&self) -> bool {
         self.state == State::Established && self.tx.is_finished() && self.rx.is_finished()
     }
 
-    /// Whether either end broke the connection off.
+    /// Whether either end has reset the connection.
     pub fn is_reset(&self) -> bool {
         self.state == State::Reset
     }
 
-    /// Begins the handshake.
+    /// Starts the handshake.
     pub fn connect(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.state = State::SynSent;
         self.send_syn(self.here(now), out);
@@ -130,9 +131,9 @@ impl Tcp {
         self.append(now, 0, 0, flags, false, out);
     }
 
-    /// The handshake ends with `seg`. Its round trip is measured if it was sent once (Karn), or by
-    /// its timestamp. RFC 5681 section 3.1: after a lost SYN the window is one segment; Linux lets
-    /// one loss pass, as its first timeout is short (RFC 6298 section 5.7).
+    /// Completes the handshake with `seg`. Its RTT is measured if the SYN was sent once (Karn's algorithm),
+    /// or by the timestamp. After a lost SYN the window is one segment (RFC 5681 section 3.1); Linux
+    /// tolerates one loss, as its first timeout is short (RFC 6298 section 5.7).
     fn establish(&mut self, now: Time, seg: &Segment) {
         self.state = State::Established;
         self.syn_timer = None;
@@ -151,8 +152,8 @@ impl Tcp {
         self.tx.establish(now, rtt, seg.window as u64);
     }
 
-    /// Appends a segment with this end's ACK, window, SACKs and timestamps. Built where it will
-    /// lie: a copy of fields just written would wait for them.
+    /// Appends a segment with this end's ACK, window, SACK blocks and timestamps. It is built in place, since
+    /// copying fields that were just written would stall.
     #[inline]
     fn append(&mut self, now: Time, seq: u64, len: u32, flags: Flags, ect: bool, out: &mut Vec<Segment>) {
         out.push(Segment::BLANK);
@@ -166,16 +167,16 @@ impl Tcp {
             timestamps = self.offer(seg);
         }
         if timestamps {
-            // An ACK between two paced bursts tells the time of the second (`tcp_wstamp_ns`).
+            // An ACK between two paced bursts carries the time of the second (`tcp_wstamp_ns`).
             let departure = if len == 0 { self.tx.s.next_departure } else { now };
             seg.ts_val = timestamp(now.max(departure));
         }
         seg.ect = ect;
-        let room = if len == 0 { MOST_OPTIONS } else { self.tx.s.mss.saturating_sub(len) };
+        let room = if len == 0 { MAX_OPTIONS_LEN } else { self.tx.s.mss.saturating_sub(len) };
         self.rx.stamp(seg, room);
     }
 
-    /// Writes what a SYN offers, or a SYN-ACK agrees to, but timestamps: whether it has them.
+    /// Writes the options of a SYN or SYN/ACK except timestamps; returns whether it has timestamps.
     #[cold]
     fn offer(&self, seg: &mut Segment) -> bool {
         let (own, agrees) = (self.limits.offer, seg.flags.has(Flags::ACK));
@@ -185,14 +186,14 @@ impl Tcp {
         if agrees { self.limits.timestamps } else { own.timestamps }
     }
 
-    /// Learns from the peer's SYN or SYN-ACK what is in force from now on.
+    /// Applies the peer's SYN or SYN/ACK to the options in use.
     fn learn(&mut self, seg: &Segment) {
         self.limits.agree(&Offer::of(seg));
         self.tx.agree(&self.limits);
         self.rx.agree(&self.limits);
     }
 
-    /// Turns what the sender let out into segments.
+    /// Turns the packets that the sender released into segments.
     #[inline]
     fn flush(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.scratch.is_empty() {
@@ -217,11 +218,11 @@ impl Tcp {
         self.append(now, self.tx.s.snd_nxt, 0, Flags::ACK, false, out);
     }
 
-    /// A segment arrives.
+    /// Handles a segment that arrives.
     pub fn handle_segment(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         let now = self.here(now);
-        let odd = seg.flags.0 & (Flags::RST.0 | Flags::SYN.0) != 0;
-        if (odd || self.state != State::Established) && !self.handle_odd(now, seg, out) {
+        let unusual = seg.flags.0 & (Flags::RST.0 | Flags::SYN.0) != 0;
+        if (unusual || self.state != State::Established) && !self.handle_unusual(now, seg, out) {
             return;
         }
         if let Some(behind) = self.rx.behind(seg)
@@ -236,7 +237,7 @@ impl Tcp {
             self.rx.handle_marks(seg);
         }
         if seg.room() > 0 {
-            if self.rx.would_forget(seg) {
+            if self.rx.would_displace_block(seg) {
                 self.send_ack(now, out);
             }
             if self.rx.handle_data(now, seg, self.tx.s.srtt) {
@@ -248,9 +249,10 @@ impl Tcp {
         }
     }
 
-    /// What does not belong to a connection under way. Whether data of it is to be taken.
+    /// Handles a segment outside of an established connection, or with RST or SYN. Returns whether its data
+    /// is to be accepted.
     #[cold]
-    fn handle_odd(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) -> bool {
+    fn handle_unusual(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) -> bool {
         if seg.flags.has(Flags::RST) || self.state == State::Reset {
             self.handle_reset(now, seg, out);
             return false;
@@ -263,8 +265,9 @@ impl Tcp {
         self.state == State::Established && seg.room() > 0
     }
 
-    /// A RST ends the connection if it is what is expected next; elsewhere in the window it is asked for again,
-    /// so that it cannot be guessed (RFC 5961 section 3.2). Of a connection that is no more nothing is wanted.
+    /// Handles a RST, or a segment of a connection that was reset. A RST ends the connection if its sequence
+    /// number is the next expected; elsewhere in the window it is challenged with an ACK, so that it cannot
+    /// be guessed (RFC 5961 section 3.2). A segment of a reset connection is answered with a RST.
     fn handle_reset(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         if !seg.flags.has(Flags::RST) {
             self.append(now, seg.ack, 0, Flags::RST, false, out);
@@ -286,9 +289,9 @@ impl Tcp {
         self.rx.stop();
     }
 
-    /// PAWS (RFC 7323 section 5.3), of a segment whose timestamp is `behind` ms too old. Data is never taken. Of ACKs
-    /// that others have overtaken only what says nothing new is, a duplicate (`tcp_disordered_ack_check`); the SACKs of
-    /// the others are lost with them.
+    /// PAWS (RFC 7323 section 5.3) for a segment whose timestamp is `behind` ms too old; returns whether the
+    /// segment is rejected. Data always is. Linux also rejects ACKs that were overtaken, unless they are
+    /// duplicates without news (`tcp_disordered_ack_check`); the SACK blocks of rejected ACKs are lost.
     #[cold]
     fn rejects(&mut self, now: Time, seg: &Segment, behind: u32, out: &mut Vec<Segment>) -> bool {
         if seg.room() > 0 {
@@ -306,7 +309,7 @@ impl Tcp {
         true
     }
 
-    /// A rejected ACK is answered, but at most every half a second (`tcp_oow_rate_limited`), and not where it repeats what was
+    /// Answers a rejected ACK, at most every half second (`tcp_oow_rate_limited`), unless its data was
     /// acknowledged long ago.
     fn answer_late(&mut self, now: Time, seg: &Segment, out: &mut Vec<Segment>) {
         let limited = self.answered.is_some_and(|last| between(last, now) < ANSWER_INTERVAL);
@@ -320,7 +323,7 @@ impl Tcp {
         let syn = seg.flags.has(Flags::SYN);
         match self.state {
             State::Closed | State::SynReceived if syn => {
-                // A repeated SYN means our answer was lost or late.
+                // A repeated SYN: the SYN/ACK was lost or delayed.
                 self.learn(seg);
                 self.rx.establish(now, if self.limits.timestamps { seg.ts_val } else { 0 });
                 self.state = State::SynReceived;
@@ -343,7 +346,7 @@ impl Tcp {
         }
     }
 
-    /// Time has passed: whatever timer is due fires.
+    /// Fires all timers that are due.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         let now = self.here(now);
         if self.syn_timer.is_some_and(|t| t <= now) {
@@ -358,14 +361,14 @@ impl Tcp {
         }
     }
 
-    /// When [`Tcp::handle_wake`] must be called next.
+    /// Time at which [`Tcp::handle_wake`] must be called next.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {
         let here = earliest(self.syn_timer, earliest(self.tx.next_wake(), self.rx.next_wake()));
         here.map(|t| self.in_run(t))
     }
 
-    /// The application writes `n` bytes. `last`: nothing follows.
+    /// The application writes `n` bytes. `last`: nothing follows them.
     pub fn write(&mut self, now: Time, n: u64, last: bool, out: &mut Vec<Segment>) {
         let now = self.here(now);
         let open = self.is_established();
@@ -376,7 +379,7 @@ impl Tcp {
         }
     }
 
-    /// The application will write no more; it may go on reading. FIN follows the last byte.
+    /// The application will write no more, but may continue to read. FIN follows the last byte.
     pub fn close(&mut self, now: Time, out: &mut Vec<Segment>) {
         let now = self.here(now);
         self.rx.note_closed();
@@ -387,7 +390,7 @@ impl Tcp {
         }
     }
 
-    /// Breaks the connection off, and tells the peer (`tcp_send_active_reset`).
+    /// Resets the connection, and sends a RST to the peer (`tcp_send_active_reset`).
     pub fn reset(&mut self, now: Time, out: &mut Vec<Segment>) {
         let now = self.here(now);
         if matches!(self.state, State::SynReceived | State::Established) {
@@ -397,7 +400,7 @@ impl Tcp {
         self.stop();
     }
 
-    /// The application takes back what was not yet sent.
+    /// The application withdraws data that has not been sent.
     pub fn truncate(&mut self) {
         self.tx.truncate();
     }
@@ -410,19 +413,19 @@ impl Tcp {
         }
     }
 
-    /// What `TCP_INFO` would tell now.
+    /// The values that `TCP_INFO` would have now.
     pub fn info(&self) -> Info {
         self.tx.info()
     }
 
-    /// Panics unless the sender's counters agree with its scoreboard and its two halves are in
-    /// a possible state. For tests, after every step.
+    /// Panics unless the sender's counters agree with its scoreboard and both halves are in a possible state.
+    /// For tests, after every step.
     pub fn check(&self) {
         self.tx.check();
         self.rx.check();
     }
 
-    /// The path turned out to carry IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).
+    /// The path carries IP packets of at most `mtu` bytes (RFC 1191, RFC 8201).
     pub fn handle_mtu(&mut self, now: Time, mtu: u32, out: &mut Vec<Segment>) {
         let now = self.here(now);
         let options = if self.tx.uses_timestamps() { crate::segment::TIMESTAMP_OPTION } else { 0 };

@@ -1,44 +1,44 @@
-//! Datagrams: what applications send, and the source that does.
+//! Datagrams: patterns of applications, and a source that sends them.
 
 use crate::config::{App, Arrival};
 use crate::segment::Segment;
 use crate::voice::Codec;
 use units::{Span, Stream, Time};
 
-/// Size of a datagram's IP packet where its flow does not say it, bytes.
-const DATAGRAM: u32 = 1500;
-/// Of a probe's.
-const PROBE: u32 = 64;
-/// Between two probes.
-const PROBE_INTERVAL: Span = Span::from_millis(100);
+/// Default size of a datagram's IP packet, bytes.
+const DEFAULT_SIZE: u32 = 1500;
+/// Default size of a probe's IP packet, bytes.
+const DEFAULT_PROBE_SIZE: u32 = 64;
+/// Default time between two probes.
+const DEFAULT_PROBE_INTERVAL: Span = Span::from_millis(100);
 
-/// The datagrams that an application sends, whatever they mean.
+/// The datagrams that an application sends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DatagramPattern {
-    /// Mean time between two.
+    /// Mean time between two datagrams.
     pub interval: Span,
     /// IP packet size, bytes.
     pub size: u32,
-    /// Bytes of IP and UDP header in it.
+    /// Length of IP and UDP header within `size`, bytes.
     pub header: u32,
-    /// How they are spaced.
+    /// Spacing of the datagrams.
     pub arrival: Arrival,
-    /// How long; without it, to the end of the run.
+    /// Duration of sending; `None`: until the end of the run.
     pub duration: Option<Span>,
-    /// The other end sends each back at once.
+    /// Whether the other end returns each datagram at once.
     pub answered: bool,
 }
 
 impl DatagramPattern {
-    /// Bytes in a datagram.
+    /// Payload of a datagram, bytes.
     pub fn payload(&self) -> u32 {
         self.size - self.header
     }
 }
 
 impl App {
-    /// The datagrams it sends, `header` bytes of IP and UDP before what is in them ([`crate::UDP_HEADER`] over IPv4); `None` of
-    /// what rides on TCP.
+    /// The datagrams of the application, with `header` bytes of IP and UDP headers ([`crate::UDP_HEADER`]
+    /// over IPv4); `None` for applications over TCP.
     pub fn datagrams(&self, header: u32) -> Option<DatagramPattern> {
         let even = |interval, size, duration| DatagramPattern {
             interval,
@@ -50,22 +50,22 @@ impl App {
         };
         match *self {
             App::Udp { rate, size, arrival, duration } => {
-                let size = size.unwrap_or(DATAGRAM).max(header);
+                let size = size.unwrap_or(DEFAULT_SIZE).max(header);
                 Some(DatagramPattern { arrival, ..even(rate.time_for(size as u64), size, duration) })
             }
             App::Voice { codec, duration, .. } => {
                 Some(even(Codec::INTERVAL, codec.udp_payload() + header, duration))
             }
             App::Probe { interval, size, duration } => {
-                let size = size.unwrap_or(PROBE).max(header);
-                let probes = even(interval.unwrap_or(PROBE_INTERVAL), size, duration);
+                let size = size.unwrap_or(DEFAULT_PROBE_SIZE).max(header);
+                let probes = even(interval.unwrap_or(DEFAULT_PROBE_INTERVAL), size, duration);
                 Some(DatagramPattern { answered: true, ..probes })
             }
             App::Bulk { .. } | App::Request { .. } | App::Page { .. } | App::Onoff { .. } => None,
         }
     }
 
-    /// Whether it rides on UDP.
+    /// Whether the application uses UDP.
     pub fn is_datagrams(&self) -> bool {
         matches!(self, App::Udp { .. } | App::Voice { .. } | App::Probe { .. })
     }
@@ -84,7 +84,7 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// Sends `pattern` from `start` on; gaps that are drawn come from `stream`.
+    /// A source that sends `pattern` from `start` on; random gaps are drawn from `stream`.
     pub fn new(pattern: &DatagramPattern, start: Time, stream: Stream) -> UdpSource {
         UdpSource {
             interval: pattern.interval,
@@ -96,17 +96,17 @@ impl UdpSource {
         }
     }
 
-    /// When the next datagram is due.
+    /// Time at which the next datagram is due.
     pub fn next_wake(&self) -> Option<Time> {
         self.next
     }
 
-    /// When it stopped, if it has.
+    /// Time at which sending ended, if it has.
     pub fn ended(&self) -> Option<Time> {
         self.until.filter(|_| self.next.is_none())
     }
 
-    /// Sends what is due.
+    /// Sends all datagrams that are due.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Segment>) {
         while let Some(due) = self.next.filter(|&t| t <= now) {
             let gap = match &mut self.poisson {
@@ -125,7 +125,7 @@ fn datagram(number: u64, payload: u32, sent: Time) -> Segment {
     Segment { seq: number, sent, len: payload, ..Segment::BLANK }
 }
 
-/// What the other end sends back.
+/// The datagram that the other end returns for a probe.
 pub fn answer(probe: &Segment) -> Segment {
     Segment { ack: probe.seq + 1, ..datagram(probe.seq, probe.len, probe.sent) }
 }
@@ -135,30 +135,31 @@ mod tests {
     use super::*;
     use crate::segment::UDP_HEADER;
 
-    /// RFC 3551 section 4.5.14 (PCMU), 4.5.6 (G.729): bytes in 20 ms; with RTP 12, UDP 8 and IPv4 20.
+    /// Bytes of 20 ms of speech according to RFC 3551 section 4.5.14 (PCMU) and 4.5.6 (G.729), plus RTP 12,
+    /// UDP 8, IPv4 20.
     #[test]
-    fn codecs_have_the_rates_that_are_known_of_them() {
-        let of = |codec| {
+    fn codecs_have_their_nominal_rates() {
+        let size_and_rate = |codec| {
             let voice = App::Voice { codec, jitter_buffer: None, duration: None };
             let p = voice.datagrams(UDP_HEADER).unwrap();
             let longer = voice.datagrams(UDP_HEADER + 20).unwrap();
             assert_eq!((longer.size, longer.payload()), (p.size + 20, p.payload()));
-            // bit/s on IP level
+            // Rate of IP bytes, bit/s.
             (p.size, p.size as u64 * 8 * 1_000_000_000 / p.interval.as_nanos(), p.answered)
         };
-        assert_eq!(of(Codec::G711), (200, 80_000, false));
-        assert_eq!(of(Codec::G729), (60, 24_000, false));
-        assert_eq!(of(Codec::Opus), (100, 40_000, false));
+        assert_eq!(size_and_rate(Codec::G711), (200, 80_000, false));
+        assert_eq!(size_and_rate(Codec::G729), (60, 24_000, false));
+        assert_eq!(size_and_rate(Codec::Opus), (100, 40_000, false));
     }
 
-    /// A size that the flow says is the packet's, whatever the headers in it; so is the rate.
+    /// The size and rate of a flow are those of IP packets, whatever the length of the headers.
     #[test]
     fn a_packet_with_a_longer_header_holds_less() {
         let rate = units::Rate::from_bps(12_000_000);
         let app = App::Udp { rate, size: None, arrival: Arrival::Constant, duration: None };
-        let of =
+        let sizes =
             |header| app.datagrams(header).map(|p| (p.size, p.payload(), p.interval.as_nanos())).unwrap();
-        assert_eq!((of(28), of(48)), ((1500, 1472, 1_000_000), (1500, 1452, 1_000_000)));
+        assert_eq!((sizes(28), sizes(48)), ((1500, 1472, 1_000_000), (1500, 1452, 1_000_000)));
     }
 
     #[test]

@@ -1,35 +1,33 @@
-//! What somebody waits for.
+//! Kinds of exchanges that a user waits for.
 
 use crate::Label;
 
-/// What a time from a request to the last byte of what was asked for is of.
+/// What is transferred in the time from a request to the last byte of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Awaited {
-    /// An answer.
+    /// The response to a single request.
     Answer,
-    /// A page's first document, which names its objects.
+    /// A page's HTML document, which lists its objects.
     Html,
-    /// An object of a page.
     Object,
-    /// A whole page.
+    /// A page with all its objects.
     Page,
 }
 
 impl Awaited {
-    /// All.
     pub const ALL: [Awaited; 4] = [Awaited::Answer, Awaited::Html, Awaited::Object, Awaited::Page];
 
-    /// As results spell it.
+    /// The name in results.
     pub fn name(self) -> &'static str {
         self.label().en
     }
 
-    /// What has this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<Awaited> {
         Awaited::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// What people call it.
+    /// The name for display.
     pub const fn label(self) -> Label {
         match self {
             Awaited::Answer => Label::new("answer", "应答"),
@@ -45,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_are_unique() {
         assert!(Awaited::ALL.into_iter().all(|a| Awaited::named(a.name()) == Some(a)));
         assert_eq!(Awaited::named("picture"), None);
     }

@@ -3,42 +3,42 @@
 use crate::Label;
 use serde::{Deserialize, Serialize};
 
-/// What a comparison of variants is about: which of two results is the better one.
+/// The quantity by which variants are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Goal {
-    /// More payload a second.
+    /// Higher goodput.
     #[serde(rename = "goodput")]
     Goodput,
-    /// A smaller 95th percentile of delay: one-way of datagrams and probes, else round trips.
+    /// Lower 95th percentile of delay: one-way delay for datagrams and probes, otherwise round-trip time.
     #[serde(rename = "p95 delay")]
     Delay,
-    /// Transfers that end earlier, exchanges that are answered earlier.
+    /// Shorter completion time of transfers, shorter response time of requests.
     #[serde(rename = "completion time")]
     Completion,
-    /// Pages that are loaded earlier.
+    /// Shorter load time of pages.
     #[serde(rename = "page time")]
     Page,
-    /// Flows that get alike (Jain's index).
+    /// More equal rates of flows (Jain's index).
     #[serde(rename = "fairness")]
     Fairness,
 }
 
 impl Goal {
-    /// All, in the order of the reference.
+    /// All goals, in the order of the documentation.
     pub const ALL: [Goal; 5] = [Goal::Goodput, Goal::Delay, Goal::Completion, Goal::Page, Goal::Fairness];
 
-    /// As scenarios and results spell it.
+    /// The name in scenarios and results.
     pub fn name(self) -> &'static str {
         self.label().en
     }
 
-    /// The goal of this name.
+    /// The goal with this name.
     pub fn named(name: &str) -> Option<Goal> {
         Goal::ALL.into_iter().find(|g| g.name() == name)
     }
 
-    /// What people call it.
+    /// The name for display.
     pub const fn label(self) -> Label {
         match self {
             Goal::Goodput => Label::new("goodput", "有效吞吐量"),
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_goal_has_the_name_that_is_written() {
+    fn names_equal_the_serialised_form() {
         for goal in Goal::ALL {
             assert_eq!(Goal::named(goal.name()), Some(goal));
             assert_eq!(serde_json::to_value(goal).unwrap(), goal.name());

@@ -1,21 +1,21 @@
-//! Counts of spans in log-linear buckets: exact minimum, mean and maximum, quantiles within half a bucket, in memory
-//! that does not grow with the number of samples.
+//! A log-linear histogram of spans: exact minimum, mean and maximum, quantiles within half a bucket, in
+//! memory that does not grow with the number of samples.
 //!
-//! Spans of an octave fall into 2^`BITS` buckets, so a quantile is within 2^−(`BITS`+1) of itself: 0.4 % with 7 bits,
-//! 1.6 % with 5. Only buckets between least and greatest take memory, in groups of a quarter of an octave: a flow's
-//! round trips lie within an octave or two, far from zero.
+//! An octave has 2^`BITS` buckets, so the relative error of a quantile is at most 2^−(`BITS`+1): 0.4 % with 7
+//! bits, 1.6 % with 5. Memory is allocated only between the smallest and the largest sample, in groups of a
+//! quarter octave: a flow's round-trip times span an octave or two, far from zero.
 
 use crate::Span;
 
-/// A log-linear histogram of spans, an octave in 2^`BITS` buckets.
+/// A log-linear histogram of spans with 2^`BITS` buckets per octave.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram<const BITS: u32> {
-    /// Of buckets `first` and up.
+    /// Counts of the buckets from `first` on.
     counts: Vec<u32>,
     first: usize,
     samples: u64,
     sum: u128,
-    /// Meaningful with samples, as `max`.
+    /// `min` and `max` are valid only if there are samples.
     min: Span,
     max: Span,
 }
@@ -24,7 +24,7 @@ impl<const BITS: u32> Histogram<BITS> {
     const OCTAVE: u64 = 1 << BITS;
     const GROUP: usize = 1 << (BITS - 2);
 
-    /// The bucket of `ns`: below an octave's number of buckets exact, above it the top `BITS` + 1 bits.
+    /// The bucket of `ns`: exact below 2^`BITS`, above that the top `BITS` + 1 bits.
     #[inline]
     fn bucket(ns: u64) -> usize {
         if ns < Self::OCTAVE {
@@ -34,7 +34,7 @@ impl<const BITS: u32> Histogram<BITS> {
         (Self::OCTAVE * (u64::from(shift) + 1) + ((ns >> shift) - Self::OCTAVE)) as usize
     }
 
-    /// The middle of a bucket, nanoseconds.
+    /// The centre of a bucket, nanoseconds.
     fn middle(index: usize) -> f64 {
         let i = index as u64;
         if i < Self::OCTAVE {
@@ -44,13 +44,12 @@ impl<const BITS: u32> Histogram<BITS> {
         ((top << shift) as f64) + ((1u64 << shift) as f64 - 1.0) / 2.0
     }
 
-    /// Adds one sample.
     #[inline]
     pub fn record(&mut self, sample: Span) {
         self.record_many(sample, 1);
     }
 
-    /// Adds the same sample so many times.
+    /// Adds a sample `times` times.
     #[inline]
     pub fn record_many(&mut self, sample: Span, times: u32) {
         if times == 0 {
@@ -65,7 +64,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.sum += u128::from(ns) * u128::from(times);
     }
 
-    /// The count of a bucket, made where there was none.
+    /// The count of a bucket, which is allocated if necessary.
     #[inline]
     fn count(&mut self, bucket: usize) -> &mut u32 {
         let place = bucket.wrapping_sub(self.first);
@@ -75,7 +74,7 @@ impl<const BITS: u32> Histogram<BITS> {
         &mut self.counts[place]
     }
 
-    /// Widens what is counted to the whole group around a bucket.
+    /// Allocates the whole group around a bucket.
     #[cold]
     fn make_room(&mut self, bucket: usize) -> &mut u32 {
         let start = bucket - bucket % Self::GROUP;
@@ -93,28 +92,29 @@ impl<const BITS: u32> Histogram<BITS> {
         &mut self.counts[bucket - self.first]
     }
 
-    /// Reads a count in the middle: the next sample's is near it, and then in the cache.
+    /// Reads a count in the middle, to prefetch it into the cache: the next sample is likely to fall close to
+    /// it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.counts.get(self.counts.len() / 2).map_or(0, |&n| u64::from(n))
     }
 
-    /// How many samples.
+    /// Number of samples.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The least; `None` without samples.
+    /// The smallest sample; `None` without samples.
     pub fn min(&self) -> Option<Span> {
         self.known(self.min)
     }
 
-    /// The greatest; `None` without samples.
+    /// The largest sample; `None` without samples.
     pub fn max(&self) -> Option<Span> {
         self.known(self.max)
     }
 
-    /// All samples added up, nanoseconds.
+    /// Sum of all samples, nanoseconds.
     pub fn sum_nanos(&self) -> u128 {
         self.sum
     }
@@ -129,7 +129,7 @@ impl<const BITS: u32> Histogram<BITS> {
         let (min, max) = (self.min()?.as_nanos(), self.max.as_nanos());
         let rank = ((q * self.samples as f64).ceil() as u64).clamp(1, self.samples);
         let mut seen = 0;
-        // Nothing is counted below the least.
+        // Buckets below the smallest sample's are empty.
         let least = Self::bucket(min);
         for (&n, i) in self.counts[least - self.first..].iter().zip(least..) {
             seen += u64::from(n);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_small_where_samples_are_alike() {
+    fn similar_samples_need_little_memory() {
         let mut h = Coarse::default();
         (20_000..40_000).for_each(|us| h.record(Span::from_micros(us)));
         assert!(h.counts.len() <= 64, "{}", h.counts.len());
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_many_times_is_as_many_samples() {
+    fn record_many_equals_repeated_records() {
         let (mut one, mut many) = (Fine::default(), Fine::default());
         (0..5).for_each(|_| one.record(Span::from_millis(3)));
         many.record_many(Span::from_millis(3), 5);
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_nothing_is_known() {
+    fn statistics_are_none_without_samples() {
         let h = Coarse::default();
         assert_eq!((h.min(), h.max(), h.mean(), h.quantile(0.5)), (None, None, None, None));
     }
 
     #[test]
-    fn extremes_are_held() {
+    fn extreme_samples_are_counted() {
         let mut h = Coarse::default();
         for ns in [u64::MAX, 0, 31, 32, 33, u64::MAX / 2] {
             h.record(Span::from_nanos(ns));

@@ -1,21 +1,19 @@
-//! What people call a thing.
+//! Display names.
 
-/// A name in the languages that longfat speaks.
+/// A display name in the languages of longfat's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// English.
     pub en: &'static str,
     /// Simplified Chinese.
     pub zh: &'static str,
 }
 
 impl Label {
-    /// A name in each language.
     pub const fn new(en: &'static str, zh: &'static str) -> Label {
         Label { en, zh }
     }
 
-    /// A name that is the same everywhere: "CUBIC".
+    /// A name that is the same in both languages, such as "CUBIC".
     pub const fn same(name: &'static str) -> Label {
         Label { en: name, zh: name }
     }

@@ -1,13 +1,13 @@
-//! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second;
-//! [`Speed`], [`Length`] and [`Frequency`] for what moves. And what all crates share besides: named random
-//! [`Stream`]s, [`Choices`] that tests draw from, [`Label`]s, the [`Goal`] that a scenario states and a result is
-//! judged by, what is [`Awaited`], and [`Histogram`]s of spans.
+//! Exact integer quantities: [`Time`] and [`Span`] in nanoseconds, [`Bytes`], [`Rate`] in bits per second,
+//! and [`Speed`], [`Length`] and [`Frequency`] for mobility. In addition, types that all crates share: named
+//! random [`Stream`]s, [`Choices`] for tests, [`Label`]s, the [`Goal`] of a comparison, the kinds of
+//! exchanges ([`Awaited`]), and [`Histogram`]s of spans.
 //!
-//! One rounding rule: a transmission time is rounded *up* to the next nanosecond
-//! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at
-//! 200 Mbit/s takes exactly 60,560 ns.
+//! There is one rounding rule: a transmission time is rounded *up* to the next nanosecond
+//! ([`Rate::time_for`]), so that nothing is ever faster than its rate. A 1514 B frame at 200 Mbit/s takes
+//! exactly 60,560 ns.
 //!
-//! One parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024.
+//! There is one parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024.
 
 mod awaited;
 mod choices;
@@ -29,7 +29,7 @@ pub use random::{Stream, fnv1a};
 
 /// The earlier of two deadlines, where `None` means "no deadline".
 ///
-/// `Option::min` would let a missing deadline (`None < Some`) erase a real one.
+/// `Option::min` would let a missing deadline override a real one, because `None < Some`.
 #[inline]
 pub fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {

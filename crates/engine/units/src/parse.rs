@@ -1,7 +1,7 @@
-//! The one parser, and serde / JSON Schema through it.
+//! The parser of quantities, which serde and the JSON Schema use too.
 //!
-//! Grammar: a decimal number, optional blanks, a unit. Numbers are exact: a value that is no
-//! whole nanosecond, byte or bit per second is rounded to the nearest one.
+//! Grammar: a decimal number, optional blanks, a unit. The conversion is exact; a value that is not a whole
+//! number of nanoseconds, bytes or bits per second is rounded to the nearest one.
 //!
 //! | type | units |
 //! |---|---|
@@ -17,39 +17,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a quantity could not be read.
+/// Why a text is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// No digits where a number is due.
+    /// The text does not begin with a number.
     #[error("`{text}` does not begin with a number (write for example \"{example}\")")]
     NoNumber {
-        /// What was read.
+        /// The text to parse.
         text: String,
-        /// What would be right.
+        /// A valid quantity of this type.
         example: &'static str,
     },
-    /// A number without a unit.
+    /// The number has no unit.
     #[error("`{text}` has no unit (write for example \"{example}\")")]
     NoUnit {
-        /// What was read.
+        /// The text to parse.
         text: String,
-        /// What would be right.
+        /// A valid quantity of this type.
         example: &'static str,
     },
-    /// A unit of another kind, or none that exists.
+    /// The unit does not exist or belongs to another type.
     #[error("unknown unit `{unit}`, expected one of {known} (for example \"{example}\")")]
     UnknownUnit {
-        /// The unit that was read.
+        /// The unknown unit.
         unit: String,
-        /// The units of this kind.
+        /// The units of this type.
         known: &'static str,
-        /// What would be right.
+        /// A valid quantity of this type.
         example: &'static str,
     },
-    /// More than 64 bits hold.
+    /// The value exceeds 64 bits.
     #[error("`{text}` is too large")]
     TooLarge {
-        /// What was read.
+        /// The text to parse.
         text: String,
     },
 }
@@ -124,7 +124,7 @@ const FREQUENCY: UnitKind = UnitKind {
     example: "2.1GHz",
 };
 
-/// Reads `text` as a whole number of `kind`'s smallest unit.
+/// Parses `text` as a number of `kind`'s smallest units.
 fn parse(text: &str, kind: &UnitKind) -> Result<u64, UnitError> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(trimmed.len());
@@ -144,7 +144,7 @@ fn parse(text: &str, kind: &UnitKind) -> Result<u64, UnitError> {
     })?;
     let too_large = || UnitError::TooLarge { text: text.into() };
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
-    // Digits beyond 1e-18 cannot change the nearest whole unit of any scale here.
+    // Digits beyond 1e-18 do not change the nearest whole number of any unit in the tables.
     let fraction = &fraction[..fraction.len().min(18)];
     let parts: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
     let divisor = 10u128.pow(fraction.len() as u32);
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn common_notations_are_parsed() {
         assert_eq!("20Mbit/s".parse(), Ok(Rate::from_bps(20_000_000)));
         assert_eq!("1.5 Gbit/s".parse(), Ok(Rate::from_bps(1_500_000_000)));
         assert_eq!("30ms".parse(), Ok(Span::from_millis(30)));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_would_be_right() {
+    fn errors_say_what_would_be_right() {
         let e = |t: &str| t.parse::<Rate>().unwrap_err().to_string();
         assert!(e("20").contains("no unit") && e("20").contains("20Mbit/s"));
         assert!(e("fast").contains("does not begin with a number"));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn displayed_quantities_parse_back() {
         for n in [0, 1, 999, 1_000, 62_500, 20_000_000, 3_000_000_000, u64::MAX] {
             assert_eq!(Rate::from_bps(n).to_string().parse(), Ok(Rate::from_bps(n)));
             assert_eq!(Span::from_nanos(n).to_string().parse(), Ok(Span::from_nanos(n)));

@@ -1,13 +1,13 @@
-//! The newtypes and their arithmetic.
+//! The quantity types and their arithmetic.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in time: nanoseconds since the run began.
+/// A point in time: nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A length of time in nanoseconds; never negative.
+/// A non-negative duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
@@ -19,7 +19,7 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rate(u64);
 
-/// A speed in millimetres an hour, which holds both km/h and m/s exactly.
+/// A speed in millimetres per hour, which represents both km/h and m/s exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Speed(u64);
 
@@ -34,25 +34,25 @@ pub struct Frequency(u64);
 const NANOS: u64 = 1_000_000_000;
 
 impl Time {
-    /// The moment the run begins.
+    /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// The time `ns` nanoseconds after the run began.
+    /// The time `ns` nanoseconds after the start of the run.
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole microseconds since the run began.
+    /// Whole microseconds since the start of the run.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
-    /// Seconds since the run began, for display and plots.
+    /// Seconds since the start of the run, for display and plots.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The span since `earlier`; zero when `earlier` is later.
+    /// The span since `earlier`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -60,23 +60,18 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
     pub const ZERO: Span = Span(0);
-    /// The longest span that can be told.
+    /// The longest representable span.
     pub const MAX: Span = Span(u64::MAX);
-    /// From nanoseconds.
     pub const fn from_nanos(ns: u64) -> Span {
         Span(ns)
     }
-    /// From microseconds.
     pub const fn from_micros(us: u64) -> Span {
         Span(us * 1_000)
     }
-    /// From milliseconds.
     pub const fn from_millis(ms: u64) -> Span {
         Span(ms * 1_000_000)
     }
-    /// From seconds.
     pub const fn from_secs(s: u64) -> Span {
         Span(s * NANOS)
     }
@@ -84,11 +79,10 @@ impl Span {
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * 1e9 + 0.5) as u64)
     }
-    /// Nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole microseconds.
+    /// Whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
@@ -104,33 +98,27 @@ impl Span {
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// Whether this is no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
 impl Bytes {
-    /// From a count.
     pub const fn new(n: u64) -> Bytes {
         Bytes(n)
     }
-    /// The count.
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// In bits.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 }
 
 impl Rate {
-    /// From bits per second.
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
-    /// Bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -138,25 +126,25 @@ impl Rate {
     pub fn as_mbps(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// The time `bytes` take at this rate, rounded up to the next nanosecond.
-    /// A rate of zero never finishes: [`Span::MAX`].
+    /// The time that `bytes` take at this rate, rounded up to the next nanosecond; [`Span::MAX`] for a rate
+    /// of zero.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // 8e9 * bytes fits in 64 bits up to 2.3 GB; a packet never exceeds that.
+        // 8e9 * bytes fits into 64 bits up to 2.3 GB, which no packet exceeds.
         if bytes < 2_000_000_000 {
             Span((bytes * 8 * NANOS).div_ceil(self.0))
         } else {
             Span((bytes as u128 * 8 * NANOS as u128).div_ceil(self.0 as u128) as u64)
         }
     }
-    /// The whole bytes this rate carries in `span`, rounded down.
+    /// The number of whole bytes that this rate carries in `span`.
     pub const fn bytes_in(self, span: Span) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / (8 * NANOS as u128)) as u64)
     }
-    /// The rate at which `bytes` pass in `span`, rounded down; zero for an empty span.
+    /// The rate of `bytes` per `span`, rounded down; zero for an empty span.
     pub const fn of(bytes: u64, span: Span) -> Rate {
         if span.0 == 0 {
             return Rate(0);
@@ -166,20 +154,18 @@ impl Rate {
 }
 
 impl Speed {
-    /// From kilometres an hour.
     pub const fn from_kmh(kmh: u64) -> Speed {
         Speed(kmh * 1_000_000)
     }
-    /// From millimetres an hour.
     pub const fn from_mm_per_hour(n: u64) -> Speed {
         Speed(n)
     }
-    /// Metres a second.
+    /// Metres per second.
     pub fn as_mps(self) -> f64 {
         self.0 as f64 / 3.6e6
     }
-    /// The time `way` takes at this speed, rounded up to the next nanosecond; [`Span::MAX`] for
-    /// no speed.
+    /// The time that the distance `way` takes at this speed, rounded up to the next nanosecond; [`Span::MAX`]
+    /// for a speed of zero.
     pub fn time_for(self, way: Length) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -190,30 +176,24 @@ impl Speed {
 }
 
 impl Length {
-    /// From millimetres.
     pub const fn from_mm(mm: u64) -> Length {
         Length(mm)
     }
-    /// From metres.
     pub const fn from_m(m: u64) -> Length {
         Length(m * 1_000)
     }
-    /// Metres.
     pub fn as_m(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// Whether this is no distance at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
 impl Frequency {
-    /// From hertz.
     pub const fn from_hz(hz: u64) -> Frequency {
         Frequency(hz)
     }
-    /// Hertz.
     pub const fn as_hz(self) -> u64 {
         self.0
     }
@@ -298,7 +278,7 @@ fn whole(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Resu
     write!(f, "{}{}", n / scale, name)
 }
 
-/// Writes `n` in the largest unit that needs no more than three decimals for it: `2.5ms`, `19.4Mbit/s`.
+/// Writes `n` in the largest unit in which it needs at most three decimals: `2.5ms`, `19.4Mbit/s`.
 fn short(f: &mut fmt::Formatter<'_>, n: u64, units: &[(u64, &str)]) -> fmt::Result {
     let fits = |&&(scale, _): &&(u64, &str)| n >= scale && (n % scale * 1000).is_multiple_of(scale);
     let Some((scale, name)) = units.iter().find(fits) else { return whole(f, n, units) };
@@ -380,12 +360,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_rounding_rule() {
+    fn transmission_times_are_rounded_up() {
         assert_eq!(Rate::from_bps(200_000_000).time_for(1514), Span::from_nanos(60_560));
-        // 1 B at 3 bit/s is 2.666… s: rounded up, never faster than the rate.
+        // 1 B at 3 bit/s takes 2.666… s: rounded up, so that it is never faster than the rate.
         assert_eq!(Rate::from_bps(3).time_for(1), Span::from_nanos(2_666_666_667));
         assert_eq!(Rate::from_bps(0).time_for(1), Span::MAX);
-        // Beyond 64-bit intermediates.
+        // The intermediate product exceeds 64 bits.
         assert_eq!(Rate::from_bps(8).time_for(4_000_000_000), Span::from_secs(4_000_000_000));
     }
 
@@ -401,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_takes_its_time() {
+    fn a_distance_takes_its_length_divided_by_the_speed() {
         // 800 m at 300 km/h (83.333 m/s): 9.6 s.
         assert_eq!(Speed::from_kmh(300).time_for(Length::from_m(800)), Span::from_millis(9_600));
         assert_eq!(Speed::default().time_for(Length::from_m(1)), Span::MAX);

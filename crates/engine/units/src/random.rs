@@ -1,5 +1,5 @@
-//! Named random streams: PCG-XSL-RR 128/64 (O'Neill 2014), seeded by run seed and name, so that
-//! adding an element or a flow shifts no other's draws.
+//! Named random streams: PCG-XSL-RR 128/64 (O'Neill 2014), seeded by run seed and name, so that adding an
+//! element or a flow does not change the draws of others.
 
 use crate::Span;
 use rand_core::{RngCore, SeedableRng};
@@ -9,13 +9,13 @@ use rand_pcg::Pcg64;
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
-/// FNV-1a, 64 bits: stable across machines and versions, which `std`'s hasher is not.
+/// FNV-1a with 64 bits. Unlike `std`'s hasher it is stable across machines and versions.
 pub fn fnv1a(bytes: &[u8], basis: u64) -> u64 {
     bytes.iter().fold(basis, |h, &b| (h ^ b as u64).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 impl Stream {
-    /// The stream called `name` of the run with `seed`.
+    /// The stream `name` of the run with `seed`.
     pub fn new(seed: u64, name: &str) -> Stream {
         let mut bytes = [0u8; 32];
         for (i, chunk) in bytes.chunks_mut(8).enumerate() {
@@ -36,7 +36,7 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0..n (n > 0), by widening multiplication; the bias is below n / 2^64.
+    /// Uniform in 0..n (n > 0) by widening multiplication; the bias is below n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((self.0.next_u64() as u128 * n as u128) >> 64) as u64
     }
@@ -46,14 +46,14 @@ impl Stream {
         p > 0.0 && self.unit() < p
     }
 
-    /// Exponentially distributed with the given mean (Poisson arrivals), by inversion.
+    /// Exponentially distributed with the given mean (intervals of a Poisson process), by inversion.
     pub fn exponential(&mut self, mean: Span) -> Span {
-        // `libm`, not the platform's logarithm: the same bytes on every machine.
+        // `libm` instead of the platform's logarithm, for the same result on every machine.
         let u = 1.0 - self.unit();
         Span::from_nanos((-libm::log(u) * mean.as_nanos() as f64 + 0.5) as u64)
     }
 
-    /// Normally distributed with mean 0 and deviation 1 (Box-Muller, one of the pair).
+    /// Normally distributed with mean 0 and standard deviation 1 (Box-Muller, one value of the pair).
     pub fn normal(&mut self) -> f64 {
         let u = 1.0 - self.unit();
         let v = self.unit();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_replay_and_differ_by_seed_and_name() {
+    fn streams_are_reproducible_and_differ_by_seed_and_name() {
         let first = |seed, name| Stream::new(seed, name).bits();
         assert_eq!(first(1, "wan.loss"), first(1, "wan.loss"));
         assert_ne!(first(1, "wan.loss"), first(2, "wan.loss"));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_have_the_moments_they_should() {
+    fn draws_have_the_expected_moments() {
         let mut s = Stream::new(7, "moments");
         let n = 200_000;
         let mean = Span::from_millis(10);

@@ -1,6 +1,6 @@
-//! The rules of each cause, one file each: the parts of a round trip that it claims, the bound that it must meet, and its remedies.
-//! Names and meanings are in `crates/engine/result/src/cause.rs`, words in the blocks `cause.NAME` of
-//! `crates/answers/report/strings.json`.
+//! The rules of each cause, one file each: the parts of a round trip that it claims, the bound that it must
+//! meet, and its remedies. Names and meanings are in `crates/engine/result/src/cause.rs`, words in the blocks
+//! `cause.NAME` of `crates/answers/report/strings.json`.
 
 mod ack_path;
 mod affected;
@@ -30,7 +30,8 @@ pub(crate) use evidence::{RoundEvidence, RoundPart};
 
 use result::{Cause, Change};
 
-/// A condition that a flow must meet for a cause to be named (checked in `crates/evidence/diagnosis/src/verdict/bounds.rs`).
+/// A condition that a flow must meet for a cause to be named (checked in
+/// `crates/evidence/diagnosis/src/verdict/bounds.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CauseBound {
     /// No condition.
@@ -81,7 +82,8 @@ pub(crate) const fn rules(cause: Cause) -> &'static CauseRules {
     }
 }
 
-/// Returns the cause of a part of a round trip: the one with the strongest claim that is not `refuted`, or [`Cause::Unknown`].
+/// Returns the cause of a part of a round trip: the one with the strongest claim that is not `refuted`, or
+/// [`Cause::Unknown`].
 pub(crate) fn of_part(part: RoundPart, evidence: &RoundEvidence, refuted: &[Cause]) -> Cause {
     let claims = Cause::ALL.into_iter().filter(|c| !refuted.contains(c));
     let claims = claims.filter_map(|c| Some(((rules(c).claim)(part, evidence)?, c)));

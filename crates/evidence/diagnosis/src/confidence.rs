@@ -1,9 +1,11 @@
 //! The confidence of a flow's main cause: the probability that it is right.
 //!
-//! 1. The finished diagnosis gives the signs ([`signs`]): the lead of the main cause over the second, the probability of its limiter, the
-//!    number of round trips, what the capture lacks or leaves open, and which cause it is.
-//! 2. Logistic regression turns signs into a probability, which is capped where another cause would leave the same marks. Its weights are learned where the truth is known: on drawn cases, whole and cut, and
-//!    on labelled real captures (`tests/diagnose`, task `calibrate`, prints `confidence/weights.rs`).
+//! 1. The finished diagnosis gives the signs ([`signs`]): the lead of the main cause over the second, the
+//!    probability of its limiter, the number of round trips, what the capture lacks or leaves open, and which
+//!    cause it is.
+//! 2. Logistic regression turns signs into a probability, which is capped where another cause would leave the
+//!    same marks. Its weights are learned where the truth is known: on drawn cases, whole and cut, and on
+//!    labelled real captures (`tests/diagnose`, task `calibrate`, prints `confidence/weights.rs`).
 //! 3. `docs/diagnosis-accuracy.md` compares confidence and success on other cases.
 
 mod weights;
@@ -104,25 +106,31 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     probability(&signs(flow, limiters), &LEARNED).min(undecidable(flow))
 }
 
-/// Greatest confidence of a full link where a shaper with an empty bucket would leave the same marks: the capture began after the bucket
-/// may have been emptied, or nothing shows the limiter (7 of 14 flows that began before the capture, `longfat-diagnose-test cuts build 60`).
+/// Greatest confidence of a full link where a shaper with an empty bucket would leave the same marks: the
+/// capture began after the bucket may have been emptied, or nothing shows the limiter (7 of 14 flows that
+/// began before the capture, `longfat-diagnose-test cuts build 60`).
 const LINK_OR_SHAPER: f64 = 0.55;
-/// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or before a capture that does not
-/// show the waits there.
+/// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and packets that waited from the
+/// first one on hide how much passes without a wait.
+const SHAPER_OR_LINK: f64 = 0.75;
+/// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
+/// before a capture that does not show the waits there.
 const SAME_LOSSES: f64 = 0.75;
 
-/// Returns the greatest confidence that the capture allows for the main cause, because another cause would leave the same marks.
+/// Returns the greatest confidence that the capture allows for the main cause, because another cause would
+/// leave the same marks.
 fn undecidable(flow: &FlowDiagnosis) -> f64 {
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
         Cause::Bottleneck if bucket_unseen => LINK_OR_SHAPER,
+        Cause::Shaped if flow.has_note("no-handshake") => SHAPER_OR_LINK,
         _ if flow.has_note("few-loss-episodes") || flow.has_note("waits-unseen") => SAME_LOSSES,
         _ => 1.0,
     }
 }
 
-/// Weight, nats, of causes that too few captures have to learn one. Characteristic packets show each of them (ICMP, sizes, fragments, timers),
-/// as they show an outage, whose weight is about as high.
+/// Weight, nats, of causes that too few captures have to learn one. Characteristic packets show each of them
+/// (ICMP, sizes, fragments, timers), as they show an outage, whose weight is about as high.
 const SHOWN_BY_PACKETS: f64 = 2.0;
 
 /// The learned weights.
@@ -194,6 +202,7 @@ mod tests {
         assert!(undecidable(&with(Cause::Bottleneck, Some(0), "")) == 1.0);
         assert!(undecidable(&with(Cause::Bottleneck, Some(0), "no-handshake")) < SURE);
         assert!(undecidable(&with(Cause::Bottleneck, None, "")) < SURE);
+        assert!(undecidable(&with(Cause::Shaped, Some(0), "no-handshake")) < SURE);
         assert!(undecidable(&with(Cause::Congestion, None, "few-loss-episodes")) < SURE);
         assert!(undecidable(&with(Cause::Policed, Some(0), "waits-unseen")) < SURE);
     }

@@ -18,8 +18,8 @@ pub use verdict::{
     proposed_limiters, revise_certainty, socket,
 };
 
-/// Returns the diagnosis as JSON, as [`result::to_json`] writes it. It is in this crate to be optimised as the diagnosis is: with thousands of
-/// short connections the text is a fifth of the work.
+/// Returns the diagnosis as JSON, as [`result::to_json`] writes it. It is in this crate to be optimised as
+/// the diagnosis is: with thousands of short connections the text is a fifth of the work.
 pub fn diagnosis_json(diagnosis: &result::Diagnosis) -> String {
     result::to_json(diagnosis)
 }

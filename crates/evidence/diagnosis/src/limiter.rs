@@ -1,8 +1,9 @@
 //! Rate limiters: policers, shapers, bottleneck links.
 //!
-//! 1. Searches propose candidates: by losses, which an overflowing virtual queue explains ([`by_losses`]), and by delays, which a queue that
-//!    drains at one rate explains ([`by_delays`]). Bytes that pass before packets wait are a shaper's bucket ([`shaper_bucket`]); packets
-//!    that leave at ticks have passed a shaper that is refilled at intervals ([`refill_ticks`]).
+//! 1. Searches propose candidates: by losses, which an overflowing virtual queue explains ([`by_losses`]),
+//!    and by delays, which a queue that drains at one rate explains ([`by_delays`]). Bytes that pass before
+//!    packets wait are a shaper's bucket ([`shaper_bucket`]); packets that leave at ticks have passed a
+//!    shaper that is refilled at intervals ([`refill_ticks`]).
 //! 2. The posterior probabilities of all candidates, and of no limiter, decide ([`posterior`]).
 
 mod by_delays;
@@ -71,8 +72,8 @@ pub(crate) struct FoundLimiter {
 }
 
 impl FoundLimiter {
-    /// Returns the least and the greatest rate that explain the losses as well, Mbit/s, where they are far apart. A rate that delays show is
-    /// known, however open the losses leave it.
+    /// Returns the least and the greatest rate that explain the losses as well, Mbit/s, where they are far
+    /// apart. A rate that delays show is known, however open the losses leave it.
     pub(crate) fn rate_range_mbps(&self) -> Option<[f64; 2]> {
         let by_losses = self.bucket.filter(|b| b.rate == self.rate)?;
         by_losses.as_good.map(|(least, most)| [least * 8e-6, most * 8e-6])
@@ -121,20 +122,23 @@ pub(crate) struct AckLoad {
     pub bytes: f32,
 }
 
-/// The packets of several tracks. Lists of arrivals are the most memory that a diagnosis needs, so they are made on demand.
+/// The packets of several tracks. Lists of arrivals are the most memory that a diagnosis needs, so they are
+/// made on demand.
 #[derive(Clone, Copy)]
 pub(crate) struct LimiterPackets<'a> {
     pub tracks: &'a [&'a Track],
-    /// Outages of each track's path, seconds since its connection's first packet. Losses within them are left out.
+    /// Outages of each track's path, seconds since its connection's first packet. Losses within them are
+    /// left out.
     pub gone: &'a [Vec<(f64, f64)>],
     /// ACKs that pass with the data.
     pub ack_load: &'a [AckLoad],
 }
 
 impl LimiterPackets<'_> {
-    /// Returns the packets in the order of their arrival at a limiter `behind` or before the capture; times are seconds since the first. With
-    /// `clocked`, `rtt` is the delay from sender to capture by the sender's timestamps, and `at` the arrival at a limiter before the
-    /// capture. Otherwise `rtt` is the RTT and `at` the time of capture.
+    /// Returns the packets in the order of their arrival at a limiter `behind` or before the capture; times
+    /// are seconds since the first. With `clocked`, `rtt` is the delay from sender to capture by the
+    /// sender's timestamps, and `at` the arrival at a limiter before the capture. Otherwise `rtt` is the
+    /// RTT and `at` the time of capture.
     pub(crate) fn arrivals(&self, behind: bool, clocked: bool) -> Vec<PacketArrival> {
         let data = self.tracks.iter().zip(self.gone).enumerate().flat_map(move |(flow, (track, gone))| {
             let mut before = None;
@@ -161,7 +165,8 @@ impl LimiterPackets<'_> {
                     rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
                     at -= micros(s.delay.or_zero());
                 }
-                // It was never captured. A limiter drops the end of a burst, so place it right behind its predecessor.
+                // It was never captured. A limiter drops the end of a burst, so place it right behind its
+                // predecessor.
                 if s.fate == PacketFate::LostUp {
                     at = before.unwrap_or(at);
                 }
@@ -204,7 +209,8 @@ impl LimiterPackets<'_> {
         self.tracks.iter().any(|t| t.log.iter().any(|s| s.delay.is_known()))
     }
 
-    /// Whether [`LimiterPackets::arrivals`] are the same for both sides of the capture: nothing was lost, and no ACK waited.
+    /// Whether [`LimiterPackets::arrivals`] are the same for both sides of the capture: nothing was lost, and
+    /// no ACK waited.
     fn are_alike_on_both_sides(&self) -> bool {
         let passed = |t: &Track| t.log.iter().all(|s| s.fate == PacketFate::Passed);
         self.ack_load.is_empty() && self.tracks.iter().all(|t| !Self::has_ack_waits(t) && passed(t))
@@ -215,8 +221,8 @@ impl LimiterPackets<'_> {
         track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK))
     }
 
-    /// Returns a function for the part of a packet's RTT in which its ACK waited, seconds, as far as the receiver's timestamps show it. Call it
-    /// in the order of the log.
+    /// Returns a function for the part of a packet's RTT in which its ACK waited, seconds, as far as the
+    /// receiver's timestamps show it. Call it in the order of the log.
     fn ack_waits(track: &Track) -> impl Fn(&LoggedPacket) -> f32 + Clone {
         let (up, bin) =
             (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
@@ -263,8 +269,8 @@ pub(crate) enum LimiterSearch {
     Found(FoundLimiter, Vec<(u16, u32)>),
 }
 
-/// Searches for a limiter of these packets on one side of the capture. `kept`: the packets in order, where they are the same on the
-/// other side of the capture; they are left there for the next search.
+/// Searches for a limiter of these packets on one side of the capture. `kept`: the packets in order, where
+/// they are the same on the other side of the capture; they are left there for the next search.
 pub(crate) fn find(
     packets: &LimiterPackets,
     path: PathFacts,
@@ -301,7 +307,8 @@ fn candidates(
     path: PathFacts,
 ) -> (Vec<LimiterCandidate>, Vec<PacketArrival>) {
     let alone = if path.behind { path } else { PathFacts { base: 0.0, ..path } };
-    // Where the sender's clock shows the waits before the capture, the RTT adds nothing: it also contains the ACKs' path.
+    // Where the sender's clock shows the waits before the capture, the RTT adds nothing: it also contains the
+    // ACKs' path.
     let mut clocked = (!path.behind).then(|| match packets.are_delays_known() {
         true => packets.arrivals(false, true),
         // Without delays only the search by losses uses the list.
@@ -319,8 +326,8 @@ fn candidates(
         arrivals.retain(|a| a.entry != ACK_ENTRY);
         clocked.iter_mut().for_each(|c| c.retain(|a| a.entry != ACK_ENTRY));
     }
-    // Behind a queue packets arrive at its rate, which shows a queue where no delays are known. At the sender the host's own window and
-    // pacing make rates.
+    // Behind a queue packets arrive at its rate, which shows a queue where no delays are known. At the sender
+    // the host's own window and pacing make rates.
     let pinned = clocked.as_ref().and_then(|_| pinned_rate(&arrivals, path));
     if let Some((rate, _)) = pinned.filter(|_| !path.sender && !waits_known) {
         out.extend(limiters_by_rate(&arrivals, rate, path));
@@ -332,8 +339,9 @@ fn candidates(
     (out, arrivals)
 }
 
-/// Adds the statements that hold for limiters of any search: the number of losses, the used share of the rate, and whether packets arrive at a
-/// queue's rate. `pinned`: the rate at which packets arrive, bytes a second, and the share of the time.
+/// Adds the statements that hold for limiters of any search: the number of losses, the used share of the
+/// rate, and whether packets arrive at a queue's rate. `pinned`: the rate at which packets arrive, bytes a
+/// second, and the share of the time.
 fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<(f64, f64)>) {
     use LimiterStatement::{Losses, Pinned, UnusedQueue};
     c.evidence.set(Losses, (arrivals.iter().filter(|a| a.lost).count() as f64).ln_1p());
@@ -346,7 +354,8 @@ fn observe(c: &mut LimiterCandidate, arrivals: &[PacketArrival], pinned: Option<
     }
 }
 
-/// Returns the share of a limiter's rate that packets use, more than 0. Where losses leave the rate open, the least rate counts.
+/// Returns the share of a limiter's rate that packets use, more than 0. Where losses leave the rate open, the
+/// least rate counts.
 fn used_share(found: &FoundLimiter, arrivals: &[PacketArrival]) -> f64 {
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let (first, last) = virtual_queue::span(arrivals);
@@ -373,7 +382,8 @@ fn relate(candidates: &mut [LimiterCandidate]) {
     }
 }
 
-/// Returns the losses of a managed queue ([`model::aqm`]), by flow and place in its log; `None` where the limiter has no managed queue.
+/// Returns the losses of a managed queue ([`model::aqm`]), by flow and place in its log; `None` where the
+/// limiter has no managed queue.
 fn managed_by(
     packets: &LimiterPackets,
     arrivals: &[PacketArrival],
@@ -431,8 +441,9 @@ fn same_rate(a: f64, b: f64) -> bool {
 
 /// Returns the packets that the bucket dropped, by flow and place in its log.
 ///
-/// These are the losses with the virtual queue at least half full. Losses before the capture all count, because their times are uncertain.
-/// Losses within `width` (seconds, about half a round trip) of a loss that the bucket explains count too.
+/// These are the losses with the virtual queue at least half full. Losses before the capture all count,
+/// because their times are uncertain. Losses within `width` (seconds, about half a round trip) of a loss that
+/// the bucket explains count too.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
     let depths = arrivals.iter().zip(virtual_queue::depths_of(arrivals, bucket)).filter(|(a, _)| a.lost);

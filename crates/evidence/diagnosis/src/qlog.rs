@@ -27,8 +27,8 @@ pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
     codes.into_iter().filter(|(holds, _)| *holds).map(|(_, code)| code.into()).collect()
 }
 
-/// Summarises the endpoint's congestion control; `None` where the log has no congestion window, and for a receiver, whose window did not limit
-/// the data. `start_s`: begin of the capture, seconds since 1970.
+/// Summarises the endpoint's congestion control; `None` where the log has no congestion window, and for a
+/// receiver, whose window did not limit the data. `start_s`: begin of the capture, seconds since 1970.
 pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     if trace.is_of_receiver() {
         return None;
@@ -75,8 +75,8 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     })
 }
 
-/// Returns the points of the plot. A long log is thinned to the least and the greatest window of each part, so that no peak and no reduction is
-/// lost.
+/// Returns the points of the plot. A long log is thinned to the least and the greatest window of each part,
+/// so that no peak and no reduction is lost.
 fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     let point = |(cwnd, m): &(u64, &QlogMetrics)| QlogPoint {
         at_s: limiter::seconds(m.time) - start_s,
@@ -100,9 +100,9 @@ fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     ends.collect()
 }
 
-/// Returns the greatest confidence, 0 to 1, that a log alone gives to `cause`. A receiver's log has no RTT of the data, so a hidden queue may
-/// have lost it. QUIC has no socket buffer for data in flight, so constant bytes in flight are the congestion window, pacing, or the
-/// application.
+/// Returns the greatest confidence, 0 to 1, that a log alone gives to `cause`. A receiver's log has no RTT of
+/// the data, so a hidden queue may have lost it. QUIC has no socket buffer for data in flight, so constant
+/// bytes in flight are the congestion window, pacing, or the application.
 pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
     match cause {
         Cause::SendBuffer => ONE_OF_SEVERAL,
@@ -117,7 +117,8 @@ mod tests {
     use track::qlog::{QlogEvent, QlogKind, QlogState};
     use units::{Span, Time};
 
-    /// Ten seconds of a window that grows by 1000 bytes each 10 ms and is halved at 100 kB. The whole window is in flight in the first half.
+    /// Ten seconds of a window that grows by 1000 bytes each 10 ms and is halved at 100 kB. The whole window
+    /// is in flight in the first half.
     fn saw(step: u64) -> QlogTrace {
         let mut window = 50_000;
         let mut trace = QlogTrace::default();

@@ -1,8 +1,11 @@
-//! UDP flows: their rates, what QUIC and RTP show about the path, and a limiter where the models of TCP's packets find one.
+//! UDP flows: their rates, what QUIC and RTP show about the path, and a limiter where the models of TCP's
+//! packets find one.
 //!
-//! A policer needs known losses, and a queue needs known round trips; without either no limiter is reported. Two captures of one path show both
-//! for each packet. RTP's losses go to the models of losses ([`crate::limiter`]), and the spin bit's round trips to the models of delays.
-//! The spin bit gives one sample a round trip, not one a packet, so a full link is also found by its constant rate while packets wait.
+//! A policer needs known losses, and a queue needs known round trips; without either no limiter is reported.
+//! Two captures of one path show both for each packet. RTP's losses go to the models of losses
+//! ([`crate::limiter`]), and the spin bit's round trips to the models of delays. The spin bit gives one
+//! sample a round trip, not one a packet, so a full link is also found by its constant rate while packets
+//! wait.
 
 use crate::MAX_REPORTED;
 use crate::limiter::{self, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts};
@@ -205,7 +208,8 @@ fn as_reported(found: &FoundLimiter) -> Limiter {
     }
 }
 
-/// Applies the models to each packet's fate and delay. As for TCP, a round trip is the queueing delay and RTprop.
+/// Applies the models to each packet's fate and delay. As for TCP, a round trip is the queueing delay and
+/// RTprop.
 fn by_both_ends(way: &UdpWay, between: &DatagramsBetween) -> Option<FoundLimiter> {
     let least = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
     let base = least.map_or(LEAST_ROUND_TRIP, |least| (least * 2).max(LEAST_ROUND_TRIP));

@@ -1,7 +1,8 @@
 //! From tracks to diagnoses.
 //!
-//! 1. Flows between the same two hosts may share a limiter, so their packets are searched together for one ([`crate::limiter`]). Where that
-//!    fails, or may have found the queue before a policer of each flow, flows are searched alone.
+//! 1. Flows between the same two hosts may share a limiter, so their packets are searched together for one
+//!    ([`crate::limiter`]). Where that fails, or may have found the queue before a policer of each flow,
+//!    flows are searched alone.
 //! 2. Each flow's time is cut into round trips, and each round trip into causes ([`evidence`]).
 //! 3. The shares are added up; the greatest is the main cause.
 
@@ -59,7 +60,8 @@ pub fn diagnose_tracks(tracks: Vec<Track>, info: CaptureInfo) -> Diagnosis {
     diagnose_with_sockets(tracks, info, &WatchedSockets::default())
 }
 
-/// Diagnoses as [`diagnose_tracks`] does, with the counters of the senders' kernels, which take precedence over what packets let infer.
+/// Diagnoses as [`diagnose_tracks`] does, with the counters of the senders' kernels, which take precedence
+/// over what packets let infer.
 pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &WatchedSockets) -> Diagnosis {
     let mut limiters = Vec::new();
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
@@ -124,8 +126,8 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     diagnosis
 }
 
-/// Sets the confidence of a flow's cause (at most `most`), and where that is low, the other causes that fit and the capture that would
-/// decide.
+/// Sets the confidence of a flow's cause (at most `most`), and where that is low, the other causes that fit
+/// and the capture that would decide.
 fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
     f.confidence = confidence(f, limiters).min(most);
     let doubtful = f.confidence < SURE;
@@ -189,8 +191,9 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
     of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
 }
 
-/// Returns the RTT of a full packet on the empty path, seconds, from the handshake. Its packets are small, so the transmission time of a full
-/// packet is added, at the greatest rate of acknowledgements. Data packets may never find the path empty.
+/// Returns the RTT of a full packet on the empty path, seconds, from the handshake. Its packets are small, so
+/// the transmission time of a full packet is added, at the greatest rate of acknowledgements. Data packets
+/// may never find the path empty.
 fn handshake_base(t: &Track) -> Option<f64> {
     let rtt = t.handshake.rtt?.as_secs_f64();
     let carried =

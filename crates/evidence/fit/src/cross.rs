@@ -1,57 +1,56 @@
 //! Cross traffic that does not react, as a rate over time.
 //!
-//! While packets wait at a line it is full: what the captured flows do not get there, others do. So in spans of time in which the
-//! round trip never falls to its base, the rate at which the flows came through is the line's less that of the others. Spans of one
+//! While packets wait at a link it is full, and cross traffic gets what the captured flows do not get. In spans of time in which the
+//! round trip never falls to its base, the rate of the captured flows is the link's minus that of the cross traffic. Spans of constant
 //! rate are found by penalised least squares (optimal partitioning: Jackson et al. 2005, "An algorithm for optimal partitioning of
-//! data on an interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The fastest of them is taken for the whole
-//! line: traffic that is always there cannot be told from a slower line. Where nothing waits nothing is known, and the rate before
-//! is taken to go on.
+//! data on an interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The rate of the fastest span is taken for the
+//! link's: constant cross traffic cannot be told from a slower link. Where nothing waits, the rate before is assumed to go on.
 
 use crate::packets::FitPacket;
 use crate::signature::{SignatureFrame, arrivals};
 
-/// Others at a rate.
+/// Cross traffic at a constant rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CrossSpan {
-    /// Seconds from the first packet.
+    /// Begin, seconds after the first packet.
     pub from: f64,
-    /// Likewise.
+    /// End, seconds after the first packet.
     pub to: f64,
-    /// bit/s of IP bytes.
+    /// Rate of IP bytes, bit/s.
     pub rate: f64,
 }
 
-/// The least spans that are looked at: seconds, round trips; and how many it takes.
-const LEAST_BIN: f64 = 0.2;
+/// Least length of a bin, in seconds and in round trips, and the least and largest number of bins.
+const LEAST_BIN_S: f64 = 0.2;
 const BIN_ROUND_TRIPS: f64 = 6.0;
 const LEAST_BINS: usize = 12;
-const MOST_BINS: f64 = 240.0;
-/// Packets wait where the round trip is above its base by this share and this many seconds.
+const MAX_BINS: f64 = 240.0;
+/// Packets wait if the round trip is above its base by this share and this many seconds.
 const WAITS: (f64, f64) = (0.05, 1e-3);
-/// They wait most of the time, or the line is not what limits.
+/// Least share of the bins in which packets wait: otherwise the link does not limit.
 const LEAST_WAITING: f64 = 0.6;
-/// Rates of bins are not known better than this share.
+/// Least relative error of the rate of a bin.
 const NOISE: f64 = 0.015;
-/// Others that take less than this share of the line are as good as none.
+/// Least share of the link that counts as cross traffic.
 const LEAST_SHARE: f64 = 0.1;
-/// So many spans are no rate over time that anyone would call one.
-const MOST_SPANS: usize = 12;
+/// With more spans the rate is noise.
+const MAX_SPANS: usize = 12;
 
-/// A span of time of equal length.
+/// A bin of time.
 #[derive(Clone, Copy, Default)]
 struct RateBin {
     bytes: f64,
     least: f64,
 }
 
-/// The line's rate, bit/s, and the others on it; `None` where the capture shows none.
+/// The link's rate, bit/s, and the cross traffic on it; `None` if the capture shows none.
 pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec<CrossSpan>)> {
     let mut all = arrivals(flows, frame);
     let first = all.first()?.at;
-    // What comes later is not simulated.
+    // Later packets are not simulated.
     all.retain(|a| a.at < first + frame.seconds);
     let last = all.last()?.at;
-    let width = LEAST_BIN.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MOST_BINS);
+    let width = LEAST_BIN_S.max(BIN_ROUND_TRIPS * frame.rtt).max((last - first) / MAX_BINS);
     let count = ((last - first) / width) as usize;
     if count < LEAST_BINS {
         return None;
@@ -85,16 +84,17 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
             out.push(CrossSpan { from, to, rate });
         }
     }
-    (!out.is_empty() && out.len() <= MOST_SPANS).then_some((line, out))
+    (!out.is_empty() && out.len() <= MAX_SPANS).then_some((line, out))
 }
 
-/// Where spans of one mean begin, and the end: the partition of least squares plus a penalty each.
+/// Partitions values into spans of constant mean: minimises the squared error plus a penalty for each span. Returns the begin of each
+/// span, and the end.
 fn partition(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
     steps.sort_by(f64::total_cmp);
     let most = values.iter().fold(0.0f64, |a, b| a.max(*b));
-    // The median of the differences of neighbours is 0.954 standard deviations (normal noise).
+    // The median absolute difference of neighbours is 0.954 standard deviations of normal noise.
     let noise = (steps.get(steps.len() / 2).copied().unwrap_or(0.0) / 0.954).max(NOISE * most);
     let penalty = 3.0 * (n as f64).ln() * noise * noise;
     let (mut sums, mut squares) = (vec![0.0; n + 1], vec![0.0; n + 1]);
@@ -125,13 +125,13 @@ fn partition(values: &[f64]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// A flow that always waits at a line of 10 Mbit/s, on which others take 4 from the fifth to the eighth second.
+    /// A flow that always waits at a link of 10 Mbit/s, of which cross traffic takes `taken` from the fifth to the eighth second.
     fn flow(taken: f64) -> Vec<FitPacket> {
         let (mut packets, mut at) = (vec![], 0.0);
         while at < 12.0 {
             let left = if (5.0..8.0).contains(&at) { 10e6 - taken } else { 10e6 };
             at += 12_000.0 / left;
-            // The first finds the line empty.
+            // The first packet finds the link empty.
             let rtt = if packets.is_empty() { 0.02 } else { 0.05 };
             packets.push(FitPacket {
                 at,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_waiting_flow_does_not_get_is_others() {
+    fn cross_traffic_gets_what_a_waiting_flow_does_not() {
         let frame = SignatureFrame { seconds: 12.0, rtt: 0.02, before: false };
         let (line, spans) = cross(&[&flow(4e6)], &frame).unwrap();
         assert!((line / 10e6 - 1.0).abs() < 0.02, "{line}");
@@ -155,7 +155,7 @@ mod tests {
         let s = spans[0];
         assert!((s.from - 5.0).abs() < 0.25 && (s.to - 8.0).abs() < 0.25, "{s:?}");
         assert!((s.rate / 4e6 - 1.0).abs() < 0.1, "{s:?}");
-        // Of six seconds no span is beyond them.
+        // No span exceeds the simulated time.
         let (_, spans) = cross(&[&flow(4e6)], &SignatureFrame { seconds: 6.0, ..frame }).unwrap();
         assert!(spans.iter().all(|s| s.from < 6.0 && s.to <= 6.0), "{spans:?}");
         assert_eq!(cross(&[&flow(0.0)], &frame), None);

@@ -1,4 +1,4 @@
-//! Why there is no fit.
+//! The errors of a fit.
 
 use crate::verdict::SummaryVerdict;
 use crate::words::FitWords;
@@ -9,10 +9,10 @@ use experiment::Unfinished;
 #[non_exhaustive]
 pub enum FitError {
     /// No TCP flow with data.
-    #[error("no TCP flow with data is in it: there is nothing to fit")]
+    #[error("it has no TCP flow with data: there is nothing to fit")]
     NoFlow,
-    /// Data packets of the largest flow, and how many it takes.
-    #[error("the largest flow has {0} data packets; less than {1} do not tell of a path")]
+    /// Data packets of the largest flow, and the least number that a fit needs.
+    #[error("the largest flow has {0} data packets; a fit needs at least {1}")]
     TooFew(u64, u64),
     /// Only one direction was captured.
     #[error("only one direction of the largest flow was captured: without its ACKs there are no round trips")]
@@ -20,20 +20,19 @@ pub enum FitError {
     /// No round trip was measured.
     #[error("no round trip of the largest flow could be measured")]
     NoRtt,
-    /// What was read says what held the flow, or that nothing can be told; no scenario can be made of it.
+    /// A summary that gives a verdict but no scenario.
     #[error("{}", .0.headline)]
     CannotTell(Box<SummaryVerdict>),
-    /// A text that tells of a path lacks something, or has it wrong.
+    /// A summary lacks something or contains a wrong value.
     #[error("line {line}: `{key}`: {why}")]
     Malformed {
-        /// Where, from 1 on.
+        /// Line number, from 1 on.
         line: usize,
-        /// What is lacking or wrong.
         key: String,
-        /// What is wrong with it, and what would be right.
+        /// The fault, and what would be right.
         why: String,
     },
-    /// The caller ended it.
+    /// The caller ended the search.
     #[error("ended before there was a fit")]
     Stopped,
     /// A run failed.
@@ -51,7 +50,7 @@ impl From<Unfinished> for FitError {
 }
 
 impl FitError {
-    /// The same in both languages.
+    /// The message in both languages.
     pub fn words(&self) -> FitWords {
         let zh = match self {
             FitError::NoFlow => "其中没有带数据的 TCP 流：没有可拟合的内容".into(),

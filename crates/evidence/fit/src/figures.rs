@@ -1,37 +1,36 @@
-//! The figures of a path that are compared, as logarithms.
+//! The figures by which a simulated path is compared with the captured one, as logarithms.
 
 use crate::model::FitFigures;
 
-/// How many figures are compared.
 pub const FIGURES: usize = 22;
-/// How many of them summaries tell, too.
-pub const TOLD_FIGURES: usize = 5;
-/// Packets sent again that are as good as none, share: of a thousand one.
+/// How many of the figures summaries contain too.
+pub const SUMMARY_FIGURES: usize = 5;
+/// Share of packets sent again that is as good as none: added before taking the logarithm.
 const FEW: f64 = 1e-3;
 
-/// Figures as logarithms; not a number where one is not known.
+/// Figures as logarithms; NaN where one is not known.
 pub type LogFigures = [f64; FIGURES];
 
-/// A share of packets as it is compared.
-pub fn few(share: f64) -> f64 {
+/// The logarithm of a share of packets.
+pub fn log_share(share: f64) -> f64 {
     (share + FEW).ln()
 }
 
-/// Logarithms of what summaries tell.
+/// The figures of a summary as logarithms.
 pub fn logs(f: &FitFigures) -> LogFigures {
     let ln = |x: f64| x.max(1e-6).ln();
     let mut all = [f64::NAN; FIGURES];
-    all[..TOLD_FIGURES].copy_from_slice(&[
+    all[..SUMMARY_FIGURES].copy_from_slice(&[
         ln(f.goodput_mbps),
         ln(f.rtt_min_ms),
         ln(f.rtt_p50_ms),
         ln(f.rtt_p95_ms),
-        few(f.resent),
+        log_share(f.resent),
     ]);
     all
 }
 
-/// Figures of logarithms.
+/// The summary's figures back from logarithms.
 pub fn figures(logs: &LogFigures) -> FitFigures {
     let exp = |x: f64| if x.is_nan() { 0.0 } else { x.exp() };
     FitFigures {

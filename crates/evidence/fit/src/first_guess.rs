@@ -1,35 +1,38 @@
-//! From the diagnosis to paths that may be the true one.
+//! First guesses: from the diagnosis to candidate paths.
 
 mod summary_guess;
 
 use crate::cross::{CrossSpan, cross};
-use crate::observed::{BUCKET_KNOWN, ObservedPath, ProposedBucket, RATE_KNOWN};
-use crate::path_model::{
-    A_NUMBER, FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, PolicerScope,
-};
+use crate::observed::{BUCKET_STDERR, ObservedPath, ProposedBucket, RATE_STDERR};
+use crate::packets::FitPacket;
+use crate::path_model::{FULL_PACKET, FitParameter, FittedLimiter, FittedPath, FittedQueue, PolicerScope};
 use crate::policers;
 use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// How often a shaper refills its bucket steadily, about: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS does each Tc.
-const STEADY: f64 = 0.7;
-/// How often a queue that the diagnosis says is managed is: of 38 flows of three drawn sets 36 (docs/diagnosis-accuracy.md has it anew).
+/// Rough share of shapers that refill their bucket continuously: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS refills each Tc.
+const CONTINUOUS_REFILL: f64 = 0.7;
+/// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets (docs/diagnosis-accuracy.md
+/// measures it again).
 const MANAGED: f64 = 36.0 / 38.0;
-/// How well the spacing of a burst tells a line's rate.
-const LINE_KNOWN: f64 = 0.02;
-/// How well a train of packets tells a line's rate.
-const TRAIN_KNOWN: f64 = 0.15;
-/// How well rate and bucket are known that losses propose and no verdict names.
-const PROPOSED: f64 = 0.1;
-/// How well a queue is known of which the diagnosis says nothing.
-const UNKNOWN: f64 = 1.5;
-/// A queue in which nobody waits long, packets.
+// Standard deviations of the logarithm of a first guess:
+/// A link's rate from the spacing of a burst.
+const BURST_RATE_STDERR: f64 = 0.02;
+/// A link's rate from trains of packets.
+const TRAIN_RATE_STDERR: f64 = 0.15;
+/// Rate and bucket that losses propose without a verdict.
+const PROPOSED_STDERR: f64 = 0.1;
+/// A queue of which the diagnosis says nothing.
+const UNKNOWN_QUEUE_STDERR: f64 = 1.5;
+/// A queue too short for long waits, packets.
 const SHORT_QUEUE: f64 = 10.0;
-/// Share of the time from which on a cause is played.
-const PLAYED: f64 = 0.1;
+/// Trains of packets that are faster than the limiter by less than this factor show no further line.
+const FASTER_LINE: f64 = 1.2;
+/// Least share of the time of a cause that the scenario reproduces.
+const LEAST_CAUSE_SHARE: f64 = 0.1;
 
-/// Paths that may be the true one, the likeliest first.
+/// Candidate paths, the one of the diagnosis first.
 pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<FittedPath> {
     let base = base(seen);
     if seen.summary {
@@ -54,25 +57,68 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
             all.extend(proposed(seen, &base));
         }
     }
-    all.extend(summary_guess::of_capture(seen, &base));
-    // Others begin while the flows are played.
+    let measured = |path: &FittedPath| {
+        let exact = |l: &Limiter| l.burst_bytes.is_some() && fitted_limiter(l.kind) == path.limiter;
+        seen.limiter.as_ref().is_some_and(exact)
+    };
+    all.extend(summary_guess::of_capture(seen, &base).into_iter().filter(|path| !measured(path)));
+    // Cross traffic is searched only in the time that is simulated.
     let played = listening.map(|frame| SignatureFrame { seconds: frame.seconds.min(seen.span_s), ..*frame });
     if let Some((rate, spans)) = played.and_then(|frame| cross(&flows, &frame)) {
         all.push(shared(seen, &base, rate, spans));
     }
-    all
+    let named = seen.limiter.as_ref().map(|l| fitted_limiter(l.kind));
+    let may_have_line = |p: &&FittedPath| {
+        p.limiter == FittedLimiter::Policer || p.limiter == FittedLimiter::Shaper && named == Some(p.limiter)
+    };
+    let buckets = all.iter().filter(|p| p.access.is_none() && !p.refilled_at_once).filter(may_have_line);
+    let with_lines: Vec<FittedPath> = buckets.flat_map(|p| with_line(p, curve.as_ref())).collect();
+    all.extend(with_lines);
+    all.into_iter().map(hold_measured).collect()
 }
 
-/// Twice the logarithm of how much less likely what holds with `sure` makes its contrary.
+/// Holds the numbers that single packets tell, whatever the limiter is: the base round trip, and the losses outside of the limiter.
+fn hold_measured(path: FittedPath) -> FittedPath {
+    path.hold(|p| p == FitParameter::Rtt || is_loss(p))
+}
+
+/// Holds the rate and the bucket that the diagnosis states for this limiter.
+fn hold_stated(path: FittedPath, limiter: &Limiter) -> FittedPath {
+    path.hold(|p| match p {
+        FitParameter::Rate => limiter.rate_range_mbps.is_none(),
+        FitParameter::Bucket => limiter.burst_bytes.is_some(),
+        _ => false,
+    })
+}
+
+/// The path with a line before its limiter, and with one behind it; at the rate of trains of packets where that is faster than the
+/// limiter.
+fn with_line(path: &FittedPath, curve: Option<&CameThrough>) -> [FittedPath; 2] {
+    let train = curve.map_or(0.0, |c| 8.0 * c.train);
+    let rate = if train > FASTER_LINE * path.rate { train } else { 8.0 * path.rate };
+    let mut path = path.with(FitParameter::Access, rate);
+    path.free.push((FitParameter::Access, 1.0));
+    [false, true].map(|is_line_behind| FittedPath { is_line_behind, ..path.clone() })
+}
+
+fn fitted_limiter(kind: LimiterKind) -> FittedLimiter {
+    match kind {
+        LimiterKind::Policer => FittedLimiter::Policer,
+        LimiterKind::Shaper => FittedLimiter::Shaper,
+        LimiterKind::Bottleneck => FittedLimiter::Link,
+    }
+}
+
+/// Cost of the contrary of what holds with probability `sure`: twice the logarithm of the odds.
 fn odds(sure: f64) -> f64 {
     2.0 * (sure / (1.0 - sure)).ln()
 }
 
-/// 200 drawn cases by what the diagnosis named (nothing, a line, a policer, a shaper) and what was true (a line, a policer, a shaper),
-/// half a case more each, so that none is impossible.
+/// 200 drawn cases by the limiter of the diagnosis (rows: none, link, policer, shaper) and the true one (columns: link, policer,
+/// shaper), with half a case added to each so that none is impossible.
 const CASES: [[f64; 3]; 4] = [[37.5, 7.5, 0.5], [58.5, 3.5, 12.5], [2.5, 58.5, 0.5], [2.5, 2.5, 19.5]];
 
-/// The column of a kind.
+/// The column of a kind in [`CASES`].
 fn column(kind: LimiterKind) -> usize {
     match kind {
         LimiterKind::Bottleneck => 0,
@@ -81,14 +127,19 @@ fn column(kind: LimiterKind) -> usize {
     }
 }
 
-/// What a kind costs beside the one that the diagnosis names: twice the logarithm of how much rarer it is true.
+/// Cost of a kind compared with the one that the diagnosis names: twice the logarithm of the factor by which it is more rarely true.
 fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
     let cases = CASES[named.map_or(0, |k| column(k) + 1)];
     let first = column(named.unwrap_or(LimiterKind::Bottleneck));
     2.0 * (cases[first] / cases[column(kind)]).ln()
 }
 
-/// The limiter that the diagnosis names, and the other kinds at its rate.
+/// Cost of a shaper's bucket that the diagnosis does not name: a link has the same queue without it.
+fn unnamed_bucket(seen: &ObservedPath, kind: LimiterKind) -> f64 {
+    if kind == LimiterKind::Shaper { seen.schwarz(seen.span_s) } else { 0.0 }
+}
+
+/// The limiter that the diagnosis names, and the other kinds of limiter at its rate.
 fn named(
     seen: &ObservedPath,
     base: &FittedPath,
@@ -101,7 +152,8 @@ fn named(
         for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
             let free = plain.free.iter().copied().filter(|(p, _)| *p != FitParameter::Queue).collect();
             let handicap = if limiter.aqm.is_some() { 0.0 } else { 2.0 };
-            all.push(FittedPath { queue_kind, free, handicap, ..plain.clone() });
+            let managed = FittedPath { queue_kind, free, handicap, ..plain.clone() };
+            all.push(without_loss(&managed));
         }
         if limiter.aqm.is_some() {
             all[0].handicap += odds(MANAGED);
@@ -115,20 +167,21 @@ fn named(
         if let Some(curve) = curve {
             other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
         }
-        let handicap = rarity(Some(limiter.kind), kind);
+        let handicap = rarity(Some(limiter.kind), kind) + unnamed_bucket(seen, kind);
         all.push(FittedPath { handicap: handicap + other.handicap, ..other });
     }
     let shapers = all.iter().filter(|p| p.limiter == FittedLimiter::Shaper);
-    let at_once: Vec<FittedPath> = shapers.map(at_once).collect();
+    let at_once: Vec<FittedPath> = shapers.map(|p| at_once(&without_loss(p))).collect();
     all.extend(at_once);
-    // What loses packets may be all of its own.
+    // The limiter may have dropped all lost packets.
     let lossy = all.iter().filter(|p| p.loss > 0.0 && p.queue_kind == FittedQueue::Fifo);
     let alone: Vec<FittedPath> = lossy.map(without_loss).collect();
     all.extend(alone);
-    all
+    let is_stated = |p: &FittedPath| p.limiter == fitted_limiter(limiter.kind);
+    all.into_iter().map(|p| if is_stated(&p) { hold_stated(p, limiter) } else { p }).collect()
 }
 
-/// Several policers, and each kind as one limiter of them all.
+/// Several policers, and each kind of limiter as one for all flows.
 fn several(
     seen: &ObservedPath,
     base: &FittedPath,
@@ -136,17 +189,16 @@ fn several(
     curve: Option<&CameThrough>,
 ) -> Vec<FittedPath> {
     let sum: f64 = seen.policers.iter().map(|l| l.rate_mbps * 1e6).sum();
-    let base = FittedPath { access: 8.0 * sum, ..base.clone() };
-    let each = of_kind(seen, &base, first, LimiterKind::Policer);
+    let each = hold_stated(of_kind(seen, base, first, LimiterKind::Policer), first);
     let mut all = vec![FittedPath { scope: policers::scope(seen), ..each }];
     let joint = Limiter { rate_mbps: sum / 1e6, rate_range_mbps: None, burst_bytes: None, ..first.clone() };
-    let base = FittedPath { rate: sum, ..base };
+    let base = FittedPath { rate: sum, ..base.clone() };
     for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
         let mut other = of_kind(seen, &base, &joint, kind);
         if let Some(curve) = curve {
             other.bucket = curve.bucket(other.rate / 8.0).max(4.0 * FULL_PACKET);
         }
-        // One policer of all was refuted as another kind is.
+        // The diagnosis refuted one policer for all flows as it refutes another kind.
         let rare = if kind == LimiterKind::Policer { LimiterKind::Shaper } else { kind };
         other.handicap = rarity(Some(first.kind), rare);
         all.push(other);
@@ -154,18 +206,24 @@ fn several(
     all
 }
 
-/// The same shaper, its bucket refilled all at once.
+/// The shaper with a bucket that is refilled at once at the end of each interval.
 fn at_once(path: &FittedPath) -> FittedPath {
-    FittedPath { refilled_at_once: true, handicap: path.handicap + odds(STEADY), ..path.clone() }
+    FittedPath { refilled_at_once: true, handicap: path.handicap + odds(CONTINUOUS_REFILL), ..path.clone() }
 }
 
-/// The same path without random loss.
+/// The path without random loss.
 fn without_loss(path: &FittedPath) -> FittedPath {
-    let free = path.free.iter().copied().filter(|(p, _)| !is_loss(*p)).collect();
-    FittedPath { loss: 0.0, loss_run: 1.0, free, ..path.clone() }
+    let but_loss = |all: &[(FitParameter, f64)]| all.iter().copied().filter(|(p, _)| !is_loss(*p)).collect();
+    FittedPath {
+        loss: 0.0,
+        loss_run: 1.0,
+        known: but_loss(&path.known),
+        free: but_loss(&path.free),
+        ..path.clone()
+    }
 }
 
-/// Where the diagnosis names no limiter, a policer may all the same be what loses packets, and its bucket hide it.
+/// Adds limiters where the diagnosis names none: a large bucket may hide one.
 fn unnamed(
     seen: &ObservedPath,
     base: &FittedPath,
@@ -174,7 +232,7 @@ fn unnamed(
     all: &mut Vec<FittedPath>,
 ) {
     let limiter = Limiter { rate_mbps: curve.rate * 8e-6, lost_share: 0.01, ..Limiter::default() };
-    let slow = FittedPath { rate: curve.rate * 8.0, access: curve.rate * 64.0, ..without_loss(base) };
+    let slow = FittedPath { rate: curve.rate * 8.0, ..without_loss(base) };
     let kinds = [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck];
     for kind in kinds.into_iter().filter(|k| *k != LimiterKind::Policer || lost) {
         let mut path = of_kind(seen, &slow, &limiter, kind);
@@ -184,7 +242,7 @@ fn unnamed(
                 *sure = if *parameter == FitParameter::Rate { 0.1 } else { 1.0 };
             }
         }
-        path.handicap = rarity(None, kind);
+        path.handicap = rarity(None, kind) + unnamed_bucket(seen, kind);
         all.push(path);
     }
     for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
@@ -194,11 +252,11 @@ fn unnamed(
     }
 }
 
-/// What the losses alone propose: a policer, or a line whose queue is as short as its bucket.
+/// Limiters that the losses alone propose: a policer, or a link with a queue as long as that policer's bucket.
 fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let buckets = seen.flows.iter().flat_map(|f| &f.facts.buckets);
     let of = |bucket: &ProposedBucket| {
-        let line = FittedPath { rate: bucket.rate, access: 8.0 * bucket.rate, ..without_loss(base) };
+        let line = FittedPath { rate: bucket.rate, ..without_loss(base) };
         let limiter = Limiter {
             rate_mbps: bucket.rate / 1e6,
             lost_share: 0.01,
@@ -212,8 +270,10 @@ fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
             }
             for (parameter, sure) in &mut path.free {
                 match parameter {
-                    FitParameter::Rate => *sure = bucket.rate_open.max(PROPOSED),
-                    FitParameter::Bucket | FitParameter::Queue => *sure = PROPOSED.max(bucket.rate_open),
+                    FitParameter::Rate => *sure = bucket.rate_open.max(PROPOSED_STDERR),
+                    FitParameter::Bucket | FitParameter::Queue => {
+                        *sure = PROPOSED_STDERR.max(bucket.rate_open)
+                    }
                     _ => {}
                 }
             }
@@ -223,29 +283,27 @@ fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     buckets.flat_map(of).collect()
 }
 
-/// A line on which others come and go.
+/// A link with cross traffic.
 fn shared(seen: &ObservedPath, base: &FittedPath, rate: f64, cross: Vec<CrossSpan>) -> FittedPath {
-    let whole = FittedPath { rate, access: 8.0 * rate, ..base.clone() };
+    let whole = FittedPath { rate, ..base.clone() };
     let limiter = seen.limiter.clone().unwrap_or_default();
     let limiter = Limiter { rate_mbps: rate / 1e6, rate_range_mbps: None, ..limiter };
     let mut path = of_kind(seen, &whole, &limiter, LimiterKind::Bottleneck);
     for (_, sure) in path.free.iter_mut().filter(|(p, _)| *p == FitParameter::Rate) {
         *sure = 0.03;
     }
-    // Two ends and a rate each.
-    path.handicap = A_NUMBER * 3.0 * cross.len() as f64;
     FittedPath { cross, ..path }
 }
 
-/// A line with a queue of a few packets, in which nobody waits long.
+/// A link with a queue of a few packets.
 fn short_queue(seen: &ObservedPath, base: &FittedPath, curve: &CameThrough) -> FittedPath {
     let rate = curve.train * 8.0;
     let limiter = Limiter { rate_mbps: rate / 1e6, lost_share: 0.01, ..Limiter::default() };
-    let line = FittedPath { rate, access: 8.0 * rate, ..without_loss(base) };
+    let line = FittedPath { rate, ..without_loss(base) };
     let mut path = of_kind(seen, &line, &limiter, LimiterKind::Bottleneck);
     path.queue = SHORT_QUEUE * FULL_PACKET;
     for (_, sure) in path.free.iter_mut().filter(|(p, _)| *p == FitParameter::Rate) {
-        *sure = TRAIN_KNOWN;
+        *sure = TRAIN_RATE_STDERR;
     }
     path
 }
@@ -254,7 +312,7 @@ fn is_loss(parameter: FitParameter) -> bool {
     matches!(parameter, FitParameter::Loss | FitParameter::LossRun)
 }
 
-/// What all guesses have in common: round trip, losses, windows.
+/// The part that all guesses share: round trip, random loss, windows.
 fn base(seen: &ObservedPath) -> FittedPath {
     let rate = seen.limiter.as_ref().map(|l| l.rate_mbps * 1e6).filter(|r| *r > 0.0);
     let delivery: f64 =
@@ -267,7 +325,8 @@ fn base(seen: &ObservedPath) -> FittedPath {
         bucket: 2.0 * FULL_PACKET,
         refilled_at_once: false,
         queue: 0.0,
-        access: rate * 8.0,
+        access: None,
+        is_line_behind: false,
         rtt: base_rtt(seen, rate),
         loss: 0.0,
         loss_run: 1.0,
@@ -277,6 +336,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         scope: PolicerScope::All,
         cross: Vec::new(),
         is_open: false,
+        known: Vec::new(),
         free: vec![(FitParameter::Rtt, 0.01)],
         handicap: 0.0,
     };
@@ -286,7 +346,8 @@ fn base(seen: &ObservedPath) -> FittedPath {
     path
 }
 
-/// The least round trip that the empty path has, seconds.
+/// Round trip of the empty path, seconds: that of the handshake, or the least one of data less the time that a full packet takes at
+/// `rate`.
 fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     let full = FULL_PACKET * 8.0 / rate;
     let of = |f: &crate::ObservedFlow| {
@@ -297,62 +358,113 @@ fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     seen.flows.iter().map(of).fold(f64::INFINITY, f64::min).max(1e-5)
 }
 
-/// Losses that no limiter explains.
+/// Losses that no limiter explains: of packets that found its queue less than half full, or of all packets where no wait shows and
+/// the diagnosis blames random loss.
 fn losses(seen: &ObservedPath, path: &mut FittedPath) {
-    if seen.share(Cause::RandomLoss) < PLAYED {
-        return;
-    }
-    let forward = seen.flows.iter().filter(|f| !f.backward);
-    let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
-    for f in forward {
-        let m = &f.flow.measures;
-        let n = (m.lost_up + m.lost_down) as f64;
-        lost += n;
-        runs += n / f.facts.loss_run.max(1.0);
-        packets += m.data_packets as f64;
-    }
+    let (lost, packets, runs) = match waits(seen) {
+        Some(waits) => lost_before_half_full(seen, waits),
+        None if seen.share(Cause::RandomLoss) >= LEAST_CAUSE_SHARE => lost_of_all(seen),
+        None => return,
+    };
     if lost < 1.0 || packets < 1.0 {
         return;
     }
     path.loss = lost / packets;
-    path.loss_run = (lost / runs.max(1e-9)).max(1.0);
+    path.loss_run = (lost / runs.max(1.0)).max(1.0);
     path.free.push((FitParameter::Loss, (1.0 / lost).sqrt().clamp(0.05, 0.5)));
     if lost > 10.0 {
         path.free.push((FitParameter::LossRun, 0.3));
     }
 }
 
-/// Windows that limit.
+/// The least and the longest round trip, seconds, where their difference is the wait in a queue that may overflow; `None` where a
+/// policer limits, or nothing waits.
+fn waits(seen: &ObservedPath) -> Option<[f32; 2]> {
+    if seen.limiter.as_ref().is_some_and(|l| l.kind == LimiterKind::Policer) {
+        return None;
+    }
+    let sample = |p: &&FitPacket| p.rtt > 0.0 && !p.again;
+    let rtts = || forward_packets(seen).flatten().filter(sample).map(|p| p.rtt);
+    let (least, longest) = (rtts().fold(f32::INFINITY, f32::min), rtts().fold(0.0, f32::max));
+    (longest > WAITED.0 * least + WAITED.1).then_some([least, longest])
+}
+
+/// A round trip above the least by this factor and these seconds shows a queue.
+const WAITED: (f32, f32) = (1.05, 1e-3);
+
+fn forward_packets(seen: &ObservedPath) -> impl Iterator<Item = &[FitPacket]> {
+    seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..])
+}
+
+/// Packets lost, packets and runs of losses among those that found the queue less than half full: the wait of a packet is that of
+/// the one before it in its flow.
+fn lost_before_half_full(seen: &ObservedPath, [least, longest]: [f32; 2]) -> (f64, f64, f64) {
+    let half = (least + longest) / 2.0;
+    let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
+    for flow in forward_packets(seen) {
+        let (mut rtt, mut was_lost) = (f32::NAN, false);
+        for p in flow {
+            if p.rtt > 0.0 {
+                rtt = p.rtt;
+            }
+            if rtt < half {
+                packets += f64::from(p.segments);
+                lost += if p.lost { f64::from(p.segments) } else { 0.0 };
+                runs += f64::from(u8::from(p.lost && !was_lost));
+            }
+            was_lost = p.lost;
+        }
+    }
+    (lost, packets, runs)
+}
+
+/// Packets lost, packets and runs of losses of all flows.
+fn lost_of_all(seen: &ObservedPath) -> (f64, f64, f64) {
+    let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
+    for f in seen.flows.iter().filter(|f| !f.backward) {
+        let m = &f.flow.measures;
+        let n = (m.lost_up + m.lost_down) as f64;
+        lost += n;
+        runs += n / f.facts.loss_run.max(1.0);
+        packets += m.data_packets as f64;
+    }
+    (lost, packets, runs)
+}
+
+/// Sets the windows that limit.
 fn windows(seen: &ObservedPath, path: &mut FittedPath) {
     let Some(first) = seen.flows.first() else { return };
     let m = &first.flow.measures;
-    if seen.share(Cause::SendBuffer) >= PLAYED {
+    if seen.share(Cause::SendBuffer) >= LEAST_CAUSE_SHARE {
         // Half of it is the kernel's own bookkeeping.
         path.send_buffer = Some(2.0 * m.max_inflight_bytes as f64);
         path.free.push((FitParameter::SendBuffer, 0.5));
     }
-    if seen.share(Cause::ReceiveWindow) >= PLAYED {
+    if seen.share(Cause::ReceiveWindow) >= LEAST_CAUSE_SHARE {
         let window = m.max_window_bytes.unwrap_or(m.max_inflight_bytes);
         path.window = Some(window as f64);
         path.free.push((FitParameter::Window, 0.05));
     }
 }
 
-/// A path with this limiter, as a kind.
+/// The path with a limiter of this kind, at the rate of the base path; `l` is the limiter that the diagnosis names.
 fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKind) -> FittedPath {
     let mut path = base.clone();
     let same = kind == l.kind;
     let wide = l.rate_range_mbps.map(|[low, high]| ((high / low).ln() / 2.0).max(0.01));
-    path.free.push((FitParameter::Rate, wide.unwrap_or(if same { RATE_KNOWN } else { 0.03 })));
+    path.free.push((FitParameter::Rate, wide.unwrap_or(if same { RATE_STDERR } else { 0.03 })));
     let bucket = l.burst_bytes.filter(|b| *b > 0.0);
-    let bucket_sure = if same && bucket.is_some() { BUCKET_KNOWN } else { 1.0 };
+    let bucket_sure = if same && bucket.is_some() { BUCKET_STDERR } else { 1.0 };
     let queue = l.queue_bytes.filter(|q| *q > 0.0);
+    if kind != LimiterKind::Bottleneck && !seen.summary {
+        // A token bucket passes a packet at once.
+        path.rtt = base_rtt(seen, f64::INFINITY);
+    }
     match kind {
         LimiterKind::Policer => {
             path.limiter = FittedLimiter::Policer;
             path.bucket = bucket.unwrap_or(path.rate / 32.0);
             path.free.push((FitParameter::Bucket, bucket_sure));
-            path.free.push((FitParameter::Access, 1.0));
         }
         LimiterKind::Shaper => {
             path.limiter = FittedLimiter::Shaper;
@@ -362,14 +474,14 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
         LimiterKind::Bottleneck => path.limiter = FittedLimiter::Link,
     }
     if kind != LimiterKind::Policer {
-        // A queue that overflowed is known; one that did not is as long as it was seen at least.
+        // The longest wait tells the length of a queue that overflowed, and a lower bound of another one.
         let full = l.lost_share > 0.0 || seen.share(Cause::Congestion) > 0.02;
         let longest = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.max / 1e3).fold(0.0, f64::max);
         let waited = (longest - path.rtt).max(0.0) * path.rate / 8.0;
         let (bytes, sure) = match queue {
             Some(q) if full => (q, 0.2),
             Some(q) => (q.max(path.bdp()), 1.0),
-            None => (waited.max(SHORT_QUEUE * FULL_PACKET), UNKNOWN),
+            None => (waited.max(SHORT_QUEUE * FULL_PACKET), UNKNOWN_QUEUE_STDERR),
         };
         path.queue = bytes.max(4.0 * FULL_PACKET);
         if l.fair_queue {
@@ -380,17 +492,16 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     path
 }
 
-/// Paths without a limiter that shows: a line that is never full for long, whose losses are its short queue's or none of its own.
+/// Paths without a visible limiter: a link that is never full for long, whose losses are random or drops of its short queue.
 fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let line = seen.flows.iter().filter(|f| !f.backward).filter_map(|f| f.facts.line_rate);
-    // Packets of others are between those of one of several flows.
+    // The packets of several flows mix, which makes the rate of each look smaller.
     let line = line.reduce(f64::max);
     let mut path = base.clone();
     path.rate = line.unwrap_or(path.rate);
-    path.access = 8.0 * path.rate;
-    path.free.push((FitParameter::Rate, if line.is_some() { LINE_KNOWN } else { 1.0 }));
+    path.free.push((FitParameter::Rate, if line.is_some() { BURST_RATE_STDERR } else { 1.0 }));
     if line.is_none() {
-        if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= PLAYED {
+        if seen.share(Cause::Congestion) + seen.share(Cause::Bottleneck) >= LEAST_CAUSE_SHARE {
             path.free.push((FitParameter::Queue, 1.0));
         }
         return vec![path];

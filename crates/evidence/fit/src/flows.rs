@@ -1,30 +1,30 @@
-//! The flows that are played: what each sends, with which congestion control, from when.
+//! The flows of the scenario: what each sends, with which congestion control, and from when.
 
 use crate::observed::{ObservedFlow, ObservedPath};
 use result::Cause;
 use std::collections::BTreeMap;
 
-/// What a flow's application does.
+/// A flow's application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FittedApp {
-    /// As fast as TCP lets it, to the end.
+    /// Sends as fast as TCP allows, to the end.
     Bulk,
-    /// So many bytes.
+    /// Sends this many bytes.
     Bytes(u64),
-    /// Bursts of seconds, pauses of seconds, at a rate in bit/s or as fast as TCP lets it.
+    /// Seconds of a burst, seconds of a pause, and the rate of a burst in bit/s; `None`: as fast as TCP allows.
     OnOff(f64, f64, Option<f64>),
-    /// Requests of 400 B; answers of bytes; seconds between an answer and the next request.
+    /// Bytes of an answer, and seconds from an answer to the next request of 400 B.
     Request(f64, f64),
 }
 
-/// Flows alike.
+/// A group of equal flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedFlow {
-    /// In the scenario.
+    /// Name in the scenario.
     pub name: String,
-    /// From the receiver's host to the sender's.
+    /// The data go from the receiver's host to the sender's.
     pub backward: bool,
-    /// How many connections.
+    /// Number of connections.
     pub count: u32,
     /// Seconds from the begin of the scenario.
     pub start_s: f64,
@@ -32,31 +32,30 @@ pub struct FittedFlow {
     pub stagger_s: f64,
     /// Congestion control.
     pub cc: String,
-    /// How sure that is, 0 to 1; 0: it is assumed.
+    /// Confidence in `cc`, 0 to 1; 0 if it is assumed.
     pub cc_confidence: f64,
-    /// What is sent.
     pub app: FittedApp,
-    /// Flows of the diagnosis that it stands for, by `id`.
+    /// `id`s of the flows of the diagnosis.
     pub ids: Vec<u32>,
-    /// As [`ObservedFlow::policer`]: which of the path's own policers it passes.
+    /// Index of the policer on a link of its own that the flows pass, as [`ObservedFlow::policer`].
     pub policer: Option<usize>,
 }
 
 impl FittedFlow {
-    /// Whether the capture tells the congestion control; else it is assumed.
-    pub fn cc_is_told(&self) -> bool {
-        self.cc_confidence >= CC_TOLD
+    /// Whether the capture shows the congestion control; else it is assumed.
+    pub fn is_cc_known(&self) -> bool {
+        self.cc_confidence >= CC_KNOWN
     }
 }
 
-/// Bursts that make an application one that pauses.
-const MANY: u32 = 3;
-/// Share of the time from which on the application is played as what limits.
+/// Least bursts of an application that pauses.
+const LEAST_BURSTS: u32 = 3;
+/// Share of the time limited by the application from which on the scenario reproduces its pauses.
 const APP_LIMITS: f64 = 0.12;
-/// Below this a guess of the congestion control is no opinion.
-const CC_TOLD: f64 = 0.5;
+/// Least confidence of a guess of the congestion control.
+const CC_KNOWN: f64 = 0.5;
 
-/// Flows of the path, alike ones together.
+/// The flows of the path, equal ones grouped.
 pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
     let common = common_cc(seen);
     let end = seen.start_s + seen.span_s;
@@ -65,8 +64,8 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
     let mut order: Vec<&ObservedFlow> = seen.flows.iter().collect();
     order.sort_by(|a, b| a.flow.start_s.total_cmp(&b.flow.start_s));
     for f in order {
-        let told = f.flow.cc.name != "other" && f.flow.cc.confidence >= CC_TOLD;
-        let (cc, sure) = match told {
+        let is_known = f.flow.cc.name != "other" && f.flow.cc.confidence >= CC_KNOWN;
+        let (cc, sure) = match is_known {
             true => (f.flow.cc.name.clone(), f.flow.cc.confidence),
             false => common.clone(),
         };
@@ -76,8 +75,8 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
         };
         let start = f.flow.start_s - seen.start_s;
         let alike = groups.iter().position(|g| {
-            let same_way = g.backward == f.backward && g.policer == f.policer;
-            same_way && g.cc == cc && g.app == app && (app == FittedApp::Bulk || seen.host_rate().is_some())
+            let same_path = g.backward == f.backward && g.policer == f.policer;
+            same_path && g.cc == cc && g.app == app && (app == FittedApp::Bulk || seen.host_rate().is_some())
         });
         match alike {
             Some(i) => {
@@ -110,7 +109,7 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
     groups
 }
 
-/// The congestion control that most of the flows seem to have: one host has one default.
+/// The congestion control of most flows, with its confidence: a host has one default.
 fn common_cc(seen: &ObservedPath) -> (String, f64) {
     let mut votes: BTreeMap<&str, f64> = BTreeMap::new();
     for f in seen.flows.iter().filter(|f| f.flow.cc.name != "other" && f.flow.cc.confidence > 0.0) {
@@ -119,17 +118,20 @@ fn common_cc(seen: &ObservedPath) -> (String, f64) {
     let all: f64 = votes.values().sum();
     let best = votes.iter().max_by(|a, b| a.1.total_cmp(b.1));
     match best {
-        Some((name, votes)) if *votes >= CC_TOLD => ((*name).to_string(), (votes / all).min(*votes).min(0.9)),
+        Some((name, votes)) if *votes >= CC_KNOWN => {
+            ((*name).to_string(), (votes / all).min(*votes).min(0.9))
+        }
         _ => ("cubic".into(), 0.0),
     }
 }
 
-/// What the flow's application did; `end` is when the capture's last flow ended.
+/// The application of a flow; `end` is the end of the capture's last flow.
 fn app(f: &ObservedFlow, end: f64) -> FittedApp {
     let m = &f.flow.measures;
-    // Also where something else limits more of the time: nothing was on its way.
+    // Pauses count even if another cause limits for more of the time: nothing was in flight then.
     let idle = m.idle_s / f.flow.duration_s.max(1e-3);
-    let waits = f.flow.share(Cause::Application).max(if f.facts.app_bursts >= MANY { idle } else { 0.0 });
+    let waits =
+        f.flow.share(Cause::Application).max(if f.facts.app_bursts >= LEAST_BURSTS { idle } else { 0.0 });
     if waits >= APP_LIMITS {
         if let Some(r) = f.flow.responses.as_ref().filter(|r| r.exchanges >= 3) {
             let n = r.exchanges as f64;
@@ -150,7 +152,7 @@ fn on_off(f: &ObservedFlow, waits: f64) -> FittedApp {
     let bursts = f64::from(f.facts.app_bursts.max(1));
     let idle = m.idle_s.min(f.flow.duration_s * 0.98);
     if bursts < 3.0 || idle < 0.05 * f.flow.duration_s {
-        // It writes all the time, at a rate.
+        // The application writes all the time, at a rate.
         return FittedApp::OnOff(3600.0, 1.0, Some(goodput));
     }
     let off = waits.min(0.98) * f.flow.duration_s / bursts;

@@ -1,4 +1,4 @@
-//! The first sentences of a fit: what the path is, how sure that is, how well it fits, and where the diagnosis says something else.
+//! The headline of a fit: the path, the confidence, how well it fits, and where the diagnosis disagrees.
 
 use crate::model::{Fit, FitFigures, FitPolicer, FitValue};
 use crate::observed::ObservedPath;
@@ -6,29 +6,29 @@ use crate::verdict::VerdictKind;
 use print::three_digits as short;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// Share by which goodput may differ in a fit to be trusted: what calibrated emulators are off by on average (Yan et al. 2018,
+/// Largest relative difference of goodput in a good fit: calibrated emulators are off by as much on average (Yan et al. 2018,
 /// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).
 const GOODPUT_OFF: f64 = 0.17;
-/// Share by which median and 95th percentile of RTTs may differ, and milliseconds: of right fits of drawn cases nine in ten are no further
-/// off than twice as much (docs/fit.md).
+/// Largest difference of the median and the 95th percentile of RTTs in a good fit, relative and in milliseconds: nine in ten right
+/// fits of drawn cases are within twice as much (docs/fit.md).
 const RTT_OFF: f64 = 0.25;
 const RTT_OFF_MS: f64 = 2.0;
-/// So may the share sent again, by this factor and these percentage points.
+/// Largest difference of the share sent again in a good fit, as a factor and absolute.
 const RESENT_TIMES: f64 = 2.0;
 const RESENT_OFF: f64 = 0.01;
-/// A figure is no further off than the fit claims within so many standard deviations from seed to seed.
+/// A difference within this many standard deviations from seed to seed is chance …
 const DEVIATIONS: f64 = 2.0;
-/// But no figure that is off by more than this share is called a fit, however much chance makes of it.
+/// … unless it is larger than this share.
 const MAX_BY_CHANCE: f64 = 0.5;
-/// Below this probability the kind is not told, and below that one it is only probable.
+/// Confidence below which the kind cannot be told, and below which it is only probable.
 const PERHAPS: f64 = 0.5;
 const PROBABLY: f64 = 0.8;
-/// A number whose greatest value that fits is more than so many times the least is reported as a range.
+/// A number is reported as a range if the greatest value that fits is more than this many times the least.
 const OPEN: f64 = 1.22;
-/// Rates of fit and diagnosis that differ by more than this share are not the same.
+/// Rates of fit and diagnosis that differ by at most this share are the same.
 const SAME_RATE: f64 = 0.1;
 
-/// Figures that are further off than a fit to be trusted claims, with their names.
+/// The figures that differ by more than in a good fit, each in words.
 pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) -> Vec<String> {
     let by_chance = |a: f64, b: f64| (b / a).ln().abs() <= (1.0 + MAX_BY_CHANCE).ln();
     let within = |a: f64, b: f64, spread: f64| (b - a).abs() <= DEVIATIONS * spread && by_chance(a, b);
@@ -68,7 +68,7 @@ pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
     let c = &fit.compared;
     let mut measured = c.captured;
     if seen.verdict.as_ref().is_some_and(|v| v.kind == VerdictKind::Bucket) {
-        // The one RTT of an interval stands for what was sent before and after the bucket was empty.
+        // An interval has one RTT, also if the bucket was emptied within it: the 95th percentile is not comparable.
         measured.rtt_p95_ms = 0.0;
     }
     let bad = misfits(&measured, &c.fitted, &c.spread);
@@ -103,13 +103,13 @@ pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
     text
 }
 
-/// A sentence as a part of another one.
+/// The sentence with a lower-case first letter.
 fn lower(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// The kind with its numbers; doubt first.
+/// The kind with its numbers, low confidence first.
 fn kind_in_words(fit: &Fit) -> String {
     let what = what(fit);
     let sure = format!("{:.0} %", 100.0 * fit.confidence);
@@ -120,7 +120,7 @@ fn kind_in_words(fit: &Fit) -> String {
     }
 }
 
-/// A number of the fit, as a range where it is open.
+/// A number of the fit with its unit, as a range where the range is wide.
 fn number(v: &FitValue) -> String {
     let [low, high] = v.range;
     if high > OPEN * low {
@@ -131,7 +131,7 @@ fn number(v: &FitValue) -> String {
 }
 
 fn what(fit: &Fit) -> String {
-    // What was not searched is not named.
+    // Numbers without a value in the fit are left out.
     let value = |lead: &str, name: &str| {
         let value = fit.values.iter().find(|v| v.name == name);
         value.map_or_else(String::new, |v| format!("{lead}{}", number(v)))
@@ -147,12 +147,12 @@ fn what(fit: &Fit) -> String {
         },
         "shaper" => format!("a shaper{rate}{bucket}"),
         "link" => format!("a line{rate}"),
-        _ => format!("a path without a limit that shows{}", value(", but random loss of ", "random loss")),
+        _ => format!("a path without a visible limit{}", value(", but random loss of ", "random loss")),
     };
     format!("{what}{}", value(", base RTT ", "base RTT"))
 }
 
-/// Where fit and diagnosis of one capture differ, and why.
+/// The sentence on a difference between fit and diagnosis of one capture, with its reason.
 fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
     if seen.summary {
         return None;
@@ -188,14 +188,14 @@ fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
     }
     let rate = fit.values.iter().find(|v| v.name == "rate")?;
     let [low, high] = limiter.rate_range_mbps.unwrap_or([limiter.rate_mbps; 2]);
-    let apart = rate.range[0].min(rate.value) > high * (1.0 + SAME_RATE)
+    let differs = rate.range[0].min(rate.value) > high * (1.0 + SAME_RATE)
         || rate.range[1].max(rate.value) < low * (1.0 - SAME_RATE);
-    apart.then(|| {
+    differs.then(|| {
         format!("{in_words}, from the times of single packets: trust that rate rather than this one.")
     })
 }
 
-/// The rate of a limiter as the diagnosis has it.
+/// The rate of a limiter of the diagnosis, without unit.
 fn rate_in_words(limiter: &Limiter) -> String {
     match limiter.rate_range_mbps {
         Some([low, high]) if high > OPEN * low => format!("{} to {}", short(low), short(high)),
@@ -203,12 +203,12 @@ fn rate_in_words(limiter: &Limiter) -> String {
     }
 }
 
-/// What stands before numbers, where there are any.
+/// A comma if numbers follow.
 fn comma(rate: &str, bucket: &str) -> &'static str {
     if rate.is_empty() && bucket.is_empty() { "" } else { "," }
 }
 
-/// Policers of their own.
+/// Several policers in words.
 fn policers_in_words(all: &[FitPolicer]) -> String {
     let range = |of: fn(&FitPolicer) -> f64| {
         let values = || all.iter().map(of);
@@ -278,7 +278,7 @@ mod tests {
             let said = headline(&fit, &ObservedPath::default());
             assert!(said.starts_with("The fit is bad, do not trust it: simulated, "), "{said}");
             assert!(said.contains(says) && said.contains("Nearest: the path is a policer"), "{said}");
-            // By chance from seed to seed it may be as far off.
+            // Large standard deviations from seed to seed excuse a difference of up to 50 %.
             let spread = FitFigures { goodput_mbps: 20.0, rtt_p95_ms: 1e3, resent: 0.05, ..captured };
             let fit = Fit { compared: FitComparison { spread, ..compared }, ..fit };
             let still_bad = fitted.rtt_p95_ms < 100.0;
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_and_ranges_come_first() {
+    fn low_confidence_and_wide_ranges_come_first() {
         let mut fit = a_fit("policer", &ALL, Vec::new());
         fit.confidence = 0.65;
         fit.values[0].range = [10.0, 40.0];
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diagnosis_that_says_something_else_is_named_with_the_reason() {
+    fn a_diagnosis_that_disagrees_is_named_with_the_reason() {
         let diagnosed = |kind, rate_mbps| ObservedPath {
             limiter: Some(Limiter { kind, rate_mbps, ..Limiter::default() }),
             flows: vec![ObservedFlow::default()],
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_names_what_was_searched() {
+    fn the_headline_names_the_numbers_of_the_fit() {
         let told = |limiter: &str, known: usize| fitted(limiter, &ALL[..known], Vec::new());
         let begins = |text: String, with: &str| assert!(text.starts_with(with), "{text}");
         begins(
@@ -329,11 +329,11 @@ mod tests {
         );
         begins(told("shaper", 2), "The path is a shaper of 20.0 Mbit/s with a bucket of 20.0 kB: simulated");
         begins(told("shaper", 1), "The path is a shaper of 20.0 Mbit/s: simulated");
-        // The search ended before its first round.
+        // Without any number.
         begins(told("policer", 0), "The path is a policer: simulated");
         begins(told("shaper", 0), "The path is a shaper: simulated");
         begins(told("link", 0), "The path is a line: simulated");
-        begins(told("none", 0), "The path is a path without a limit that shows: simulated");
+        begins(told("none", 0), "The path is a path without a visible limit: simulated");
         let each =
             || vec![FitPolicer { flows: vec!["f1".into()], rate_mbps: 5.0, bucket_kb: 9.0, per_flow: true }];
         begins(

@@ -1,37 +1,37 @@
-//! What `iperf3 -J` printed of a finished test.
+//! Observed paths from the output of `iperf3 -J`.
 //!
-//! | wanted | where it stands | since |
+//! | value | key | since iperf3 |
 //! |---|---|---|
 //! | bytes of each interval | `intervals[].streams[].bytes` | 3.0 |
-//! | what arrived | `end.streams[].receiver.bytes` | 3.0 |
-//! | what was sent, in what time | `end.streams[].sender.bytes`, `.seconds` | 3.0 |
+//! | bytes received | `end.streams[].receiver.bytes` | 3.0 |
+//! | bytes sent, and the seconds it took | `end.streams[].sender.bytes`, `.seconds` | 3.0 |
 //! | segments sent again | `intervals[].streams[].retransmits`, `end.streams[].sender.retransmits` | 3.0, where the sender is Linux or FreeBSD |
-//! | congestion window, bytes | `intervals[].streams[].snd_cwnd` | 3.0, likewise |
-//! | the receiver's window, bytes | `intervals[].streams[].snd_wnd` | 3.13, likewise |
-//! | RTT, us, smoothed, one an interval | `intervals[].streams[].rtt` | 3.1, likewise |
-//! | the rate that the test was limited to | `start.test_start.target_bitrate` | 3.10 |
+//! | congestion window, bytes | `intervals[].streams[].snd_cwnd` | 3.0, where the sender is Linux or FreeBSD |
+//! | the receiver's window, bytes | `intervals[].streams[].snd_wnd` | 3.13, where the sender is Linux or FreeBSD |
+//! | smoothed RTT at the interval's end, us | `intervals[].streams[].rtt` | 3.1, where the sender is Linux or FreeBSD |
+//! | the rate to which the test was limited | `start.test_start.target_bitrate` | 3.10 |
 //! | congestion control | `end.sender_tcp_congestion` | 3.2 |
 //!
-//! How RTTs are spread within an interval does not show.
+//! The distribution of RTTs within an interval is not in it.
 
 use crate::error::FitError;
 use crate::observed::ObservedPath;
 use crate::series::{FlowSeries, SeriesInterval, SummarySeries, SummarySource, UdpCounts, rtt_summary};
-use crate::summary::{FULL_SEGMENT, judged, observed, summed};
+use crate::summary::{FULL_SEGMENT, judged, observed, path_of};
 use result::diagnosis::Measures;
 use serde_json::Value;
 
-/// Whether a text is JSON of iperf3, whole or cut.
+/// Whether the text is JSON of iperf3, complete or cut off.
 pub fn is_iperf3(text: &str) -> bool {
     let head = text.get(..text.len().min(4096)).unwrap_or(text);
     text.trim_start().starts_with('{')
         && (head.contains("\"iperf") || head.contains("\"intervals\"") || head.contains("\"test_start\""))
 }
 
-/// A path as iperf3's JSON shows it.
+/// The path that iperf3's JSON shows.
 ///
 /// # Errors
-/// It is not such JSON, nothing was sent, or no limiter can be told from it.
+/// Fails if the text is not JSON of iperf3, if nothing was sent, or with the verdict if no scenario can be made.
 pub fn of_iperf3(text: &str) -> Result<ObservedPath, FitError> {
     let all: Value = serde_json::from_str(text).map_err(|e| no_json(text, &e))?;
     let series = series(text, &all)?;
@@ -48,11 +48,11 @@ pub fn of_iperf3(text: &str) -> Result<ObservedPath, FitError> {
             seen.facts.counts_arrivals = series.counts_arrivals;
             flows.push(seen);
         }
-        summed(flows)
+        path_of(flows)
     })
 }
 
-/// Measures and seconds of a stream; `None` where it lacks what a fit takes.
+/// Measures and duration of a stream, seconds; `None` if it lacks a value that a fit needs.
 fn of_stream(series: &SummarySeries, flow: &FlowSeries, stream: &Value) -> Option<(Measures, f64)> {
     let number = |of: &str, key: &str| {
         stream.get(of).and_then(|o| o.get(key)).and_then(Value::as_f64).filter(|x| *x >= 0.0)
@@ -85,7 +85,7 @@ fn of_stream(series: &SummarySeries, flow: &FlowSeries, stream: &Value) -> Optio
     Some((measures, seconds))
 }
 
-/// The test as a series.
+/// The series of the test.
 fn series(text: &str, all: &Value) -> Result<SummarySeries, FitError> {
     let lacks = |at: &str, key: &str, why: String| FitError::Malformed {
         line: line_of(text, at),
@@ -120,10 +120,10 @@ fn series(text: &str, all: &Value) -> Result<SummarySeries, FitError> {
         let end = streams.and_then(|s| s.get(i)).and_then(|s| s.get("sender"));
         flow.mss = Some(mss);
         flow.cc = cc.map(String::from);
-        let told = |key: &str| end.and_then(|e| e.get(key)).and_then(Value::as_f64);
-        flow.retransmits = told("retransmits")
+        let of_test = |key: &str| end.and_then(|e| e.get(key)).and_then(Value::as_f64);
+        flow.retransmits = of_test("retransmits")
             .or_else(|| flow.intervals.iter().filter_map(|i| i.retransmits).reduce(|a, b| a + b));
-        let least = told("min_rtt").filter(|r| *r > 0.0).map(|us| us / 1e6);
+        let least = of_test("min_rtt").filter(|r| *r > 0.0).map(|us| us / 1e6);
         flow.min_rtt_s = least.or_else(|| flow.intervals.iter().filter_map(|i| i.rtt_s).reduce(f64::min));
     }
     let reversed = number("/start/test_start/reverse").is_some();
@@ -154,25 +154,25 @@ fn series(text: &str, all: &Value) -> Result<SummarySeries, FitError> {
     .ordered())
 }
 
-/// Whether a name may stand in a command that is printed.
+/// Whether a name is safe in a command that is printed for the user.
 pub(crate) fn is_host(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b".:-_".contains(&b))
 }
 
-/// The socket of a stream's end.
+/// The socket in the summary of a stream.
 fn socket(stream: &Value) -> Value {
     let of = |end: &str| stream.pointer(end).cloned();
     of("/sender/socket").or(of("/udp/socket")).or(of("/receiver/socket")).unwrap_or_default()
 }
 
-/// Streams of all intervals that were not left out.
+/// The streams of all intervals but omitted ones (`-O`).
 fn streams(all: &Value) -> impl Iterator<Item = &Value> {
     let intervals = all.get("intervals").and_then(Value::as_array).into_iter().flatten();
     let streams = intervals.filter_map(|i| i.get("streams").and_then(Value::as_array)).flatten();
     streams.filter(|s| s.get("omitted") != Some(&Value::Bool(true)))
 }
 
-/// Sockets in the order of the first interval; of a test in both directions (`--bidir`) those that send.
+/// Sockets in the order of the first interval; in a test in both directions (`--bidir`) only the sending ones.
 fn sockets(all: &Value) -> Vec<Value> {
     let mut known: Vec<Value> = Vec::new();
     let sends = |s: &Value| s.get("sender") == Some(&Value::Bool(true));
@@ -196,7 +196,7 @@ fn sockets_receive(all: &Value) -> bool {
     }
 }
 
-/// What a socket did; `None` where no interval has it.
+/// The intervals of a socket; `None` if there are none.
 fn intervals_of(all: &Value, socket: &Value) -> Option<FlowSeries> {
     let own = streams(all).filter(|s| s.get("socket").unwrap_or(&Value::Null) == socket);
     let one = |s: &Value| {
@@ -217,24 +217,24 @@ fn intervals_of(all: &Value, socket: &Value) -> Option<FlowSeries> {
     (!intervals.is_empty()).then(|| FlowSeries { intervals, ..FlowSeries::default() })
 }
 
-/// A text that is not JSON: where, and after which key.
+/// The error for a text that is not JSON, with the line and the last key before the fault.
 fn no_json(text: &str, e: &serde_json::Error) -> FitError {
     let before: usize = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
     let upto = text.as_bytes().get(..before + e.column()).unwrap_or(text.as_bytes());
     let upto = String::from_utf8_lossy(upto);
-    // The key that was read last: the word in quotes before a colon, or before where one should be.
+    // The last key: the quoted word before the last colon, or before the place where one is missing.
     let colon = if e.to_string().starts_with("expected `:`") { "\"" } else { "\":" };
     let key = upto.rfind(colon).and_then(|end| Some(upto[..end].rsplit('"').next()?.to_string()));
     let why = match e.is_eof() {
         true => {
             "the text ends before its object does: iperf3 -J prints one when the test is finished".to_string()
         }
-        false => format!("no JSON, as iperf3 -J prints it: {e}"),
+        false => format!("not JSON as iperf3 -J prints it: {e}"),
     };
     FitError::Malformed { line: e.line().max(1), key: key.unwrap_or_else(|| "{".into()), why }
 }
 
-/// The last line that has this in it; the first line where none has.
+/// Number of the last line that contains `what`; 1 if none does.
 fn line_of(text: &str, what: &str) -> usize {
     text.rfind(what).map_or(1, |at| text[..at].matches('\n').count() + 1)
 }

@@ -1,7 +1,7 @@
 //! The table that iperf3 prints without `-J`, and that iperf2 prints.
 //!
 //! A row is `[ID] from-to sec  transfer  bitrate  …`; transfers count in 1024, rates in 1000 (iperf3(1), `-f`). At a Linux sender of
-//! iperf3 the segments sent again and the congestion window follow; RTTs do not, so that no path is fitted from it: it gives a verdict.
+//! iperf3 the segments sent again and the congestion window follow. RTTs do not, so this table gives a verdict but no scenario.
 
 use crate::error::FitError;
 use crate::iperf3::is_host;
@@ -9,7 +9,7 @@ use crate::observed::ObservedPath;
 use crate::series::{FlowSeries, SeriesInterval, SummarySeries, SummarySource, UdpCounts};
 use crate::summary::judged;
 
-/// Whether a text is such a table.
+/// Whether the text contains a table of iperf.
 pub fn is_iperf_text(text: &str) -> bool {
     text.lines().take(400).any(|l| row(l).is_some())
 }
@@ -17,22 +17,21 @@ pub fn is_iperf_text(text: &str) -> bool {
 /// A row of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct IperfRow {
-    /// `5`, `SUM`.
+    /// `5`, `SUM` ….
     id: String,
     interval: SeriesInterval,
-    /// `sender` or `receiver`: a row of the whole test.
+    /// For a row of the whole test: `true` at the sender, `false` at the receiver.
     whole: Option<bool>,
-    /// Datagrams lost and in all.
+    /// Datagrams lost, and datagrams in all.
     datagrams: Option<(f64, f64)>,
     jitter_ms: Option<f64>,
 }
 
-/// What is known of an iperf3 text.
+/// Reads the table that iperf prints.
 ///
 /// # Errors
-/// It has no intervals. Else the verdict: without RTTs there is nothing to fit.
+/// Always fails: with [`FitError::NoFlow`] if the text has no intervals, else with the verdict, since no path is fitted without RTTs.
 pub fn of_iperf_text(text: &str) -> Result<ObservedPath, FitError> {
-    // Without round trips there is nothing to simulate.
     judged(series(text)?, |_| Err(FitError::NoRtt))
 }
 
@@ -65,7 +64,7 @@ fn series(text: &str) -> Result<SummarySeries, FitError> {
         }
     }
     if flows.iter().all(|f| f.0 == "SUM") {
-        // Only the rows of the whole test, as `| tail` leaves them.
+        // The text may have only the rows of the whole test, as after `| tail`.
         for row in whole.iter().filter(|r| r.whole != Some(true) && r.id != "SUM") {
             flows.push((
                 row.id.clone(),
@@ -117,7 +116,7 @@ fn series(text: &str) -> Result<SummarySeries, FitError> {
     .ordered())
 }
 
-/// A line of the table.
+/// Reads a row; `None` if the line is not one.
 fn row(line: &str) -> Option<IperfRow> {
     let open = line.find('[')?;
     let (id, rest) = line[open + 1..].split_once(']')?;
@@ -157,7 +156,7 @@ fn row(line: &str) -> Option<IperfRow> {
     (end_s > start_s).then_some(row)
 }
 
-/// Bytes of a unit of transfers: iperf counts them in 1024.
+/// Bytes of a unit of transfers, in powers of 1024.
 fn bytes_of(unit: &str) -> Option<f64> {
     match unit {
         "Bytes" => Some(1.0),

@@ -1,13 +1,13 @@
-//! A scenario that behaves as a captured path did: found from what the diagnosis knows, the rest searched by simulation.
+//! A scenario that behaves as a captured path did. The search starts from the diagnosis and holds the numbers that it measured.
 //!
-//! 1. [`facts`] and a diagnosis make an [`ObservedPath`]: the flows that share a path, and what was measured of them.
-//! 2. `first_guess.rs` turns it into [`FittedPath`]s that compete, and [`FittedFlow`]s.
-//! 3. `search.rs` simulates them and moves what is not known until goodput, round trips and retransmissions are those of the
-//!    capture (`misfit.rs`).
-//! 4. [`fit`] tells how well that went ([`Fit`]), and gives the scenario, its commented text, and others that fit nearly as
-//!    well.
+//! 1. [`facts`] and a diagnosis make an [`ObservedPath`]: the flows that share a path, and their measures.
+//! 2. `first_guess.rs` turns it into candidate [`FittedPath`]s, and `flows.rs` into [`FittedFlow`]s.
+//! 3. `search.rs` simulates the candidates and moves their free numbers until goodput, round trips and retransmissions are those of
+//!    the capture (`misfit.rs`).
+//! 4. [`fit`] returns the scenario with its commented text, the comparison with the capture ([`Fit`]), and scenarios that fit nearly
+//!    as well.
 //!
-//! Pure: no clock and no file; what runs is [`experiment`]'s.
+//! Pure: no clock and no file; [`experiment`] runs the simulations.
 
 mod cross;
 mod error;
@@ -61,7 +61,7 @@ pub use words::FitWords;
 
 /// The fit as one JSON object, ended by a newline.
 pub fn to_json(fit: &Fit) -> String {
-    // Plain data without maps: it cannot fail.
+    // Plain data without maps serialises without errors.
     serde_json::to_string_pretty(fit).unwrap_or_default() + "\n"
 }
 

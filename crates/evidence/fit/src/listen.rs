@@ -1,5 +1,4 @@
-//! Trials as a capture would show them: packets of a simulated run go to the flow tracker, at the end of the path where the capture
-//! was taken.
+//! Signatures of trials: the packets of a simulated run go to the flow tracker, at the end of the path where the capture was taken.
 
 use crate::figures::LogFigures;
 use crate::packets::{FitPacket, packets};
@@ -16,22 +15,23 @@ use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
 
-/// Signatures of runs, by variant and seed.
+/// Collects the signatures of runs, by variant and seed.
 pub struct Listener {
     frame: SignatureFrame,
-    heard: Mutex<BTreeMap<(usize, u64), LogFigures>>,
+    signatures: Mutex<BTreeMap<(usize, u64), LogFigures>>,
 }
 
 impl Listener {
-    /// None so far.
+    /// A collection without signatures.
     pub fn new(frame: SignatureFrame) -> Listener {
-        Listener { frame, heard: Mutex::default() }
+        Listener { frame, signatures: Mutex::default() }
     }
 
-    /// Of each variant, in the order of seeds.
+    /// The signatures of each variant, in the order of seeds.
     pub fn signatures(self, variants: usize) -> Vec<Vec<LogFigures>> {
         let mut all = vec![Vec::new(); variants];
-        for ((variant, _), signature) in self.heard.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for ((variant, _), signature) in self.signatures.into_inner().unwrap_or_else(PoisonError::into_inner)
+        {
             if let Some(list) = all.get_mut(variant) {
                 list.push(signature);
             }
@@ -42,8 +42,8 @@ impl Listener {
 
 impl CaptureSink for Listener {
     fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>> {
-        Ok(Some(Box::new(Ear {
-            of: (run.job.variant, run.job.seed),
+        Ok(Some(Box::new(RunTap {
+            run: (run.job.variant, run.job.seed),
             sender: run.variant.scenario.address(0),
             encoder: Encoder::new(&run.variant.scenario),
             tracker: Tracker::new(TrackerOptions::default()),
@@ -52,17 +52,18 @@ impl CaptureSink for Listener {
     }
 }
 
-/// Listens to one run.
-struct Ear<'a> {
-    of: (usize, u64),
-    /// The first host's address: the data's sender.
+/// Captures the packets of one run.
+struct RunTap<'a> {
+    /// Variant and seed.
+    run: (usize, u64),
+    /// Address of the data's sender, the first host.
     sender: IpAddr,
     encoder: Encoder,
     tracker: Tracker,
     listener: &'a Listener,
 }
 
-impl Tap for Ear<'_> {
+impl Tap for RunTap<'_> {
     fn packet(
         &mut self,
         now: Time,
@@ -72,7 +73,7 @@ impl Tap for Ear<'_> {
         from: usize,
         to: usize,
     ) {
-        // Before the limiter is the data's sender, the first host; behind it the other end.
+        // A capture before the limiter is taken at the sender, the first host; one behind it at the other end.
         let here =
             if self.listener.frame.before { host == 0 } else { host > 0 && (host == from || host == to) };
         if here {
@@ -84,7 +85,7 @@ impl Tap for Ear<'_> {
     }
 }
 
-impl CaptureTap for Ear<'_> {
+impl CaptureTap for RunTap<'_> {
     fn finish(self: Box<Self>) -> io::Result<()> {
         let mut tracks: Vec<Track> = Vec::new();
         let own = self.sender;
@@ -93,7 +94,7 @@ impl CaptureTap for Ear<'_> {
         let flows: Vec<Vec<FitPacket>> = tracks.iter().filter(sends).map(packets).collect();
         let flows: Vec<&[FitPacket]> = flows.iter().map(Vec::as_slice).collect();
         let signature = signature(&flows, &self.listener.frame);
-        self.listener.heard.lock().unwrap_or_else(PoisonError::into_inner).insert(self.of, signature);
+        self.listener.signatures.lock().unwrap_or_else(PoisonError::into_inner).insert(self.run, signature);
         Ok(())
     }
 }

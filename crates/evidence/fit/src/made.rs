@@ -1,4 +1,4 @@
-//! The whole: from what was observed to a scenario.
+//! [`fit`]: from an observed path to a scenario that behaves alike.
 
 use crate::error::FitError;
 use crate::figures::figures;
@@ -23,14 +23,14 @@ use result::diagnosis::LimiterKind;
 use scenario::Scenario;
 use std::num::NonZeroUsize;
 
-/// How much is tried.
+/// How much to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitWish {
-    /// How many runs at a time; `None`: one for each core.
+    /// Runs at a time; `None`: one for each core.
     pub threads: Option<NonZeroUsize>,
-    /// Data packets that are simulated at most, about.
+    /// Most data packets to simulate, roughly.
     pub packets: u64,
-    /// Seconds that are simulated at most of a capture.
+    /// Most seconds of a capture to simulate.
     pub seconds: f64,
 }
 
@@ -43,45 +43,41 @@ impl Default for FitWish {
 /// A finished fit.
 #[derive(Clone, Debug)]
 pub struct MadeFit {
-    /// As data.
     pub fit: Fit,
     /// [`Fit::not_told`] in all languages.
     pub untold: Vec<FitWords>,
-    /// The scenario.
     pub scenario: Scenario,
-    /// Scenarios that fit nearly as well: the same hosts, links, flows and places of stages, other numbers, or a limiter of another
-    /// kind at the same place.
+    /// Scenarios that fit nearly as well. Hosts, links, flows and the order of stages are those of `scenario`; numbers differ, or
+    /// the limiter is of another kind.
     pub alternatives: Vec<Scenario>,
-    /// The path.
     pub path: FittedPath,
-    /// Its flows.
     pub flows: Vec<FittedFlow>,
 }
 
-/// Seeds of the runs that are told.
-const TOLD_SEEDS: u32 = 4;
-/// Trials that a search must be able to make, and data packets of one that say enough.
+/// Seeds of the runs whose figures are reported.
+const REPORTED_SEEDS: u32 = 4;
+/// Least number of trials of a search, and data packets after which a trial is long enough.
 const LEAST_TRIALS: u64 = 60;
 const TRIAL_PACKETS: u64 = 40_000;
-/// Congestion controls that are tried where the capture does not tell.
+/// Congestion controls to try where the capture does not show which one it was.
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
-/// Seconds of path time that a trial has at least, if they can be afforded; and those of the run that says so.
+/// Least path time of a trial where the budget suffices, and the path time of the run that estimates its packets.
 const LEAST_SECONDS: f64 = 3.0;
 const PROBE_SECONDS: f64 = 0.5;
-/// A summary is compared by five figures: its trials cost no tracking of packets, and may have so many times as many, together and each.
+/// Trials of a summary track no packets, so their budget is larger by these factors: in all, and for one trial.
 const SUMMARY_BUDGET: u64 = 2;
 const SUMMARY_TRIAL: f64 = 2.5;
-/// Round trips that a stretch of a summary has at least.
+/// Least round trips in the part of a summary that is simulated.
 const LEAST_ROUND_TRIPS: f64 = 20.0;
-/// Share of the budget for the first runs of all guesses, and how many runs each has before the first round.
-const THINNED: f64 = 0.5;
-const RUNS_OF_A_GUESS: f64 = 3.0;
-/// How many times as many packets as a trial may have are too many.
-const TOO_MANY: f64 = 2.0;
+/// Share of the budget for the first runs of all guesses, and the runs of each guess before the first round.
+const FIRST_RUNS_SHARE: f64 = 0.5;
+const RUNS_OF_A_GUESS: f64 = 4.0;
+/// A trial may send more packets than planned by this factor.
+const MAX_EXCESS: f64 = 2.0;
 
-/// How many seconds a trial may have. A guess may send far more packets than the captured flows did, as one that plays without pauses
-/// what paused, on a path of a tenth of a millisecond: a short run of the first tells.
+/// The seconds of a trial that the budget allows. A guess may send far more packets than the captured flows did, for example if it
+/// omits their pauses on a path of 0.1 ms: a short run of the first guess shows.
 fn affordable(
     seen: &ObservedPath,
     seconds: f64,
@@ -94,17 +90,17 @@ fn affordable(
     let probe = TrialFrame::of(&short, PROBE_SECONDS);
     runner.run(vec![scenario(&path, &flows, &probe, PathShape::default())?], 1, None)?;
     let a_second = runner.packets as f64 / probe.seconds;
-    Ok(if a_second * seconds > TOO_MANY * packets { TOO_MANY * packets / a_second } else { seconds })
+    Ok(if a_second * seconds > MAX_EXCESS * packets { MAX_EXCESS * packets / a_second } else { seconds })
 }
 
-/// The shortest stretch of a summary, seconds: so many intervals and round trips.
+/// The shortest part of a summary to simulate, seconds: an interval and [`LEAST_ROUND_TRIPS`].
 fn least_stretch(seen: &ObservedPath) -> f64 {
     let Some(first) = seen.flows.first() else { return LEAST_SECONDS };
     let interval = first.facts.intervals.iter().map(|i| i.seconds()).fold(0.0, f64::max);
     interval.max(LEAST_ROUND_TRIPS * first.flow.measures.rtt_ms.p50 / 1e3)
 }
 
-/// Keeps some of the guesses of each kind, evenly, so that no more than about `most` are left.
+/// Drops guesses of each kind evenly until about `most` are left.
 fn thin(all: &mut Vec<FittedPath>, most: usize) {
     let every = all.len().div_ceil(most.max(1));
     let mut seen: Vec<((FittedLimiter, bool), usize)> = Vec::new();
@@ -146,7 +142,7 @@ pub fn fit(
     let budget = if seen.verdict.is_some() { SUMMARY_BUDGET * wish.packets } else { wish.packets };
     let trial = (wish.packets / LEAST_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
     let most = match &seen.verdict {
-        // A bucket is empty when it is, not before.
+        // A shorter run would end before the bucket is empty.
         Some(verdict) if verdict.kind == VerdictKind::Bucket => span_s,
         Some(_) => wish.seconds.min((SUMMARY_TRIAL * trial / a_second).max(least_stretch(seen))),
         None => wish.seconds.min(trial / a_second).max(LEAST_SECONDS),
@@ -165,14 +161,25 @@ pub fn fit(
     let listening = misfit::listening(seen, seconds);
     let captured = misfit::captured(seen, listening.as_ref());
     let played = flows(seen);
-    let mut search =
-        PathSearch { runner: &mut runner, frame: &frame, captured, listening, budget, tried: Vec::new() };
+    let schwarz = seen.schwarz(seconds);
+    let mut search = PathSearch {
+        runner: &mut runner,
+        frame: &frame,
+        captured,
+        listening,
+        schwarz,
+        budget,
+        tried: Vec::new(),
+    };
     let mut begin = guesses(seen, listening.as_ref());
     if seen.verdict.is_some() {
-        thin(&mut begin, (THINNED * budget as f64 / (a_second * seconds) / RUNS_OF_A_GUESS) as usize);
+        thin(
+            &mut begin,
+            (FIRST_RUNS_SHARE * budget as f64 / (a_second * seconds) / RUNS_OF_A_GUESS) as usize,
+        );
     }
     let mut tried = search.run(begin, &played, &other_flows(&played))?;
-    search.evaluate(&mut tried, TOLD_SEEDS, None)?;
+    search.evaluate(&mut tried, REPORTED_SEEDS, None)?;
     let on_the_way = search.tried;
     tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let is_limited =
@@ -182,7 +189,7 @@ pub fn fit(
     trust_diagnosis(seen, &figures(&captured), &mut ranked);
     let Some(&(best, confidence)) = ranked.first() else { return Err(FitError::NoFlow) };
     let others = kinds::others(&ranked);
-    // Stages are the same in all.
+    // The alternatives have the stages of the best path, in its order.
     let shape = PathShape::of(std::iter::once(best).chain(others.iter().map(|o| o.0)).map(|t| &t.path));
     let scenario = scenario(&best.path, &best.flows, &frame, shape)?;
     let nearly: Vec<&TriedPath> = if seen.summary { kinds::nearly(&tried, best) } else { Vec::new() };
@@ -201,10 +208,10 @@ pub fn fit(
         headline: String::new(),
         limiter: kinds::kind_name(&best.path, named).into(),
         confidence,
-        other_kinds: others.iter().map(|(t, p)| kinds::told(t, *p, named)).collect(),
-        policers: policers::told(&best.path, &best.flows),
+        other_kinds: others.iter().map(|(t, p)| kinds::report(t, *p, named)).collect(),
+        policers: policers::report(&best.path, &best.flows),
         compared: comparison,
-        misfit: misfit::told_misfit(&captured, &best.mean, &best.spread),
+        misfit: misfit::summary_misfit(&captured, &best.mean, &best.spread),
         cross: best
             .path
             .cross
@@ -217,11 +224,18 @@ pub fn fit(
         verdict: seen.verdict.clone(),
         scenario: String::new(),
     };
-    let untold = untold::untold(seen, best, &fit);
-    fit.not_told = untold.iter().map(|words| words.en.clone()).collect();
+    let not_shown = untold::not_shown(seen, best, &fit);
+    fit.not_told = not_shown.iter().map(|words| words.en.clone()).collect();
     fit.headline = headline(&fit, seen);
     fit.scenario = write::scenario(&fit, best, &frame);
-    Ok(MadeFit { fit, untold, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
+    Ok(MadeFit {
+        fit,
+        untold: not_shown,
+        scenario,
+        alternatives,
+        path: best.path.clone(),
+        flows: best.flows.clone(),
+    })
 }
 
 /// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes first.
@@ -240,15 +254,15 @@ fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&T
     }
 }
 
-/// A congestion control told with this confidence is not doubted.
+/// From this confidence on no other congestion control is tried.
 const CC_SURE: f64 = 0.95;
 
-/// Other flows that may have been, and what each costs: where the congestion control is not sure each that may be, and where pauses are
-/// not clear such that have none.
+/// Other flows that may be the true ones, each with its cost: with another congestion control where the captured one is not certain,
+/// and without pauses where these are short.
 fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
-    let doubted = |f: &&FittedFlow| f.cc_confidence < CC_SURE;
-    let sure = flows.iter().filter(doubted).map(|f| f.cc_confidence).fold(1.0, f64::min);
-    // What is not told is no more likely than another, but for what most hosts have.
+    let is_unsure = |f: &&FittedFlow| f.cc_confidence < CC_SURE;
+    let sure = flows.iter().filter(is_unsure).map(|f| f.cc_confidence).fold(1.0, f64::min);
+    // Where the capture does not show the congestion control, the assumed one is only somewhat more likely than others.
     let handicap = if sure < 0.5 { 2.0 } else { 2.0 * (sure / (1.0 - sure.min(0.99))).ln() };
     let mut all = vec![(flows.to_vec(), 0.0)];
     for cc in CONTROLS {
@@ -258,7 +272,7 @@ fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
             all.push((other, handicap));
         }
     }
-    // Who pauses most of the time does: as one that never does it would send a thousand times as much.
+    // A flow that pauses most of the time surely does; without pauses it would send a thousand times as much.
     let pauses = |f: &FittedFlow| matches!(f.app, FittedApp::OnOff(on, off, _) if off < on);
     if flows.iter().any(pauses) {
         let mut bulk = all.clone();
@@ -269,7 +283,7 @@ fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
     all.split_off(1)
 }
 
-/// Standard deviations as figures.
+/// Standard deviations of the figures from seed to seed.
 fn spread(best: &TriedPath) -> FitFigures {
     let (mean, spread) = (figures(&best.mean), &best.spread);
     FitFigures {
@@ -281,41 +295,44 @@ fn spread(best: &TriedPath) -> FitFigures {
     }
 }
 
-/// The numbers that were searched, with their ranges; those of others of the kind that fit nearly as well count.
+/// The numbers of the best path with the ranges that fit nearly as well; `nearly` are other paths of its kind that do.
 fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
-    let one = |&(parameter, half): &(FitParameter, f64)| {
+    let one = |(parameter, half): (FitParameter, f64)| {
         let (name, unit) = parameter.title();
         let value = best.path.get(parameter);
         let others = || nearly.iter().map(|t| t.path.get(parameter));
-        // No further than makes sense: no run of losses is shorter than one packet.
+        // `with` clamps to sensible values: no run of losses is shorter than one packet.
         let [low, high] = [-half, half].map(|by| best.path.with(parameter, value * by.exp()).get(parameter));
         let (low, high) = (others().fold(low, f64::min), others().fold(high, f64::max));
         FitValue {
             name: name.into(),
-            value: parameter.told(value),
+            value: parameter.in_reported_unit(value),
             unit: unit.into(),
-            range: [low, high].map(|v| parameter.told(v)),
+            range: [low, high].map(|v| parameter.in_reported_unit(v)),
         }
     };
-    best.ranges.iter().map(one).collect()
+    best.all_ranges().map(one).collect()
 }
 
-/// A number whose range is wider than this (of its logarithm) makes alternatives.
+/// Half-width of a number's logarithm from which on the ends of its range become alternatives.
 const WIDE: f64 = 0.1;
-/// The most alternatives.
-const MOST_ALTERNATIVES: usize = 4;
+const MAX_ALTERNATIVES: usize = 4;
 
-/// Scenarios that fit nearly as well: others of the kind, the other kinds, and what is told least, at both ends of its range.
+/// Scenarios that fit nearly as well: other paths of the kind, other kinds, and both ends of the widest ranges.
 fn alternatives(
     best: &TriedPath,
     (nearly, others): (&[&TriedPath], &[(&TriedPath, f64)]),
     frame: &TrialFrame,
     shape: PathShape,
 ) -> Result<Vec<Scenario>, FitError> {
-    let mut wide: Vec<_> = best.ranges.iter().filter(|(_, half)| *half > WIDE).copied().collect();
+    let mut wide: Vec<_> = best.all_ranges().filter(|(_, half)| *half > WIDE).collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
     let same_links = |path: &FittedPath| {
-        path.cross.len() == best.path.cross.len()
+        let same_line = path.access.is_none()
+            || best.path.access.is_none()
+            || path.is_line_behind == best.path.is_line_behind;
+        same_line
+            && path.cross.len() == best.path.cross.len()
             && path.own_policers().len() == best.path.own_policers().len()
     };
     let alike = others.iter().filter(|(tried, _)| same_links(&tried.path));
@@ -324,6 +341,6 @@ fn alternatives(
         [-half, half].map(|by| best.path.with(parameter, best.path.get(parameter) * by.exp()))
     });
     let same_kind = nearly.iter().map(|tried| tried.path.clone());
-    let paths = same_kind.chain(kinds).chain(ends).take(MOST_ALTERNATIVES);
+    let paths = same_kind.chain(kinds).chain(ends).take(MAX_ALTERNATIVES);
     paths.map(|path| scenario(&path, &best.flows, frame, shape)).collect()
 }

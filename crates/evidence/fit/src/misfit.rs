@@ -1,11 +1,11 @@
-//! How far a simulated path is from the captured one.
+//! The misfit: how far the figures of a simulated path are from those of the captured one.
 //!
-//! Compared are, as logarithms: goodput, least, median and 95th percentile of round trips, the share of packets sent again; and
-//! where packets were seen all else that [`crate::signature`] measures. Each difference counts in units of what chance makes of it
-//! from seed to seed, and of what right fits leave over (a capture takes an RTT sample of each packet, a host delays its ACKs
-//! otherwise, its segmentation offload merges packets).
+//! The figures are logarithms of goodput, of the least, median and 95th percentile of round trips, and of the share of packets sent
+//! again; where packets were captured also the others of [`crate::signature`]. The unit of each difference is the standard deviation
+//! of the figure from seed to seed, combined with the difference that right fits leave (a capture takes an RTT sample of each
+//! packet, hosts delay ACKs differently, segmentation offload merges packets).
 
-use crate::figures::{FIGURES, LogFigures, TOLD_FIGURES, logs};
+use crate::figures::{FIGURES, LogFigures, SUMMARY_FIGURES, logs};
 use crate::flows::FittedFlow;
 use crate::model::FitFigures;
 use crate::observed::ObservedPath;
@@ -13,7 +13,7 @@ use crate::signature::{SignatureFrame, signature};
 use result::VariantResult;
 use result::diagnosis::CapturePlace;
 
-/// A difference that is none, of each figure.
+/// Difference of each figure that right fits leave.
 const TOLERANCE: [f64; FIGURES] = [
     0.015, 0.01, 0.02, 0.025,
     0.1, // goodput, least, median and 95th percentile of round trips, sent again
@@ -23,9 +23,10 @@ const TOLERANCE: [f64; FIGURES] = [
     0.2,  // before the first loss
     0.06, 0.1, 0.06, // how evenly
 ];
-/// What the figures beyond the first five count, as many say the same.
+/// Weight of the figures beyond the first five: several of them say the same.
 const SHARED: f64 = 0.4;
-/// How packets are looked at, of the capture and of each trial of so many seconds; `None` where no packets were seen.
+
+/// How figures are taken from the packets of the capture and of trials of this many seconds; `None` where no packets were captured.
 pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
     let first = seen.flows.iter().find(|f| !f.backward && !f.facts.packets.is_empty())?;
     let m = &first.flow.measures;
@@ -39,7 +40,7 @@ pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
     Some(SignatureFrame { seconds, rtt: rtts.fold(10.0, f64::min).max(1e-4), before })
 }
 
-/// What is compared of the capture: its flows in the direction of the data.
+/// The figures of the capture: of its flows in the direction of the data.
 pub fn captured(seen: &ObservedPath, frame: Option<&SignatureFrame>) -> LogFigures {
     let forward = || seen.flows.iter().filter(|f| !f.backward);
     if let Some(frame) = frame {
@@ -55,7 +56,7 @@ pub fn captured(seen: &ObservedPath, frame: Option<&SignatureFrame>) -> LogFigur
     logs(&together(rows))
 }
 
-/// The same of a run that was not listened to.
+/// The figures of a run whose packets were not captured.
 pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> LogFigures {
     let forward = |name: &str| {
         let group = name.split('-').next().unwrap_or(name);
@@ -69,7 +70,7 @@ pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> LogFigures {
     logs(&together(rows))
 }
 
-/// Flows as one: round trips, packets, packets sent again and goodput of each.
+/// Combines flows. Each row is a flow's least, median and 95th percentile of round trips, packets, packets sent again and goodput.
 fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures {
     let (mut packets, mut again, mut goodput) = (0.0, 0.0, 0.0);
     let (mut least, mut logs, mut weight) = (f64::INFINITY, [0.0; 2], 0.0);
@@ -94,21 +95,36 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
     }
 }
 
-/// The misfit: squares of the differences of two lists of logarithms, in units of tolerance and `spread`, added up.
+/// The misfit: the sum of the squared differences of two lists of figures, in units of tolerance and `spread`.
 pub fn misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
-    (0..FIGURES).map(|i| apart(captured, mean, spread, i) * if i < TOLD_FIGURES { 1.0 } else { SHARED }).sum()
+    (0..FIGURES)
+        .map(|i| figure_misfit(captured, mean, spread, i) * if i < SUMMARY_FIGURES { 1.0 } else { SHARED })
+        .sum()
 }
 
-/// The same of what summaries tell alone: the root mean square of the differences.
-pub fn told_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
-    let sum: f64 = (0..TOLD_FIGURES).map(|i| apart(captured, mean, spread, i)).sum();
-    (sum / TOLD_FIGURES as f64).sqrt()
+/// The root mean square of the differences of the figures that summaries contain.
+pub fn summary_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
+    let sum: f64 = (0..SUMMARY_FIGURES).map(|i| figure_misfit(captured, mean, spread, i)).sum();
+    (sum / SUMMARY_FIGURES as f64).sqrt()
+}
+
+/// A difference of more standard deviations than this is not chance.
+const BY_CHANCE: f64 = 2.0;
+
+/// Whether figure `i` of capture and trial differ by more than chance.
+pub fn is_apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> bool {
+    deviations(captured, mean, spread, i) > BY_CHANCE
+}
+
+/// By how many standard deviations figure `i` of capture and trial differ.
+fn deviations(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> f64 {
+    ((captured[i] - mean[i]) / TOLERANCE[i].hypot(spread[i])).abs()
 }
 
 /// One figure's part of the misfit.
-fn apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> f64 {
-    let far = ((captured[i] - mean[i]) / TOLERANCE[i].hypot(spread[i])).abs();
-    // A figure that is far off all the same must not hide what the others say.
+fn figure_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> f64 {
+    let far = deviations(captured, mean, spread, i);
+    // A figure that is far off must not hide the others: its cost grows only linearly.
     match far {
         far if far.is_nan() => 0.0,
         far if far <= 5.0 => far * far,
@@ -116,18 +132,18 @@ fn apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize
     }
 }
 
-/// What it costs of summaries that a path's runs differ from seed to seed: twice the logarithm of how much less likely each outcome is
-/// by that. Else what spreads most would fit best.
-pub fn told_spread(spread: &LogFigures) -> f64 {
-    (0..TOLD_FIGURES).map(|i| 2.0 * (TOLERANCE[i].hypot(spread[i]) / TOLERANCE[i]).ln()).sum()
+/// What it costs in a fit to a summary that the runs of a path differ from seed to seed: twice the logarithm of the factor by which
+/// that makes each outcome less likely. Without it the path that varies most would fit best.
+pub fn spread_cost(spread: &LogFigures) -> f64 {
+    (0..SUMMARY_FIGURES).map(|i| 2.0 * (TOLERANCE[i].hypot(spread[i]) / TOLERANCE[i]).ln()).sum()
 }
 
-/// What the squares of the differences count, those that are far off less.
+/// Weights of the squared differences; figures that are far off weigh less.
 pub fn weights(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> LogFigures {
     std::array::from_fn(|i| {
         let unit = TOLERANCE[i].hypot(spread[i]);
         let far = ((captured[i] - mean[i]) / unit).abs();
         let robust = if far > 5.0 { 5.0 / far } else { 1.0 };
-        robust * if i < TOLD_FIGURES { 1.0 } else { SHARED } / (unit * unit)
+        robust * if i < SUMMARY_FIGURES { 1.0 } else { SHARED } / (unit * unit)
     })
 }

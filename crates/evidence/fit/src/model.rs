@@ -3,116 +3,116 @@
 use crate::verdict::SummaryVerdict;
 use serde::{Deserialize, Serialize};
 
-/// The schema's name and version, first key of every fit.
+/// The schema's name and version, the first key of every fit.
 pub const FIT_SCHEMA: &str = "longfat-fit/1";
 
 /// A scenario that behaves as a captured path did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fit {
-    /// What this is, and its version.
+    /// The schema's name and version.
     #[cfg_attr(test, schemars(extend("const" = FIT_SCHEMA)))]
     pub schema: String,
-    /// One sentence: what the path is, and how well it fits.
+    /// The path, and how well it fits.
     pub headline: String,
-    /// What limits the path: `policer`, `shaper`, `link`; `none` where nothing that was captured reached a limit.
+    /// The limiter of the path: `policer`, `shaper`, `link`; `none` if the captured flows reached no limit.
     pub limiter: String,
-    /// How likely that kind is beside all others that were tried, 0 to 1.
+    /// Probability of that kind among all kinds that were tried, 0 to 1.
     pub confidence: f64,
-    /// Other kinds that the capture does not rule out, the likeliest first.
+    /// Other kinds that the capture does not rule out, the most probable first.
     #[serde(default)]
     pub other_kinds: Vec<FitKind>,
-    /// Policers where there are several, each for some of the flows; none where one limiter is for all.
+    /// Policers, if there are several, each for some of the flows; empty if one limiter is for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policers: Vec<FitPolicer>,
-    /// The capture beside the scenario: all flows in the direction of the data together.
+    /// Capture and scenario compared: all flows in the direction of the data together.
     pub compared: FitComparison,
-    /// How far the two are apart: the root mean square of the differences, each in units of what chance and measuring make of
-    /// it; about 1 is as good as it gets.
+    /// Root mean square of the differences, each in units of the difference that chance and measurement make; about 1 in a perfect
+    /// fit.
     pub misfit: f64,
-    /// Each number that was fitted, and what else fits nearly as well.
+    /// Each number of the path, with the range that fits nearly as well.
     pub values: Vec<FitValue>,
-    /// Others on the line that do not react, as a rate over time; none where the capture shows none.
+    /// Cross traffic that does not react, as a rate over time; empty if the capture shows none.
     #[serde(default)]
     pub cross: Vec<FitCross>,
-    /// What the capture could not tell, a sentence each.
+    /// What the capture does not show, a sentence each.
     pub not_told: Vec<String>,
-    /// What was simulated.
+    /// The runs of the search.
     pub simulated: FitRuns,
-    /// What a summary (iperf3, `ss`) says before anything is simulated; absent where a capture or a result was fitted.
+    /// The verdict on a summary (iperf3, `ss`) before anything is simulated; absent if a capture or a result was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<SummaryVerdict>,
     /// The scenario, as TOML.
     pub scenario: String,
 }
 
-/// A kind of limiter that may be the true one.
+/// A kind of limiter that the capture does not rule out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitKind {
     /// As [`Fit::limiter`].
     pub limiter: String,
-    /// How likely it is, 0 to 1.
+    /// Probability, 0 to 1.
     pub probability: f64,
-    /// Its rate, Mbit/s.
+    /// Rate, Mbit/s.
     pub rate_mbps: f64,
-    /// Its bucket, kB; zero of a line.
+    /// Bucket, kB; zero of a link.
     pub bucket_kb: f64,
-    /// Its queue, kB; zero of a policer.
+    /// Queue, kB; zero of a policer.
     pub queue_kb: f64,
 }
 
-/// A policer that is not for all flows.
+/// A policer for some of the flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitPolicer {
-    /// Flows of the scenario that pass it, by name.
+    /// Names of the scenario's flows that pass it.
     pub flows: Vec<String>,
-    /// Its rate, Mbit/s.
+    /// Rate, Mbit/s.
     pub rate_mbps: f64,
-    /// Its bucket, kB.
+    /// Bucket, kB.
     pub bucket_kb: f64,
-    /// Each connection of these flows has one like it.
+    /// Each connection of these flows has a policer like it.
     pub per_flow: bool,
 }
 
-/// The same figures of capture and scenario.
+/// The figures of capture and scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
-    /// Of the capture.
+    /// Figures of the capture.
     pub captured: FitFigures,
-    /// Of the scenario: means over seeds.
+    /// Figures of the scenario: means over seeds.
     pub fitted: FitFigures,
     /// Standard deviation of the scenario's figures from seed to seed.
     pub spread: FitFigures,
 }
 
-/// What is compared.
+/// The figures by which capture and scenario are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitFigures {
-    /// Payload of all flows, each over its own time, Mbit/s.
+    /// Payload of all flows, each over its own duration, Mbit/s.
     pub goodput_mbps: f64,
     /// Least round trip, ms.
     pub rtt_min_ms: f64,
-    /// Median, ms; of all packets, or where only summaries of several flows are known the geometric mean, weighted by packets.
+    /// Median round trip of all packets, ms; of summaries of several flows the geometric mean of their medians, weighted by packets.
     pub rtt_p50_ms: f64,
-    /// 95th percentile, ms; likewise.
+    /// 95th percentile of round trips, ms; of several flows as for the median.
     pub rtt_p95_ms: f64,
-    /// Data packets that were sent again, share, 0 to 1.
+    /// Share of the data packets that were sent again, 0 to 1.
     pub resent: f64,
 }
 
-/// Others on the line, for a while.
+/// Cross traffic for a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitCross {
-    /// Seconds from the first packet on.
+    /// Begin, seconds after the first packet.
     pub from_s: f64,
-    /// Likewise.
+    /// End, seconds after the first packet.
     pub to_s: f64,
-    /// IP bytes, Mbit/s.
+    /// Rate of IP bytes, Mbit/s.
     pub rate_mbps: f64,
 }
 
@@ -120,27 +120,28 @@ pub struct FitCross {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitValue {
-    /// What it is: `rate`, `bucket`, `queue`, `base RTT` ….
+    /// Name: `rate`, `bucket`, `queue`, `base RTT` ….
     pub name: String,
-    /// In `unit`.
+    /// Value in `unit`.
     pub value: f64,
     /// `Mbit/s`, `kB`, `ms`, `%`, `packets`.
     pub unit: String,
-    /// Least and greatest value that fit nearly as well, the others held.
+    /// Least and greatest value that fit nearly as well with all other numbers unchanged; of a number that the diagnosis measured,
+    /// how far off that may be.
     pub range: [f64; 2],
 }
 
-/// What was simulated.
+/// The runs of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitRuns {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Seconds of the path's time that each took.
+    /// Simulated seconds of each run.
     pub seconds: f64,
-    /// Seconds of what was measured, of which they are the first.
+    /// Seconds of the measurement; the runs reproduce the first `seconds` of it.
     #[serde(default)]
     pub of_seconds: f64,
-    /// Data packets in all of them.
+    /// Data packets of all runs.
     pub packets: u64,
 }

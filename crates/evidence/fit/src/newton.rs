@@ -1,25 +1,24 @@
-//! The step of Gauss and Newton: where all numbers of a path should go together, by how the figures answer to each.
+//! The Gauss-Newton step: moves all numbers of a path together, by how the figures depend on each.
 //!
-//! The misfit is a sum of squares of residuals; near the minimum a residual changes in proportion to the logarithm of each number. So
-//! the step solves (JᵀWJ + P) d = -(JᵀWr + P s), with J the derivatives of the figures, W what each difference counts, r the
+//! The misfit is a sum of squared residuals, and near the minimum a residual is linear in the logarithm of each number. The step solves (JᵀWJ + P) d = -(JᵀWr + P s), with J the derivatives of the figures, W what each difference counts, r the
 //! residuals, P the precision of the first guess and s how far the path is from it (Nocedal and Wright 2006, "Numerical
 //! Optimization", section 10.3).
 
 use crate::figures::{FIGURES, LogFigures};
 
-/// A number as the step looks at it.
+/// The dependence of the figures on one number.
 #[derive(Clone, Copy, Debug)]
 pub struct Tangent {
-    /// How the figures change with the logarithm of the number.
+    /// Derivatives of the figures with respect to the number's logarithm.
     pub slope: LogFigures,
-    /// Logarithm of the number less that of the first guess.
+    /// The number's logarithm minus that of the first guess.
     pub strain: f64,
-    /// One by the variance of the first guess.
+    /// Inverse of the variance of the first guess's logarithm.
     pub precision: f64,
 }
 
-/// The step of each number's logarithm; `None` where the figures do not tell. `residuals` are figures of the trial less those of the
-/// capture, `weights` what their squares count.
+/// The step of each number's logarithm; `None` if the equations are singular. `residuals` are the figures of the trial minus those
+/// of the capture, `weights` the weights of their squares.
 pub fn step(tangents: &[Tangent], residuals: &LogFigures, weights: &LogFigures) -> Option<Vec<f64>> {
     let n = tangents.len();
     let dot = |a: &LogFigures, b: &LogFigures| -> f64 {
@@ -32,11 +31,11 @@ pub fn step(tangents: &[Tangent], residuals: &LogFigures, weights: &LogFigures) 
         row.push(-dot(&t.slope, residuals) - t.precision * t.strain);
         rows.push(row);
     }
-    solved(rows)
+    solve(rows)
 }
 
-/// Solves linear equations, the right side last in each row, by elimination with partial pivots.
-fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+/// Solves linear equations by Gaussian elimination with partial pivoting; the last column is the right-hand side.
+fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let n = rows.len();
     for i in 0..n {
         let pivot = (i..n).max_by(|&a, &b| rows[a][i].abs().total_cmp(&rows[b][i].abs()))?;
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn linear_figures_are_met_in_one_step() {
+    fn one_step_solves_a_linear_problem() {
         // Goodput is the first number, the least round trip is the sum of both.
         let mut slopes = [[f64::NAN; FIGURES]; 2];
         (slopes[0][0], slopes[1][0]) = (1.0, 0.0);
@@ -73,7 +72,7 @@ mod tests {
         (residuals[0], residuals[1]) = (0.3, -0.1);
         let by = step(&tangents, &residuals, &[1.0; FIGURES]).unwrap();
         assert!((by[0] + 0.3).abs() < 1e-6 && (by[1] - 0.4).abs() < 1e-6, "{by:?}");
-        // What no figure answers to stays where the first guess has it.
+        // A number on which no figure depends returns to the first guess.
         let deaf = Tangent { slope: [0.0; FIGURES], strain: 0.2, precision: 4.0 };
         assert!((step(&[deaf], &residuals, &[1.0; FIGURES]).unwrap()[0] + 0.2).abs() < 1e-9);
     }

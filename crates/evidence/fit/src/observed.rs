@@ -1,6 +1,7 @@
-//! What a capture says of the flows and of their path, as far as a fit needs it.
+//! The observed path: what a capture shows of the flows and of their path, as far as a fit needs it.
 
 use crate::error::FitError;
+use crate::kinds::TEMPERATURE;
 use crate::packets::{FitPacket, packets};
 use crate::series::{SeriesInterval, rtt_summary};
 use crate::spacing;
@@ -10,7 +11,7 @@ use result::{Cause, Diagnosis, FlowDiagnosis};
 use std::sync::Arc;
 use track::{LoggedPacket, PacketFate, Track};
 
-/// What a diagnosis does not keep of a direction of a connection, and its track does.
+/// Facts of one direction of a connection that its track has and a diagnosis does not keep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapturedFacts {
     /// As [`FlowDiagnosis::id`].
@@ -19,40 +20,40 @@ pub struct CapturedFacts {
     pub timestamps: bool,
     /// Both ends agreed on SACK.
     pub sack: bool,
-    /// SYNs were seen: the two above are known.
+    /// Both SYNs were captured, so `timestamps` and `sack` are known.
     pub handshake: bool,
     /// The sender ended its stream, or reset it.
     pub ended: bool,
-    /// Packets of a run of losses, mean; 1 where there was none.
+    /// Mean length of a run of losses, packets; 1 where nothing was lost.
     pub loss_run: f64,
     /// This flow's sender opened the connection.
     pub opened: bool,
-    /// Bursts of the application between pauses of it: how many.
+    /// Number of bursts of the application between its pauses.
     pub app_bursts: u32,
-    /// Rate of IP bytes at which packets of a burst follow each other, bit/s, where it shows.
+    /// Rate of IP bytes at which the packets of a burst follow each other, bit/s, where they show it.
     pub line_rate: Option<f64>,
-    /// Its data packets, from its first on.
+    /// Data packets, from the first one on.
     pub packets: Arc<[FitPacket]>,
-    /// What a summary contains of it, from its begin on.
+    /// The intervals of a summary, from the flow's begin on.
     pub intervals: Arc<[SeriesInterval]>,
-    /// Bytes of these are counted when they arrived, not when they were written.
+    /// The bytes of `intervals` are counted when they arrived, not when they were written.
     pub counts_arrivals: bool,
-    /// Buckets that explain the losses of all flows between its hosts; of the capture's first track alone.
+    /// Buckets that explain the losses of all flows between the hosts; only in the facts of the capture's first track.
     pub buckets: Vec<ProposedBucket>,
 }
 
-/// A bucket that explains losses better than chance: a policer's, or a queue that nobody waits long in.
+/// A bucket that explains losses better than chance: a policer's, or a short queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProposedBucket {
     /// bit/s of IP bytes.
     pub rate: f64,
-    /// Half of the logarithm of the greatest over the least rate that explain them as well.
+    /// Half of the log ratio of the greatest and the least rate that explain the losses as well.
     pub rate_open: f64,
     /// Bytes.
     pub bytes: f64,
 }
 
-/// The buckets of the first track's path.
+/// The buckets that explain the losses of the first track's path.
 fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
     let of = |b: diagnosis::ProposedLimiter| {
         let (least, most) = b.rates_mbps;
@@ -62,7 +63,7 @@ fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
     diagnosis::proposed_buckets(tracks).into_iter().map(of).collect()
 }
 
-/// What to keep of tracks before they are diagnosed.
+/// Takes the facts from tracks before they are diagnosed.
 pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
     let of = |t: &Track| CapturedFacts {
         id: FlowDiagnosis::number(t.connection, t.opened),
@@ -100,11 +101,11 @@ fn loss_run(t: &Track) -> f64 {
     if runs == 0 { 1.0 } else { lost as f64 / runs as f64 }
 }
 
-/// Gaps between packets shorter than so many round trips are no pauses of the application.
+/// A gap between packets longer than this many round trips is a pause of the application.
 const PAUSE_ROUND_TRIPS: f64 = 2.0;
 
-/// How often the application began anew after a pause of its own: as many pauses of one length as those that were would be (many short
-/// gaps beside the pauses do not count), and the begin. What begins with a retransmission was no pause.
+/// Number of bursts of the application: its pauses plus one. Pauses are counted as the number of equally long ones, (Σg)²/Σg², so
+/// that many short gaps hardly count. A gap before a retransmission is not a pause.
 fn app_bursts(t: &Track) -> u32 {
     let rtt = t.rtt.quantile(0.5).map_or(0.0, |s| s.as_secs_f64());
     let gap = |w: &[LoggedPacket]| w[1].time.since(w[0].time).as_secs_f64();
@@ -113,16 +114,14 @@ fn app_bursts(t: &Track) -> u32 {
     if squares > 0.0 { (sum * sum / squares).round() as u32 + 1 } else { 1 }
 }
 
-/// A flow that the fit plays.
+/// A flow that the fit reproduces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedFlow {
-    /// As the capture told of it.
     pub flow: FlowDiagnosis,
-    /// What its track said beside that.
     pub facts: CapturedFacts,
-    /// It goes the other way than the flow with most bytes.
+    /// The flow's data go in the opposite direction of the flow with most bytes.
     pub backward: bool,
-    /// Its policer, of [`ObservedPath::policers`], where these are not all alike.
+    /// Index of the flow's policer in [`ObservedPath::policers`], where these are not all alike.
     pub policer: Option<usize>,
 }
 
@@ -139,37 +138,37 @@ impl ObservedFlow {
     }
 }
 
-/// What a fit is held against.
+/// The measurements that a fit reproduces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObservedPath {
     /// Flows on the path, the one with most bytes first.
     pub flows: Vec<ObservedFlow>,
-    /// The rate limit of the path, where one shows.
+    /// The limiter that the diagnosis names.
     pub limiter: Option<Limiter>,
     /// First start of a flow, seconds since the capture began.
     pub start_s: f64,
-    /// From there to the last end of a flow, seconds.
+    /// From `start_s` to the last end of a flow, seconds.
     pub span_s: f64,
-    /// Flows of the capture that are not on this path, or too short to tell of.
+    /// Number of flows of the capture that are on another path or too short.
     pub left_out: usize,
-    /// Only summaries were seen, no packets: nothing is known of a limiter.
+    /// There is only a summary, no packets: nothing is known of a limiter.
     pub summary: bool,
     /// Policers where there are several; `limiter` is the first of them.
     pub policers: Vec<Limiter>,
-    /// What a summary's series says before anything is simulated.
+    /// The verdict on a summary's series, before anything is simulated.
     pub verdict: Option<SummaryVerdict>,
 }
 
-/// The most flows that are played.
-const MOST_FLOWS: usize = 32;
-/// Data packets without which a flow tells nothing.
+/// Most flows that the fit reproduces.
+const MAX_FLOWS: usize = 32;
+/// Least data packets of a flow that is reproduced.
 const LEAST_PACKETS: u64 = 30;
 
 impl ObservedPath {
-    /// The path that carries most of what was captured. `facts` are of the same capture.
+    /// The path of the flow with most bytes. `facts` are of the same capture.
     ///
     /// # Errors
-    /// The capture has no flow that tells of a path.
+    /// Fails if no flow of the capture shows a path.
     pub fn of(d: &Diagnosis, facts: &[CapturedFacts]) -> Result<ObservedPath, FitError> {
         let Some(first) = d.flows.iter().max_by_key(|f| f.measures.bytes) else {
             return Err(FitError::NoFlow);
@@ -187,7 +186,7 @@ impl ObservedPath {
             let (a, b) = hosts(f);
             let backward = a == to && b == from;
             let tells = f.measures.data_packets >= LEAST_PACKETS && f.duration_s > 0.0;
-            if !tells || !(shares || backward || a == from && b == to) || flows.len() >= MOST_FLOWS {
+            if !tells || !(shares || backward || a == from && b == to) || flows.len() >= MAX_FLOWS {
                 left_out += 1;
                 continue;
             }
@@ -215,10 +214,10 @@ impl ObservedPath {
         })
     }
 
-    /// The flows that run in the first `seconds`, where all others start later; or, where the one with most bytes is among these, from its
-    /// start on. Their figures stay those of all of their time.
+    /// The path with only the flows that run in the first `seconds`, or, if the flow with most bytes starts later, in the `seconds`
+    /// from its start on. Their measures stay those of the whole flows. A path where all flows start in time is returned as it is.
     ///
-    /// Of a summary all figures are those of the first `seconds`: a shorter stretch of it.
+    /// Measures of a summary become those of its first `seconds`.
     #[must_use]
     pub fn within(&self, seconds: f64) -> ObservedPath {
         if self.summary && self.span_s > seconds && self.flows.iter().all(|f| f.facts.intervals.len() > 1) {
@@ -246,13 +245,13 @@ impl ObservedPath {
         ObservedPath { left_out, start_s: from, span_s: span_s.max(0.01), flows, ..self.clone() }
     }
 
-    /// Rate at which each sender's application wrote while a bucket lasted, bit/s, where no queue stood then: the host was what limited.
+    /// Rate at which each sender's application wrote before the bucket was empty, bit/s; `None` if a queue or losses limited then.
     pub fn host_rate(&self) -> Option<f64> {
         let verdict = self.verdict.as_ref().filter(|v| v.delays == Some(true))?;
         let forward = || self.flows.iter().filter(|f| !f.backward);
         let rtt = &forward().next()?.flow.measures.rtt_ms;
         let lost = forward().any(|f| f.flow.measures.retransmitted_packets > 0);
-        // Most packets were sent while it lasted: theirs is the median.
+        // Most packets were sent before the bucket was empty, so the median is that of their round trips.
         let waited = rtt.p50 > rtt.min * WAITED.0 + WAITED.1;
         verdict.fast_bps.filter(|_| !lost && !waited).map(|bps| bps / forward().count().max(1) as f64)
     }
@@ -291,7 +290,14 @@ impl ObservedPath {
         cut
     }
 
-    /// Share of the time of all forward flows that a cause took, by bytes, 0 to 1.
+    /// What an element costs that the diagnosis does not name, and another value of a number that it measured: the logarithm of the
+    /// data packets of `seconds` (Schwarz 1978, "Estimating the dimension of a model", Ann. Statist. 6(2)), in units of the misfit.
+    pub fn schwarz(&self, seconds: f64) -> f64 {
+        let packets: u64 = self.flows.iter().map(|f| f.flow.measures.data_packets).sum();
+        TEMPERATURE * (packets as f64 * (seconds / self.span_s).min(1.0)).max(2.0).ln()
+    }
+
+    /// Share of the time of all forward flows that a cause took, weighted by bytes, 0 to 1.
     pub fn share(&self, cause: Cause) -> f64 {
         let of = self.flows.iter().filter(|f| !f.backward);
         let (mut sum, mut all) = (0.0, 0.0);
@@ -304,19 +310,19 @@ impl ObservedPath {
     }
 }
 
-/// An RTT above the least by this factor and these milliseconds shows a queue.
+/// A round trip above the least by this factor and these milliseconds shows a queue.
 const WAITED: (f64, f64) = (1.15, 2.0);
 
-/// Bytes that arrived in these intervals, and seconds; `None` of nothing.
+/// Bytes that arrived in these intervals, and their seconds; `None` if nothing arrived.
 fn in_stretch(own: &[SeriesInterval], counts_arrivals: bool) -> Option<(f64, f64)> {
     let (first, last) = (own.first()?, own.last()?);
     let all: f64 = own.iter().map(|i| i.bytes).sum();
-    // What was written and has not arrived is in flight, a congestion window at most.
+    // Bytes written but not arrived are in flight: a congestion window at most.
     let on_its_way = if counts_arrivals { 0.0 } else { last.cwnd_bytes.unwrap_or(0.0).min(all / 2.0) };
     (all > 0.0).then_some((all - on_its_way, last.end_s - first.start_s))
 }
 
-/// Whether a flow says enough of its path.
+/// Refuses a flow that does not show its path.
 fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
     let has = |note: &str| f.notes.iter().any(|n| n == note);
     if f.measures.data_packets < LEAST_PACKETS {
@@ -331,8 +337,8 @@ fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
     Ok(())
 }
 
-/// Policers of the flows from the host that sends most, where they are several: that of the flow with most bytes, then the others in
-/// the order of flows.
+/// The policers of the flows from the host that sends most, if there are several: that of the flow with most bytes first, then in the
+/// order of flows. Indices into [`Diagnosis::limiters`].
 fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     let policer = |f: &FlowDiagnosis| {
         f.limiter.filter(|l| d.limiters.get(*l).is_some_and(|l| l.kind == LimiterKind::Policer))
@@ -349,20 +355,21 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     if all.len() > 1 { all } else { Vec::new() }
 }
 
-/// How well the diagnosis knows rate and bucket of a policer: standard deviations of their logarithms.
-pub const RATE_KNOWN: f64 = 0.005;
-pub const BUCKET_KNOWN: f64 = 0.1;
-/// So many standard deviations of their difference apart two figures are no longer alike: one pair of alike ones in 370 is.
-const APART: f64 = 3.0;
+/// Standard deviations of the logarithms of a limiter's rate and bucket in a diagnosis: nine in ten policers are no further off
+/// (docs/diagnosis-accuracy.md).
+pub const RATE_STDERR: f64 = 0.005;
+pub const BUCKET_STDERR: f64 = 0.1;
+/// Two figures differ if their difference is more than this many of its standard deviations: so does one equal pair in 370.
+const DIFFERENT: f64 = 3.0;
 
-/// Whether policers are alike as far as the diagnosis knows them.
+/// Whether policers are alike within the diagnosis' precision.
 fn are_alike(all: &[Limiter]) -> bool {
-    let near = |a: f64, b: f64, known: f64| (a / b).ln().abs() <= APART * known * 2.0f64.sqrt();
+    let near = |a: f64, b: f64, known: f64| (a / b).ln().abs() <= DIFFERENT * known * 2.0f64.sqrt();
     let Some(first) = all.first() else { return true };
     all.iter().all(|l| {
         let buckets = first.burst_bytes.zip(l.burst_bytes).filter(|(a, b)| *a > 0.0 && *b > 0.0);
-        near(l.rate_mbps, first.rate_mbps, RATE_KNOWN)
-            && buckets.is_none_or(|(a, b)| near(a, b, BUCKET_KNOWN))
+        near(l.rate_mbps, first.rate_mbps, RATE_STDERR)
+            && buckets.is_none_or(|(a, b)| near(a, b, BUCKET_STDERR))
     })
 }
 

@@ -1,30 +1,28 @@
-//! The packets of a flow, as few bytes each as a fit needs of them.
+//! The packets of a flow in a compact form.
 
 use track::{PacketFate, Track};
 
-/// The most packets that are kept of a flow: more are not simulated anyway.
-const MOST_PACKETS: usize = 1 << 19;
+/// Most packets that are kept of a flow: more are not simulated.
+const MAX_PACKETS: usize = 1 << 19;
 
 /// A data packet that passed the capture, or would have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FitPacket {
-    /// When, seconds since 1970.
+    /// Seconds since 1970.
     pub at: f64,
-    /// Round trip, seconds; not a number where it is not known.
+    /// Round trip, seconds; NaN if it is not known.
     pub rtt: f32,
     /// IP bytes.
     pub bytes: u32,
     /// Payload bytes.
     pub payload: u32,
-    /// Segments.
     pub segments: u16,
-    /// It was lost.
     pub lost: bool,
-    /// It had been sent before.
+    /// The packet is a retransmission.
     pub again: bool,
 }
 
-/// The first of a track's log.
+/// The first [`MAX_PACKETS`] packets of a track.
 pub fn packets(t: &Track) -> Vec<FitPacket> {
     let of = |p: &track::LoggedPacket| FitPacket {
         at: p.time.as_nanos() as f64 * 1e-9,
@@ -35,5 +33,5 @@ pub fn packets(t: &Track) -> Vec<FitPacket> {
         lost: p.fate != PacketFate::Passed,
         again: p.again,
     };
-    t.log.iter().take(MOST_PACKETS).map(of).collect()
+    t.log.iter().take(MAX_PACKETS).map(of).collect()
 }

@@ -1,8 +1,8 @@
-//! Policers of single flows: where the diagnosis finds one for each flow instead of one for all, the scenario has them.
+//! Policers of single flows: the scenario has them if the diagnosis finds one for each flow instead of one for all.
 //!
-//! Policers alike of flows between two hosts are one stage with buckets of its own for each flow (`per_flow`). Others stand on links of
-//! their own, each towards a receiver: a route leads by the destination, and nothing else in a scenario tells one flow from another.
-//! Rates and buckets are moved together: how they compare the diagnosis knows better than figures of all flows together would tell.
+//! Equal policers of flows between two hosts become one stage with a bucket for each flow (`per_flow`). Different ones stand on links
+//! of their own, each towards its receiver, because a scenario routes by destination only. Rates and buckets keep the ratios that the
+//! diagnosis measured: figures of all flows together show these less exactly.
 
 use crate::flows::FittedFlow;
 use crate::model::FitPolicer;
@@ -10,10 +10,10 @@ use crate::observed::ObservedPath;
 use crate::path_model::{FittedLimiter, FittedPath, OwnPolicer, PolicerScope};
 use result::diagnosis::Limiter;
 
-/// Least round trips that are further apart than this are not the same, as a share: what fits leave over of them.
+/// Least round trips that differ by more than this share are different: right fits leave as much.
 const SAME_RTT: f64 = 0.01;
 
-/// Whose policers they are, as observed; numbers beside those of the first.
+/// Which flows share a policer, as observed; rates and buckets relative to the first policer.
 pub fn scope(seen: &ObservedPath) -> PolicerScope {
     let Some(first) = seen.policers.first().filter(|_| seen.policers.len() > 1) else {
         return PolicerScope::All;
@@ -40,8 +40,8 @@ pub fn scope(seen: &ObservedPath) -> PolicerScope {
     PolicerScope::Own(seen.policers.iter().enumerate().map(one).collect())
 }
 
-/// Policers as data; none where one limiter is for all flows.
-pub fn told(path: &FittedPath, flows: &[FittedFlow]) -> Vec<FitPolicer> {
+/// The policers as reported; empty if one limiter is for all flows.
+pub fn report(path: &FittedPath, flows: &[FittedFlow]) -> Vec<FitPolicer> {
     let of = |k: Option<usize>, one: OwnPolicer, per_flow: bool| FitPolicer {
         flows: flows.iter().filter(|f| !f.backward && f.policer == k).map(|f| f.name.clone()).collect(),
         rate_mbps: path.rate * one.rate / 1e6,

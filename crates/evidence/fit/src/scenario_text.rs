@@ -1,24 +1,24 @@
-//! A path and flows as the text of a scenario.
+//! The text of a scenario from a path and flows.
 
 use crate::flows::{FittedApp, FittedFlow};
 use crate::observed::ObservedPath;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath, FittedQueue, PolicerScope};
 use std::fmt::Write as _;
 
-/// The largest buffer or window that a scenario may have, bytes: below 1 GiB (RFC 7323 section 2.3).
-const MOST_BUFFER: f64 = 1e9;
-/// The data's hosts in the scenario.
+/// Largest buffer or window of a scenario, bytes: below 1 GiB (RFC 7323 section 2.3).
+const MAX_BUFFER: f64 = 1e9;
+/// Sender and receiver of the data.
 const HOSTS: [&str; 2] = ["sender", "receiver"];
 
-/// The host behind the shared line, where policers have links of their own.
+/// The host behind the shared stages, where policers have links of their own.
 const EDGE: &str = "edge";
 
-/// What all trials of a capture have in common.
+/// Settings that all trials of a capture share.
 #[derive(Clone, Debug)]
 pub struct TrialFrame {
-    /// Seconds that are simulated.
+    /// Seconds to simulate.
     pub seconds: f64,
-    /// Payload of a full segment with the options off, bytes.
+    /// Payload of a full segment without TCP options, bytes.
     pub mss: u32,
     /// Both ends use timestamps.
     pub timestamps: bool,
@@ -27,11 +27,11 @@ pub struct TrialFrame {
 }
 
 impl TrialFrame {
-    /// Of what was captured; at most `most` seconds.
+    /// The settings for an observed path; at most `most` seconds.
     pub fn of(seen: &ObservedPath, most: f64) -> TrialFrame {
         let first = seen.flows.first().cloned().unwrap_or_default();
         let mss = first.flow.measures.mss_bytes;
-        // Without a handshake the size of full segments tells: 12 bytes of each are timestamps.
+        // Without a handshake the size of full segments shows timestamps, which take 12 bytes of each.
         let timestamps = if first.facts.handshake { first.facts.timestamps } else { mss != 1460 };
         let mss = mss + if timestamps { 12 } else { 0 };
         TrialFrame {
@@ -43,39 +43,42 @@ impl TrialFrame {
     }
 }
 
-/// Whole bytes, bits per second or microseconds.
+/// Rounds bytes, bits per second or microseconds; at least 1.
 fn whole(value: f64) -> u64 {
     value.round().max(1.0) as u64
 }
 
-/// Seconds as a scenario has them.
+/// Seconds as a scenario's duration.
 fn time(seconds: f64) -> String {
     format!("\"{}us\"", (seconds * 1e6).round().max(0.0) as u64)
 }
 
-/// Stages that are there though a path does not need them, so that several paths have the same at the same places.
+/// Stages that a path gets although it does not need them, so that several paths have the same stages in the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathShape {
-    /// A line before the limiter.
-    pub line: bool,
-    /// A stage of random losses.
+    /// A line too fast to matter, behind the limiter (`true`) or before it.
+    pub line: Option<bool>,
+    /// A loss stage with probability 0.
     pub loss: bool,
 }
 
 impl PathShape {
-    /// Of paths that stand beside each other.
+    /// The stages that some of these paths need and others do not.
     pub fn of<'a>(paths: impl Iterator<Item = &'a FittedPath>) -> PathShape {
         let mut shape = PathShape::default();
-        let (mut lines, mut links) = (false, false);
+        let (mut lines, mut links) = (None, false);
         for path in paths {
-            let link = path.limiter == FittedLimiter::Link;
-            (lines, links) = (lines || !link, links || link);
+            let has_line = path.access.is_some();
+            (lines, links) = (lines.or(has_line.then_some(path.is_line_behind)), links || !has_line);
             shape.loss |= path.loss > 0.0;
         }
-        shape.line = lines && links;
+        shape.line = lines.filter(|_| links);
         shape
     }
 }
+
+/// A line of so many times the limiter's rate leaves a path as it is.
+const FAST_LINE: f64 = 8.0;
 
 /// The stages from sender to receiver.
 fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
@@ -89,18 +92,17 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
         }
     };
     let rate = whole(p.rate);
-    let before = |stages: &mut Vec<String>| {
-        // A window that ends in the limiter's queue passes the line before it whole.
-        let queue = (p.access * p.rtt / 8.0).max(100.0 * FULL_PACKET).max(p.window.unwrap_or(0.0));
+    if let Some(line) = p.access.or(shape.line.map(|_| FAST_LINE * p.rate)) {
+        // A full window must pass the line to end up in the limiter's queue.
+        let queue = (line * p.rtt / 8.0).max(100.0 * FULL_PACKET).max(p.window.unwrap_or(0.0));
         stages.push(format!(
             "{{ kind = \"link\", name = \"line\", rate = \"{}bit/s\", queue = {{ kind = \"fifo\", bytes = \"{}B\" }} }}",
-            whole(p.access),
+            whole(line),
             whole(queue)
         ));
-    };
+    }
     match p.limiter {
         FittedLimiter::Policer => {
-            before(&mut stages);
             if p.own_policers().is_empty() {
                 let each = if p.scope == PolicerScope::EachFlow { ", per_flow = true" } else { "" };
                 stages.push(format!(
@@ -110,7 +112,6 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
             }
         }
         FittedLimiter::Shaper => {
-            before(&mut stages);
             stages.push(format!(
                 "{{ kind = \"shaper\", name = \"limiter\", rate = \"{rate}bit/s\", burst = \"{}B\"{}, queue = {queue} }}",
                 whole(p.bucket),
@@ -118,13 +119,15 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
             ));
         }
         FittedLimiter::Link => {
-            if shape.line {
-                before(&mut stages);
-            }
             stages.push(format!(
                 "{{ kind = \"link\", name = \"limiter\", rate = \"{rate}bit/s\", queue = {queue} }}"
             ));
         }
+    }
+    if shape.line.filter(|_| p.access.is_none()).unwrap_or(p.is_line_behind) {
+        // The line is the first stage, and the limiter the second one if it is on this link.
+        let last = stages.len() - 1;
+        stages.swap(0, last);
     }
     if p.loss == 0.0 && shape.loss {
         stages.push("{ kind = \"loss\", name = \"loss\", probability = 0.0 }".into());
@@ -152,12 +155,12 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
     stages
 }
 
-/// A host's part of a scenario.
+/// The scenario's table of a host.
 fn stack_of_host(name: &str, stack: &str) -> String {
     format!("[hosts.{name}]\nstack = {stack}\n\n")
 }
 
-/// Stacks of sender and receiver.
+/// The stacks of sender and receiver.
 fn stacks(p: &FittedPath, frame: &TrialFrame) -> [String; 2] {
     let mut both = String::new();
     if frame.mss != 1460 {
@@ -170,10 +173,10 @@ fn stacks(p: &FittedPath, frame: &TrialFrame) -> [String; 2] {
         both += ", sack = false";
     }
     let roomy = 4.0 * (p.bdp() + p.queue.max(p.bucket)) + 8e6;
-    let send = p.send_buffer.unwrap_or(roomy).min(MOST_BUFFER);
+    let send = p.send_buffer.unwrap_or(roomy).min(MAX_BUFFER);
     let receive = match p.window {
-        Some(w) => format!("receive_window = \"{}B\"", whole(w.min(MOST_BUFFER))),
-        None => format!("receive_buffer = \"{}B\"", whole((2.0 * roomy).min(MOST_BUFFER))),
+        Some(w) => format!("receive_window = \"{}B\"", whole(w.min(MAX_BUFFER))),
+        None => format!("receive_buffer = \"{}B\"", whole((2.0 * roomy).min(MAX_BUFFER))),
     };
     [
         format!("{{ profile = \"linux\"{both}, send_buffer = \"{}B\" }}", whole(send)),
@@ -201,7 +204,7 @@ fn app(app: &FittedApp) -> String {
     }
 }
 
-/// The host where the data of a flow arrive.
+/// The host that receives a flow's data.
 fn receiver(p: &FittedPath, policer: Option<usize>) -> String {
     match policer.filter(|k| *k < p.own_policers().len()) {
         Some(k) => format!("{}{}", HOSTS[1], k + 1),
@@ -209,12 +212,12 @@ fn receiver(p: &FittedPath, policer: Option<usize>) -> String {
     }
 }
 
-/// Where the link of the path ends.
+/// The host at the end of the path's shared link.
 fn path_end(p: &FittedPath) -> &'static str {
     if p.own_policers().is_empty() { HOSTS[1] } else { EDGE }
 }
 
-/// Which policers flows pass, `None` of those that pass none; each once, in order.
+/// Indices of the policers that flows pass, each once and in order; `None` last, for flows that pass none.
 fn in_use(flows: &[FittedFlow]) -> Vec<Option<usize>> {
     let mut all: Vec<Option<usize>> = flows.iter().map(|f| f.policer).collect();
     all.sort_by_key(|k| (k.is_none(), *k));
@@ -222,7 +225,7 @@ fn in_use(flows: &[FittedFlow]) -> Vec<Option<usize>> {
     all
 }
 
-/// Hosts and links behind the shared line, as a scenario has them; `stack` is that of a receiver.
+/// The tables of hosts and links behind the shared link; `stack` is that of each receiver.
 fn links(p: &FittedPath, flows: &[FittedFlow], stack: &str) -> (String, String) {
     let own = p.own_policers();
     if own.is_empty() {

@@ -1,8 +1,11 @@
-//! The search: paths that compete, each moved until it fits.
+//! The search: candidate paths compete, and each is moved until it fits.
 //!
-//! Each round tries every number of a path a step up and a step down, with the same seeds, and then the minima of the
-//! parabolas through these, all together. Steps shrink where nothing is better. How steep the parabolas are at the end says
-//! what range of a number fits nearly as well.
+//! A round simulates a path with each free number one step up and one step down, with the same seeds, and then with all numbers
+//! at the minima of the parabolas through these points. Steps shrink when nothing improves. The curvature of the last parabolas
+//! gives the range of each number that fits nearly as well.
+//!
+//! Numbers that the diagnosis measured are not moved, and elements that it does not name are added, only if that pays
+//! [`PathSearch::schwarz`].
 
 use crate::error::FitError;
 use crate::figures::{self, FIGURES, LogFigures};
@@ -11,68 +14,67 @@ use crate::listen::Listener;
 use crate::misfit;
 use crate::model::FitFigures;
 use crate::newton::{self, Tangent};
-use crate::path_model::{A_NUMBER, FitParameter, FittedLimiter, FittedPath};
+use crate::path_model::{FitParameter, FittedLimiter, FittedPath, NUMBER_COST};
 use crate::scenario_text::{PathShape, TrialFrame};
 use crate::signature::SignatureFrame;
 use crate::trial::{TrialRunner, scenario};
 
 /// Seeds of each trial of the search.
 pub const SEEDS: u32 = 2;
-/// Kinds of paths that are moved; the others are given up after their first trial.
-const MOVED: usize = 4;
-/// Others that are moved where only summaries are known: five figures are met by more than one rate and bucket.
-const MORE: usize = 3;
-/// Rounds of one path at most, and those after which the others are looked at.
+/// Kinds of paths that are searched; the other kinds are dropped after their first trial.
+const MAX_KINDS: usize = 4;
+/// Further paths that are searched where only a summary is known: more than one rate and bucket meet its five figures.
+const MORE_OF_SUMMARY: usize = 3;
+/// Most rounds of one path, and the rounds after which paths far behind the best are dropped.
 const ROUNDS: usize = 7;
 const FIRST_ROUNDS: usize = 2;
-/// A path that costs more than the best by this, and by more than the best costs, is given up.
+/// A path is dropped if it costs more than the best by this and by as much as the best costs.
 const HOPELESS: f64 = 60.0;
-/// A path that costs less than this fits, and those that cost so much more at first are no rivals.
+/// If the best path costs less than `FITS` before the search, paths that cost more by `NO_RIVAL` are dropped.
 const FITS: f64 = 40.0;
 const NO_RIVAL: f64 = 150.0;
-/// A rise of the misfit that is told as fitting nearly as well: two standard deviations.
+/// A rise of the cost by which a path still fits nearly as well: two standard deviations.
 pub const NEARLY: f64 = 4.0;
 
-/// A path that was tried.
+/// A path with the outcome of its last trial.
 #[derive(Clone, Debug)]
 pub struct TriedPath {
-    /// The path.
     pub path: FittedPath,
-    /// Its flows.
     pub flows: Vec<FittedFlow>,
-    /// What it began as.
+    /// The first guess from which the search started.
     pub first: FittedPath,
     /// Means over seeds.
     pub mean: LogFigures,
     /// Standard deviations over seeds.
     pub spread: LogFigures,
-    /// Misfit, with what the first guess costs.
+    /// Misfit, plus the distance from the first guess, plus what the path's numbers, elements and kind cost.
     pub cost: f64,
-    /// Each free number, and the half-width of the range of its logarithm that fits nearly as well.
+    /// Each free number, and half of the range of its logarithm that fits nearly as well.
     pub ranges: Vec<(FitParameter, f64)>,
-    /// By how much each is moved next; empty before the first round.
+    /// The next step of each number's logarithm; empty before the first round.
     steps: Vec<(FitParameter, f64)>,
 }
 
-/// Finds paths.
+/// Searches for paths whose simulation has the figures of the capture.
 pub struct PathSearch<'s, 'a, 'w> {
-    /// What runs.
     pub runner: &'s mut TrialRunner<'a, 'w>,
-    /// What all trials have in common.
     pub frame: &'s TrialFrame,
-    /// What is aimed at.
+    /// The figures of the capture.
     pub captured: LogFigures,
-    /// How packets of trials are looked at, where those of the capture were.
+    /// How figures are taken from packets; `None` where only a summary is known.
     pub listening: Option<SignatureFrame>,
+    /// [`ObservedPath::schwarz`](crate::ObservedPath::schwarz) of the time that is simulated.
+    pub schwarz: f64,
     /// Data packets that may be simulated.
     pub budget: u64,
-    /// Where only summaries are known: all that was tried with [`SEEDS`] seeds or more. Five figures are met by paths far apart, on
-    /// whose way the bend at the best says nothing.
+    /// Where only a summary is known: all paths tried with at least [`SEEDS`] seeds. Paths with very different numbers meet its
+    /// five figures, which the curvature at the best one does not show.
     pub tried: Vec<TriedPath>,
 }
 
 impl PathSearch<'_, '_, '_> {
-    /// All paths that were moved, the best first. `others` are flows that may have been instead of `flows`, and what each costs.
+    /// Searches from the paths of `begin` and returns those that are left, the best first. `others` are flows that may be the true
+    /// ones instead of `flows`, each with its cost.
     pub fn run(
         &mut self,
         begin: Vec<FittedPath>,
@@ -91,20 +93,29 @@ impl PathSearch<'_, '_, '_> {
             steps: Vec::new(),
         };
         let mut all: Vec<TriedPath> = begin.into_iter().map(tried).collect();
-        self.evaluate(&mut all, 1, None)?;
-        for path in &mut all {
-            self.set_right(path);
-        }
         self.evaluate(&mut all, SEEDS, None)?;
+        let mut changed: Vec<TriedPath> = all.iter().filter_map(|path| self.with_jitter(path)).collect();
+        let corrected: Vec<Option<TriedPath>> =
+            all.iter().map(|path| self.with_corrected_rtt(path)).collect();
+        let mut is_right = corrected.iter().map(Option::is_none);
+        all.retain(|_| is_right.next().unwrap_or(true));
+        changed.extend(corrected.into_iter().flatten());
+        self.evaluate(&mut changed, SEEDS, None)?;
+        all.extend(changed);
+        // Random loss slows CUBIC down but not BBR: the lossy path must not be dropped because of an assumed congestion control.
+        let lossy = all.iter_mut().filter(|t| t.path.loss > 0.0);
+        if let Some(path) = lossy.min_by(|a, b| a.path.handicap.total_cmp(&b.path.handicap)) {
+            self.change_flows(path, others)?;
+        }
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let mut all = of_each_kind(all, if self.listening.is_none() { MORE } else { 1 });
+        let mut all = best_of_each_kind(all, if self.listening.is_none() { MORE_OF_SUMMARY } else { 1 });
         let best = all.first().map_or(0.0, |p| p.cost);
         all.retain(|p| best > FITS || p.cost < best + NO_RIVAL);
         for path in &mut all {
             self.change_flows(path, others)?;
         }
         self.evaluate(&mut all, 2 * SEEDS, None)?;
-        // Those that stay far behind are given up, and leave what remains of their share to the others.
+        // Paths far behind the best are dropped after the first rounds, and leave their share of the budget to the others.
         for (rounds, share) in [(FIRST_ROUNDS, 0.4), (ROUNDS - FIRST_ROUNDS, 1.0)] {
             let left = self.budget.saturating_sub(self.runner.packets) as f64;
             let each = (left * share / all.len().max(1) as f64) as u64;
@@ -119,12 +130,15 @@ impl PathSearch<'_, '_, '_> {
                 for path in &mut all {
                     self.change_flows(path, others)?;
                 }
+                if let Some(path) = all.iter_mut().find(|t| t.path.known.iter().any(|n| is_releasable(n.0))) {
+                    self.release_known(path, each)?;
+                }
             }
         }
         Ok(all)
     }
 
-    /// Takes other flows where these fit better.
+    /// Replaces the path's flows where others fit better.
     fn change_flows(
         &mut self,
         tried: &mut TriedPath,
@@ -146,7 +160,7 @@ impl PathSearch<'_, '_, '_> {
         Ok(())
     }
 
-    /// Runs paths and says what they cost. `spread`: what chance makes, where it is known already.
+    /// Simulates paths and sets their costs. `spread` replaces the standard deviations over the seeds of these runs.
     pub fn evaluate(
         &mut self,
         paths: &mut [TriedPath],
@@ -168,8 +182,10 @@ impl PathSearch<'_, '_, '_> {
             path.spread = spread.unwrap_or(own);
             path.cost =
                 misfit::misfit(&self.captured, &mean, &path.spread) + path.path.handicap + strain(path);
-            if self.listening.is_none() {
-                path.cost += misfit::told_spread(&path.spread);
+            if self.listening.is_some() {
+                path.cost += self.schwarz * path.path.extra_elements() as f64;
+            } else {
+                path.cost += misfit::spread_cost(&path.spread);
                 if seeds >= SEEDS {
                     self.tried.push(path.clone());
                 }
@@ -178,31 +194,64 @@ impl PathSearch<'_, '_, '_> {
         Ok(())
     }
 
-    /// What needs no search: the base round trip, and a jitter where no queue explains that the median is above the least.
-    fn set_right(&self, tried: &mut TriedPath) {
-        let fitted = figures::figures(&tried.mean);
-        let captured = &figures::figures(&self.captured);
-        if fitted.rtt_min_ms <= 0.0 || captured.rtt_min_ms <= 0.0 {
-            return;
+    /// The path with the base round trip corrected; `None` if the least simulated one differs from the captured one by chance only.
+    fn with_corrected_rtt(&self, tried: &TriedPath) -> Option<TriedPath> {
+        let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f).rtt_min_ms);
+        let rtt = tried.path.rtt + (captured - fitted) / 1e3;
+        let is_apart = misfit::is_apart(&self.captured, &tried.mean, &tried.spread, LEAST_RTT);
+        if fitted <= 0.0 || captured <= 0.0 || !is_apart || (rtt / tried.path.rtt).ln().abs() >= 0.7 {
+            return None;
         }
-        let above = |f: &FitFigures| f.rtt_p50_ms - f.rtt_min_ms;
-        let jitter = above(captured) - above(&fitted);
-        let explains = [FitParameter::Queue, FitParameter::Window, FitParameter::SendBuffer];
-        let queues = tried.path.free.iter().any(|(p, _)| explains.contains(p));
-        let mut rtt = tried.path.rtt + (captured.rtt_min_ms - fitted.rtt_min_ms) / 1e3;
-        if !queues && jitter > 0.01 * captured.rtt_min_ms {
-            let half = (jitter / 1e3).min(tried.path.rtt / 4.0);
-            tried.path = tried.path.with(FitParameter::Jitter, half);
-            tried.path.free.push((FitParameter::Jitter, 1.0));
-            rtt += half;
-        }
-        if (rtt / tried.path.rtt).ln().abs() < 0.7 {
-            tried.path = tried.path.with(FitParameter::Rtt, rtt);
-        }
-        tried.first = tried.path.clone();
+        let path = tried.path.with(FitParameter::Rtt, rtt);
+        Some(TriedPath { first: path.clone(), path, ..tried.clone() })
     }
 
-    /// Moves a path until it fits, or as many packets are simulated.
+    /// The path with a jitter, where no queue explains that the median round trip is above the least.
+    fn with_jitter(&self, tried: &TriedPath) -> Option<TriedPath> {
+        let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f));
+        let above = |f: &FitFigures| f.rtt_p50_ms - f.rtt_min_ms;
+        let jitter = above(&captured) - above(&fitted);
+        let explains =
+            [FitParameter::Queue, FitParameter::Window, FitParameter::SendBuffer, FitParameter::Access];
+        if tried.path.numbers().any(|p| explains.contains(&p)) || jitter <= 0.01 * captured.rtt_min_ms {
+            return None;
+        }
+        let path = self.with_corrected_rtt(tried).map_or_else(|| tried.path.clone(), |t| t.path);
+        let half = (jitter / 1e3).min(path.rtt / 4.0);
+        let mut path = path.with(FitParameter::Rtt, path.rtt + half).with(FitParameter::Jitter, half);
+        path.free.push((FitParameter::Jitter, 1.0));
+        Some(TriedPath { first: path.clone(), path, ..tried.clone() })
+    }
+
+    /// Frees numbers that the diagnosis measured, one by one and all at once, and keeps that if it fits better by more than
+    /// [`PathSearch::schwarz`] for each. Ends when this many packets are simulated.
+    fn release_known(&mut self, tried: &mut TriedPath, packets: u64) -> Result<(), FitError> {
+        let known: Vec<FitParameter> =
+            tried.path.known.iter().map(|n| n.0).filter(|p| is_releasable(*p)).collect();
+        let price = self.schwarz;
+        if known.is_empty() || misfit::misfit(&self.captured, &tried.mean, &tried.spread) < price {
+            return Ok(());
+        }
+        let mut choices: Vec<Vec<FitParameter>> = known.iter().map(|p| vec![*p]).collect();
+        if known.len() > 1 {
+            choices.push(known);
+        }
+        let until = self.runner.packets + packets;
+        let mut best = tried.clone();
+        for choice in choices {
+            let mut path = tried.path.release(&choice);
+            path.handicap += price * choice.len() as f64;
+            let mut freed = TriedPath { first: path.clone(), path, steps: Vec::new(), ..tried.clone() };
+            self.settle(&mut freed, FIRST_ROUNDS, until)?;
+            if freed.cost < best.cost {
+                best = freed;
+            }
+        }
+        *tried = best;
+        Ok(())
+    }
+
+    /// Runs rounds until the path no longer improves, or until this many packets in all are simulated.
     fn settle(&mut self, tried: &mut TriedPath, rounds: usize, until: u64) -> Result<(), FitError> {
         let spread = tried.spread;
         let mut steps = std::mem::take(&mut tried.steps);
@@ -227,7 +276,7 @@ impl PathSearch<'_, '_, '_> {
         Ok(())
     }
 
-    /// Where the numbers should go by how the figures answered to their steps.
+    /// The Gauss-Newton step of all numbers, from the figures of the trials around the path.
     fn newton(
         &self,
         tried: &TriedPath,
@@ -247,10 +296,10 @@ impl PathSearch<'_, '_, '_> {
         let residuals = std::array::from_fn(|i| tried.mean[i] - self.captured[i]);
         let weights = misfit::weights(&self.captured, &tried.mean, spread);
         let by = newton::step(&tangents, &residuals, &weights)?;
-        Some(steps.iter().zip(by).map(|(s, by)| (s.0, by.clamp(-FARTHEST, FARTHEST))).collect())
+        Some(steps.iter().zip(by).map(|(s, by)| (s.0, by.clamp(-MAX_NEWTON_STEP, MAX_NEWTON_STEP))).collect())
     }
 
-    /// One round; whether it found something better.
+    /// Runs one round; returns whether it improved the path.
     fn round(
         &mut self,
         tried: &mut TriedPath,
@@ -278,7 +327,7 @@ impl PathSearch<'_, '_, '_> {
             if by.abs() > 0.02 {
                 all_moves.push((parameter, by * step));
             }
-            // What nothing answers to is known as well as before.
+            // A number on which no figure depends is known as well as before.
             let sure = tried.path.sure(parameter);
             let half = if bend > 1e-9 { (2.0 * NEARLY / bend).sqrt() * step } else { 2.0 * sure };
             ranges.push((parameter, half.min(2.0 * sure).min(1.5)));
@@ -301,16 +350,24 @@ impl PathSearch<'_, '_, '_> {
     }
 }
 
-/// The farthest that a number is moved at once, of its logarithm.
-const FARTHEST: f64 = 0.7;
+/// Largest Gauss-Newton step of a number's logarithm.
+const MAX_NEWTON_STEP: f64 = 0.7;
 
-/// Those that are moved: the best of each kind, and so many of the best others.
-fn of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
-    let mut kinds: Vec<(FittedLimiter, bool, bool, bool)> = Vec::new();
+impl TriedPath {
+    /// Each number of the path, and half of the range of its logarithm that fits nearly as well.
+    pub fn all_ranges(&self) -> impl Iterator<Item = (FitParameter, f64)> + '_ {
+        self.path.known.iter().map(|(p, sure)| (*p, sure.ln_1p())).chain(self.ranges.iter().copied())
+    }
+}
+
+/// The best path of each kind, and the best `more` of the others.
+fn best_of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
+    let mut kinds: Vec<(FittedLimiter, Option<bool>, bool, bool, bool)> = Vec::new();
     let (mut best, mut others) = (Vec::new(), Vec::new());
     for tried in sorted {
         let path = &tried.path;
-        let kind = (path.limiter, path.loss > 0.0, path.cross.is_empty(), path.refilled_at_once);
+        let line = path.access.map(|_| path.is_line_behind);
+        let kind = (path.limiter, line, path.loss > 0.0, path.cross.is_empty(), path.refilled_at_once);
         if kinds.contains(&kind) {
             others.push(tried);
         } else {
@@ -318,16 +375,24 @@ fn of_each_kind(sorted: Vec<TriedPath>, more: usize) -> Vec<TriedPath> {
             best.push(tried);
         }
     }
-    best.truncate(MOVED);
+    best.truncate(MAX_KINDS);
     best.extend(others.into_iter().take(more));
     best
 }
 
-/// What it costs that numbers are not those of the first guess.
+/// Whether the search may find another value of a known number.
+fn is_releasable(parameter: FitParameter) -> bool {
+    matches!(parameter, FitParameter::Rate | FitParameter::Bucket | FitParameter::Loss)
+}
+
+/// Index of the least round trip in the list of figures.
+const LEAST_RTT: usize = 1;
+
+/// What it costs that free numbers differ from the first guess, plus what each number costs.
 fn strain(tried: &TriedPath) -> f64 {
     let one = |(p, sure): &(FitParameter, f64)| {
         let (now, then) = (tried.path.get(*p), tried.first.get(*p));
         if now > 0.0 && then > 0.0 { ((now / then).ln() / sure).powi(2) } else { 0.0 }
     };
-    tried.path.free.iter().map(|p| one(p) + A_NUMBER).sum()
+    tried.path.free.iter().map(one).sum::<f64>() + NUMBER_COST * tried.path.numbers().count() as f64
 }

@@ -19,7 +19,7 @@ pub enum SummarySource {
 }
 
 impl SummarySource {
-    /// As sentences name it.
+    /// Name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             SummarySource::Iperf3Json => "iperf3's JSON",
@@ -35,7 +35,7 @@ impl SummarySource {
 pub struct SeriesInterval {
     /// Seconds since the series began.
     pub start_s: f64,
-    /// Likewise.
+    /// Seconds since the series began.
     pub end_s: f64,
     /// Payload bytes: written into the socket (iperf3 at the sender), received, or acknowledged (`ss`).
     pub bytes: f64,
@@ -49,7 +49,7 @@ pub struct SeriesInterval {
     pub rtt_s: Option<f64>,
     /// Seconds in which the receiver's window held the sender (`tcpi_rwnd_limited`).
     pub rwnd_limited_s: Option<f64>,
-    /// Seconds in which the send buffer held it (`tcpi_sndbuf_limited`).
+    /// Seconds in which the send buffer held the sender (`tcpi_sndbuf_limited`).
     pub sndbuf_limited_s: Option<f64>,
     /// Seconds in which data was outstanding (`tcpi_busy_time`).
     pub busy_s: Option<f64>,
@@ -64,35 +64,34 @@ pub struct SeriesInterval {
 }
 
 impl SeriesInterval {
-    /// Its length, seconds.
+    /// Length of the interval.
     pub fn seconds(&self) -> f64 {
         self.end_s - self.start_s
     }
 }
 
-/// One flow.
+/// The intervals of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
     /// Congestion control.
     pub cc: Option<String>,
     /// Payload bytes of a full segment.
     pub mss: Option<f64>,
-    /// Least RTT of the flow's life, seconds; where only smoothed ones are known the least of these.
+    /// Least RTT of the whole flow, seconds; the least smoothed one if only those are known.
     pub min_rtt_s: Option<f64>,
-    /// Segments sent.
+    /// Segments sent, retransmissions included.
     pub segments: Option<f64>,
-    /// Of them sent again.
+    /// Segments sent again.
     pub retransmits: Option<f64>,
-    /// What it did, in order.
     pub intervals: Vec<SeriesInterval>,
 }
 
-/// What a UDP test counted.
+/// The counters of a UDP test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UdpCounts {
     /// Datagrams sent.
     pub datagrams: f64,
-    /// Of them lost.
+    /// Datagrams lost.
     pub lost: f64,
     /// Jitter at the receiver (RFC 3550), ms.
     pub jitter_ms: Option<f64>,
@@ -101,9 +100,8 @@ pub struct UdpCounts {
 /// A summary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummarySeries {
-    /// What printed it.
     pub source: SummarySource,
-    /// The other end, as commands name it.
+    /// The other end, as it can be named in a command.
     pub peer: Option<String>,
     /// The test sent from the other end (`iperf3 -R`).
     pub reversed: bool,
@@ -111,13 +109,13 @@ pub struct SummarySeries {
     pub at_receiver: bool,
     /// Bytes are counted when the receiver acknowledged or received them, not when the application wrote them.
     pub counts_arrivals: bool,
-    /// The rate that the test was limited to (`iperf3 -b`), bit/s, all streams together.
+    /// The rate to which the test was limited (`iperf3 -b`), bit/s, all streams together.
     pub target_bps: Option<f64>,
-    /// Bytes that the application writes at once: intervals of so few bytes are uneven by that alone.
+    /// Bytes that the application writes at once. The bytes of an interval vary by as much.
     pub block_bytes: f64,
-    /// What the receiver counted of all flows, bytes.
+    /// Bytes that the receiver counted, of all flows.
     pub received_bytes: Option<f64>,
-    /// A UDP test.
+    /// The counters of a UDP test; `None` of a TCP test.
     pub udp: Option<UdpCounts>,
     /// Flows, the one with most bytes first.
     pub flows: Vec<FlowSeries>,
@@ -128,26 +126,26 @@ pub struct SummarySeries {
 pub struct SeriesBin {
     /// Seconds since the series began.
     pub start_s: f64,
-    /// Its length, seconds.
+    /// Length of the bin.
     pub seconds: f64,
     /// Payload bytes.
     pub bytes: f64,
-    /// Segments sent again; `None` where no flow tells.
+    /// Segments sent again; `None` if no flow counts them.
     pub retransmits: Option<f64>,
 }
 
 impl SeriesBin {
-    /// bit/s.
+    /// Mean rate, bit/s.
     pub fn bps(&self) -> f64 {
         8.0 * self.bytes / self.seconds.max(1e-9)
     }
 }
 
-/// A last interval shorter than this share of the others is iperf's remainder, in which next to nothing was sent.
+/// A last interval shorter than this share of the median one is iperf's remainder, in which next to nothing was sent.
 const REMAINDER: f64 = 0.5;
 
 impl SummarySeries {
-    /// Puts the flow with most bytes first, and leaves out remainders.
+    /// Puts the flow with most bytes first, and drops remainders.
     #[must_use]
     pub fn ordered(mut self) -> SummarySeries {
         for flow in &mut self.flows {
@@ -164,7 +162,7 @@ impl SummarySeries {
         self
     }
 
-    /// All flows together, in bins as long as most intervals are.
+    /// All flows together, in bins as long as the median interval.
     pub fn bins(&self) -> Vec<SeriesBin> {
         let all = || self.flows.iter().flat_map(|f| &f.intervals);
         let Some(width) = median(all().map(SeriesInterval::seconds).collect()).filter(|w| *w > 0.0) else {
@@ -174,8 +172,9 @@ impl SummarySeries {
         let end = all().map(|i| i.end_s).fold(0.0, f64::max);
         let count = (((end - start) / width).round() as usize).clamp(1, MAX_BINS);
         let width = (end - start) / count as f64;
-        let told = all().any(|i| i.retransmits.is_some());
-        let empty = SeriesBin { seconds: width, retransmits: told.then_some(0.0), ..SeriesBin::default() };
+        let has_retransmits = all().any(|i| i.retransmits.is_some());
+        let empty =
+            SeriesBin { seconds: width, retransmits: has_retransmits.then_some(0.0), ..SeriesBin::default() };
         let mut bins: Vec<SeriesBin> =
             (0..count).map(|i| SeriesBin { start_s: start + i as f64 * width, ..empty }).collect();
         for i in all().filter(|i| i.seconds() > 0.0) {
@@ -191,8 +190,8 @@ impl SummarySeries {
     }
 }
 
-/// RTTs of intervals as a summary, ms: each counts as many times as packets were sent in it, so that it compares with a summary of the
-/// RTTs of all packets. `None` where no interval has one.
+/// Summary of the intervals' RTTs, ms, each weighted by its interval's bytes to be comparable with the RTTs of all packets. `None` if
+/// no interval has an RTT.
 pub fn rtt_summary(intervals: &[SeriesInterval]) -> Option<RttSummary> {
     let of = |i: &SeriesInterval| Some((1e3 * i.rtt_s.filter(|r| *r > 0.0)?, i.bytes));
     let mut samples: Vec<(f64, f64)> = intervals.iter().filter_map(of).collect();
@@ -214,27 +213,27 @@ pub fn rtt_summary(intervals: &[SeriesInterval]) -> Option<RttSummary> {
     Some(RttSummary::with((least, most), mean, at))
 }
 
-/// The most bins that are looked at.
 const MAX_BINS: usize = 100_000;
 
-/// The median; `None` of nothing.
+/// The median; `None` of an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// Fewer values than this have no percentiles to speak of.
-const FEW: usize = 5;
+/// Least number of values for percentiles.
+const LEAST_FOR_PERCENTILES: usize = 5;
 
-/// Standard deviation over mean, as half the distance of the 16th and the 84th percentile over the median (the same of normal values, and a
-/// single outlier does not count); of fewer than [`FEW`] values as it is. `None` of fewer than two values, or of zeros.
+/// Coefficient of variation: half the distance between the 16th and the 84th percentile, over the median (equal to the standard
+/// deviation over the mean of normal values, but robust to an outlier). Of fewer than [`LEAST_FOR_PERCENTILES`] values the standard
+/// deviation over the mean. `None` of fewer than two values, or of zeros.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     if values.len() < 2 || mean <= 0.0 {
         return None;
     }
-    if values.len() >= FEW {
+    if values.len() >= LEAST_FOR_PERCENTILES {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |q: f64| sorted[((n - 1.0) * q).round() as usize];
@@ -244,7 +243,7 @@ pub fn variation(values: &[f64]) -> Option<f64> {
     Some((squares / (n - 1.0)).sqrt() / mean)
 }
 
-/// How two lists move together: Pearson's correlation; `None` of fewer than three pairs, or where one does not move.
+/// Pearson's correlation; `None` of fewer than three pairs, or if one list is constant.
 pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let n = pairs.len() as f64;
     if pairs.len() < 3 {
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_with_other_clocks_share_bins_and_remainders_are_left_out() {
+    fn flows_with_shifted_intervals_share_bins_and_remainders_are_dropped() {
         let flow = |from: f64| FlowSeries {
             intervals: (0..4)
                 .map(|i| interval(from + f64::from(i), from + f64::from(i) + 1.0, 100.0))

@@ -1,39 +1,40 @@
-//! What tells paths apart: statistics of packets, the same of a capture and of a simulated one.
+//! Signatures: statistics of packets that distinguish paths, computed alike of a capture and of a simulated run.
 //!
-//! Goodput, round trips and losses alone do not tell a policer from a queue of a few packets, nor either from chance. What does:
+//! Goodput, round trips and losses alone do not distinguish a policer, a queue of a few packets and random loss. These do:
 //!
-//! - whether packets are lost when their neighbours waited longest (a full queue), and whether when most was sent just before (a
-//!   full queue or an empty bucket; chance does not care);
-//! - how losses come together: episodes, and how many in a row;
-//! - how much came through at most in any time of a given length, from a fraction of a round trip to many: rate times time and the
+//! - whether packets are lost when their neighbours waited longest (a full queue), and when most was sent just before (a full queue or
+//!   an empty bucket; random loss depends on neither);
+//! - how losses cluster: episodes, and losses in a row;
+//! - the most bytes that came through in any time of a given length, from a fraction of a round trip to many: rate times time plus the
 //!   bucket (the arrival curve of network calculus: Cruz 1991, "A calculus for network delay", IEEE Trans. Inf. Theory 37(1));
-//! - how much was sent before the first loss;
-//! - all of the distribution of round trips.
+//! - the bytes sent before the first loss;
+//! - the distribution of round trips.
 
-use crate::figures::{FIGURES, LogFigures, few};
+use crate::figures::{FIGURES, LogFigures, log_share};
 use crate::packets::FitPacket;
 
-/// Times of which the most that came through is compared, round trips.
+/// Lengths of time of the arrival curve, round trips.
 const TIMES: [f64; 6] = [1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
-/// Where they begin in the list of figures.
+/// Index of the arrival curve in the list of figures.
 const CURVE: usize = 12;
-/// Packets that count as losses without an opinion: as many as make one loss or two say nothing.
+/// Neutral losses added to [`rank_of_lost`], so that one or two losses prove nothing.
 const NEUTRAL: f64 = 4.0;
-/// Added to counts of bytes: less than a packet is as good as none.
+/// Added to counts of bytes before taking the logarithm: less than a packet is as good as none.
 const PACKET: f64 = 1500.0;
 
-/// How statistics are taken: the same of the capture and of each trial.
+/// How statistics are taken of the capture and of each trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignatureFrame {
-    /// Seconds from the first packet on that count.
+    /// Seconds after the first packet that count.
     pub seconds: f64,
     /// A round trip, seconds: the unit of times.
     pub rtt: f64,
-    /// The capture is before the limiter: packets came through when they were acknowledged. Else when they were seen.
+    /// The capture was taken before the limiter: packets came through when they were acknowledged. Otherwise they came through when
+    /// they were captured.
     pub before: bool,
 }
 
-/// Statistics of flows that share a path; what they do not tell is not a number.
+/// The figures of flows that share a path; NaN where the packets do not show one.
 pub fn signature(flows: &[&[FitPacket]], frame: &SignatureFrame) -> LogFigures {
     let mut figures = [f64::NAN; FIGURES];
     let first = flows.iter().filter_map(|f| f.first()).map(|p| p.at).fold(f64::INFINITY, f64::min);
@@ -62,7 +63,7 @@ fn amounts(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures)
         again += flow.iter().filter(|p| p.again).map(|p| f64::from(p.segments)).sum::<f64>();
     }
     out[0] = goodput.max(1e-6).ln();
-    out[4] = few(again / sent.max(1.0));
+    out[4] = log_share(again / sent.max(1.0));
 }
 
 /// Quantiles of round trips, as logarithms of milliseconds.
@@ -84,16 +85,16 @@ fn round_trips(flows: &[&[FitPacket]], out: &mut LogFigures) {
     }
 }
 
-/// A packet as the losses look at it.
+/// A packet with the context that losses depend on.
 struct LossContext {
     at: f64,
     bytes: f64,
     lost: bool,
-    /// Of the packet before it in its flow that has one.
+    /// The last known round trip in its flow.
     rtt: f32,
 }
 
-/// When and where losses happen.
+/// The figures of losses: how they depend on waits and load, and how they cluster.
 fn losses(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) {
     let mut all: Vec<LossContext> = Vec::new();
     for flow in flows {
@@ -106,8 +107,8 @@ fn losses(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) 
         }
     }
     all.sort_by(|a, b| a.at.total_cmp(&b.at));
-    out[8] = above(all.iter().filter(|p| p.rtt > 0.0).map(|p| (f64::from(p.rtt), p.lost)));
-    out[9] = above(loads(&all, frame.rtt).into_iter().zip(&all).map(|(load, p)| (load, p.lost)));
+    out[8] = rank_of_lost(all.iter().filter(|p| p.rtt > 0.0).map(|p| (f64::from(p.rtt), p.lost)));
+    out[9] = rank_of_lost(loads(&all, frame.rtt).into_iter().zip(&all).map(|(load, p)| (load, p.lost)));
     let (mut episodes, mut runs, mut lost) = (0.0f64, 0.0, 0.0);
     let (mut last, mut inside) = (f64::NEG_INFINITY, false);
     let (mut before, mut none) = (PACKET, true);
@@ -142,9 +143,9 @@ fn loads(all: &[LossContext], rtt: f64) -> Vec<f64> {
     all.iter().map(one).collect()
 }
 
-/// How often what is lost is above what is not (the area under the receiver operating characteristic; Hanley and McNeil 1982): 1/2
-/// says that losses do not care. Few losses are drawn to that.
-fn above(samples: impl Iterator<Item = (f64, bool)>) -> f64 {
+/// Probability that a lost packet has a larger value than a passed one (the area under the receiver operating characteristic; Hanley and
+/// McNeil 1982). 1/2 means that losses do not depend on the value; few losses are shrunk towards it.
+fn rank_of_lost(samples: impl Iterator<Item = (f64, bool)>) -> f64 {
     let mut all: Vec<(f64, bool)> = samples.collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
     let passed = all.iter().filter(|s| !s.1).count() as f64;
@@ -168,11 +169,11 @@ pub struct ThroughPacket {
     pub at: f64,
     /// IP bytes.
     pub bytes: f64,
-    /// Round trip, its own or that of the one before it, seconds.
+    /// The last known round trip in its flow, seconds.
     pub rtt: f64,
 }
 
-/// Packets of all flows as they came through.
+/// The packets of all flows in the order in which they came through.
 pub fn arrivals(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Vec<ThroughPacket> {
     let mut all: Vec<ThroughPacket> = Vec::new();
     for flow in flows {
@@ -191,7 +192,7 @@ pub fn arrivals(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Vec<ThroughPa
     all
 }
 
-/// The most that came through in a time, and how evenly.
+/// The arrival curve, and how evenly packets came through.
 fn came_through(all: &[ThroughPacket], frame: &SignatureFrame, out: &mut LogFigures) {
     let Some((first, last)) = all.first().zip(all.last()) else { return };
     let span = last.at - first.at;
@@ -215,7 +216,7 @@ fn came_through(all: &[ThroughPacket], frame: &SignatureFrame, out: &mut LogFigu
     out[next + 2] = even(unit, 0.9);
 }
 
-/// The most bytes in any time of this length.
+/// The most bytes that came through in any time of this length.
 fn most(all: &[ThroughPacket], time: f64) -> f64 {
     let (mut from, mut sum, mut most) = (0, 0.0, 0.0f64);
     for p in all {
@@ -229,47 +230,46 @@ fn most(all: &[ThroughPacket], time: f64) -> f64 {
     most
 }
 
-/// What came through, as a token bucket has it.
+/// The packets that came through, described as by a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CameThrough {
-    /// Bytes a second in the long run.
+    /// Long-term rate, bytes per second.
     pub rate: f64,
-    /// Bytes a second at which packets follow each other that came together.
+    /// Rate of packets that follow each other closely, bytes per second.
     pub train: f64,
     arrivals: Most,
 }
 
-/// The most bytes that came through in times of seconds.
+/// Points of the arrival curve: seconds, and the most bytes that came through in them.
 type Most = [(f64, f64); TIMES.len()];
 
 impl CameThrough {
-    /// Of the same packets; `None` where they tell nothing.
+    /// Describes the packets of these flows; `None` if they are too few.
     pub fn of(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<CameThrough> {
         let mut figures = [f64::NAN; FIGURES];
         let through = arrivals(flows, frame);
         came_through(&through, frame, &mut figures);
         let arrivals = std::array::from_fn(|i| (TIMES[i] * frame.rtt, figures[CURVE + i].exp() - PACKET));
         let known = || arrivals.iter().filter(|a: &&(f64, f64)| a.1.is_finite());
-        // The bucket is in both, the rate's share in proportion to the time.
+        // The bucket is in both points, so their difference is that of rate times time.
         let (longest, shorter) = (known().next_back()?, known().rev().nth(1)?);
         let rate = (longest.1 - shorter.1) / (longest.0 - shorter.0);
         let train = train(&through).max(rate);
         (rate > 0.0).then_some(CameThrough { rate, train, arrivals })
     }
 
-    /// The bucket that a limiter of so many bytes a second has at least, bytes.
+    /// Least bucket of a limiter of this rate (bytes per second), bytes.
     pub fn bucket(&self, rate: f64) -> f64 {
         let beyond = self.arrivals.iter().map(|(time, most)| most - rate * time);
         beyond.filter(|b| b.is_finite()).fold(0.0, f64::max)
     }
 }
 
-/// Packets that follow each other: how many tell a rate, and which of the rates is taken, so that ACKs that come at once do not count.
+/// Gaps of a train of packets, and the quantile of the trains' rates that is taken: below the top, because ACKs may come in bursts.
 const TRAIN: usize = 16;
 const TRAIN_QUANTILE: f64 = 0.9;
 
-/// The rate of trains of packets, bytes a second: that of the slowest line before the capture, or before its ACKs, where packets came to
-/// it closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation methodology", IEEE/ACM Trans.
+/// The rate of trains of packets, bytes per second: that of the slowest link on their way, if they reached it closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation methodology", IEEE/ACM Trans.
 /// Netw. 12(6)).
 fn train(all: &[ThroughPacket]) -> f64 {
     let rate = |w: &[ThroughPacket]| {
@@ -287,7 +287,7 @@ mod tests {
 
     const FRAME: SignatureFrame = SignatureFrame { seconds: 100.0, rtt: 0.02, before: false };
 
-    /// Packets each millisecond, of which `fate` says the round trip and whether it is lost.
+    /// A packet each millisecond; `fate` gives its round trip, and whether it is lost.
     fn flow(n: u32, fate: impl Fn(u32) -> (f32, bool)) -> Vec<FitPacket> {
         let one = |i: u32| {
             let (rtt, lost) = fate(i);
@@ -298,18 +298,18 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_what_waits_longest_and_chance_does_not_care() {
-        // A saw-tooth of a hundred packets whose last is lost.
+    fn a_full_queue_loses_after_the_longest_waits_and_random_loss_does_not() {
+        // Waits rise over a hundred packets, and the last one is lost.
         let queue = flow(5000, |i| (0.02 + (i % 100) as f32 * 1e-4, i % 100 == 99));
-        let chance = flow(5000, |i| (0.02 + (i % 100) as f32 * 1e-4, i % 97 == 5));
+        let random = flow(5000, |i| (0.02 + (i % 100) as f32 * 1e-4, i % 97 == 5));
         let by_delay = |f: &[FitPacket]| signature(&[f], &FRAME)[8];
         assert!(by_delay(&queue) > 0.9, "{}", by_delay(&queue));
-        assert!((by_delay(&chance) - 0.5).abs() < 0.1, "{}", by_delay(&chance));
+        assert!((by_delay(&random) - 0.5).abs() < 0.1, "{}", by_delay(&random));
     }
 
     #[test]
-    fn what_came_through_tells_rate_and_bucket() {
-        // 12 Mbit/s, and at the begin a hundred packets at once.
+    fn the_arrival_curve_shows_rate_and_bucket() {
+        // 12 Mbit/s, with a hundred packets at once at the begin.
         let mut packets = flow(4000, |_| (0.02, false));
         packets.iter_mut().take(100).for_each(|p| p.at = 0.1);
         let curve = CameThrough::of(&[&packets], &FRAME).unwrap();

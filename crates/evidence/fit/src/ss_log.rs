@@ -1,31 +1,31 @@
-//! What to fit where there is no capture but a log of `ss -tin` (or `ss -tinO`), printed again and again at the sender.
+//! Observed paths from a log of `ss -tin` (or `ss -tinO`), printed repeatedly at the sender.
 //!
-//! Each output tells of a connection: smoothed and least round trip, window, bytes acknowledged, segments sent and sent again, the
-//! delivery rate, and how long it was busy, limited by the receiver's window or by the send buffer (`tcp_info`,
-//! include/uapi/linux/tcp.h). Two and more of them tell what happened between. Times are those of lines beside (`date`,
-//! `date +%s.%N`, a prefix by `ts`); without such, the kernel's own `busy` is the clock, which stands while nothing is in flight.
+//! Each output has a connection's smoothed and least round trip, window, bytes acknowledged, segments sent and sent again, delivery
+//! rate, and the time that it was busy, limited by the receiver's window or limited by the send buffer (`tcp_info`,
+//! include/uapi/linux/tcp.h). Differences between outputs make intervals. The clock is that of lines in the log (`date`,
+//! `date +%s.%N`, a prefix of `ts`), or else the kernel's `busy`, which stops while nothing is in flight.
 
 use crate::error::FitError;
 use crate::iperf3::is_host;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
 use crate::series::{FlowSeries, SeriesInterval, SummarySeries, SummarySource, rtt_summary};
-use crate::summary::{judged, summed};
+use crate::summary::{judged, path_of};
 use result::diagnosis::{CauseShare, Guess, Measures};
 use result::{Cause, FlowDiagnosis};
 use std::collections::BTreeMap;
 
-/// Outputs of a connection without which a log does not show how it went.
+/// Least outputs of a connection for a series.
 const LEAST_SAMPLES: usize = 3;
-/// The send queue, a column of ss before the addresses, among the values.
+/// Key of the send queue, which ss prints in a column before the addresses.
 const SEND_QUEUE: &str = "send-q";
-/// A connection younger than this at its first output, seconds, is looked at from its begin on.
+/// The first output of a connection younger than this, seconds, starts an interval at the connection's begin.
 const YOUNG: f64 = 2.0;
-/// States of connections, as ss prints them.
+/// States of connections that ss prints.
 const STATES: [&str; 7] =
     ["ESTAB", "CLOSE-WAIT", "FIN-WAIT-1", "FIN-WAIT-2", "LAST-ACK", "CLOSING", "SYN-SENT"];
 
-/// Keys that are read, each a number: one that is none is an error.
-const READ: [&str; 11] = [
+/// Keys whose values must be numbers.
+const NUMBERS: [&str; 11] = [
     "rtt",
     "minrtt",
     "mss",
@@ -42,16 +42,16 @@ const READ: [&str; 11] = [
 /// One output of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SocketSample {
-    /// Where it stands, from 1 on.
+    /// Line number, from 1 on.
     line: usize,
-    /// Seconds; `None` where no line told the time.
+    /// Seconds; `None` if no line before has the time.
     at: Option<f64>,
     cc: String,
     timestamps: bool,
     sack: bool,
-    /// ss was asked for options (`-o`), without which it prints neither `ts` nor `sack`.
+    /// ss was run with `-o`; without it neither `ts` nor `sack` is printed.
     options: bool,
-    /// The kernel marks its delivery rate as limited by the application.
+    /// The delivery rate is marked as limited by the application.
     app_limited: bool,
     /// Values by key.
     values: BTreeMap<String, f64>,
@@ -67,43 +67,45 @@ impl SocketSample {
     }
 }
 
-/// Whether a text is such a log.
+/// Whether the text is output of `ss -ti`.
 pub fn is_ss_log(text: &str) -> bool {
     let head = |l: &str| l.starts_with("State") && l.contains("Recv-Q") && l.contains("Send-Q");
     let info = |l: &str| l.contains(" rtt:") && l.contains(" cwnd:");
     text.lines().take(200).any(|l| head(l) || info(l))
 }
 
-/// A path as one output of ss or a log of them shows it.
+/// The path that outputs of ss show.
 ///
 /// # Errors
-/// No connection in it sent anything, it lacks what a fit takes, or no limiter can be told from it.
+/// Fails if no connection sent data, if a value that the fit needs is missing or damaged, or with the verdict if no scenario can be
+/// made.
 pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     let connections = samples(text)?;
     let most = connections.iter().map(|(_, s)| s.len()).max().unwrap_or(0);
-    complete(text, &connections, most < LEAST_SAMPLES)?;
+    check_values(text, &connections, most < LEAST_SAMPLES)?;
     let series = series(&connections, most < LEAST_SAMPLES);
     if series.flows.is_empty() {
         return Err(FitError::NoFlow);
     }
     judged(series, |series| match series.source {
         SummarySource::SsOnce => Err(FitError::NoFlow),
-        _ => played(&connections),
+        _ => observe(&connections),
     })
 }
 
-/// The flows of a log, as a fit plays them.
-fn played(connections: &[(String, Vec<SocketSample>)]) -> Result<ObservedPath, FitError> {
-    let told = connections.iter().zip((0..).step_by(2)).filter_map(|((ends, all), id)| flow(id, ends, all));
-    let mut flows: Vec<ObservedFlow> = told.collect();
+/// The path of the connections to the host to which most was sent.
+fn observe(connections: &[(String, Vec<SocketSample>)]) -> Result<ObservedPath, FitError> {
+    let observed =
+        connections.iter().zip((0..).step_by(2)).filter_map(|((ends, all), id)| flow(id, ends, all));
+    let mut flows: Vec<ObservedFlow> = observed.collect();
     let largest = flows.iter().max_by_key(|f| f.flow.measures.bytes).map(|f| f.flow.to.clone());
-    // One host is one path.
+    // Flows to other hosts may take other paths.
     let before = flows.len();
     flows.retain(|f| largest.as_ref().is_some_and(|l| host(l) == host(&f.flow.to)));
     let left_out = before - flows.len();
     let first = flows.iter().map(|f| f.flow.start_s).fold(f64::INFINITY, f64::min);
     flows.iter_mut().for_each(|f| f.flow.start_s -= first);
-    Ok(ObservedPath { left_out, ..summed(flows)? })
+    Ok(ObservedPath { left_out, ..path_of(flows)? })
 }
 
 /// The address of `address:port`.
@@ -111,7 +113,7 @@ fn host(end: &str) -> Option<&str> {
     end.rsplit_once(':').map(|(host, _)| host)
 }
 
-/// Connections to the host that most was sent to, as a series.
+/// The series of the connections to the host to which most was sent.
 fn series(connections: &[(String, Vec<SocketSample>)], once: bool) -> SummarySeries {
     let peer = |ends: &str| ends.split(' ').nth(1).and_then(host).map(str::to_string);
     let acked = |all: &[SocketSample]| all.last().map_or(0.0, |s| s.or_zero("bytes_acked"));
@@ -133,7 +135,8 @@ fn series(connections: &[(String, Vec<SocketSample>)], once: bool) -> SummarySer
     series.ordered()
 }
 
-/// Outputs of a connection as intervals between them; of a single one, or one that is young at the first, the first is from its begin on.
+/// The intervals between the outputs of a connection. A single output, or the first one of a young connection, ends an interval that
+/// starts at the connection's begin.
 fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
     let clock = |s: &SocketSample| s.at.or(s.get("busy").map(|ms| ms / 1e3));
     let last = all.last()?;
@@ -145,7 +148,7 @@ fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
             start_s,
             end_s,
             bytes: since("bytes_acked").unwrap_or(0.0).max(0.0),
-            // ss prints a count of nothing as nothing.
+            // ss does not print a count of zero.
             retransmits: Some((s.or_zero("retrans") - before.map_or(0.0, |b| b.or_zero("retrans"))).max(0.0)),
             cwnd_bytes: s.get("cwnd").map(|packets| packets * mss),
             snd_wnd_bytes: s.get("snd_wnd"),
@@ -166,7 +169,7 @@ fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
         let at = clock(first).unwrap_or(busy);
         intervals.push(interval(at - busy, at, None, first));
     } else if once {
-        // How old it is does not show: as long as its bytes take at its rate.
+        // The connection's age is not printed: estimate the time that its bytes take at its rate.
         let rate = first
             .get("delivery_rate")
             .or_else(|| Some(8.0 * first.get("cwnd")? * mss / (first.get("rtt")? / 1e3)))?;
@@ -192,8 +195,8 @@ fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
     })
 }
 
-/// Whether a log has what a fit takes.
-fn complete(text: &str, connections: &[(String, Vec<SocketSample>)], once: bool) -> Result<(), FitError> {
+/// Checks that the log has the values that a fit needs.
+fn check_values(text: &str, connections: &[(String, Vec<SocketSample>)], once: bool) -> Result<(), FitError> {
     let lacks =
         |line, key: &str, why: &str| Err(FitError::Malformed { line, key: key.into(), why: why.into() });
     let all = || connections.iter().flat_map(|c| &c.1);
@@ -211,24 +214,26 @@ fn complete(text: &str, connections: &[(String, Vec<SocketSample>)], once: bool)
         return lacks(last.line, "bytes_acked", why);
     }
     match all().find(|s| s.at.is_none() && s.get("busy").is_none()) {
-        Some(s) if !once => {
-            lacks(s.line, "busy", "it is not there, and no line before tells the time, as `date +%s.%N` does")
-        }
+        Some(s) if !once => lacks(
+            s.line,
+            "busy",
+            "it is missing, and no line before has the time, as `date +%s.%N` prints it",
+        ),
         _ => Ok(()),
     }
 }
 
-/// Outputs by connection, in the order of the log.
+/// Reads the outputs of each connection, in the order of the log.
 fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
     let mut all: Vec<(String, Vec<SocketSample>)> = Vec::new();
     let (mut now, mut day, mut named, mut queue) = (None, 0.0, None, None);
-    // A log that was ended while it was written may end anywhere.
+    // The last line may be cut off.
     let whole = text.rfind('\n').map_or(0, |end| text[..end].lines().count());
     for (line, number) in text.lines().zip(1..) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let state = words.iter().position(|w| STATES.contains(w));
-        let told = line.find(" rtt:").map_or(line.len(), |i| i.min(line.len()));
-        if let Some(at) = time(&line[..told], state.map(|i| &words[..i])) {
+        let info = line.find(" rtt:").unwrap_or(line.len());
+        if let Some(at) = time(&line[..info], state.map(|i| &words[..i])) {
             let past = now.is_some_and(|before: f64| at + day < before - 43_200.0);
             day += if past { 86_400.0 } else { 0.0 };
             now = Some(at + day);
@@ -257,7 +262,7 @@ fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
     Ok(all)
 }
 
-/// Seconds that a line tells of, of the day or since 1970: in the words before a connection's, or in a line of its own.
+/// The time in a line, seconds of the day or since 1970: in the words before a connection's state, or in a line of its own.
 fn time(line: &str, before: Option<&[&str]>) -> Option<f64> {
     let words: Vec<&str> = match before {
         Some(words) => words.to_vec(),
@@ -278,10 +283,10 @@ fn time(line: &str, before: Option<&[&str]>) -> Option<f64> {
     })
 }
 
-/// What the words of an output say.
+/// Reads the words of an output.
 ///
 /// # Errors
-/// A key that is read has no number.
+/// Fails with the key if a value of [`NUMBERS`] is not a number.
 fn sample(words: &[&str]) -> Result<SocketSample, String> {
     let mut s = SocketSample::default();
     let from = words.iter().position(|w| w.starts_with("wscale:") || w.starts_with("rto:")).unwrap_or(0);
@@ -294,7 +299,7 @@ fn sample(words: &[&str]) -> Result<SocketSample, String> {
     for (i, word) in words.iter().enumerate() {
         let (key, value) = match word.split_once(':') {
             Some((key @ "rtt", v)) => (key, v.split('/').next().and_then(|v| v.parse().ok())),
-            // Now in flight again, and in all.
+            // `retrans:NOW/ALL`: retransmissions in flight, and in all.
             Some((key @ "retrans", v)) => (key, v.split('/').nth(1).and_then(|v| v.parse().ok())),
             Some((key @ ("busy" | "rwnd_limited" | "sndbuf_limited"), v)) => {
                 (key, v.split("ms").next().and_then(|v| v.parse().ok()))
@@ -305,14 +310,14 @@ fn sample(words: &[&str]) -> Result<SocketSample, String> {
         };
         match value.filter(|v: &f64| v.is_finite() && *v >= 0.0) {
             Some(value) => _ = s.values.insert(key.to_string(), value),
-            None if READ.contains(&key) => return Err(key.to_string()),
+            None if NUMBERS.contains(&key) => return Err(key.to_string()),
             None => {}
         }
     }
     Ok(s)
 }
 
-/// `12345bps` as a number; with `-h` ss prints `12.3Mbps`.
+/// Reads `12345bps`, or `12.3Mbps` as `ss -h` prints it.
 fn bits(word: &str) -> Option<f64> {
     let number = word.strip_suffix("bps")?;
     let (number, by) = match number.as_bytes().last()? {
@@ -328,11 +333,11 @@ fn bits(word: &str) -> Option<f64> {
 fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
     let clock = |s: &SocketSample| s.at.or(s.get("busy").map(|ms| ms / 1e3));
     let first = all.iter().find(|s| s.or_zero("bytes_acked") > 0.0)?;
-    // What comes after its last progress is not of the flow.
+    // The flow ends with its last progress.
     let end = all.last()?.or_zero("bytes_acked");
     let last = all.iter().find(|s| s.or_zero("bytes_acked") >= end)?;
     let (mut from, to) = (clock(first)?, clock(last)?);
-    // A stream's end and its ACK of the SYN count as bytes, too.
+    // The SYN and the FIN count as bytes acknowledged too.
     let young = first.get("busy").map(|ms| ms / 1e3).filter(|b| *b < YOUNG);
     let since = |key: &str| last.or_zero(key) - if young.is_some() { 0.0 } else { first.or_zero(key) };
     from -= if first.at.is_some() { young.unwrap_or(0.0) } else { young.map_or(0.0, |_| from) };

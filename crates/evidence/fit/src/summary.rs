@@ -1,6 +1,5 @@
-//! What to fit where there is no capture: results of a run. What iperf3 and ss show (`iperf3.rs`, `ss_log.rs`) is put together here too.
-//!
-//! None of them shows single packets. What their series show is the verdict (`verdict.rs`), and the kinds that it leaves compete.
+//! Observed paths from summaries, which show no single packets: results of a run, and what iperf3 and ss print (`iperf3.rs`,
+//! `ss_log.rs`). A series gives a verdict first (`verdict.rs`); the kinds of limiters that it leaves open compete.
 
 use crate::error::FitError;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};
@@ -9,13 +8,13 @@ use crate::verdict::SummaryVerdict;
 use result::diagnosis::{Guess, Measures};
 use result::{FlowDiagnosis, VariantResult};
 
-/// Bytes of IP and TCP headers with timestamps, and payload of a full segment beside them.
+/// Payload of a full segment with timestamps, bytes.
 pub(crate) const FULL_SEGMENT: u32 = 1448;
 
-/// A path as the variant of a result tells of it.
+/// The path that the variant of a result shows.
 ///
 /// # Errors
-/// No TCP flow in it carried anything.
+/// Fails if no TCP flow of the variant carried data.
 pub fn of_result(v: &VariantResult) -> Result<ObservedPath, FitError> {
     let tcp = v.flows.iter().filter(|f| !f.is_udp() && f.delivered_bytes > 0);
     let Some(first) = tcp.clone().max_by_key(|f| f.delivered_bytes) else { return Err(FitError::NoFlow) };
@@ -37,10 +36,10 @@ pub fn of_result(v: &VariantResult) -> Result<ObservedPath, FitError> {
         let backward = f.from == first.to && f.to == first.from;
         flows.push(observed(id, &f.cc, start_s, f.active_s, measures, backward));
     }
-    summed(flows)
+    path_of(flows)
 }
 
-/// A flow of which no packets were seen.
+/// A flow without packets.
 pub(crate) fn observed(
     id: u32,
     cc: &str,
@@ -55,23 +54,26 @@ pub(crate) fn observed(
     ObservedFlow { flow, facts, backward, policer: None }
 }
 
-/// The path that `played` makes of a series, with the verdict on it; the verdict alone where no scenario can behave so.
+/// The path that `observe` makes of a series, with the verdict on it.
+///
+/// # Errors
+/// Fails with the verdict if no scenario can reproduce the series.
 pub(crate) fn judged(
     series: SummarySeries,
-    played: impl FnOnce(&SummarySeries) -> Result<ObservedPath, FitError>,
+    observe: impl FnOnce(&SummarySeries) -> Result<ObservedPath, FitError>,
 ) -> Result<ObservedPath, FitError> {
     let verdict = Box::new(SummaryVerdict::of(&series));
-    if !verdict.can_be_played() || series.udp.is_some() {
+    if !verdict.can_be_simulated() || series.udp.is_some() {
         return Err(FitError::CannotTell(verdict));
     }
-    match played(&series) {
+    match observe(&series) {
         Ok(seen) => Ok(ObservedPath { verdict: Some(*verdict), ..seen }),
         Err(_) => Err(FitError::CannotTell(verdict)),
     }
 }
 
-/// Flows as a path of which no limiter is known.
-pub(crate) fn summed(mut flows: Vec<ObservedFlow>) -> Result<ObservedPath, FitError> {
+/// The path of these flows, without a known limiter.
+pub(crate) fn path_of(mut flows: Vec<ObservedFlow>) -> Result<ObservedPath, FitError> {
     flows.sort_by_key(|f| std::cmp::Reverse(f.flow.measures.bytes));
     let Some(first) = flows.first() else { return Err(FitError::NoFlow) };
     if first.flow.measures.rtt_ms.p50 <= 0.0 {

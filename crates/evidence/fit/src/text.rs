@@ -1,13 +1,13 @@
-//! A fit in words, for a terminal.
+//! A fit as text for a terminal.
 
 use crate::model::{Fit, FitFigures};
 use print::{three_digits as short, wrap};
 use std::fmt::Write as _;
 
-/// One figure of the comparison: what it is called, and where it stands.
+/// A figure of the comparison: its name, and how to read it.
 type Row = (&'static str, fn(&FitFigures) -> f64);
 
-/// Headline, comparison, numbers, what was not told.
+/// Headline, comparison, numbers, and what the capture does not show, wrapped at `width` columns.
 pub fn text(fit: &Fit, width: usize) -> String {
     let mut out = wrap(&fit.headline, width.max(40), "");
     if let Some(verdict) = &fit.verdict {
@@ -47,7 +47,7 @@ pub fn text(fit: &Fit, width: usize) -> String {
         let _ = writeln!(out, "{:<24}{rate:>10} {:<8} from {from} to {to} s", "cross traffic", "Mbit/s");
     }
     if !fit.not_told.is_empty() {
-        out.push_str("\nNot told by the capture:\n");
+        out.push_str("\nNot shown by the capture:\n");
         fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
     }
     if let Some(verdict) = fit.verdict.as_ref().filter(|v| !v.next.is_empty()) {
@@ -63,5 +63,5 @@ pub fn text(fit: &Fit, width: usize) -> String {
     out
 }
 
-/// From this share of the time on, all of it was simulated.
+/// Share of the time from which on a run counts as all of it.
 const WHOLE: f64 = 0.9;

@@ -1,4 +1,4 @@
-//! Paths and flows as scenarios that run, and what their runs yield.
+//! Trials: simulated runs of a path with its flows.
 
 use crate::error::FitError;
 use crate::flows::FittedFlow;
@@ -9,7 +9,7 @@ use experiment::{BatchRunner, CaptureSink};
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Unrest};
 
-/// The scenario as it is run.
+/// The scenario of a trial.
 pub fn scenario(
     p: &FittedPath,
     flows: &[FittedFlow],
@@ -24,16 +24,15 @@ pub fn scenario(
     Ok(scenario)
 }
 
-/// Runs scenarios.
+/// Runs scenarios and counts their packets.
 pub struct TrialRunner<'a, 'w> {
-    /// What runs them.
     pub batches: BatchRunner<'a, 'w>,
     /// Data packets simulated so far.
     pub packets: u64,
 }
 
 impl TrialRunner<'_, '_> {
-    /// Runs each of these with so many seeds: by scenario, in it by seed.
+    /// Runs each scenario with this many seeds; returns the results by scenario, then by seed.
     pub fn run(
         &mut self,
         scenarios: Vec<Scenario>,

@@ -1,4 +1,4 @@
-//! What a capture could not tell, in words.
+//! Sentences on what the capture does not show.
 
 use crate::flows::FittedFlow;
 use crate::model::{Fit, FitKind, FitValue};
@@ -8,16 +8,16 @@ use crate::search::TriedPath;
 use crate::words::FitWords;
 use print::three_digits as short;
 
-/// Both languages at once.
+/// A sentence in both languages.
 fn words(en: impl Into<String>, zh: impl Into<String>) -> FitWords {
     FitWords { en: en.into(), zh: zh.into() }
 }
 
-/// A number whose greatest value that fits is so many times the least is hardly told.
+/// A number is reported as open if the greatest value that fits is more than this many times the least.
 const OPEN: f64 = 1.22;
 
-/// What the capture could not tell, a sentence each.
-pub(crate) fn untold(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<FitWords> {
+/// What the capture does not show, a sentence each.
+pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<FitWords> {
     let mut all: Vec<FitWords> = fit.other_kinds.iter().map(other_kind).collect();
     if fit.limiter == "none" {
         let known = seen.flows.iter().any(|f| f.facts.line_rate.is_some());
@@ -25,17 +25,17 @@ pub(crate) fn untold(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<Fi
     }
     if !fit.cross.is_empty() {
         all.push(words(
-            "cross traffic that was there all the time: the rate of the line is what it left",
+            "cross traffic that was there all the time: the link's rate is what it left",
             "一直存在的背景流量：链路速率是它剩下的部分",
         ));
     }
-    if fit.values.is_empty() {
+    if best.ranges.is_empty() && !best.path.free.is_empty() {
         all.push(words(
-            "any number: the search ended before its first round, those of the scenario are first guesses",
-            "所有数值：搜索在第一轮完成之前结束，场景中的数值只是初步估计",
+            "the numbers that were to be searched: the search ended before its first round, they are first guesses",
+            "需要搜索的数值：搜索在第一轮完成之前结束，这些数值只是初步估计",
         ));
     }
-    let numbers = fit.values.iter().zip(&best.ranges);
+    let numbers = fit.values.iter().zip(best.all_ranges());
     all.extend(numbers.filter(|(v, _)| v.range[1] > OPEN * v.range[0]).map(|(v, r)| open_number(v, r.0)));
     if fit.policers.iter().any(|p| p.per_flow) {
         all.push(words(
@@ -43,7 +43,7 @@ pub(crate) fn untold(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<Fi
             "再多一条连接是否也有自己的流量监管：这里假定有，与抓到的每条连接一样",
         ));
     }
-    all.extend(best.flows.iter().filter(|f| !f.cc_is_told()).map(control));
+    all.extend(best.flows.iter().filter(|f| !f.is_cc_known()).map(assumed_cc));
     if seen.left_out > 0 {
         let n = seen.left_out;
         all.push(words(
@@ -58,20 +58,19 @@ pub(crate) fn untold(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<Fi
 
 fn never_full() -> FitWords {
     words(
-        "the line was never full for long: its rate is that at which packets of a burst follow each other, and how long its \
-         queue can be is not known",
-        "链路从未长时间占满：其速率取自突发中数据包的间隔，队列能有多长无从得知",
+        "the length of the link's queue: the link was never full for long, its rate is that of the packets of a burst",
+        "链路队列的长度：链路从未长时间占满，其速率取自突发中数据包的间隔",
     )
 }
 
 fn no_limit() -> FitWords {
     words(
-        "no rate limit shows in what was captured: the line's rate is no more than what fits, and others fit as well",
-        "抓包未显示速率限制：链路速率只是一个吻合的取值，其他取值也同样吻合",
+        "a rate limit: the link's rate is one that fits, and others fit as well",
+        "速率限制：链路速率只是一个吻合的取值，其他取值也同样吻合",
     )
 }
 
-/// A kind that is not ruled out.
+/// The sentence on a kind that is not ruled out.
 fn other_kind(k: &FitKind) -> FitWords {
     let [rate, bucket, queue] = [k.rate_mbps, k.bucket_kb, k.queue_kb].map(short);
     let percent = format!("{:.0} %", 100.0 * k.probability);
@@ -85,17 +84,17 @@ fn other_kind(k: &FitKind) -> FitWords {
             format!("{rate} Mbit/s 的流量整形（令牌桶 {bucket} kB）"),
         ),
         _ => (
-            format!("a line of {rate} Mbit/s with a queue of {queue} kB"),
+            format!("a link of {rate} Mbit/s with a queue of {queue} kB"),
             format!("{rate} Mbit/s 的链路（队列 {queue} kB）"),
         ),
     };
     words(
-        format!("the limiter's kind: {en} may be as well (likely to {percent})"),
-        format!("限速方式：也可能是{zh}，可能性为 {percent}"),
+        format!("the limiter's kind: {en} fits too (probability {percent})"),
+        format!("限速方式：{zh}也吻合（概率 {percent}）"),
     )
 }
 
-/// A number of which much fits.
+/// The sentence on a number with a wide range.
 fn open_number(v: &FitValue, parameter: FitParameter) -> FitWords {
     let [low, high] = v.range.map(short);
     let zh = parameter.label().zh;
@@ -105,8 +104,8 @@ fn open_number(v: &FitValue, parameter: FitParameter) -> FitWords {
     )
 }
 
-/// A congestion control that does not show.
-fn control(f: &FittedFlow) -> FitWords {
+/// The sentence on a congestion control that the capture does not show.
+fn assumed_cc(f: &FittedFlow) -> FitWords {
     let (name, cc) = (&f.name, &f.cc);
     let [en, zh] = if f.count > 1 {
         [format!("{name} ({} connections)", f.count), format!("{name}（{} 条连接）", f.count)]

@@ -1,13 +1,13 @@
-//! What a summary says of the path before anything is simulated: a cautious verdict, with its reasons.
+//! The verdict on a summary before anything is simulated: cautious, with its reasons.
 //!
-//! A rule is a file of `verdict/` and a line of [`RULES`]; the first that holds is the verdict. A rule takes what the summary contains:
-//! what is absent neither holds nor refutes. Where no rule holds, no limiter can be told, and the verdict says why.
+//! A rule is a file of `verdict/` and a line of [`RULES`]; the first rule that holds gives the verdict. A value that the summary lacks
+//! neither supports nor refutes a rule. If no rule holds, no limiter can be told, and the verdict says why.
 //!
-//! | rule | holds where |
+//! | rule | holds if |
 //! |---|---|
 //! | `datagrams` | the test was UDP |
 //! | `outage` | intervals without bytes that blocks of the application do not explain |
-//! | `waits` | the kernel, or the test's own option, says what the sender waited for |
+//! | `waits` | the kernel's counters, or the test's own rate, show what the sender waited for |
 //! | `bucket` | fast at first, then evenly slower by more than buffers hold |
 //! | `queue` | an even rate, and an RTT well above the least, or that follows the congestion window |
 //! | `loss` | a share of the segments was sent again |
@@ -27,10 +27,10 @@ use digest::SeriesDigest;
 use print::three_digits as short;
 use serde::{Deserialize, Serialize};
 
-/// The schema's name and version, first key of every verdict that stands alone.
+/// The schema's name and version, the first key of every verdict without a fit.
 pub const VERDICT_SCHEMA: &str = "longfat-fit-verdict/1";
 
-/// What held the flow, as far as its summary tells.
+/// The cause that held the flow, as far as its summary shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -58,42 +58,42 @@ pub enum VerdictKind {
     Unknown,
 }
 
-/// What a summary says of the path.
+/// The verdict on a summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SummaryVerdict {
-    /// What this is, and its version.
+    /// The schema's name and version.
     #[cfg_attr(test, schemars(extend("const" = VERDICT_SCHEMA)))]
     pub schema: String,
-    /// What held the flow.
+    /// The cause that held the flow.
     pub kind: VerdictKind,
-    /// One sentence; doubt is in its first word.
+    /// One sentence; its first word says if it is not certain.
     pub headline: String,
-    /// What it rests on, a sentence each.
+    /// The evidence, a sentence each.
     pub facts: Vec<String>,
-    /// What would tell more: commands.
+    /// Commands that would show more.
     pub next: Vec<String>,
-    /// Least and greatest rate of the limiter, Mbit/s of payload; absent where no limiter can be told.
+    /// Least and greatest rate of the limiter, Mbit/s of payload; absent if no limiter can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_mbps: Option<[f64; 2]>,
-    /// Least and greatest size of its bucket, bytes of payload.
+    /// Least and greatest size of the limiter's bucket, bytes of payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_bytes: Option<[f64; 2]>,
     /// The window, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<f64>,
-    /// The limiter delays what exceeds its rate; false: it drops it; absent: it cannot be told.
+    /// Whether the limiter delays packets beyond its rate (`true`) or drops them (`false`); absent if that cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<bool>,
-    /// Greatest rate while the bucket lasted, bit/s of payload.
+    /// Greatest rate before the bucket was empty, bit/s of payload.
     #[serde(skip)]
     pub fast_bps: Option<f64>,
 }
 
-/// A rule: its verdict, if it holds.
+/// A rule; returns its verdict if it holds.
 type VerdictRule = fn(&SeriesDigest) -> Option<SummaryVerdict>;
 
-/// All rules, the first that holds decides.
+/// All rules; the first that holds decides.
 const RULES: [VerdictRule; 7] = [
     datagrams::verdict,
     outage::verdict,
@@ -116,12 +116,12 @@ impl SummaryVerdict {
         let mut verdict = found.unwrap_or_else(|| cannot_tell(&digest, sent));
         verdict.schema = VERDICT_SCHEMA.into();
         verdict.facts.extend(digest.facts());
-        verdict.next.extend(enough(series, verdict.kind));
+        verdict.next.extend(commands(series, verdict.kind));
         verdict
     }
 
-    /// Whether a scenario can be made that behaves so: what stopped altogether, and what the application did, says nothing of a path.
-    pub fn can_be_played(&self) -> bool {
+    /// Whether a scenario can reproduce the series: interruptions and the application's own pauses show no path.
+    pub fn can_be_simulated(&self) -> bool {
         !matches!(
             self.kind,
             VerdictKind::Application
@@ -131,7 +131,7 @@ impl SummaryVerdict {
         )
     }
 
-    /// For a terminal.
+    /// The verdict as text for a terminal, wrapped at `width` columns.
     pub fn text(&self, width: usize) -> String {
         let width = width.max(40);
         let mut text = print::wrap(&self.headline, width, "");
@@ -144,10 +144,10 @@ impl SummaryVerdict {
     }
 }
 
-/// Segments without which a flow shows nothing of its path.
+/// Least segments of a flow that shows its path.
 const LEAST_SEGMENTS: f64 = 30.0;
 
-/// Where no rule holds; `sent` is how many bytes were.
+/// The verdict if no rule holds; `sent` is the number of bytes sent.
 fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
     let why = match (d.series.source, d.variation) {
         _ if sent < LEAST_SEGMENTS * d.mss() => format!("only {} were sent", size(sent)),
@@ -169,8 +169,8 @@ fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
     }
 }
 
-/// Commands that would have given enough.
-fn enough(series: &SummarySeries, kind: VerdictKind) -> Vec<String> {
+/// Commands that would show more.
+fn commands(series: &SummarySeries, kind: VerdictKind) -> Vec<String> {
     let host = series.peer.as_deref().unwrap_or("HOST");
     let capture = format!(
         "tcpdump -s 128 -w trace.pcap host {host}    # at the sender, during the transfer; then: longfat diagnose trace.pcap"
@@ -228,7 +228,7 @@ pub(crate) fn size(bytes: f64) -> String {
     }
 }
 
-/// Two of them as a range: the unit once, where it is the same.
+/// A range in words, with the unit once if both ends have the same.
 fn range([low, high]: [f64; 2], words: fn(f64) -> String) -> String {
     let (low, high) = (words(low), words(high));
     match (low.split_once(' '), high.split_once(' ')) {

@@ -1,8 +1,8 @@
-//! Sentences in the languages that longfat speaks.
+//! Sentences in both languages.
 
 use serde::Serialize;
 
-/// What is said, in the languages that longfat speaks.
+/// A sentence in both languages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FitWords {
     /// English.

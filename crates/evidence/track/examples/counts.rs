@@ -1,5 +1,5 @@
-//! What the tracker counts in captures: a line of tab-separated numbers for each direction with data. Read by
-//! `tests/retransmissions.sh`.
+//! Prints the tracker's counts of captures: a line of tab-separated numbers for each direction with data.
+//! Read by `tests/retransmissions.sh`.
 
 use capture::CaptureReader;
 use std::path::Path;

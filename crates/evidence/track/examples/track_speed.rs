@@ -1,4 +1,4 @@
-//! How fast the tracker is: nanoseconds a packet, one long flow and five thousand at once.
+//! Measures the tracker's speed: nanoseconds per packet, with one long flow and with five thousand at once.
 //!
 //! `cargo run --release -p longfat-track --example track_speed`
 
@@ -9,14 +9,14 @@ use units::{Span, Time};
 
 const MSS: u32 = 1448;
 
-/// One connection that sends for ever: every second segment is acknowledged, every hundredth lost.
+/// An endless connection: every second segment is acknowledged, every hundredth is lost.
 struct Flow {
     packet: TcpPacket,
     sent: u32,
     acked: u32,
     window: u32,
     lost: Option<u32>,
-    /// The retransmission arrives when so many were sent.
+    /// The retransmission arrives after this many segments.
     mended: u32,
 }
 
@@ -46,7 +46,7 @@ impl Flow {
         p
     }
 
-    /// The next three packets: two of data, one ACK.
+    /// Appends the next three packets: two of data, one ACK.
     fn step(&mut self, time: Time, out: &mut Vec<TcpPacket>) {
         for _ in 0..2 {
             match self.lost {
@@ -82,7 +82,7 @@ impl Flow {
     }
 }
 
-/// Nanoseconds that this thread had a processor (Linux); others may use it too.
+/// Processor time of this thread, nanoseconds (Linux); other threads may use the processor meanwhile.
 fn on_cpu() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0)

@@ -1,115 +1,115 @@
-//! What a second capture, at the other end of the path, says of packets.
+//! Results of a second capture at the other end of the path, for a packet, a connection and a flow.
 
 use crate::{PackedSpan, SpanHistogram};
 use units::{Span, Time};
 
-/// What became of a packet on its way from one capture to the other.
+/// Fate of a packet according to another source than this capture: a second capture at the other end of the
+/// path, or the sender's own log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PacketBeyond {
-    /// There is no other capture.
+pub enum ExternalFate {
+    /// There is no other source.
     #[default]
-    Unasked,
-    /// It is not known: the other capture had not begun, had ended, or missed packets.
+    Absent,
+    /// The other capture cannot say: it had not begun, had ended, or missed packets.
     Unknown,
-    /// It was on its way for `late` longer than that takes at least; `lost` bytes of its payload did not arrive. Of a packet that
-    /// was lost, `late` is not known.
+    /// The packet left this capture for the other one.
     Sent {
-        /// Queueing on the way.
+        /// Queueing delay: transit time above the minimum. Unknown for a lost packet.
         late: PackedSpan,
-        /// Bytes of payload.
+        /// Payload bytes that did not arrive.
         lost: u32,
     },
-    /// Its sender wrote down what became of it: so many bytes of its payload were lost.
-    Told {
-        /// Bytes of payload.
+    /// The sender logged the fate of its packet (qlog).
+    Logged {
+        /// Payload bytes that did not arrive.
         lost: u32,
     },
-    /// It came from the other capture, so much later than the way takes at least.
-    Came(PackedSpan),
+    /// The packet came from the other capture with this queueing delay: transit time above the minimum.
+    Arrived(PackedSpan),
 }
 
-/// What is known of the way of one direction between both captures.
+/// Combined result of two captures for the path in one direction of a TCP connection.
 #[derive(Clone, Debug, Default)]
-pub struct WayBetween {
-    /// Packets with payload of which it is not known whether they arrived: the other capture had not begun, had ended, or missed
+pub struct PathBetween {
+    /// Packets with payload whose arrival is unknown: the other capture had not begun, had ended, or missed
     /// packets.
     pub unknown_packets: u64,
-    /// Payload sent again although an earlier transmission of it arrived, bytes.
+    /// Payload bytes sent again although an earlier transmission of them arrived.
     pub needless_bytes: u64,
-    /// Packets without payload, ACKs as a rule.
+    /// Packets without payload, mostly ACKs.
     pub bare_packets: u64,
-    /// Of these, those that were lost.
+    /// Packets without payload that were lost.
     pub bare_lost: u64,
-    /// What the way took at least, ns, for any packet between the two hosts; off by at most half of [`ClockFit::round_trip`](crate::both_ends::ClockFit::round_trip).
-    /// `None`: nothing arrived.
+    /// Minimum one-way delay of any packet between the two hosts, ns, known to within half of
+    /// [`ClockFit::round_trip`](crate::both_ends::ClockFit::round_trip). `None`: nothing arrived.
     pub least_ns: Option<i64>,
-    /// How much longer than that packets took.
+    /// Queueing delays: one-way delays above the minimum.
     pub late: SpanHistogram,
-    /// The same over time.
+    /// Queueing delays and losses over time.
     pub over_time: Vec<LateSpan>,
-    /// Packets with payload that were lost, wholly or in part; the first [`WayBetween::lost_packets`] of them that fit.
-    pub lost: Vec<LostOnWay>,
-    /// How many there are.
+    /// Packets with payload that were lost, wholly or in part. The list may be shorter than
+    /// [`PathBetween::lost_packets`].
+    pub lost: Vec<LostPacket>,
+    /// Number of packets with payload that were lost, wholly or in part.
     pub lost_packets: u64,
 }
 
-/// What is known of the way of one direction of a UDP flow between both captures.
+/// Combined result of two captures for one direction of a UDP flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DatagramsBetween {
-    /// Datagrams that arrived.
     pub arrived_packets: u64,
-    /// That were lost.
     pub lost_packets: u64,
-    /// Of which it is not known: the other capture had not begun or had ended, or offload cut or joined them.
+    /// Datagrams whose fate is unknown: the other capture had not begun or had ended, or offload split or
+    /// merged them.
     pub unknown_packets: u64,
-    /// That came more than once.
+    /// Datagrams that arrived more than once.
     pub doubled: u64,
-    /// That came after one that was sent later (RFC 4737).
+    /// Datagrams that arrived after one that was sent later (RFC 4737).
     pub reordered: u64,
-    /// The most lost one after the other.
+    /// The most datagrams lost in a row.
     pub longest_run: u64,
-    /// Segmentation offload joined datagrams in one of the captures: losses are not told.
+    /// Segmentation offload merged or split datagrams in one of the captures, so losses are not reported.
     pub cut: bool,
-    /// What the way took at least, ns. `None`: nothing arrived, or it cannot be known ([`ClockFit::two_way`](crate::both_ends::ClockFit::two_way)).
+    /// Minimum one-way delay, ns. `None`: nothing arrived, or the clocks' offset is unknown
+    /// ([`ClockFit::two_way`](crate::both_ends::ClockFit::two_way)).
     pub least_ns: Option<i64>,
-    /// How much longer than that datagrams took.
+    /// Queueing delays: one-way delays above the minimum.
     pub late: SpanHistogram,
-    /// By how much the delays of two differ that arrived one after the other, in the mean.
+    /// Mean difference between the delays of two datagrams that arrived in succession.
     pub jitter: Option<Span>,
-    /// The most that RFC 3550's interarrival jitter was.
+    /// The highest value of RFC 3550's interarrival jitter.
     pub max_jitter: Option<Span>,
-    /// All of it over time.
+    /// Queueing delays and losses over time.
     pub over_time: Vec<LateSpan>,
-    /// When those lost were sent; the first thousand.
+    /// When the lost datagrams were sent; at most the first thousand.
     pub lost: Vec<Time>,
 }
 
-/// Queueing in a part of the time.
+/// Queueing delays and losses in a slice of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LateSpan {
-    /// When it begins.
+    /// Beginning of the slice.
     pub from: Time,
-    /// Packets that arrived.
     pub arrived: u32,
-    /// Those with payload of which something was lost.
+    /// Packets with payload of which something was lost.
     pub lost: u32,
-    /// How much longer than at least they took, all added up.
+    /// Sum of the queueing delays.
     pub sum: Span,
-    /// The longest.
+    /// The largest queueing delay.
     pub most: Span,
 }
 
 /// A packet that was lost between the captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LostOnWay {
+pub struct LostPacket {
     /// When it passed the capture on its sender's side.
     pub time: Time,
-    /// Which TCP packet of that capture it is, from 0.
+    /// Index of the packet among that capture's TCP packets, from 0.
     pub index: u32,
-    /// Its sequence number, as it stands in the packet.
+    /// Sequence number, as in the header.
     pub seq: u32,
-    /// Its payload that was lost, bytes.
+    /// Payload bytes that were lost.
     pub bytes: u32,
-    /// It had been sent before.
+    /// Whether it is a retransmission.
     pub again: bool,
 }

@@ -1,75 +1,74 @@
-//! What happened when: bins of time that double their width when they become too many.
+//! Counts over time, in bins that double their width when there are too many of them.
 
 use crate::{Bin, PauseKind};
 use units::{Span, Time};
 
-/// Width at first.
+/// Width of the bins at first.
 const FIRST_WIDTH: Span = Span::from_millis(10);
-/// The most bins of a direction while memory suffices.
+/// Maximum number of bins of a direction while memory suffices.
 pub const MOST_BINS: usize = 2048;
 
-/// Bins in the order of time; those in which nothing happened are left out.
+/// Bins in order of time. Bins in which nothing happened are left out.
 #[derive(Debug)]
 pub struct Bins {
-    /// Where bin 0 begins.
+    /// Time at which bin 0 begins.
     first: Time,
     width: Span,
     list: Vec<Bin>,
     most: usize,
-    /// The bin asked for last, and its bounds.
+    /// Index of the bin used last, and its bounds.
     at: usize,
     from: Time,
     to: Time,
 }
 
 impl Bins {
-    /// None yet; bin 0 begins at `first`, and there will be at most `most`.
+    /// Returns an empty list of at most `most` bins; bin 0 begins at `first`.
     pub fn new(first: Time, most: usize) -> Bins {
-        Bins::within(Vec::new(), first, most)
+        Bins::reusing(Vec::new(), first, most)
     }
 
-    /// The same, in the memory of `list`, which is empty.
-    pub fn within(list: Vec<Bin>, first: Time, most: usize) -> Bins {
+    /// Returns an empty list as [`Bins::new`] does, but reuses the memory of `list`, which must be empty.
+    pub fn reusing(list: Vec<Bin>, first: Time, most: usize) -> Bins {
         Bins { first, width: FIRST_WIDTH, list, most, at: 0, from: Time::ZERO, to: Time::ZERO }
     }
 
-    /// Moves to memory of just its size; returns that which it had.
-    pub fn hand_over(&mut self) -> Vec<Bin> {
-        moved_out(&mut self.list)
+    /// Moves the bins to memory of their exact size and returns the old memory.
+    pub fn take_memory(&mut self) -> Vec<Bin> {
+        move_to_exact_size(&mut self.list)
     }
 
-    /// Those of a track.
+    /// Returns the bins of a finished track, to be merged further.
     pub fn of(first: Time, width: Span, list: Vec<Bin>) -> Bins {
         Bins { width, list, ..Bins::new(first, usize::MAX) }
     }
 
-    /// Width of each.
+    /// Width of each bin.
     pub fn width(&self) -> Span {
         self.width
     }
 
-    /// The bins themselves.
     pub fn into_list(self) -> Vec<Bin> {
         self.list
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory allocated.
     pub fn bytes(&self) -> usize {
         self.list.capacity() * size_of::<Bin>()
     }
 
-    /// Index of the bin asked for last.
-    pub fn at_hand(&self) -> usize {
+    /// Index of the bin used last.
+    pub fn current(&self) -> usize {
         self.at
     }
 
-    /// Reads a little of the bin asked for last.
+    /// Prefetches the bin used last; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.list.get(self.at).map_or(0, |b| b.index as u64 ^ b.rtts.count as u64)
     }
 
-    /// The bin of time `now`.
+    /// Returns the bin of time `now`; adds it if there is none.
     #[inline]
     pub fn at(&mut self, now: Time) -> &mut Bin {
         if now < self.from || now >= self.to {
@@ -102,12 +101,13 @@ impl Bins {
         self.to = self.from + self.width;
     }
 
-    /// How many whole widths there are in `span`.
+    /// Returns the number of whole bin widths in `span`.
     fn widths(&self, span: Span) -> u64 {
         span.as_nanos() / self.width.as_nanos()
     }
 
-    /// The place of the bin that begins `since` the first, or where it would stand.
+    /// Returns the index of the bin that contains the time `since` after bin 0's start, or where it would be
+    /// inserted.
     fn search(&self, since: Span) -> Result<usize, usize> {
         let index = self.widths(since) as u32;
         match self.list.last() {
@@ -116,7 +116,7 @@ impl Bins {
         }
     }
 
-    /// Doubles the width.
+    /// Doubles the bins' width and merges neighbours.
     fn widen(&mut self) {
         self.width = self.width * 2;
         for bin in &mut self.list {
@@ -132,17 +132,17 @@ impl Bins {
         (self.from, self.to) = (Time::ZERO, Time::ZERO);
     }
 
-    /// The windows were not what they seemed.
+    /// Removes the receive windows from all bins: their scale was wrong.
     pub fn forget_windows(&mut self) {
         self.list.iter_mut().for_each(Bin::forget_window);
     }
 
-    /// Gives back what its list has in reserve.
-    pub fn rest(&mut self) {
+    /// Frees unused capacity.
+    pub fn shrink(&mut self) {
         self.list.shrink_to_fit();
     }
 
-    /// Keeps `most` bins at most from now on.
+    /// Limits the number of bins to `most` from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;
         if self.list.len() > most {
@@ -153,7 +153,7 @@ impl Bins {
         }
     }
 
-    /// Counts the time from `from` to `to` as a pause.
+    /// Adds the time between `from` and `to` to the pauses of this kind.
     pub fn spread(&mut self, from: Time, to: Time, kind: PauseKind) {
         let mut from = from.max(self.first);
         while from < to && self.widths(to.since(from)) + 2 + self.list.len() as u64 > self.most as u64 {
@@ -165,7 +165,7 @@ impl Bins {
         while from < to {
             self.at(from);
             let (start, end) = (self.from, self.to.min(to));
-            // Differences of whole microseconds: they add up to the bin's width at most.
+            // Differences of whole microseconds add up to the bin's width at most.
             let us = end.since(start).as_micros() - from.since(start).as_micros();
             self.list[self.at].add_pause(kind, us as u32);
             if end <= from {
@@ -176,8 +176,8 @@ impl Bins {
     }
 }
 
-/// Moves what is in `list` to memory of just its size; returns the memory that it had.
-pub fn moved_out<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
+/// Moves the contents of `list` to memory of their exact size; returns the old memory, emptied.
+pub fn move_to_exact_size<T: Copy>(list: &mut Vec<T>) -> Vec<T> {
     let exact = list.as_slice().to_vec();
     let mut had = std::mem::replace(list, exact);
     had.clear();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_counted_where_it_was() {
+    fn a_pause_is_spread_over_the_bins_it_covers() {
         let mut bins = Bins::new(ms(5), 64);
         bins.spread(ms(7), ms(31), PauseKind::Idle);
         let idle: Vec<_> = bins.list.iter().map(|b| (b.index, b.paused(PauseKind::Idle))).collect();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_become_half_as_many_and_lose_nothing() {
+    fn bins_are_merged_without_losing_packets_when_there_are_too_many() {
         let mut bins = Bins::new(Time::ZERO, 64);
         for i in 0..1000 {
             bins.at(ms(10 * i)).packets += 1;

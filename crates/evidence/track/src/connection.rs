@@ -1,11 +1,11 @@
-//! A connection: two ends, what each sent, and a [`Direction`] for each that sent data.
+//! A connection: its two ends, and a [`Direction`] for each end that sent data.
 
-use crate::between::PacketBeyond;
+use crate::between::ExternalFate;
 use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
-use crate::doubles::{DoubleTable, IdUse};
-use crate::exchange::ExchangeTurn;
+use crate::duplicates::{DuplicateTable, IdUse};
+use crate::list_pool::{ListPool, PooledLists};
+use crate::responses::ExchangeTracker;
 use crate::sequence::unwrap;
-use crate::spare::{SpareLists, SpareStore};
 use crate::timestamp_clock::{SilenceJudgement, TimestampClock};
 use crate::{
     Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
@@ -14,59 +14,60 @@ use crate::{
 use capture::{Endpoint, IcmpReport, IcmpSays, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
-/// A SYN of the end that has sent nothing else answers the other's within this (simultaneous open).
-const OPENS_WITHIN: Span = Span::from_secs(3);
-/// Packets may be missing at the capture's very beginning; a jump of more is another stream.
-const MISSED_AT_FIRST: u32 = 1 << 20;
-/// Bytes that the timestamp option takes of a segment, padding included (RFC 7323 appendix A).
+/// If an end has sent nothing else, its SYN within this time of the other's answers it (simultaneous open).
+const SIMULTANEOUS_OPEN_WITHIN: Span = Span::from_secs(3);
+/// Bytes that may be missing before the first packet seen; after a larger jump it is another stream.
+const MAX_MISSED_AT_START: u32 = 1 << 20;
+/// Bytes of each segment that the timestamp option takes, padding included (RFC 7323 appendix A).
 const TIMESTAMP_OPTION: u32 = 12;
 
-/// What one end sent, payload apart.
+/// What one end sent, apart from payload.
 #[derive(Clone, Debug, Default)]
 struct EndpointState {
-    /// Sequence number of its SYN, and when it passed first.
+    /// Sequence number of the end's SYN, and when it passed first.
     syn: Option<(u32, Time)>,
-    /// How often it passed.
+    /// How often the SYN passed.
     syns: u32,
     mss: Option<u16>,
     wscale: ScaleOffer,
     sack: bool,
     timestamps: bool,
     ecn: bool,
-    /// The snap length cut options of its SYN off.
+    /// The snap length cut off options of the SYN.
     options_cut: bool,
-    /// The first byte of its data, by the other end's first ACK.
+    /// First byte of the end's data, according to the other end's first ACK.
     first_acked: Option<u32>,
     packets: u64,
     ip_bytes: u64,
     acked: bool,
     fin: bool,
-    /// Sequence number of a FIN that came before any of its data.
+    /// Sequence number of a FIN that came before any data of the end.
     early_fin: Option<u32>,
     fragments: FragmentCounts,
     ids: IdUse,
     clock: TimestampClock,
 }
 
-/// What a SYN says of window scaling (RFC 7323 section 2.2). A shift of 0 is an offer: the other end's windows are shifted.
+/// A SYN's window scale option (RFC 7323 section 2.2). A shift of 0 is an offer: it permits the other end to
+/// scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum ScaleOffer {
-    /// No (whole) SYN was seen.
+    /// No complete SYN was seen.
     #[default]
     Unknown,
-    /// None.
+    /// The SYN has no such option.
     Without,
-    /// Its windows are shifted by so much if the other end offers scaling too.
+    /// The end's windows are shifted by this much if the other end offers scaling too.
     Shift(u8),
 }
 
-/// Packets that came in fragments.
+/// Packets that arrived in IP fragments.
 #[derive(Clone, Copy, Debug, Default)]
 struct FragmentCounts {
     packets: u64,
     fragments: u64,
-    torn: u64,
-    /// The least [`capture::PacketFragments::fits`].
+    incomplete: u64,
+    /// The smallest [`capture::PacketFragments::fits`].
     fits: Option<u16>,
 }
 
@@ -75,18 +76,18 @@ impl FragmentCounts {
     fn count(&mut self, p: &TcpPacket) {
         self.packets += 1;
         self.fragments += p.fragments.count as u64;
-        self.torn += p.fragments.torn as u64;
+        self.incomplete += p.fragments.torn as u64;
         self.fits = Some(self.fits.map_or(p.fragments.fits, |fits| fits.min(p.fragments.fits)));
     }
 }
 
 impl EndpointState {
-    /// The first byte of its stream, by its SYN.
+    /// First byte of the end's stream, according to its SYN.
     fn first_byte(&self) -> Option<u32> {
         self.syn.map(|(isn, _)| isn.wrapping_add(1))
     }
 
-    /// When its SYN passed, if there was one only: of several it is not known which was answered.
+    /// When the SYN passed, if there was only one: of several it is not known which was answered.
     fn only_syn(&self) -> Option<Time> {
         self.syn.filter(|_| self.syns == 1).map(|(_, time)| time)
     }
@@ -97,76 +98,77 @@ impl EndpointState {
 pub struct TrackedConnection {
     pub number: u32,
     pub ends: [Endpoint; 2],
-    /// Which of `ends` opened it.
+    /// Index into `ends` of the opener.
     opener: usize,
-    halves: [EndpointState; 2],
+    endpoints: [EndpointState; 2],
     data: [Option<Box<Direction>>; 2],
-    /// First and last packet.
     pub first: Time,
     pub last: Time,
-    /// `last` when it gave back memory.
-    rested: Option<Time>,
+    /// Value of `last` when memory was freed.
+    shrunk_at: Option<Time>,
     resets: u64,
     too_big: [u64; 2],
-    /// Between the capture and each end.
+    /// RTT of the handshake between the capture and each end.
     handshake_rtts: [Option<Span>; 2],
     duplicates: u64,
     setup: SetupTrace,
     reset: Option<ResetTrace>,
-    turn: ExchangeTurn,
-    /// [`TrackedConnection::bytes`] when it was last asked.
-    pub held: usize,
-    /// Memory for the lists of the first direction that has data.
-    pub spare: Option<SpareLists>,
+    exchange: ExchangeTracker,
+    /// Value of [`TrackedConnection::bytes`] when it was last computed.
+    pub counted_bytes: usize,
+    /// Reused memory for the lists of the first direction that has data.
+    pub pooled_lists: Option<PooledLists>,
 }
 
 impl TrackedConnection {
-    /// Begins with `p`, whose times are `now`; `side` is the index of its source in `ends`.
+    /// Begins with packet `p`, which passes at `now`; `side` is the index of its source in `ends`.
     pub fn new(number: u32, ends: [Endpoint; 2], side: usize, p: &TcpPacket, now: Time) -> TrackedConnection {
-        // Without a handshake the first packet seen counts as the opener's; a SYN+ACK answers one.
+        // Without a handshake the sender of the first packet seen counts as the opener, except that a SYN/ACK
+        // answers one.
         let answer = p.flags.has(TcpFlags::SYN) && p.flags.has(TcpFlags::ACK);
         TrackedConnection {
             number,
             ends,
             opener: if answer { 1 - side } else { side },
-            halves: Default::default(),
+            endpoints: Default::default(),
             data: [None, None],
             first: now,
             last: now,
-            rested: None,
+            shrunk_at: None,
             resets: 0,
             too_big: [0; 2],
             handshake_rtts: [None; 2],
             duplicates: 0,
             setup: SetupTrace::default(),
             reset: None,
-            turn: ExchangeTurn::default(),
-            held: 0,
-            spare: None,
+            exchange: ExchangeTracker::default(),
+            counted_bytes: 0,
+            pooled_lists: None,
         }
     }
 
-    /// Whether both ends are done.
+    /// Returns whether both ends have closed or one has reset the connection.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.resets > 0 || self.halves[0].fin && self.halves[1].fin
+        self.resets > 0 || self.endpoints[0].fin && self.endpoints[1].fin
     }
 
-    /// Whether `p`, a SYN, opens another connection between the same ends.
+    /// Returns whether the SYN `p` opens another connection between the same ends.
     pub fn is_reopened_by(&self, side: usize, p: &TcpPacket, now: Time) -> bool {
         let syn = p.flags.has(TcpFlags::SYN) && !p.flags.has(TcpFlags::ACK);
-        let known = self.halves[side].syn.is_some_and(|(isn, _)| isn == p.seq);
-        let simultaneous = self.halves[side].packets == 0 && now.since(self.first) < OPENS_WITHIN;
+        let known = self.endpoints[side].syn.is_some_and(|(isn, _)| isn == p.seq);
+        let simultaneous =
+            self.endpoints[side].packets == 0 && now.since(self.first) < SIMULTANEOUS_OPEN_WITHIN;
         syn && !known && !simultaneous
     }
 
-    /// ICMP says something of a packet from end `side`.
+    /// Processes an ICMP message about a packet from end `side`.
     pub fn report(&mut self, side: usize, report: &IcmpReport) {
         match report.says {
             IcmpSays::TooBig(mtu) => {
                 self.too_big[side] += 1;
                 if let Some(data) = &mut self.data[side] {
-                    data.told(mtu);
+                    data.icmp_mtu(mtu);
                 }
             }
             IcmpSays::Unreachable(why) => {
@@ -175,36 +177,36 @@ impl TrackedConnection {
         }
     }
 
-    /// A packet from end `side` passes, with its sign ([`crate::doubles::sign`]). Returns a row for it unless it is a double;
-    /// `wanted` says whether anyone reads the row.
+    /// Processes a packet from end `side` with its fingerprint ([`crate::duplicates::fingerprint`]). Returns
+    /// a row for it if `wanted`, unless it is a duplicate record.
     #[inline]
     pub fn packet(
         &mut self,
         side: usize,
-        (p, sign): (&TcpPacket, u64),
+        (p, fingerprint): (&TcpPacket, u64),
         now: Time,
-        (limits, doubles): (TrackLimits, &mut DoubleTable),
-        beyond: PacketBeyond,
+        (limits, duplicate_table): (TrackLimits, &mut DuplicateTable),
+        fate: ExternalFate,
         wanted: bool,
     ) -> Option<PacketRow> {
-        if doubles.is_double(p, sign, now, &mut self.halves[side].ids) {
+        if duplicate_table.is_duplicate(p, fingerprint, now, &mut self.endpoints[side].ids) {
             self.duplicates += 1;
             return None;
         }
         if p.fragments.count > 0 {
-            self.halves[side].fragments.count(p);
+            self.endpoints[side].fragments.count(p);
             if p.fragments.torn {
-                return None; // The receiver never puts it together: it is as lost as one that never came.
+                return None; // The receiver cannot reassemble it, so it is as lost as a packet that never arrived.
             }
         }
         let last = std::mem::replace(&mut self.last, now);
-        let delay = match beyond {
-            PacketBeyond::Came(late) => late,
+        let delay = match fate {
+            ExternalFate::Arrived(late) => late,
             _ => self.delay(side, p, now),
         };
         if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0 | TcpFlags::FIN.0) != 0 {
             self.control(side, p, now);
-        } else if !self.halves[side].acked {
+        } else if !self.endpoints[side].acked {
             self.first_ack(side, p, now);
         }
         let out = |d: &Option<Box<Direction>>| d.as_ref().map_or(0, |d| d.bytes_out());
@@ -213,24 +215,24 @@ impl TrackedConnection {
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
         }
-        let sent = self.payload(side, p, now, last, (delay, beyond), limits, row.as_mut());
+        let sent = self.payload(side, p, now, last, (delay, fate), limits, row.as_mut());
         if let Some(sent) = sent {
-            self.take_turn(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
+            self.track_exchange(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
         }
         for (i, d) in self.data.iter_mut().enumerate() {
             let Some(d) = d else { continue };
             if was_out[i] > 0 {
                 let (timer, repairs) =
                     sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
-                d.watch_silence(last, now, timer, repairs || i != side && d.was_held(p, was_out[i]));
+                d.watch_silence(last, now, timer, repairs || i != side && d.is_overdue_ack(p, was_out[i]));
             }
             d.watch_window(now);
         }
         let segments = sent.map_or(1, |s| s.segments);
         let headers = segments.saturating_mul(p.header as u32);
-        let half = &mut self.halves[side];
-        half.packets += segments as u64;
-        half.ip_bytes += p.len as u64 + headers as u64;
+        let endpoint = &mut self.endpoints[side];
+        endpoint.packets += segments as u64;
+        endpoint.ip_bytes += p.len as u64 + headers as u64;
         let mut row = row?;
         row.connection = self.number;
         row.from_opener = side == self.opener;
@@ -244,43 +246,43 @@ impl TrackedConnection {
         Some(row)
     }
 
-    /// The end that asks: the one that opened the connection; where no SYN shows that, the one whose port is not a service's
-    /// (RFC 6335: those are the lower ones).
+    /// The client: the end that opened the connection or, without a SYN, the one whose port is not a
+    /// service's (RFC 6335: service ports are the lower ones).
     fn client(&self) -> usize {
-        match self.halves.iter().any(|half| half.syn.is_some()) {
+        match self.endpoints.iter().any(|endpoint| endpoint.syn.is_some()) {
             true => self.opener,
             false => usize::from(self.ends[1].port > self.ends[0].port),
         }
     }
 
-    /// Data passes: a request or a response.
+    /// Matches requests with responses when data passes.
     #[inline]
-    fn take_turn(&mut self, side: usize, number: u32, new: bool, now: Time) {
+    fn track_exchange(&mut self, side: usize, number: u32, new: bool, now: Time) {
         if side == self.client() {
             let answering = self.data[1 - side].as_ref().is_some_and(|d| d.outstanding());
-            self.turn.asks(new, answering, number, now);
+            self.exchange.client_data(new, answering, number, now);
         } else {
-            self.turn.answers(new, number, now);
+            self.exchange.server_data(new, number, now);
         }
     }
 
-    /// The packet's one-way delay to the capture above the least, by its timestamp.
+    /// One-way delay of the packet to the capture above the minimum, by its timestamp.
     #[inline]
     fn delay(&mut self, side: usize, p: &TcpPacket, now: Time) -> PackedSpan {
         match p.options.timestamps {
             Some((value, _)) if p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::RST.0) == 0 => {
                 let data =
-                    self.data[1 - side].as_ref().filter(|_| self.halves[side].clock.needs_round_trips());
+                    self.data[1 - side].as_ref().filter(|_| self.endpoints[side].clock.needs_round_trips());
                 let over = data.and_then(|d| d.down_over_least(p.ack, now));
-                self.halves[side].clock.delay(now, value, over)
+                self.endpoints[side].clock.delay(now, value, over)
             }
             _ => PackedSpan::UNKNOWN,
         }
     }
 
-    /// What the packet's sender says by its timestamps of a capture that was silent for `silence` until `now`.
+    /// Judges, by the timestamps of the packet's sender, a silence of the capture that ended at `now`.
     pub fn judge_silence(&self, side: usize, p: &TcpPacket, now: Time, silence: Span) -> SilenceJudgement {
-        let clock = &self.halves[side].clock;
+        let clock = &self.endpoints[side].clock;
         let by_clock = p.options.timestamps.map(|(value, _)| clock.judge_silence(now, value, silence));
         match by_clock {
             Some(known @ (SilenceJudgement::Passed | SilenceJudgement::Less)) => known,
@@ -288,36 +290,39 @@ impl TrackedConnection {
         }
     }
 
-    /// What the sender's retransmission timer says of such a silence.
+    /// Judges a silence of the capture by the sender's retransmission timer.
     fn judge_by_timers(&self, side: usize, p: &TcpPacket, silence: Span) -> SilenceJudgement {
-        match self.data[1 - side].as_ref().is_some_and(|d| d.outwaited_its_timer(p, silence)) {
+        match self.data[1 - side].as_ref().is_some_and(|d| d.exceeded_its_timer(p, silence)) {
             true => SilenceJudgement::Less,
             false => SilenceJudgement::Unknown,
         }
     }
 
-    /// Whether data is on its way which the packet, the first behind a silence, does not bring again: no timer ended the silence.
-    pub fn is_on_its_way(&self, side: usize, p: &TcpPacket) -> bool {
-        let again = self.data[side].as_ref().is_some_and(|d| d.is_sent_again(p));
+    /// Returns whether data is in flight that the packet, the first after a silence, does not retransmit:
+    /// then no timer ended the silence.
+    pub fn is_other_data_in_flight(&self, side: usize, p: &TcpPacket) -> bool {
+        let again = self.data[side].as_ref().is_some_and(|d| d.retransmits_in_flight(p));
         !again && self.directions().any(|d| d.outstanding())
     }
 
-    /// When the packet passed by its sender's clock, going by the sender's last packet before it; `None` where its timestamps do not tell.
+    /// Returns when the packet passed, by its sender's clock and previous packet; `None` if timestamps do not
+    /// show it.
     pub fn time_by_sender(&self, side: usize, p: &TcpPacket) -> Option<Time> {
-        self.halves[side].clock.time_of(p.options.timestamps?.0)
+        self.endpoints[side].clock.time_of(p.options.timestamps?.0)
     }
 
-    /// The capture's clock was set, and now it is `now`: no time from before is held against one after that.
+    /// Forgets measurements that would compare a time before a step of the capture's clock with one after it,
+    /// which is now `now`.
     pub fn forget_times(&mut self, now: Time) {
-        for half in &mut self.halves {
-            half.clock.restart();
-            // Which SYN was answered when is as unknown as behind several.
-            half.syns += u32::from(half.syns > 0 && !half.acked);
+        for endpoint in &mut self.endpoints {
+            endpoint.clock.restart();
+            // It is unknown which SYN was answered when, as with several SYNs.
+            endpoint.syns += u32::from(endpoint.syns > 0 && !endpoint.acked);
         }
         self.data.iter_mut().flatten().for_each(|d| d.forget_times(now));
     }
 
-    /// The packet acknowledges data from end `of`.
+    /// Processes a packet that acknowledges data from end `of`.
     #[inline]
     fn acknowledge(
         &mut self,
@@ -341,7 +346,7 @@ impl TrackedConnection {
         }
     }
 
-    /// What the packet brings of its own direction. Returns what its data was.
+    /// Processes the packet's own payload. Returns how its data was classified.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the packet, and what was found out about it")]
     fn payload(
@@ -350,7 +355,7 @@ impl TrackedConnection {
         p: &TcpPacket,
         now: Time,
         last: Time,
-        (delay, beyond): (PackedSpan, PacketBeyond),
+        (delay, fate): (PackedSpan, ExternalFate),
         limits: TrackLimits,
         row: Option<&mut PacketRow>,
     ) -> Option<SentData> {
@@ -360,14 +365,14 @@ impl TrackedConnection {
                 self.begin(side, p.seq.wrapping_add(p.flags.has(TcpFlags::SYN) as u32), p, limits);
             }
             if let Some(d) = &mut self.data[side] {
-                (d.delay, d.beyond) = (delay, beyond);
+                (d.delay, d.fate) = (delay, fate);
                 if let Some(seen) = d.data(p, now, last) {
                     if let Some(row) = row {
                         (row.kind, row.seq, row.inflight) = (seen.kind, seen.seq, seen.inflight);
                     }
                     sent = Some(seen);
                     if let Some(back) = &mut self.data[1 - side] {
-                        back.hear(seen.kind, now);
+                        back.receiver_sends(seen.kind, now);
                     }
                 }
             }
@@ -381,46 +386,46 @@ impl TrackedConnection {
         if p.flags.has(TcpFlags::FIN) {
             match &mut self.data[side] {
                 Some(d) => d.ends_at(p.seq.wrapping_add(p.len)),
-                None => self.halves[side].early_fin = Some(p.seq.wrapping_add(p.len)),
+                None => self.endpoints[side].early_fin = Some(p.seq.wrapping_add(p.len)),
             }
         }
         sent
     }
 
-    /// SYN, FIN, RST.
+    /// Processes SYN, FIN and RST.
     fn control(&mut self, side: usize, p: &TcpPacket, now: Time) {
         if p.flags.has(TcpFlags::RST) {
             self.resets += 1;
             self.is_reset(side, p, now);
         }
-        self.halves[side].fin |= p.flags.has(TcpFlags::FIN);
+        self.endpoints[side].fin |= p.flags.has(TcpFlags::FIN);
         self.setup.complete |= side == self.opener && p.flags.has(TcpFlags::FIN);
         if !p.flags.has(TcpFlags::SYN) {
             return;
         }
         self.setup.syn(p.flags.has(TcpFlags::ACK), p.number, now);
-        let half = &mut self.halves[side];
-        half.syns += 1;
-        // One that is sent again says nothing new.
-        if half.syn.is_some_and(|(isn, _)| isn == p.seq) {
+        let endpoint = &mut self.endpoints[side];
+        endpoint.syns += 1;
+        // A retransmitted SYN states nothing new.
+        if endpoint.syn.is_some_and(|(isn, _)| isn == p.seq) {
             return;
         }
-        half.syn = Some((p.seq, now));
-        half.mss = p.options.mss;
-        half.sack = p.options.sack_ok;
-        half.timestamps = p.options.timestamps.is_some();
-        half.ecn = p.flags.has(TcpFlags::ECE);
-        half.options_cut = p.options.cut;
-        half.wscale = match p.options.wscale {
+        endpoint.syn = Some((p.seq, now));
+        endpoint.mss = p.options.mss;
+        endpoint.sack = p.options.sack_ok;
+        endpoint.timestamps = p.options.timestamps.is_some();
+        endpoint.ecn = p.flags.has(TcpFlags::ECE);
+        endpoint.options_cut = p.options.cut;
+        endpoint.wscale = match p.options.wscale {
             Some(scale) => ScaleOffer::Shift(scale.min(14)), // RFC 7323 section 2.3
             None if p.options.cut => ScaleOffer::Unknown,
             None => ScaleOffer::Without,
         };
         if p.flags.has(TcpFlags::ACK) {
             self.opener = 1 - side;
-            // The SYN that it answers, and the path to the end that answered; which of several it answers is not known (Karn's
-            // algorithm, RFC 6298 section 3).
-            self.handshake_rtts[side] = self.halves[1 - side].only_syn().map(|sent| now.since(sent));
+            // Round trip from the SYN that it answers to the end that answered. Of several SYNs it is not
+            // known which was answered (Karn's algorithm, RFC 6298 section 3).
+            self.handshake_rtts[side] = self.endpoints[1 - side].only_syn().map(|sent| now.since(sent));
         }
     }
 
@@ -432,29 +437,29 @@ impl TrackedConnection {
             packets: FirstPackets::default(),
             sent: [sent(self.opener), sent(1 - self.opener)],
             outstanding: self.data.iter().flatten().any(|d| d.outstanding()),
-            after_fin: self.halves.iter().any(|half| half.fin),
+            after_fin: self.endpoints.iter().any(|endpoint| endpoint.fin),
         };
         self.reset.get_or_insert(reset).packets.add(p.number);
     }
 
-    /// The first packet from `side` without SYN, FIN, RST.
+    /// Processes the first packet from `side` without SYN, FIN and RST.
     #[cold]
     fn first_ack(&mut self, side: usize, p: &TcpPacket, now: Time) {
-        self.halves[side].acked = true;
+        self.endpoints[side].acked = true;
         self.setup.complete |= side == self.opener;
         if p.flags.has(TcpFlags::ACK) {
             if side == self.opener
-                && let Some(sent) = self.halves[1 - side].only_syn()
+                && let Some(sent) = self.endpoints[1 - side].only_syn()
             {
                 self.handshake_rtts[side].get_or_insert(now.since(sent));
             }
-            self.halves[1 - side].first_acked.get_or_insert(p.ack);
+            self.endpoints[1 - side].first_acked.get_or_insert(p.ack);
         }
     }
 
     fn handshake(&self, side: usize) -> Handshake {
-        let (from, to) = (&self.halves[side], &self.halves[1 - side]);
-        let (syn, answer) = (&self.halves[self.opener], &self.halves[1 - self.opener]);
+        let (from, to) = (&self.endpoints[side], &self.endpoints[1 - side]);
+        let (syn, answer) = (&self.endpoints[self.opener], &self.endpoints[1 - self.opener]);
         let (up, down) = (self.handshake_rtts[side], self.handshake_rtts[1 - side]);
         Handshake {
             syn: syn.syn.is_some(),
@@ -473,19 +478,21 @@ impl TrackedConnection {
         }
     }
 
-    /// The scale of the windows that `side` announces: none unless both ends offered it. Who answers offers it only if it was
-    /// offered (RFC 7323 section 2.2), so where one SYN was not seen the other speaks for both.
+    /// The scale of the windows that `side` announces: 0 unless both ends offered scaling. An end offers it
+    /// in a SYN/ACK only if the SYN did (RFC 7323 section 2.2), so if one of them was not seen, the other one
+    /// determines both.
     fn scale(&self, side: usize) -> Option<u8> {
-        match (self.halves[side].wscale, self.halves[1 - side].wscale) {
+        match (self.endpoints[side].wscale, self.endpoints[1 - side].wscale) {
             (ScaleOffer::Without, _) | (_, ScaleOffer::Without) => Some(0),
             (ScaleOffer::Shift(shift), _) => Some(shift),
             (ScaleOffer::Unknown, _) => None,
         }
     }
 
-    /// Whether both ends offered it, likewise.
+    /// Returns whether both ends offered window scaling; if one SYN was not seen, the other one determines
+    /// it.
     fn is_scaled(&self) -> Option<bool> {
-        let offers = [self.halves[0].wscale, self.halves[1].wscale];
+        let offers = [self.endpoints[0].wscale, self.endpoints[1].wscale];
         match offers {
             _ if offers.contains(&ScaleOffer::Without) => Some(false),
             [ScaleOffer::Unknown, ScaleOffer::Unknown] => None,
@@ -493,41 +500,43 @@ impl TrackedConnection {
         }
     }
 
-    /// End `side` begins to send data, its first byte having the sequence number `seq`, as `p` shows.
+    /// Begins the direction of end `side`, whose first byte has the sequence number `seq`, as `p` shows.
     #[cold]
     fn begin(&mut self, side: usize, seq: u32, p: &TcpPacket, limits: TrackLimits) {
-        let first = match (self.halves[side].first_byte(), self.halves[side].first_acked) {
+        let first = match (self.endpoints[side].first_byte(), self.endpoints[side].first_acked) {
             (Some(first), _) => first,
-            (None, Some(acked)) if seq.wrapping_sub(acked) < MISSED_AT_FIRST => acked,
+            (None, Some(acked)) if seq.wrapping_sub(acked) < MAX_MISSED_AT_START => acked,
             _ => seq,
         };
         let handshake = self.handshake(side);
-        // Once agreed on, timestamps are in every segment (RFC 7323 section 3.2), whichever SYN was not seen.
+        // Once negotiated, timestamps are in every segment (RFC 7323 section 3.2), so one packet shows it
+        // without the SYNs.
         let stamped = handshake.timestamps || p.options.timestamps.is_some();
         let options = if stamped { TIMESTAMP_OPTION } else { 0 };
-        // A sender keeps to the other's offer, and as a rule to its own; and counts options off (RFC 6691), as a rule.
+        // A sender respects the other end's MSS and usually its own, and usually subtracts options (RFC
+        // 6691).
         let mss = handshake.mss.map(|offer| {
-            let own = self.halves[side].mss.unwrap_or(offer);
+            let own = self.endpoints[side].mss.unwrap_or(offer);
             AgreedMss {
                 likely: u32::from(offer.min(own)).saturating_sub(options).max(1),
                 most: u32::from(offer).max(1),
                 options,
             }
         });
-        let spare = self.spare.take().unwrap_or_default();
-        let mut direction = Direction::new(first, self.first, handshake, mss, limits, spare);
-        if let Some(fin) = self.halves[side].early_fin {
+        let pooled_lists = self.pooled_lists.take().unwrap_or_default();
+        let mut direction = Direction::new(first, self.first, handshake, mss, limits, pooled_lists);
+        if let Some(fin) = self.endpoints[side].early_fin {
             direction.ends_at(fin);
         }
         self.data[side] = Some(Box::new(direction));
     }
 
-    /// An ACK of data from end `side` that was never seen, because only this way was captured.
+    /// Begins a direction whose data was never seen, only its ACKs, because only one direction was captured.
     #[inline]
     fn begin_unseen(&mut self, side: usize, p: &TcpPacket, limits: TrackLimits) {
-        let half = &self.halves[side];
-        let Some(first) = half.first_byte().or(half.first_acked) else {
-            self.halves[side].first_acked = Some(p.ack);
+        let endpoint = &self.endpoints[side];
+        let Some(first) = endpoint.first_byte().or(endpoint.first_acked) else {
+            self.endpoints[side].first_acked = Some(p.ack);
             return;
         };
         // One byte more is a FIN.
@@ -536,65 +545,65 @@ impl TrackedConnection {
         }
     }
 
-    /// Reads from each of its cache lines.
+    /// Prefetches the connection; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
-        let half = |h: &EndpointState| h.packets ^ h.clock.fetch();
-        half(&self.halves[0])
-            ^ half(&self.halves[1])
+        let endpoint = |h: &EndpointState| h.packets ^ h.clock.fetch();
+        endpoint(&self.endpoints[0])
+            ^ endpoint(&self.endpoints[1])
             ^ self.last.as_nanos()
-            ^ self.held as u64
+            ^ self.counted_bytes as u64
             ^ self.ends[1].port as u64
     }
 
-    /// The directions that have data.
+    /// The directions that carried data.
     pub fn directions(&self) -> impl Iterator<Item = &Direction> {
         self.data.iter().flatten().map(|d| &**d)
     }
 
-    /// Bytes of memory that grow.
+    /// Bytes of bins and logs.
     pub fn bytes(&self) -> usize {
         self.data.iter().flatten().map(|d| d.bytes()).sum()
     }
 
-    /// Gives back memory that it may not need again, to `store` as far as that wants it; once in a silence.
-    pub fn rest(&mut self, store: &mut SpareStore) {
-        if self.rested.replace(self.last) != Some(self.last) {
-            self.spare.take().into_iter().for_each(|lists| store.put(lists));
-            self.data.iter_mut().flatten().for_each(|d| d.rest(store));
-            self.held = self.bytes();
+    /// Frees unneeded memory, to `store` if that accepts it; once in each silence.
+    pub fn shrink(&mut self, store: &mut ListPool) {
+        if self.shrunk_at.replace(self.last) != Some(self.last) {
+            self.pooled_lists.take().into_iter().for_each(|lists| store.put(lists));
+            self.data.iter_mut().flatten().for_each(|d| d.shrink(store));
+            self.counted_bytes = self.bytes();
         }
     }
 
-    /// Keeps less from now on.
+    /// Limits what the directions keep from now on.
     pub fn limit(&mut self, limits: TrackLimits) {
         self.data.iter_mut().flatten().for_each(|d| d.limit(limits));
     }
 
-    /// Doubles that were left out.
+    /// Number of duplicate records that were left out.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Whether its setup failed as far as is seen: refused, or tried again and in vain.
+    /// Returns whether the handshake failed as far as was seen: refused, or retried without an answer.
     fn is_never_set_up(&self) -> bool {
         let s = &self.setup;
         let refused = self.reset.is_some_and(|reset| !reset.by_opener) || s.unreachable.is_some();
         s.syns.total() > 0 && !s.complete && (refused || s.syns.total() > 1 || s.syn_acks.total() > 1)
     }
 
-    /// The tracks of the ends that sent data; where the setup failed, that of the end that tried.
+    /// Returns the tracks of the ends that sent data; if the handshake failed, that of the end that tried.
     pub fn finish(mut self, out: &mut Vec<Track>) {
         let client = self.client();
-        let ways = [
+        let handshake_and_samples = [
             self.handshake_rtts[1 - client],
             self.data[client].as_ref().and_then(|d| d.least_down()),
             self.data[1 - client].as_ref().and_then(|d| d.least_up()),
         ];
-        let way = ways.into_iter().flatten().min();
-        let mut exchanges = std::mem::take(&mut self.turn).finish();
+        let server_rtt = handshake_and_samples.into_iter().flatten().min();
+        let mut exchanges = std::mem::take(&mut self.exchange).finish();
         if let Some(all) = &mut exchanges {
-            all.way = way;
+            all.way = server_rtt;
         }
         if self.data.iter().all(Option::is_none) && self.is_never_set_up() {
             out.push(Track {
@@ -606,8 +615,8 @@ impl TrackedConnection {
                 last: self.last,
                 handshake: self.handshake(self.opener),
                 counts: TrackCounts {
-                    packets: self.halves[self.opener].packets,
-                    ip_bytes: self.halves[self.opener].ip_bytes,
+                    packets: self.endpoints[self.opener].packets,
+                    ip_bytes: self.endpoints[self.opener].ip_bytes,
                     resets: self.resets,
                     ..TrackCounts::default()
                 },
@@ -619,7 +628,7 @@ impl TrackedConnection {
         for side in 0..2 {
             let Some(d) = self.data[side].take() else { continue };
             let mut s = d.finish(self.last);
-            let (from, to) = (&self.halves[side], self.ends[1 - side]);
+            let (from, to) = (&self.endpoints[side], self.ends[1 - side]);
             s.counts.packets = from.packets;
             s.counts.ip_bytes = from.ip_bytes;
             s.counts.resets = self.resets;
@@ -630,7 +639,7 @@ impl TrackedConnection {
             let cut = &from.fragments;
             s.counts.fragmented_packets = cut.packets;
             s.counts.fragments = cut.fragments;
-            s.counts.torn_packets = cut.torn;
+            s.counts.torn_packets = cut.incomplete;
             let (bin, bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_packets();
             out.push(Track {
@@ -671,9 +680,9 @@ impl TrackedConnection {
         }
     }
 
-    /// The bins of what end `side` sent, with what was learned of its delays later.
+    /// Corrects the delays in the bins of end `side` by what was learned later.
     fn corrected(&self, side: usize, mut bins: Vec<Bin>, width: Span) -> Vec<Bin> {
-        let (there, back) = (&self.halves[side].clock, &self.halves[1 - side].clock);
+        let (there, back) = (&self.endpoints[side].clock, &self.endpoints[1 - side].clock);
         for b in &mut bins {
             let middle = self.first + width * b.index as u64 + width / 2;
             let more = |delay: PackedSpan, clock: &TimestampClock| {

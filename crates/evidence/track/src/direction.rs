@@ -1,8 +1,7 @@
 //! One direction of a connection: what its sender sent, and what became of it.
 //!
-//! State is grouped by what it is about; the groups are in `direction/state.rs`. What an ACK does to them is in
-//! `ack.rs`, what a retransmission does in `retransmit.rs`, what pauses mean in `pause.rs`, and how the size of full segments
-//! changes in `size.rs`.
+//! The state is grouped by subject in `direction/state.rs`. `ack.rs` processes ACKs, `retransmit.rs`
+//! retransmissions, `pause.rs` pauses, and `size.rs` changes in the size of full segments.
 
 mod ack;
 mod pause;
@@ -12,14 +11,14 @@ mod state;
 
 pub use state::AgreedMss;
 
-use crate::between::PacketBeyond;
+use crate::between::ExternalFate;
 use crate::bins::Bins;
+use crate::list_pool::{ListPool, MAX_POOLED_BYTES, PooledLists};
 use crate::log::{LogEntry, PacketLog, SettledLoss};
 use crate::retransmissions::Retransmissions;
+use crate::scoreboard::{self, Scoreboard, SentSegment};
 use crate::sender_side::{AckState, SenderSide};
-use crate::sent_board::{self, SentBoard, SentSegment};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
-use crate::spare::{MOST_BYTES, SpareLists, SpareStore};
 use crate::{
     Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, TooBigSpan,
     TrackCounts, WaitReason,
@@ -33,40 +32,37 @@ use state::{
 use std::num::NonZeroU32;
 use units::{Span, Time};
 
-/// What a packet of data was.
+/// How a data packet was classified.
 #[derive(Clone, Copy, Debug)]
 pub struct SentData {
-    /// What it is to its connection.
     pub kind: PacketKind,
-    /// Segments on the wire.
     pub segments: u32,
-    /// First byte, counted from the stream's first.
+    /// Stream offset of the first byte.
     pub seq: u64,
     /// Bytes in flight after it, as its sender sees it.
     pub inflight: u32,
-    /// A timer of the sender let it out.
+    /// The sender's timer that released it.
     pub timer: Option<WaitReason>,
-    /// It was sent before, or something before it is missing.
+    /// It is a retransmission, or something before it is missing.
     pub repairs: bool,
 }
 
-/// A sender without an RTT sample sends again after this (RFC 6298 section 2.1).
-const SENT_AGAIN_WITHIN: Span = Span::from_secs(1);
+/// A sender without an RTT sample retransmits after this time (RFC 6298 section 2.1).
+const RETRANSMITTED_WITHIN: Span = Span::from_secs(1);
 
-/// No sender waits so many retransmission timeouts, as they are reckoned here: some round up to a second (RFC 6298 section 2.4), five
-/// times what Linux takes at least.
-const SURELY_EXPIRED: u64 = 5;
+/// No sender waits this many retransmission timeouts as they are computed here: some stacks round up to a
+/// second (RFC 6298 section 2.4), five times Linux's minimum.
+const CERTAINLY_EXPIRED_RTOS: u64 = 5;
 
-/// One direction.
+/// The state of one direction.
 #[derive(Debug)]
 pub struct Direction {
-    /// The stream's bytes.
     pub stream: StreamEdges,
-    /// One-way delay of the packet that passes now, above the least.
+    /// One-way delay of the packet that passes now, above the minimum.
     pub delay: PackedSpan,
-    /// What a capture at the other end says of that packet.
-    pub beyond: PacketBeyond,
-    board: SentBoard,
+    /// Fate of that packet according to another source.
+    pub fate: ExternalFate,
+    scoreboard: Scoreboard,
     retransmissions: Retransmissions,
     acks: AckTrail,
     window: ReceiveWindow,
@@ -87,7 +83,7 @@ pub struct Direction {
     held: FirstPackets,
 }
 
-/// What is settled of a direction when its connection ends: see `Track`.
+/// The final state of a direction when its connection ends: see `Track`.
 pub struct DirectionEnd {
     pub first_data: Option<Time>,
     pub last_data: Option<Time>,
@@ -111,25 +107,25 @@ pub struct DirectionEnd {
     pub bursts: Bursts,
 }
 
-/// Bounds on what a direction keeps.
+/// Limits on what a direction keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackLimits {
-    /// Bins at most.
+    /// Maximum number of bins.
     pub bins: usize,
-    /// Logged packets at most.
+    /// Maximum number of logged packets.
     pub packets: usize,
 }
 
 impl Direction {
-    /// A direction whose first byte has the sequence number `seq`, in a connection that began at `first`; `mss` is
-    /// `None` where no SYN was seen.
+    /// Begins a direction whose first byte has the sequence number `seq`, in a connection that began at
+    /// `first`. `mss` is `None` if no SYN was seen.
     pub fn new(
         seq: u32,
         first: Time,
         handshake: Handshake,
         mss: Option<AgreedMss>,
         limits: TrackLimits,
-        spare: SpareLists,
+        lists: PooledLists,
     ) -> Direction {
         let start = BEGIN + seq as u64;
         let mut side = SenderSide::default();
@@ -144,8 +140,8 @@ impl Direction {
         Direction {
             stream: StreamEdges { start, una: start, nxt: start, fin: None },
             delay: PackedSpan::UNKNOWN,
-            beyond: PacketBeyond::Unasked,
-            board: SentBoard { list: spare.board, sacked: 0 },
+            fate: ExternalFate::Absent,
+            scoreboard: Scoreboard { list: lists.scoreboard, sacked: 0 },
             retransmissions: Retransmissions::default(),
             acks: AckTrail::default(),
             window: ReceiveWindow::new(handshake.wscale),
@@ -160,14 +156,14 @@ impl Direction {
             bursts: BurstMeter::default(),
             handshake,
             counts: TrackCounts::default(),
-            log: PacketLog::within(spare.log, limits.packets),
-            bins: Bins::within(spare.bins, first, limits.bins),
+            log: PacketLog::reusing(lists.log, limits.packets),
+            bins: Bins::reusing(lists.bins, first, limits.bins),
             zero_windows: FirstPackets::default(),
             held: FirstPackets::default(),
         }
     }
 
-    /// Data passes, `last` being the time of the connection's packet before it.
+    /// Processes a data packet; `last` is the time of the connection's previous packet.
     #[inline]
     pub fn data(&mut self, p: &TcpPacket, now: Time, last: Time) -> Option<SentData> {
         let syn = p.flags.has(TcpFlags::SYN) as u32;
@@ -177,17 +173,17 @@ impl Direction {
         }
         let end = seq + p.len as u64;
         if p.len == 1 && end == self.stream.una && self.stream.is_repeated_byte() {
-            self.ask_for_window(None, now);
+            self.note_window_probe(None, now);
             return None;
         }
         if self.is_window_probe(seq, p.len, now) {
-            self.ask_for_window((seq == self.stream.nxt).then_some(end), now);
+            self.note_window_probe((seq == self.stream.nxt).then_some(end), now);
             return None;
         }
         let probes = seq >= self.stream.nxt && self.sizes.is_probe(p);
         self.sizes.learn(p);
-        if self.sizes.follow(p) {
-            self.unstick(now);
+        if self.sizes.process(p) {
+            self.end_stuck_span(now);
         }
         let segments = if probes { 1 } else { self.sizes.segments(p.len) };
         if probes && self.stuck.probe.is_none_or(|probe| probe.len < p.len) {
@@ -205,7 +201,7 @@ impl Direction {
             delay: self.delay,
             ..LogEntry::default()
         }
-        .judged(self.beyond);
+        .with_external_fate(self.fate);
         self.end_shut_window(now);
         let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {
@@ -232,16 +228,16 @@ impl Direction {
             self.app.in_flight(inflight);
         }
         self.end_pause(now, (last, gap), end, timer);
-        if self.board.list.len() > sent_board::MOST {
-            self.give_up();
+        if self.scoreboard.list.len() > scoreboard::MAX_SEGMENTS {
+            self.drop_oldest_segment();
         }
         self.settle(now);
         let seq = seq.saturating_sub(self.stream.start);
         Some(SentData { kind, segments, seq, inflight, timer, repairs })
     }
 
-    /// A packet without payload from the sender: an ACK, or a probe that asks for one (RFC 9293 section 3.8.4
-    /// and 3.8.6.1: keep-alives and window probes repeat the byte before).
+    /// Processes a packet without payload from the sender: an ACK, or a probe that requests one (RFC 9293
+    /// sections 3.8.4 and 3.8.6.1: keep-alives and window probes repeat the previous byte).
     #[inline]
     pub fn note_empty(&mut self, p: &TcpPacket, now: Time) {
         let control = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
@@ -250,7 +246,7 @@ impl Direction {
             && stream.una > stream.start
             && unwrap(stream.nxt, p.seq).wrapping_add(1) == stream.una
         {
-            self.ask_for_window(None, now);
+            self.note_window_probe(None, now);
         }
     }
 
@@ -282,7 +278,7 @@ impl Direction {
         inflight
     }
 
-    /// Data beyond all that was seen: part of the stream for the first time.
+    /// Processes data beyond everything seen so far.
     #[inline]
     fn new_data(&mut self, p: &TcpPacket, seq: u64, now: Time, entry: LogEntry) {
         if seq > self.stream.nxt {
@@ -290,13 +286,13 @@ impl Direction {
         }
         let number = self.log.push(entry);
         self.extend(p, p.len, now, number);
-        self.window.held_against(self.stream.nxt);
+        self.window.check_scale(self.stream.nxt);
         self.counts.unique_bytes += p.len as u64;
     }
 
-    /// The stream goes on by `len` bytes, which `p` brought.
+    /// Extends the stream by `len` bytes, which `p` carried.
     fn extend(&mut self, p: &TcpPacket, len: u32, now: Time, entry: u32) {
-        self.board.list.push_back(SentSegment {
+        self.scoreboard.list.push_back(SentSegment {
             seq: self.stream.nxt,
             time: now,
             len,
@@ -311,13 +307,13 @@ impl Direction {
         self.stream.nxt += len as u64;
     }
 
-    /// Packets are missing before `seq`.
+    /// Notes that packets are missing before `seq`.
     #[cold]
     fn jump(&mut self, p: &TcpPacket, seq: u64, now: Time) {
         self.explain_by_jump(seq, now);
         let len = (seq - self.stream.nxt) as u32;
-        // They came after the last that passed, as close as that came after the one before it: what a policer drops
-        // is the end of a burst.
+        // The missing packets are assumed to follow the last one that passed, at its distance from the one
+        // before: a policer drops the end of a burst.
         let segments = self.sizes.segments(len).max(1);
         let between = self.times.gap(now) / (segments as u64 + 1);
         let time = self.times.last_sent.map_or(now, |last| last + between.min(self.times.spacing));
@@ -333,17 +329,17 @@ impl Direction {
             ..LogEntry::default()
         });
         self.extend(p, len, now, entry);
-        if let Some(unseen) = self.board.list.back_mut() {
+        if let Some(unseen) = self.scoreboard.list.back_mut() {
             unseen.sent = 0;
         }
     }
 
-    /// Too much is outstanding: the oldest is given up.
+    /// Drops the oldest segment, because too much is outstanding.
     #[cold]
-    fn give_up(&mut self) {
-        if let Some(s) = self.board.list.pop_front() {
+    fn drop_oldest_segment(&mut self) {
+        if let Some(s) = self.scoreboard.list.pop_front() {
             if s.sacked {
-                self.board.sacked -= s.len;
+                self.scoreboard.sacked -= s.len;
             } else if s.is_unseen() {
                 self.capture_missed(&s);
             } else {
@@ -353,39 +349,40 @@ impl Direction {
         }
     }
 
-    /// The capture, not the path, lacks a segment that was never seen.
+    /// Notes that the capture, not the path, lost a segment that was never seen.
     fn capture_missed(&mut self, s: &SentSegment) {
         self.counts.missed_bytes += u64::from(s.len);
         self.log.removed(s.entry, s.len, self.sizes.segments(s.len));
     }
 
-    /// Bytes in flight as the sender sees it.
+    /// Bytes in flight as the sender sees them.
     #[inline]
     pub fn inflight(&mut self, now: Time) -> u32 {
         let Some(ack) = self.side.last_ack(now) else { return 0 };
         let above = self.stream.nxt.saturating_sub(ack.una);
-        // No sender has more on its way than the receiver let it (RFC 9293 section 3.8.6): what seems to be more had been
-        // acknowledged by an ACK that the sender had, and of which the capture knows only about when.
+        // No sender has more in flight than the receiver permits (RFC 9293 section 3.8.6). Anything above
+        // that was acknowledged by an ACK that the sender already had; when it got it is only approximately
+        // known.
         above.saturating_sub(ack.sacked as u64).min(self.window.greatest().into()) as u32
     }
 
-    /// A FIN says that the stream ends before the sequence number `seq`.
+    /// Notes a FIN: the stream ends before the sequence number `seq`.
     pub fn ends_at(&mut self, seq: u32) {
         let end = unwrap(self.stream.nxt, seq);
         self.stream.fin = (end >= self.stream.nxt).then_some(end).or(self.stream.fin);
     }
 
-    /// Settles the fates that are known by `now`.
+    /// Settles the fates that are known at `now`.
     #[inline]
     fn settle(&mut self, now: Time) {
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.settle(now, |loss| count_loss(counts, bins, loss));
     }
 
-    /// ICMP says that packets are too big, and which would not be.
-    pub fn told(&mut self, mtu: Option<u32>) {
+    /// Processes an ICMP message "packet too big" and the MTU that it may report.
+    pub fn icmp_mtu(&mut self, mtu: Option<u32>) {
         if let Some(mtu) = mtu {
-            self.sizes.told(mtu);
+            self.sizes.icmp_mtu(mtu);
         }
     }
 
@@ -395,99 +392,103 @@ impl Direction {
         self.stream.nxt.saturating_sub(self.stream.una)
     }
 
-    /// The least time from the capture to the receiver and back.
+    /// Minimum round trip between capture and receiver.
     pub fn least_down(&self) -> Option<Span> {
         self.rtt.least_down
     }
 
-    /// How much longer than at least the round trip took from the capture to the receiver and back of the data that is acknowledged up to
-    /// `ack` at `now`, or of what was acknowledged last.
+    /// Queueing delay of the round trip between capture and receiver, of the data that is acknowledged up to
+    /// `ack` at `now`, or of the data acknowledged last.
     pub fn down_over_least(&self, ack: u32, now: Time) -> Option<Span> {
-        let behind = self.board.find(unwrap(self.stream.una, ack));
-        let newest = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
+        let behind = self.scoreboard.find(unwrap(self.stream.una, ack));
+        let newest = behind.checked_sub(1).and_then(|i| self.scoreboard.list.get(i)).filter(|s| s.sent == 1);
         let down = newest.map(|s| now.since(s.time)).or(self.rtt.last_down)?;
         Some(down.saturating_sub(self.rtt.least_down.or(self.handshake.down)?))
     }
 
-    /// The least time from the capture to the sender and back.
+    /// Minimum round trip between capture and sender.
     pub fn least_up(&self) -> Option<Span> {
         self.rtt.up.min()
     }
 
-    /// The capture's clock was set, and now it is `now`: what was sent before gives no RTT, nor do ACKs that were not yet answered.
+    /// Restarts RTT measurements after a step of the capture's clock, which is now `now`: earlier packets and
+    /// unanswered ACKs give no RTT.
     pub fn forget_times(&mut self, now: Time) {
         self.rtt.from = now;
         self.side.forget_marks();
     }
 
-    /// Whether the packet, of this sender, brings again what is on its way.
-    pub fn is_sent_again(&self, p: &TcpPacket) -> bool {
+    /// Returns whether the packet, of this sender, retransmits data in flight.
+    pub fn retransmits_in_flight(&self, p: &TcpPacket) -> bool {
         p.len > 0 && self.outstanding() && unwrap(self.stream.nxt, p.seq) < self.stream.nxt
     }
 
-    /// Whether the packet, of the receiver, acknowledges what was on its way for `silence` without being sent again, far longer than any
-    /// retransmission timer lets it (RFC 6298 section 5): by the sender's timer less time has passed.
-    pub fn outwaited_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
+    /// Returns whether the packet, of the receiver, acknowledges data that was in flight for `silence`
+    /// without a retransmission, far longer than any retransmission timer allows (RFC 6298 section 5): by the
+    /// sender's timer less time has passed.
+    pub fn exceeded_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
         let ack = unwrap(self.stream.una, p.ack);
-        let oldest = self.board.list.front();
+        let oldest = self.scoreboard.list.front();
         oldest.is_some_and(|s| ack > s.seq && ack <= self.stream.nxt)
             && p.flags.has(TcpFlags::ACK)
-            && silence > self.rtt.estimate.timeout() * SURELY_EXPIRED
+            && silence > self.rtt.estimate.timeout() * CERTAINLY_EXPIRED_RTOS
     }
 
-    /// Whether data was seen that is not acknowledged.
+    /// Returns whether data was seen that is not acknowledged.
     #[inline]
     pub fn outstanding(&self) -> bool {
         self.stream.una < self.stream.nxt
     }
 
-    /// Reads from each of its cache lines.
+    /// Prefetches the state; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         let c = &self.counts;
         let counts = c.packets ^ c.fast ^ c.lost_up ^ c.dup_acks ^ c.probes ^ c.resets;
         let rtts = self.rtt.down.samples() ^ self.rtt.up.samples() ^ self.rtt.total.samples();
-        let lists = self.board.list.len() ^ self.log.len() ^ self.bins.at_hand() ^ self.pauses.waits.len();
+        let lists =
+            self.scoreboard.list.len() ^ self.log.len() ^ self.bins.current() ^ self.pauses.waits.len();
         let blocks = self.acks.blocks[0].0 ^ self.acks.blocks[3].1;
         let more = self.stream.start ^ self.times.spacing.as_nanos() ^ self.bursts.done.bytes;
         let mss = self.handshake.mss.unwrap_or(0) as u64;
         counts ^ rtts ^ lists as u64 ^ blocks ^ more ^ self.side.fetch() ^ mss
     }
 
-    /// Reads where its lists are read and written next.
+    /// Prefetches the ends of the lists; returns a value that depends on them.
     #[inline]
     pub fn fetch_lists(&self) -> u64 {
-        let board = [self.board.list.front(), self.board.list.back()];
-        let board = board.iter().flatten().fold(0, |sum, s| sum ^ s.seq);
+        let scoreboard = [self.scoreboard.list.front(), self.scoreboard.list.back()];
+        let scoreboard = scoreboard.iter().flatten().fold(0, |sum, s| sum ^ s.seq);
         let rtts = self.rtt.down.fetch() ^ self.rtt.up.fetch() ^ self.rtt.total.fetch();
-        board ^ rtts ^ self.log.fetch() ^ self.bins.fetch() ^ self.side.fetch_list()
+        scoreboard ^ rtts ^ self.log.fetch() ^ self.bins.fetch() ^ self.side.fetch_list()
     }
 
-    /// Bytes of memory that grow.
+    /// Bytes of bins and log.
     pub fn bytes(&self) -> usize {
         self.bins.bytes() + self.log.bytes()
     }
 
-    /// Gives back what its lists have in reserve: where all is acknowledged and they are small, their memory to `store`.
-    pub fn rest(&mut self, store: &mut SpareStore) {
-        if self.board.list.is_empty() && self.bytes() <= MOST_BYTES {
-            let board = std::mem::take(&mut self.board.list);
-            store.put(SpareLists { board, log: self.log.hand_over(), bins: self.bins.hand_over() });
+    /// Frees unused capacity. If all data is acknowledged and the lists are small, their memory goes to
+    /// `store`.
+    pub fn shrink(&mut self, store: &mut ListPool) {
+        if self.scoreboard.list.is_empty() && self.bytes() <= MAX_POOLED_BYTES {
+            let scoreboard = std::mem::take(&mut self.scoreboard.list);
+            store.put(PooledLists { scoreboard, log: self.log.take_memory(), bins: self.bins.take_memory() });
         }
-        self.board.list.shrink_to_fit();
-        self.log.rest();
-        self.bins.rest();
-        self.side.rest();
-        self.retransmissions.rest();
+        self.scoreboard.list.shrink_to_fit();
+        self.log.shrink();
+        self.bins.shrink();
+        self.side.shrink();
+        self.retransmissions.shrink();
     }
 
-    /// Keeps less from now on.
+    /// Limits what the direction keeps from now on.
     pub fn limit(&mut self, limits: TrackLimits) {
         self.bins.limit(limits.bins);
         self.log.limit(limits.packets);
     }
 
-    /// The connection is over; its last packet passed at `last`.
+    /// Returns the final state at the end of the connection, whose last packet passed at `last`.
     pub fn finish(mut self, last: Time) -> DirectionEnd {
         self.bursts.end();
         self.end_full_window(last);
@@ -497,7 +498,7 @@ impl Direction {
         }
         self.explain_as_idle();
         self.end_silence(false);
-        self.lose_rest(last);
+        self.settle_unrepaired(last);
         let (counts, bins) = (&mut self.counts, &mut self.bins);
         self.log.finish(|loss| count_loss(counts, bins, loss));
         let too_big = self.too_big(last);
@@ -505,17 +506,17 @@ impl Direction {
             self.bins.forget_windows();
             (self.handshake.wscale, self.handshake.scale_refuted) = (None, true);
         }
-        // Where no data echoed an ACK, the part between sender and capture is not known.
+        // If no data echoed an ACK, the part between sender and capture is unknown.
         let rtt = if self.rtt.total.samples() > 0 { self.rtt.total } else { self.rtt.down.clone() };
-        // Nor is the rest, where each ACK may have waited for the receiver's timer.
+        // The other part is unknown too if each ACK may have waited for the receiver's delayed-ACK timer.
         let known = self.rtt.prompt || self.handshake.down.is_some();
-        let of_path = |h: SpanHistogram| if known { h } else { SpanHistogram::default() };
+        let if_known = |h: SpanHistogram| if known { h } else { SpanHistogram::default() };
         DirectionEnd {
             first_data: self.times.first,
             last_data: self
                 .times
                 .first
-                .and(self.times.last_sent.max(self.recovery.progress).max(self.times.asked)),
+                .and(self.times.last_sent.max(self.recovery.progress).max(self.times.last_window_probe)),
             handshake: self.handshake,
             mss: self.sizes.mss,
             mss_before: self.sizes.watch.before,
@@ -525,9 +526,9 @@ impl Direction {
             header: self.sizes.header as u32,
             outside: self.sizes.outside as u32,
             counts: self.counts,
-            rtt_down: of_path(self.rtt.down),
+            rtt_down: if_known(self.rtt.down),
             rtt_up: self.rtt.up,
-            rtt: of_path(rtt),
+            rtt: if_known(rtt),
             bins: self.bins,
             log: self.log,
             waits: self.pauses.waits,
@@ -537,17 +538,20 @@ impl Direction {
         }
     }
 
-    /// At the end: what lies below three sacked segments was lost, though never sent again (RFC 6675 section 4,
-    /// `IsLost`); and so was what the capture never saw below three segments that it did. Where no ACK was captured, what the sender
-    /// had time to send again and did not is missing from the capture.
-    fn lose_rest(&mut self, last: Time) {
+    /// Settles, at the end of the connection, data that was never retransmitted. Whatever lies below three
+    /// SACKed segments was lost (RFC 6675 section 4, `IsLost`), and so was whatever the capture never saw
+    /// below three segments that it did see. If the capture contains no ACK, data that the sender had time to
+    /// retransmit and did not is missing from the capture.
+    fn settle_unrepaired(&mut self, last: Time) {
         let (mut above, mut came) = (0, 0);
         let repairs = self.counts.retransmitted_packets > 0;
-        for i in (0..self.board.list.len()).rev() {
-            let s = self.board.list[i];
+        for i in (0..self.scoreboard.list.len()).rev() {
+            let s = self.scoreboard.list[i];
             let segments = self.sizes.segments(s.len);
             came += if s.is_unseen() { 0 } else { segments };
-            if s.is_unseen() && self.counts.acks == 0 && (!repairs || last.since(s.time) > SENT_AGAIN_WITHIN)
+            if s.is_unseen()
+                && self.counts.acks == 0
+                && (!repairs || last.since(s.time) > RETRANSMITTED_WITHIN)
             {
                 self.capture_missed(&s);
                 continue;
@@ -564,7 +568,7 @@ impl Direction {
     }
 }
 
-/// A packet's timestamp, if it has one that is not zero.
+/// The packet's timestamp (TSval), if it has one other than zero.
 #[inline]
 fn timestamp(p: &TcpPacket) -> Option<NonZeroU32> {
     NonZeroU32::new(p.options.timestamps?.0)

@@ -1,17 +1,17 @@
-//! Numbers of packets that show something, in bounded memory.
+//! The first few packet numbers that show something, and their count, in bounded memory.
 
-/// So many are kept: what one looks at to be convinced.
-const KEPT: usize = 5;
+/// Packet numbers kept: enough to look at as evidence.
+const MAX_KEPT: usize = 5;
 
 /// The numbers of the first few packets of a kind ([`capture::TcpPacket::number`]), and how many there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirstPackets {
-    numbers: [u32; KEPT],
+    numbers: [u32; MAX_KEPT],
     total: u64,
 }
 
 impl FirstPackets {
-    /// One more.
+    /// Adds a packet.
     pub fn add(&mut self, number: u32) {
         if let Some(free) = self.numbers.get_mut(self.total as usize) {
             *free = number;
@@ -19,12 +19,12 @@ impl FirstPackets {
         self.total += 1;
     }
 
-    /// The first few, in the order they came.
+    /// The first few packet numbers, in order.
     pub fn numbers(&self) -> &[u32] {
-        &self.numbers[..self.total.min(KEPT as u64) as usize]
+        &self.numbers[..self.total.min(MAX_KEPT as u64) as usize]
     }
 
-    /// How many there were.
+    /// The number of packets added.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_are_kept_and_all_are_counted() {
+    fn the_first_five_are_kept_and_all_are_counted() {
         let mut few = FirstPackets::default();
         assert!(few.numbers().is_empty());
         (10..13).for_each(|n| few.add(n));

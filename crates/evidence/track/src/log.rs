@@ -1,117 +1,120 @@
 //! The log of packets and their fates.
 //!
-//! A packet is entered when it passes; what became of it is known later. Entries wait in `pending`, in the order of
-//! time, until their fate and all earlier ones are known. A loss that only a retransmission tells of waits longer: a
-//! D-SACK may show that the packet had arrived.
+//! A packet is logged when it passes, but its fate is known only later. Entries wait in `pending`, in order
+//! of time, until their fate and that of all earlier ones is known. A loss that only a retransmission
+//! indicates waits longer, because a D-SACK may show that the packet had arrived.
 
-use crate::between::PacketBeyond;
-use crate::bins::moved_out;
+use crate::between::ExternalFate;
+use crate::bins::move_to_exact_size;
 use crate::{LoggedPacket, PackedSpan, PacketFate};
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// The most packets logged of a direction while memory suffices.
-pub const MOST_LOGGED: usize = 65_536;
-/// The most entries that wait; the oldest is settled as it stands when one more comes.
-const MOST_PENDING: usize = 32_768;
-/// Packets are merged within this at first.
+/// Maximum number of packets logged for a direction while memory suffices.
+pub const MAX_LOGGED: usize = 65_536;
+/// Maximum number of pending entries. Beyond it, the oldest is settled as it stands.
+const MAX_PENDING: usize = 32_768;
+/// Packets closer together than this are merged first.
 const FIRST_MERGED: Span = Span::from_micros(20);
-/// How many packets back one of the same fate is looked for.
-const BACK: usize = 6;
+/// How many packets back to look for one of the same fate to merge with.
+const MERGE_LOOKBACK: usize = 6;
 
 /// A packet whose fate may be open. Bytes are payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogEntry {
-    /// When it passed.
     pub time: Time,
     /// Not settled before this time.
     pub hold: Time,
     pub bytes: u32,
     /// Of `bytes`, those whose fate is open.
     pub open: u32,
-    /// Of `bytes`, those lost.
+    /// Of `bytes`, those that were lost.
     pub lost: u32,
-    /// RTT of those that arrived.
+    /// RTT of the bytes that arrived.
     pub rtt: PackedSpan,
     pub segments: u16,
-    /// Of `segments`, those lost.
+    /// Of `segments`, those that were lost.
     pub lost_segments: u16,
-    /// One-way delay to the capture above the least.
+    /// One-way delay to the capture above the minimum.
     pub delay: PackedSpan,
-    /// [`TcpPacket::number`](capture::TcpPacket::number); of one not seen, that of the packet which shows that it is missing.
+    /// [`TcpPacket::number`](capture::TcpPacket::number); for a packet that was not seen, that of the packet
+    /// which shows that it is missing.
     pub number: u32,
-    /// Bytes of headers of each segment.
+    /// Header bytes of each segment.
     pub header: u16,
-    /// It had been sent before.
+    /// Retransmission.
     pub again: bool,
-    /// The capture did not see it: the sequence jumped over it.
+    /// The capture did not see the packet: the sequence numbers skipped it.
     pub unseen: bool,
-    /// A capture at the other end was asked: the RTT is not told, or what stands for it is known ([`LogEntry::judged`]).
-    pub asked: bool,
-    /// The other capture says what was lost of it: nothing seen here changes that.
+    /// A capture at the other end was consulted, so that capture alone determines the RTT
+    /// ([`LogEntry::with_external_fate`]).
+    pub rtt_is_external: bool,
+    /// The external fate states what was lost; nothing in this capture changes that.
     pub known: bool,
 }
 
 impl LogEntry {
-    /// With what is known of it elsewhere. Where a capture at the other end says so, the RTT of its log is the queueing on the way,
-    /// until the connection ends ([`crate::both_ends`]).
+    /// Applies what another source knows of the packet. If that is a capture at the other end, the log's RTTs
+    /// are queueing delays until the connection ends ([`crate::both_ends`]).
     #[inline]
-    pub fn judged(self, beyond: PacketBeyond) -> LogEntry {
-        match beyond {
-            PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
-            known => self.judged_elsewhere(known),
+    pub fn with_external_fate(self, fate: ExternalFate) -> LogEntry {
+        match fate {
+            ExternalFate::Absent | ExternalFate::Arrived(_) => self,
+            known => self.apply_external_fate(known),
         }
     }
 
     #[cold]
-    fn judged_elsewhere(self, beyond: PacketBeyond) -> LogEntry {
-        match beyond {
-            PacketBeyond::Unasked | PacketBeyond::Came(_) => self,
-            PacketBeyond::Unknown => LogEntry { asked: true, ..self },
-            PacketBeyond::Sent { late, lost } => LogEntry { asked: true, rtt: late, ..self.with_lost(lost) },
-            PacketBeyond::Told { lost } => self.with_lost(lost),
+    fn apply_external_fate(self, fate: ExternalFate) -> LogEntry {
+        match fate {
+            ExternalFate::Absent | ExternalFate::Arrived(_) => self,
+            ExternalFate::Unknown => LogEntry { rtt_is_external: true, ..self },
+            ExternalFate::Sent { late, lost } => {
+                LogEntry { rtt_is_external: true, rtt: late, ..self.with_lost(lost) }
+            }
+            ExternalFate::Logged { lost } => self.with_lost(lost),
         }
     }
 
     fn with_lost(self, lost: u32) -> LogEntry {
         let whole = u64::from(self.bytes.max(1));
-        // All segments but the last are of one size.
+        // All segments but the last have the same size.
         let share = (u64::from(lost) * u64::from(self.segments) + whole / 2) / whole;
         let lost_segments = share.max(u64::from(lost > 0)) as u16;
         LogEntry { known: true, lost, lost_segments, ..self }
     }
 }
 
-/// What was lost, as it becomes final.
+/// A loss, when it becomes final.
 #[derive(Clone, Copy, Debug)]
 pub struct SettledLoss {
     pub time: Time,
     pub segments: u16,
-    /// Between sender and capture, else behind the capture.
+    /// Lost between sender and capture, otherwise between capture and receiver.
     pub up: bool,
 }
 
-/// Of one direction.
+/// The log of one direction.
 #[derive(Debug)]
 pub struct PacketLog {
     done: Vec<LoggedPacket>,
     pending: VecDeque<LogEntry>,
-    /// Number of the first of `pending`; numbers wrap around.
+    /// Number of the first pending entry; numbers wrap around.
     base: u32,
-    /// Packets within this time of each other were merged.
+    /// Packets closer together than this were merged; zero: none.
     merged: Span,
     most: usize,
 }
 
-/// Memory of a log's lists, which are empty.
+/// Empty lists of a log, kept for their memory.
 #[derive(Debug, Default)]
-pub struct SpareLog {
+pub struct PooledLog {
     done: Vec<LoggedPacket>,
     pending: VecDeque<LogEntry>,
 }
 
-impl SpareLog {
-    /// Bytes of memory.
+impl PooledLog {
+    /// Bytes of memory allocated.
     pub fn bytes(&self) -> usize {
         self.done.capacity() * size_of::<LoggedPacket>() + self.pending.capacity() * size_of::<LogEntry>()
     }
@@ -119,18 +122,18 @@ impl SpareLog {
 
 impl PacketLog {
     pub fn new(most: usize) -> PacketLog {
-        PacketLog::within(SpareLog::default(), most)
+        PacketLog::reusing(PooledLog::default(), most)
     }
 
-    /// One without packets, in memory that another had.
-    pub fn within(SpareLog { done, pending }: SpareLog, most: usize) -> PacketLog {
+    /// Returns an empty log that reuses the memory of another.
+    pub fn reusing(PooledLog { done, pending }: PooledLog, most: usize) -> PacketLog {
         PacketLog { done, pending, base: 0, merged: Span::ZERO, most }
     }
 
-    /// Moves to memory of just its size; returns that which it had.
-    pub fn hand_over(&mut self) -> SpareLog {
-        SpareLog {
-            done: moved_out(&mut self.done),
+    /// Moves the lists to memory of their exact size and returns the old memory.
+    pub fn take_memory(&mut self) -> PooledLog {
+        PooledLog {
+            done: move_to_exact_size(&mut self.done),
             pending: match self.pending.is_empty() {
                 true => std::mem::take(&mut self.pending),
                 false => VecDeque::new(),
@@ -138,22 +141,22 @@ impl PacketLog {
         }
     }
 
-    /// That of a track.
+    /// Returns the log of a finished track, to be merged further.
     pub fn of(done: Vec<LoggedPacket>, merged: Span) -> PacketLog {
         PacketLog { done, merged, ..PacketLog::new(usize::MAX) }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory allocated.
     pub fn bytes(&self) -> usize {
         self.done.capacity() * size_of::<LoggedPacket>() + self.pending.capacity() * size_of::<LogEntry>()
     }
 
-    /// How many entries wait.
+    /// Number of pending entries.
     pub fn len(&self) -> usize {
         self.pending.len()
     }
 
-    /// Reads a little of what is read and written next.
+    /// Prefetches what is read and written next; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         let ends = [self.pending.front(), self.pending.back()];
@@ -161,7 +164,7 @@ impl PacketLog {
         ends.iter().flatten().fold(done, |sum, e| sum ^ e.time.as_nanos())
     }
 
-    /// Enters a packet; returns its number. Where too many wait, the oldest is settled: call [`PacketLog::settle`].
+    /// Adds a packet and returns its number. Call [`PacketLog::settle`] afterwards.
     #[inline]
     pub fn push(&mut self, entry: LogEntry) -> u32 {
         let number = self.base.wrapping_add(self.pending.len() as u32);
@@ -174,42 +177,43 @@ impl PacketLog {
         self.pending.get_mut(number.wrapping_sub(self.base) as usize)
     }
 
-    /// `bytes` of the packet arrived, with this RTT.
+    /// Notes that `bytes` of the packet arrived, with this RTT.
     #[inline]
     pub fn passed(&mut self, number: u32, bytes: u32, rtt: PackedSpan) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
-            if rtt.is_known() && !e.asked {
+            if rtt.is_known() && !e.rtt_is_external {
                 e.rtt = rtt;
             }
         }
     }
 
-    /// `bytes` of it were lost, as it seems; held until `hold`.
+    /// Notes that `bytes` of the packet seem to be lost. The entry is not settled before `hold`.
     pub fn lost(&mut self, number: u32, bytes: u32, segments: u32, hold: Time) {
-        self.suspect(number, bytes, segments);
+        self.note_suspected(number, bytes, segments);
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
             e.hold = e.hold.max(hold);
         }
     }
 
-    /// `bytes` of it were sent again, but may have arrived the first time: their fate stays open.
-    pub fn suspect(&mut self, number: u32, bytes: u32, segments: u32) {
+    /// Notes that `bytes` of the packet were retransmitted but may have arrived the first time: their fate
+    /// stays open.
+    pub fn note_suspected(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number).filter(|e| !e.known) {
             e.lost = e.lost.saturating_add(bytes).min(e.bytes);
             e.lost_segments = (e.lost_segments as u32 + segments).min(u16::MAX as u32) as u16;
         }
     }
 
-    /// `bytes` of it have an open fate from now on.
+    /// Opens the fate of `bytes` of the packet again.
     pub fn reopen(&mut self, number: u32, bytes: u32) {
         if let Some(e) = self.get(number) {
             e.open = bytes;
         }
     }
 
-    /// `bytes` of it that were thought lost had arrived.
+    /// Notes that `bytes` of the packet that were presumed lost had arrived.
     pub fn found(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number).filter(|e| !e.known) {
             e.lost = e.lost.saturating_sub(bytes);
@@ -217,7 +221,7 @@ impl PacketLog {
         }
     }
 
-    /// `bytes` are no part of it: another entry stands for them.
+    /// Takes `bytes` off the entry, because another entry stands for them.
     pub fn removed(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);
@@ -226,7 +230,7 @@ impl PacketLog {
         }
     }
 
-    /// Moves what is decided from `pending` to `done`; tells of losses. Mostly nothing is.
+    /// Moves entries whose fate is known from `pending` to `done` and reports their losses.
     #[inline(always)]
     pub fn settle(&mut self, now: Time, lose: impl FnMut(SettledLoss)) {
         if self.is_front_decided(now) {
@@ -236,7 +240,7 @@ impl PacketLog {
 
     #[inline(always)]
     fn is_front_decided(&self, now: Time) -> bool {
-        let decided = |e: &LogEntry| e.open == 0 && e.hold <= now || self.pending.len() > MOST_PENDING;
+        let decided = |e: &LogEntry| e.open == 0 && e.hold <= now || self.pending.len() > MAX_PENDING;
         self.pending.front().is_some_and(decided)
     }
 
@@ -247,14 +251,14 @@ impl PacketLog {
         }
     }
 
-    /// Settles all, the open ones as arrived.
+    /// Settles all entries; open ones count as arrived.
     pub fn finish(&mut self, mut lose: impl FnMut(SettledLoss)) {
         while !self.pending.is_empty() {
             self.settle_front(&mut lose);
         }
     }
 
-    /// The packets, and the time within which they were merged.
+    /// Returns the packets, and the time within which they were merged.
     pub fn into_packets(self) -> (Vec<LoggedPacket>, Span) {
         (self.done, self.merged)
     }
@@ -296,7 +300,7 @@ impl PacketLog {
         }
     }
 
-    /// Merges until there is room again.
+    /// Merges packets until a quarter of the list is free.
     #[cold]
     fn merge(&mut self) {
         while self.done.len() > self.most / 4 * 3 {
@@ -317,13 +321,13 @@ impl PacketLog {
         }
     }
 
-    /// Gives back what its lists have in reserve.
-    pub fn rest(&mut self) {
+    /// Frees unused capacity.
+    pub fn shrink(&mut self) {
         self.done.shrink_to_fit();
         self.pending.shrink_to_fit();
     }
 
-    /// Keeps `most` packets at most from now on.
+    /// Limits the log to `most` packets from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;
         if self.done.len() > most {
@@ -333,11 +337,11 @@ impl PacketLog {
     }
 }
 
-/// Adds `s` to one of the last packets if it is alike and within `merged`. Those in between of another fate
-/// do not matter: else a flow that loses every second packet could not be shortened.
+/// Merges `s` into one of the last packets of the same fate within `merged`. Packets of other fates in
+/// between do not matter; otherwise the log of a flow that loses every second packet could not be shortened.
 #[inline]
 fn merge_back(packets: &mut [LoggedPacket], s: &LoggedPacket, merged: Span) -> bool {
-    let from = packets.len().saturating_sub(BACK);
+    let from = packets.len().saturating_sub(MERGE_LOOKBACK);
     for last in packets[from..].iter_mut().rev() {
         if s.time.since(last.time) > merged {
             return false;

@@ -1,15 +1,16 @@
-//! Quantities that take little memory: logs and bins hold millions of them, unknown or known in four bytes each.
+//! Optional quantities in four bytes: logs and bins hold millions of them.
 
 use std::fmt;
 use units::Span;
 
-/// Spans of a flow: a capture has thousands of flows with three of them, so 32 buckets an octave.
+/// Histogram of spans. A capture has thousands of flows with three of these, so there are only 32 buckets an
+/// octave.
 pub type SpanHistogram = units::Histogram<5>;
 
-/// Stands for "unknown" in both.
+/// The value that means "unknown" in both types.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A span in whole microseconds, or unknown. Spans above 71 minutes become 71 minutes.
+/// A span in whole microseconds, or unknown. Spans above 71 minutes are stored as 71 minutes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PackedSpan(u32);
 
@@ -17,42 +18,42 @@ impl PackedSpan {
     /// Unknown.
     pub const UNKNOWN: PackedSpan = PackedSpan(UNKNOWN);
 
-    /// `span`, rounded down to microseconds.
+    /// Stores `span`, rounded down to microseconds.
     #[inline]
     pub const fn known(span: Span) -> PackedSpan {
         let us = span.as_micros();
         PackedSpan(if us < UNKNOWN as u64 { us as u32 } else { UNKNOWN - 1 })
     }
 
-    /// The span, if it is known.
+    /// Returns the span if it is known.
     #[inline]
     pub const fn get(self) -> Option<Span> {
         if self.0 == UNKNOWN { None } else { Some(Span::from_micros(self.0 as u64)) }
     }
 
-    /// The span; zero where it is unknown.
+    /// Returns the span; zero if it is unknown.
     #[inline]
     pub const fn or_zero(self) -> Span {
         if self.0 == UNKNOWN { Span::ZERO } else { Span::from_micros(self.0 as u64) }
     }
 
-    /// Whether it is known.
+    /// Returns whether the span is known.
     #[inline]
     pub const fn is_known(self) -> bool {
         self.0 != UNKNOWN
     }
 
-    /// The lesser of two; what is unknown does not count.
+    /// Returns the smaller of two; an unknown one is ignored.
     #[inline]
     pub fn least(self, other: PackedSpan) -> PackedSpan {
-        // Unknown is the largest number.
+        // Unknown is the largest integer.
         PackedSpan(self.0.min(other.0))
     }
 
-    /// The greater of two; what is unknown does not count.
+    /// Returns the larger of two; an unknown one is ignored.
     #[inline]
     pub fn greatest(self, other: PackedSpan) -> PackedSpan {
-        // One up, unknown is zero.
+        // Incremented by one, unknown wraps to zero.
         PackedSpan(self.0.wrapping_add(1).max(other.0.wrapping_add(1)).wrapping_sub(1))
     }
 }
@@ -81,16 +82,15 @@ impl fmt::Debug for PackedSpan {
 pub struct PackedBytes(u32);
 
 impl PackedBytes {
-    /// Unknown.
     pub const UNKNOWN: PackedBytes = PackedBytes(UNKNOWN);
 
-    /// The number, if it is known.
+    /// Returns the number if it is known.
     #[inline]
     pub const fn get(self) -> Option<u32> {
         if self.0 == UNKNOWN { None } else { Some(self.0) }
     }
 
-    /// The lesser of two; what is unknown does not count.
+    /// Returns the smaller of two; an unknown one is ignored.
     #[inline]
     pub fn least(self, other: PackedBytes) -> PackedBytes {
         PackedBytes(self.0.min(other.0))
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_does_not_count() {
+    fn unknown_values_are_ignored_in_comparisons() {
         let (none, one, two) = (
             PackedSpan::UNKNOWN,
             PackedSpan::known(Span::from_nanos(1_999)),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_is_not_taken_for_unknown() {
+    fn the_largest_value_is_not_unknown() {
         assert!(PackedSpan::known(Span::MAX).is_known());
         assert_eq!(PackedBytes::from(Some(u32::MAX)).get(), Some(u32::MAX - 1));
     }

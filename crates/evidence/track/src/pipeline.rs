@@ -1,12 +1,14 @@
-//! A whole capture: decoded and tracked on the caller's thread, a few packets at a time, which then are still in its processor's
-//! cache. A packed one is unpacked and decoded on a thread of its own, where there are threads (not on wasm32).
+//! Tracks a whole capture on the caller's thread, a few packets at a time, so that they are still in its
+//! processor's cache. A compressed capture is decompressed and decoded on a separate thread where threads
+//! exist (not on wasm32).
 
 use crate::udp::{UdpTrack, UdpTracker};
 use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, CaptureReader, FileInfo};
 
-/// Reads all of `reader` and follows its connections. Returns the tracks in the order of connections, the opener's
-/// first, what was read of the file, and the totals. `progress` gets the bytes read, and the file's length if known.
+/// Reads all of `reader` and tracks its TCP connections. Returns the tracks in order of connections, the
+/// opener's direction first; information about the file; and the totals. `progress` receives the bytes read
+/// and the file's length if it is known.
 pub fn track_capture(
     reader: CaptureReader,
     options: TrackerOptions,
@@ -17,21 +19,21 @@ pub fn track_capture(
     (all.tracks, all.file, all.totals)
 }
 
-/// What a capture holds.
+/// The tracks of a capture.
 pub struct CaptureTracks {
-    /// Of TCP, in the order of connections, the opener's first.
+    /// TCP tracks in order of connections, the opener's direction first.
     pub tracks: Vec<Track>,
-    /// Of UDP, in the order of first datagrams.
+    /// UDP flows in order of their first datagrams.
     pub udp: Vec<UdpTrack>,
-    /// Flows of UDP that were forgotten because there were too many.
+    /// UDP flows that were dropped because there were too many.
     pub forgotten_udp: u64,
-    /// What was read of the file.
     pub file: FileInfo,
-    /// Of TCP.
+    /// Totals over all TCP connections.
     pub totals: Totals,
 }
 
-/// The same, and the flows of UDP.
+/// Reads all of `reader` and tracks its TCP connections and UDP flows. `progress` is as for
+/// [`track_capture`].
 pub fn track_datagrams_too(
     reader: CaptureReader,
     options: TrackerOptions,
@@ -43,10 +45,10 @@ pub fn track_datagrams_too(
     if let Some(recorder) = recorder {
         tracker.set_recorder(recorder);
     }
-    let mut take = |batch: &Batch, (at, of): (u64, Option<u64>)| {
+    let mut take = |batch: &Batch, (at, length): (u64, Option<u64>)| {
         tracker.batch(batch);
         batch.datagrams.iter().for_each(|d| datagrams.datagram(d));
-        progress(at, of);
+        progress(at, length);
     };
     let reader = decode(reader, &mut take);
     let mut tracks = Vec::new();
@@ -56,11 +58,11 @@ pub fn track_datagrams_too(
     CaptureTracks { tracks, udp, forgotten_udp, file: reader.info(), totals }
 }
 
-/// Is given batch after batch, with the bytes read so far and the file's length.
-type Taker<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
+/// Receives each batch, with the bytes read so far and the file's length.
+type BatchSink<'a> = dyn FnMut(&Batch, (u64, Option<u64>)) + 'a;
 
-/// Reads to the end.
-fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+/// Reads the capture to its end.
+fn decode(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader {
     #[cfg(not(target_arch = "wasm32"))]
     if reader.is_packed() {
         return decode_ahead(reader, take);
@@ -73,28 +75,30 @@ fn decode(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
     reader
 }
 
-/// Reads to the end on a thread of its own, a few batches ahead of `take`: unpacking takes longer than following connections does.
+/// Reads the capture to its end on a separate thread, a few batches ahead of `take`: decompression takes
+/// longer than tracking.
 #[cfg(not(target_arch = "wasm32"))]
-fn decode_ahead(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReader {
+fn decode_ahead(mut reader: CaptureReader, take: &mut BatchSink<'_>) -> CaptureReader {
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
-    /// Batches on their way: the reader may be so far ahead.
-    const AHEAD: usize = 8;
-    /// [`CaptureReader::fill`] so often for each batch: handing one over costs as much as a hundred packets do.
-    const FILLS: usize = 16;
+    /// Batches that the reader may be ahead.
+    const BATCHES_AHEAD: usize = 8;
+    /// Calls of [`CaptureReader::fill`] for each batch: handing one over costs as much as tracking a hundred
+    /// packets.
+    const FILLS_PER_BATCH: usize = 16;
 
-    let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(AHEAD);
-    // Batches go back to be filled again: no allocation once they have their size.
-    let (empty, emptied) = sync_channel::<Batch>(AHEAD + 2);
+    let (full, filled) = sync_channel::<(Batch, (u64, Option<u64>))>(BATCHES_AHEAD);
+    // Batches are sent back to be filled again, so nothing is allocated once they have grown.
+    let (empty, emptied) = sync_channel::<Batch>(BATCHES_AHEAD + 2);
     let reader = thread::scope(|scope| {
         let decoding = scope.spawn(move || {
             loop {
                 let mut batch = emptied.try_recv().unwrap_or_default();
                 batch.clear();
                 let more = reader.fill(&mut batch);
-                // At the end these append nothing.
-                (1..FILLS).for_each(|_| _ = reader.fill(&mut batch));
+                // At the end of the file these calls append nothing.
+                (1..FILLS_PER_BATCH).for_each(|_| _ = reader.fill(&mut batch));
                 if !more || full.send((batch, reader.progress())).is_err() {
                     return reader;
                 }
@@ -102,7 +106,7 @@ fn decode_ahead(mut reader: CaptureReader, take: &mut Taker<'_>) -> CaptureReade
         });
         for (batch, progress) in filled {
             take(&batch, progress);
-            // Full only if the reader has enough of them.
+            // The channel is full only if the reader has enough empty batches.
             let _ = empty.try_send(batch);
         }
         decoding.join()

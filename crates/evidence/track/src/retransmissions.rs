@@ -1,49 +1,49 @@
-//! Recent retransmissions. A D-SACK, a timestamp or an ACK that comes too soon may show that one was needless.
+//! Recent retransmissions. A D-SACK, a timestamp or an ACK that comes too soon may show that one was
+//! spurious.
 
 use std::collections::VecDeque;
 
-/// The most remembered.
-const MOST: usize = 1024;
+/// Maximum number of retransmissions remembered.
+const MAX_REMEMBERED: usize = 1024;
 
-/// A stretch of the stream that was sent again.
+/// A range of the stream that was retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
-    /// First byte.
     pub seq: u64,
-    /// The byte after its last.
+    /// The byte after its last byte.
     pub end: u64,
-    /// The log's number of the transmission before, thought lost.
+    /// Log number of the previous transmission, presumed lost.
     pub entry: u32,
-    /// It is known to have been needless.
+    /// Known to be spurious.
     pub needless: bool,
-    /// A D-SACK said so (RFC 2883).
+    /// A D-SACK reported it (RFC 2883).
     pub by_dsack: bool,
 }
 
-/// In the order of time.
+/// Retransmissions in order of time.
 #[derive(Debug, Default)]
 pub struct Retransmissions {
     list: VecDeque<Retransmission>,
 }
 
 impl Retransmissions {
-    /// Something was sent again.
-    pub fn push(&mut self, again: Retransmission) {
-        if self.list.len() >= MOST {
+    /// Adds a retransmission.
+    pub fn push(&mut self, retransmission: Retransmission) {
+        if self.list.len() >= MAX_REMEMBERED {
             self.list.pop_front();
         }
-        self.list.push_back(again);
+        self.list.push_back(retransmission);
     }
 
-    /// Gives back what its list has in reserve.
-    pub fn rest(&mut self) {
+    /// Frees unused capacity.
+    pub fn shrink(&mut self) {
         self.list.shrink_to_fit();
     }
 
-    /// The last retransmission of the bytes from `seq` to `end` was needless: a D-SACK says so, or else an ACK does.
-    /// `found` hears of what was not yet known: the log's number of the transmission that had arrived, and how many
-    /// bytes.
-    pub fn needless(&mut self, seq: u64, end: u64, by_dsack: bool, mut found: impl FnMut(u32, u32)) {
+    /// Marks the last retransmission of the bytes from `seq` to `end` as spurious, reported by a D-SACK or
+    /// inferred from an ACK. Calls `found` for what was not known yet, with the log number of the
+    /// transmission that had arrived and the number of bytes.
+    pub fn mark_spurious(&mut self, seq: u64, end: u64, by_dsack: bool, mut found: impl FnMut(u32, u32)) {
         let mut left = end.saturating_sub(seq);
         for a in self.list.iter_mut().rev() {
             let common = a.end.min(end).saturating_sub(a.seq.max(seq));
@@ -54,7 +54,7 @@ impl Retransmissions {
                 found(a.entry, common as u32);
             }
             if common < a.end - a.seq {
-                // Part of a super-packet: the ACK of the other part comes later.
+                // Part of a super-packet: the other part is acknowledged later.
                 (a.seq, a.end) = if a.seq < seq { (a.seq, seq) } else { (end, a.end) };
             } else {
                 a.needless = true;
@@ -82,21 +82,21 @@ mod tests {
         list.push(record(0, 100, 1));
         list.push(record(0, 100, 2));
         let mut seen = Vec::new();
-        list.needless(0, 100, false, |entry, n| seen.push((entry, n)));
-        list.needless(0, 100, true, |entry, n| seen.push((entry, n)));
+        list.mark_spurious(0, 100, false, |entry, n| seen.push((entry, n)));
+        list.mark_spurious(0, 100, true, |entry, n| seen.push((entry, n)));
         assert_eq!(seen, [(2, 100)]);
-        list.needless(0, 100, true, |entry, n| seen.push((entry, n)));
-        list.needless(0, 100, true, |entry, n| seen.push((entry, n)));
+        list.mark_spurious(0, 100, true, |entry, n| seen.push((entry, n)));
+        list.mark_spurious(0, 100, true, |entry, n| seen.push((entry, n)));
         assert_eq!(seen, [(2, 100), (1, 100)]);
     }
 
     #[test]
-    fn a_super_packet_is_told_of_piece_by_piece() {
+    fn a_super_packet_is_marked_piece_by_piece() {
         let mut list = Retransmissions::default();
         list.push(record(0, 300, 1));
         let mut sum = 0;
         for seq in [0, 200, 100] {
-            list.needless(seq, seq + 100, true, |_, n| sum += n);
+            list.mark_spurious(seq, seq + 100, true, |_, n| sum += n);
         }
         assert_eq!(sum, 300);
     }

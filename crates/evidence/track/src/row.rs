@@ -1,27 +1,27 @@
-//! A packet with what the tracker knew when it passed: for exports and plots.
+//! One row per packet, with the tracker's state at that moment: for exports and plots.
 
 use units::{Span, Time};
 
-/// What a packet is to its connection.
+/// The role of a packet in its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketKind {
-    /// No payload.
+    /// A packet without payload.
     #[default]
     Ack,
-    /// Payload sent for the first time.
+    /// New data.
     Data,
-    /// Sent again within a fast recovery.
+    /// Retransmission in fast recovery.
     Fast,
-    /// Sent again after a timeout.
+    /// Retransmission after a timeout.
     Timeout,
-    /// A tail loss probe.
+    /// Tail loss probe.
     Probe,
-    /// Late by reordering, not sent again.
+    /// Late because of reordering, not a retransmission.
     Reordered,
 }
 
 impl PacketKind {
-    /// As exports spell it.
+    /// The name used in exports.
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Ack => "ack",
@@ -34,37 +34,36 @@ impl PacketKind {
     }
 }
 
-/// One packet.
+/// A packet with the tracker's state after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PacketRow {
     /// [`crate::Track::connection`].
     pub connection: u32,
-    /// Sent by the end that opened the connection.
+    /// Whether the end that opened the connection sent it.
     pub from_opener: bool,
     /// Nanoseconds since 1970.
     pub time: Time,
-    /// First payload byte, counted from the connection's first in this direction, wrap-around undone.
+    /// Stream offset of the first payload byte, unwrapped, from the first byte of this direction.
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
     /// IP bytes on the wire.
     pub ip_bytes: u32,
-    /// What it acknowledges of the other direction, counted likewise.
+    /// Stream offset that it acknowledges in the other direction, unwrapped.
     pub ack: u64,
-    /// TCP flags.
+    /// TCP flags, as in the header.
     pub flags: u8,
-    /// What it is.
     pub kind: PacketKind,
-    /// Bytes in flight of its own direction after it, as the sender sees it.
+    /// Bytes in flight in its own direction after it, as its sender sees it.
     pub inflight: u32,
-    /// The receive window it announces, bytes, scaled; `None` where the scale is not known.
+    /// The receive window that it announces, bytes, scaled; `None` if the scale is unknown.
     pub window: Option<u32>,
-    /// RTT of the data it acknowledges, as in [`crate::Track::rtt`].
+    /// RTT of the data that it acknowledges, as in [`crate::Track::rtt`].
     pub rtt: Option<Span>,
 }
 
-/// Takes rows as they come, in the capture's order.
+/// Receives rows in the capture's order.
 pub trait PacketRecorder: Send {
-    /// One packet.
+    /// Records one packet.
     fn row(&mut self, row: &PacketRow);
 }

@@ -1,12 +1,13 @@
-//! The sender's round-trip time and retransmission timeout, as RFC 6298 has them.
+//! The sender's smoothed round-trip time and retransmission timeout (RFC 6298).
 
 use units::Span;
 
-/// No RTT is longer; one that seems to be is cut.
-pub const LONGEST_RTT: Span = Span::from_secs(3600);
-/// The least by which the retransmission timeout is above the RTT: Linux's `TCP_RTO_MIN` (RFC 6298 asks for 1 s).
+/// Longer RTT samples are cut to this.
+pub const MAX_RTT: Span = Span::from_secs(3600);
+/// Minimum distance of the retransmission timeout from the RTT: Linux's `TCP_RTO_MIN` (RFC 6298 recommends a
+/// minimum timeout of 1 s).
 pub const RTO_MIN: Span = Span::from_millis(200);
-/// The timeout before there is an RTT (RFC 6298 section 2.1).
+/// The timeout before the first RTT sample (RFC 6298 section 2.1).
 pub const RTO_INITIAL: Span = Span::from_secs(1);
 
 /// Smoothed RTT and its deviation (RFC 6298 section 2).
@@ -17,21 +18,21 @@ pub struct RttEstimate {
 }
 
 impl RttEstimate {
-    /// Takes an RTT (RFC 6298 section 2.2 and 2.3).
+    /// Adds an RTT sample (RFC 6298 sections 2.2 and 2.3).
     #[inline]
     pub fn sample(&mut self, rtt: Span) {
-        let rtt = rtt.min(LONGEST_RTT);
+        let rtt = rtt.min(MAX_RTT);
         let least = Span::from_nanos(1);
         let Some(old) = self.smoothed else {
             (self.smoothed, self.deviation) = (Some(rtt.max(least)), rtt / 2);
             return;
         };
-        let apart = if rtt > old { rtt - old } else { old - rtt };
-        self.deviation = self.deviation - self.deviation / 4 + apart / 4;
+        let difference = if rtt > old { rtt - old } else { old - rtt };
+        self.deviation = self.deviation - self.deviation / 4 + difference / 4;
         self.smoothed = Some((old - old / 8 + rtt / 8).max(least));
     }
 
-    /// The smoothed RTT, once there was a sample.
+    /// The smoothed RTT; `None` before the first sample.
     #[inline]
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed
@@ -43,7 +44,7 @@ impl RttEstimate {
         self.smoothed.unwrap_or(Span::ZERO)
     }
 
-    /// The least timeout that the sender is likely to have.
+    /// The shortest retransmission timeout that the sender is likely to have.
     pub fn timeout(&self) -> Span {
         match self.smoothed {
             None => RTO_INITIAL,
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_rtt_leaves_the_least_timeout() {
+    fn a_constant_rtt_gives_the_minimum_timeout() {
         let mut rtt = RttEstimate::default();
         (0..100).for_each(|_| rtt.sample(Span::from_millis(20)));
         assert_eq!(rtt.timeout() - rtt.or_zero(), RTO_MIN);

@@ -1,111 +1,112 @@
-//! The part of the path between sender and capture: its RTT, and which ACKs the sender has.
+//! The part of the path between sender and capture: its RTT, and which ACKs the sender has received.
 //!
-//! The RTT is taken from timestamps. An ACK with a new TSval passes; the first packet of data that echoes it shows
-//! when the sender had it. A sender that had nothing to send, or was not allowed to, echoes late: by the pause before
-//! that packet at most. So a sample bounds the RTT from both sides: it is not above the sample, and not below the
-//! sample less the pause.
+//! The RTT is measured by timestamps. An ACK with a new TSval passes; the first data packet that echoes it
+//! shows when the sender had it. A sender that had nothing to send, or was not permitted to send, echoes
+//! late, by at most the pause before that packet. So the RTT lies between the sample minus the pause and the
+//! sample.
 
 use crate::PackedSpan;
-use crate::rtt::LONGEST_RTT;
+use crate::rtt::MAX_RTT;
 use std::collections::VecDeque;
 use std::iter;
 use std::num::NonZeroU64;
 use units::{Span, Time};
 
-/// ACKs whose echo is waited for.
-const MARKS: usize = 8;
-/// Of so many samples a low one is in force: what a sender waits between ACK and packet is no path.
-const RECENT: usize = 4;
-/// What a sender may take to answer.
-const BUSY: Span = Span::from_micros(300);
-/// The ring of ACKs holds so many to an RTT.
-const STEPS: u64 = 64;
-/// Below this RTT the capture is at the sender.
-const NEAR: Span = Span::from_micros(50);
-/// When the sender had an ACK is known to a tick of its timestamps, mostly a millisecond ([`crate::timestamp_clock`]), and to a
-/// step of the ring.
+/// Number of ACKs whose echo is awaited.
+const MAX_AWAITED_ECHOES: usize = 8;
+/// A low one of this many samples is used: the time that a sender waits between ACK and packet is not path delay.
+const RECENT_SAMPLES: usize = 4;
+/// The time that a sender may take to answer.
+const HOST_DELAY: Span = Span::from_micros(300);
+/// Number of ACKs per RTT that the ring keeps.
+const STEPS_PER_RTT: u64 = 64;
+/// Below this RTT the capture counts as taken at the sender.
+const AT_SENDER: Span = Span::from_micros(50);
+/// When the sender received an ACK is known to within a tick of its timestamps, mostly a millisecond
+/// ([`crate::timestamp_clock`]), and a step of the ring.
 const TICK: Span = Span::from_millis(1);
-/// So many ACKs are remembered that it had before the last: they are at least a step apart.
-const HAD: usize = 8;
-/// A timestamp is waited for at least this long.
+/// Number of earlier ACKs remembered that the sender had before the last one; they are at least a step apart.
+const MAX_EARLIER_ACKS: usize = 8;
+/// An echo is awaited for at least this long.
 const ECHO_WAIT: Span = Span::from_secs(1);
 
-/// What an ACK lets the sender know.
+/// What an ACK tells the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckState {
-    /// When it passed the capture.
+    /// When the ACK passed the capture.
     pub time: Time,
-    /// Acknowledged cumulatively up to here.
+    /// Cumulatively acknowledged up to here.
     pub una: u64,
-    /// Bytes sacked above it.
+    /// SACKed bytes above it.
     pub sacked: u32,
-    /// Where the receive window ends; `None` before any was announced.
+    /// End of the receive window; `None` before any was announced.
     pub window_end: Option<NonZeroU64>,
-    /// It came alone, without data of the receiver's.
+    /// The ACK carries no data of the receiver.
     pub pure: bool,
-    /// Since the ACK before, µs; [`SenderSide::acked`] fills it in.
+    /// Time since the previous ACK, µs; set by [`SenderSide::acked`].
     gap_us: u16,
 }
 
 impl AckState {
-    /// An ACK that passes at `time`; the fields say what else.
+    /// An ACK that passes the capture at `time`.
     #[inline]
     pub fn new(time: Time, una: u64, sacked: u32, window_end: Option<NonZeroU64>, pure: bool) -> AckState {
         AckState { time, una, sacked, window_end, pure, gap_us: 0 }
     }
 
-    /// Time since the ACK before, 65 ms at most.
+    /// Time since the previous ACK, at most 65 ms.
     pub fn gap(&self) -> Span {
         Span::from_micros(self.gap_us.into())
     }
 }
 
-/// What is known of the sender's side of the path.
+/// State of the path between sender and capture.
 #[derive(Debug, Default)]
 pub struct SenderSide {
     /// TSvals of ACKs and when they passed: a ring that begins at `first_mark`.
-    marks: [(u32, Time); MARKS],
+    marks: [(u32, Time); MAX_AWAITED_ECHOES],
     first_mark: u8,
     marked: u8,
     last_tsval: Option<u32>,
-    recent: [Span; RECENT],
+    recent: [Span; RECENT_SAMPLES],
     samples: u32,
-    /// The RTT is at least this.
+    /// The minimum RTT sample.
     least: Option<Span>,
     rtt: Option<Span>,
-    /// The same, as segments keep it.
+    /// `rtt` in the form that segments keep.
     packed: PackedSpan,
-    /// ACKs that the sender does not have yet; the first is the last that it has.
+    /// The last ACK that the sender has, followed by the ACKs that it does not have yet.
     ring: VecDeque<AckState>,
-    /// Those that it had before, the last at `last_had`: when they passed and where their windows ended.
-    had: [(Time, Option<NonZeroU64>); HAD],
+    /// Earlier ACKs that the sender had, ending at `last_had`: when they passed, and where their windows
+    /// ended.
+    had: [(Time, Option<NonZeroU64>); MAX_EARLIER_ACKS],
     last_had: u8,
 }
 
 impl SenderSide {
-    /// The handshake gave an RTT.
+    /// Starts with the RTT of the handshake.
     pub fn begin(&mut self, rtt: Span) {
         if self.samples == 0 {
-            self.least = Some(rtt.min(LONGEST_RTT));
+            self.least = Some(rtt.min(MAX_RTT));
             self.set_rtt(self.least);
         }
     }
 
-    /// Reads from each of its cache lines.
+    /// Prefetches the state; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         let marks = self.marks[0].1.as_nanos() ^ self.marks[4].1.as_nanos() ^ self.marks[7].1.as_nanos();
         marks ^ self.recent[0].as_nanos() ^ self.ring.len() as u64
     }
 
-    /// Reads where its list is read next.
+    /// Prefetches the ring's first entry; returns a value that depends on it.
     #[inline]
     pub fn fetch_list(&self) -> u64 {
         self.ring.front().map_or(0, |k| k.una)
     }
 
-    /// Gives back what its list has in reserve.
-    pub fn rest(&mut self) {
+    /// Frees unused capacity.
+    pub fn shrink(&mut self) {
         self.ring.shrink_to_fit();
     }
 
@@ -115,50 +116,51 @@ impl SenderSide {
         self.packed
     }
 
-    /// The same; zero where it is unknown, as if the capture were at the sender.
+    /// RTT between capture and sender in force; zero if unknown, as if the capture were at the sender.
     #[inline]
     pub fn rtt_or_zero(&self) -> Span {
         self.rtt.unwrap_or(Span::ZERO)
     }
 
-    /// An ACK with `tsval` passes.
+    /// Notes an ACK with `tsval`.
     #[inline]
-    pub fn mark(&mut self, now: Time, tsval: u32) {
+    pub fn note_ack(&mut self, now: Time, tsval: u32) {
         if self.last_tsval.is_some_and(|last| tsval.wrapping_sub(last) as i32 <= 0) {
             return;
         }
         self.last_tsval = Some(tsval);
-        let full = self.marked as usize == MARKS;
+        let full = self.marked as usize == MAX_AWAITED_ECHOES;
         if full || self.marked > 0 {
-            let last = self.marks[(self.first_mark as usize + self.marked as usize - 1) % MARKS].1;
+            let last =
+                self.marks[(self.first_mark as usize + self.marked as usize - 1) % MAX_AWAITED_ECHOES].1;
             let rtt = self.rtt_or_zero();
-            // Spread over the RTT, those noted stay until it is over.
+            // Marks are spread over the RTT and stay until it is over.
             let old = full && now.since(self.marks[self.first_mark as usize].1) > (rtt * 4).max(ECHO_WAIT);
-            if full && !old || now.since(last) < rtt / MARKS as u64 {
+            if full && !old || now.since(last) < rtt / MAX_AWAITED_ECHOES as u64 {
                 return;
             }
             if old {
-                self.drop_mark();
+                self.drop_oldest_ack();
             }
         }
-        let at = (self.first_mark as usize + self.marked as usize) % MARKS;
+        let at = (self.first_mark as usize + self.marked as usize) % MAX_AWAITED_ECHOES;
         self.marks[at] = (tsval, now);
         self.marked += 1;
     }
 
-    /// No ACK seen so far is waited for any more.
+    /// Stops waiting for echoes of the ACKs seen so far.
     pub fn forget_marks(&mut self) {
         self.marked = 0;
     }
 
     #[inline]
-    fn drop_mark(&mut self) {
-        self.first_mark = (self.first_mark + 1) % MARKS as u8;
+    fn drop_oldest_ack(&mut self) {
+        self.first_mark = (self.first_mark + 1) % MAX_AWAITED_ECHOES as u8;
         self.marked -= 1;
     }
 
-    /// Data that echoes `tsecr` passes, `gap` after the packet of data before it. `prompt`: no timer held it back.
-    /// Returns an RTT between capture and sender.
+    /// Notes data that echoes `tsecr`, `gap` after the previous data. `prompt`: no timer held it back.
+    /// Returns an RTT between capture and sender if this gives one.
     #[inline]
     pub fn echo(&mut self, now: Time, tsecr: u32, gap: Span, prompt: bool) -> Option<Span> {
         let mut sample = None;
@@ -169,32 +171,32 @@ impl SenderSide {
                 break;
             }
             if ahead == 0 {
-                sample = Some(now.since(time).min(LONGEST_RTT));
+                sample = Some(now.since(time).min(MAX_RTT));
             }
-            self.drop_mark();
+            self.drop_oldest_ack();
         }
         let sample = sample.filter(|_| prompt)?;
         Some(self.sample(sample, gap))
     }
 
-    /// Takes an RTT that is too long by `gap` at most; returns what it makes of it.
+    /// Adds an RTT sample that is too long by at most `gap`; returns the corrected sample.
     #[inline]
     fn sample(&mut self, sample: Span, gap: Span) -> Span {
-        // The sender may have had the ACK since its packet before.
+        // The sender may have had the ACK since its previous packet.
         let sample = self.rtt.map_or(sample, |rtt| rtt.clamp(sample.saturating_sub(gap), sample));
         self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
-        self.recent[self.samples as usize % RECENT] = sample;
+        self.recent[self.samples as usize % RECENT_SAMPLES] = sample;
         self.samples = self.samples.wrapping_add(1).max(1);
         let [a, b, c, d] = self.recent;
-        // The least; of four, the one above it.
+        // The minimum; of four, the second smallest.
         let low = match self.samples {
             1 => a,
             2 => a.min(b),
             3 => a.min(b).min(c),
             _ => a.min(b).max(c.min(d)).min(a.max(b)).min(c.max(d)),
         };
-        // A sender takes its time to answer, and mostly the capture is taken at the sender.
-        self.set_rtt(self.least.map(|least| if low <= least + BUSY { least } else { low }));
+        // A sender takes some time to answer, and most captures are taken at the sender.
+        self.set_rtt(self.least.map(|least| if low <= least + HOST_DELAY { least } else { low }));
         sample
     }
 
@@ -202,11 +204,11 @@ impl SenderSide {
         (self.rtt, self.packed) = (rtt, rtt.into());
     }
 
-    /// An ACK passes.
+    /// Notes an ACK.
     #[inline]
     pub fn acked(&mut self, ack: AckState) {
         let up = self.rtt_or_zero();
-        let near = up < NEAR;
+        let near = up < AT_SENDER;
         if near {
             self.ring.truncate(1);
         } else {
@@ -217,8 +219,8 @@ impl SenderSide {
         let several = self.ring.len() > 1;
         match self.ring.back_mut() {
             Some(only) if near => *only = ack,
-            // The sender is thought to have it a little early, by a 64th of the RTT at most.
-            Some(last) if several && since < up / STEPS => {
+            // The sender is assumed to have it slightly early, by at most a 64th of the RTT.
+            Some(last) if several && since < up / STEPS_PER_RTT => {
                 *last = AckState { time: last.time, gap_us: last.gap_us, ..ack };
             }
             _ => self.ring.push_back(ack),
@@ -228,24 +230,28 @@ impl SenderSide {
     #[inline]
     fn trim(&mut self, now: Time) {
         let had = now - self.rtt_or_zero();
-        while self.ring.len() > 1 && (self.ring[1].time <= had || self.ring.len() > 4 * STEPS as usize) {
+        while self.ring.len() > 1
+            && (self.ring[1].time <= had || self.ring.len() > 4 * STEPS_PER_RTT as usize)
+        {
             let old = self.ring.pop_front();
-            self.last_had = (self.last_had + 1) % HAD as u8;
+            self.last_had = (self.last_had + 1) % MAX_EARLIER_ACKS as u8;
             self.had[self.last_had as usize] =
                 old.map_or_else(Default::default, |ack| (ack.time, ack.window_end));
         }
     }
 
-    /// Where the window ended at least when the sender sent what passes now: by the ACK that it certainly had.
+    /// End of the window in the last ACK that the sender certainly had when it sent the packet that passes
+    /// now.
     #[cold]
     pub fn least_window_end(&mut self, now: Time) -> Option<NonZeroU64> {
         let last = self.last_ack(now)?;
         let up = self.rtt_or_zero();
-        if up < NEAR {
+        if up < AT_SENDER {
             return last.window_end;
         }
-        let had = now - up - TICK.max(up / STEPS);
-        let before = (0..HAD).map(|back| self.had[(self.last_had as usize + HAD - back) % HAD]);
+        let had = now - up - TICK.max(up / STEPS_PER_RTT);
+        let before = (0..MAX_EARLIER_ACKS)
+            .map(|back| self.had[(self.last_had as usize + MAX_EARLIER_ACKS - back) % MAX_EARLIER_ACKS]);
         let mut end = None;
         for (time, window_end) in iter::once((last.time, last.window_end)).chain(before) {
             if window_end.is_none() {
@@ -259,7 +265,7 @@ impl SenderSide {
         end
     }
 
-    /// The last ACK that the sender had when it sent what passes now.
+    /// The last ACK that the sender had when it sent the packet that passes now.
     #[inline]
     pub fn last_ack(&mut self, now: Time) -> Option<AckState> {
         if self.ring.len() > 1 {
@@ -277,13 +283,13 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    /// The sender is 10 ms away, and answers each ACK, one of them 70 ms late.
+    /// The sender is 10 ms away and answers each ACK, one of them 70 ms late.
     #[test]
-    fn what_a_sender_waits_is_no_path() {
+    fn a_late_answer_of_the_sender_does_not_raise_the_rtt() {
         let mut side = SenderSide::default();
         let mut last = Time::ZERO;
         for i in 0..20u64 {
-            side.mark(ms(100 * i), i as u32);
+            side.note_ack(ms(100 * i), i as u32);
             let echo = ms(100 * i + if i == 10 { 80 } else { 10 });
             let sample = side.echo(echo, i as u32, echo.since(last), true);
             assert!(sample.is_some(), "{i}");
@@ -293,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn of_acks_that_came_within_a_tick_the_sender_may_not_have_the_last() {
+    fn the_sender_may_lack_acks_that_passed_within_the_last_tick() {
         let mut side = SenderSide::default();
         side.begin(Span::from_millis(10));
         let us = |n: u64| Time::ZERO + Span::from_micros(n);
@@ -302,12 +308,12 @@ mod tests {
         }
         let now = us(10_000 + 400 * 90);
         assert_eq!(side.last_ack(now).map(|a| a.una), Some(90));
-        // The last that came a tick earlier, at 35 ms: after 87 × 0.4 ms.
+        // The last one that passed a tick earlier, at 35 ms: after 87 × 0.4 ms.
         assert_eq!(side.least_window_end(now).map(NonZeroU64::get), Some(1087));
     }
 
     #[test]
-    fn the_sender_has_an_ack_a_round_trip_after_it_was_seen() {
+    fn the_sender_has_an_ack_one_sender_side_rtt_after_it_passed() {
         let mut side = SenderSide::default();
         side.begin(Span::from_millis(10));
         for i in 0..5 {

@@ -1,29 +1,30 @@
-//! How a connection came about, and how it was broken off: SYN, RST, and what ICMP says of them.
+//! How a connection was set up and reset: SYN, RST, and ICMP errors.
 
 use crate::FirstPackets;
 use crate::rtt::RTO_MIN;
 use capture::Unreachable;
 use units::{Span, Time};
 
-/// What was seen of a connection's setup (RFC 9293 section 3.5).
+/// A connection's handshake (RFC 9293 section 3.5), as far as it was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SetupTrace {
-    /// SYNs of the end that opens it. One that follows sooner than any timer fires is a double and does not count.
+    /// SYNs of the opener. A SYN that follows sooner than any retransmission timer is a duplicate record and
+    /// does not count.
     pub syns: FirstPackets,
-    /// SYN/ACKs of the other, likewise.
+    /// SYN/ACKs of the other end, counted in the same way.
     pub syn_acks: FirstPackets,
-    /// From the first SYN to the last.
+    /// Time from the first SYN to the last.
     pub retried: Span,
-    /// What ICMP said of it, and in which packet.
+    /// The ICMP error about the connection, and the number of the packet that carried it.
     pub unreachable: Option<(Unreachable, u32)>,
-    /// The end that opens it acknowledged a SYN/ACK, or sent data or a FIN.
+    /// The opener acknowledged a SYN/ACK, or sent data or a FIN.
     pub complete: bool,
     first: Option<Time>,
     last: Option<Time>,
 }
 
 impl SetupTrace {
-    /// A SYN passes; `answer`: it is a SYN/ACK.
+    /// Adds a SYN; `answer`: it is a SYN/ACK.
     pub fn syn(&mut self, answer: bool, number: u32, now: Time) {
         let again = self.last.is_some_and(|last| now.since(last) < RTO_MIN);
         let list = if answer { &mut self.syn_acks } else { &mut self.syns };
@@ -42,16 +43,16 @@ impl SetupTrace {
 /// A reset of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetTrace {
-    /// Who opened the connection sent it; else the other end did.
+    /// The opener sent the reset; otherwise the other end did.
     pub by_opener: bool,
-    /// When.
+    /// When the first reset passed.
     pub time: Time,
-    /// Resets; the first is what the rest is about.
+    /// All resets. The other fields describe the first one.
     pub packets: FirstPackets,
-    /// Payload bytes that who opened it had sent, and the other.
+    /// Payload bytes that the opener and the other end had sent.
     pub sent: [u64; 2],
-    /// Of them some were not acknowledged.
+    /// Some of these bytes were not acknowledged.
     pub outstanding: bool,
-    /// One of the ends had ended its stream.
+    /// An end had sent a FIN before.
     pub after_fin: bool,
 }

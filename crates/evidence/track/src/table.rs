@@ -1,21 +1,21 @@
-//! Connections by their ends.
+//! Open connections, by their two endpoints.
 
 use crate::connection::TrackedConnection;
 use capture::Endpoint;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// The two ends, the lesser first.
+/// The two endpoints, the smaller first.
 pub type EndpointPair = [Endpoint; 2];
 
-/// The key of a packet, and the index of its source in it.
+/// Returns the key of a packet, and the index of its source in the key.
 #[inline]
 pub fn key(src: Endpoint, dst: Endpoint) -> (EndpointPair, usize) {
     if src <= dst { ([src, dst], 0) } else { ([dst, src], 1) }
 }
 
-/// Multiplies and folds; its seed differs from process to process, so that no capture can be made in which all
-/// connections collide.
+/// A multiplicative hash. Its seed differs from process to process, so that no capture can be crafted in
+/// which all connections collide.
 #[derive(Clone, Copy, Debug)]
 struct FoldHasher {
     state: u64,
@@ -71,12 +71,12 @@ impl BuildHasher for SeededState {
     }
 }
 
-/// Open connections.
+/// The table of open connections.
 pub struct ConnectionTable {
     slots: Vec<Option<Box<TrackedConnection>>>,
     free: Vec<u32>,
     by_ends: HashMap<EndpointPair, u32, SeededState>,
-    /// The connection asked for last.
+    /// The connection looked up last.
     last: Option<(EndpointPair, u32)>,
 }
 
@@ -108,7 +108,7 @@ impl ConnectionTable {
         Some(slot as usize)
     }
 
-    /// The connection of `key`, not yet read.
+    /// Returns the connection of `key` without reading it.
     #[inline]
     pub fn peek(&self, key: &EndpointPair) -> Option<&TrackedConnection> {
         match &self.last {
@@ -131,7 +131,8 @@ impl ConnectionTable {
         slot as usize
     }
 
-    /// The connection in `slot`, as [`ConnectionTable::find`] and [`ConnectionTable::insert`] return it.
+    /// Returns the connection in `slot`, as returned by [`ConnectionTable::find`] and
+    /// [`ConnectionTable::insert`].
     #[inline]
     pub fn get(&mut self, slot: usize) -> Option<&mut TrackedConnection> {
         self.slots.get_mut(slot)?.as_deref_mut()
@@ -145,10 +146,10 @@ impl ConnectionTable {
         Some(*connection)
     }
 
-    /// Slots of the connections that are so, in the order of the connections' numbers.
-    pub fn slots_where(&self, so: impl Fn(&TrackedConnection) -> bool) -> Vec<usize> {
+    /// Returns the slots of the connections that match, in order of connection numbers.
+    pub fn slots_where(&self, matches: impl Fn(&TrackedConnection) -> bool) -> Vec<usize> {
         let open = self.slots.iter().enumerate().filter_map(|(i, c)| c.as_ref().map(|c| (c, i)));
-        let mut found: Vec<_> = open.filter(|(c, _)| so(c)).map(|(c, i)| (c.number, i)).collect();
+        let mut found: Vec<_> = open.filter(|(c, _)| matches(c)).map(|(c, i)| (c.number, i)).collect();
         found.sort_unstable();
         found.into_iter().map(|(_, slot)| slot).collect()
     }

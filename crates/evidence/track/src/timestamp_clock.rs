@@ -1,45 +1,47 @@
-//! One-way delay from timestamps: how much later than ever a packet came, by its sender's own clock.
+//! One-way delay from TCP timestamps: how much later than the earliest a packet arrived, by its sender's own
+//! clock.
 //!
-//! RFC 7323 section 5.4: a sender's timestamp clock ticks every 1 ms to 1 s, evenly. Arrival less TSval in ticks is
-//! the one-way delay plus a constant, the offset between the two clocks. The least seen stands for the empty path.
-//! What is above it is queueing on this part of the path alone, which a round-trip time cannot show.
+//! RFC 7323 section 5.4: a sender's timestamp clock ticks evenly, once every 1 ms to 1 s. Arrival time minus
+//! TSval is the one-way delay plus a constant, the offset between the two clocks. The minimum seen stands for
+//! the empty path. Anything above it is queueing on this part of the path alone, which a round-trip time
+//! cannot show.
 
 use crate::PackedSpan;
 use units::{Span, Time};
 
-/// Ticks a second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or 2;
-/// Linux may tick in microseconds.
-const TICKS: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
-/// How long the clock is watched before its tick is taken as known, seconds.
-const WATCHED: f64 = 0.3;
-/// What a clock seems to tick is near to what stacks use within this share.
-const NEAR: f64 = 0.15;
-/// A queue that grows for as long as the clock is watched slows it down by no more than so much.
-const MOST_SLOWED: f64 = 20.0;
-/// A delay above this factor times the growth of the round trip, plus this time in ns, refutes the tick: the clock was taken for a faster
-/// one.
-const REFUTED: (u64, u64) = (2, 300_000_000);
-/// A clock this far (and an eighth) ahead of the time that passed ticks faster than was thought, ns.
-const AHEAD: i64 = 50_000_000;
-/// The least offset is forgotten after twice this long, ns: two clocks drift apart by up to 0.1 ms a second.
-const HORIZON: i64 = 60_000_000_000;
-/// An offset that changes by more than this is another host's clock, ns.
-const JUMP: i64 = 30_000_000_000;
+/// Ticks per second that stacks use: Linux 1000 (older ones 250 and 100), Windows and BSD 1000, a few 10 or
+/// 2. Linux may also tick in microseconds.
+const TICKS_PER_SECOND: [f64; 6] = [1e6, 1000.0, 250.0, 100.0, 10.0, 2.0];
+/// How long the clock is observed before its tick counts as known, seconds.
+const MIN_OBSERVED_S: f64 = 0.3;
+/// Relative tolerance between the observed tick and one of [`TICKS_PER_SECOND`].
+const TICK_TOLERANCE: f64 = 0.15;
+/// A queue that grows during the whole observation makes the clock seem slower by at most this factor.
+const MAX_SLOWDOWN: f64 = 20.0;
+/// A delay above this factor times the growth of the round trip, plus this many ns, shows that the clock is
+/// slower than assumed.
+const MAX_UNEXPLAINED_DELAY: (u64, u64) = (2, 300_000_000);
+/// A clock that is ahead of the elapsed time by this many ns (and an eighth) ticks faster than assumed.
+const MAX_AHEAD_NS: i64 = 50_000_000;
+/// The minimum offset is forgotten after two of these horizons: two clocks drift apart by up to 0.1 ms a second.
+const HORIZON_NS: i64 = 60_000_000_000;
+/// An offset that changes by more than this belongs to another host's clock.
+const MAX_OFFSET_CHANGE_NS: i64 = 30_000_000_000;
 
-/// How fast two clocks drift apart at most, as a share.
-const DRIFT: f64 = 1e-4;
-/// Steps of the least kept at most, and how close ones (ns) are one.
-const STEPS: usize = 32;
-const CLOSE: i64 = 10_000_000;
+/// Maximum relative drift between two clocks.
+const MAX_DRIFT: f64 = 1e-4;
+/// Maximum number of steps of the minimum that are kept, and the time within which steps are merged, ns.
+const MAX_STEPS: usize = 32;
+const MERGE_WITHIN_NS: i64 = 10_000_000;
 
-/// What a sender's clock says of a time in which the capture has no packet.
+/// What a sender's clock shows about a time in which the capture contains no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SilenceJudgement {
-    /// It passed.
+    /// The time passed.
     Passed,
-    /// Less passed; or the packet had been sent before it, and waited.
+    /// Less time passed, or the packet had been sent before the silence and waited.
     Less,
-    /// Nothing.
+    /// The clock does not tell.
     Unknown,
 }
 
@@ -47,29 +49,31 @@ pub(crate) enum SilenceJudgement {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TimestampClock {
     first: Option<(Time, u32)>,
-    /// How much longer than at least its round trip took.
+    /// Queueing delay of the round trip at the first packet.
     over_first: Span,
     last: Option<(Time, u32)>,
-    /// Nanoseconds a tick, once that is known.
+    /// Nanoseconds per tick, once known.
     tick_ns: Option<f64>,
-    /// It seemed to tick slower than that, as a queue grew meanwhile.
+    /// The clock seemed slower than this tick, because a queue grew meanwhile.
     slowed: bool,
-    /// Least offset of this horizon and of the one before, ns.
+    /// Minimum offset in this horizon and in the one before, ns.
     least: [i64; 2],
     /// When this horizon ends, ns since the first packet.
     until: i64,
-    /// When, ns since the first packet, a lesser offset was found in the first horizon, and by how much.
+    /// When smaller offsets were found in the first horizon, ns since the first packet, and by how much
+    /// smaller.
     steps: Vec<(i64, i64)>,
 }
 
 impl TimestampClock {
-    /// Reads a little of it.
+    /// Prefetches the clock; returns a value that depends on it.
     #[inline]
     pub fn fetch(&self) -> u64 {
         self.until as u64
     }
 
-    /// What the clock of the packet's sender says of a capture that was silent for `silence` until the packet came at `at`.
+    /// Judges, by the clock of the packet's sender, a silence of the capture that ended with this packet at
+    /// `at`.
     pub fn judge_silence(&self, at: Time, value: u32, silence: Span) -> SilenceJudgement {
         let Some((time, last)) = self.last else { return SilenceJudgement::Unknown };
         let ticks = value.wrapping_sub(last) as i32;
@@ -80,7 +84,7 @@ impl TimestampClock {
         let by_tick = self.tick_ns.map(|tick| ticks * tick * 1e-9 + 0.5 * silence.as_secs_f64() < elapsed);
         // No tick is longer than a second (RFC 7323 section 5.4).
         let less = by_tick.unwrap_or(elapsed > 1.0 + ticks);
-        let near = || TICKS.iter().any(|t| (ticks / elapsed / t - 1.0).abs() < 0.15);
+        let near = || TICKS_PER_SECOND.iter().any(|t| (ticks / elapsed / t - 1.0).abs() < 0.15);
         match less {
             true => SilenceJudgement::Less,
             false if by_tick.is_some() || near() => SilenceJudgement::Passed,
@@ -88,31 +92,35 @@ impl TimestampClock {
         }
     }
 
-    /// When a packet with that TSval was sent, going by the last packet of the same sender: to a tick, and as if both had taken as long
-    /// to the capture. `None` while the tick is not known.
+    /// Returns when a packet with this TSval was sent, extrapolated from the last packet of the same sender,
+    /// to a tick and assuming equal delays. `None` while the tick is unknown.
     pub fn time_of(&self, value: u32) -> Option<Time> {
         let ((time, last), tick) = self.last.zip(self.tick_ns)?;
         let ticks = u32::try_from(value.wrapping_sub(last) as i32).ok()?;
         Some(time + Span::from_nanos((f64::from(ticks) * tick) as u64))
     }
 
-    /// The capture's clock was set: offsets from before say nothing of those after it. The tick stays known.
+    /// Restarts after a step of the capture's clock: earlier offsets no longer apply. The tick stays known.
     pub fn restart(&mut self) {
         *self = TimestampClock { tick_ns: self.tick_ns, ..TimestampClock::default() };
     }
 
-    /// Whether round trips tell more of its tick.
+    /// Returns whether round trips can still refine the tick.
     #[inline]
     pub fn needs_round_trips(&self) -> bool {
         self.tick_ns.is_none() || self.slowed
     }
 
-    /// Takes a packet's TSval; returns by how much it was delayed, once the clock's tick is known. `over`: how much longer than at least
-    /// the last round trip took whose second half the packet's way is; no packet is delayed by more.
+    /// Adds a packet's TSval and returns its queueing delay once the tick is known. `over` is the queueing
+    /// delay of the last round trip that includes this packet; it bounds the packet's own.
     pub fn delay(&mut self, at: Time, value: u32, over: Option<Span>) -> PackedSpan {
         self.last = Some((at, value));
         let delay = self.above_least(at, value, over.unwrap_or_default());
-        let refuted = |d: &Span| over.is_some_and(|over| *d > over * REFUTED.0 + Span::from_nanos(REFUTED.1));
+        let refuted = |d: &Span| {
+            over.is_some_and(|over| {
+                *d > over * MAX_UNEXPLAINED_DELAY.0 + Span::from_nanos(MAX_UNEXPLAINED_DELAY.1)
+            })
+        };
         if self.slowed && delay.as_ref().is_some_and(refuted) {
             *self = TimestampClock::default();
             return PackedSpan::UNKNOWN;
@@ -134,14 +142,14 @@ impl TimestampClock {
             None => self.learn(ticks, elapsed, over)?,
         };
         let mut offset = elapsed - (ticks * tick) as i64;
-        // A queue that grew while the clock was watched made it look slow.
-        if offset < -(AHEAD + elapsed / 8) {
+        // A queue that grew during the observation made the clock look slow.
+        if offset < -(MAX_AHEAD_NS + elapsed / 8) {
             (self.tick_ns, self.least) = (None, [0, 0]);
             self.steps.clear();
             offset = elapsed - (ticks * self.learn(ticks, elapsed, over)?) as i64;
         }
-        // A clock that jumped (another host behind the same address) begins anew.
-        if (offset - self.least[0]).abs() > JUMP {
+        // A clock that jumps belongs to another host behind the same address: start again.
+        if (offset - self.least[0]).abs() > MAX_OFFSET_CHANGE_NS {
             *self = TimestampClock::default();
             return None;
         }
@@ -150,7 +158,7 @@ impl TimestampClock {
             if self.until > 0 {
                 self.least[0] = offset;
             }
-            self.until = elapsed + HORIZON;
+            self.until = elapsed + HORIZON_NS;
         }
         if offset < self.least[0] {
             self.step(elapsed, self.least[0] - offset);
@@ -160,25 +168,25 @@ impl TimestampClock {
         Some(Span::from_nanos((offset - least) as u64))
     }
 
-    /// Notes that packets before `at` came later by `more` than was known then.
+    /// Notes that packets before `at` were delayed by `more` than was known then.
     fn step(&mut self, at: i64, more: i64) {
-        if at > HORIZON {
+        if at > HORIZON_NS {
             return;
         }
-        if self.steps.len() == STEPS {
-            for i in 0..STEPS / 2 {
+        if self.steps.len() == MAX_STEPS {
+            for i in 0..MAX_STEPS / 2 {
                 self.steps[i] = (self.steps[2 * i].0, self.steps[2 * i].1 + self.steps[2 * i + 1].1);
             }
-            self.steps.truncate(STEPS / 2);
+            self.steps.truncate(MAX_STEPS / 2);
         }
         match self.steps.last_mut() {
-            Some(last) if at - last.0 < CLOSE => last.1 += more,
+            Some(last) if at - last.0 < MERGE_WITHIN_NS => last.1 += more,
             _ => self.steps.push((at, more)),
         }
     }
 
-    /// By how much what was said of the delay of a packet at `at` was too little, as later packets showed. What the
-    /// clocks may have drifted apart since does not count. Whole microseconds.
+    /// Returns by how much the delay reported for a packet at `at` was too small, as later packets showed, in
+    /// whole microseconds. A possible drift of the clocks since then is subtracted.
     pub fn correction(&self, at: Time) -> Span {
         let Some((first, _)) = self.first else { return Span::ZERO };
         if at < first {
@@ -187,22 +195,24 @@ impl TimestampClock {
         let at = at.as_nanos() as i64 - first.as_nanos() as i64;
         let after = &self.steps[self.steps.partition_point(|s| s.0 <= at)..];
         let more: i64 = after.iter().map(|s| s.1).sum();
-        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * DRIFT) as i64);
+        let drift = after.last().map_or(0, |s| ((s.0 - at) as f64 * MAX_DRIFT) as i64);
         Span::from_micros((more - drift).max(0) as u64 / 1000)
     }
 
-    /// Nanoseconds a tick, after `ticks` in `elapsed` nanoseconds; `None` while it is too early to say. A queue that grows meanwhile makes
-    /// the clock look slow: by as much as the round trip grew at most, which is `over`.
+    /// Learns the nanoseconds per tick from `ticks` in `elapsed` nanoseconds; `None` while it is too early. A
+    /// queue that grows meanwhile makes the clock look slow by at most the growth of the round trip, `over`.
     fn learn(&mut self, ticks: f64, elapsed: i64, over: Span) -> Option<f64> {
         let seconds = elapsed as f64 * 1e-9;
-        if seconds < WATCHED || ticks < 3.0 {
+        if seconds < MIN_OBSERVED_S || ticks < 3.0 {
             return None;
         }
-        let at_least = (seconds - over.as_secs_f64()).max(seconds / MOST_SLOWED);
-        let near = |t: &f64| ticks / t < seconds * (1.0 + NEAR) && ticks / t > at_least * (1.0 - NEAR);
-        let near = TICKS.iter().copied().find(near)?;
+        let at_least = (seconds - over.as_secs_f64()).max(seconds / MAX_SLOWDOWN);
+        let near = |t: &f64| {
+            ticks / t < seconds * (1.0 + TICK_TOLERANCE) && ticks / t > at_least * (1.0 - TICK_TOLERANCE)
+        };
+        let near = TICKS_PER_SECOND.iter().copied().find(near)?;
         self.until = 0;
-        self.slowed = ticks / near < seconds * (1.0 - NEAR);
+        self.slowed = ticks / near < seconds * (1.0 - TICK_TOLERANCE);
         self.tick_ns = Some(1e9 / near);
         self.tick_ns
     }
@@ -213,20 +223,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_that_was_there_from_the_start_shows_when_it_has_gone() {
+    fn a_queue_present_from_the_start_is_corrected_once_it_drains() {
         let mut s = TimestampClock::default();
         let time = |ms: u64| Time::from_nanos(1_700_000_000_000_000_000 + ms * 1_000_000);
         // 80 ms of queue for 5 s, then none.
         let queued = |ms: u64| if ms < 5000 { 80 } else { 0 };
-        let said: Vec<Option<Span>> =
+        let delays: Vec<Option<Span>> =
             (0..8000).map(|ms| s.delay(time(ms + queued(ms)), 5 + ms as u32, None).get()).collect();
-        let early = said[3000].unwrap() + s.correction(time(3080));
+        let early = delays[3000].unwrap() + s.correction(time(3080));
         assert!((Span::from_millis(79)..=Span::from_millis(80)).contains(&early), "{early}");
         assert_eq!(s.correction(time(7000)), Span::ZERO);
     }
 
     #[test]
-    fn a_queue_on_the_way_shows_against_the_senders_clock() {
+    fn a_queue_is_measured_against_the_senders_clock() {
         let mut s = TimestampClock::default();
         let mut worst: u64 = 0;
         for i in 0..3000u64 {
@@ -245,14 +255,15 @@ mod tests {
         assert!(s.tick_ns == Some(4e6) && worst <= 4_000_000, "{:?} {worst}", s.tick_ns);
     }
 
-    /// ACKs of a clock of 1 kHz wait at a link that carries a tenth of them: they seem to come of one of 100 Hz.
+    /// ACKs with a 1 kHz clock wait at a link that carries a tenth of them: they seem to come from a 100 Hz
+    /// clock.
     #[test]
-    fn a_queue_of_acks_that_grows_from_the_first_on_does_not_slow_the_clock() {
+    fn a_queue_of_acks_that_grows_from_the_start_does_not_slow_the_clock() {
         let start = 1_700_000_000_000_000_000;
         let run = |round_trip_known: bool| {
             let (mut s, mut delay) = (TimestampClock::default(), PackedSpan::UNKNOWN);
             for ms in 0..200u64 {
-                // Sent one each millisecond, they come one each ten.
+                // One is sent each millisecond, one arrives every ten.
                 let queued = 9 * ms;
                 let over = round_trip_known.then(|| Span::from_millis(queued));
                 delay = s.delay(Time::from_nanos(start + (ms + queued) * 1_000_000), 7 + ms as u32, over);
@@ -262,13 +273,13 @@ mod tests {
         let (tick, delay) = run(true);
         assert_eq!(tick, Some(1e6));
         assert!(delay.is_some_and(|d| d.as_millis_f64() > 1700.0), "{delay:?}");
-        // Without round trips nothing tells both apart.
+        // Without round trips the two cases cannot be distinguished.
         assert_eq!(run(false).0, Some(1e7));
     }
 
-    /// A clock of 250 Hz whose data waited in a queue that grew looks like one of 1 kHz whose ACKs did, at first.
+    /// At first, a 250 Hz clock whose data waits in a growing queue looks like a 1 kHz clock whose ACKs do.
     #[test]
-    fn a_clock_that_was_taken_for_a_faster_one_is_found_out() {
+    fn a_tick_assumed_too_fast_is_refuted() {
         let mut s = TimestampClock::default();
         let mut last = PackedSpan::UNKNOWN;
         for ms in 0..4000u64 {

@@ -1,19 +1,21 @@
-//! What the tracker keeps of one direction of one connection: all that a diagnosis needs, in memory that
-//! does not grow with the number of packets.
+//! The tracker's result for one direction of one connection: everything that a diagnosis needs, in memory that does
+//! not grow with the number of packets.
 //!
 //! The direction is that of the data: `sender` sends it, `receiver` acknowledges it. `up` is the part of the
-//! path between sender and capture, `down` that between capture and receiver:
+//! path between sender and capture, `down` the part between capture and receiver:
 //!
 //! ```text
 //!   sender ---- up ---- capture ---- down ---- receiver
 //!          data ->                      <- ACKs
 //! ```
-//! RTT = up + down, whatever the vantage point: `down` from data to its ACK, `up` from an ACK to the first data
-//! that echoes its timestamp (or that its window let out).
-//! Losses: a packet seen that had to be sent again was lost `down`; one never seen whose successors were was
-//! lost `up`. What was acknowledged but never seen at all, the capture itself missed.
+//! RTT = up + down at every vantage point. `down` is measured from data to its ACK, `up` from an ACK to the
+//! first data that echoes its timestamp (or that its window permitted).
+//!
+//! Losses: a packet that was seen and had to be retransmitted was lost `down`. A packet that was never seen
+//! although later ones were was lost `up`. Bytes that were acknowledged but never seen were missed by the
+//! capture itself.
 
-use crate::between::WayBetween;
+use crate::between::PathBetween;
 use crate::{Exchanges, FirstPackets, PackedBytes, PackedSpan, ResetTrace, SetupTrace, SpanHistogram};
 use capture::Endpoint;
 use units::{Span, Time};
@@ -21,277 +23,273 @@ use units::{Span, Time};
 /// One direction of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
-    /// Number of the connection in the capture, from 0, in the order of first packets.
+    /// Number of the connection in the capture, from 0, in order of first packets.
     pub connection: u32,
-    /// Who sends the data.
     pub sender: Endpoint,
-    /// Who acknowledges it.
     pub receiver: Endpoint,
-    /// The sender sent the SYN (or, without handshake, the first packet seen).
+    /// The sender sent the SYN (or, without a handshake, the first packet seen).
     pub opened: bool,
-    /// First packet of the connection, either direction.
+    /// First packet of the connection in either direction.
     pub first: Time,
-    /// Last.
+    /// Last packet of the connection in either direction.
     pub last: Time,
     /// First packet with payload in this direction.
     pub first_data: Option<Time>,
-    /// Last packet with payload, or the ACK of the last payload if that is later.
+    /// Last packet with payload, or the ACK of the last payload if that came later.
     pub last_data: Option<Time>,
-    /// What the SYNs said.
     pub handshake: Handshake,
-    /// Payload bytes of the largest segment on the wire (of a super-packet: the announced MSS less options,
-    /// or the commonest length); `None` where neither SYNs nor data were seen.
+    /// Payload bytes of the largest segment on the wire (for super-packets: the announced MSS minus options,
+    /// or the most frequent length); `None` if neither SYNs nor data were seen.
     pub mss: Option<u32>,
-    /// The same before it fell in the midst of the connection; `None` where it did not.
+    /// The MSS before it fell during the connection; `None` if it did not fall.
     pub mss_before: Option<u32>,
-    /// The least MTU that ICMP named ("fragmentation needed", RFC 1191), bytes.
+    /// Smallest MTU that ICMP reported ("fragmentation needed", RFC 1191), bytes.
     pub path_mtu: Option<u32>,
-    /// The largest packet that would have come whole where others came in fragments, bytes of IP to the 8 that fragments
-    /// are cut by; `None` where none did.
+    /// The largest IP packet, bytes, that would have arrived whole where others arrived in fragments, to the
+    /// 8 bytes in which fragments are cut; `None` if none were fragmented.
     pub fragment_fits: Option<u32>,
-    /// When full segments did not get through, because of their size as it seems.
+    /// Times in which full segments did not get through, apparently because of their size.
     pub too_big: Vec<TooBigSpan>,
-    /// When segments larger than the others were sent that were lost alone, and then sent again in smaller ones: the
-    /// sender tried what the path carries (RFC 4821 section 7.4).
+    /// When segments larger than the others were sent that were lost alone and then retransmitted in smaller
+    /// ones: path MTU probes of the sender (RFC 4821 section 7.4).
     pub lost_probes: Vec<Time>,
-    /// Bytes of headers a full segment has, IP and TCP.
+    /// Header bytes of a full segment, IP and TCP.
     pub header: u32,
-    /// Bytes that link layer and tunnels add to each packet where it was captured.
+    /// Bytes that the link layer and tunnels add to each packet at the capture.
     pub outside: u32,
-    /// The counts.
     pub counts: TrackCounts,
-    /// From capture to receiver and back; of segments sent once (Karn).
+    /// Round trips between capture and receiver, of segments sent once (Karn's algorithm).
     pub rtt_down: SpanHistogram,
-    /// From capture to sender and back.
+    /// Round trips between capture and sender.
     pub rtt_up: SpanHistogram,
-    /// Both together, as the sender sees it: `rtt_down` of a packet plus the `rtt_up` in force when it passed.
+    /// Round trips of the whole path: `rtt_down` of a packet plus the `rtt_up` in force when it passed.
     pub rtt: SpanHistogram,
-    /// Width of a bin.
+    /// Width of the bins.
     pub bin: Span,
-    /// What happened in each span of time of width `bin`, counted from `first`; those without any packet and
-    /// without any waiting are left out.
+    /// Counts over time in bins counted from `first`. Bins without a packet and without a pause are left out.
     pub bins: Vec<Bin>,
-    /// The log: packets in the order they passed (of those lost `up`: would have passed).
+    /// Packets in the order in which they passed; those lost `up` in the order in which they would have
+    /// passed.
     pub log: Vec<LoggedPacket>,
-    /// Packets of one fate within this time of each other were merged; zero: none were.
+    /// Packets of the same fate closer together than this were merged; zero: none.
     pub merged: Span,
-    /// Timeouts and long silences with data outstanding, in the order of time; at most [`MOST_WAITS`].
+    /// Timeouts and long silences with data outstanding, in order of time; at most [`MAX_WAITS`].
     pub waits: Vec<LongWait>,
-    /// How the connection was set up; the same of both its directions.
+    /// The connection's handshake; the same in both directions.
     pub setup: SetupTrace,
-    /// How it was reset; likewise.
+    /// The connection's reset; the same in both directions.
     pub reset: Option<ResetTrace>,
-    /// ACKs that announced a window of zero where the one before had announced more.
+    /// ACKs that announced a window of zero after a larger one.
     pub zero_windows: FirstPackets,
-    /// What the sender was asked, and when it answered; absent of the end that asks.
+    /// Response times of the sender, if it is the server.
     pub exchanges: Option<Box<Exchanges>>,
-    /// Small segments that their sender held back until all before them was acknowledged, which the receiver put off.
+    /// Small segments that the sender held back until everything before them was acknowledged, while the
+    /// receiver delayed that ACK.
     pub held: FirstPackets,
-    /// Payload bytes of ACK-clocked bursts back to back (gaps below a tenth of the RTT and 1 ms): how large.
+    /// Payload bytes of ACK-clocked bursts sent back to back (gaps below a tenth of the RTT and 1 ms).
     pub bursts: Bursts,
-    /// What a capture at the other end says; `None` where there was none.
-    pub between: Option<Box<WayBetween>>,
+    /// Results of a capture at the other end; `None` without one.
+    pub between: Option<Box<PathBetween>>,
 }
 
-/// The most [`Track::waits`] kept.
-pub const MOST_WAITS: usize = 1024;
+/// Maximum length of [`Track::waits`].
+pub const MAX_WAITS: usize = 1024;
 
-/// What the SYNs of a connection said.
+/// Contents of a connection's SYNs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshake {
-    /// The SYN was seen.
     pub syn: bool,
-    /// The SYN+ACK was seen.
     pub syn_ack: bool,
-    /// RTT of the handshake: SYN to the ACK of the SYN+ACK less what the capture did not see.
+    /// RTT of the handshake: SYN to the ACK of the SYN/ACK, minus what the capture did not see.
     pub rtt: Option<Span>,
-    /// The part of it between this direction's sender and the capture.
+    /// The part between this direction's sender and the capture.
     pub up: Option<Span>,
-    /// The part of it between the capture and this direction's receiver.
+    /// The part between the capture and this direction's receiver.
     pub down: Option<Span>,
-    /// MSS the receiver announced.
+    /// MSS that the receiver announced.
     pub mss: Option<u16>,
-    /// By how much the receiver's windows are to be shifted, 0 unless both ends offered it; `None`: not known.
+    /// Shift of the receiver's windows, 0 unless both ends offered scaling; `None`: unknown.
     pub wscale: Option<u8>,
-    /// Both ends offered window scaling, be it by 0; `None`: not known.
+    /// Whether both ends offered window scaling, even by 0; `None`: unknown.
     pub scaled: Option<bool>,
-    /// The sender had more on its way than the windows allow if they are shifted by that, and it was acknowledged: so they
-    /// are not, and `wscale` is not known.
+    /// The sender had more in flight than windows shifted by the offered scale permit, and it was
+    /// acknowledged. So the offered scale is wrong, and `wscale` is `None`.
     pub scale_refuted: bool,
-    /// Both ends agreed on SACK.
     pub sack: bool,
-    /// Both ends use timestamps.
     pub timestamps: bool,
-    /// Both ends agreed on ECN.
     pub ecn: bool,
-    /// The snap length cut options of a SYN off: what they offered is not known.
+    /// The snap length cut off options of a SYN, so what they offered is unknown.
     pub options_cut: bool,
 }
 
 /// Counts over the whole life of a direction. "Packets" are segments on the wire: a super-packet counts as
-/// many as it holds.
+/// the segments that it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrackCounts {
-    /// Packets, ACKs without payload among them.
+    /// All packets, ACKs without payload included.
     pub packets: u64,
     /// Packets with payload.
     pub data_packets: u64,
-    /// Data packets and ACKs of which the snap length cut options off: their timestamps and SACK blocks are not known.
+    /// Data packets and ACKs whose options were cut off by the snap length, so that their timestamps and SACK
+    /// blocks are unknown.
     pub options_cut: u64,
     /// Payload bytes seen, retransmissions included.
     pub payload_bytes: u64,
-    /// Payload bytes, each once.
+    /// Payload bytes, each counted once.
     pub unique_bytes: u64,
     /// IP bytes of all packets.
     pub ip_bytes: u64,
     /// Payload bytes acknowledged.
     pub acked_bytes: u64,
-    /// Packets with payload that was sent before (seen before, or behind what was seen and not reordered).
+    /// Data packets that were sent before: seen before, or filling a gap without being reordered.
     pub retransmitted_packets: u64,
-    /// Their payload.
+    /// Payload bytes of the retransmitted packets.
     pub retransmitted_bytes: u64,
-    /// Of `retransmitted_packets`: within a recovery that duplicate ACKs or SACK began.
+    /// Retransmissions within a recovery that duplicate ACKs or SACK started.
     pub fast: u64,
-    /// After a retransmission timeout, go-back-N included.
+    /// Retransmissions after a retransmission timeout, go-back-N included.
     pub rto: u64,
     /// Tail loss probes (RFC 8985 section 7).
     pub tlp: u64,
-    /// Known needless: by D-SACK (RFC 2883), by the ACK's timestamp (RFC 3522), or acknowledged sooner than
-    /// the path allows.
+    /// Spurious retransmissions, shown by D-SACK (RFC 2883), by the ACK's timestamp (RFC 3522), or because
+    /// the ACK came sooner than the path permits.
     pub spurious: u64,
-    /// Retransmission timeouts, each once however much was sent again.
+    /// Retransmission timeouts, each counted once however much was retransmitted.
     pub timeouts: u64,
     /// Packets lost between sender and capture.
     pub lost_up: u64,
     /// Packets lost between capture and receiver.
     pub lost_down: u64,
-    /// Packets that came late by reordering before the capture, not retransmitted.
+    /// Packets that arrived late because of reordering before the capture, not retransmitted.
     pub reordered: u64,
-    /// The most by which one was late.
+    /// The largest delay of a reordered packet.
     pub reordered_by: Span,
     /// ACKs from the receiver.
     pub acks: u64,
-    /// Of them duplicates.
+    /// Duplicate ACKs.
     pub dup_acks: u64,
-    /// Of them with SACK blocks.
+    /// ACKs with SACK blocks.
     pub sacks: u64,
-    /// Of them with a D-SACK block.
+    /// ACKs with a D-SACK block.
     pub dsacks: u64,
-    /// Windows of zero, each closing once.
+    /// How often the receive window closed to zero.
     pub zero_windows: u64,
     /// Window probes and keep-alives from the sender.
     pub probes: u64,
-    /// Data packets below the MSS with PSH: the sending application had no more at hand.
+    /// Data packets below the MSS with PSH: the application had written no more.
     pub short: u64,
-    /// Time in which the sender had sent all that its application had written ([`PauseKind::AppLimited`]).
+    /// Time in which the sender had sent everything that its application had written
+    /// ([`PauseKind::AppLimited`]).
     pub app_limited: Span,
-    /// The part of it that an ACK ended: the application had more to write, and waited for room in the send buffer.
+    /// The part of it that an ACK ended: the application had more to write and waited for room in the send
+    /// buffer.
     pub app_limited_until_ack: Span,
-    /// Time in which a small segment was held back until a delayed ACK came ([`PauseKind::Held`]).
+    /// Time in which a small segment was held back until a delayed ACK arrived ([`PauseKind::Held`]).
     pub held: Span,
-    /// Payload bytes acknowledged that the capture never saw.
+    /// Payload bytes that were acknowledged but never seen.
     pub missed_bytes: u64,
-    /// Records that stood in the capture twice.
+    /// Duplicate records in the capture.
     pub duplicate_records: u64,
-    /// Data packets that were ECN capable.
+    /// ECN-capable data packets.
     pub ect: u64,
-    /// Data packets that arrived marked (CE) at the capture.
+    /// Data packets marked CE at the capture.
     pub ce: u64,
-    /// ACKs with ECN echo.
+    /// ACKs with ECN-Echo.
     pub ece: u64,
     /// Resets in either direction.
     pub resets: u64,
-    /// FIN seen from the sender.
+    /// Whether the sender sent a FIN.
     pub fin: bool,
-    /// Full-sized segments that were lost again and again while smaller ones passed (path MTU trouble), or
-    /// ICMP said "packet too big".
+    /// Full-sized segments that were lost repeatedly while smaller ones passed (a path MTU problem), or ICMP
+    /// messages "packet too big".
     pub too_big: u64,
-    /// Of these, ICMP messages.
+    /// ICMP messages "packet too big".
     pub icmp_too_big: u64,
-    /// Packets that came in IP fragments, or in a tunnel's packet that did.
+    /// Packets that arrived in IP fragments, or in a tunnel packet that did.
     pub fragmented_packets: u64,
-    /// The fragments.
     pub fragments: u64,
-    /// Of these packets those of which some fragments never came: they count as lost before the capture.
+    /// Fragmented packets of which some fragments never arrived: they count as lost before the capture.
     pub torn_packets: u64,
 }
 
-/// Why nothing was sent, as bins count it.
+/// Why nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseKind {
-    /// Nothing was outstanding, and the application had nothing to send.
+    /// Nothing was in flight, and the application had nothing to send.
     Idle,
-    /// All that the application had written was sent; idle or not.
+    /// Everything that the application had written was sent, in flight or not.
     AppLimited,
     /// The receive window had no room for another segment.
     WindowFull,
-    /// It had none although all was acknowledged, and the sender had more to send.
+    /// The receive window had no room although nothing was in flight, and the sender had more to send.
     WindowShut,
-    /// A small segment was held back until all before it was acknowledged, and the receiver delayed that ACK (Nagle).
+    /// A small segment was held back until everything before it was acknowledged, and the receiver delayed
+    /// that ACK (Nagle's algorithm).
     Held,
     /// A silence that a retransmission timeout or a tail loss probe ended.
     Timeout,
-    /// A silence of both directions with data outstanding, longer than four RTTs and 200 ms, that ended because the
-    /// path came back.
+    /// A silence in both directions with data outstanding, longer than four RTTs and 200 ms, that ended
+    /// because the path recovered.
     Silence,
 }
 
-/// How many kinds of pauses there are.
+/// Number of kinds of pauses.
 const PAUSES: usize = PauseKind::Silence as usize + 1;
 
-/// What happened in a span of time. Pauses add up to its width at most, application-limited time apart.
+/// Counts in a slice of time. Pauses add up to at most its width, not counting application-limited time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// Which: time since `first` / width.
+    /// Index of the bin: time since `first` divided by the width.
     pub index: u32,
-    /// Payload bytes sent first.
+    /// Payload bytes sent for the first time.
     pub sent: u32,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub resent: u32,
     /// Payload bytes newly acknowledged, cumulatively or by SACK.
     pub acked: u32,
-    /// Data packets.
     pub packets: u32,
-    /// Packets that passed in this span and were lost (either side).
+    /// Packets that passed in this bin and were lost, on either side of the capture.
     pub lost: u32,
-    /// ACKs.
     pub acks: u32,
     /// Data packets below the MSS with PSH.
     pub short: u32,
-    /// Most bytes in flight, as the sender sees it (data seen less what was acknowledged `up` ago).
+    /// Maximum of the bytes in flight as the sender sees them: data seen minus what was acknowledged `up`
+    /// ago.
     pub inflight: u32,
-    /// Least receive window, bytes; unknown where its scale is.
+    /// Minimum receive window, bytes; unknown if its scale is.
     pub window: PackedBytes,
-    /// Least one-way delay of the sender's packets to the capture above the least ever, by its timestamps.
+    /// Minimum one-way delay of the sender's packets to the capture, above the minimum of the connection, by
+    /// its timestamps.
     pub data_delay: PackedSpan,
-    /// The same of the receiver's packets.
+    /// Minimum one-way delay of the receiver's packets to the capture, above the minimum of the connection,
+    /// by its timestamps.
     pub ack_delay: PackedSpan,
-    /// RTTs of packets acknowledged in this span, as in [`Track::rtt`].
+    /// RTTs of packets acknowledged in this bin, as in [`Track::rtt`].
     pub rtts: BinRtts,
     /// Microseconds of each [`PauseKind`].
     pub(crate) pauses: [u32; PAUSES],
 }
 
 impl Bin {
-    /// How much of this span was a pause of that kind.
+    /// How much of the bin was a pause of this kind.
     #[inline]
     pub fn paused(&self, kind: PauseKind) -> Span {
         Span::from_micros(self.pauses[kind as usize].into())
     }
 
-    /// The receive window is not known, and whether it was full.
+    /// Removes the receive window and the time in which it was full.
     pub(crate) fn forget_window(&mut self) {
         self.window = PackedBytes::UNKNOWN;
         self.pauses[PauseKind::WindowFull as usize] = 0;
     }
 
-    /// So many microseconds more were a pause.
+    /// Adds microseconds to the pauses of this kind.
     pub(crate) fn add_pause(&mut self, kind: PauseKind, us: u32) {
         let sum = &mut self.pauses[kind as usize];
         *sum = sum.saturating_add(us);
     }
 
-    /// Adds what happened in the span after this one.
+    /// Merges the following bin into this one.
     pub(crate) fn merge(&mut self, next: &Bin) {
         let sums = [
             (&mut self.sent, next.sent),
@@ -316,23 +314,21 @@ impl Bin {
 /// RTTs of a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BinRtts {
-    /// The least.
     pub least: PackedSpan,
-    /// The greatest.
     pub greatest: PackedSpan,
-    /// How many.
+    /// Number of samples.
     pub count: u32,
-    /// All added up, microseconds.
+    /// Sum of the samples, microseconds.
     sum_us: u64,
 }
 
 impl BinRtts {
-    /// All added up.
+    /// Sum of the samples.
     pub fn sum(&self) -> Span {
         Span::from_micros(self.sum_us)
     }
 
-    /// Takes one.
+    /// Adds a sample.
     #[inline]
     pub(crate) fn record(&mut self, rtt: Span) {
         let packed = PackedSpan::known(rtt);
@@ -350,10 +346,9 @@ impl BinRtts {
     }
 }
 
-/// What became of a packet, or of a few merged ones.
+/// The fate of a packet, or of several merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketFate {
-    /// It arrived.
     Passed,
     /// Lost between sender and capture.
     LostUp,
@@ -366,71 +361,72 @@ pub enum PacketFate {
 pub struct LoggedPacket {
     /// When it passed, nanoseconds since 1970.
     pub time: Time,
-    /// IP bytes on the wire, all headers of the segments of a super-packet counted.
+    /// IP bytes on the wire, including the headers of all segments of a super-packet.
     pub bytes: u32,
-    /// RTT of one that arrived, as in [`Track::rtt`]; unknown of retransmissions and before the first sample.
+    /// RTT of a packet that arrived, as in [`Track::rtt`]; unknown for retransmissions and before the first
+    /// sample.
     pub rtt: PackedSpan,
-    /// How many segments.
+    /// Number of segments.
     pub segments: u16,
-    /// It had been sent before.
+    /// Whether it is a retransmission.
     pub again: bool,
-    /// By how much its one-way delay to the capture was above the least ever, by the sender's timestamps.
+    /// One-way delay to the capture above the minimum of the connection, by the sender's timestamps.
     pub delay: PackedSpan,
-    /// What became of it.
     pub fate: PacketFate,
-    /// Its number in the capture, from 1, as Wireshark's `frame.number`; of one lost before the capture, that of the packet
-    /// which shows that it is missing; of merged ones, that of the first.
+    /// Number in the capture, from 1, as Wireshark's `frame.number`; for a packet lost before the capture,
+    /// that of the packet which shows that it is missing; for merged packets, that of the first.
     pub number: u32,
 }
 
-/// What ended a long wait.
+/// The cause or the end of a long wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// A retransmission timeout.
     Timeout,
     /// A tail loss probe (RFC 8985 section 7).
     Probe,
-    /// The path came back: no packet passed either way, then ACKs or data, without a timeout of the sender.
+    /// The path recovered: no packet passed in either direction, then ACKs or data did, without a timeout of
+    /// the sender.
     Silence,
-    /// A zero window opened.
+    /// A zero window that opened.
     ZeroWindow,
 }
 
-/// A long wait with data outstanding, or with a window of zero.
+/// A long wait with data outstanding or with a window of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongWait {
-    /// Last packet before it.
+    /// Last packet before the wait.
     pub from: Time,
     /// The packet that ended it.
     pub to: Time,
-    /// What ended it.
     pub why: WaitReason,
 }
 
-/// A time in which segments of a size were sent in vain.
+/// A time in which segments of one size were sent in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBigSpan {
-    /// When the first of them was sent, or what came through last before.
+    /// When the first of them was sent, or when data last got through before that.
     pub from: Time,
-    /// When smaller ones had taken their place, or the last packet of the connection.
+    /// When smaller segments replaced them, or the connection's last packet.
     pub to: Time,
-    /// Their payload, bytes.
+    /// Payload bytes of these segments.
     pub size: u32,
-    /// The payload of those that took their place; `None`: none did.
+    /// Payload bytes of the segments that replaced them; `None`: none did.
     pub fits: Option<u32>,
-    /// Timeouts in it.
+    /// Timeouts in this time.
     pub timeouts: u32,
-    /// Smaller packets of the sender came through meanwhile; where they did not, nothing may have passed at all.
+    /// Whether smaller packets of the sender got through meanwhile. If not, the path may have passed nothing
+    /// at all.
     pub smaller_passed: bool,
 }
 
-/// Bursts, by size.
+/// Number and size of bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bursts {
-    /// How many.
+    /// Number of bursts.
     pub count: u64,
-    /// Payload bytes of all.
+    /// Payload bytes of all bursts.
     pub bytes: u64,
-    /// Of the largest.
+    /// Payload bytes of the largest burst.
     pub largest: u32,
 }

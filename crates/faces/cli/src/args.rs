@@ -1,4 +1,4 @@
-//! The command line.
+//! The options of every command, and their `--help` texts.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -32,127 +32,120 @@ pub use reproduce::ReproduceArgs;
 pub use sweep::SweepArgs;
 pub use watch::WatchArgs;
 
-const EXIT_CODES: &str = "Exit codes: 0 ok, 1 it ran and the answer is \"no\", 2 bad input.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 1 the command ran and the answer is \"no\"; 2 bad input.";
 
-/// Finds out why a network path is slow, what would fix it, and proves the fix.
+/// Find out why a network path is slow, what would fix it, and prove the fix.
 #[derive(Debug, Parser)]
 #[command(name = "longfat", version = env!("LONGFAT_VERSION"), after_help = EXIT_CODES)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs a scenario and prints its variants side by side.
+    /// Run a scenario and compare its variants in one table.
     Run(RunArgs),
-    /// Runs every combination of values of a scenario's keys, resumable, into one dataset.
+    /// Run every combination of values of a scenario's keys into one dataset; can be resumed.
     Sweep(SweepArgs),
-    /// Lists, shows and copies the scenarios that are built in.
+    /// List, show and copy the built-in scenarios.
     Examples(ExamplesArgs),
-    /// Writes a scenario from a few answers.
+    /// Write a scenario from a few answers.
     New(NewArgs),
-    /// Makes a scenario of another program's configuration, and says what is wrong with it.
+    /// Convert a tc script or router configuration to a scenario, and check it for mistakes.
     Import(ImportArgs),
-    /// Writes a scenario as a containerlab topology, and says what that cannot say.
+    /// Write a scenario as a containerlab topology, and list what cannot be expressed there.
     Export(ExportArgs),
-    /// Writes the page of results that are there, one or several side by side, and plots as PNG or SVG.
+    /// Write a page and plots (PNG, SVG) from saved results, one or several side by side.
     Report(ReportArgs),
-    /// Says of each flow of a packet capture what limited it, for which share of the time, and what to do.
+    /// Show what limited each flow of a packet capture, for which share of the time, and what to do.
     Diagnose(DiagnoseArgs),
-    /// Says why a program's connections, or this host's, are slow: it runs the program and diagnoses them live.
+    /// Run a program and diagnose its connections, or those of this host, live.
     Watch(WatchArgs),
-    /// Makes a scenario that behaves as a captured path did, and says how well it fits.
+    /// Make a scenario that behaves like a captured path, and report how well it fits.
     Fit(FitArgs),
-    /// Tries what would make a scenario's flows faster, ranks it, and prints the commands.
+    /// Find what would make a scenario's flows faster, rank it, and print the commands.
     Plan(PlanArgs),
-    /// Runs published studies again: their numbers beside ours, a verdict on every claim.
+    /// Repeat published studies: their numbers next to ours, and a verdict on every claim.
     Reproduce(ReproduceArgs),
-    /// Serves the simulator as a page: move the sliders, watch what follows.
+    /// Serve the simulator as a web page with sliders.
     Explore(ExploreArgs),
-    /// Runs a program inside a scenario, on the real kernel.
+    /// Run a program inside a scenario, on the real kernel.
     Shell(ShellArgs),
-    /// Says what this host and its network namespaces and containers do to TCP, and what it costs on a path.
+    /// Check the TCP settings of this host and its containers, and what they cost on a path.
     Check(CheckArgs),
-    /// Ends connections near their users and carries them on, each side with its own congestion control and pacing.
+    /// Run a TCP proxy that splits connections: each side gets its own congestion control and pacing.
     Proxy(ProxyArgs),
-    /// What this machine's lab can measure.
+    /// Measure what this machine's kernel lab can be trusted with.
     Lab(LabArgs),
-    /// Congestion controls of the running kernel, longfat's own among them.
+    /// List, load and unload congestion controls of the running kernel.
     Cc(CcArgs),
-    /// Prints the JSON Schema of scenario files, for editors, or of results, diagnoses, fits, plans, checks or reproductions.
+    /// Print the JSON Schema of scenario files or of a command's JSON output.
     Schema(SchemaArgs),
-    /// Prints completions for a shell.
+    /// Print shell completions.
     Completions(CompletionsArgs),
-    /// Prints or writes manual pages.
+    /// Print or write manual pages.
     Man(ManArgs),
 }
 
-/// `longfat lab`.
 #[derive(Debug, Args)]
 pub struct LabArgs {
-    /// What to do.
     #[command(subcommand)]
     pub command: LabCommand,
 }
 
-/// What `longfat lab` does.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Measures up to which rate, packet rate and number of links in a row this machine is punctual; takes half a minute.
+    /// Measure up to which rate, packet rate and number of links this machine keeps time (half a minute).
     Check(LabCheckArgs),
 }
 
-/// `longfat lab check`.
 #[derive(Debug, Args)]
 pub struct LabCheckArgs {
-    /// Prints JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// `longfat schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// Of what.
+    /// The format to describe.
     #[arg(value_enum, default_value_t = Described::Scenario)]
     pub of: Described,
 }
 
-/// What has a schema.
+/// A format that has a JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Described {
-    /// Scenario files.
+    /// Scenario files (for editors).
     Scenario,
-    /// `result.json`, as `run --json` prints it.
+    /// `result.json`, also printed by `run --json`.
     Result,
-    /// `diagnosis.json`, as `diagnose --json` prints it.
+    /// `diagnosis.json`, also printed by `diagnose --json`.
     Diagnosis,
-    /// What `fit --json` prints.
+    /// Output of `fit --json`.
     Fit,
-    /// What `plan --json` prints.
+    /// Output of `plan --json`.
     Plan,
-    /// What `check --json` prints.
+    /// Output of `check --json`.
     Check,
-    /// What `reproduce --json` prints.
+    /// Output of `reproduce --json`.
     Reproduction,
 }
 
-/// Which clock drives a run.
+/// The clock that drives a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClockArg {
     /// The simulator.
     Sim,
     /// The Linux kernel's own TCP, in network namespaces, in real time.
     Kernel,
-    /// First one, then the other: two columns and their ratio.
+    /// The simulator, then the kernel: two columns and their ratio.
     Both,
 }
 
 impl ClockArg {
-    /// The clocks to run on, in order.
+    /// Returns the clocks to run on, in order.
     pub fn each(self) -> &'static [result::Clock] {
         use result::Clock::{Kernel, Sim};
         match self {
@@ -163,115 +156,118 @@ impl ClockArg {
     }
 }
 
-/// `longfat run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes report.html (the page to look at), result.json, time series as Parquet, provenance.json and a
-copy of the scenario into a folder (docs/result-schema.md), and says which.
+Writes a results folder (docs/result-schema.md) and prints its path: report.html (open this), result.json,
+time series as Parquet, provenance.json and a copy of the scenario.
 
-Exit codes: 0 ok; 1 in some variant nothing arrived at all, something expected is not met, a run failed
-or a component of one died (what was finished is kept); 2 bad input, nothing was run; 130 ended by Ctrl-C (what was finished is kept).
+  longfat run home-line
+  longfat run path.toml --set flows.bulk.cc=bbr --expect 'bulk.goodput > 18Mbit/s'
+  sudo longfat run path.toml --on both
 
---on kernel needs root, or user namespaces and an open /dev/net/tun. It makes network namespaces of
-its own, held by this process alone: nothing is left of them however it ends.")]
+Exit codes: 0 success; 1 a variant delivered nothing, an --expect was not met, or a run or one of its components
+failed (finished runs are kept); 2 bad input, nothing was run; 130 interrupted by Ctrl-C (finished runs are kept).
+
+--on kernel needs root, or user namespaces and read/write access to /dev/net/tun. It runs in its own network
+namespaces, which disappear when longfat ends.")]
 pub struct RunArgs {
-    /// Scenario file (TOML), or a built-in example; `-` reads standard input.
+    /// Scenario file (TOML) or name of a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
-    /// Lets the scenario name files outside its own folder.
+    /// Let the scenario refer to files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
-    /// With --on kernel: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    /// With --on kernel: start a scenario's programs (`tool`, `server`) without asking, even if the scenario
+    /// is outside the current folder.
     #[arg(long)]
     pub allow_tools: bool,
-    /// With --on kernel, where root runs it: whom programs of flows run as, NAME or UID, perhaps with :GID; default: whoever
-    /// called sudo, else nobody.
+    /// With --on kernel as root: run the flows' programs as this user, NAME or UID with an optional :GID.
+    /// Default: the user who called sudo, else nobody.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// What drives it.
+    /// Run in the simulator, on the kernel, or on both.
     #[arg(long, value_enum, default_value_t = ClockArg::Sim)]
     pub on: ClockArg,
-    /// Overrides a key of the scenario in every variant, for example `flows.bulk.cc=bbr` or
+    /// Override a key of the scenario in every variant, e.g. `flows.bulk.cc=bbr` or
     /// `links.wan.forward.policer.rate=20Mbit/s`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Runs each variant N times, with the seeds SEED, SEED+1 …, and prints means with 95 % intervals; 1: a single run, with
-    /// hosts that are never late. Default: 5; 3 or 4 where 5 would be more than 30 million packets, 1 where 3 would be; 1 on
-    /// the kernel and with --pcap.
+    /// Run each variant N times, with seeds SEED, SEED+1, …, and print means with 95 % confidence intervals;
+    /// 1 is a single run without scheduling delays on the hosts. Default: 5, fewer if 5 would simulate more
+    /// than 30 million packets; 1 on the kernel and with --pcap.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repeat: Option<u32>,
-    /// Seed of the first repeat; default: the scenario's.
+    /// Seed of the first repeat. Default: the scenario's seed.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Runs only this variant; may be given several times.
+    /// Run only this variant; can be given several times.
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
-    /// Rows of the table for flows put together; default: where a variant has more than 8 flows.
+    /// Add table rows that aggregate flows. Default: only if a variant has more than 8 flows.
     #[arg(long, value_enum, value_name = "BY")]
     pub group: Option<GroupArg>,
-    /// Prints one JSON object instead of the table.
+    /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
-    /// Folder for the results; default: longfat-results/SCENARIO-NAME. One that holds results of another scenario or of
-    /// other settings is left as it is.
+    /// Folder for the results. Default: longfat-results/SCENARIO-NAME. Results of another scenario or of
+    /// other settings are not overwritten without --force.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replaces results in the folder, whatever they are of.
+    /// Replace any results in the folder.
     #[arg(long)]
     pub force: bool,
-    /// Goes on with runs that were ended early: runs only what is not there yet.
+    /// Continue an interrupted command: run only what is missing.
     #[arg(long, conflicts_with = "force")]
     pub resume: bool,
-    /// What the run must come to, for example `upload.goodput > 18Mbit/s`; may be given several times (docs/run.md). Each
-    /// is printed with what was measured; exit code 1 when one is not met.
+    /// Require a result, e.g. `upload.goodput > 18Mbit/s` (docs/run.md); can be given several times. Each is
+    /// printed with the measured value; the exit code is 1 if one is not met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
-    /// Measures the path's operating points instead: the rate and the round trip of one flow alone (the first that is TCP, or the
-    /// one called FLOW) with its window held at parts and multiples of the bandwidth-delay product; writes a plot of each
-    /// variant (docs/run.md).
+    /// Measure the path's operating points instead: throughput and RTT of one flow alone (FLOW, or the first
+    /// TCP flow) with its window fixed at fractions and multiples of the bandwidth-delay product. Writes a
+    /// plot per variant (docs/run.md).
     #[arg(long, value_name = "FLOW", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "expect", "repeat", "pcap", "resume"])]
     pub operating_point: Option<Option<String>>,
-    /// Prints behind the table what routers would show (docs/networks.md): on the kernel tunnels, security associations, BGP
-    /// sessions and routes of each customer, on either clock the counters of limiters.
+    /// Also print what the routers would show (docs/networks.md): counters of limiters; on the kernel also
+    /// tunnels, security associations, BGP sessions and routes of each customer.
     #[arg(long)]
     pub show: bool,
-    /// Exit code 1 where a measurement on the kernel is not to be trusted (docs/lab.md); else it is only said.
+    /// Exit with code 1 if a kernel measurement is not trustworthy (docs/lab.md). Default: only warn.
     #[arg(long)]
     pub strict: bool,
-    /// Writes what each host sent and received as DIR/VARIANT/HOST.pcap (headers only); with
-    /// `--on both` as DIR/VARIANT-sim and DIR/VARIANT-kernel.
+    /// Write the packets of each host to DIR/VARIANT/HOST.pcap (headers only); with `--on both` to
+    /// DIR/VARIANT-sim and DIR/VARIANT-kernel.
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
-    /// With --pcap: also what left each stage, as DIR/VARIANT/LINK.forward.STAGE.pcap.
+    /// With --pcap: also write the packets that left each stage, to DIR/VARIANT/LINK.forward.STAGE.pcap.
     #[arg(long, requires = "pcap")]
     pub pcap_stages: bool,
-    /// How the page and the plots are drawn.
     #[command(flatten)]
     pub drawn: Drawn,
-    /// No progress bar.
+    /// Show no progress bar.
     #[arg(long)]
     pub no_progress: bool,
-    /// How many runs at a time; default: one for each core. On the kernel always one.
+    /// Number of simultaneous runs. Default: one per core; always one on the kernel.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// What flows are put together by.
+/// The property that flows of an aggregated row share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GroupArg {
     /// Congestion control.
     Cc,
-    /// The host that sends.
+    /// Sending host.
     From,
-    /// Both hosts, in the direction of the data.
+    /// Sending and receiving host.
     Direction,
-    /// The scenario's flow, of which `count` are alike.
+    /// Flow of the scenario (one with a `count` is several connections).
     Name,
-    /// No such rows.
+    /// No aggregated rows.
     None,
 }
 
 impl GroupArg {
-    /// As the table takes it.
+    /// Converts the option to the table's grouping.
     pub fn grouping(this: Option<GroupArg>) -> report::Grouping {
         use report::{GroupBy, Grouping};
         match this {
@@ -285,24 +281,23 @@ impl GroupArg {
     }
 }
 
-/// How a result is drawn.
+/// Options of the plots and the page.
 #[derive(Debug, Args)]
 pub struct Drawn {
-    /// Writes every plot of every variant as DIR/VARIANT-PLOT.png, and DIR/compare.png.
+    /// Write every plot of every variant to DIR/VARIANT-PLOT.png, and a comparison to DIR/compare.png.
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
-    /// The same as SVG.
+    /// Write the plots as SVG.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Language of the plots, and of the page when it is opened.
+    /// Language of the plots and, initially, of the page.
     #[arg(long, value_enum, default_value_t = LangArg::En)]
     pub lang: LangArg,
-    /// Ground of the plots; the page follows the reader's own.
+    /// Background of the plots; the page follows the browser's setting.
     #[arg(long, value_enum, default_value_t = ThemeArg::Light)]
     pub theme: ThemeArg,
 }
 
-/// A language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LangArg {
     /// English.
@@ -311,46 +306,42 @@ pub enum LangArg {
     Zh,
 }
 
-/// A ground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ThemeArg {
-    /// White: papers.
+    /// White, for papers.
     Light,
-    /// Nearly black: slides.
+    /// Nearly black, for slides.
     Dark,
 }
 
-/// `longfat report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-RESULT is a folder that `longfat run` wrote, or the result.json in it. Of several the page shows all
-variants in one table, and the plots of any two side by side. Of a folder that `longfat sweep` wrote it draws heat maps
-and distributions over all cells.
+RESULT is a folder written by `longfat run`, or the result.json in it. The page of several results shows all
+variants in one table and the plots of any two side by side. The page of a folder written by `longfat sweep`
+shows heat maps and distributions over all cells.
 
   longfat report longfat-results/policer-or-shaper --png plots
   longfat report before after -o comparison.html")]
 pub struct ReportArgs {
-    /// Results.
+    /// Result folders.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// The page; default: report.html, in the result's folder when it is one, else here.
+    /// File for the page. Default: report.html in the result's folder; in the current folder for several
+    /// results.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How.
     #[command(flatten)]
     pub drawn: Drawn,
-    /// Prints one JSON object, the files written, instead of text.
+    /// Print the names of the written files as one JSON object.
     #[arg(long)]
     pub json: bool,
 }
 
-/// `longfat diagnose`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CAPTURE is a pcap, pcapng, snoop or ERF file, also compressed, taken at the sender, at the receiver or
-in between.
-A flow is one direction of a TCP connection that carried payload; its number stands in the table. UDP flows
-have a table of their own.
+CAPTURE is a pcap, pcapng, snoop or ERF file, compressed or not, taken at the sender, at the receiver or in
+between. A flow is one direction of a TCP connection that carried payload; the table shows its number. UDP flows
+have their own table.
 
   longfat diagnose trace.pcap
   longfat diagnose trace.pcap.xz --report trace.html --flow 4 --flow 6
@@ -361,181 +352,181 @@ have a table of their own.
   ssh router tcpdump -w - -s 128 | longfat diagnose -
   sudo longfat diagnose -i eth0 --for 30s --write trace.pcap
 
-Of a folder each capture is told by itself, as an array with --json, unless --joined makes one of them.
-A packet is kept if an end matches any --host and an end matches any --port.
+Captures of a folder are diagnosed one by one (a JSON array with --json); --joined reads them as one.
+A packet passes the filter if one of its ends matches any --host and one of its ends matches any --port.
 
-Exit codes: 0 ok; 1 no flow in it, or it is damaged (what stood before the damage is told); 2 it
-cannot be opened, is no capture, or a filter matches nothing. Of a folder: the worst of them.")]
+Exit codes: 0 success; 1 no flow in the capture, or the capture is damaged (everything before the damage is
+diagnosed); 2 it cannot be opened, is not a capture, or the filter matches nothing. A folder: the highest code of
+its captures.")]
 pub struct DiagnoseArgs {
-    /// The capture, or a folder of them; `-` reads standard input.
+    /// Capture file, or a folder of captures; `-` reads standard input.
     #[arg(required_unless_present_any = ["qlog", "interface"])]
     pub capture: Option<PathBuf>,
-    /// With --both-ends: the capture that was taken at the same time at the other end.
+    /// With --both-ends: the simultaneous capture from the other end.
     #[arg(value_name = "OTHER", requires = "both_ends")]
     pub other: Option<PathBuf>,
-    /// Captures packets of this network device instead, `any` for all; needs Linux and CAP_NET_RAW (root has it).
+    /// Capture live on this network device, `any` for all; needs Linux and CAP_NET_RAW (or root).
     #[arg(short, long, value_name = "DEVICE", conflicts_with_all = ["capture", "joined", "qlog", "from", "to"])]
     pub interface: Option<String>,
-    /// With -i: for how long, for example 30s; default: until Ctrl-C.
+    /// With -i: stop after this time, e.g. 30s. Default: at Ctrl-C.
     #[arg(long = "for", value_name = "TIME", requires = "interface")]
     pub time: Option<Span>,
-    /// With -i: writes the headers that were captured to this file (pcap).
+    /// With -i: write the captured headers to this pcap file.
     #[arg(long, value_name = "FILE", requires = "interface")]
     pub write: Option<PathBuf>,
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Reads a folder's captures as one, the earliest first: files that a capture program began one after the other.
+    /// Read the captures of a folder as one, the earliest first (files of a rotating capture).
     #[arg(long)]
     pub joined: bool,
-    /// Puts CAPTURE and OTHER together, taken at the two ends of a path: what was lost between them, and how long each packet
-    /// took, is then known. Clocks may differ, and NAT may stand between.
+    /// Combine CAPTURE and OTHER, taken at the two ends of a path: shows what was lost in between and each
+    /// packet's one-way delay. The clocks may differ, and a NAT may be in between.
     #[arg(long, requires = "other", conflicts_with = "joined")]
     pub both_ends: bool,
-    /// A QUIC endpoint's log (qlog of any version), with a capture or alone. It is diagnosed as a capture at that endpoint is; a
-    /// sender's log shows most. May be given several times.
+    /// Diagnose a QUIC endpoint's log (qlog of any version), with a capture or alone; a sender's log shows
+    /// most. Can be given several times.
     #[arg(long, value_name = "FILE", conflicts_with = "joined")]
     pub qlog: Vec<PathBuf>,
-    /// Prints the diagnosis as one JSON object instead of text (docs/diagnosis-schema.md).
+    /// Print the diagnosis as one JSON object (docs/diagnosis-schema.md).
     #[arg(long)]
     pub json: bool,
-    /// Writes a page to look at: plots of the flows with most bytes, or of those that --flow names.
+    /// Write a page with plots of the flows with most bytes, or of those named by --flow.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Writes diagnosis.json, flows.parquet and packets.parquet into a folder; of several captures into a folder each.
+    /// Write diagnosis.json, flows.parquet and packets.parquet to a folder, with a subfolder for each of
+    /// several captures.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Only this flow, by number; may be given several times. packets.parquet holds all the same.
+    /// Show only the flow with this number; can be given several times. packets.parquet always has all flows.
     #[arg(long, value_name = "N")]
     pub flow: Vec<u32>,
-    /// Rows of the table.
+    /// Number of flows in the table.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Language of the text, and of the page when it is opened.
+    /// Language of the text and, initially, of the page.
     #[arg(long, value_enum, default_value_t = LangArg::En)]
     pub lang: LangArg,
-    /// No progress bar.
+    /// Show no progress bar.
     #[arg(long)]
     pub no_progress: bool,
 }
 
-/// `longfat shell`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each host is a network namespace of its own; programs reach the others by name. They run without
-privileges: as you, also when longfat was started with sudo; as nobody, with the current folder to write
-to, when root started it. When the program ends, so does everything that was started beside it.
+Each host is its own network namespace; programs reach the other hosts by name. Programs run without privileges:
+as you, even if longfat was started with sudo; if root started it, as nobody, with write access to the current
+folder. When the program ends, everything started with it ends too.
 
-Exit code: the program's own, or 128 and the number of the signal that ended it; 127 when it was
-not found, 126 when it cannot be run; 2 bad input, or the network could not be made; 1 instead of 0
-where a daemon, relay or server of the network died meanwhile.
+Exit codes: the program's own, or 128 + the number of the signal that ended it; 127 it was not found; 126 it cannot be
+executed; 2 bad input, or the network could not be set up; 1 instead of 0 if a daemon, relay or server of the network
+died.
 
   longfat shell home-line.toml
   longfat shell home-line.toml -- ping -c 5 server
   longfat shell home-line.toml --serve server='iperf3 -s' -- iperf3 -c server")]
 pub struct ShellArgs {
-    /// Scenario file (TOML), or a built-in example; `-` reads standard input.
+    /// Scenario file (TOML) or name of a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
-    /// Lets the scenario name files outside its own folder.
+    /// Let the scenario refer to files outside its own folder.
     #[arg(long)]
     pub allow_files: bool,
-    /// With --flows: starts the programs of a scenario (`tool`, `server`) from outside the current folder without asking.
+    /// With --flows: start a scenario's programs (`tool`, `server`) without asking, even if the scenario is
+    /// outside the current folder.
     #[arg(long)]
     pub allow_tools: bool,
-    /// Where root runs it: whom programs run as, NAME or UID, perhaps with :GID; default: whoever called sudo, else nobody
+    /// As root: run programs as this user, NAME or UID with an optional :GID. Default: the user who called
+    /// sudo, else nobody.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Where the program runs; default: where the scenario's first flow begins.
+    /// Host that the program runs on. Default: the sender of the scenario's first flow.
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
-    /// Which variant; default: the first.
+    /// Variant of the scenario. Default: the first.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Overrides a key of the scenario, as in `longfat run`.
+    /// Override a key of the scenario, as in `longfat run`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seed of loss, jitter and the like; default: the scenario's.
+    /// Seed of random loss, jitter and so on. Default: the scenario's seed.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Runs a shell command on another host beside the program; may be given several times. The
+    /// Run a shell command on another host at the same time, e.g. a server; can be given several times. The
     /// program waits up to a second for it to listen.
     #[arg(long, value_name = "HOST=COMMAND")]
     pub serve: Vec<String>,
-    /// Where root runs it: a folder that programs may write to besides the current one, the home, /tmp and /var/tmp; may be given several times
+    /// As root: let programs write to this folder, besides the current folder, the home folder, /tmp and
+    /// /var/tmp; can be given several times.
     #[arg(long, value_name = "DIR")]
     pub writable: Vec<PathBuf>,
-    /// Also plays the scenario's own flows, once, as traffic beside the program.
+    /// Also play the scenario's own flows, once, as background traffic.
     #[arg(long)]
     pub flows: bool,
-    /// The program and its arguments; default: your shell.
+    /// The program and its arguments. Default: your shell.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// `longfat cc`.
 #[derive(Debug, Args)]
 pub struct CcArgs {
-    /// What to do.
     #[command(subcommand)]
     pub command: CcCommand,
 }
 
-/// What to do with congestion controls.
 #[derive(Debug, Subcommand)]
 pub enum CcCommand {
-    /// Lists those of the kernel, the simulator and longfat's eBPF programs.
+    /// List the congestion controls of the kernel, the simulator and longfat's eBPF programs.
     List(CcListArgs),
-    /// Loads an eBPF program of longfat's into the kernel, for everybody and to stay.
+    /// Load one of longfat's eBPF congestion controls into the kernel, for all programs, until a restart.
     Load(CcLoadArgs),
-    /// Takes it out again.
+    /// Unload a congestion control that `longfat cc load` loaded.
     Unload(CcUnloadArgs),
 }
 
-/// `longfat cc list`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-kernel: `default` is what new sockets begin with; `for all`, any program may choose it; `for root`,
-only one with CAP_NET_ADMIN (sysctl net.ipv4.tcp_allowed_congestion_control changes that).
-sockets: TCP sockets of this network namespace that use it now.")]
+Column `kernel`: `default`, new sockets start with it; `for all`, any program may choose it; `for root`, only programs
+with CAP_NET_ADMIN may (sysctl net.ipv4.tcp_allowed_congestion_control changes that).
+Column `sockets`: TCP sockets of this network namespace that use it now.")]
 pub struct CcListArgs {
-    /// Prints one JSON object instead of the table.
+    /// Print one JSON object instead of the table.
     #[arg(long)]
     pub json: bool,
 }
 
-/// `longfat cc load`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It needs CAP_BPF and CAP_PERFMON (root has them), and Linux 6.10 or later with BTF. The control stays,
-pinned in /sys/fs/bpf/longfat, until it is unloaded or the machine restarts; in the kernel a hyphen
-of its name is an underscore. Loaded again with other parameters it is replaced; sockets that use it
-keep the old ones. `run --on kernel` and `shell` need none of this: they load what they use.
+Needs CAP_BPF and CAP_PERFMON (or root), and Linux 6.10 or later with BTF. The congestion control stays loaded, pinned
+in /sys/fs/bpf/longfat, until it is unloaded or the machine restarts. The kernel's name for it has underscores for
+hyphens. Loading it again with other parameters replaces it; existing sockets keep the old parameters. `run --on
+kernel` and `shell` load what they need themselves.
 
-Exit code: 0 it is loaded, 2 it cannot be.")]
+  sudo longfat cc load bbr-hsr --set T=40ms
+
+Exit codes: 0 it is loaded; 2 it cannot be loaded.")]
 pub struct CcLoadArgs {
-    /// Which: `longfat cc list` shows them.
+    /// Name of the congestion control, as `longfat cc list` shows it.
     pub name: String,
-    /// Sets a parameter as a scenario's `cc` does, for example `T=40ms`; may be given several times.
+    /// Set a parameter, as a scenario's `cc` does, e.g. `T=40ms`; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Prints one JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 }
 
-/// `longfat cc unload`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Sockets that use it keep it until they close.
+Existing sockets keep it until they close.
 
-Exit code: 0 it is unloaded, 1 longfat had not loaded it, 2 it cannot be.")]
+Exit codes: 0 it is unloaded; 1 longfat had not loaded it; 2 it cannot be unloaded.")]
 pub struct CcUnloadArgs {
-    /// Which.
+    /// Name of the congestion control.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub name: Option<String>,
-    /// All that longfat has loaded for everybody.
+    /// Unload all that `longfat cc load` loaded.
     #[arg(long)]
     pub all: bool,
-    /// Prints one JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
 }

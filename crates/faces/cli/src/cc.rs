@@ -1,4 +1,4 @@
-//! `longfat cc`: the congestion controls of the live kernel, longfat's own among them.
+//! `longfat cc`: lists, loads and unloads congestion controls of the running kernel.
 
 use crate::args::{CcArgs, CcCommand, CcListArgs, CcLoadArgs, CcUnloadArgs};
 #[cfg(not(target_os = "linux"))]
@@ -10,7 +10,6 @@ use kernel_cc::{Before, ControlError, Kernel, kernel_name};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Lists, loads or unloads.
 pub fn cc(args: &CcArgs) -> Result<ExitCode, CliProblem> {
     match &args.command {
         CcCommand::List(args) => list(args),
@@ -22,14 +21,14 @@ pub fn cc(args: &CcArgs) -> Result<ExitCode, CliProblem> {
 fn list(args: &CcListArgs) -> Result<ExitCode, CliProblem> {
     let inventory = inventory();
     match args.json {
-        true => crate::print_json(&to_text(&inventory)?)?,
+        true => crate::print_json(&to_json_text(&inventory)?)?,
         false => crate::print(&inventory.table())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// JSON as the other commands print it.
-fn to_text(value: &impl serde::Serialize) -> Result<String, CliProblem> {
+/// Formats JSON like the other commands: indented, with a final newline.
+fn to_json_text(value: &impl serde::Serialize) -> Result<String, CliProblem> {
     let text = serde_json::to_string_pretty(value);
     text.map(|t| t + "\n").map_err(|e| CliProblem::usage(e.to_string()))
 }
@@ -37,7 +36,7 @@ fn to_text(value: &impl serde::Serialize) -> Result<String, CliProblem> {
 fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
     let name = args.name.as_str();
     if kernel_cc::find(name).is_none() && Kernel::now().has(name) {
-        return Err(CliProblem::usage(format!("the kernel has {name} itself: there is nothing to load")));
+        return Err(CliProblem::usage(format!("{name} is part of this kernel: there is nothing to load")));
     }
     kernel_cc::find(name).ok_or_else(|| ControlError::Unknown { name: name.into() })?;
     let done = kernel_cc::load_for_all(name, &parameters(name, &args.set)?)?;
@@ -51,7 +50,7 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
             Before::Other => "other",
         };
         let values: serde_json::Map<_, _> = parameters.into_iter().map(|(k, v)| (k, v.into())).collect();
-        crate::print_json(&to_text(&json!({
+        crate::print_json(&to_json_text(&json!({
             "schema": "longfat-cc-load/1", "name": name, "kernel_name": kernel_name, "before": before,
             "mounted": done.mounted, "folder": kernel_cc::folder(&kernel_name), "parameters": values,
         }))?)?;
@@ -59,27 +58,27 @@ fn load(args: &CcLoadArgs) -> Result<ExitCode, CliProblem> {
     }
     let mut text = String::new();
     if done.mounted {
-        text.push_str("mounted a bpf file system on /sys/fs/bpf (it was not there); a restart unmounts it\n");
+        text.push_str("mounted a bpf file system on /sys/fs/bpf; a restart unmounts it\n");
     }
     text.push_str(&match done.before {
         Before::Nothing => format!("loaded {name}; the kernel calls it {kernel_name}\n"),
-        Before::Same => format!("{name} was loaded already, with these parameters; nothing changed\n"),
+        Before::Same => format!("{name} was already loaded with these parameters; nothing changed\n"),
         Before::Other => format!(
-            "loaded {name} with other parameters; sockets that used it keep the old ones until they close, \
-             and so does whatever has it as default until that is set again\n"
+            "loaded {name} with other parameters; existing sockets keep the old ones until they close, \
+             and a namespace that has it as its default keeps them until the default is set again\n"
         ),
     });
     parameters.iter().for_each(|(key, value)| text.push_str(&format!("  {key} = {value}\n")));
     text.push_str(&format!(
-        "pinned in {}; `longfat cc unload {name}` or a restart ends it\n\
-         for new sockets of all programs: sysctl -w net.ipv4.tcp_congestion_control={kernel_name}\n",
+        "pinned in {}; `longfat cc unload {name}` or a restart removes it\n\
+         to make it the default of new sockets: sysctl -w net.ipv4.tcp_congestion_control={kernel_name}\n",
         kernel_cc::folder(&kernel_name).display()
     ));
     crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each `KEY=VALUE` says, as a scenario's `cc` has it, in the program's variables.
+/// Converts each `KEY=VALUE`, written as in a scenario's `cc`, to variables of the eBPF program.
 fn parameters(name: &str, set: &[String]) -> Result<Vec<(&'static str, u64)>, CliProblem> {
     let mut table = serde_json::Map::new();
     for text in set {
@@ -108,11 +107,11 @@ fn unload(args: &CcUnloadArgs) -> Result<ExitCode, CliProblem> {
         kernel_cc::unload(&name)?;
         text.push_str(&format!("unloaded {name}\n"));
         if let Some(n) = sockets.get(&name) {
-            text.push_str(&format!("  {n} sockets of this network namespace keep it until they close\n"));
+            text.push_str(&format!("  {n} sockets of this network namespace use it until they close\n"));
         }
         if default == name {
             text.push_str(
-                "  new sockets of this network namespace still begin with it, until another is set: \
+                "  it is still the default of new sockets in this network namespace; to change that: \
                  sysctl -w net.ipv4.tcp_congestion_control=cubic\n",
             );
         }
@@ -121,11 +120,11 @@ fn unload(args: &CcUnloadArgs) -> Result<ExitCode, CliProblem> {
         }));
     }
     if gone.is_empty() {
-        text.push_str("longfat keeps no congestion control loaded\n");
+        text.push_str("longfat has no congestion control loaded\n");
     }
     let json = json!({ "schema": "longfat-cc-unload/1", "unloaded": gone });
     match args.json {
-        true => crate::print_json(&to_text(&json)?)?,
+        true => crate::print_json(&to_json_text(&json)?)?,
         false => crate::print(&text)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use track::TrackerOptions;
 
-/// Looks, judges, simulates and tells; 1 where something is wrong.
+/// Collects the host's settings, checks and simulates them, and prints the report. Exit code 1 if something
+/// is wrong.
 pub fn check(args: &CheckArgs) -> Result<ExitCode, CliProblem> {
     let path = path(args)?;
     let report = audited(&facts()?, path, !args.no_progress);
@@ -23,7 +24,7 @@ pub fn check(args: &CheckArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::from(u8::from(report.has_problems())))
 }
 
-/// Judges facts on a path.
+/// Checks the host's settings. With a path, also simulates what each finding costs there.
 fn audited(facts: &HostFacts, path: Option<CheckedPath>, shows_progress: bool) -> CheckReport {
     let mut findings = audit::judge(facts, path.as_ref());
     if let Some(path) = &path {
@@ -45,20 +46,20 @@ fn facts() -> Result<HostFacts, CliProblem> {
 
 #[cfg(not(target_os = "linux"))]
 fn facts() -> Result<HostFacts, CliProblem> {
-    Err(CliProblem::usage("this needs Linux: it looks at the kernel's network namespaces".into()))
+    Err(CliProblem::usage("longfat check needs Linux: it reads the kernel's network settings".into()))
 }
 
-/// The path that is given, or that the capture shows; values given replace the capture's.
+/// Returns the path given by options, or the path of the capture; `None` without either.
 fn path(args: &CheckArgs) -> Result<Option<CheckedPath>, CliProblem> {
     let usage = |e: audit::PathProblem| CliProblem::usage(e.to_string());
     if let Some(file) = &args.capture {
-        return of_capture(file, !args.no_progress).map(Some);
+        return path_of_capture(file, !args.no_progress).map(Some);
     }
     let (Some(rate), Some(rtt)) = (args.rate, args.rtt) else { return Ok(None) };
     CheckedPath::new(rate, rtt, args.burst, args.queue, args.loss.unwrap_or(0.0)).map(Some).map_err(usage)
 }
 
-fn of_capture(file: &Path, shows_progress: bool) -> Result<CheckedPath, CliProblem> {
+fn path_of_capture(file: &Path, shows_progress: bool) -> Result<CheckedPath, CliProblem> {
     let reader = CaptureReader::open(file).map_err(|e| CliProblem::usage(e.to_string()))?;
     let mut bar = Bar::new(shows_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_whole_or_not_there() {
+    fn a_path_needs_both_rate_and_rtt() {
         assert_eq!(path(&args(&[]).unwrap()).unwrap(), None);
         for half in [
             &["--rate", "20Mbit/s"][..],
@@ -106,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_is_none_is_bad_input() {
+    fn a_file_that_is_not_a_capture_is_bad_input() {
         let file = std::env::temp_dir().join(format!("longfat-check-{}", std::process::id()));
         std::fs::write(&file, b"no capture").unwrap();
-        let problem = of_capture(&file, false).unwrap_err();
+        let problem = path_of_capture(&file, false).unwrap_err();
         std::fs::remove_file(&file).unwrap();
         assert_eq!(problem.exit_code(), 2);
     }

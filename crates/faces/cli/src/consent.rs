@@ -1,13 +1,14 @@
-//! Whether programs that a scenario brings may be started: scenarios are code where they have `tool` or `server`.
+//! Asks whether a scenario's programs may be started. A scenario with `tool` or `server` is code.
 //!
-//! | scenario | its commands |
+//! | scenario | its programs |
 //! |---|---|
 //! | built in, or a file in the current folder or below it | are started |
-//! | from elsewhere, or from standard input | are shown and asked for on a terminal, else refused without `--allow-tools` |
+//! | from another folder, or from standard input | are shown, and started after a yes on a terminal or with `--allow-tools` |
 //!
-//! Where a link leads counts, not where it lies; the file system's root holds everything and so vouches for nothing.
+//! A symbolic link counts as the file it points to. If the current folder is the file system's root, no file
+//! is trusted.
 
-use crate::escape::{tell, value};
+use crate::escape::{eprint_escaped, value};
 use crate::load::Source;
 use crate::problem::CliProblem;
 use scenario::ProgramLine;
@@ -15,24 +16,24 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-/// Asks for what is to be started, before anything is.
+/// Asks the user before any of the scenario's programs is started.
 ///
 /// # Errors
-/// Nobody can be asked, or the answer is no.
+/// Fails when there is no terminal to ask on, or the answer is no.
 pub fn ask(lines: &[ProgramLine], source: &Source) -> Result<(), CliProblem> {
-    // What stands in `--set` was typed by whoever runs this.
+    // A program in `--set` was typed by the user.
     let lines: Vec<&ProgramLine> = lines.iter().filter(|line| !line.is_set).collect();
     if lines.is_empty() || is_trusted(source) {
         return Ok(());
     }
-    let there = if *source == Source::Stdin {
-        "comes from standard input"
+    let origin = if *source == Source::Stdin {
+        "the scenario comes from standard input"
     } else {
-        "lies outside the current folder"
+        "the scenario is outside the current folder"
     };
     let asks = *source != Source::Stdin && io::stdin().is_terminal() && io::stderr().is_terminal();
     if asks {
-        tell!("scenarios are code: this one {there} and starts programs on this machine\n{}", listed(&lines));
+        eprint_escaped!("{origin} and starts programs on this machine:\n{}", listed(&lines));
         eprint!("start them? [y/N] ");
         return match is_yes(&mut io::stdin().lock()) {
             true => Ok(()),
@@ -40,14 +41,14 @@ pub fn ask(lines: &[ProgramLine], source: &Source) -> Result<(), CliProblem> {
         };
     }
     let text = format!(
-        "nothing was run: scenarios are code: this one {there} and starts programs on this machine; --allow-tools lets it, \
-         once you have read it\n{}",
+        "nothing was run: {origin} and starts programs on this machine; read them, then allow them with \
+         --allow-tools:\n{}",
         listed(&lines).trim_end()
     );
     Err(CliProblem::usage(text))
 }
 
-/// A line each: where it stands, and what is started.
+/// Lists the programs, one per line, with file, line and key.
 fn listed(lines: &[&ProgramLine]) -> String {
     let mut text = String::new();
     for ProgramLine { file, line, key, command, .. } in lines {
@@ -56,7 +57,7 @@ fn listed(lines: &[&ProgramLine]) -> String {
     text
 }
 
-/// Anything but a clear yes is a no.
+/// Reads an answer; anything but y or yes means no.
 fn is_yes(input: &mut dyn BufRead) -> bool {
     let mut answer = String::new();
     input.read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_here_or_is_built_in_or_typed_is_not_asked_for() {
+    fn programs_from_here_built_in_or_typed_need_no_consent() {
         let here = std::fs::canonicalize(".").unwrap();
         let lines = [line(false)];
         assert!(ask(&lines, &Source::BuiltIn).is_ok());
@@ -99,21 +100,23 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_elsewhere_is_named_and_cannot_steer_the_terminal() {
+    fn programs_from_elsewhere_are_listed_with_control_characters_escaped() {
         let e = ask(&[line(false), line(true)], &Source::Stdin).unwrap_err();
         let text = e.to_string();
         assert_eq!(e.exit_code(), 2);
         let shown = "  a\\u{202e}.toml:7: flows.f.tool: sh -c 'x\\u{1b}[2J\\u{a}y'\n";
         assert!(text.ends_with(shown) && text.matches("flows.f").count() == 1, "{text}");
         assert!(text.contains("--allow-tools") && text.contains("standard input"), "{text}");
-        let beside = std::fs::canonicalize(".").unwrap().with_file_name("beside.toml");
+        let sibling = std::fs::canonicalize(".").unwrap().with_file_name("sibling.toml");
         assert!(ask(&[line(false)], &Source::File("/elsewhere.toml".into())).is_err());
-        // Of the same beginning, but another folder.
-        assert!(ask(&[line(false)], &Source::File(beside)).is_err());
+        assert!(
+            ask(&[line(false)], &Source::File(sibling)).is_err(),
+            "next to the current folder, not in it"
+        );
     }
 
     #[test]
-    fn only_a_clear_yes_is_one() {
+    fn only_y_and_yes_mean_yes() {
         for (answer, yes) in
             [("y\n", true), ("yes\n", true), ("Y\n", true), ("\n", false), ("", false), ("yep\n", false)]
         {

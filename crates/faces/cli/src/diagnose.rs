@@ -6,7 +6,7 @@ mod qlog;
 mod tap;
 
 use crate::args::DiagnoseArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::other_input::OtherInput;
 use crate::problem::CliProblem;
 use crate::progress::{Bar, terminal};
@@ -25,46 +25,46 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tap::{KeptPackets, KeptTap, PacketTap};
 use track::PacketRecorder;
 
-/// Flows whose packets are in the page unless `--flow` names others: their curves can still be told apart.
-const SHOWN: usize = 8;
+/// The number of flows plotted in the page without `--flow`: as many as have distinct colours.
+const PLOTTED_FLOWS: usize = 8;
 
-/// Reads a capture or a folder of them, says what limited its flows, and writes what is asked for.
+/// Diagnoses a capture or a folder of captures, prints the result and writes the requested files.
 pub fn diagnose(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     if let Some(device) = &args.interface {
         return crate::watch::interface(args, device);
     }
     let Some(path) = args.capture.as_deref() else { return qlog::alone(args) };
     if let Some(other) = &args.other {
-        return one(args, CaptureSource::BothEnds([path, other]), &[]);
+        return single(args, CaptureSource::BothEnds([path, other]), &[]);
     }
     if path.is_dir() && !args.joined {
         return folder::diagnose(args, path);
     }
     let (reader, left_out) = if args.joined {
         if !path.is_dir() {
-            return Err(CliProblem::usage("--joined goes with a folder of captures".into()));
+            return Err(CliProblem::usage("--joined needs a folder of captures".into()));
         }
         joined(path)?
     } else {
         let opened = CaptureReader::open(path).map_err(|e| other(path, CliProblem::usage(e.to_string())));
         (opened?, Vec::new())
     };
-    one(args, CaptureSource::One(Box::new(reader)), &left_out)
+    single(args, CaptureSource::One(Box::new(reader)), &left_out)
 }
 
-/// Why there is no diagnosis: for an input of another command, which one that is.
+/// Replaces the error for an input of another command by one that names that command.
 fn other(path: &Path, why: CliProblem) -> CliProblem {
     OtherInput::of(path).map_or(why, |other| CliProblem::usage(other.instead(path, "diagnose")))
 }
 
-/// Tells of one capture, or of what was made one.
-fn one(args: &DiagnoseArgs, source: CaptureSource, left_out: &[String]) -> Result<ExitCode, CliProblem> {
+/// Diagnoses one capture, or several that were joined.
+fn single(args: &DiagnoseArgs, source: CaptureSource, left_out: &[String]) -> Result<ExitCode, CliProblem> {
     let path = args.capture.as_deref().unwrap_or(Path::new("-"));
-    let (d, kept) = study(args, source, path, args.out.as_deref())?;
+    let (d, kept) = read(args, source, path, args.out.as_deref())?;
     finish(args, d, kept, left_out)
 }
 
-/// Prints and writes what was found.
+/// Prints the diagnosis and writes its files.
 fn finish(
     args: &DiagnoseArgs,
     d: Diagnosis,
@@ -72,15 +72,15 @@ fn finish(
     left_out: &[String],
 ) -> Result<ExitCode, CliProblem> {
     if let Some(left) = filter::unmatched(args, &d) {
-        return Err(filter::nothing(left));
+        return Err(filter::nothing_matched(left));
     }
-    // What cannot be told of replaces nothing: packets that were begun are dropped with it.
-    let d = only(d, &args.flow)?;
+    // An unknown --flow must not replace existing files: on this error the unfinished packet file is dropped.
+    let d = selected(d, &args.flow)?;
     let mut files = write(args, args.out.as_deref(), &d, kept)?;
-    files.insert_str(0, &folder::told(left_out, terminal()));
+    files.insert_str(0, &folder::skipped_lines(left_out, terminal()));
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
-        tell!("{files}");
+        eprint_escaped!("{files}");
     } else {
         let blank = if files.is_empty() { "" } else { "\n" };
         let text = text(&d, args.top, terminal(), args.lang.into());
@@ -89,8 +89,9 @@ fn finish(
     Ok(ExitCode::from(exit_code(&d)))
 }
 
-/// Reads a capture and keeps what the files that are asked for need of it: `out` is the folder for them.
-fn study(
+/// Reads and diagnoses a capture, and keeps the packets that the requested files need; `out` is the folder of
+/// --out.
+fn read(
     args: &DiagnoseArgs,
     source: CaptureSource,
     path: &Path,
@@ -99,37 +100,37 @@ fn study(
     let (kept, recorder) = keeping(args, path, out)?;
     let mut bar = Bar::new(!args.no_progress);
     let progress = &mut |done, all| bar.bytes(done, all);
-    let d = diagnosed(source, args.filter.asked(), &args.qlog, recorder, progress);
+    let d = diagnosed(source, args.filter.packet_filter(), &args.qlog, recorder, progress);
     bar.clear();
     Ok((d?, taken(&kept)))
 }
 
-/// What is kept of packets while they are read, and what fills it; no such where no file needs it.
+/// The packets kept, and the recorder that fills them; no recorder if no file needs packets.
 type Keeping = (Arc<Mutex<KeptPackets>>, Option<Box<dyn PacketRecorder>>);
 
-/// Keeps what the files that are asked for need of the packets of `path`: `out` is the folder for them.
+/// Prepares to keep the packets of `path` that the requested files need; `out` is the folder of --out.
 pub fn keeping(args: &DiagnoseArgs, path: &Path, out: Option<&Path>) -> Result<Keeping, CliProblem> {
     let kept = Arc::new(Mutex::new(KeptPackets {
-        rows: args.report.is_some().then(|| Rows::new(SHOWN, &args.flow, MOST_ROWS)),
+        rows: args.report.is_some().then(|| Rows::new(PLOTTED_FLOWS, &args.flow, MOST_ROWS)),
         packets: out.map(|dir| PacketTap::create(dir, path)).transpose()?,
     }));
-    let wanted = args.report.is_some() || out.is_some();
-    let recorder = wanted.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
+    let keeps_packets = args.report.is_some() || out.is_some();
+    let recorder = keeps_packets.then(|| Box::new(KeptTap(kept.clone())) as Box<dyn PacketRecorder>);
     Ok((kept, recorder))
 }
 
-/// Takes the packets that were kept out of the shared place.
+/// Moves the kept packets out of the mutex.
 pub fn taken(kept: &Mutex<KeptPackets>) -> KeptPackets {
     std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// 1 where there is nothing to tell of, or not all of it.
+/// Returns 1 for a capture without flows or with damage, else 0.
 pub fn exit_code(d: &Diagnosis) -> u8 {
     (d.flows.is_empty() && d.udp_flows.is_empty() || d.capture.damage.is_some()).into()
 }
 
-/// The diagnosis of the flows that `--flow` names; of all where it names none.
-fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
+/// Keeps the flows that `--flow` names; all of them without `--flow`.
+fn selected(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
     if let Some(n) = flows.iter().find(|n| d.flows.iter().all(|f| f.id != **n)) {
         let some: Vec<String> = d.flows.iter().take(10).map(|f| f.id.to_string()).collect();
         let list = if some.is_empty() { "none".into() } else { some.join(", ") };
@@ -142,7 +143,7 @@ fn only(mut d: Diagnosis, flows: &[u32]) -> Result<Diagnosis, CliProblem> {
     Ok(d)
 }
 
-/// Writes the files that are asked for; says which, a line each.
+/// Writes the requested files and returns their names, one per line.
 pub fn write(
     args: &DiagnoseArgs,
     out: Option<&Path>,
@@ -157,15 +158,15 @@ pub fn write(
             file.map(|file| (path.clone(), file)).map_err(|e| CliProblem::io(path.display().to_string(), e))
         };
         fs::create_dir_all(dir).map_err(|e| CliProblem::io(dir.display().to_string(), e))?;
-        // All are written before the first takes its name.
-        let mut begun = vec![
+        // All files are complete before the first replaces an old one.
+        let mut unfinished = vec![
             begin(FLOW_DIAGNOSES.name, &|file| write_flow_diagnoses(file, d))?,
             begin("diagnosis.json", &|file| file.write_all(diagnosis::diagnosis_json(d).as_bytes()))?,
         ];
         if let Some(packets) = kept.packets {
-            begun.push((dir.join(PACKETS.name), packets.finish()?));
+            unfinished.push((dir.join(PACKETS.name), packets.finish()?));
         }
-        for (path, file) in begun {
+        for (path, file) in unfinished {
             file.commit().map_err(|e| CliProblem::io(path.display().to_string(), e))?;
             files.push(path);
         }
@@ -202,18 +203,18 @@ mod tests {
     }
 
     #[test]
-    fn only_flows_that_are_there_can_be_asked_for() {
+    fn an_unknown_flow_number_is_bad_input() {
         let ids = |d: Diagnosis| d.flows.iter().map(|f| f.id).collect::<Vec<_>>();
-        assert_eq!(ids(only(diagnosis(&[4, 0, 7]), &[]).unwrap()), [4, 0, 7]);
-        assert_eq!(ids(only(diagnosis(&[4, 0, 7]), &[7, 4]).unwrap()), [4, 7]);
-        let e = only(diagnosis(&[4, 0, 7]), &[1]).unwrap_err().to_string();
+        assert_eq!(ids(selected(diagnosis(&[4, 0, 7]), &[]).unwrap()), [4, 0, 7]);
+        assert_eq!(ids(selected(diagnosis(&[4, 0, 7]), &[7, 4]).unwrap()), [4, 7]);
+        let e = selected(diagnosis(&[4, 0, 7]), &[1]).unwrap_err().to_string();
         assert_eq!(e, "error: --flow 1: no such flow; there are: 4, 0, 7\n");
-        let e = only(diagnosis(&[]), &[1]).unwrap_err();
+        let e = selected(diagnosis(&[]), &[1]).unwrap_err();
         assert!(e.to_string().contains("there are: none") && e.exit_code() == 2);
     }
 
     #[test]
-    fn files_are_written_and_the_exit_code_tells_of_damage_and_of_nothing() {
+    fn files_are_written_and_the_exit_code_is_1_for_damage_or_no_flow() {
         let dir = std::env::temp_dir().join(format!("longfat-diagnose-{}", std::process::id()));
         let out = dir.to_str().unwrap();
         let html = dir.join("page.html");
@@ -224,9 +225,9 @@ mod tests {
         };
         let files = write(&args, args.out.as_deref(), &diagnosis(&[2]), kept()).unwrap();
         assert_eq!(files.lines().count(), 4);
-        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "nothing half is left");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "no unfinished file is left");
         drop(kept());
-        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "nor of what was given up");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 4, "a dropped packet file is removed");
         let read = std::fs::read_to_string(dir.join("diagnosis.json")).unwrap();
         assert_eq!(serde_json::from_str::<Diagnosis>(&read).unwrap(), diagnosis(&[2]));
         assert!(std::fs::read(dir.join("flows.parquet")).unwrap().starts_with(b"PAR1"));

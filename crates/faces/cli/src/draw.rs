@@ -1,4 +1,4 @@
-//! Plots of results as files.
+//! Writes plots of results as PNG and SVG files.
 
 use crate::args::{Drawn, LangArg, ThemeArg};
 use crate::problem::CliProblem;
@@ -9,7 +9,7 @@ use report::{PlottedSeries, Shown};
 use result::VariantResult;
 use std::path::PathBuf;
 
-/// Dots a pixel: sharp on paper and slides.
+/// Dots per pixel of a PNG: sharp on paper and slides.
 const SCALE: f64 = 2.0;
 
 impl From<LangArg> for report::Lang {
@@ -30,7 +30,7 @@ impl From<ThemeArg> for plot::Theme {
     }
 }
 
-/// Writes the plots that are asked for; says which.
+/// Writes the requested plots and returns their files.
 pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, CliProblem> {
     let look = Look { theme: drawn.theme.into(), lang: drawn.lang.into(), ..Look::default() };
     let variants: Vec<(String, &VariantResult, PlottedSeries)> =
@@ -67,21 +67,21 @@ pub fn plots(drawn: &Drawn, results: &[Shown]) -> Result<Vec<PathBuf>, CliProble
     Ok(files)
 }
 
-/// A result's variants, each with its name and series.
+/// Returns a result's variants, each with its label and series.
 fn named<'a>(shown: &Shown<'a>, several: bool) -> Vec<(String, &'a VariantResult, PlottedSeries<'a>)> {
     let series = |i: usize| shown.series.get(i).copied().unwrap_or_default();
     let names = shown.names(several).into_iter();
     names.zip(&shown.run.variants).enumerate().map(|(i, (name, v))| (name, v, series(i))).collect()
 }
 
-/// The labels as parts of file names, no two alike, none taken for the comparison's.
+/// Turns labels into distinct beginnings of file names.
 fn stems<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut stems: Vec<String> = Vec::new();
     for label in labels {
         let stem = file_name(label);
         let mut numbered = (2..).map(|n| format!("{stem}-{n}"));
         let mut free = stem.clone();
-        // File systems may not tell a from A.
+        // Some file systems ignore case.
         while stems.iter().any(|s| s.to_lowercase() == free.to_lowercase()) {
             free = numbered.next().unwrap_or_default();
         }
@@ -90,7 +90,7 @@ fn stems<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<String> {
     stems
 }
 
-/// "3 plots in DIR", a line for each folder.
+/// Returns a line like "3 plots as PNG in DIR" for each folder.
 pub fn counted(drawn: &Drawn, files: &[PathBuf]) -> String {
     let line = |(extension, folder): (&str, &Option<PathBuf>)| {
         let folder = folder.as_ref()?;

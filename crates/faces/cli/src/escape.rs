@@ -1,11 +1,11 @@
-//! What is said to a terminal passes here: see [`print::escape`].
+//! Escapes everything that is printed on a terminal: see [`print::escape`].
 
 pub use print::escape::{colored, json, lines, value};
 
-/// Says something on standard error, escaped.
-macro_rules! tell {
+/// Prints a formatted text on standard error, escaped.
+macro_rules! eprint_escaped {
     ($($text:tt)*) => {
         eprint!("{}", $crate::escape::lines(&format!($($text)*)))
     };
 }
-pub(crate) use tell;
+pub(crate) use eprint_escaped;

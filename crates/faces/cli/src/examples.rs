@@ -1,4 +1,4 @@
-//! `longfat examples`: the scenarios that are built in.
+//! `longfat examples`: lists, shows and copies the built-in scenarios.
 
 use crate::args::{ExamplesArgs, ExamplesCommand};
 use crate::problem::CliProblem;
@@ -9,17 +9,16 @@ use scenario::RefusalCause;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Lists, shows or copies examples.
 pub fn examples(args: &ExamplesArgs) -> Result<ExitCode, CliProblem> {
     match &args.command {
         None => list(args.json)?,
-        Some(ExamplesCommand::Show { name }) => crate::print_own(asked(name)?.text)?,
-        Some(ExamplesCommand::Copy { name, path, force }) => copy(asked(name)?, path.as_deref(), *force)?,
+        Some(ExamplesCommand::Show { name }) => crate::print_own(example(name)?.text)?,
+        Some(ExamplesCommand::Copy { name, path, force }) => copy(example(name)?, path.as_deref(), *force)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn asked(name: &str) -> Result<&'static Example, CliProblem> {
+fn example(name: &str) -> Result<&'static Example, CliProblem> {
     find(name).ok_or_else(|| {
         let cause = RefusalCause::UnknownName { what: "example", name: name.into(), known: names() };
         let help = cause.help().map(|help| format!("; {help}")).unwrap_or_default();
@@ -43,7 +42,7 @@ fn list(json: bool) -> Result<(), CliProblem> {
         report::wrap(about, terminal().width.max(60), &first)
     });
     let lines: String = lines.collect();
-    crate::print(&format!("{lines}\nlongfat run NAME runs one, longfat examples copy NAME makes it yours\n"))
+    crate::print(&format!("{lines}\nto run one: longfat run NAME; to edit one: longfat examples copy NAME\n"))
 }
 
 fn copy(example: &Example, path: Option<&Path>, force: bool) -> Result<(), CliProblem> {
@@ -54,9 +53,9 @@ fn copy(example: &Example, path: Option<&Path>, force: bool) -> Result<(), CliPr
         Some(path) => path.into(),
     };
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut told = format!("{}\n", write_new(&path, example.text, force)?.display());
+    let mut written = format!("{}\n", write_new(&path, example.text, force)?.display());
     for (name, text) in example.files() {
-        told += &format!("{}\n", write_new(&folder.join(name), text, force)?.display());
+        written += &format!("{}\n", write_new(&folder.join(name), text, force)?.display());
     }
-    crate::print(&told)
+    crate::print(&written)
 }

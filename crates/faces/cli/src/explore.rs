@@ -1,5 +1,5 @@
-//! `longfat explore`: the page whose runs the engine makes on this machine, served to it; or written as a file that holds the
-//! engine as WebAssembly.
+//! `longfat explore`: serves the explorer's page, whose runs are simulated by this process; or writes a page
+//! that contains the engine as WebAssembly.
 
 mod connection;
 mod questions;
@@ -12,7 +12,6 @@ use crate::problem::CliProblem;
 use app::output::write_file;
 use std::process::ExitCode;
 
-/// Serves or writes the page.
 pub fn explore(args: &ExploreArgs) -> Result<ExitCode, CliProblem> {
     let Some(folder) = &args.write else { return serve::serve(args) };
     let page = site::static_page()?;

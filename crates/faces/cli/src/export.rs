@@ -1,7 +1,7 @@
-//! `longfat export`: a scenario as another program's configuration.
+//! `longfat export`: writes a scenario as another program's configuration.
 
 use crate::args::{ExportArgs, ExportFormat};
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::load::load;
 use crate::problem::CliProblem;
 use app::output::write_new;
@@ -10,18 +10,18 @@ use scenario::AskedScenario;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Shows what the file does otherwise than the scenario, or not at all, then writes it.
+/// Lists what the file approximates or leaves out, then writes it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
-    let asked =
+    let requested =
         AskedScenario { file: &loaded.name, text: &loaded.text, sets: &args.set, ..AskedScenario::default() };
-    let mut others = asked.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
+    let mut others = requested.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
     others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {
         ExportFormat::Containerlab => import::to_containerlab(&loaded.experiment, &others, &args.image),
     };
     let exported = exported.map_err(|e| CliProblem::usage(escape::value(&e.to_string()).into()))?;
-    unlike(&exported);
+    print_losses(&exported);
     let written = match &args.output {
         Some(path) if path != Path::new("-") => Some(write_new(path, &exported.yaml, args.force)?),
         _ => None,
@@ -36,17 +36,17 @@ pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::from(u8::from(exported.unlike().next().is_some())))
 }
 
-/// A line with the counts, then one for each part that is not the same in the file.
-fn unlike(exported: &Exported) {
+/// Prints the counts, then one line for each part that is approximated or left out.
+fn print_losses(exported: &Exported) {
     let [near, out] = [ExportFate::Approximated, ExportFate::LeftOut].map(|fate| exported.count(fate));
     if near + out == 0 {
         return;
     }
     let carried = exported.count(ExportFate::Carried);
-    tell!(
-        "the file is not the whole scenario: {carried} parts carried, {near} approximated, {out} left out\n"
+    eprint_escaped!(
+        "the file lacks parts of the scenario: {carried} parts converted, {near} approximated, {out} left out\n"
     );
     for part in exported.unlike() {
-        tell!("{}\n", escape::value(&part.says()));
+        eprint_escaped!("{}\n", escape::value(&part.says()));
     }
 }

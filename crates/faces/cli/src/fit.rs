@@ -1,7 +1,7 @@
-//! `longfat fit`: a scenario that behaves as a captured path did.
+//! `longfat fit`: finds a scenario that behaves like a captured path.
 
 use crate::args::FitArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::other_input::OtherInput;
@@ -15,10 +15,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Fits a capture, tells how well, and writes the scenario.
+/// Fits a capture, prints how well the fit matches, and writes the scenario.
 pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
     let source = (args.capture.as_path(), args.variant.as_deref());
-    let made = match made(source, args.filter.asked(), args.jobs, !args.no_progress)? {
+    let made = match made(source, args.filter.packet_filter(), args.jobs, !args.no_progress)? {
         Ok(made) => made,
         Err(FitError::CannotTell(verdict)) if args.json => {
             crate::print_json(&fit::verdict_json(&verdict))?;
@@ -36,14 +36,14 @@ pub fn fit(args: &FitArgs) -> Result<ExitCode, CliProblem> {
     match written {
         Some(path) => crate::print(&format!("{text}\nwrote {0}\nnext: longfat run {0}\n", path.display()))?,
         None => {
-            tell!("{text}");
+            eprint_escaped!("{text}");
             crate::print(&made.fit.scenario)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fit of a file or folder, of which a variant is meant.
+/// Fits a capture or summary file, or a variant of a result folder.
 pub fn made(
     (path, variant): (&Path, Option<&str>),
     keep: PacketFilter,
@@ -54,7 +54,7 @@ pub fn made(
     let seen = observed(path, variant, keep, &mut |done, all| bar.bytes(done, all));
     bar.clear();
     let seen = seen.map_err(|e| match OtherInput::of(path) {
-        // A summary or a result that is damaged says itself what is wrong with it.
+        // For a damaged summary or result the error itself says what is wrong.
         Some(other) if !matches!(other, OtherInput::Summary(_) | OtherInput::Results) => {
             CliProblem::usage(other.instead(path, "fit"))
         }
@@ -63,7 +63,7 @@ pub fn made(
     Ok(seen?.and_then(|seen| searched(&seen, threads, bars)))
 }
 
-/// The search, with its bar; Ctrl-C ends it.
+/// Runs the search with a progress bar; Ctrl-C ends it.
 fn searched(seen: &ObservedPath, threads: Option<NonZeroUsize>, bars: bool) -> Result<MadeFit, FitError> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(bars);
@@ -72,16 +72,16 @@ fn searched(seen: &ObservedPath, threads: Option<NonZeroUsize>, bars: bool) -> R
     made
 }
 
-/// Says why there is no fit.
+/// Prints why there is no fit, and returns the exit code.
 pub fn no_fit(capture: &Path, e: &FitError) -> Result<ExitCode, CliProblem> {
     if *e == FitError::Stopped {
         let signal = lab::interrupted().unwrap_or(2);
         return Ok(ExitCode::from(128 + signal as u8));
     }
     if let FitError::CannotTell(verdict) = e {
-        crate::print(&format!("{}\nNo scenario was made.\n", verdict.text(terminal().width)))?;
+        crate::print(&format!("{}\nNo scenario was written.\n", verdict.text(terminal().width)))?;
         return Ok(ExitCode::from(1));
     }
-    tell!("{}: no fit: {e}\n", capture.display());
+    eprint_escaped!("{}: no fit: {e}\n", capture.display());
     Ok(ExitCode::from(1))
 }

@@ -1,7 +1,7 @@
-//! `longfat import`: another program's configuration as a scenario, and what is wrong with it.
+//! `longfat import`: converts another program's configuration to a scenario, and reports its mistakes.
 
 use crate::args::ImportArgs;
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::load::read_beside;
 use crate::problem::CliProblem;
 use crate::regular;
@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Reads, tells and writes.
+/// Converts the file, prints the report and writes the scenario.
 pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
     let (name, text) = read(&args.file)?;
     let cc = Control::named(&args.cc).unwrap_or_default();
@@ -29,10 +29,10 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         values: &args.define,
         beside: &|file| read_beside(&folder, file, false),
     };
-    let told = |e: import::ImportError| {
+    let failed = |e: import::ImportError| {
         CliProblem::usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))
     };
-    let imported = import::import(&source, args.format, &assumed).map_err(told)?;
+    let imported = import::import(&source, args.format, &assumed).map_err(failed)?;
     let written = match &args.output {
         Some(path) if path != Path::new("-") => Some(write_new(path, &imported.toml, args.force)?),
         _ => None,
@@ -42,25 +42,25 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         (true, _) => crate::print_json(&imported.to_json())?,
         (false, Some(_)) => crate::print(&report)?,
         (false, None) => {
-            tell!("{report}");
+            eprint_escaped!("{report}");
             crate::print(&imported.toml)?;
         }
     }
     Ok(ExitCode::from(u8::from(!imported.lint.is_empty() || !imported.refused.is_empty())))
 }
 
-/// The text and what it is called.
+/// Reads the configuration; returns its name and text.
 fn read(path: &Path) -> Result<(String, String), CliProblem> {
-    let most = import::MAX_BYTES as u64;
+    let max = import::MAX_BYTES as u64;
     if path == Path::new("-") {
         let mut bytes = Vec::new();
-        let read = io::stdin().take(most + 1).read_to_end(&mut bytes);
+        let read = io::stdin().take(max + 1).read_to_end(&mut bytes);
         read.map_err(|e| CliProblem::io("standard input".into(), e))?;
         return Ok(("stdin".into(), String::from_utf8_lossy(&bytes).into_owned()));
     }
     let name = path.display().to_string();
-    // A link to a configuration is as good as itself.
-    let whole = fs::canonicalize(path).and_then(|whole| regular::read_most(&whole, most));
+    // `regular` refuses symbolic links; a link to a configuration is fine here.
+    let whole = fs::canonicalize(path).and_then(|whole| regular::read_most(&whole, max));
     let bytes = whole.map_err(|e| CliProblem::io(name.clone(), e))?;
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -69,7 +69,7 @@ fn folder_of(file: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).to_path_buf()
 }
 
-/// What a scenario in `folder` may call the file: its name, where it lies there.
+/// Returns the file's name if the file is in `folder`, where the scenario can refer to it.
 fn own_name(file: &Path, folder: &Path) -> Option<String> {
     let here = |folder: &Path| {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -80,7 +80,8 @@ fn own_name(file: &Path, folder: &Path) -> Option<String> {
     (same && name != "-").then(|| name.to_string())
 }
 
-/// The report: refused values, facts, findings and lines that were not understood, a line each, then the file that was written.
+/// Formats the report: refused values, measured facts, mistakes and lines that were not understood, one per
+/// line, then the counts and the file written.
 fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     let name = escape::value(name);
     let mut text = String::new();
@@ -109,7 +110,7 @@ fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     let counts = [
         (imported.refused.len(), "value left out", "values left out"),
         (imported.facts.len(), "fact measured", "facts measured"),
-        (imported.lint.len(), "found wrong", "found wrong"),
+        (imported.lint.len(), "mistake found", "mistakes found"),
     ];
     for (n, one, more) in counts.into_iter().filter(|(n, ..)| *n > 0) {
         let _ = write!(text, ", {n} {}", if n == 1 { one } else { more });
@@ -123,7 +124,7 @@ fn report(name: &str, imported: &Imported, written: Option<&Path>) -> String {
     text
 }
 
-/// Lines with the same reason together: `3-7,12`.
+/// Groups lines with the same reason, with their numbers as `3-7,12`.
 fn grouped(all: &[NotUnderstood]) -> Vec<(String, &NotUnderstood)> {
     let mut groups: Vec<(Vec<usize>, &NotUnderstood)> = Vec::new();
     for note in all {
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_as_ranges() {
+    fn line_numbers_are_shown_as_ranges() {
         assert_eq!(ranges(&[3, 4, 5, 9, 11, 11, 12]), "3-5,9,11-12");
         assert_eq!(ranges(&[7]), "7");
     }

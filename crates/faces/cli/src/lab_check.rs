@@ -1,7 +1,8 @@
-//! `longfat lab check`: up to which rate, packet rate and number of links this machine is punctual.
+//! `longfat lab check`: measures up to which rate, packet rate and number of links this machine's kernel lab
+//! keeps time.
 //!
-//! Three ladders of short runs, each simulated and on the kernel. A step holds where the measurement says that it can be
-//! trusted and goodput is within 3 % of the simulator's; a ladder ends with the first step that does not.
+//! Three series of short runs, each simulated and on the kernel. A step passes if the measurement is
+//! trustworthy and its goodput is within 3 % of the simulator's; a series ends at the first step that fails.
 
 use crate::args::{LabArgs, LabCheckArgs, LabCommand};
 use crate::preflight;
@@ -13,29 +14,29 @@ use scenario::Experiment;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// What goodput on the kernel may differ by, as repeats of a run do there.
-const NEAR: f64 = 0.03;
-/// TCP over so many Mbit/s and 10 ms.
+/// The relative difference of goodput that passes; repeats of a run on the kernel differ by as much.
+const GOODPUT_TOLERANCE: f64 = 0.03;
+/// Rates of a link with an RTT of 10 ms, Mbit/s, for a TCP flow.
 const RATES: [u64; 7] = [20, 50, 100, 300, 1000, 3000, 10_000];
-/// Datagrams of 100 B, thousands a second.
+/// Rates of datagrams of 100 bytes, thousands per second.
 const PACKETS: [u64; 6] = [1, 3, 10, 30, 100, 300];
-/// Links in a row, 50 Mbit/s each, 10 ms together.
+/// Numbers of links in a row, of 50 Mbit/s each, with an RTT of 10 ms in total.
 const LINKS: [u64; 6] = [1, 3, 5, 10, 20, 40];
 
-struct Ladder {
+struct Series {
     what: &'static str,
     unit: &'static str,
     steps: &'static [u64],
     scenario: fn(u64) -> String,
 }
 
-const LADDERS: [Ladder; 3] = [
-    Ladder { what: "rate", unit: "Mbit/s", steps: &RATES, scenario: |mbps| tcp(mbps, 1) },
-    Ladder { what: "packets", unit: "000/s", steps: &PACKETS, scenario: datagrams },
-    Ladder { what: "links", unit: "in a row", steps: &LINKS, scenario: |links| tcp(50, links) },
+const SERIES: [Series; 3] = [
+    Series { what: "rate", unit: "Mbit/s", steps: &RATES, scenario: |mbps| tcp(mbps, 1) },
+    Series { what: "packets", unit: "000/s", steps: &PACKETS, scenario: datagrams },
+    Series { what: "links", unit: "in a row", steps: &LINKS, scenario: |links| tcp(50, links) },
 ];
 
-/// A CUBIC flow through `links` links of this rate; queues of a bandwidth-delay product.
+/// A CUBIC flow through `links` links of this rate, with queues of one bandwidth-delay product.
 fn tcp(mbps: u64, links: u64) -> String {
     let delay = 5000 / links;
     let link = |i: u64| {
@@ -51,7 +52,7 @@ fn tcp(mbps: u64, links: u64) -> String {
     format!("duration = \"2s\"\n{chain}[flows.f]\nfrom = \"h0\"\nto = \"h{links}\"\n")
 }
 
-/// So many thousand datagrams a second through a link that carries more.
+/// A flow of `thousands` × 1000 datagrams per second through a link of twice its rate.
 fn datagrams(thousands: u64) -> String {
     let mbps = thousands * 1000 * 128 * 8 / 1_000_000 + 1;
     format!(
@@ -62,10 +63,13 @@ fn datagrams(thousands: u64) -> String {
     )
 }
 
-/// What came of a step.
+/// The result of a step.
 struct Step {
+    /// Goodput, Mbit/s.
     sim: f64,
+    /// Goodput, Mbit/s.
     kernel: f64,
+    /// Reasons why the step fails; empty if it passes.
     why: Vec<String>,
 }
 
@@ -84,13 +88,13 @@ fn step(text: &str) -> Result<Step, CliProblem> {
     let (sim, kernel) = (goodput(Clock::Sim), goodput(Clock::Kernel));
     let mut why = report::distrust(&run, Lang::En);
     let off = kernel / sim - 1.0;
-    if why.is_empty() && (off.is_nan() || off.abs() > NEAR) {
-        why.push(format!("carries {:+.1} % of what is simulated", 100.0 * off));
+    if why.is_empty() && (off.is_nan() || off.abs() > GOODPUT_TOLERANCE) {
+        why.push(format!("goodput differs by {:+.1} % from the simulation", 100.0 * off));
     }
     Ok(Step { sim, kernel, why })
 }
 
-/// What programs are held by.
+/// Lists the mechanisms that confine programs of a scenario on this machine.
 #[cfg(target_os = "linux")]
 fn guards(g: &::lab::Guards) -> String {
     let seccomp = if g.seccomp { "seccomp" } else { "no seccomp on this kernel" };
@@ -100,12 +104,11 @@ fn guards(g: &::lab::Guards) -> String {
     };
     let folder = match &g.folder {
         None => String::new(),
-        Some(why) => format!("; root's commands in a shell run as root here ({why})"),
+        Some(why) => format!("; commands of `longfat shell` as root run as root here ({why})"),
     };
-    format!("programs: held by users, namespaces, mounts, {seccomp}, {landlock}{folder}\n")
+    format!("programs are confined by users, namespaces, mounts, {seccomp}, {landlock}{folder}\n")
 }
 
-/// Measures this machine.
 pub fn lab(args: &LabArgs) -> Result<ExitCode, CliProblem> {
     let LabCommand::Check(LabCheckArgs { json }) = &args.command;
     #[cfg(target_os = "linux")]
@@ -113,29 +116,29 @@ pub fn lab(args: &LabArgs) -> Result<ExitCode, CliProblem> {
         crate::print(&guards(&::lab::guards()))?;
     }
     let mut found = Vec::new();
-    for ladder in LADDERS {
-        let mut most = None;
-        for &at in ladder.steps {
-            let Step { sim, kernel, why } = step(&(ladder.scenario)(at))?;
-            let holds = why.is_empty();
+    for series in SERIES {
+        let mut highest = None;
+        for &at in series.steps {
+            let Step { sim, kernel, why } = step(&(series.scenario)(at))?;
+            let passes = why.is_empty();
             if !json {
-                let verdict = if holds { "ok".into() } else { why.join("; ") };
+                let verdict = if passes { "ok".into() } else { why.join("; ") };
                 crate::print(&format!(
                     "{:8} {at:>6} {:9} simulated {sim:>8.1}, kernel {kernel:>8.1} Mbit/s  {verdict}\n",
-                    ladder.what, ladder.unit
+                    series.what, series.unit
                 ))?;
             }
             found.push(json!({
-                "ladder": ladder.what, "step": at, "sim_mbps": sim, "kernel_mbps": kernel, "reliable": holds, "reasons": why,
+                "ladder": series.what, "step": at, "sim_mbps": sim, "kernel_mbps": kernel, "reliable": passes, "reasons": why,
             }));
-            if !holds {
+            if !passes {
                 break;
             }
-            most = Some(at);
+            highest = Some(at);
         }
         if !json {
-            let most = most.map_or("at no step".into(), |m| format!("up to {m} {}", ladder.unit));
-            crate::print(&format!("{}: punctual {most}\n", ladder.what))?;
+            let highest = highest.map_or("at no step".into(), |m| format!("up to {m} {}", series.unit));
+            crate::print(&format!("{}: reliable {highest}\n", series.what))?;
         }
     }
     if *json {
@@ -151,9 +154,9 @@ mod tests {
 
     #[test]
     fn every_step_is_a_scenario_without_warnings() {
-        for ladder in LADDERS {
-            for &at in ladder.steps {
-                let text = (ladder.scenario)(at);
+        for series in SERIES {
+            for &at in series.steps {
+                let text = (series.scenario)(at);
                 let experiment =
                     Experiment::parse("step", &text, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!(experiment.warnings(), [""; 0], "{text}");

@@ -1,22 +1,25 @@
-//! Scenario files from disk or standard input, and a word where a built-in example stood for a file.
+//! Loads scenarios from a file or standard input, with a notice when a built-in example is used instead of a
+//! file.
 
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use std::path::Path;
 
 pub use app::load::{ReadScenario, ScenarioSource, Source, read_beside};
 
-/// [`ScenarioSource::read`]; says so where a built-in example is taken.
+/// Calls [`ScenarioSource::read`], and prints a notice if that is a built-in example.
 pub fn source(path: &Path) -> Result<ScenarioSource, CliProblem> {
     let read = ScenarioSource::read(path)?;
     if read.source == Source::BuiltIn {
         let (name, own) = (path.display(), read.name.trim_end_matches(".toml"));
-        tell!("longfat: no file {name} here: this is the built-in example (`longfat examples show {own}`)\n");
+        eprint_escaped!(
+            "longfat: no file {name}: using the built-in example (`longfat examples show {own}`)\n"
+        );
     }
     Ok(read)
 }
 
-/// [`app::load::load`], with the same word.
+/// Reads and parses a scenario, with the notice of [`source`].
 pub fn load(
     path: &Path,
     overrides: &[String],

@@ -1,4 +1,4 @@
-//! `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
+//! The program `longfat`: finds out why a network path is slow, what would fix it, and proves the fix.
 
 mod args;
 mod cc;
@@ -14,7 +14,7 @@ mod fit;
 mod import;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_lab.rs"]
-#[allow(dead_code)] // what only the lab reads
+#[allow(dead_code)] // fields that only the lab reads
 mod lab;
 mod lab_check;
 mod load;
@@ -41,7 +41,7 @@ mod work;
 use app::{budget, identity, regular, settings, warn};
 use args::{Cli, Command, Described};
 use clap::Parser;
-use escape::tell;
+use escape::eprint_escaped;
 use problem::CliProblem;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -49,10 +49,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
-        // Help and version are our own words; an error repeats what was typed.
+        // Help and version need no escaping; an error quotes what was typed.
         Err(e) if !e.use_stderr() => e.exit(),
         Err(e) => {
-            tell!("{}", e.render());
+            eprint_escaped!("{}", e.render());
             return ExitCode::from(2);
         }
     };
@@ -91,22 +91,22 @@ fn main() -> ExitCode {
         }
     };
     done.unwrap_or_else(|problem| {
-        tell!("{problem}");
+        eprint_escaped!("{problem}");
         ExitCode::from(problem.exit_code())
     })
 }
 
-/// Writes a text or a table to stdout; nothing in it can do more to a terminal than change colours.
+/// Writes a text or a table to stdout, with every control sequence escaped except colours.
 fn print(text: &str) -> Result<(), CliProblem> {
     print_own(&escape::colored(text))
 }
 
-/// Writes JSON to stdout.
+/// Writes JSON to stdout, with control characters escaped.
 fn print_json(text: &str) -> Result<(), CliProblem> {
     print_own(&escape::json(text))
 }
 
-/// Writes what has nothing from outside in it. A reader that went away (`| head`) is no error.
+/// Writes a text of longfat's own to stdout, unescaped. A closed pipe (`| head`) is not an error.
 fn print_own(text: &str) -> Result<(), CliProblem> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

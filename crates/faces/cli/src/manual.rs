@@ -1,4 +1,4 @@
-//! `longfat completions` and `longfat man`: what is made of the command line's own description.
+//! `longfat completions` and `longfat man`, generated from the description of the command line.
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::problem::CliProblem;
@@ -7,7 +7,7 @@ use clap_mangen::Man;
 use std::fs;
 use std::process::ExitCode;
 
-/// Prints the completions of a shell.
+/// Prints the completions for a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<ExitCode, CliProblem> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "longfat", &mut text);
@@ -29,7 +29,7 @@ pub fn man(args: &ManArgs) -> Result<ExitCode, CliProblem> {
         None => cli,
         Some(name) => cli.find_subcommand(name).cloned().ok_or_else(|| {
             let names: Vec<&str> = cli.get_subcommands().map(Command::get_name).collect();
-            CliProblem::usage(format!("there is no command `{name}`; there are: {}", names.join(", ")))
+            CliProblem::usage(format!("no such command: `{name}`; there are: {}", names.join(", ")))
         })?,
     };
     let mut text = Vec::new();

@@ -1,8 +1,8 @@
-//! `longfat new`: a scenario from a few answers.
+//! `longfat new`: writes a scenario from a few answers.
 
 use crate::args::{LimiterArg, NewArgs};
 use crate::args::{control, goal};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use app::expect::share;
 use app::output::write_new;
@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use units::{Bytes, Goal, Rate, Span};
 
-/// Asks, where there is somebody to ask, and writes the scenario.
+/// Asks on a terminal for what no option gives, and writes the scenario.
 pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
     let asks = !args.yes && io::stdin().is_terminal();
-    if !asks && !args.yes && !args.says_anything() {
-        let text = "nobody to ask here: give what differs from the defaults (--rate, --limiter …), or --yes";
+    if !asks && !args.yes && !args.has_any() {
+        let text = "no terminal to ask on: give options (--rate, --limiter, …), or --yes for the defaults";
         return Err(CliProblem::usage(text.into()));
     }
     let answers = Answers::of(args, &mut Questioner { asks, input: &mut io::stdin().lock() })?;
     let experiment = answers.experiment()?;
     let text = experiment.to_toml();
-    experiment.warnings().iter().for_each(|w| tell!("warning: {w}\n"));
+    experiment.warnings().iter().for_each(|w| eprint_escaped!("warning: {w}\n"));
     let default = || PathBuf::from(format!("{}.toml", answers.name));
     let path = args.output.clone().unwrap_or_else(default);
     if path == Path::new("-") {
@@ -39,8 +39,8 @@ pub fn new(args: &NewArgs) -> Result<ExitCode, CliProblem> {
 }
 
 impl NewArgs {
-    /// Whether any option says what the path is like.
-    fn says_anything(&self) -> bool {
+    /// Whether any option describes the scenario.
+    fn has_any(&self) -> bool {
         let some = [
             self.name.is_some(),
             self.limiter.is_some(),
@@ -58,48 +58,50 @@ impl NewArgs {
     }
 }
 
-/// Who is asked.
+/// Asks the user, or takes the defaults.
 struct Questioner<'a> {
-    /// Whether there is somebody.
+    /// Whether there is a terminal to ask on.
     asks: bool,
     input: &'a mut dyn BufRead,
 }
 
 impl Questioner<'_> {
-    /// What an option says, or what is answered to the question; nothing answered is `default`.
+    /// Returns the value of the option, else the answer to the question; an empty answer means `default`.
     fn ask<T>(
         &mut self,
-        said: Option<T>,
+        option: Option<T>,
         question: &str,
         default: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, CliProblem> {
-        if let Some(said) = said {
-            return Ok(said);
+        if let Some(value) = option {
+            return Ok(value);
         }
         loop {
             let mut line = String::new();
             if self.asks {
                 let shown = if default.is_empty() { "-" } else { default };
-                tell!("{question} [{shown}]: ");
+                eprint_escaped!("{question} [{shown}]: ");
                 let _ = io::stderr().flush();
-                let told = self.input.read_line(&mut line);
-                if told.map_err(|e| CliProblem::io("standard input".into(), e))? == 0 {
-                    return Err(CliProblem::usage("the answers ended early; nothing was written".into()));
+                let read = self.input.read_line(&mut line);
+                if read.map_err(|e| CliProblem::io("standard input".into(), e))? == 0 {
+                    return Err(CliProblem::usage(
+                        "the input ended before the last answer; nothing was written".into(),
+                    ));
                 }
             }
             let answer = line.trim();
             let answer = if answer.is_empty() { default } else { answer };
             match read(answer) {
                 Ok(value) => return Ok(value),
-                Err(why) if self.asks => tell!("  {why}\n"),
+                Err(why) if self.asks => eprint_escaped!("  {why}\n"),
                 Err(why) => return Err(CliProblem::usage(format!("{question}: {why}"))),
             }
         }
     }
 }
 
-/// A quantity with its unit.
+/// Parses a quantity with its unit.
 fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, String>
 where
     T::Err: Display,
@@ -107,17 +109,16 @@ where
     text.parse().map_err(|e: T::Err| e.to_string())
 }
 
-/// Several, with commas between.
+/// Parses a list separated by commas.
 fn several<T>(text: &str, one: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     text.split(',').map(|part| one(part.trim())).collect()
 }
 
-/// What the scenario is made of.
 struct Answers {
     name: String,
     limiter: LimiterArg,
     rate: Rate,
-    /// `None`: what routers choose.
+    /// `None`: the burst that routers choose for the rate.
     burst: Option<Bytes>,
     queue: u64,
     rtt: Span,
@@ -141,36 +142,37 @@ impl Answers {
         let rate = asker.ask(args.rate, "Its rate", "20Mbit/s", quantity)?;
         let burst = match limiter {
             LimiterArg::Link if args.burst.is_some() => {
-                let text = "--burst is of a policer or shaper: a link has none";
+                let text = "--burst needs a policer or shaper: a link has no bucket";
                 return Err(CliProblem::usage(text.into()));
             }
             LimiterArg::Link => None,
-            _ => asker.ask(args.burst.map(Some), "Its bucket (empty: as routers choose)", "", burst)?,
+            _ => asker.ask(args.burst.map(Some), "Its bucket (empty: what routers choose)", "", burst)?,
         };
         let answers = Answers {
             limiter,
             rate,
             burst,
-            queue: asker.ask(args.queue, "Packets that may wait in a queue", "100", quantity)?,
-            rtt: asker.ask(args.rtt, "Round-trip time of the empty path", "30ms", quantity)?,
+            queue: asker.ask(args.queue, "Queue length in packets", "100", quantity)?,
+            rtt: asker.ask(args.rtt, "Round-trip time of the idle path", "30ms", quantity)?,
             loss: asker.ask(args.loss, "Random loss", "0%", share)?,
-            flows: asker.ask(args.flows, "TCP connections at a time", "1", quantity)?,
+            flows: asker.ask(args.flows, "Simultaneous TCP connections", "1", quantity)?,
             cc: asker.ask(list(&args.cc), "Congestion controls to compare", "cubic,bbr", |t| {
                 several(t, control)
             })?,
-            goal: asker.ask(goals, "Judged by", Goal::Goodput.name(), |t| several(t, goal))?,
-            duration: asker.ask(args.duration, "How long each run takes", "20s", quantity)?,
-            name: asker.ask(args.name.clone(), "Name", "my-path", |t| Ok(t.into()))?,
+            goal: asker
+                .ask(goals, "Goals, the most important first", Goal::Goodput.name(), |t| several(t, goal))?,
+            duration: asker.ask(args.duration, "Duration of each run", "20s", quantity)?,
+            name: asker.ask(args.name.clone(), "Name of the scenario", "my-path", |t| Ok(t.into()))?,
         };
         Ok(answers)
     }
 
-    /// Its scenario, read as any other.
+    /// Parses the scenario made of these answers.
     fn experiment(&self) -> Result<Experiment, CliProblem> {
         let mut seen = Vec::new();
         for cc in &self.cc {
             if seen.contains(&cc) {
-                return Err(CliProblem::usage(format!("congestion control {cc} is there twice")));
+                return Err(CliProblem::usage(format!("congestion control {cc} is given twice")));
             }
             seen.push(cc);
         }
@@ -179,7 +181,7 @@ impl Answers {
     }
 
     fn text(&self) -> String {
-        let [(_, there), _] = self.limiters();
+        let [(_, present), _] = self.limiters();
         let goals: Vec<String> = self.goal.iter().map(|g| format!("{:?}", g.name())).collect();
         let one_way = Span::from_nanos(self.rtt.as_nanos() / 2);
         let delay = format!("{{ kind = \"delay\", delay = \"{one_way}\" }}");
@@ -187,7 +189,7 @@ impl Answers {
         let mut text = format!(
             "name = {:?}\ndescription = {:?}\nduration = \"{}\"\ngoal = [{}]\n\
              [links.wan]\nbetween = [\"client\", \"server\"]\n\
-             forward = [{there}, {} {delay}]\nbackward = [{delay}]\n\
+             forward = [{present}, {} {delay}]\nbackward = [{delay}]\n\
              [flows.upload]\nfrom = \"client\"\nto = \"server\"\ncount = {}\n",
             self.name,
             self.description(),
@@ -207,7 +209,7 @@ impl Answers {
         text
     }
 
-    /// The limiter that is there and what may replace it: name and stage.
+    /// Returns name and stage of the present limiter and of its replacement.
     fn limiters(&self) -> [(&'static str, String); 2] {
         let burst = self.burst.map(|b| format!(", burst = \"{b}\"")).unwrap_or_default();
         let stage = |kind: &str, more: &str| {
@@ -216,7 +218,7 @@ impl Answers {
         let fifo = format!(", queue = {{ kind = \"fifo\", packets = {} }}", self.queue);
         let short = ", queue = { kind = \"fq-codel\" }";
         match self.limiter {
-            // A policer's bucket is larger than a shaper needs: it takes its own default.
+            // A shaper needs a smaller bucket than a policer, so it keeps its own default.
             LimiterArg::Policer => {
                 [("policer", stage("policer", &burst)), ("shaper", stage("shaper", &fifo))]
             }
@@ -234,11 +236,11 @@ impl Answers {
             LimiterArg::Shaper => "a shaper",
             LimiterArg::Link => "a line",
         };
-        let [(here, _), (instead, _)] = self.limiters();
+        let [(present, _), (instead, _)] = self.limiters();
         let loss =
             if self.loss > 0.0 { format!(", {} % of random loss", self.loss * 100.0) } else { String::new() };
         format!(
-            "{} through {kind}, {} round trip{loss}: {here} or {instead}, {}",
+            "{} through {kind}, {} round trip{loss}: {present} or {instead}, {}",
             self.rate,
             self.rtt,
             self.cc.join(" or ")
@@ -259,9 +261,9 @@ mod tests {
         }
     }
 
-    fn answered(line: &str, said: Option<&str>) -> Result<Experiment, String> {
-        let mut input = said.unwrap_or_default().as_bytes();
-        let mut asker = Questioner { asks: said.is_some(), input: &mut input };
+    fn answered(line: &str, given: Option<&str>) -> Result<Experiment, String> {
+        let mut input = given.unwrap_or_default().as_bytes();
+        let mut asker = Questioner { asks: given.is_some(), input: &mut input };
         let answers = Answers::of(&args(line), &mut asker).map_err(|e| e.to_string())?;
         answers.experiment().map_err(|e| e.to_string())
     }
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_what_the_scenario_says() {
+    fn the_scenario_has_the_values_of_the_options() {
         let line = "--name office --limiter policer --rate 33Mbit/s --burst 9kB --rtt 60ms --loss 0.002 \
                     --flows 3 --cc bbr,cubic --duration 5s --goal fairness";
         let e = answered(line, None).unwrap();
@@ -297,25 +299,25 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_may_slip_and_take_defaults() {
+    fn an_invalid_answer_is_asked_for_again_and_an_empty_one_is_the_default() {
         let e = answered("--rtt 80ms", Some("fence\nshaper\n\n20kB\n")).unwrap_err();
-        assert!(e.contains("ended early"), "{e}");
-        let said = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
-        let e = answered("--rtt 80ms", Some(said)).unwrap();
+        assert!(e.contains("ended before the last answer"), "{e}");
+        let given = "fence\nshaper\n\n20kB\n50\n1 %\n2\ncubic, vegas\n\n10s\nmine\n";
+        let e = answered("--rtt 80ms", Some(given)).unwrap();
         assert_eq!((e.name.as_str(), e.variants.len()), ("mine", 4));
         assert_eq!(e.variants[3].name, "fq-codel-vegas");
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
-        for (line, told) in [
-            ("--limiter link --burst 9kB", "a link has none"),
-            ("--cc bbr,bbr", "there twice"),
+    fn impossible_answers_are_refused() {
+        for (line, message) in [
+            ("--limiter link --burst 9kB", "a link has no bucket"),
+            ("--cc bbr,bbr", "given twice"),
             ("--rate 0bit/s", "above zero"),
             ("--duration 0s", "duration"),
         ] {
             let e = answered(line, None).unwrap_err();
-            assert!(e.contains(told), "{line}: {e}");
+            assert!(e.contains(message), "{line}: {e}");
         }
     }
 }

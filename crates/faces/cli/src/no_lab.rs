@@ -1,9 +1,9 @@
-//! What stands for the lab on systems other than Linux: it says that it needs Linux.
+//! Replaces the lab on systems other than Linux: every function fails with the error that Linux is needed.
 
 #[cfg(windows)]
 #[path = "console_interrupt.rs"]
 mod interrupt;
-// The lab's own: it needs no more than a Unix.
+// The lab's own module works on every Unix.
 #[cfg(unix)]
 #[path = "../../../machine/linux/src/interrupt.rs"]
 #[allow(unsafe_code)]
@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::net::Ipv4Addr;
 
 #[derive(Debug, thiserror::Error)]
-#[error("this needs Linux: it runs on the kernel's own TCP, in network namespaces; --on sim works here")]
+#[error("this needs Linux, whose TCP and network namespaces it uses; --on sim works on this system")]
 pub struct LabError;
 
 impl LabError {

@@ -1,7 +1,7 @@
-//! `longfat run --operating-point`.
+//! `longfat run --operating-point`: measures the path's operating points.
 
 use crate::args::RunArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::problem::CliProblem;
@@ -12,7 +12,7 @@ use experiment::{BatchRunner, Progress, Unfinished};
 use scenario::Experiment;
 use std::process::ExitCode;
 
-/// Measures, prints, and draws a plot of each variant.
+/// Measures, prints the curves, and writes a plot of each variant.
 pub fn operating(
     args: &RunArgs,
     experiment: &Experiment,
@@ -37,7 +37,7 @@ pub fn operating(
     }
     if args.json {
         crate::print_json(&result::to_json(&curves))?;
-        tell!("{kept}");
+        eprint_escaped!("{kept}");
     } else {
         crate::print(&format!("{}{kept}", app::sweep::operating_text(&curves)))?;
     }

@@ -1,30 +1,29 @@
-//! What a file is that a command cannot read, and which command takes it.
+//! Recognises a file that the current command cannot read, and names the command that reads it.
 
 use app::fit::{head_of_text, summary_title};
 use std::fmt;
 use std::path::Path;
 
-/// An input that one of the commands reads, or that a capture in its place would be enough for.
+/// An input for another command, or a text instead of which a capture is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtherInput {
-    /// A scenario.
     Scenario,
-    /// What iperf or ss printed, and its name for people.
+    /// Output of iperf or ss, with its title.
     Summary(&'static str),
-    /// A folder of results.
+    /// A result folder.
     Results,
-    /// A configuration, and its format for people.
+    /// A configuration, with the title of its format.
     Configuration(&'static str),
-    /// What a QUIC endpoint wrote down.
+    /// A QUIC endpoint's log.
     Qlog,
-    /// Packets as `tcpdump` or `tshark` print them, and a filter of tcpdump for them.
+    /// Output of `tcpdump` or `tshark`, with a capture filter for its packets.
     PacketText(String),
-    /// What `ping`, `mtr` or `traceroute` print.
+    /// Output of `ping`, `mtr` or `traceroute`.
     PingText,
 }
 
 impl OtherInput {
-    /// What the file or folder is; `None`: nothing that is known.
+    /// Recognises a file or folder; `None` if it is unknown.
     pub fn of(path: &Path) -> Option<OtherInput> {
         if path.join("result.json").is_file() {
             return Some(OtherInput::Results);
@@ -32,7 +31,7 @@ impl OtherInput {
         OtherInput::of_text(&head_of_text(path)?)
     }
 
-    /// What a text is by its begin.
+    /// Recognises a text by its beginning.
     fn of_text(text: &str) -> Option<OtherInput> {
         let begins = |with: &str| text.lines().any(|l| l.trim_start().starts_with(with));
         if let Some(filter) = packet_text(text) {
@@ -54,7 +53,7 @@ impl OtherInput {
         import::ImportFormat::of(text).map(|format| OtherInput::Configuration(format.title()))
     }
 
-    /// That a file is this, and what to type instead.
+    /// Formats an error that says what the file is and what to type instead.
     pub fn instead(&self, path: &Path, command: &str) -> String {
         let file = path.display();
         let next = match self {
@@ -65,12 +64,12 @@ impl OtherInput {
             OtherInput::Configuration(_) => format!("`longfat import {file}` reads it"),
             OtherInput::Qlog => format!("`longfat diagnose --qlog {file}` reads it"),
             OtherInput::PacketText(filter) => format!(
-                "the text lacks what the packets have; `tcpdump -s 128 -w trace.pcap {filter}` during the transfer would be enough, \
-                 then `longfat {command} trace.pcap`"
+                "the text lacks parts of the packets; capture the transfer with `tcpdump -s 128 -w trace.pcap {filter}`, \
+                 then run `longfat {command} trace.pcap`"
             ),
             OtherInput::PingText => format!(
-                "it shows RTTs but no transfer; `tcpdump -s 128 -w trace.pcap host HOST` during a slow transfer would be enough, \
-                 then `longfat {command} trace.pcap`"
+                "it shows RTTs but no transfer; capture a slow transfer with `tcpdump -s 128 -w trace.pcap host HOST`, \
+                 then run `longfat {command} trace.pcap`"
             ),
         };
         format!("{file}: {self}, which `longfat {command}` does not read; {next}")
@@ -86,18 +85,18 @@ impl fmt::Display for OtherInput {
             OtherInput::Configuration(title) => write!(f, "a configuration ({title})"),
             OtherInput::Qlog => write!(f, "a qlog"),
             OtherInput::PacketText(_) => write!(f, "packets as text, not a capture"),
-            OtherInput::PingText => write!(f, "text of ping, mtr or traceroute"),
+            OtherInput::PingText => write!(f, "output of ping, mtr or traceroute"),
         }
     }
 }
 
-/// A filter for what a text of tcpdump or tshark shows; `None`: it is not one.
+/// Returns a capture filter for a text of tcpdump or tshark; `None` for another text.
 fn packet_text(text: &str) -> Option<String> {
-    text.lines().take(200).find_map(|line| of_tcpdump(line).or_else(|| of_tshark(line)))
+    text.lines().take(200).find_map(|line| tcpdump_filter(line).or_else(|| tshark_filter(line)))
 }
 
-/// `12:00:00.000001 IP 10.0.0.1.40000 > 10.0.0.2.443: Flags [S], …`
-fn of_tcpdump(line: &str) -> Option<String> {
+/// Parses a line like `12:00:00.000001 IP 10.0.0.1.40000 > 10.0.0.2.443: Flags [S], …`
+fn tcpdump_filter(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|w| *w == "IP" || *w == "IP6")?;
     let [from, arrow, to] = *words.get(at + 1..at + 4)? else { return None };
@@ -106,8 +105,8 @@ fn of_tcpdump(line: &str) -> Option<String> {
     Some(filter(split(from), split(to.trim_end_matches(':'))))
 }
 
-/// `    1   0.000000     10.0.0.1 → 10.0.0.2     TCP 74 40000 → 443 [SYN] …`
-fn of_tshark(line: &str) -> Option<String> {
+/// Parses a line like `    1   0.000000     10.0.0.1 → 10.0.0.2     TCP 74 40000 → 443 [SYN] …`
+fn tshark_filter(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|w| *w == "→" || *w == "->")?;
     let numbered = words.first()?.parse::<u64>().is_ok() && words.get(1)?.parse::<f64>().is_ok();
@@ -120,7 +119,7 @@ fn of_tshark(line: &str) -> Option<String> {
     Some(filter((from, a), (to, b)))
 }
 
-/// Address and port of `10.0.0.1.443`; names and addresses without a port have none.
+/// Splits `10.0.0.1.443` into address and port; a name or an address alone has no port.
 fn split(end: &str) -> (&str, Option<u16>) {
     match end.rsplit_once('.') {
         Some((host, port))
@@ -135,7 +134,7 @@ fn split(end: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// A filter for both ends; the lower port is the server's.
+/// Returns a capture filter for both ends; the lower port is taken as the server's.
 fn filter(a: (&str, Option<u16>), b: (&str, Option<u16>)) -> String {
     let safe = |host: &str| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".:-_".contains(&b));
     let hosts: Vec<String> = [a.0, b.0].iter().filter(|h| safe(h)).map(|h| format!("host {h}")).collect();
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_as_text_name_the_capture_that_would_be_enough() {
+    fn packets_as_text_give_a_filter_for_the_capture() {
         for (line, wanted) in [
             (
                 "12:00:00.000001 IP 10.0.0.1.40000 > 192.0.2.7.443: Flags [S], seq 1, win 64240, length 0",
@@ -173,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_other_commands_are_known() {
+    fn inputs_of_other_commands_are_recognised() {
         let of = |text: &str| OtherInput::of_text(text).map(|o| o.to_string());
         assert_eq!(of("[links.w]\nbetween = [\"a\", \"b\"]\n").as_deref(), Some("a scenario"));
         assert_eq!(
             of("PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n").as_deref(),
-            Some("text of ping, mtr or traceroute")
+            Some("output of ping, mtr or traceroute")
         );
         assert!(
             of("tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 50ms\n")

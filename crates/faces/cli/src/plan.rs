@@ -1,7 +1,7 @@
-//! `longfat plan`.
+//! `longfat plan`: finds the changes that make a scenario's flows faster.
 
 use crate::args::PlanArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::load;
@@ -16,14 +16,14 @@ use capture::PacketFilter;
 use experiment::Progress;
 use std::process::ExitCode;
 
-/// Tries cures on the scenario, and prints what helps and how it is done.
+/// Tries cures on the scenario, and prints the plan and its commands.
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     let planned = match is_observed(&args.scenario) {
-        true => match of_observed(args)? {
+        true => match from_measurement(args)? {
             Ok(planned) => planned,
             Err(e) => return crate::fit::no_fit(&args.scenario, &e),
         },
-        false => of_scenario(args)?,
+        false => from_scenario(args)?,
     };
     let wish = PlanWish {
         objective: args.objective.unwrap_or(planned.goal),
@@ -52,19 +52,19 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         prove(&planned.scenarios[0], &mut made, count as usize)?;
     }
     let plan = made.plan;
-    let told = commands(args, &plan)?;
+    let commands = commands(args, &plan)?;
     if let Some(file) = &args.svg {
         let file = write_file(file, advise::pareto_svg(&plan).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if let Some(file) = &args.html {
         let file = write_file(file, advise::page(&plan).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if args.json {
         crate::print_json(&advise::to_json(&plan))?;
     } else {
-        crate::print(&format!("{}{told}", advise::text(&plan, terminal().width)))?;
+        crate::print(&format!("{}{commands}", advise::text(&plan, terminal().width)))?;
     }
     Ok(if plan.advised.is_some() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -77,31 +77,31 @@ fn prove(_: &scenario::Scenario, _: &mut advise::MadePlan, _: usize) -> Result<(
     Err(CliProblem::Lab(Box::new(lab::LabError)))
 }
 
-/// A scenario file's variant.
-fn of_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
+/// Plans for a variant of a scenario file.
+fn from_scenario(args: &PlanArgs) -> Result<Planned, CliProblem> {
     let experiment = load(&args.scenario, &args.set, args.variant.as_slice(), args.allow_files)?.experiment;
     Ok(Planned::of_scenario(experiment, args.variant.as_deref())?)
 }
 
-/// What was fitted to what was measured, and what fits nearly as well.
-fn of_observed(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliProblem> {
+/// Plans for the scenario fitted to a measurement, and for those that fit nearly as well.
+fn from_measurement(args: &PlanArgs) -> Result<Result<Planned, FitError>, CliProblem> {
     if !args.set.is_empty() {
-        let why = "--set is for scenarios; of what was measured, `longfat fit` writes one";
+        let why = "--set needs a scenario; `longfat fit` writes one from this measurement";
         return Err(CliProblem::usage(why.into()));
     }
     if args.variant.is_some() && !args.scenario.is_dir() {
-        let why = "--variant is for scenarios and folders of results; of a capture there is one";
+        let why = "--variant needs a scenario or a result folder; a capture has no variants";
         return Err(CliProblem::usage(why.into()));
     }
     let source = (args.scenario.as_path(), args.variant.as_deref());
     let made = crate::fit::made(source, PacketFilter::default(), args.jobs, !args.no_progress)?;
     Ok(made.map(|made| {
-        tell!("{}\n", made.fit.headline);
+        eprint_escaped!("{}\n", made.fit.headline);
         Planned::of_fit(made)
     }))
 }
 
-/// What to type: for the cure that is asked for, or the one that is advised.
+/// Formats the commands of the cure given by --commands, else of the advised cure.
 fn commands(args: &PlanArgs, plan: &Plan) -> Result<String, CliProblem> {
     match (advise::commands(plan, args.commands.as_deref()), &args.commands) {
         (Some(text), _) => Ok(format!("\n{text}")),

@@ -1,4 +1,4 @@
-//! Whether this machine has what runs on the kernel need, asked of all variants before the first is run.
+//! Checks before the first run whether this machine has what all variants need on the kernel.
 
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
@@ -7,13 +7,16 @@ use experiment::Order;
 use result::Clock;
 use scenario::{Experiment, Scenario};
 
-/// One error that lists all that is missing, and the command that installs what packages have.
+/// Checks the requirements of all variants.
+///
+/// # Errors
+/// Fails with a list of everything that is missing and the command that installs the packages.
 pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
     if !order.clocks.contains(&Clock::Kernel) {
         return Ok(());
     }
     let scenarios: Vec<&Scenario> = experiment.variants.iter().map(|v| &v.scenario).collect();
-    // What is missing, and whom it is missing for.
+    // Each missing requirement with the variants that need it.
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     let mut packages: Vec<String> = Vec::new();
     for (variant, needs) in experiment.variants.iter().zip(lab::missing(&scenarios)) {
@@ -31,11 +34,11 @@ pub fn check(experiment: &Experiment, order: &Order) -> Result<(), CliProblem> {
     }
     let all = experiment.variants.len();
     let line = |(text, variants): (String, Vec<&str>)| {
-        let whom = if variants.len() == all { "all variants".into() } else { variants.join(", ") };
-        format!("\n  {whom}: {text}")
+        let needed_by = if variants.len() == all { "all variants".into() } else { variants.join(", ") };
+        format!("\n  {needed_by}: {text}")
     };
     let lines: String = found.into_iter().map(line).collect();
     let install = lab::install_command(packages.iter().map(String::as_str));
     let install = install.map_or_else(String::new, |command| format!("\n  to install: {command}"));
-    Err(CliProblem::usage(format!("nothing was run: for --on kernel this machine lacks{lines}{install}")))
+    Err(CliProblem::usage(format!("nothing was run: --on kernel lacks on this machine:{lines}{install}")))
 }

@@ -1,4 +1,4 @@
-//! What ends the program early, mostly with exit code 2.
+//! Errors that end the program, mostly with exit code 2.
 
 use crate::escape::value;
 #[cfg(not(target_os = "linux"))]
@@ -8,25 +8,23 @@ use experiment::Failure;
 use scenario::DocumentError;
 use std::io;
 
-/// Why nothing was run, or what it yielded could not be kept. Displayed as whole lines.
+/// Why nothing was run, or results could not be written. Displayed as whole lines.
 #[derive(Debug, thiserror::Error)]
 pub enum CliProblem {
-    /// A command has no answer.
     #[error("{}", command_lines(.0))]
     Command(#[from] CommandError),
-    /// The lab did not run it.
     #[error("error: {0}\n")]
     Lab(Box<lab::LabError>),
-    /// A congestion control was not loaded or unloaded.
+    /// A congestion control could not be loaded or unloaded.
     #[error("error: {0}\n")]
     Control(#[from] kernel_cc::ControlError),
-    /// There is no configuration of a proxy.
+    /// The configuration of a proxy is missing or wrong.
     #[error("{0}")]
     Proxy(#[from] proxy::ConfigError),
 }
 
 impl CliProblem {
-    /// A scenario is wrong.
+    /// An error in a scenario.
     pub fn scenario(e: Box<DocumentError>) -> CliProblem {
         CliProblem::Command(CommandError::Scenario(e))
     }
@@ -41,12 +39,12 @@ impl CliProblem {
         CliProblem::Command(CommandError::Result(place, why))
     }
 
-    /// The arguments do not fit; `text` says what would be right.
+    /// Wrong arguments; `text` says what would be right.
     pub fn usage(text: String) -> CliProblem {
         CliProblem::Command(CommandError::Usage(text))
     }
 
-    /// A run's; its captures were to lie in `folder`.
+    /// The error of a failed run whose captures go to `folder`.
     pub fn of_run(failure: Failure, folder: String) -> CliProblem {
         match failure {
             Failure::Capture(e) => CliProblem::io(folder, e),
@@ -56,7 +54,8 @@ impl CliProblem {
         }
     }
 
-    /// 2; for a command that did not start what shells say: 127 or 126; 1 for what is not loaded.
+    /// Returns 2, with two exceptions: 127 or 126, as in shells, for a command that could not be started; 1
+    /// for a congestion control that is not loaded.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliProblem::Lab(e) => e.command_code().map_or(2, |code| code as u8),

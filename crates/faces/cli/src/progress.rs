@@ -1,4 +1,4 @@
-//! How far the work is: a bar on the terminal once it takes more than a second; and what the terminal is like.
+//! The progress bar, shown on a terminal after a second; and the terminal's width and colours.
 
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
@@ -10,12 +10,14 @@ use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A bar of bytes is told of every packet and looks at the clock instead.
+/// Time before a bar appears.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+/// Shortest time between two drawings of a bar that is updated for every packet or cell.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// As wide as the terminal; colour there, unless `NO_COLOR` (no-color.org) or a dumb terminal says no, or it is a console
-/// of Windows that cannot be told to take ANSI's sequences (before Windows 10 1511).
+/// Returns the width and colour of standard output: colour on a terminal, except with `NO_COLOR`
+/// (no-color.org), on a dumb terminal, or on a Windows console without ANSI sequences (before Windows 10
+/// 1511).
 pub fn terminal() -> Style {
     if !io::stdout().is_terminal() {
         return Style::default();
@@ -24,37 +26,37 @@ pub fn terminal() -> Style {
     let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     let width = term.size_checked().map_or(80, |(_, columns)| columns as usize);
-    // The question tells the console to take them.
+    // `colors_supported` also switches the console to ANSI sequences.
     let color = !set("NO_COLOR") && !dumb && (cfg!(not(windows)) || term.features().colors_supported());
     Style { width, color, ..Style::default() }
 }
 
-/// The bar that shows it.
 pub struct Bar {
-    wanted: bool,
+    enabled: bool,
     since: Instant,
     drawn: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Bar {
-    /// A bar that appears on stderr after a second, when that is a terminal and it is `wanted`.
-    pub fn new(wanted: bool) -> Bar {
+    /// Makes a bar that appears on stderr after a second if stderr is a terminal and the bar is `enabled`.
+    pub fn new(enabled: bool) -> Bar {
         let now = Instant::now();
-        Bar { wanted: wanted && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
+        Bar { enabled: enabled && io::stderr().is_terminal(), since: now, drawn: now, bar: None }
     }
 
-    /// Shows how far the runs are.
+    /// Shows the progress of runs.
     fn runs(&mut self, progress: &Progress) {
-        if self.wanted && self.since.elapsed() >= PATIENCE {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER {
             let what = format!("{} of {} runs", progress.finished, progress.runs);
             self.draw(what, progress.played_ms, Some(progress.duration_ms));
         }
     }
 
-    /// Shows how far a sweep is; cells that an earlier run left tell nothing of the time that others need.
+    /// Shows the progress of a sweep. Cells kept from an earlier run are excluded from the estimate of the
+    /// time left.
     pub fn cells(&mut self, progress: &app::sweep::SweepProgress) {
-        if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();
             let failed = match progress.failed {
                 0 => String::new(),
@@ -66,9 +68,9 @@ impl Bar {
         }
     }
 
-    /// Shows that `done` bytes of `all` are read; `None` where that is not known, as of a pipe.
+    /// Shows that `done` of `all` bytes are read; `all` is `None` if the size is unknown, as for a pipe.
     pub fn bytes(&mut self, done: u64, all: Option<u64>) {
-        if self.wanted && self.since.elapsed() >= PATIENCE && self.drawn.elapsed() >= REDRAW {
+        if self.enabled && self.since.elapsed() >= SHOW_AFTER && self.drawn.elapsed() >= REDRAW {
             self.drawn = Instant::now();
             self.draw(format!("{} read", HumanBytes(done)), done, all.filter(|&all| all >= done));
         }
@@ -93,7 +95,7 @@ impl Bar {
         bar.set_position(done);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -101,35 +103,35 @@ impl Bar {
     }
 }
 
-/// The bar of an experiment's runs: one for each clock, after each other.
+/// The bar of an experiment's runs: one bar per clock, one after the other.
 pub struct RunsBar {
-    wanted: bool,
+    enabled: bool,
     bar: Bar,
     clock: Option<Clock>,
 }
 
 impl RunsBar {
-    /// As [`Bar::new`].
-    pub fn new(wanted: bool) -> RunsBar {
-        RunsBar { wanted, bar: Bar::new(wanted), clock: None }
+    /// Makes a bar with the conditions of [`Bar::new`].
+    pub fn new(enabled: bool) -> RunsBar {
+        RunsBar { enabled, bar: Bar::new(enabled), clock: None }
     }
 
-    /// Shows `progress` as it is now.
+    /// Shows `progress`.
     pub fn show(&mut self, progress: &Progress) {
         if self.clock.is_some_and(|clock| clock != progress.clock) {
-            std::mem::replace(&mut self.bar, Bar::new(self.wanted)).clear();
+            std::mem::replace(&mut self.bar, Bar::new(self.enabled)).clear();
         }
         self.clock = Some(progress.clock);
         self.bar.runs(progress);
     }
 
-    /// The same, and whether to go on: Ctrl-C ends the runs.
+    /// Shows `progress` and returns whether to continue: Ctrl-C ends the runs.
     pub fn watch(&mut self, progress: &Progress) -> ControlFlow<()> {
         self.show(progress);
         if lab::interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(self) {
         self.bar.clear();
     }

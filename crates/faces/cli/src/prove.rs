@@ -1,7 +1,7 @@
-//! `longfat plan --prove`: the first cures on this machine's kernel, made with the commands that are printed wherever this
-//! kernel has what they need, and as the scenario has them elsewhere.
+//! `longfat plan --prove`: measures the first cures on this machine's kernel. A cure is applied by the
+//! printed commands if this kernel supports them, else by changing the scenario.
 
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
 use advise::{CureOption, CureProof, Lever, MadePlan};
 use lab::{LabError, LabOptions, LabScript};
@@ -9,37 +9,40 @@ use result::{LinuxSetting, Outcome, Platform, VariantResult};
 use scenario::Scenario;
 use units::Span;
 
-/// No run on the kernel takes longer.
-const LONGEST: Span = Span::from_secs(20);
-/// What other work on this machine disturbed is measured again, up to this often.
-const TRIES: usize = 2;
+/// Longest duration of a run on the kernel.
+const MAX_DURATION: Span = Span::from_secs(20);
+/// Number of measurements if other work on this machine disturbs them.
+const MAX_TRIES: usize = 2;
 
-/// What was measured, and what speaks against it.
+/// A measured goodput, and reasons to distrust it.
 struct KernelGoodput {
     mbps: f64,
     doubts: Vec<String>,
 }
 
-/// A cure as it is made on the kernel.
-struct Made {
+/// A cure as it is applied on the kernel.
+struct KernelCure {
     scenario: Scenario,
     scripts: Vec<LabScript>,
-    /// Whether congestion controls come from the hosts.
+    /// Whether the hosts' sysctls and routes choose the congestion controls, instead of the scenario.
     host_controls: bool,
+    /// Commands that were run, each with its host.
     ran: Vec<String>,
+    /// Steps that were applied by changing the scenario, with the reason.
     set: Vec<String>,
 }
 
-/// Cures whose commands do not make all of it here, and why they are set as the scenario has them.
+/// Cures whose commands are not enough on the kernel, and why the scenario is changed instead.
 const BY_SCENARIO: [(&str, &str); 1] =
     [("bbr3", "a kernel's BBR is version 1 unless it was built otherwise")];
-/// So many of a proxy's command lines are told: one a connection there is.
-const MOST_LINES: usize = 4;
+/// Printed command lines of proxies; there is one proxy per connection.
+const MAX_PROXY_LINES: usize = 4;
 
-/// Measures the first `count` finalists that this kernel can, and the scenario as it is; both are written into the plan.
+/// Measures the scenario as it is and the first `count` finalists that this kernel supports, and adds the
+/// results to the plan.
 pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(), CliProblem> {
     let base = shortened(scenario);
-    let now = measure(&Made::of(&base))?;
+    let now = measure(&KernelCure::none(&base))?;
     let now = now.map_err(|why| CliProblem::usage(format!("--prove: {why}")))?;
     let finalists = made.plan.cures.iter_mut().filter(|c| c.finalist);
     let mut proved = 0;
@@ -51,7 +54,7 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
         let then = match measure(&done)? {
             Ok(then) => then,
             Err(why) => {
-                tell!("not proved: {}: {why}\n", cure.name);
+                eprint_escaped!("not proved: {}: {why}\n", cure.name);
                 continue;
             }
         };
@@ -69,21 +72,22 @@ pub fn prove(scenario: &Scenario, made: &mut MadePlan, count: usize) -> Result<(
     Ok(())
 }
 
-/// For no longer than [`LONGEST`], unless something is measured or begins later.
+/// Limits the duration to [`MAX_DURATION`], unless a measurement interval is given or a flow starts late or
+/// has an end.
 fn shortened(scenario: &Scenario) -> Scenario {
     let mut base = scenario.clone();
-    let half = LONGEST.as_nanos() / 2;
+    let half = MAX_DURATION.as_nanos() / 2;
     let last = |f: &scenario::Flow| f.start.as_nanos() + f.stagger.as_nanos() * u64::from(f.count - 1);
     if base.measure.is_none() && base.flows.iter().all(|f| last(f) < half && !f.app.has_end()) {
-        base.duration = base.duration.min(LONGEST);
+        base.duration = base.duration.min(MAX_DURATION);
     }
     base
 }
 
-impl Made {
-    /// Nothing yet.
-    fn of(base: &Scenario) -> Made {
-        Made {
+impl KernelCure {
+    /// The scenario without any change.
+    fn none(base: &Scenario) -> KernelCure {
+        KernelCure {
             scenario: base.clone(),
             scripts: Vec::new(),
             host_controls: false,
@@ -93,21 +97,26 @@ impl Made {
     }
 }
 
-/// Chooses for each step commands that this kernel can run; a step without any is set as the scenario has it.
-fn make(base: &Scenario, options: &[CureOption]) -> Result<Made, CliProblem> {
+/// Chooses for each step of a cure commands that this kernel can run; a step without any changes the
+/// scenario.
+fn make(base: &Scenario, options: &[CureOption]) -> Result<KernelCure, CliProblem> {
     let lever = |o: &CureOption| advise::named(o.cure).map(|c| c.lever());
     let on_path = |o: &CureOption| matches!(lever(o), Some(Lever::Limiter | Lever::Queue));
     let all = options.iter().map(|o| scripts(base, o)).collect::<Result<Vec<_>, _>>()?;
-    // What changes the path in the scenario counts on what the steps before it changed there.
+    // A step that changes the path in the scenario builds on the earlier steps' changes there.
     let mixed = options.iter().zip(&all).any(|(o, scripts)| on_path(o) && scripts.is_err());
-    let mut made = Made::of(base);
+    let mut made = KernelCure::none(base);
     for (option, scripts) in options.iter().zip(all) {
         if lever(option) == Some(Lever::Relay) {
             (option.change)(&mut made.scenario);
             continue;
         }
         let scripts = scripts.and_then(|scripts| {
-            if mixed && on_path(option) { Err("another step can only be set".into()) } else { Ok(scripts) }
+            if mixed && on_path(option) {
+                Err("another step of the path has no commands here".into())
+            } else {
+                Ok(scripts)
+            }
         });
         match scripts {
             Ok(scripts) => {
@@ -128,25 +137,25 @@ fn make(base: &Scenario, options: &[CureOption]) -> Result<Made, CliProblem> {
         }
     }
     if made.host_controls {
-        controls_of_others(&mut made);
+        set_remaining_controls(&mut made);
     }
     made.ran.extend(proxies(&made.scenario)?);
     Ok(made)
 }
 
-/// The proxies that a run has, as they are started: what is printed for the cure, with the lab's ports. There who sends connects,
-/// so what users get by `--client-cc` is onward, `--upstream-cc`.
+/// Returns the command lines of a run's proxies, with the lab's ports. In the lab the sender opens the
+/// connection, so the direction that a user sets with `--client-cc` is set with `--upstream-cc`.
 fn proxies(scenario: &Scenario) -> Result<Vec<String>, CliProblem> {
     let all = lab::proxy_commands(scenario, None).map_err(|e| CliProblem::Lab(Box::new(e)))?;
     let line = |(host, line): &(usize, String)| format!("{}# {line}", scenario.hosts[*host].name);
-    let mut lines: Vec<String> = all.iter().take(MOST_LINES).map(line).collect();
-    if all.len() > MOST_LINES {
-        lines.push(format!("and {} more, one a connection", all.len() - MOST_LINES));
+    let mut lines: Vec<String> = all.iter().take(MAX_PROXY_LINES).map(line).collect();
+    if all.len() > MAX_PROXY_LINES {
+        lines.push(format!("and {} more, one per connection", all.len() - MAX_PROXY_LINES));
     }
     Ok(lines)
 }
 
-/// For every host that the commands are for the first set that this kernel can run; else why there is none.
+/// Returns for each host the first set of commands that this kernel can run, or the reason why there is none.
 fn scripts(base: &Scenario, option: &CureOption) -> Result<Result<Vec<LabScript>, String>, CliProblem> {
     if let Some((_, why)) = BY_SCENARIO.iter().find(|(cure, _)| *cure == option.cure) {
         return Ok(Err(why.to_string()));
@@ -165,7 +174,7 @@ fn scripts(base: &Scenario, option: &CureOption) -> Result<Result<Vec<LabScript>
         }
     }
     if hosts.is_empty() {
-        return Ok(Err("it has no command for a host of the lab".into()));
+        return Ok(Err("it has no commands for a Linux host".into()));
     }
     let mut chosen = Vec::new();
     for (_, sets) in hosts {
@@ -181,8 +190,8 @@ fn scripts(base: &Scenario, option: &CureOption) -> Result<Result<Vec<LabScript>
     Ok(Ok(chosen))
 }
 
-/// Hosts whose control no command has set get that of their flows, on the route to the other end.
-fn controls_of_others(made: &mut Made) {
+/// Sets the flows' congestion controls, by route to the receiver, on hosts where no command has set one.
+fn set_remaining_controls(made: &mut KernelCure) {
     for flow in made.scenario.flows.iter().filter(|f| !f.app.is_datagrams()) {
         if made.scripts.iter().any(|s| s.host == flow.from && s.lines[0].contains("congestion_control")) {
             continue;
@@ -193,9 +202,9 @@ fn controls_of_others(made: &mut Made) {
     }
 }
 
-/// Runs it on the kernel: the sum of the flows' goodputs, of those measured one at a time each alone; why this kernel
-/// cannot.
-fn measure(made: &Made) -> Result<Result<KernelGoodput, String>, CliProblem> {
+/// Runs a cure on the kernel and returns the sum of the flows' goodputs, or the reason why this kernel cannot
+/// run it. Flows that are compared one at a time run alone.
+fn measure(made: &KernelCure) -> Result<Result<KernelGoodput, String>, CliProblem> {
     let s = &made.scenario;
     let flows: Vec<Option<usize>> =
         if s.one_at_a_time { (0..s.flows.len()).map(Some).collect() } else { vec![None] };
@@ -211,7 +220,7 @@ fn measure(made: &Made) -> Result<Result<KernelGoodput, String>, CliProblem> {
             };
             lab::run("proof", s, options)
         };
-        let Outcome { variant, .. } = match lab::trusted(TRIES, run) {
+        let Outcome { variant, .. } = match lab::trusted(MAX_TRIES, run) {
             Ok(outcome) => outcome,
             Err(e @ (LabError::Congestion { .. } | LabError::Unsupported { .. })) => {
                 return Ok(Err(e.to_string()));
@@ -235,7 +244,7 @@ fn simulated(s: &Scenario) -> f64 {
     flows.into_iter().filter_map(run).map(|o| goodput(&o.variant)).sum()
 }
 
-/// As a plan has it.
+/// Sums the goodput of the flows that a plan compares, Mbit/s.
 fn goodput(v: &VariantResult) -> f64 {
     v.compared_flows().map(|f| f.goodput_mbps).sum()
 }

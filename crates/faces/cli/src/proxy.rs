@@ -1,5 +1,5 @@
-//! `longfat proxy`: the configuration of flags or a file. The proxy itself is the crate of that name; pairs of proxies are the
-//! program `longfat-pair`.
+//! `longfat proxy`: reads the configuration from options or a file. The crate `proxy` implements the proxy;
+//! pairs of proxies are the program `longfat-pair`.
 
 use crate::args::ProxyArgs;
 use crate::problem::CliProblem;
@@ -11,38 +11,38 @@ use report::{PlainPage, Table};
 use std::env;
 use std::process::ExitCode;
 
-/// What `longfat-pair` is called, next to `longfat` and in PATH.
+/// File name of the program for pairs, next to `longfat` or in PATH.
 const PAIR_PROGRAM: &str = "longfat-pair";
 
 /// Runs a proxy until a signal ends it.
 pub fn proxy(args: &ProxyArgs) -> Result<ExitCode, CliProblem> {
     if args.pair.is_any() {
         let typed = env::args_os().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
-        return Err(for_pair("options of a pair", typed).into());
+        return Err(for_pair("these options", typed).into());
     }
     let config = read(args)?;
     if args.check {
-        crate::print("the configuration is right\n")?;
+        crate::print("the configuration is valid\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     run(args, config)
 }
 
-/// The configuration of file or flags.
+/// Returns the configuration of the file or the options.
 fn read(args: &ProxyArgs) -> Result<ProxyConfig, ConfigError> {
-    let Some(path) = &args.config else { return proxy_of_flags(args)?.checked() };
+    let Some(path) = &args.config else { return config_of_options(args)?.checked() };
     let config = ProxyConfig::read(path)?;
     if config.pair.is_some() {
         let name = path.display().to_string();
-        return Err(for_pair("configurations with a [pair]", vec!["--config".into(), name]));
+        return Err(for_pair("configurations with a [pair] table", vec!["--config".into(), name]));
     }
     Ok(config)
 }
 
-/// The TCP proxy of the flags.
-fn proxy_of_flags(args: &ProxyArgs) -> Result<ProxyConfig, ConfigError> {
+/// Returns the configuration that the options describe.
+fn config_of_options(args: &ProxyArgs) -> Result<ProxyConfig, ConfigError> {
     let (Some(listen), Some(first)) = (&args.listen, args.upstream.first()) else {
-        return Err(ConfigError::Flags("--listen and --upstream, or --config, are wanted".into()));
+        return Err(ConfigError::Flags("give --listen and --upstream, or --config".into()));
     };
     let mut listener = ::proxy::ListenerConfig::of(listen.clone(), "main");
     let mut upstream = ::proxy::UpstreamConfig::of(first.clone());
@@ -52,7 +52,7 @@ fn proxy_of_flags(args: &ProxyArgs) -> Result<ProxyConfig, ConfigError> {
     Ok(ProxyConfig { status: args.status, ..ProxyConfig::of(listener, upstream) })
 }
 
-/// Refuses `what` and prints the command line of `longfat-pair` to type instead.
+/// Returns the error that refuses `what` and shows the command line of `longfat-pair` instead.
 fn for_pair(what: &str, words: Vec<String>) -> ConfigError {
     if cfg!(not(target_os = "linux")) {
         return ConfigError::Flags("a pair needs Linux".into());
@@ -62,13 +62,13 @@ fn for_pair(what: &str, words: Vec<String>) -> ConfigError {
     let line: Vec<&str> = [program.as_str()].into_iter().chain(words.iter().map(String::as_str)).collect();
     let line = shlex::try_join(line).unwrap_or_default();
     let instead = match found {
-        Some(_) => "type",
-        None => "get it as docs/pair.md says, then type",
+        Some(_) => "run",
+        None => "install it (docs/pair.md), then run",
     };
-    ConfigError::Flags(format!("{what} belong to a program of its own, {PAIR_PROGRAM}: {instead}\n  {line}"))
+    ConfigError::Flags(format!("{what} belong to another program, {PAIR_PROGRAM}: {instead}\n  {line}"))
 }
 
-/// How `longfat-pair` can be called: by its name where PATH has it, by its path where it is next to this program.
+/// Returns how to call `longfat-pair`: by name if it is in PATH, by path if it is next to this program.
 fn pair_program() -> Option<String> {
     let in_path =
         env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|f| f.join(PAIR_PROGRAM).is_file());
@@ -81,7 +81,7 @@ fn pair_program() -> Option<String> {
 
 #[cfg(not(target_os = "linux"))]
 fn run(_: &ProxyArgs, _: ProxyConfig) -> Result<ExitCode, CliProblem> {
-    Err(CliProblem::usage("the proxy needs Linux: it splices, and sets what Linux's TCP has".into()))
+    Err(CliProblem::usage("the proxy needs Linux: it uses splice and Linux's TCP options".into()))
 }
 
 #[cfg(target_os = "linux")]
@@ -92,18 +92,18 @@ fn run(args: &ProxyArgs, config: ProxyConfig) -> Result<ExitCode, CliProblem> {
         proxy.show_page(status_page);
         Ok::<Proxy, ProxyError>(proxy)
     };
-    let asked = ::proxy::serve(config, || read(args), start);
-    let asked = asked.map_err(|e| CliProblem::usage(e.to_string()))?;
-    Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let ended_by_signal = ::proxy::serve(config, || read(args), start);
+    let ended_by_signal = ended_by_signal.map_err(|e| CliProblem::usage(e.to_string()))?;
+    Ok(if ended_by_signal { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The status page: what the proxy reports of itself.
+/// Formats the proxy's status page as HTML.
 #[cfg(target_os = "linux")]
 fn status_page(about: &str, tables: &[StatusTable]) -> String {
     let mut page = PlainPage::new("longfat proxy", about);
-    for of in tables {
-        page.heading(of.title);
-        page.table(&Table::filled(&of.columns, &of.rows));
+    for table in tables {
+        page.heading(table.title);
+        page.table(&Table::filled(&table.columns, &table.rows));
     }
     page.html()
 }

@@ -1,8 +1,8 @@
-//! `longfat report`: the page and the plots of results that are already there.
+//! `longfat report`: writes the page and the plots of saved results.
 
 use crate::args::ReportArgs;
 use crate::draw::{counted, plots};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::identity::ids_of_page;
 use crate::problem::CliProblem;
 use crate::regular;
@@ -22,26 +22,25 @@ use std::process::ExitCode;
 
 /// The page in a result's folder.
 const PAGE: &str = "report.html";
-/// What a sweep's folder has.
+/// The file that marks a sweep's folder.
 const SWEEP: &str = "sweep.json";
 
-/// A result folder, read.
+/// The content of a result folder.
 pub struct Folder {
     label: String,
-    /// Its summary.
     pub run: Run,
-    /// Its series, in the summary's order; empty where there are none.
+    /// Time series in the order of the run's variants; empty if the folder has none.
     pub series: Vec<Kept>,
-    /// What the repeats of each variant have in common, in that order; empty where nobody asked for it.
+    /// Bands over the repeats of each variant, in the same order; empty if not requested.
     bands: Vec<Option<Bands>>,
 }
 
-/// Writes the page, and plots when asked.
+/// Writes the page, and the plots if requested.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     let paths: Vec<PathBuf> = args.results.iter().map(|r| folder_of(r)).collect();
     let is_sweep = |path: &PathBuf| path.join(SWEEP).is_file() && !path.join("result.json").is_file();
     if let Some(swept) = paths.iter().find(|path| is_sweep(path)) {
-        return of_sweep(args, swept);
+        return sweep_page(args, swept);
     }
     let labels = labels(&paths)?;
     let read = paths.iter().zip(labels).map(|(path, label)| Folder::read(path, label, true));
@@ -52,11 +51,11 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
         .zip(&series)
         .map(|(f, series)| Shown { label: &f.label, run: &f.run, series })
         .collect();
-    let beside = match &paths[..] {
+    let default = match &paths[..] {
         [path] => path.join(PAGE),
         _ => PAGE.into(),
     };
-    let file = args.output.clone().unwrap_or(beside);
+    let file = args.output.clone().unwrap_or(default);
     not_an_input(&file, &paths)?;
     write_file(&file, page(&results, args.drawn.lang.into()).as_bytes())?;
     let drawn = plots(&args.drawn, &results)?;
@@ -69,15 +68,15 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of a sweep's dataset.
-fn of_sweep(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
+/// Writes the page of a sweep's dataset.
+fn sweep_page(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
     if args.results.len() > 1 {
-        let text = format!("{} is a sweep: its page has no other beside it", folder.display());
+        let text = format!("{} is a sweep: it cannot be shown with other results", folder.display());
         return Err(CliProblem::usage(text));
     }
-    let told = PanicTold::of(folder);
+    let guard = DamageReport::of(folder);
     let read = ShownSweep::read(folder).map_err(CliProblem::usage)?;
-    drop(told);
+    drop(guard);
     let file = args.output.clone().unwrap_or_else(|| folder.join(PAGE));
     not_an_input(&file, &[folder.into()])?;
     write_file(&file, app::sweep::page(&read).as_bytes())?;
@@ -90,7 +89,7 @@ fn of_sweep(args: &ReportArgs, folder: &Path) -> Result<ExitCode, CliProblem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses to write the page over a file that it is made of.
+/// Refuses to overwrite a file that the page is made of.
 fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
     let whole = |path: &Path| {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -101,15 +100,14 @@ fn not_an_input(file: &Path, folders: &[PathBuf]) -> Result<(), CliProblem> {
     let mut all = folders.iter().flat_map(|folder| inputs.clone().map(|name| folder.join(name)));
     match all.any(|input| whole(&input).is_some_and(|input| input == target)) {
         true => {
-            let text =
-                format!("{} is a file of the result itself: the page would replace it", file.display());
+            let text = format!("{} is part of the result: the page would overwrite it", file.display());
             Err(CliProblem::usage(text))
         }
         false => Ok(()),
     }
 }
 
-/// A result is named by its folder or by the `result.json` in it.
+/// Returns the folder of a result, which is given as the folder or as the `result.json` in it.
 fn folder_of(path: &Path) -> PathBuf {
     let parent = || path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.file_name().is_some_and(|n| n == "result.json" || n == SWEEP) {
@@ -124,7 +122,7 @@ fn plotted(series: &Kept) -> PlottedSeries<'_> {
 }
 
 impl Folder {
-    /// Reads one; `label` is what to call it, `with_bands` asks for what its repeats have in common.
+    /// Reads a folder; `label` names it in the page, `with_bands` also reads the bands over its repeats.
     pub fn read(path: &Path, label: String, with_bands: bool) -> Result<Folder, CliProblem> {
         let result = path.join("result.json");
         let text =
@@ -139,15 +137,15 @@ impl Folder {
                 Err(e) => Err(CliProblem::io(path.display().to_string(), e)),
             }
         };
-        // A summary alone is a result too: the page then has its table.
+        // A folder with result.json alone gives a page with its table.
         let (flows, elements) = (file(FLOWS.name)?, file(ELEMENTS.name)?);
         let [resent, responses] = [file("retransmissions.parquet")?, file("responses.parquet")?];
         let broken = |e: String| CliProblem::result(path.display().to_string(), e);
-        let _told = PanicTold::of(path);
+        let _guard = DamageReport::of(path);
         let all =
             [(FLOWS, &flows), (ELEMENTS, &elements), (RETRANSMISSIONS, &resent), (RESPONSES, &responses)];
-        for (of, bytes) in all.into_iter().chain([(STATES, &file(STATES.name)?)]) {
-            bytes.iter().try_for_each(|b| check_run_id(of, b, &run)).map_err(|e| broken(e.to_string()))?;
+        for (table, bytes) in all.into_iter().chain([(STATES, &file(STATES.name)?)]) {
+            bytes.iter().try_for_each(|b| check_run_id(table, b, &run)).map_err(|e| broken(e.to_string()))?;
         }
         same_run("provenance.json", file("provenance.json")?.as_deref(), &run, |text| {
             let run_id = |v: serde_json::Value| Some(vec![v.get("run_id")?.as_str()?.to_string()]);
@@ -170,7 +168,7 @@ impl Folder {
         Ok(Folder { label, run, series, bands })
     }
 
-    /// What plots are made of.
+    /// Returns the series of each variant for the plots.
     fn plotted(&self) -> Vec<PlottedSeries<'_>> {
         let bands = |i: usize| self.bands.get(i).and_then(Option::as_ref);
         let all = self.series.iter().enumerate();
@@ -178,39 +176,39 @@ impl Folder {
     }
 }
 
-/// What the repeats of each variant have in common: variant by variant, so that not all series are in memory at once.
+/// Computes the bands over the repeats of each variant. One variant is read at a time, to limit memory.
 fn read_bands(flows: &[u8], elements: &[u8], run: &Run) -> Result<Vec<Option<Bands>>, SeriesError> {
     if run.variants.iter().all(|v| v.repeats.is_none()) {
         return Ok(Vec::new());
     }
     let files = RepeatFiles::open(flows, elements, run)?;
-    let of = |(i, variant): (usize, &VariantResult)| {
+    let bands_of = |(i, variant): (usize, &VariantResult)| {
         let repeats = match &variant.repeats {
             Some(repeats) if !repeats.identical => files.read(i)?,
             _ => Vec::new(),
         };
         Ok(Bands::of(variant, &repeats.iter().map(plotted).collect::<Vec<_>>()))
     };
-    run.variants.iter().enumerate().map(of).collect()
+    run.variants.iter().enumerate().map(bands_of).collect()
 }
 
-/// While it lives, a panic is told as damage of a folder's files, and ends the program with exit code 2: what reads
-/// Parquet panics at some of it (`tables`), and a release build has no other way back.
-struct PanicTold;
+/// While this guard lives, a panic is reported as damage of a folder's files and ends the program with exit
+/// code 2. The Parquet reader panics on some damaged files (`tables`), and a release build aborts on a panic.
+struct DamageReport;
 
-impl PanicTold {
-    fn of(folder: &Path) -> PanicTold {
+impl DamageReport {
+    fn of(folder: &Path) -> DamageReport {
         let folder = folder.display().to_string();
         std::panic::set_hook(Box::new(move |_| {
-            let why = "a Parquet file in it is damaged: run again, or remove it".into();
-            tell!("{}", CliProblem::result(folder.clone(), why));
+            let why = "a Parquet file in this folder is damaged: run again, or remove the folder".into();
+            eprint_escaped!("{}", CliProblem::result(folder.clone(), why));
             std::process::exit(2)
         }));
-        PanicTold
+        DamageReport
     }
 }
 
-impl Drop for PanicTold {
+impl Drop for DamageReport {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             drop(std::panic::take_hook());
@@ -218,7 +216,7 @@ impl Drop for PanicTold {
     }
 }
 
-/// Whether a file that is there says that it is of this run; `ids` tells of which runs it is.
+/// Checks that a file, if it exists, belongs to this run; `ids` reads the run ids in the file.
 fn same_run(
     name: &str,
     bytes: Option<&[u8]>,
@@ -230,19 +228,19 @@ fn same_run(
     match ids.contains(&run.run_id) || (run.run_id.is_empty() && ids.is_empty()) {
         true => Ok(()),
         false => Err(format!(
-            "{name} is not of the run that result.json is of ({:?}): the folder holds files of two runs, or {name} \
+            "{name} belongs to another run than result.json ({:?}): the folder has files of two runs, or {name} \
              was changed; remove it, or run again",
             run.run_id
         )),
     }
 }
 
-/// What to call each folder: as many of its last parts as tell it from the others.
+/// Labels each folder with the shortest end of its path that is unique.
 fn labels(paths: &[PathBuf]) -> Result<Vec<String>, CliProblem> {
     let whole = |f: &PathBuf| fs::canonicalize(f).map_err(|e| CliProblem::io(f.display().to_string(), e));
     let whole: Vec<PathBuf> = paths.iter().map(whole).collect::<Result<_, _>>()?;
     if let Some(i) = (1..whole.len()).find(|&i| whole[..i].contains(&whole[i])) {
-        return Err(CliProblem::usage(format!("{} is named twice", paths[i].display())));
+        return Err(CliProblem::usage(format!("{} is given twice", paths[i].display())));
     }
     let last = |path: &Path, n: usize| -> String {
         let parts: Vec<_> = path.components().map(|c| c.as_os_str().to_string_lossy()).collect();
@@ -250,8 +248,8 @@ fn labels(paths: &[PathBuf]) -> Result<Vec<String>, CliProblem> {
     };
     let deepest = whole.iter().map(|p| p.components().count()).max().unwrap_or(1);
     let named = |n| -> Vec<String> { whole.iter().map(|p| last(p, n)).collect() };
-    let apart = |names: &Vec<String>| (1..names.len()).all(|i| !names[..i].contains(&names[i]));
-    Ok((1..deepest).map(named).find(apart).unwrap_or_else(|| named(deepest)))
+    let are_unique = |names: &Vec<String>| (1..names.len()).all(|i| !names[..i].contains(&names[i]));
+    Ok((1..deepest).map(named).find(are_unique).unwrap_or_else(|| named(deepest)))
 }
 
 #[cfg(test)]
@@ -259,19 +257,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_panics_on_damage_ends_with_2() {
+    fn a_panic_on_a_damaged_file_ends_with_exit_code_2() {
         if std::env::var_os("REPORT_PANICS").is_some() {
-            let _told = PanicTold::of(Path::new("a\u{1b}b"));
+            let _guard = DamageReport::of(Path::new("a\u{1b}b"));
             panic!("on purpose");
         }
-        let test = ["report::tests::what_panics_on_damage_ends_with_2", "--exact", "--nocapture"];
+        let test =
+            ["report::tests::a_panic_on_a_damaged_file_ends_with_exit_code_2", "--exact", "--nocapture"];
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         let out = again.args(test).env("REPORT_PANICS", "1").output().unwrap();
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("error: a\\u{1b}b: a Parquet file in it is damaged"), "{said}");
-        // It holds no longer than it lives.
-        drop(PanicTold::of(Path::new("a")));
+        let printed = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{printed}");
+        assert!(
+            printed.starts_with("error: a\\u{1b}b: a Parquet file in this folder is damaged"),
+            "{printed}"
+        );
+        // After the guard is dropped, a panic is an ordinary panic.
+        drop(DamageReport::of(Path::new("a")));
         assert!(std::panic::catch_unwind(|| panic!("on purpose")).is_err());
     }
 }

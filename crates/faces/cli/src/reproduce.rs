@@ -1,7 +1,7 @@
-//! `longfat reproduce`.
+//! `longfat reproduce`: repeats published studies.
 
 use crate::args::ReproduceArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load::read_beside;
@@ -17,30 +17,30 @@ use scenario::{AskedScenario, RefusalCause};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The largest file of a study, bytes.
-const MOST: u64 = 1 << 20;
-/// The largest JSON that is read, bytes.
-const MOST_JSON: u64 = 64 << 20;
+/// The largest study file that is read, bytes.
+const MAX_STUDY_BYTES: u64 = 1 << 20;
+/// The largest file of --from that is read, bytes.
+const MAX_JSON_BYTES: u64 = 64 << 20;
 
-/// Runs studies, prints what is published beside ours, and the verdicts.
+/// Runs studies, and prints the published numbers next to ours, and the verdicts.
 pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
     if !args.from.is_empty() {
-        return shown(args, &kept(&args.from)?);
+        return finish(args, &saved(&args.from)?);
     }
-    let asked = asked(args.study.as_deref())?;
+    let selected = select(args.study.as_deref())?;
     if args.list {
-        return list(&asked.studies);
+        return list(&selected.studies);
     }
-    let source = |name: &str| text_of(asked.folder.as_deref(), name);
-    if args.on.each().contains(&Clock::Kernel) && asked.folder.is_some() {
-        no_programs(&asked.studies, &source)?;
+    let source = |name: &str| text_of(selected.folder.as_deref(), name);
+    if args.on.each().contains(&Clock::Kernel) && selected.folder.is_some() {
+        refuse_programs(&selected.studies, &source)?;
     }
     let wish =
         PlayWish { clocks: args.on.each().to_vec(), threads: args.jobs, most_repeats: args.most_repeats };
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
-    let made = app::reproduce::reproduce(&asked.studies, &wish, &source, Some(&mut progress));
+    let made = app::reproduce::reproduce(&selected.studies, &wish, &source, Some(&mut progress));
     bar.clear();
     let made = match made {
         Ok(made) => made,
@@ -51,22 +51,23 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
         Err(PlayError::Scenario(e)) => return Err(CliProblem::scenario(e)),
         Err(PlayError::Missing(what)) => return Err(CliProblem::usage(what)),
     };
-    shown(args, &made)
+    finish(args, &made)
 }
 
-/// What earlier runs came to.
-fn kept(files: &[PathBuf]) -> Result<Reproduction, CliProblem> {
+/// Reads the saved results of earlier runs.
+fn saved(files: &[PathBuf]) -> Result<Reproduction, CliProblem> {
     let mut all = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let text = regular::read_text_most(file, MOST_JSON).map_err(|e| CliProblem::io(name.clone(), e))?;
+        let text =
+            regular::read_text_most(file, MAX_JSON_BYTES).map_err(|e| CliProblem::io(name.clone(), e))?;
         all.push(app::reproduce::read_json(&text).map_err(|why| CliProblem::result(name, why))?);
     }
     app::reproduce::joined(all).map_err(|why| CliProblem::usage(format!("--from: {why}")))
 }
 
-/// Shows it; the exit code says whether a claim does not hold.
-fn shown(args: &ReproduceArgs, made: &Reproduction) -> Result<ExitCode, CliProblem> {
+/// Shows the results; the exit code is 1 if a claim does not hold.
+fn finish(args: &ReproduceArgs, made: &Reproduction) -> Result<ExitCode, CliProblem> {
     show(args, made)?;
     let fails = made.counts.iter().any(|c| c.does_not_hold > 0);
     Ok(if fails { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -75,11 +76,11 @@ fn shown(args: &ReproduceArgs, made: &Reproduction) -> Result<ExitCode, CliProbl
 fn show(args: &ReproduceArgs, made: &Reproduction) -> Result<(), CliProblem> {
     if let Some(file) = &args.html {
         let file = write_file(file, app::reproduce::page(made).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if let Some(file) = &args.markdown {
         let file = write_file(file, app::reproduce::markdown(made).as_bytes())?;
-        tell!("{}\n", file.display());
+        eprint_escaped!("{}\n", file.display());
     }
     if args.json {
         crate::print_json(&app::reproduce::to_json(made))
@@ -88,24 +89,24 @@ fn show(args: &ReproduceArgs, made: &Reproduction) -> Result<(), CliProblem> {
     }
 }
 
-/// What is to be run.
-struct AskedStudies {
+struct SelectedStudies {
     studies: Vec<(Study, Selection)>,
-    /// Where the study's file lies; `None`: it is built in.
+    /// Folder of the study's file; `None` for a built-in study.
     folder: Option<PathBuf>,
 }
 
-/// The studies of the argument `[STUDY[/TABLE]]`.
-fn asked(argument: Option<&str>) -> Result<AskedStudies, CliProblem> {
+/// Returns the studies that the argument `[STUDY[/TABLE]]` selects.
+fn select(argument: Option<&str>) -> Result<SelectedStudies, CliProblem> {
     let Some(argument) = argument else {
         let all = STUDIES.iter().map(|(name, text)| Ok((built_in(name, text)?, Selection::default())));
-        return Ok(AskedStudies { studies: all.collect::<Result<_, CliProblem>>()?, folder: None });
+        return Ok(SelectedStudies { studies: all.collect::<Result<_, CliProblem>>()?, folder: None });
     };
     let file = argument.rfind(".toml").map(|at| &argument[..at + ".toml".len()]);
     let (study, table, folder) = match file {
         Some(file) => {
             let path = Path::new(file);
-            let text = regular::read_text_most(path, MOST).map_err(|e| CliProblem::io(file.into(), e))?;
+            let text =
+                regular::read_text_most(path, MAX_STUDY_BYTES).map_err(|e| CliProblem::io(file.into(), e))?;
             let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
             (read(&name, file, &text)?, argument[file.len()..].strip_prefix('/'), Some(folder))
@@ -123,7 +124,7 @@ fn asked(argument: Option<&str>) -> Result<AskedStudies, CliProblem> {
         return Err(unknown("table", table, known));
     }
     let selection = Selection { table: table.map(str::to_string) };
-    Ok(AskedStudies { studies: vec![(study, selection)], folder })
+    Ok(SelectedStudies { studies: vec![(study, selection)], folder })
 }
 
 fn unknown(what: &'static str, name: &str, known: Vec<String>) -> CliProblem {
@@ -140,21 +141,21 @@ fn read(name: &str, file: &str, text: &str) -> Result<Study, CliProblem> {
     Study::parse(name, file, text).map_err(|e| CliProblem::scenario(Box::new(e)))
 }
 
-/// The text of a scenario: beside the study's file, else built in.
+/// Returns the text of a scenario: a file next to the study's file, else a built-in example.
 fn text_of(folder: Option<&Path>, name: &str) -> Result<String, String> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
-    let beside = folder.map(|folder| read_beside(folder, &format!("{name}.toml"), false));
-    match (beside, examples::find(name)) {
+    let sibling = folder.map(|folder| read_beside(folder, &format!("{name}.toml"), false));
+    match (sibling, examples::find(name)) {
         (Some(Ok(text)), _) => Ok(text),
         (_, Some(example)) => Ok(example.text.into()),
         (Some(Err(why)), None) => Err(why),
-        (None, None) => Err("no such scenario is built in".into()),
+        (None, None) => Err("no such built-in scenario".into()),
     }
 }
 
-/// A study's file may come from anybody, and so may the scenarios beside it and what it overrides in them: on the kernel none of
-/// them starts a program.
-fn no_programs(
+/// Refuses a study whose scenarios or overrides start a program on the kernel: a study file may come from an
+/// untrusted source, and so may the scenarios next to it.
+fn refuse_programs(
     studies: &[(Study, Selection)],
     source: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<(), CliProblem> {
@@ -164,13 +165,13 @@ fn no_programs(
             let Ok(text) = source(name) else { continue };
             let sets = table.overrides_of(row);
             let variants = row.variant.as_slice();
-            let asked =
+            let requested =
                 AskedScenario { file: name, text: &text, sets: &sets, variants, ..AskedScenario::default() };
-            let lines = asked.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
+            let lines = requested.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(
-                    "nothing was run: {}.{} starts a program ({}: `{}`), and a study may not; `longfat run {name} --on \
-                     kernel` asks first",
+                    "nothing was run: {}.{} starts a program ({}: `{}`), which a study must not; `longfat run {name} --on \
+                     kernel` asks before it does",
                     table.name, row.name, line.key, line.command
                 );
                 return Err(CliProblem::usage(why));
@@ -180,9 +181,9 @@ fn no_programs(
     Ok(())
 }
 
-/// Names, titles and tables.
+/// Lists studies with name, title and tables.
 fn list(studies: &[(Study, Selection)]) -> Result<ExitCode, CliProblem> {
-    let mut told = String::new();
+    let mut text = String::new();
     for (study, _) in studies {
         let runs: usize = study.tables.iter().map(|t| t.rows.len()).sum();
         let tables: Vec<&str> = study.tables.iter().map(|t| t.name.as_str()).collect();
@@ -193,8 +194,8 @@ fn list(studies: &[(Study, Selection)]) -> Result<ExitCode, CliProblem> {
             study.claims.len(),
             tables.join(", ")
         );
-        told += &report::wrap(&line, terminal().width.max(60), &format!("{:18}  ", study.name));
+        text += &report::wrap(&line, terminal().width.max(60), &format!("{:18}  ", study.name));
     }
-    crate::print(&told)?;
+    crate::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

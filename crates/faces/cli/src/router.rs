@@ -1,15 +1,15 @@
-//! What routers would show of a run.
+//! Counters of a run in the format of a router's `show` command.
 
 use result::VariantResult;
 use scenario::Scenario;
 
-/// Limiters' counters, in the manner of `show policy-map interface`: a block for each direction of a link that has stages
-/// which drop, delay or mark.
+/// Formats the counters of limiters like `show policy-map interface`: one block for each direction of a link
+/// with stages that drop, delay or mark packets.
 pub fn counters(scenario: &Scenario, variant: &VariantResult) -> String {
     let mut text = format!("variant {}, {}\n\n", variant.name, variant.clock.name());
     for link in &scenario.links {
-        for (way, from) in [("forward", 0), ("backward", 1)] {
-            let prefix = format!("{}.{way}.", link.name);
+        for (direction, from) in [("forward", 0), ("backward", 1)] {
+            let prefix = format!("{}.{direction}.", link.name);
             let here = variant.elements.iter().filter_map(|e| Some((e.name.strip_prefix(&prefix)?, e)));
             let here: Vec<_> = here.collect();
             if here.is_empty() {

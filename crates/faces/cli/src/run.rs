@@ -1,10 +1,10 @@
-//! `longfat run`.
+//! `longfat run`: runs a scenario, prints its table and writes its results.
 
 use crate::args::{ClockArg, GroupArg, RunArgs};
 use crate::budget::{self, Budget};
 use crate::consent;
 use crate::draw::{counted, plots};
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 use crate::identity::run_id;
 use crate::load::{ReadScenario, load};
 use crate::operating;
@@ -29,7 +29,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
-/// Runs the scenario, prints and keeps what it yields.
 pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, &args.variant, args.allow_files)?;
     if let Some(flow) = &args.operating_point {
@@ -48,7 +47,8 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let cores = if args.on == ClockArg::Sim { order.threads.map_or_else(cores, usize::from) } else { 1 };
     budget.check(cores)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&experiment.name));
-    // From here on nobody else writes there, and what is there stays until all of the new is on the disk.
+    // No other process writes to the folder while it is claimed, and its files are replaced only once the new
+    // ones are complete.
     let held = ResultFolder::claim(&folder)?;
     let single = budget::once(&order).filter(|_| args.repeat.is_none() && args.pcap.is_none());
     let work = Work::new(args, &text, &experiment, order, &folder);
@@ -59,21 +59,21 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     let mut warnings = warn::of_scenario(&experiment);
     warnings.extend(thinned);
     warnings.extend(single);
-    warnings.iter().for_each(|(warning, _)| tell!("warning: {warning}\n"));
-    budget.told(cores).iter().for_each(|told| tell!("longfat: {told}\n"));
-    let (started, begun) = (SystemTime::now(), Instant::now());
+    warnings.iter().for_each(|(warning, _)| eprint_escaped!("warning: {warning}\n"));
+    budget.told(cores).iter().for_each(|line| eprint_escaped!("longfat: {line}\n"));
+    let (started, timer) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal, answers } = work.play()?;
-    let elapsed = begun.elapsed().as_secs_f64();
+    let elapsed = timer.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
         let kind = if signal.is_some() { "ended-early" } else { "run-failed" };
         let warning = warn::told(kind, "", &[("missing", missing.clone())]);
-        tell!("warning: {}; --resume goes on\n", warning.0);
+        eprint_escaped!("warning: {}; --resume continues\n", warning.0);
         warnings.push(warning);
     }
-    let told = warnings.len();
+    let printed = warnings.len();
     let mut run =
         run_summary(SummaryWish::of(&experiment, &work.order), &outcomes, warnings, missing.is_some());
-    run.warnings[told..].iter().for_each(|untrusted| tell!("warning: {untrusted}\n"));
+    run.warnings[printed..].iter().for_each(|untrusted| eprint_escaped!("warning: {untrusted}\n"));
     run.expectations = expect::hold(&expected, &run);
     if run.variants.is_empty() {
         return Ok(exit_code(args, &run, signal));
@@ -89,7 +89,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
         run.run_id.clone(),
     );
     let sampled: Vec<Sampled> = outcomes.variants.iter().flat_map(sampled).collect();
-    // As `run.variants`: those without a finished repeat are in neither.
+    // Like `run.variants`, without variants that have no finished repeat.
     let finished: Vec<&[Outcome]> =
         outcomes.variants.iter().map(|v| &v.outcomes[..]).filter(|o| !o.is_empty()).collect();
     let bands: Vec<Option<Bands>> = finished.iter().zip(&run.variants).map(|(o, v)| bands(v, o)).collect();
@@ -115,7 +115,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     Ok(exit_code(args, &run, signal))
 }
 
-/// With `--show` what routers would show.
+/// Returns the text of `--show`.
 fn router_view(args: &RunArgs, experiment: &Experiment, run: &Run, answers: &[(String, String)]) -> String {
     let mut text = String::new();
     for result in run.variants.iter().filter(|_| args.show) {
@@ -129,42 +129,42 @@ fn router_view(args: &RunArgs, experiment: &Experiment, run: &Run, answers: &[(S
     text
 }
 
-/// What a folder holds already, held against what is expected now.
+/// Shows the complete results of a folder again, and checks them against the present `--expect`.
 fn show_again(args: &RunArgs, folder: &Path, expected: &[expect::Expected]) -> Result<ExitCode, CliProblem> {
     let Folder { mut run, series, .. } = Folder::read(folder, String::new(), false)?;
     run.expectations = expect::hold(expected, &run);
-    run.warnings.iter().for_each(|warning| tell!("warning: {warning}\n"));
+    run.warnings.iter().for_each(|warning| eprint_escaped!("warning: {warning}\n"));
     let series: Vec<&[FlowSeries]> = series.iter().map(|s| &s.flows[..]).collect();
-    let kept = format!("all runs were there already: {} is as it was\n", folder.display());
+    let kept = format!("all runs are complete already: {} is unchanged\n", folder.display());
     show(args, &run, &series, &kept)?;
     Ok(exit_code(args, &run, None))
 }
 
-/// What it came to; says aloud what the table does not.
+/// Returns the exit code, and prints the variants in which nothing arrived.
 fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
     let idle = |v: &&VariantResult| !v.flows.is_empty() && v.flows.iter().all(|f| f.delivered_bytes == 0);
     let idle: Vec<&str> = run.variants.iter().filter(idle).map(|v| v.name.as_str()).collect();
     if !idle.is_empty() {
-        tell!("nothing arrived in: {}\n", idle.join(", "));
+        eprint_escaped!("no data arrived in: {}\n", idle.join(", "));
     }
     let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
-    // What died made the numbers those of another scenario.
+    // After a component has died, the numbers are not those of this scenario.
     let died = run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.died.is_empty()));
     let unmet = untrusted || died || run.expectations.iter().any(|e| !e.met);
     match signal {
-        // As shells have it.
+        // The convention of shells.
         Some(signal) => ExitCode::from(128 + signal as u8),
         None if run.partial || unmet || !idle.is_empty() => ExitCode::from(1),
         None => ExitCode::SUCCESS,
     }
 }
 
-/// What a variant's repeats have in common.
+/// Returns the bands over a variant's repeats.
 fn bands(variant: &VariantResult, repeats: &[Outcome]) -> Option<Bands> {
     Bands::of(variant, &repeats.iter().map(PlottedSeries::of).collect::<Vec<_>>())
 }
 
-/// A variant's repeats, counted from 1.
+/// Returns a variant's repeats, numbered from 1.
 fn sampled(variant: &VariantOutcomes) -> impl Iterator<Item = Sampled<'_>> {
     let numbers = variant.repeats.iter().map(|r| r + 1);
     numbers.zip(&variant.outcomes).map(|(repeat, outcome)| Sampled { repeat, outcome })
@@ -174,7 +174,7 @@ fn show(args: &RunArgs, run: &Run, series: &[&[FlowSeries]], kept: &str) -> Resu
     let expectations = expect::lines(&run.expectations);
     if args.json {
         crate::print_json(&to_json(run))?;
-        tell!("{expectations}{kept}");
+        eprint_escaped!("{expectations}{kept}");
         return Ok(());
     }
     let style = Style { grouping: GroupArg::grouping(args.group), ..terminal() };

@@ -1,8 +1,8 @@
-//! `longfat shell`.
+//! `longfat shell`: runs a program inside a scenario on the real kernel.
 
 use crate::args::ShellArgs;
 use crate::consent;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load;
@@ -13,26 +13,31 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the program inside the scenario; its exit code.
+/// Runs the program inside the scenario and returns its exit code.
 pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     if args.command.is_empty() && args.scenario == Path::new("-") {
-        let text = "a shell reads standard input itself; give the scenario as a file, or a command after --";
+        let text =
+            "the shell reads standard input itself: give the scenario as a file, or a command after --";
         return Err(CliProblem::usage(text.into()));
     }
     let source = load::source(&args.scenario)?;
     let names = source.variant_names()?;
-    let wanted = args.variant.as_ref().or(names.first());
-    let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-    let mut loaded = source.parsed(&args.set, &wanted, args.allow_files)?;
+    let chosen = args.variant.as_ref().or(names.first());
+    let chosen: Vec<String> = chosen.into_iter().cloned().collect();
+    let mut loaded = source.parsed(&args.set, &chosen, args.allow_files)?;
     let variant = loaded.experiment.variants.remove(0);
     let scenario = &variant.scenario;
-    // Without them only what was typed is started.
+    // Only --flows starts the scenario's programs.
     if args.flows && !args.allow_tools {
         let chosen = [variant.name.clone()];
         consent::ask(&loaded.programs(&args.set, &chosen)?, &loaded.source)?;
     }
     if args.variant.is_none() && names.len() > 1 {
-        tell!("longfat: variant {}; --variant chooses another: {}\n", variant.name, names[1..].join(", "));
+        eprint_escaped!(
+            "longfat: variant {}; choose another with --variant: {}\n",
+            variant.name,
+            names[1..].join(", ")
+        );
     }
     let host = match &args.host {
         Some(name) => find(scenario, "--host", name)?,
@@ -40,9 +45,9 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode, CliProblem> {
     };
     let serve = args.serve.iter().map(|text| serve(scenario, text)).collect::<Result<_, _>>()?;
     if args.command.is_empty() && io::stdin().is_terminal() {
-        tell!("{}", greeting(scenario, &variant.name, host));
+        eprint_escaped!("{}", greeting(scenario, &variant.name, host));
     }
-    let mut notice = |text: &str| tell!("longfat: {text}\n");
+    let mut notice = |text: &str| eprint_escaped!("longfat: {text}\n");
     let options = ShellOptions {
         seed: args.seed.unwrap_or(scenario.seed),
         host,
@@ -61,27 +66,27 @@ fn find(scenario: &Scenario, option: &str, name: &str) -> Result<usize, CliProbl
     let unknown = || {
         let known: Vec<&str> = scenario.hosts.iter().map(|h| h.name.as_str()).collect();
         let list = known.join(", ");
-        CliProblem::usage(format!("{option}: no host is called `{name}`; there are: {list}"))
+        CliProblem::usage(format!("{option}: no such host: `{name}`; there are: {list}"))
     };
     scenario.hosts.iter().position(|h| h.name == name).ok_or_else(unknown)
 }
 
-/// `HOST=COMMAND`, for the shell.
+/// Parses `HOST=COMMAND`; the command is run by /bin/sh.
 fn serve(scenario: &Scenario, text: &str) -> Result<Serve, CliProblem> {
     let Some((host, command)) = text.split_once('=').filter(|(_, c)| !c.trim().is_empty()) else {
-        let text = format!("--serve: `{text}` is not HOST=COMMAND, like server='iperf3 -s'");
+        let text = format!("--serve: `{text}` is not HOST=COMMAND, for example server='iperf3 -s'");
         return Err(CliProblem::usage(text));
     };
     let host = find(scenario, "--serve", host)?;
     Ok(Serve { host, command: vec!["/bin/sh".into(), "-c".into(), command.into()] })
 }
 
-/// Where a user at a terminal is, who else is there, and the way out.
+/// Formats the greeting of an interactive shell: the present host, the other hosts, and how to leave.
 fn greeting(scenario: &Scenario, variant: &str, host: usize) -> String {
     let named = |h: usize| format!("{} ({})", scenario.hosts[h].name, scenario.address(h));
     let others: Vec<String> = (0..scenario.hosts.len()).filter(|&h| h != host).map(named).collect();
     format!(
-        "{}, variant {variant}: you are on {}\nother hosts: {}\nexit ends it\n",
+        "{}, variant {variant}: you are on {}\nother hosts: {}\nleave with: exit\n",
         scenario.name,
         named(host),
         others.join(", ")

@@ -1,7 +1,7 @@
-//! `longfat sweep`.
+//! `longfat sweep`: runs every combination of values into one dataset.
 
 use crate::args::SweepArgs;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::load;
@@ -17,9 +17,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the grid, prints and keeps what it yields.
+/// Runs the grid, prints the table and writes the dataset.
 pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
-    let (grid, experiment) = asked(args)?;
+    let (grid, experiment) = grid(args)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&format!("{}-sweep", experiment.name)));
     let at = |e| CliProblem::io(folder.display().to_string(), e);
     let mut held = SweepFolder::open(grid, experiment, &folder, args.force)?;
@@ -37,7 +37,9 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
         Err(SweepError::Io(e)) => return Err(at(e)),
         Err(SweepError::Stopped) => {
             let (kept, folder) = (held.kept(), folder.display());
-            tell!("longfat: {kept} cells are kept in {folder}; the same command goes on\n");
+            eprint_escaped!(
+                "longfat: {kept} finished cells are in {folder}; run the same command to continue\n"
+            );
             return Ok(ExitCode::from(128 + lab::interrupted().unwrap_or(2) as u8));
         }
     }
@@ -47,8 +49,8 @@ pub fn sweep(args: &SweepArgs) -> Result<ExitCode, CliProblem> {
     Ok(if failed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// What is to be run.
-fn asked(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
+/// Returns the grid of cells that the arguments describe, and the scenario.
+fn grid(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
     let axes = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<Axis>, String>>();
     let axes = axes.map_err(|why| CliProblem::usage(format!("--vary {why}")))?;
     let source = load::source(&args.scenario)?;
@@ -78,7 +80,7 @@ fn show(
     let kept = format!("dataset in {} (cells.parquet, flows.parquet; open report.html)\n", folder.display());
     if args.json {
         crate::print_json(json)?;
-        tell!("{kept}");
+        eprint_escaped!("{kept}");
         return Ok(());
     }
     let shown = ShownSweep::of(held.grid(), held.scenario(), rows);

@@ -1,4 +1,4 @@
-//! `longfat watch`, and `longfat diagnose -i`.
+//! `longfat watch` and `longfat diagnose -i`: diagnose live connections.
 
 #[cfg(target_os = "linux")]
 mod live;
@@ -13,23 +13,22 @@ use std::process::ExitCode;
 pub use live::{interface, watch};
 
 #[cfg(not(target_os = "linux"))]
-const NEEDS_LINUX: &str =
-    "this needs Linux: it reads the kernel's sockets and packets; a capture by tcpdump can be diagnosed here";
+const NEEDS_LINUX: &str = "this needs Linux, whose sockets and packets it reads; a capture made by tcpdump can be diagnosed on this system";
 
-/// Needs Linux.
+/// Fails: watching needs Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     let _ = as_diagnose(args);
     Err(CliProblem::usage(NEEDS_LINUX.into()))
 }
 
-/// Needs Linux.
+/// Fails: a live capture needs Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn interface(_: &DiagnoseArgs, _: &str) -> Result<ExitCode, CliProblem> {
     Err(CliProblem::usage(NEEDS_LINUX.into()))
 }
 
-/// What is printed and written of what was watched, as `longfat diagnose` has it.
+/// Converts the options of `longfat watch` to those of `longfat diagnose`, for the output.
 fn as_diagnose(args: &WatchArgs) -> DiagnoseArgs {
     DiagnoseArgs {
         capture: None,

@@ -1,8 +1,8 @@
-//! The runs themselves: begun, gone on with, ended early, kept.
+//! Runs an experiment: starts or resumes its runs, keeps finished ones and reports failures.
 
 use crate::args::RunArgs;
 use crate::budget;
-use crate::escape::tell;
+use crate::escape::eprint_escaped;
 #[cfg(not(target_os = "linux"))]
 use crate::lab;
 use crate::preflight;
@@ -15,32 +15,29 @@ use experiment::{CaptureSink, Hooks, Order, Outcomes, Progress, VariantOutcomes}
 use scenario::Experiment;
 use std::path::Path;
 
-/// What is to be run, and where its results go.
+/// The runs of an experiment and the folder for their results.
 pub struct Work<'a> {
     args: &'a RunArgs,
     experiment: &'a Experiment,
-    /// How it is run.
     pub order: Order,
-    /// What is asked for.
     pub settings: RunSettings,
     folder: &'a Path,
     kept: KeptRuns,
 }
 
-/// What came of it.
+/// The result of [`Work::play`].
 pub struct Worked {
-    /// All that was finished.
+    /// The finished runs.
     pub outcomes: Outcomes,
-    /// What is not there, for people; `None` where all is.
+    /// A list of the missing runs; `None` if all are finished.
     pub missing: Option<String>,
-    /// The signal that ended it.
+    /// The signal that ended the runs.
     pub signal: Option<i32>,
-    /// What daemons answered after runs on the kernel, with the variant.
+    /// Output of the daemons' show commands after runs on the kernel, with the variant's name.
     pub answers: Vec<(String, String)>,
 }
 
 impl<'a> Work<'a> {
-    /// These runs of the experiment.
     pub fn new(
         args: &'a RunArgs,
         text: &str,
@@ -53,10 +50,11 @@ impl<'a> Work<'a> {
         Work { args, experiment, order, settings, folder, kept }
     }
 
-    /// Whether `--resume` finds all runs there and done.
+    /// Whether `--resume` has nothing left to run.
     ///
     /// # Errors
-    /// The folder holds what is not to be replaced, or cannot be gone on with.
+    /// Fails when the folder holds other results that must not be replaced, or unfinished runs that cannot be
+    /// resumed.
     pub fn is_done(&self, text: &str) -> Result<bool, CliProblem> {
         let folder = self.folder.display();
         let refused = |what: String| Err(CliProblem::usage(what));
@@ -66,20 +64,20 @@ impl<'a> Work<'a> {
         }
         match (&kept, &before) {
             (Some(Some(why)), _) if self.args.resume => refused(format!(
-                "--resume: the runs in {folder} are not of the same: {why}; without --resume all are run, --out \
-                 DIR leaves these as they are"
+                "--resume: the runs in {folder} are of another scenario or other settings: {why}; omit --resume to run \
+                 everything, or write elsewhere with --out DIR"
             )),
             (_, FolderState::Other(why)) => refused(format!(
-                "{folder} holds other results ({why}): --out DIR leaves them as they are, --force replaces them"
+                "{folder} holds other results ({why}): keep them with --out DIR, or replace them with --force"
             )),
             (Some(Some(why)), FolderState::Empty) => refused(format!(
-                "{folder} holds unfinished runs of other work ({why}): --out DIR leaves them as they are, --force \
-                 replaces them"
+                "{folder} holds unfinished runs of something else ({why}): keep them with --out DIR, or replace them with \
+                 --force"
             )),
             (None, FolderState::Same { complete: true }) => Ok(self.args.resume),
             (Some(None), _) if !self.args.resume => {
-                tell!(
-                    "longfat: {folder} holds runs of this that were ended early; --resume would go on with them\n"
+                eprint_escaped!(
+                    "longfat: {folder} holds finished runs of an interrupted command; --resume would keep them\n"
                 );
                 Ok(false)
             }
@@ -87,15 +85,18 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Runs what is not there yet, with a bar. Without any result the first failure is the whole's.
+    /// Runs what is missing, with a progress bar.
+    ///
+    /// # Errors
+    /// Returns the first failure if no run succeeds.
     pub fn play(&self) -> Result<Worked, CliProblem> {
         preflight::check(self.experiment, &self.order)?;
         let jobs = self.order.jobs(self.experiment).len();
         let done = if self.args.resume { self.kept.load(&self.order, self.experiment) } else { Vec::new() };
         if self.args.resume {
-            tell!("longfat: {} of {jobs} runs are there already\n", done.len());
+            eprint_escaped!("longfat: {} of {jobs} runs are complete already\n", done.len());
         }
-        // A single run has nothing to go on with.
+        // A single run has nothing to resume.
         let keeps = jobs > 1;
         if keeps {
             self.kept.begin(self.args.resume)?;
@@ -122,13 +123,13 @@ impl<'a> Work<'a> {
         let outcomes = experiment::run(self.experiment, &self.order, hooks);
         bar.clear();
         if let Some(warning) = self.kept.take_warning() {
-            tell!("warning: {warning}\n");
+            eprint_escaped!("warning: {warning}\n");
         }
         for outcome in outcomes.variants.iter().flat_map(|v| &v.outcomes) {
             let deaths = report::deaths_of(&outcome.variant, report::Lang::En);
-            deaths.iter().for_each(|death| tell!("error: {}: {death}\n", outcome.variant.name));
+            deaths.iter().for_each(|death| eprint_escaped!("error: {}: {death}\n", outcome.variant.name));
         }
-        outcomes.notices.iter().for_each(|n| tell!("kernel, {}: {}\n", n.variant, n.text));
+        outcomes.notices.iter().for_each(|n| eprint_escaped!("kernel, {}: {}\n", n.variant, n.text));
         let answers = answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.ended(outcomes, folders.as_ref()).map(|worked| Worked { answers, ..worked })
     }
@@ -137,7 +138,7 @@ impl<'a> Work<'a> {
         let signal = lab::interrupted().filter(|_| !outcomes.is_complete());
         let some = outcomes.variants.iter().any(|v| !v.outcomes.is_empty());
         let missing = missing(&outcomes, self.order.repeats);
-        // What a signal ended may say so in its own way.
+        // Runs ended by a signal are reported as missing, not as failures.
         let failed = if signal.is_some() { Vec::new() } else { std::mem::take(&mut outcomes.failed) };
         let mut problems: Vec<CliProblem> = Vec::new();
         for run in failed {
@@ -145,11 +146,11 @@ impl<'a> Work<'a> {
             let folder =
                 folders.map(|f| f.of(&self.order.label(self.experiment, &run.job)).display().to_string());
             if some {
-                tell!("{which}: ");
+                eprint_escaped!("{which}: ");
             }
             problems.push(CliProblem::of_run(run.failure, folder.unwrap_or_default()));
             if some && let Some(problem) = problems.last() {
-                tell!("{problem}");
+                eprint_escaped!("{problem}");
             }
         }
         if !some && !problems.is_empty() {
@@ -164,18 +165,18 @@ impl<'a> Work<'a> {
         Ok(Worked { outcomes, missing, signal, answers: Vec::new() })
     }
 
-    /// All is written and complete: what was kept to go on with goes.
+    /// Removes the runs kept for `--resume`, once the results are complete and written.
     pub fn clear(&self) {
         self.kept.clear();
     }
 }
 
-/// The runs that these arguments ask for. A capture is of one run unless the user says how many are to be captured.
+/// Returns the order for these arguments. With --pcap one run is made unless --repeat is given.
 pub fn order(args: &RunArgs, experiment: &Experiment) -> Order {
     let clocks = args.on.each().to_vec();
-    let unasked = || if args.pcap.is_some() { 1 } else { budget::repeats(experiment, &clocks) };
+    let default_repeats = || if args.pcap.is_some() { 1 } else { budget::repeats(experiment, &clocks) };
     Order {
-        repeats: args.repeat.unwrap_or_else(unasked),
+        repeats: args.repeat.unwrap_or_else(default_repeats),
         clocks,
         seed: args.seed,
         threads: args.jobs,
@@ -183,15 +184,15 @@ pub fn order(args: &RunArgs, experiment: &Experiment) -> Order {
     }
 }
 
-/// Which variants lack which repeats.
+/// Lists the variants that lack repeats.
 fn missing(outcomes: &Outcomes, repeats: u32) -> Option<String> {
     let both = outcomes.variants.iter().any(|v| v.clock != outcomes.variants[0].clock);
-    let of = |v: &VariantOutcomes| {
-        let (there, all) = (v.outcomes.len(), repeats.max(1) as usize);
+    let missing_of = |v: &VariantOutcomes| {
+        let (finished, all) = (v.outcomes.len(), repeats.max(1) as usize);
         let clock = if both { format!(" ({})", v.clock.name()) } else { String::new() };
-        let count = if all > 1 { format!(" {} of {all} repeats", all - there) } else { String::new() };
-        (there < all).then(|| format!("{}{clock}{count}", v.variant))
+        let count = if all > 1 { format!(" {} of {all} repeats", all - finished) } else { String::new() };
+        (finished < all).then(|| format!("{}{clock}{count}", v.variant))
     };
-    let list: Vec<String> = outcomes.variants.iter().filter_map(of).collect();
+    let list: Vec<String> = outcomes.variants.iter().filter_map(missing_of).collect();
     (!list.is_empty()).then(|| list.join(", "))
 }

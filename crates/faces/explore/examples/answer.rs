@@ -1,5 +1,5 @@
-//! Answers a question from standard input natively some times and prints the milliseconds of each: what
-//! `benches/explore.mjs` holds the WebAssembly against.
+//! Answers a question from standard input several times and prints the milliseconds of each answer.
+//! `benches/explore.mjs` compares the WebAssembly engine with it.
 
 use std::io::Read;
 use std::ops::ControlFlow;

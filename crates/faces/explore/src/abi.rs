@@ -1,9 +1,12 @@
-//! How a page calls: two functions and one memory, no binding generator.
+//! The interface of the WebAssembly module: two exported functions, three imported ones and one memory,
+//! without a binding generator.
 //!
-//! 1. `reserve(n)` gives room for n bytes; the page writes its question there.
-//! 2. `ask()` answers it and gives the address of the answer, as [`crate::framed`] lays it out. It stays until the next `ask`.
-//! 3. The page offers `told(seconds, all)`: how far a run is; `read(at, n)`: writes up to n of the capture's next bytes there
-//!    and says how many, none at its end; and `trouble(at, n)`: UTF-8 that says what broke, before the module ends itself.
+//! 1. `reserve(n)` returns the address of n bytes, where the page writes its question.
+//! 2. `ask()` answers the question and returns the address of the answer, laid out by [`crate::framed`]. The
+//!    answer stays valid until the next `ask`.
+//! 3. The page provides `progress(done, total)`; `read(at, n)`, which writes up to n of the capture's next
+//!    bytes at an address and returns their number, 0 at the end; and `panicked(at, n)`, which gets a panic's
+//!    message in UTF-8 before the module aborts.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -12,8 +15,8 @@ use std::ops::ControlFlow;
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    fn told(seconds: f64, all: f64);
-    fn trouble(at: *const u8, len: usize);
+    fn progress(done: f64, total: f64);
+    fn panicked(at: *const u8, len: usize);
     fn read(at: *mut u8, len: usize) -> usize;
 }
 
@@ -22,18 +25,18 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The capture that the page holds.
+/// The capture of the page, read through `read`.
 struct PageFile;
 
 impl Read for PageFile {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the page writes at most so many bytes, all of them within `out`.
+        // SAFETY: the page writes at most `out.len()` bytes to `out`.
         let n = unsafe { read(out.as_mut_ptr(), out.len()) };
         if n > out.len() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(n) }
     }
 }
 
-/// Room for a question of `len` bytes.
+/// Reserves memory for a question of `len` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn reserve(len: usize) -> *mut u8 {
     QUESTION.with_borrow_mut(|question| {
@@ -43,23 +46,23 @@ pub extern "C" fn reserve(len: usize) -> *mut u8 {
     })
 }
 
-/// Answers the question in the room that [`reserve`] gave.
+/// Answers the question in the memory returned by [`reserve`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ask() -> *const u8 {
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string();
-        // SAFETY: the page reads the text while it is called, and it lives so long.
-        unsafe { trouble(text.as_ptr(), text.len()) }
+        // SAFETY: the page reads the text during the call only, while it is alive.
+        unsafe { panicked(text.as_ptr(), text.len()) }
     }));
     let question = QUESTION.take();
-    let mut watch = |seconds, all| {
-        // SAFETY: two numbers; the page keeps nothing of this memory.
-        unsafe { told(seconds, all) };
+    let mut on_progress = |done, total| {
+        // SAFETY: the function takes two numbers and no memory.
+        unsafe { progress(done, total) };
         ControlFlow::Continue(())
     };
-    let pieces = crate::answer(&question, &mut watch, Box::new(PageFile));
-    ANSWER.with_borrow_mut(|held| {
-        *held = crate::framed(&pieces);
-        held.as_ptr()
+    let pieces = crate::answer(&question, &mut on_progress, Box::new(PageFile));
+    ANSWER.with_borrow_mut(|answer| {
+        *answer = crate::framed(&pieces);
+        answer.as_ptr()
     })
 }

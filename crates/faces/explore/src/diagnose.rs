@@ -9,26 +9,26 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use track::{PacketRecorder, PacketRow, TrackerOptions};
 
-/// Flows whose packets are shown: their curves can still be told apart (as `longfat diagnose` has it).
-const SHOWN: usize = 8;
-/// Packets kept for the curves: a quarter of what a page of the command line keeps, some 6 MB.
-const MOST_ROWS: usize = report::diagnosis::MOST_ROWS / 4;
+/// The number of flows that are plotted, as in `longfat diagnose`: as many as have distinct colours.
+const PLOTTED_FLOWS: usize = 8;
+/// Packets kept for the curves, about 6 MB: a quarter of those of a page of the command line.
+const MAX_ROWS: usize = report::diagnosis::MOST_ROWS / 4;
 
-/// The reader owns who records, so what is recorded is shared.
+/// The recorder of packets. The reader owns the recorder, so the rows are shared.
 struct SharedRows(Arc<Mutex<Rows>>);
 
 impl PacketRecorder for SharedRows {
     fn row(&mut self, row: &PacketRow) {
-        // Nobody else holds it while packets come.
+        // The lock is free while packets are read.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).row(row);
     }
 }
 
-/// Reads the capture `name` and gives an empty head, the data as the page of a capture has them, and the columns of each flow
-/// that is shown.
+/// Diagnoses the capture `name` and returns an empty head, the data of the capture's page, and the columns of
+/// each plotted flow.
 pub(crate) fn diagnose(name: &str, file: Box<dyn Read + Send>) -> Result<Vec<Vec<u8>>, Refusal> {
     let reader = CaptureReader::from_reader(file, name).map_err(|e| Refusal::plain(e.to_string()))?;
-    let rows = Arc::new(Mutex::new(Rows::new(SHOWN, &[], MOST_ROWS)));
+    let rows = Arc::new(Mutex::new(Rows::new(PLOTTED_FLOWS, &[], MAX_ROWS)));
     let recorder = Box::new(SharedRows(rows.clone()));
     let all = track::track_datagrams_too(reader, TrackerOptions::default(), Some(recorder), &mut |_, _| ());
     let info = capture_info(all.file, &all.totals);

@@ -1,7 +1,8 @@
-//! A capture fitted, as the page takes it up: what `longfat fit` does, with a budget of its own.
+//! Fits a scenario to a capture for the page, like `longfat fit` but with the page's own limit on simulated
+//! packets.
 
 use crate::request::{CaptureFitRequest, Refusal};
-use crate::{Told, json};
+use crate::{OnProgress, json};
 use capture::CaptureReader;
 use diagnosis::{capture_info, diagnose_tracks};
 use experiment::Progress;
@@ -11,46 +12,47 @@ use std::io::Read;
 use track::TrackerOptions;
 use units::Label;
 
-/// What the page is told of a fit.
+/// The answer to a fit.
 #[derive(Serialize)]
 struct CaptureFitReply {
-    /// As `longfat fit --json` prints it.
+    /// The fit as `longfat fit --json` prints it.
     fit: Fit,
-    /// The path's numbers, those too whose range the search did not come to.
+    /// All numbers of the path, including those without a range.
     numbers: Vec<PathNumber>,
-    /// What the capture could not tell, in both languages.
+    /// Facts that the capture does not show, in both languages.
     untold: Vec<FitWords>,
 }
 
 /// A number of the path.
 #[derive(Serialize)]
 struct PathNumber {
-    /// As [`fit::FitValue::name`].
+    /// The name in [`fit::FitValue::name`].
     name: &'static str,
-    /// What people call it.
+    /// The label for the reader.
     label: FitWords,
-    /// In `unit`.
+    /// The value in `unit`.
     value: f64,
     unit: &'static str,
-    /// What fits nearly as well; `None`: the search did not come so far.
+    /// The range that fits nearly as well; `None` if it was not searched.
     range: Option<[f64; 2]>,
 }
 
-/// Reads the capture, finds a scenario that behaves as its path did, and gives the fit. `told` is told of
-/// packets: those that are simulated, about, and how many these may be.
+/// Finds a scenario that behaves like the capture's path. `on_progress` gets the approximate number of
+/// simulated packets and their limit.
 pub(crate) fn fit_capture(
-    asked: &CaptureFitRequest,
-    told: &mut Told<'_>,
+    request: &CaptureFitRequest,
+    on_progress: &mut OnProgress<'_>,
     file: Box<dyn Read + Send>,
 ) -> Result<Vec<Vec<u8>>, Refusal> {
-    let reader = CaptureReader::from_reader(file, &asked.file).map_err(|e| Refusal::plain(e.to_string()))?;
+    let reader =
+        CaptureReader::from_reader(file, &request.file).map_err(|e| Refusal::plain(e.to_string()))?;
     let all = track::track_datagrams_too(reader, TrackerOptions::default(), None, &mut |_, _| ());
     let facts = fit::facts(&all.tracks);
     let diagnosis = diagnose_tracks(all.tracks, capture_info(all.file, &all.totals));
     let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| refused(&e))?;
-    let wish = FitWish { packets: asked.packets, ..FitWish::default() };
-    let mut gauge = SearchGauge::of(&seen);
-    let mut watch = |p: &Progress| told(gauge.packets(p), asked.packets as f64);
+    let wish = FitWish { packets: request.packets, ..FitWish::default() };
+    let mut estimate = PacketEstimate::of(&seen);
+    let mut watch = |p: &Progress| on_progress(estimate.packets(p), request.packets as f64);
     let made: MadeFit = fit::fit(&seen, &wish, Some(&mut watch)).map_err(|e| refused(&e))?;
     let numbers = numbers(&made);
     Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers, untold: made.untold })])
@@ -61,40 +63,42 @@ fn refused(why: &FitError) -> Refusal {
     Refusal::in_both(en, zh)
 }
 
-/// What was searched.
+/// Returns the numbers that were searched.
 fn numbers(made: &MadeFit) -> Vec<PathNumber> {
-    let one = |&(parameter, _): &(fit::FitParameter, f64)| {
+    let number = |parameter: fit::FitParameter| {
         let (name, unit) = parameter.title();
         let Label { en, zh } = parameter.label();
         let label = FitWords { en: en.into(), zh: zh.into() };
         let range = made.fit.values.iter().find(|v| v.name == name).map(|v| v.range);
-        PathNumber { name, label, value: parameter.told(made.path.get(parameter)), unit, range }
+        PathNumber { name, label, value: parameter.in_reported_unit(made.path.get(parameter)), unit, range }
     };
-    made.path.free.iter().map(one).collect()
+    made.path.numbers().map(number).collect()
 }
 
-/// How many packets a search has simulated, about: it is told of one batch of runs after the other, of each its time.
-struct SearchGauge {
-    /// Data packets that were captured a second: runs send about as many.
-    a_second: f64,
-    /// Milliseconds of batches before this one, and of this one.
+/// Estimates the number of simulated packets from the simulated time. A search reports the time of each batch
+/// of runs separately.
+struct PacketEstimate {
+    /// Captured data packets per second; simulated runs send about as many.
+    packets_per_s: f64,
+    /// Simulated time of earlier batches, ms.
     before_ms: u64,
+    /// Simulated time of the present batch, ms.
     now_ms: u64,
 }
 
-impl SearchGauge {
-    fn of(seen: &ObservedPath) -> SearchGauge {
+impl PacketEstimate {
+    fn of(seen: &ObservedPath) -> PacketEstimate {
         let packets: u64 = seen.flows.iter().map(|f| f.flow.measures.data_packets).sum();
-        SearchGauge { a_second: packets as f64 / seen.span_s, before_ms: 0, now_ms: 0 }
+        PacketEstimate { packets_per_s: packets as f64 / seen.span_s, before_ms: 0, now_ms: 0 }
     }
 
     fn packets(&mut self, p: &Progress) -> f64 {
-        // Within a batch time only grows.
+        // The time decreases only when a new batch begins.
         if p.played_ms < self.now_ms {
             self.before_ms += self.now_ms;
         }
         self.now_ms = p.played_ms;
-        (self.before_ms + self.now_ms) as f64 / 1e3 * self.a_second
+        (self.before_ms + self.now_ms) as f64 / 1e3 * self.packets_per_s
     }
 }
 
@@ -111,7 +115,7 @@ mod tests {
     use transport::Segment;
     use units::Time;
 
-    /// What the sender captures of a policed upload.
+    /// Captures a policed upload at its sender.
     fn policed(seconds: f64) -> Vec<u8> {
         let text = format!(
             r#"
@@ -138,7 +142,7 @@ mod tests {
         tap.out.finish().unwrap().into_inner()
     }
 
-    /// Writes what the first host sees.
+    /// Captures packets at the first host.
     struct SenderTap {
         encoder: Encoder,
         out: PcapWriter<Cursor<Vec<u8>>>,
@@ -169,20 +173,20 @@ mod tests {
     }
 
     fn fitted(capture: Vec<u8>, packets: u64) -> (Value, Vec<(f64, f64)>) {
-        let asked = format!(r#"{{"do": "fit", "file": "up.pcap", "packets": {packets}}}"#);
-        let mut told = Vec::new();
-        let mut watch = |now, all| {
-            told.push((now, all));
+        let question = format!(r#"{{"do": "fit", "file": "up.pcap", "packets": {packets}}}"#);
+        let mut progress = Vec::new();
+        let mut watch = |done, total| {
+            progress.push((done, total));
             ControlFlow::Continue(())
         };
-        let pieces = answer(asked.as_bytes(), &mut watch, Box::new(Cursor::new(capture)));
+        let pieces = answer(question.as_bytes(), &mut watch, Box::new(Cursor::new(capture)));
         assert_eq!(pieces.len(), 1);
-        (serde_json::from_slice(&pieces[0]).unwrap(), told)
+        (serde_json::from_slice(&pieces[0]).unwrap(), progress)
     }
 
     #[test]
     fn a_policed_capture_becomes_a_scenario_with_its_policer() {
-        let (reply, told) = fitted(policed(5.0), 200_000);
+        let (reply, progress) = fitted(policed(5.0), 200_000);
         assert_eq!(reply["fit"]["limiter"], "policer", "{reply:#}");
         let text = reply["fit"]["scenario"].as_str().unwrap();
         let scenario = Experiment::parse("fit.toml", text, &[]).unwrap().variants.remove(0).scenario;
@@ -193,16 +197,18 @@ mod tests {
             let all = reply["numbers"].as_array().unwrap();
             all.iter().find(|n| n["name"] == name).unwrap()["value"].as_f64().unwrap()
         };
-        // The policer counts IP bytes, as the scenario has them: within what a fit of a few seconds is off.
+        // Rate and bucket count IP bytes, as in the scenario; the tolerance is that of a fit to a few
+        // seconds.
         assert!((number("rate") - 20.0).abs() < 0.5, "{} {policer}", number("rate"));
         assert!((number("bucket") - 100.0).abs() < 20.0, "{} {policer}", number("bucket"));
         assert!((number("base RTT") - 30.0).abs() < 1.0, "{}", number("base RTT"));
-        assert!(told.windows(2).all(|w| w[0].0 <= w[1].0), "progress falls");
-        assert!(told.last().is_some_and(|(now, all)| *now > 20_000.0 && *all == 200_000.0), "{told:?}");
+        assert!(progress.windows(2).all(|w| w[0].0 <= w[1].0), "progress decreases");
+        let last = progress.last();
+        assert!(last.is_some_and(|(done, total)| *done > 20_000.0 && *total == 200_000.0), "{progress:?}");
     }
 
     #[test]
-    fn a_search_that_ends_before_its_first_round_names_no_number() {
+    fn a_search_that_ends_before_its_first_round_has_no_ranges() {
         let (reply, _) = fitted(policed(5.0), 1);
         let headline = reply["fit"]["headline"].as_str().unwrap();
         assert!(headline.starts_with("The path is a policer: simulated, "), "{headline}");
@@ -217,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_says_why() {
+    fn a_capture_that_cannot_be_fitted_is_refused_with_the_reason() {
         let why = |capture| fitted(capture, 1000).0["refused"]["message"].as_str().unwrap().to_string();
         assert!(why(b"hello, this is no capture".to_vec()).contains("not a pcap"));
         let empty = PcapWriter::new(Cursor::default()).unwrap().finish().unwrap().into_inner();

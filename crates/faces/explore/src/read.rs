@@ -1,41 +1,36 @@
-//! What a scenario says, for the page: its variants, and of one of them path, flows and what can be tuned.
+//! Reads a scenario for the page: its variants, and one variant's path, flows and sliders.
 
 use crate::request::{Refusal, ScenarioText};
 use crate::tunable::{Tunable, tunables};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A scenario that was read.
+/// The answer to [`crate::PageQuestion::Read`].
 #[derive(Debug, Serialize)]
 pub struct ReadReply {
-    /// The experiment's name.
+    /// Name of the scenario.
     pub name: String,
-    /// What it is about.
     pub description: String,
-    /// Its variants' names, in order.
+    /// Names of all variants, in order.
     pub variants: Vec<String>,
-    /// The one that was asked for.
+    /// The requested variant.
     pub variant: ReadVariant,
 }
 
-/// A variant as the page works on it.
+/// A variant that was read.
 #[derive(Debug, Serialize)]
 pub struct ReadVariant {
-    /// Its name.
     pub name: String,
-    /// How long it runs, seconds.
     pub duration_s: f64,
-    /// Its seed.
     pub seed: u64,
-    /// What can be tuned, what matters most first.
+    /// The sliders, the most important first.
     pub tunables: Vec<Tunable>,
     /// Tables of the file: `hosts`, `links`, `relays`, `flows`.
     pub tables: Value,
-    /// All hosts' names.
+    /// Names of all hosts.
     pub hosts: Vec<String>,
 }
 
-/// Reads it.
 pub(crate) fn read(text: &ScenarioText) -> Result<ReadReply, Refusal> {
     let experiment = text.chosen()?;
     let chosen = &experiment.variants[0];
@@ -52,7 +47,7 @@ pub(crate) fn read(text: &ScenarioText) -> Result<ReadReply, Refusal> {
     Ok(ReadReply { name: experiment.name, description: experiment.description, variants, variant })
 }
 
-/// The scenario with its overrides as the text of a file.
+/// Returns the text of the scenario with its overrides applied.
 pub(crate) fn toml(text: &ScenarioText) -> Result<Value, Refusal> {
     let experiment = text.all()?;
     Ok(serde_json::json!({ "toml": experiment.to_toml() }))

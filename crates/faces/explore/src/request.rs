@@ -1,153 +1,152 @@
-//! What a page asks, and how it is told that it cannot be.
+//! The questions of a page, and the refusals.
 
 use result::Run;
 use scenario::{AskedScenario, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 
-/// What a page asks.
+/// A question of a page.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum PageQuestion {
-    /// What the scenario says, and what of it can be tuned.
+    /// Read a scenario, and list its sliders.
     Read(ScenarioText),
-    /// The scenario with its overrides as a file.
+    /// Return the text of a scenario with its overrides applied.
     Toml(ScenarioText),
-    /// A run of one variant.
+    /// Run a variant.
     Run(RunRequest),
-    /// What limited the flows of a capture.
+    /// Diagnose a capture.
     Diagnose(CaptureRequest),
-    /// A scenario that behaves as the path of a capture did.
+    /// Fit a scenario to a capture.
     Fit(CaptureFitRequest),
 }
 
-/// A capture.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
-    /// What its file is called; its bytes are read apart.
+    /// Name of the capture's file; its content is not part of the JSON.
     pub file: String,
 }
 
-/// A capture, and how much is tried.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureFitRequest {
-    /// What its file is called; its bytes are read apart.
+    /// Name of the capture's file; its content is not part of the JSON.
     pub file: String,
-    /// Data packets that are simulated at most, about.
+    /// Approximate limit on the simulated data packets.
     pub packets: u64,
 }
 
-/// A scenario as the page has it.
+/// A scenario with overrides.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioText {
-    /// What its file is called: the default of its name.
+    /// Name of the file, which is the scenario's default name.
     pub file: String,
-    /// The text of the file.
+    /// Content of the file.
     pub text: String,
-    /// Overrides, as `--set` takes them.
+    /// Overrides in the syntax of `--set`.
     #[serde(default)]
     pub sets: Vec<String>,
-    /// Which variant; `None` is the first.
+    /// Name of the variant; `None` is the first.
     #[serde(default)]
     pub variant: Option<String>,
 }
 
-/// A run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// Of what.
     pub scenario: ScenarioText,
-    /// Its seed; `None`: the scenario's.
+    /// `None`: the scenario's seed.
     #[serde(default)]
     pub seed: Option<u64>,
-    /// Runs only so many seconds of the variant's duration: the same beginning.
+    /// Run only this many seconds of the variant's duration.
     #[serde(default)]
     pub until_s: Option<f64>,
-    /// Results that the story compares it with, and their labels.
+    /// Pinned results, which the headline compares the run with.
     #[serde(default)]
-    pub beside: Vec<Beside>,
-    /// What to call it beside others.
+    pub beside: Vec<PinnedRun>,
+    /// Label of the run next to the pinned ones.
     #[serde(default)]
     pub label: String,
 }
 
-/// A result that the page holds, without its series.
+/// A result pinned in the page, without its series.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Beside {
-    /// What to call it.
+pub struct PinnedRun {
     pub label: String,
-    /// The summary.
     pub run: Run,
 }
 
-/// Why it cannot be done, as the page shows it.
+/// The answer to a question that cannot be answered.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    refused: Why,
+    refused: Reason,
 }
 
-/// Of a fault of a scenario its place; else only the words.
+/// The reason of a refusal; an error in a scenario has its line and key.
 #[derive(Debug, Default, Serialize)]
-struct Why {
-    /// In a line.
+struct Reason {
+    /// The message in one line.
     message: String,
-    /// The same in Chinese, where it is known.
+    /// The message in Chinese, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     zh: String,
-    /// Several lines, with the place in the text and a caret.
+    /// The message with the quoted line and a caret.
     text: String,
-    /// Line of the file, from 1; 0 where it is in an override.
+    /// Line of the file, from 1; 0 for an override.
     line: usize,
-    /// The key as `--set` takes it.
+    /// The key in the syntax of `--set`.
     key: String,
 }
 
 impl Refusal {
-    /// In words alone.
+    /// A refusal with a message in English only.
     pub fn plain(message: String) -> Refusal {
         Refusal::in_both(message, String::new())
     }
 
-    /// In words alone, English and Chinese.
+    /// A refusal with a message in English and Chinese.
     pub(crate) fn in_both(message: String, zh: String) -> Refusal {
-        Refusal { refused: Why { text: message.clone(), message, zh, ..Why::default() } }
+        Refusal { refused: Reason { text: message.clone(), message, zh, ..Reason::default() } }
     }
 }
 
 impl From<DocumentError> for Refusal {
     fn from(e: DocumentError) -> Refusal {
         let line = if e.file().starts_with("--set") { 0 } else { e.line() };
-        let why =
-            Why { message: e.to_string(), text: e.render(), line, key: e.key().into(), ..Why::default() };
+        let why = Reason {
+            message: e.to_string(),
+            text: e.render(),
+            line,
+            key: e.key().into(),
+            ..Reason::default()
+        };
         Refusal { refused: why }
     }
 }
 
 impl ScenarioText {
-    /// The names of its variants.
+    /// Returns the names of the variants.
     pub(crate) fn variants(&self) -> Result<Vec<String>, Refusal> {
-        Ok(self.asked().variant_names()?)
+        Ok(self.to_parse().variant_names()?)
     }
 
-    /// Reads the variant that is asked for, the first where none is; overrides need not fit the others. Files that stages
-    /// name are not there.
+    /// Parses the requested variant, else the first. Overrides need not fit the other variants, and files
+    /// that stages refer to do not exist.
     pub(crate) fn chosen(&self) -> Result<Experiment, Refusal> {
         let names = self.variants()?;
-        let wanted = self.variant.as_ref().or(names.first());
-        let wanted: Vec<String> = wanted.into_iter().cloned().collect();
-        experiment::known_variants(&names, &wanted).map_err(|e| Refusal::plain(e.to_string()))?;
-        Ok(AskedScenario { variants: &wanted, ..self.asked() }.parse_alone()?)
+        let chosen = self.variant.as_ref().or(names.first());
+        let chosen: Vec<String> = chosen.into_iter().cloned().collect();
+        experiment::known_variants(&names, &chosen).map_err(|e| Refusal::plain(e.to_string()))?;
+        Ok(AskedScenario { variants: &chosen, ..self.to_parse() }.parse_alone()?)
     }
 
-    /// Reads all variants; only the one that is asked for where the overrides do not fit all of them.
+    /// Parses all variants; only the requested one if the overrides do not fit all of them.
     pub(crate) fn all(&self) -> Result<Experiment, Refusal> {
-        self.asked().parse_alone().or_else(|_| self.chosen())
+        self.to_parse().parse_alone().or_else(|_| self.chosen())
     }
 
-    fn asked(&self) -> AskedScenario<'_> {
+    fn to_parse(&self) -> AskedScenario<'_> {
         AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, ..AskedScenario::default() }
     }
 }

@@ -1,12 +1,13 @@
-//! What of a scenario a slider can move, each with the override that moves it.
+//! The quantities and choices of a scenario that the page can change, each with its overrides.
 //!
-//! * First what decides most on the way of the first TCP flow: the bottleneck's kind, rate, burst, queue and discipline; the
-//!   path's round trip, loss and jitter; the flows' algorithm and number; the receiver's window.
-//! * Then every quantity of every stage, and every flow's own.
-//! * What a stage leaves to its default has its slider too, at the default.
-//! * Loss or jitter that a path does not have yet is added by the slider: its override is the whole list of stages.
+//! * First those that matter most on the path of the main flow: kind, rate, burst, queue and discipline of
+//!   the bottleneck; RTT, loss and jitter of the path; congestion control and number of the flows; the
+//!   receive window.
+//! * Then every quantity of every stage and every flow.
+//! * A quantity that a stage leaves to its default has a slider, too, at the default.
+//! * A slider adds loss or jitter to a path without them: its override is the whole list of stages.
 
-use crate::path_of_flow::{MetStage, bottleneck, ends, is_tcp, main_flow, stages, way};
+use crate::path_of_flow::{StagePosition, bottleneck, ends, is_tcp, main_flow, path_stages, stages_of};
 use document::key_path;
 use document::written::inline_toml;
 use path::{QueueConfig, Stage};
@@ -15,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use units::{Bytes, Rate, Span};
 
-/// What a value is measured in.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TunableUnit {
@@ -33,45 +34,44 @@ pub enum TunableUnit {
     Choice,
 }
 
-/// Something that can be tuned.
+/// A quantity or choice that the page can change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tunable {
-    /// What it is, as the page's words have it: `rate`, `burst`, `queue`, `discipline` …; else the key itself.
+    /// The key of its label in the page's texts (`rate`, `burst`, `queue`, `discipline`, …), else the
+    /// scenario's key.
     pub what: String,
-    /// Whose: a path of the scenario; empty for the path as a whole.
+    /// The table of the scenario that it belongs to; empty for the path as a whole.
     pub place: String,
-    /// What the value is measured in.
     pub measure: TunableUnit,
-    /// In that unit; 0 of a choice.
+    /// The value in this unit; 0 for a choice.
     pub value: f64,
-    /// The choice that is made.
+    /// The present choice.
     pub choice: String,
-    /// Those there are.
+    /// All choices.
     pub choices: Vec<String>,
-    /// The overrides that set it: several where several keys move together.
+    /// The overrides that set it; several if several keys change together.
     pub parts: Vec<TunablePart>,
-    /// It decides most.
+    /// Whether it is one of the most important ones.
     pub main: bool,
-    /// The scenario says it, not a default.
+    /// Whether the scenario sets it; else it is a default.
     pub given: bool,
 }
 
 /// One override of a tunable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunablePart {
-    /// The key.
     pub key: String,
-    /// The value now, in the tunable's unit: a part of its whole, where there are several.
+    /// The present value in the tunable's unit; the tunable's value is the sum over its parts.
     pub value: f64,
-    /// What is written as the key's value, `{}` in the value's place.
+    /// The key's value with `{}` in place of the number.
     pub template: String,
 }
 
-/// In the place of the value while a template is made.
-const HOLE: &str = "@@";
-/// What of a bottleneck decides most.
+/// Stands for the value while a template is made.
+const PLACEHOLDER: &str = "@@";
+/// The most important quantities of a bottleneck.
 const LIMITER: [&str; 5] = ["limiter", "rate", "burst", "queue", "discipline"];
-/// A queue that a shaper or link has unless told otherwise (Linux: txqueuelen).
+/// The default queue of a shaper or link (Linux: txqueuelen).
 const QUEUE_PACKETS: u64 = 1000;
 
 impl Tunable {
@@ -88,13 +88,13 @@ impl Tunable {
         Tunable { choice: choice.into(), choices, ..own }
     }
 
-    /// Written by way of this template, the key's value with [`HOLE`] in it.
+    /// Sets the template to the TOML of this value, which contains [`PLACEHOLDER`].
     fn within(mut self, value: &Value) -> Tunable {
         let text = inline_toml(value);
-        // A number's hole stands without the quotes that it had as a text.
-        let bare = matches!(self.measure, TunableUnit::Count | TunableUnit::Share);
-        let hole = if bare { format!("\"{HOLE}\"") } else { HOLE.into() };
-        self.parts[0].template = text.replace(&hole, "{}");
+        // A number replaces the placeholder including its quotes.
+        let is_number = matches!(self.measure, TunableUnit::Count | TunableUnit::Share);
+        let placeholder = if is_number { format!("\"{PLACEHOLDER}\"") } else { PLACEHOLDER.into() };
+        self.parts[0].template = text.replace(&placeholder, "{}");
         self
     }
 
@@ -109,61 +109,61 @@ impl Tunable {
     }
 }
 
-/// What of the scenario can be tuned, what decides most first.
+/// Returns all tunables of the scenario, the most important first.
 pub(crate) fn tunables(scenario: &Scenario) -> Vec<Tunable> {
     let mut all = Vec::new();
     let main = main_flow(scenario).map(|i| ends(&scenario.flows[i]));
-    let there = main.map(|(from, to)| stages(scenario, from, to)).unwrap_or_default();
-    let back = main.map(|(from, to)| stages(scenario, to, from)).unwrap_or_default();
-    let narrow = bottleneck(scenario, &there);
+    let there = main.map(|(from, to)| path_stages(scenario, from, to)).unwrap_or_default();
+    let back = main.map(|(from, to)| path_stages(scenario, to, from)).unwrap_or_default();
+    let narrowest = bottleneck(scenario, &there);
     let mut rest = Vec::new();
     for (link, l) in scenario.links.iter().enumerate() {
         for forward in [true, false] {
-            for at in (0..way(l, forward).len()).filter(|&at| !way(l, forward)[at].assumed) {
-                let place = MetStage { link, forward, at };
-                let of = of_stage(scenario, place);
-                match Some(place) == narrow {
+            for at in (0..stages_of(l, forward).len()).filter(|&at| !stages_of(l, forward)[at].assumed) {
+                let place = StagePosition { link, forward, at };
+                let own = stage_tunables(scenario, place);
+                match Some(place) == narrowest {
                     true => {
-                        let decides = |t: &Tunable| LIMITER.contains(&t.what.as_str());
-                        all.extend(of.iter().filter(|t| decides(t)).cloned().map(Tunable::main));
-                        rest.extend(of.into_iter().filter(|t| !decides(t)));
+                        let is_main = |t: &Tunable| LIMITER.contains(&t.what.as_str());
+                        all.extend(own.iter().filter(|t| is_main(t)).cloned().map(Tunable::main));
+                        rest.extend(own.into_iter().filter(|t| !is_main(t)));
                     }
-                    false => rest.extend(of),
+                    false => rest.extend(own),
                 }
             }
         }
     }
     all.extend(round_trip(scenario, &there, &back));
-    all.extend(chance(scenario, &there));
-    all.extend(of_flows(scenario));
+    all.extend(loss_and_jitter(scenario, &there));
+    all.extend(flow_tunables(scenario));
     all.extend(main.map(|(_, to)| window(scenario, to)));
     all.extend(rest.into_iter().filter(|t| !all.iter().any(|a| a.parts == t.parts)).collect::<Vec<_>>());
     all
 }
 
-fn stage(scenario: &Scenario, place: MetStage) -> &scenario::NamedStage {
-    &way(&scenario.links[place.link], place.forward)[place.at]
+fn stage(scenario: &Scenario, place: StagePosition) -> &scenario::NamedStage {
+    &stages_of(&scenario.links[place.link], place.forward)[place.at]
 }
 
 fn direction(forward: bool) -> &'static str {
     if forward { "forward" } else { "backward" }
 }
 
-fn stage_path(scenario: &Scenario, place: MetStage) -> String {
+fn stage_path(scenario: &Scenario, place: StagePosition) -> String {
     let link = &scenario.links[place.link];
     key_path(&["links", &link.name, direction(place.forward), &stage(scenario, place).name])
 }
 
-/// Every quantity of a stage.
-fn of_stage(scenario: &Scenario, place: MetStage) -> Vec<Tunable> {
+/// Returns all tunables of a stage.
+fn stage_tunables(scenario: &Scenario, place: StagePosition) -> Vec<Tunable> {
     let named = stage(scenario, place);
     let at = stage_path(scenario, place);
-    // Plain data: nothing in it can fail to serialise.
+    // Serialising plain data cannot fail.
     let written = serde_json::to_value(&named.stage).unwrap_or_default();
     let Some(table) = written.as_object() else { return Vec::new() };
     let mut all = Vec::new();
     all.extend(limiter_kind(&named.stage, table, &at));
-    // The rate before what is measured by it.
+    // Rate and burst come first.
     let order = |key: &str| ["rate", "burst"].iter().position(|k| *k == key).unwrap_or(2);
     let mut keys: Vec<&String> = table.keys().collect();
     keys.sort_by_key(|key| order(key));
@@ -177,15 +177,18 @@ fn of_stage(scenario: &Scenario, place: MetStage) -> Vec<Tunable> {
     all
 }
 
-/// A policer is a shaper's counterpart: one may stand in the other's place.
+/// The choice between policer and shaper for a stage that is one of them.
 fn limiter_kind(stage: &Stage, table: &Map<String, Value>, at: &str) -> Option<Tunable> {
     let kind = stage.kind();
-    let is = matches!(stage, Stage::Policer(p) if p.peak_rate.is_none()) || matches!(stage, Stage::Shaper(_));
-    let template = json!({ "kind": HOLE, "rate": table.get("rate") });
-    is.then(|| Tunable::choice("limiter", at, kind, &["policer", "shaper"], at.to_string()).within(&template))
+    let can_change =
+        matches!(stage, Stage::Policer(p) if p.peak_rate.is_none()) || matches!(stage, Stage::Shaper(_));
+    let template = json!({ "kind": PLACEHOLDER, "rate": table.get("rate") });
+    can_change.then(|| {
+        Tunable::choice("limiter", at, kind, &["policer", "shaper"], at.to_string()).within(&template)
+    })
 }
 
-/// A key whose value has a unit, or is a share.
+/// The tunable of a key whose value has a unit, is a share or a count.
 fn quantity(key: &str, value: &Value, at: &str) -> Option<Tunable> {
     let path = format!("{at}.{}", key_path(&[key]));
     let number = |measure, value| Some(Tunable::number(key, at, measure, value, path.clone()));
@@ -212,7 +215,7 @@ fn quantity(key: &str, value: &Value, at: &str) -> Option<Tunable> {
     }
 }
 
-/// The burst of a limiter that leaves it to the default.
+/// The burst of a limiter without a `burst` key.
 fn default_burst(stage: &Stage, at: &str) -> Option<Tunable> {
     let burst = match stage {
         // Cisco IOS: rate / 32 bytes, at least 1500 (path/src/policer.rs).
@@ -224,11 +227,11 @@ fn default_burst(stage: &Stage, at: &str) -> Option<Tunable> {
     Some(Tunable::number("burst", at, TunableUnit::Bytes, burst as f64, key).by_default())
 }
 
-/// What waits: how much of it, and in which order it goes.
+/// The size and the discipline of a stage's queue.
 fn queue(stage: &Stage, table: &Map<String, Value>, at: &str) -> Vec<Tunable> {
     let given = table.get("queue").filter(|q| q.is_object());
-    let waits = matches!(stage, Stage::Shaper(s) if s.latency.is_none()) || given.is_some();
-    if !waits {
+    let has_queue = matches!(stage, Stage::Shaper(s) if s.latency.is_none()) || given.is_some();
+    if !has_queue {
         return Vec::new();
     }
     let default = json!({ "kind": "fifo", "packets": QUEUE_PACKETS });
@@ -238,7 +241,7 @@ fn queue(stage: &Stage, table: &Map<String, Value>, at: &str) -> Vec<Tunable> {
     let mut all = Vec::new();
     let with = |name: &str| {
         let mut table = queue.as_object().cloned().unwrap_or_default();
-        table.insert(name.into(), HOLE.into());
+        table.insert(name.into(), PLACEHOLDER.into());
         Value::Object(table)
     };
     let size = queue["bytes"].as_str().and_then(|text| text.parse::<Bytes>().ok());
@@ -251,15 +254,15 @@ fn queue(stage: &Stage, table: &Map<String, Value>, at: &str) -> Vec<Tunable> {
         }
     });
     let mut other = Map::new();
-    other.insert("kind".into(), HOLE.into());
+    other.insert("kind".into(), PLACEHOLDER.into());
     let kept = ["packets", "bytes"].into_iter().filter_map(|k| Some((k, queue.get(k)?.clone())));
     other.extend(kept.filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.to_string(), v)));
     all.push(Tunable::choice("discipline", at, kind, QueueConfig::KINDS, key).within(&Value::Object(other)));
     if given.is_none() { all.into_iter().map(Tunable::by_default).collect() } else { all }
 }
 
-/// All delays of the way there and back together.
-fn round_trip(scenario: &Scenario, there: &[MetStage], back: &[MetStage]) -> Option<Tunable> {
+/// The RTT: the sum of all delays in both directions of the path.
+fn round_trip(scenario: &Scenario, there: &[StagePosition], back: &[StagePosition]) -> Option<Tunable> {
     let mut parts = Vec::new();
     for &place in there.iter().chain(back) {
         let written = serde_json::to_value(&stage(scenario, place).stage).unwrap_or_default();
@@ -274,8 +277,8 @@ fn round_trip(scenario: &Scenario, there: &[MetStage], back: &[MetStage]) -> Opt
     (!parts.is_empty()).then_some(Tunable { parts, ..own })
 }
 
-/// Loss and jitter on the way: the first of each, or one to be added behind the last stage.
-fn chance(scenario: &Scenario, there: &[MetStage]) -> Vec<Tunable> {
+/// Loss and jitter of the path: those of the first such stage, or of one to be added after the last stage.
+fn loss_and_jitter(scenario: &Scenario, there: &[StagePosition]) -> Vec<Tunable> {
     let find = |kind: &str, key: &str| {
         let place = *there.iter().find(|&&p| stage(scenario, p).stage.kind() == kind)?;
         let written = serde_json::to_value(&stage(scenario, place).stage).ok()?;
@@ -286,36 +289,37 @@ fn chance(scenario: &Scenario, there: &[MetStage]) -> Vec<Tunable> {
     let has = |kind| there.iter().any(|&p| stage(scenario, p).stage.kind() == kind);
     let mut all = Vec::new();
     all.extend(loss.or_else(|| {
-        let added = json!({ "kind": "loss", "probability": HOLE });
+        let added = json!({ "kind": "loss", "probability": PLACEHOLDER });
         (!has("loss")).then(|| add(scenario, there, "loss", TunableUnit::Share, added)).flatten()
     }));
     all.extend(jitter.or_else(|| {
-        // Around a mean as large, so that no draw is below nothing.
-        let added = json!({ "kind": "jitter", "delay": HOLE, "jitter": HOLE });
+        // The mean is as large as the jitter, so that no delay is negative.
+        let added = json!({ "kind": "jitter", "delay": PLACEHOLDER, "jitter": PLACEHOLDER });
         (!has("jitter")).then(|| add(scenario, there, "jitter", TunableUnit::Time, added)).flatten()
     }));
     all
 }
 
-/// A stage behind the last of the way, which the slider adds.
+/// A stage that the slider adds after the last one of the path.
 fn add(
     scenario: &Scenario,
-    there: &[MetStage],
+    there: &[StagePosition],
     what: &str,
     measure: TunableUnit,
     stage: Value,
 ) -> Option<Tunable> {
     let last = there.last()?;
-    let (link, way) = (&scenario.links[last.link].name, direction(last.forward));
+    let (link, direction) = (&scenario.links[last.link].name, direction(last.forward));
     let tables = scenario.to_json();
-    let mut list = tables["links"][link][way].as_array().cloned()?;
+    let mut list = tables["links"][link][direction].as_array().cloned()?;
     list.push(stage);
-    let key = key_path(&["links", link, way]);
+    let key = key_path(&["links", link, direction]);
     Some(Tunable::number(what, "", measure, 0.0, key).within(&Value::Array(list)).main().by_default())
 }
 
-/// Algorithm of all TCP flows together, number of the first's connections; then every flow's own where they are several.
-fn of_flows(scenario: &Scenario) -> Vec<Tunable> {
+/// The congestion control of all TCP flows and the number of the first flow's connections; with several flows
+/// also those of each.
+fn flow_tunables(scenario: &Scenario) -> Vec<Tunable> {
     let tcp: Vec<&Flow> = scenario.flows.iter().filter(|f| is_tcp(f)).collect();
     let control = |flow: &Flow| {
         let place = key_path(&["flows", &flow.name]);
@@ -343,7 +347,7 @@ fn of_flows(scenario: &Scenario) -> Vec<Tunable> {
     all
 }
 
-/// The receive window of the host that most is sent to; 0 where autotuning finds it.
+/// The receive window of the main flow's receiver; 0 for autotuning.
 fn window(scenario: &Scenario, host: usize) -> Tunable {
     let host = &scenario.hosts[host];
     let place = key_path(&["hosts", &host.name]);

@@ -1,25 +1,27 @@
-//! longfat's congestion controls under QUIC: what the library tells of packets becomes what Linux's TCP would tell.
+//! longfat's congestion controls under QUIC. What the library reports about packets is translated to what
+//! Linux's TCP would report.
 //!
-//! A packet is a segment: sent, acknowledged or lost under its own number, never sent again (RFC 9002 section 2). Delivery is
-//! sampled as TCP does (draft-cheng-iccrg-delivery-rate-estimation). Pacing rate and window go back to the library.
+//! Each packet is a segment. It is sent, acknowledged or lost under its own number, and never sent again (RFC
+//! 9002 section 2). Delivery is sampled as in TCP (draft-cheng-iccrg-delivery-rate-estimation). Pacing rate
+//! and window go back to the library.
 //!
-//! | departure from the kernel's order | why |
+//! | difference to the kernel | reason |
 //! |---|---|
-//! | losses and CE marks count in the rate sample of the next ACK | the library tells an ACK's packets before what else it shows |
-//! | a mark is "some of this ACK", never how many | the library says no more (`on_congestion_event`) |
+//! | losses and CE marks count in the rate sample of the next ACK | the library reports an ACK's packets before its other contents |
+//! | a mark means "some packets of this ACK", without a count | the library reports no more (`on_congestion_event`) |
 //! | a loss reduces the window at once, without PRR | RFC 9002 section 7.3.2 |
-//! | no undo by D-SACK; one when all packets of a reduction came after all | QUIC has no D-SACK |
+//! | no undo by D-SACK; one if all packets of a reduction arrived after all | QUIC has no D-SACK |
 //! | packets are counted by the path's MTU | the library's window is bytes of UDP payload |
 
 use crate::contract::Contract;
 use congestion::{AckEvent, CaState, Controller, Event, LostPacket, RateSample, Socket, Window};
-use excuse::LossExcuses;
+use exempt::ExemptLosses;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{Span, Time};
 
-mod excuse;
+mod exempt;
 mod handle;
 mod recovery;
 mod view;
@@ -27,14 +29,16 @@ mod view;
 pub use handle::{CongestionChoice, PacedDeparture};
 pub use view::SteeringView;
 
-/// RFC 6928: packets that may be sent at first.
+/// RFC 6928: packets that may be sent initially.
 const INITIAL_WINDOW: u32 = 10;
-/// Bytes of IP and UDP before a QUIC packet (IPv4; of IPv6 it is 20 more), which a policer counts.
+/// The bytes of the IP and UDP headers before a QUIC packet, which a policer counts too (IPv4; IPv6 has 20
+/// more).
 pub const WIRE_HEADERS: u64 = 28;
-/// Packets below the highest acknowledged one that are still waited for; older ones were given up with their keys.
+/// Packets this far below the highest acknowledged number are forgotten; older ones were given up with their
+/// keys.
 const REMEMBERED: u64 = 1 << 16;
 
-/// What was known when a packet was sent.
+/// The state when a packet was sent.
 struct SentPacket {
     at: Time,
     bytes: u32,
@@ -53,21 +57,21 @@ struct AckBatch {
     packets: u32,
     newest: Option<SentPacket>,
     losses: u32,
-    /// Packets came with CE.
+    /// Whether packets came with CE marks.
     is_marked: bool,
 }
 
-/// What rules while no contract is known.
-const BELOW_CONTRACT: &str = "bbr3";
+/// The control in charge while no contract is known.
+const BASE_CONTROL: &str = "bbr3";
 
-/// A control of the registry; the configuration lets no other names through.
+/// A control from the registry. The configuration check rejects other names.
 fn make(name: &str, seed: u64) -> Box<dyn Controller> {
     congestion::make(name, seed, "pair")
         .or_else(|| congestion::make("cubic", seed, "pair"))
         .expect("CUBIC is in the registry")
 }
 
-/// One path's congestion control.
+/// The congestion control of one path.
 pub struct Steering {
     cc: Box<dyn Controller>,
     contract: Option<Contract>,
@@ -79,16 +83,16 @@ pub struct Steering {
     first_sent: Time,
     largest_sent: u64,
     largest_acked: u64,
-    /// The last packet sent before the window was reduced.
+    /// The last packet that was sent before the window was reduced.
     recovery_high: Option<u64>,
     prior_ssthresh: u32,
     ack: AckBatch,
-    excuses: LossExcuses,
-    next_beginning: Time,
-    /// Bytes of UDP payload per second, of the newest rate sample.
+    exempt: ExemptLosses,
+    next_restart: Time,
+    /// Bytes of UDP payload per second, from the newest rate sample.
     delivery_rate: Option<u64>,
     seed: u64,
-    /// The most that is sent, bytes per second.
+    /// The highest sending rate, bytes per second.
     most: u64,
 }
 
@@ -109,8 +113,8 @@ impl Steering {
             recovery_high: None,
             prior_ssthresh: u32::MAX,
             ack: AckBatch::default(),
-            excuses: LossExcuses::default(),
-            next_beginning: Time::ZERO,
+            exempt: ExemptLosses::default(),
+            next_restart: Time::ZERO,
             delivery_rate: None,
             most: u64::MAX,
         };
@@ -118,10 +122,10 @@ impl Steering {
         steering
     }
 
-    /// Goes on with another control, which begins anew.
+    /// Continues with another control, which starts from its initial state.
     fn change(&mut self, name: &str, pace: Option<u64>) {
         let is_contract = name == proxy::PairConfig::CONTRACT;
-        self.cc = make(if is_contract { BELOW_CONTRACT } else { name }, self.seed);
+        self.cc = make(if is_contract { BASE_CONTROL } else { name }, self.seed);
         let packet = u64::from(self.socket.mss) + WIRE_HEADERS;
         self.contract = is_contract.then(|| Contract::new(packet));
         self.most = pace.unwrap_or(u64::MAX);
@@ -142,7 +146,7 @@ impl Steering {
         let now = self.time(now);
         self.socket.now = now;
         let wire = u64::from(bytes) + WIRE_HEADERS;
-        // A packet is sent when it leaves.
+        // A packet counts as sent when it leaves the link.
         if let (Some(contract), Some(left)) = (&mut self.contract, self.departure.take_left()) {
             contract.on_left(left);
         }
@@ -175,7 +179,7 @@ impl Steering {
         self.sent.insert(number, packet);
     }
 
-    /// With the smoothed RTT and the smallest as they are known now.
+    /// `rtt` is the current smoothed RTT and the smallest.
     fn on_acked(&mut self, now: Instant, number: u64, rtt: [Duration; 2]) {
         let at = self.time(now);
         self.socket.now = at;
@@ -190,8 +194,8 @@ impl Steering {
         self.ack.packets += 1;
         if let Some(contract) = &mut self.contract {
             contract.on_acked(at, number, at.since(packet.at));
-            if self.excuses.earn(contract.lossy()) {
-                self.begin_anew(at);
+            if self.exempt.on_acked(contract.lossy()) {
+                self.restart_control(at);
             }
         }
         if self.ack.newest.as_ref().is_none_or(|newest| newest.at <= packet.at) {
@@ -200,7 +204,7 @@ impl Steering {
         }
     }
 
-    /// All packets of an ACK are told; `in_flight` is what the library counts as outstanding now.
+    /// All packets of an ACK have been reported. `in_flight` is what the library counts as outstanding now.
     fn on_ack_end(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
         let at = self.time(now);
         let ack = std::mem::take(&mut self.ack);
@@ -279,7 +283,7 @@ impl Steering {
         }
     }
 
-    /// `tcp_update_pacing_rate`: 200 % of a window a round trip in slow start, else 120 %.
+    /// `tcp_update_pacing_rate`: 200 % of a window per round trip in slow start, otherwise 120 %.
     fn pace_by_window(&mut self) {
         let Some(srtt) = self.socket.srtt.filter(|t| !t.is_zero()) else { return };
         let w = &mut self.window;
@@ -298,7 +302,7 @@ impl Steering {
         let Some(packet) = self.sent.remove(&number) else { return };
         self.in_flight = self.in_flight.saturating_sub(u64::from(packet.bytes));
         self.socket.inflight = self.packets(self.in_flight);
-        if self.excuses.excuse() {
+        if self.exempt.is_exempt() {
             return;
         }
         self.socket.lost += 1;
@@ -315,19 +319,20 @@ impl Steering {
         self.socket.inflight = self.packets(self.in_flight);
     }
 
-    /// What a contract has offered to the library's pacer. A mark is no policer's: after one the control below rules for a round
-    /// trip, and the contract only says when packets may leave.
+    /// The rate that the contract gives the library's pacer. A mark does not come from a policer: after one,
+    /// the control below is in charge for a round trip, and the contract only decides when packets may be
+    /// sent.
     fn offer(&self) -> Option<u64> {
         let contract = self.contract.as_ref().filter(|_| self.socket.state != CaState::Cwr);
         contract.and_then(Contract::offer)
     }
 
-    /// Bytes that may be outstanding: never less than two packets.
+    /// Bytes that may be outstanding, at least two packets.
     fn bytes_allowed(&self) -> u64 {
         let mss = u64::from(self.socket.mss);
         let own = u64::from(self.window.cwnd.max(2)) * mss;
         let (Some(offer), Some(srtt)) = (self.offer(), self.socket.srtt) else { return own };
-        // Inside the contract nothing queues: two round trips' worth covers late ACKs.
+        // Within the contract nothing queues: twice the bandwidth-delay product leaves room for late ACKs.
         let flight = u128::from(offer) * u128::from(srtt.as_nanos()) / 1_000_000_000;
         (2 * flight as u64).max(own)
     }

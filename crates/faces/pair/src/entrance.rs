@@ -1,4 +1,4 @@
-//! Where clients come in: a listener as it runs, and who is on the way from there to a stream.
+//! Listeners, and clients that have no stream yet.
 
 use proxy::{ClientPlace, FirstStep, NameRoutes, PairListenerConfig, first_step, lets_in, plain};
 use std::collections::{HashMap, VecDeque};
@@ -9,65 +9,58 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Span;
 
-/// A listener's settings.
+/// The settings of a listener.
 pub struct Entrance {
-    /// Its name.
     pub name: String,
-    /// As configured.
     pub config: PairListenerConfig,
-    /// Upstreams by the name in a ClientHello.
+    /// Upstreams by the server name of a ClientHello.
     pub routes: NameRoutes<String>,
 }
 
-/// What a listener listens by.
+/// The socket of a listener.
 pub enum EntranceSocket {
-    /// Connections.
     Tcp(TcpListener),
-    /// Datagrams.
     Udp(UdpSocket),
 }
 
 /// One address of a listener.
 pub struct Listening {
-    /// As configured.
-    pub wanted: SocketAddr,
-    /// Whose it is.
+    /// The address in the configuration.
+    pub configured: SocketAddr,
     pub entrance: Arc<Entrance>,
-    /// Bound to it.
     pub socket: EntranceSocket,
 }
 
 /// A client that has no stream yet.
 pub struct WaitingClient {
-    /// Its connection.
     pub tcp: TcpStream,
-    /// The listener it came by, as that was then.
+    /// The listener it came from, with the settings of that time.
     pub entrance: Arc<Entrance>,
-    /// Its number in the event queue.
+    /// The token in the event queue.
     pub number: u64,
-    /// Until when its first bytes, and then its peer, are waited for.
+    /// When waiting for its first bytes, and then for its peer, ends.
     pub deadline: Instant,
-    /// Its place among its client's, where they are limited.
+    /// The place of this connection, if the listener limits connections per client.
     pub place: Option<ClientPlace>,
-    /// A PROXY header comes first.
+    /// Whether a PROXY header is still to come.
     pub awaits_header: bool,
-    /// It has ended its stream.
+    /// Whether the client has ended its direction of the connection.
     pub ends: bool,
-    /// Its address, or the one that its header names.
+    /// The client's address: the peer of the TCP connection, or the one in the PROXY header.
     pub client: SocketAddr,
-    /// What it connected to, where its header names that.
+    /// The address that the client connected to, if the PROXY header has one.
     pub destination: Option<SocketAddr>,
-    /// Where it goes, once that is known.
+    /// The name of the upstream; empty until known.
     pub upstream: String,
 }
 
-/// Those that wait.
+/// All clients that wait.
 #[derive(Default)]
-pub struct WaitingRoom {
-    /// For their first bytes.
+pub struct WaitingClients {
+    /// Clients whose first bytes are still to come.
     pub hellos: HashMap<u64, WaitingClient>,
-    /// For a stream, in the order in which they came.
-    pub seats: VecDeque<WaitingClient>,
+    /// Clients that wait for a stream, in the order in which they came.
+    pub for_stream: VecDeque<WaitingClient>,
 }
 
 fn duration(t: Span) -> Duration {
@@ -75,33 +68,33 @@ fn duration(t: Span) -> Duration {
 }
 
 impl Entrance {
-    /// Of a listener's settings.
+    /// An entrance with the settings of a listener.
     pub fn new(name: &str, config: &PairListenerConfig) -> Entrance {
         let routes = config.sni.iter().map(|(pattern, to)| (pattern.clone(), to.clone()));
         Entrance { name: name.into(), config: config.clone(), routes: NameRoutes::of(routes) }
     }
 
-    /// Whether clients of this address may come.
+    /// Whether clients from this address are allowed.
     pub fn is_allowed(&self, from: SocketAddr) -> bool {
         lets_in(&self.config.allow, from.ip())
     }
 
-    /// How long a client's first bytes may take.
+    /// How long to wait for a client's first bytes.
     pub fn hello_timeout(&self) -> Duration {
         duration(self.config.hello_timeout)
     }
 
-    /// How long nothing may move, of a connection whose ends are both open, or one of them.
+    /// How long a connection may be idle if both directions are open, or one.
     pub fn idle_timeout(&self, is_half_closed: bool) -> Duration {
         duration(if is_half_closed { self.config.half_close_timeout } else { self.config.idle_timeout })
     }
 }
 
 impl EntranceSocket {
-    /// Bound to an address.
+    /// Binds to an address.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn bind(at: SocketAddr, udp: bool) -> io::Result<EntranceSocket> {
         if udp {
             let socket = UdpSocket::bind(at)?;
@@ -113,10 +106,10 @@ impl EntranceSocket {
         Ok(EntranceSocket::Tcp(socket))
     }
 
-    /// Where it is bound.
+    /// The bound address.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         match self {
             EntranceSocket::Tcp(socket) => socket.local_addr(),
@@ -124,7 +117,7 @@ impl EntranceSocket {
         }
     }
 
-    /// Whether it takes datagrams.
+    /// Whether it is for datagrams.
     pub fn is_udp(&self) -> bool {
         matches!(self, EntranceSocket::Udp(_))
     }
@@ -140,14 +133,14 @@ impl AsFd for EntranceSocket {
 }
 
 impl WaitingClient {
-    /// Who the client is, and what it connected to.
+    /// The address of the client and the one it connected to.
     pub fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         let to = self.destination.or_else(|| self.tcp.local_addr().ok().map(plain))?;
         Some((self.client, to))
     }
 
-    /// What a client's first bytes lead to; a header is taken.
-    pub fn look(&mut self, buffer: &mut [u8]) -> FirstStep {
+    /// Evaluates a client's first bytes. A PROXY header is consumed.
+    pub fn read_first_bytes(&mut self, buffer: &mut [u8]) -> FirstStep {
         let wants_name = !self.entrance.routes.is_empty();
         if !self.awaits_header && !wants_name {
             return FirstStep::Route(None);
@@ -157,7 +150,7 @@ impl WaitingClient {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return FirstStep::Wait,
             Err(_) => return FirstStep::Refuse,
         };
-        // Nothing but the end of the stream, or no room for more of it.
+        // Either the stream has ended, or there is no room for more of it.
         let is_all = self.ends || n == buffer.len() || n == 0;
         let step = first_step(&buffer[..n], is_all, self.awaits_header, wants_name);
         if let FirstStep::Header(length, between) = step {

@@ -1,27 +1,16 @@
-//! Why an end of a pair does not start, or keeps what it had at a reload.
+//! Why an end of a pair does not start, or rejects a reload.
 
 use std::io;
 
-/// Why a pair's end does not start.
+/// Why an end of a pair does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum PairStartError {
-    /// Its key file.
     #[error("pair.key: {path}: {error}")]
-    Key {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        error: io::Error,
-    },
-    /// An address that cannot be listened on.
+    Key { path: String, error: io::Error },
+    /// An address on which it cannot listen.
     #[error("pair: cannot listen on {at}: {error}")]
-    Listen {
-        /// The address.
-        at: String,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The TLS library or the system said no to something else.
+    Listen { at: String, error: io::Error },
+    /// Another error of the TLS library or the system.
     #[error("pair: {0}")]
     Other(String),
 }

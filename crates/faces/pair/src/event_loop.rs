@@ -1,23 +1,24 @@
-//! The event loop of one end: a UDP socket for all peers, listeners, relays, flows of datagrams.
+//! The event loop of one end: a UDP socket for all peers, listeners, relays and flows of datagrams.
 //!
-//! 1. Datagrams of the UDP socket go to the library, which says whose they are.
-//! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]); where the peer is not there yet, it
-//!    waits. A stream of a peer becomes a connection to a server ([`serve`]).
-//! 3. What became readable or writable gets its turn, then each link that was touched sends what it may ([`crate::links`]).
-//! 4. The loop sleeps until something happens, or the earliest deadline of any link.
+//! 1. Datagrams from the UDP socket go to the library, which says to which link they belong.
+//! 2. A client's connection becomes a stream of the link to its peer ([`crate::relay`]), and waits while that
+//!    link is down. A stream from a peer becomes a connection to a server ([`serve`]).
+//! 3. Everything that became readable or writable is worked off, then each link that was touched sends what
+//!    it may ([`crate::links`]).
+//! 4. The loop sleeps until something happens or the earliest deadline of a link.
 
 use crate::dial::Dialer;
-use crate::entrance::{Listening, WaitingRoom};
+use crate::entrance::{Listening, WaitingClients};
 use crate::error::PairStartError;
 use crate::flow::DatagramFlow;
 use crate::keys::PrivateKey;
 use crate::link::PairLink;
 use crate::links::PairLinks;
+use crate::pending::PendingStreams;
 use crate::reader::READ;
 use crate::relay::StreamRelay;
-use crate::reload::{BoundEntrance, PairChange, called_by, open_entrances};
+use crate::reload::{BoundEntrance, PairChange, open_entrances, server_tls};
 use crate::resolve::Resolver;
-use crate::serving::Serving;
 use crate::socket::QuicSocket;
 use crate::transport::transport;
 use linux::epoll::{EventQueue, EventWatch, Readiness, take_wakes};
@@ -38,43 +39,43 @@ mod admit;
 mod change;
 mod datagrams;
 mod dial;
-mod heed;
+mod events;
 mod serve;
 mod view;
 
-/// What the wake counter and the socket of QUIC are registered with; all else gets the numbers above.
+/// The event tokens of the wake counter and the QUIC socket; everything else has higher numbers.
 const WAKE: u64 = 0;
 const QUIC: u64 = 1;
-/// How often timeouts of connections are looked at.
-const SWEEP: Duration = Duration::from_millis(200);
-/// Datagrams taken in one go, before what they bring is worked off.
-const DATAGRAMS: usize = 256;
-/// With so many handshakes unfinished a caller must first show that it has the address it writes from (Retry, RFC 9000
-/// section 8.1.2), with so many more it is not answered.
-const UNPROVEN: usize = 64;
-const MOST_UNPROVEN: usize = 1024;
+/// How often timeouts of connections are checked.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(200);
+/// The most datagrams to receive before their effects are worked off.
+const DATAGRAMS_PER_TURN: usize = 256;
+/// With this many unfinished handshakes, a new peer must first prove its address (Retry, RFC 9000 section
+/// 8.1.2); with the second number it gets no answer.
+const RETRY_ABOVE: usize = 64;
+const MAX_HANDSHAKES: usize = 1024;
 /// The largest UDP payload.
-const LARGEST: usize = 65_535;
+const MAX_UDP_PAYLOAD: usize = 65_535;
 
-/// Where log entries go.
+/// Receives log entries.
 pub type PairLog = Box<dyn Fn(Map<String, Value>) + Send>;
 
-/// How far the end has come.
+/// Whether the end is running, draining or stopping.
 #[derive(Debug, Default)]
 pub struct PairEnding(AtomicU8);
 
 impl PairEnding {
-    /// Ends it so far, or as far as it has come already: 1 drains, 2 stops.
+    /// Sets the state, unless it is higher already: 1 drains, 2 stops.
     pub fn raise(&self, to: u8) {
         self.0.fetch_max(to, Ordering::SeqCst);
     }
 
-    /// No new connections.
+    /// Whether new connections are refused.
     pub fn drains(&self) -> bool {
         self.0.load(Ordering::SeqCst) >= 1
     }
 
-    /// At once.
+    /// Whether it stops at once.
     pub fn stops(&self) -> bool {
         self.0.load(Ordering::SeqCst) >= 2
     }
@@ -87,14 +88,14 @@ pub struct PairLoop {
     pub(crate) links: PairLinks,
     pub(crate) relays: HashMap<u64, StreamRelay>,
     pub(crate) flows: HashMap<u64, DatagramFlow>,
-    /// The flow of a client of a listener.
+    /// Flows by listener and client.
     pub(crate) clients: HashMap<(u64, SocketAddr), u64>,
-    pub(crate) waiting: WaitingRoom,
-    /// Connections of each client, where a listener limits them.
+    pub(crate) waiting: WaitingClients,
+    /// Connections per client, for listeners that limit them.
     pub(crate) places: Arc<ClientPlaces>,
     pub(crate) listening: HashMap<u64, Listening>,
     pub(crate) dialer: Dialer,
-    pub(crate) serving: Serving,
+    pub(crate) pending: PendingStreams,
     pub(crate) resolver: Resolver,
     pub(crate) endpoint: Endpoint,
     /// Relays that may be able to move something.
@@ -108,7 +109,7 @@ pub struct PairLoop {
     changes: Receiver<PairChange>,
     pub(crate) board: PairBoard,
     next: u64,
-    swept: Instant,
+    last_sweep: Instant,
     answer: Vec<u8>,
 }
 
@@ -127,7 +128,7 @@ impl PairLoop {
             PairStartError::Listen { at, error }
         })?;
         let tls = |e: noq_proto::rustls::Error| PairStartError::Other(e.to_string());
-        let server = called_by(&config, key)?.map(|tls| ServerConfig::with_crypto(tls));
+        let server = server_tls(&config, key)?.map(|tls| ServerConfig::with_crypto(tls));
         let quic = Arc::new(EndpointConfig::default());
         let endpoint = Endpoint::new(quic, server.clone().map(Arc::new), true);
         let now = Instant::now();
@@ -142,15 +143,15 @@ impl PairLoop {
             relays: HashMap::new(),
             flows: HashMap::new(),
             clients: HashMap::new(),
-            waiting: WaitingRoom::default(),
+            waiting: WaitingClients::default(),
             places: Arc::default(),
             listening: HashMap::new(),
             dialer,
-            serving: Serving::default(),
+            pending: PendingStreams::default(),
             resolver,
             endpoint,
             dirty: BTreeSet::new(),
-            buffer: vec![0; READ.max(LARGEST)],
+            buffer: vec![0; READ.max(MAX_UDP_PAYLOAD)],
             ending,
             socket,
             server,
@@ -159,7 +160,7 @@ impl PairLoop {
             changes,
             board: PairBoard::default(),
             next: QUIC + 1,
-            swept: now,
+            last_sweep: now,
             answer: Vec::new(),
             config,
         };
@@ -169,7 +170,7 @@ impl PairLoop {
         Ok(this)
     }
 
-    /// Takes what comes by a listener from now on.
+    /// Starts accepting clients from a listener.
     pub(crate) fn listen(&mut self, listening: Listening) -> std::io::Result<()> {
         let token = self.number();
         self.queue.watch(listening.socket.as_fd(), token, EventWatch::Read)?;
@@ -177,50 +178,50 @@ impl PairLoop {
         Ok(())
     }
 
-    /// Where peers call it.
+    /// The address that peers connect to.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn quic_address(&self) -> std::io::Result<SocketAddr> {
         self.socket.address()
     }
 
-    /// Where clients come in.
+    /// The addresses of the listeners.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn bound(&self) -> std::io::Result<Vec<BoundEntrance>> {
         self.listening.values().map(Listening::bound).collect()
     }
 
-    /// Peers call by other keys from now on.
-    pub(crate) fn be_called_by(&mut self, tls: Arc<QuicServerConfig>) {
+    /// Changes the keys with which peers may connect.
+    pub(crate) fn set_server_tls(&mut self, tls: Arc<QuicServerConfig>) {
         let Some(server) = &mut self.server else { return };
         server.crypto = tls;
         self.endpoint.set_server_config(Some(Arc::new(server.clone())));
     }
 
-    /// A number that stands for nothing yet.
+    /// A new unused number.
     pub(crate) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Tells the log.
-    pub(crate) fn tell(&self, event: &str, facts: &[(&str, String)]) {
+    /// Writes an entry to the log.
+    pub(crate) fn log_event(&self, event: &str, facts: &[(&str, String)]) {
         let mut entry = Map::new();
         entry.insert("event".into(), event.into());
         entry.extend(facts.iter().map(|(key, value)| (key.to_string(), Value::from(value.as_str()))));
         (self.log)(entry);
     }
 
-    /// Until it is told to end.
+    /// Runs until a stop is requested, or all connections have ended after a drain request.
     pub fn run(&mut self) {
         exact_timers();
         let bound = self.bound().unwrap_or_default();
         let bound = bound.iter().map(|bound| (bound.name.as_str(), bound.address.to_string()));
         let quic = self.quic_address().ok().map(|at| ("quic", at.to_string()));
-        self.tell("pair-started", &quic.into_iter().chain(bound).collect::<Vec<_>>());
+        self.log_event("pair-started", &quic.into_iter().chain(bound).collect::<Vec<_>>());
         let mut events = Vec::new();
         loop {
             self.work();
@@ -229,7 +230,7 @@ impl PairLoop {
             }
             let timeout = if self.dirty.is_empty() { self.sleep() } else { Duration::ZERO };
             if let Err(e) = self.queue.wait_exactly(&mut events, Some(timeout)) {
-                self.tell("pair-failed", &[("why", e.to_string())]);
+                self.log_event("pair-failed", &[("why", e.to_string())]);
                 return;
             }
             for event in &events {
@@ -252,12 +253,12 @@ impl PairLoop {
         true
     }
 
-    /// How long nothing is due.
+    /// The time until something is due.
     fn sleep(&mut self) -> Duration {
         let now = Instant::now();
-        let next = self.links.deadline(now).into_iter().chain([self.swept + SWEEP]);
+        let next = self.links.deadline(now).into_iter().chain([self.last_sweep + SWEEP_INTERVAL]);
         let next = next.chain(self.dialer.deadline()).min();
-        next.map_or(SWEEP, |at| at.saturating_duration_since(now))
+        next.map_or(SWEEP_INTERVAL, |at| at.saturating_duration_since(now))
     }
 
     fn take(&mut self, event: &Readiness) {
@@ -271,18 +272,18 @@ impl PairLoop {
                     relay.tcp_writable |= event.writable;
                     self.dirty.insert(token);
                 } else if self.flows.contains_key(&token) {
-                    self.flow_answers(token);
+                    self.on_server_datagrams(token);
                 } else {
                     self.read_hello(token, event.ends, Instant::now());
                 }
                 if event.writable || event.failed {
-                    self.server_answers(token, event.failed);
+                    self.on_server_ready(token, event.failed);
                 }
             }
         }
     }
 
-    /// Everything that can be done now.
+    /// Does everything that can be done now.
     fn work(&mut self) {
         let now = Instant::now();
         while let Ok(change) = self.changes.try_recv() {
@@ -292,14 +293,14 @@ impl PairLoop {
             self.resolved(asker, found);
         }
         self.dial(now);
-        if now >= self.swept + SWEEP {
-            self.swept = now;
+        if now >= self.last_sweep + SWEEP_INTERVAL {
+            self.last_sweep = now;
             self.sweep(now);
         }
         self.links.touch_due(now);
         for handle in self.links.touched() {
             self.links.get_mut(handle).into_iter().for_each(|link| link.expire(now));
-            self.heed(handle);
+            self.handle_events(handle);
         }
         for token in std::mem::take(&mut self.dirty) {
             self.turn(token, now);
@@ -310,7 +311,8 @@ impl PairLoop {
         }
     }
 
-    /// Sends what a link may send. The library is asked for events again only after something came or a timer ran.
+    /// Sends what a link may send. The library has new events only after something was received or a timer
+    /// ran.
     fn drive(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(link) = self.links.get_mut(handle) else { return };
         if link.drive(now, handle, &mut self.endpoint, &self.socket) {
@@ -323,7 +325,7 @@ impl PairLoop {
 
     fn receive(&mut self) {
         let now = Instant::now();
-        for _ in 0..DATAGRAMS {
+        for _ in 0..DATAGRAMS_PER_TURN {
             let Some((n, from, ecn)) = self.socket.receive(&mut self.buffer) else { return };
             self.answer.clear();
             let data = bytes::BytesMut::from(&self.buffer[..n]);
@@ -334,7 +336,7 @@ impl PairLoop {
                         link.conn.handle_event(event);
                     }
                 }
-                Some(DatagramEvent::NewConnection(incoming)) => self.welcome(incoming, now),
+                Some(DatagramEvent::NewConnection(incoming)) => self.on_incoming(incoming, now),
                 Some(DatagramEvent::Response(transmit)) => {
                     self.socket.send(transmit.destination, transmit.ecn, &self.answer[..transmit.size]);
                 }
@@ -343,25 +345,25 @@ impl PairLoop {
         }
     }
 
-    /// A peer calls: whoever has no key that is known does not get through the handshake.
-    fn welcome(&mut self, incoming: noq_proto::Incoming, now: Instant) {
+    /// A peer connects. The handshake fails if its key is unknown.
+    fn on_incoming(&mut self, incoming: noq_proto::Incoming, now: Instant) {
         let Some(server) = self.server.clone().filter(|_| !self.ending.drains()) else {
             self.endpoint.ignore(incoming);
             return;
         };
-        let unproven = self.links.iter().filter(|(_, link)| !link.is_up).count();
-        if unproven >= MOST_UNPROVEN {
+        let handshakes = self.links.iter().filter(|(_, link)| !link.is_up).count();
+        if handshakes >= MAX_HANDSHAKES {
             self.endpoint.ignore(incoming);
             return;
         }
-        if unproven >= UNPROVEN && incoming.may_retry() {
+        if handshakes >= RETRY_ABOVE && incoming.may_retry() {
             self.answer.clear();
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.answer) {
                 self.socket.send(transmit.destination, transmit.ecn, &self.answer[..transmit.size]);
             }
             return;
         }
-        // Who it is, is known after the handshake only: until then the first peer's settings stand.
+        // The peer is only known after the handshake; until then, the settings of the first peer apply.
         let peer = self.config.peers.values().next().expect("there is a peer");
         let (transport, choice) = transport(peer, self.next, now);
         let mut server = server;

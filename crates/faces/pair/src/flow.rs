@@ -1,4 +1,4 @@
-//! Datagrams of one client to one upstream, as this end knows them.
+//! The datagrams between one client and one upstream, at this end.
 
 use linux::epoll::{EventQueue, EventWatch};
 use noq_proto::{ConnectionHandle, StreamId, VarInt};
@@ -7,41 +7,33 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// Where a flow's datagrams go on this side.
+/// Where a flow's datagrams go at this end.
 pub enum FlowEnd {
-    /// To a client, by the socket of a listener.
-    Client {
-        /// The listener's number.
-        listener: u64,
-        /// The client's address.
-        address: SocketAddr,
-    },
-    /// To a server, by a socket of its own.
+    /// To a client, from the socket of a listener.
+    Client { listener: u64, address: SocketAddr },
+    /// To a server, from its own socket.
     Server(UdpSocket),
 }
 
-/// One client's datagrams to one upstream.
+/// The datagrams of one client to one upstream.
 pub struct DatagramFlow {
-    /// The connection of QUIC it belongs to.
     pub link: ConnectionHandle,
-    /// Its stream there, which carries nothing but its beginning and its end.
+    /// The stream of the flow, which carries only an opening and an end.
     pub stream: StreamId,
-    /// Its end here.
     pub end: FlowEnd,
-    /// When a datagram passed last.
-    pub moved: Instant,
+    pub last_moved: Instant,
 }
 
 impl DatagramFlow {
-    /// What it is called in datagrams: its stream's number.
+    /// The number of the flow in datagrams, which is that of its stream.
     pub fn tag(&self) -> u32 {
         u64::from(VarInt::from(self.stream)) as u32
     }
 
-    /// At the server's side.
+    /// A flow at the server's side.
     ///
     /// # Errors
-    /// No socket, or no way to the server.
+    /// Fails if there is no socket or no route to the server.
     pub fn to_server(
         server: SocketAddr,
         link: ConnectionHandle,
@@ -52,10 +44,10 @@ impl DatagramFlow {
         let socket = UdpSocket::bind(any)?;
         socket.set_nonblocking(true)?;
         socket.connect(server)?;
-        Ok(DatagramFlow { link, stream, end: FlowEnd::Server(socket), moved: now })
+        Ok(DatagramFlow { link, stream, end: FlowEnd::Server(socket), last_moved: now })
     }
 
-    /// Has its own socket watched, if it has one.
+    /// Adds its own socket, if it has one, to the event queue.
     pub fn watch(&self, queue: &EventQueue, number: u64) -> bool {
         match &self.end {
             FlowEnd::Server(socket) => queue.watch(socket.as_fd(), number, EventWatch::Read).is_ok(),

@@ -1,64 +1,63 @@
-//! What the two ends say to each other above QUIC: how a stream begins, and what stands before a datagram.
+//! What the two ends send to each other over QUIC: the opening of a stream, and the header of a datagram.
 //!
 //! ```text
-//! stream:   version (1)  kind (1: connection, 2: datagrams, 3: connection of a client that is told)
+//! stream:   version (1)  kind (1: connection, 2: datagrams, 3: connection with client addresses)
 //!           length (1 to 255)  name of the upstream  kind 3: a header of the PROXY protocol, version 2
 //! datagram: number of the stream that opened its flow (4, big endian)  payload
 //! ```
-//! A connection's bytes follow, both ways. A stream of kind 2 carries nothing more: it stands for one client's datagrams,
-//! which end when it does.
+//! A connection's bytes follow, in both directions. A stream of kind 2 carries nothing more. It stands for
+//! the datagrams of one client, and they end with it.
 
 use proxy::{HeaderRead, ProxyVersion, read_header};
 use std::net::SocketAddr;
 
-/// What this end speaks.
+/// The version of this format.
 pub const VERSION: u8 = 1;
-/// The longest header of the PROXY protocol that is written or read: two addresses of IPv6, and nothing besides.
+/// The longest PROXY header that is written or accepted: two IPv6 addresses and nothing else.
 const LONGEST_CLIENT: usize = 16 + 36;
-/// The longest beginning of a stream, bytes.
+/// The longest opening of a stream, bytes.
 pub const LONGEST_OPENING: usize = 3 + 255 + LONGEST_CLIENT;
-/// What stands before a datagram's payload, bytes.
+/// The bytes before a datagram's payload.
 pub const DATAGRAM_HEAD: usize = 4;
 
 /// What a stream is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carriage {
+pub enum StreamKind {
     /// A connection's bytes.
     Connection,
-    /// A client's datagrams, by their own way.
+    /// A client's datagrams, which are sent as QUIC datagrams.
     Datagrams,
 }
 
-/// How a stream begins.
+/// The opening of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// What it is for.
-    pub carriage: Carriage,
-    /// The upstream, as the end that goes there calls it.
+    pub kind: StreamKind,
+    /// The name of the upstream in the configuration of the other end.
     pub upstream: String,
-    /// Of a connection, where it is told: who the client is, and what it connected to.
+    /// For a connection, if sent: the address of the client, and the one it connected to.
     pub client: Option<(SocketAddr, SocketAddr)>,
 }
 
-/// What the first bytes of a stream are.
+/// The result of reading the first bytes of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpeningRead {
-    /// Not all of it has come.
+    /// More bytes are needed.
     More,
-    /// The opening, and how many bytes it took.
+    /// An opening, and its length in bytes.
     Done(Opening, usize),
-    /// Something else.
+    /// Not an opening.
     Bad,
 }
 
 impl Opening {
-    /// As bytes; a name longer than 255 bytes is cut, which the configuration does not let happen.
+    /// Returns the opening as bytes. A name longer than 255 bytes is cut; the configuration check rejects such names.
     pub fn write(&self) -> Vec<u8> {
         let name = &self.upstream.as_bytes()[..self.upstream.len().min(255)];
-        let client = self.client.filter(|_| self.carriage == Carriage::Connection);
-        let kind = match self.carriage {
-            Carriage::Datagrams => 2,
-            Carriage::Connection => {
+        let client = self.client.filter(|_| self.kind == StreamKind::Connection);
+        let kind = match self.kind {
+            StreamKind::Datagrams => 2,
+            StreamKind::Connection => {
                 if client.is_some() {
                     3
                 } else {
@@ -72,13 +71,13 @@ impl Opening {
         bytes
     }
 
-    /// Of the first bytes of a stream.
+    /// Reads the first bytes of a stream.
     pub fn read(bytes: &[u8]) -> OpeningRead {
-        let carriage = match bytes {
+        let kind = match bytes {
             [] => return OpeningRead::More,
             [VERSION] => return OpeningRead::More,
-            [VERSION, 1 | 3, ..] => Carriage::Connection,
-            [VERSION, 2, ..] => Carriage::Datagrams,
+            [VERSION, 1 | 3, ..] => StreamKind::Connection,
+            [VERSION, 2, ..] => StreamKind::Datagrams,
             _ => return OpeningRead::Bad,
         };
         let Some(&length) = bytes.get(2) else { return OpeningRead::More };
@@ -88,7 +87,7 @@ impl Opening {
         let end = 3 + length as usize;
         let Some(name) = bytes.get(3..end) else { return OpeningRead::More };
         let Ok(name) = std::str::from_utf8(name) else { return OpeningRead::Bad };
-        let opening = |client| Opening { carriage, upstream: name.into(), client };
+        let opening = |client| Opening { kind, upstream: name.into(), client };
         if bytes[1] != 3 {
             return OpeningRead::Done(opening(None), end);
         }
@@ -100,15 +99,16 @@ impl Opening {
     }
 }
 
-/// What the bytes after a name say of the client.
+/// The result of reading the client addresses after the name.
 enum ClientRead {
     More,
     Whole((SocketAddr, SocketAddr), usize),
 }
 
-/// Reads what [`ProxyVersion::write`] makes of two addresses, and nothing else that the PROXY protocol permits besides.
+/// Reads exactly what [`ProxyVersion::write`] writes for two addresses. Other valid PROXY headers are
+/// rejected.
 fn client(bytes: &[u8]) -> Option<ClientRead> {
-    // A length that is too large is refused before so many bytes have come.
+    // A length that is too large is rejected before all the bytes have come.
     let announced = bytes.get(14..16).map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])));
     if announced > LONGEST_CLIENT - 16 || bytes.first().is_some_and(|b| *b != b'\r') {
         return None;
@@ -123,12 +123,12 @@ fn client(bytes: &[u8]) -> Option<ClientRead> {
     }
 }
 
-/// A datagram with its head.
+/// A datagram with its flow number.
 pub fn write_datagram(flow: u32, payload: &[u8]) -> Vec<u8> {
     [&flow.to_be_bytes(), payload].concat()
 }
 
-/// The flow of a datagram, and its payload.
+/// The flow number and the payload of a datagram.
 pub fn read_datagram(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (head, payload) = bytes.split_first_chunk::<DATAGRAM_HEAD>()?;
     Some((u32::from_be_bytes(*head), payload))
@@ -139,15 +139,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_opening_is_read_back_whole_and_never_early() {
+    fn an_opening_is_only_read_when_it_is_complete() {
         let between = |from: &str, to: &str| Some((from.parse().expect("one"), to.parse().expect("one")));
-        for (carriage, name, client) in [
-            (Carriage::Connection, "web", None),
-            (Carriage::Datagrams, &*"ü".repeat(127), None),
-            (Carriage::Connection, "web", between("192.0.2.1:5", "192.0.2.2:443")),
-            (Carriage::Connection, &*"ü".repeat(127), between("[2001:db8::1]:5", "[2001:db8::2]:443")),
+        for (kind, name, client) in [
+            (StreamKind::Connection, "web", None),
+            (StreamKind::Datagrams, &*"ü".repeat(127), None),
+            (StreamKind::Connection, "web", between("192.0.2.1:5", "192.0.2.2:443")),
+            (StreamKind::Connection, &*"ü".repeat(127), between("[2001:db8::1]:5", "[2001:db8::2]:443")),
         ] {
-            let opening = Opening { carriage, upstream: name.into(), client };
+            let opening = Opening { kind, upstream: name.into(), client };
             let bytes = opening.write();
             assert!(bytes.len() <= LONGEST_OPENING);
             for cut in 0..bytes.len() {
@@ -159,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_opening_is_refused() {
+    fn anything_else_is_refused() {
         for bytes in [&[2][..], &[1, 4], &[1, 0], &[1, 1, 0], &[1, 1, 1, 0xff], &[1, 3, 1, 97, 9], b"GET /"] {
             assert_eq!(Opening::read(bytes), OpeningRead::Bad, "{bytes:?}");
         }
         let signature = b"\r\n\r\n\0\r\nQUIT\n";
-        // LOCAL, which tells no client; more than addresses; a line of version 1.
+        // LOCAL, which names no client; more than addresses; a header of version 1.
         for header in [&[0x20, 0, 0, 0][..], &[0x21, 0x11, 0, 13], &[0x21, 0x21, 0xff, 0xff]] {
             let bytes = [&[1, 3, 1, 97], &signature[..], header, &[0; 40]].concat();
             assert_eq!(Opening::read(&bytes), OpeningRead::Bad, "{header:?}");

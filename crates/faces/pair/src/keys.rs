@@ -1,7 +1,7 @@
-//! Keys: each end has one, and knows its peers by theirs. Mutual TLS 1.3 with raw public keys (RFC 7250): no names, no dates,
-//! no authorities, so nothing that expires or can be issued by somebody else.
+//! Keys. Each end has one and knows its peers by theirs: mutual TLS 1.3 with raw public keys (RFC 7250).
+//! There are no names, dates or authorities, so nothing expires or can be issued by someone else.
 //!
-//! A key file is PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` writes it too.
+//! A key file is PKCS#8 in PEM format, as written by `openssl genpkey -algorithm ed25519`.
 
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::rustls::client::AlwaysResolvesClientRawPublicKeys;
@@ -28,24 +28,24 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What both ends say they speak (ALPN, RFC 7301).
+/// The protocol of both ends (ALPN, RFC 7301).
 const PROTOCOL: &[u8] = b"longfat-pair/1";
-/// What stands before the 32 bytes of a private Ed25519 key in PKCS#8 version 1 (RFC 8410 section 7).
+/// The bytes before the 32 bytes of a private Ed25519 key in PKCS#8 version 1 (RFC 8410 section 7).
 const PKCS8_HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// What stands before the 32 bytes of a public one (RFC 8410 section 4).
+/// The bytes before the 32 bytes of a public key (RFC 8410 section 4).
 const SPKI_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
 
-/// The key of this end.
+/// The private key of this end.
 pub struct PrivateKey {
     pkcs8: [u8; 48],
     public: PublicKey,
 }
 
 impl PrivateKey {
-    /// A new one, of the system's randomness.
+    /// Generates a new key from the system's randomness.
     ///
     /// # Errors
-    /// The system has none.
+    /// Fails if the system has no randomness.
     pub fn generate() -> io::Result<PrivateKey> {
         let mut seed = [0; 32];
         SystemRandom::new().fill(&mut seed).map_err(|_| io::Error::other("the system has no randomness"))?;
@@ -64,15 +64,15 @@ impl PrivateKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// It cannot be read, or holds no Ed25519 key.
+    /// Fails if the file cannot be read or contains no Ed25519 key.
     pub fn read(path: &Path) -> io::Result<PrivateKey> {
         PrivateKey::of_pem(&std::fs::read(path)?)
     }
 
-    /// The key of a PEM text.
+    /// Reads a key from PEM text.
     ///
     /// # Errors
-    /// It holds no Ed25519 key.
+    /// Fails if the text contains no Ed25519 key.
     pub fn of_pem(text: &[u8]) -> io::Result<PrivateKey> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "holds no Ed25519 key (PKCS#8, PEM)");
         let der = PrivatePkcs8KeyDer::from_pem_slice(text).map_err(|_| wrong())?;
@@ -80,10 +80,10 @@ impl PrivateKey {
         PrivateKey::of_seed(seed.try_into().map_err(|_| wrong())?)
     }
 
-    /// Writes it to a new file that its owner alone may read.
+    /// Writes the key to a new file that only its owner may read.
     ///
     /// # Errors
-    /// The file is there already, or cannot be written.
+    /// Fails if the file exists already or cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(self.pem().as_bytes())
@@ -99,7 +99,7 @@ impl PrivateKey {
         text + "\n-----END PRIVATE KEY-----\n"
     }
 
-    /// What peers know it by.
+    /// The public key, by which peers know it.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -110,11 +110,11 @@ impl PrivateKey {
         Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(spki)], signer)))
     }
 
-    /// TLS of who calls the peer of this key.
+    /// TLS for connecting to the peer with this key.
     ///
     /// # Errors
-    /// Of the TLS library.
-    pub fn calling(&self, peer: PublicKey, early_data: bool) -> Result<QuicClientConfig, Error> {
+    /// Fails with the error of the TLS library.
+    pub fn client_tls(&self, peer: PublicKey, early_data: bool) -> Result<QuicClientConfig, Error> {
         let verifier = Arc::new(PinnedKeys::of(vec![peer]));
         let mut config = ClientConfig::builder_with_provider(Arc::new(crypto()))
             .with_protocol_versions(&[&TLS13])?
@@ -126,11 +126,11 @@ impl PrivateKey {
         QuicClientConfig::try_from(config).map_err(|e| Error::General(e.to_string()))
     }
 
-    /// TLS of who is called by peers of these keys.
+    /// TLS for connections from peers with these keys.
     ///
     /// # Errors
-    /// Of the TLS library.
-    pub fn called(&self, peers: Vec<PublicKey>, early_data: bool) -> Result<QuicServerConfig, Error> {
+    /// Fails with the error of the TLS library.
+    pub fn server_tls(&self, peers: Vec<PublicKey>, early_data: bool) -> Result<QuicServerConfig, Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(crypto()))
             .with_protocol_versions(&[&TLS13])?
             .with_client_cert_verifier(Arc::new(PinnedKeys::of(peers)))
@@ -145,12 +145,12 @@ fn crypto() -> CryptoProvider {
     provider::default_provider()
 }
 
-/// The key that a raw public key certificate is; `None` when it is of another kind.
+/// The key in a raw public key certificate; `None` for other certificates.
 pub fn key_of(certificate: &[u8]) -> Option<PublicKey> {
     Some(PublicKey(certificate.strip_prefix(&SPKI_HEAD)?.try_into().ok()?))
 }
 
-/// Accepts these keys and no others, of either side.
+/// Accepts only these keys, from clients and servers.
 #[derive(Debug)]
 struct PinnedKeys {
     keys: Vec<PublicKey>,
@@ -178,7 +178,7 @@ impl PinnedKeys {
     }
 }
 
-/// TLS 1.2 is not offered: its signatures are never right.
+/// TLS 1.2 is not offered, so no signature of it is valid.
 fn no_tls12() -> Result<HandshakeSignatureValid, Error> {
     Err(Error::General("TLS 1.3 alone is spoken".into()))
 }
@@ -275,7 +275,7 @@ mod tests {
     const PUBLIC: &str = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
     #[test]
-    fn a_key_is_read_back_from_its_text() {
+    fn a_key_survives_writing_and_reading() {
         let key = PrivateKey::of_seed(&SEED).unwrap();
         assert_eq!(key.public().to_string(), PUBLIC);
         let again = PrivateKey::of_pem(key.pem().as_bytes()).unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys_are_refused() {
         assert!(PrivateKey::of_pem(b"").is_err());
         let text = PrivateKey::of_seed(&SEED).unwrap().pem();
         assert!(PrivateKey::of_pem(text.replace("MC4C", "MC8C").as_bytes()).is_err());

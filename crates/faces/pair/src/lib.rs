@@ -1,9 +1,10 @@
-//! Two proxies joined by QUIC: one near the users, one near the servers, where the far kernel's transport cannot be changed.
+//! Two proxies joined by QUIC, one near the users and one near the servers, for paths on which the transport
+//! of the far kernel cannot be changed.
 //!
-//! Pure, and tested alone: how streams begin ([`Opening`]), keys ([`PrivateKey`]).
+//! Independent of the system: the opening of streams ([`Opening`]) and keys ([`PrivateKey`]).
 //!
-//! On Linux: [`Pair`]. One event loop drives QUIC as a state machine (noq-proto): connections of clients are streams of
-//! the connection to their peer, client's datagrams are its datagrams.
+//! On Linux: [`Pair`]. One event loop drives QUIC as a state machine (noq-proto). Clients' connections are
+//! streams of the connection to their peer, and clients' datagrams are its datagrams.
 
 #![cfg(target_os = "linux")]
 
@@ -18,19 +19,19 @@ mod frames;
 mod keys;
 mod link;
 mod links;
+mod pending;
 mod reader;
 mod relay;
 mod reload;
 mod resolve;
 mod run;
-mod serving;
 mod socket;
 mod transport;
 
 pub use error::PairStartError;
 pub use event_loop::PairLog;
 pub use frames::{
-    Carriage, DATAGRAM_HEAD, LONGEST_OPENING, Opening, OpeningRead, read_datagram, write_datagram,
+    DATAGRAM_HEAD, LONGEST_OPENING, Opening, OpeningRead, StreamKind, read_datagram, write_datagram,
 };
 pub use keys::{PrivateKey, key_of};
 pub use reload::PairChange;

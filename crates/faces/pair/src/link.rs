@@ -1,8 +1,9 @@
-//! One QUIC connection to a peer: the library's state machine, what it wants sent and when.
+//! A QUIC connection to a peer: the library's state machine, and the packet that waits to be sent.
 //!
-//! The library paces by the control's rate, but lets up to ten packets go at once. A control that knows a bucket which holds
-//! fewer says when each may leave; it waits here until then, and the library is asked for no more: when the next may leave
-//! depends on when this one did, and timers are late.
+//! The library paces at the control's rate, but allows bursts of up to ten packets. A control that knows of a
+//! smaller bucket decides when each packet may be sent. The packet waits here until then, and the library is
+//! not asked for another one: timers are late, and when the next packet may be sent depends on when this one
+//! was.
 
 use crate::contract::ContractTerms;
 use crate::control::CongestionChoice;
@@ -13,10 +14,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-/// What is due within this is sent now: less than timers are late by, and a burst of one packet at 120 Mbit/s.
-const GRAIN: Duration = Duration::from_micros(100);
+/// A packet due within this time is sent now. Timers are later than that, and it is the time of one packet at
+/// 120 Mbit/s.
+const SEND_SLACK: Duration = Duration::from_micros(100);
 
-/// A packet that waits for its time.
+/// A packet that waits for its sending time.
 struct HeldPacket {
     at: Instant,
     to: SocketAddr,
@@ -24,38 +26,36 @@ struct HeldPacket {
     bytes: Vec<u8>,
 }
 
-/// What came of an opened stream.
+/// What a stream is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamUse {
-    /// The relay of this number.
+    /// The relay with this number.
     Relay(u64),
-    /// The datagrams of the flow of this number.
+    /// The datagrams of the flow with this number.
     Flow(u64),
 }
 
-/// One connection to a peer.
+/// A connection to a peer.
 pub struct PairLink {
-    /// The library's.
     pub conn: Connection,
-    /// The peer, by its key; `None` until it is known.
+    /// The name of the peer; `None` until its key is known.
     pub peer: Option<String>,
-    /// What streams are used for.
+    /// What each stream is used for.
     pub streams: HashMap<StreamId, StreamUse>,
-    /// Whether data may be sent: the handshake is done, or early data was asked for and is possible.
+    /// Whether data may be sent: the handshake is done, or early data is enabled and possible.
     pub is_up: bool,
-    /// The connection has ended; it is kept until the library lets go of it.
+    /// Whether the connection has ended. It is kept until the library releases it.
     pub is_lost: bool,
-    /// The control of what is sent.
     pub choice: CongestionChoice,
-    /// What the log was told of a contract last.
-    pub told: Option<ContractTerms>,
+    /// The terms of a contract that were logged last.
+    pub logged_terms: Option<ContractTerms>,
     last_departure: u64,
     held: Option<HeldPacket>,
     buffer: Vec<u8>,
 }
 
 impl PairLink {
-    /// A link of a connection that has just begun.
+    /// A link with a connection that has just started.
     pub fn new(conn: Connection, peer: Option<String>, choice: &CongestionChoice) -> PairLink {
         PairLink {
             conn,
@@ -64,21 +64,22 @@ impl PairLink {
             is_up: false,
             is_lost: false,
             choice: choice.clone(),
-            told: None,
+            logged_terms: None,
             last_departure: 0,
             held: None,
             buffer: Vec::new(),
         }
     }
 
-    /// Lets the library's timers run that are due; what it has to say of that is heeded next.
+    /// Runs the library's timers that are due. The caller must handle its events afterwards.
     pub fn expire(&mut self, now: Instant) {
         if self.conn.poll_timeout().is_some_and(|at| at <= now) {
             self.conn.handle_timeout(now);
         }
     }
 
-    /// Sends what may be sent now, and hands on what the library tells its endpoint. True when it is gone.
+    /// Sends what may be sent now, and passes the library's events on to its endpoint. Returns whether the
+    /// connection is gone.
     pub fn drive(
         &mut self,
         now: Instant,
@@ -109,7 +110,7 @@ impl PairLink {
         let is_paced = order != self.last_departure;
         self.last_departure = order;
         let bytes = &self.buffer[..transmit.size];
-        if is_paced && at > now + GRAIN {
+        if is_paced && at > now + SEND_SLACK {
             self.held =
                 Some(HeldPacket { at, to: transmit.destination, ecn: transmit.ecn, bytes: bytes.to_vec() });
         } else {
@@ -119,12 +120,12 @@ impl PairLink {
 
     fn release(&mut self, now: Instant, socket: &QuicSocket) {
         if let Some(packet) = self.held.take_if(|packet| packet.at <= now) {
-            self.choice.departure.left(now);
+            self.choice.departure.set_left(now);
             socket.send(packet.to, packet.ecn, &packet.bytes);
         }
     }
 
-    /// When it has to be driven next, whatever happens.
+    /// When it must be driven next even if nothing happens.
     pub fn deadline(&self) -> Option<Instant> {
         let held = self.held.as_ref().map(|packet| packet.at);
         let own = self.conn.poll_timeout();

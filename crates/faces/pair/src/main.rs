@@ -1,4 +1,4 @@
-//! `longfat-pair`: one end of a pair, with the TCP proxy of the same configuration where there is one. Linux only.
+//! `longfat-pair`: one end of a pair, and the TCP proxy if the configuration has one. Linux only.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ mod args;
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    eprintln!("error: a pair needs Linux");
+    eprintln!("error: longfat-pair needs Linux");
     ExitCode::from(2)
 }
 
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     use clap::Parser;
     let args = match args::PairArgs::try_parse() {
         Ok(args) => args,
-        // Help and version are our own words; an error repeats what was typed.
+        // Only an error repeats what was typed, so only an error is escaped.
         Err(e) if !e.use_stderr() => e.exit(),
         Err(e) => {
             eprint!("{}", print::escape::lines(&e.render().to_string()));
@@ -41,7 +41,7 @@ mod linux {
     use std::path::Path;
     use std::process::ExitCode;
 
-    /// Does what the arguments say; a problem is whole lines.
+    /// Carries out the command. A problem is returned as complete lines.
     pub fn pair(args: &PairArgs) -> Result<ExitCode, String> {
         if let Some(shell) = args.completions {
             let mut text = Vec::new();
@@ -58,22 +58,22 @@ mod linux {
         }
         let config = read(args).map_err(|e| e.to_string())?;
         if config.pair.is_none() {
-            let text = "there is no [pair]: `longfat proxy` runs a configuration without one";
+            let text = "the configuration has no [pair]; to run it without one, use `longfat proxy`";
             return Err(ConfigError::Flags(text.into()).to_string());
         }
         if args.check {
-            return print(b"the configuration is right\n");
+            return print(b"the configuration is valid\n");
         }
-        let asked = proxy::serve(config, || read(args), ProxyAndPair::start);
-        let asked = asked.map_err(|why| ConfigError::Flags(why).to_string())?;
-        Ok(if asked { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        let by_signal = proxy::serve(config, || read(args), ProxyAndPair::start);
+        let by_signal = by_signal.map_err(|problem| ConfigError::Flags(problem).to_string())?;
+        Ok(if by_signal { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
     fn failed(what: &str, e: &io::Error) -> String {
         format!("error: {}: {e}\n", print::escape::value(what))
     }
 
-    /// Writes to standard output; a reader that went away (`| head`) is not an error.
+    /// Writes to standard output. A reader that has gone away (`| head`) is not an error.
     fn print(text: &[u8]) -> Result<ExitCode, String> {
         let mut out = io::stdout().lock();
         match out.write_all(text).and_then(|()| out.flush()) {
@@ -89,7 +89,7 @@ mod linux {
         print(format!("{}\n", key.public()).as_bytes())
     }
 
-    /// The configuration of file or flags.
+    /// The configuration from the file or from the flags.
     fn read(args: &PairArgs) -> Result<ProxyConfig, ConfigError> {
         match &args.config {
             Some(path) => ProxyConfig::read(path),
@@ -99,7 +99,7 @@ mod linux {
 
     fn pair_of_flags(args: &PairArgs) -> Result<PairConfig, ConfigError> {
         let (Some(key), Some(peer_key)) = (&args.key, args.peer_key) else {
-            return Err(ConfigError::Flags("--key and --peer-key are wanted".into()));
+            return Err(ConfigError::Flags("--key and --peer-key are required".into()));
         };
         let mut peer = PeerConfig::of(peer_key, args.pair.clone());
         (peer.cc, peer.pace) = (args.pair_cc.clone(), args.pace);
@@ -107,7 +107,7 @@ mod linux {
         pair.listen = args.pair_listen;
         if let Some(listen) = &args.listen {
             let ListenAt::Address(at) = listen else {
-                return Err(ConfigError::Flags("--listen: a pair listens on addresses only".into()));
+                return Err(ConfigError::Flags("--listen: a pair can only listen on an address".into()));
             };
             pair.listeners.insert("main".into(), PairListenerConfig::of(*at));
         }
@@ -117,7 +117,7 @@ mod linux {
         Ok(pair)
     }
 
-    /// The status page: what the proxy reports of itself.
+    /// The status page, with what the proxy reports about itself.
     fn status_page(about: &str, tables: &[StatusTable]) -> String {
         let mut page = PlainPage::new("longfat pair", about);
         for of in tables {
@@ -127,7 +127,7 @@ mod linux {
         page.html()
     }
 
-    /// The end of a pair, and the TCP proxy where the configuration has listeners or a status page.
+    /// The end of a pair, and the TCP proxy if the configuration has listeners or a status page.
     struct ProxyAndPair {
         proxy: Option<Proxy>,
         pair: Pair,
@@ -139,9 +139,9 @@ mod linux {
             activated: ActivatedSockets,
             log: &ServiceLog,
         ) -> Result<ProxyAndPair, String> {
-            let Some(settings) = &config.pair else { return Err("there is no [pair]".into()) };
+            let Some(settings) = &config.pair else { return Err("the configuration has no [pair]".into()) };
             let bound = Pair::bind(settings, log.sink()).map_err(|e| e.to_string())?;
-            // Becomes the configuration's user: before that no thread may run.
+            // Switches to the configured user; no thread may be running before that.
             let proxy = match config.listeners.is_empty() && config.status.is_none() {
                 true => proxy::become_configured(config).map(|()| None),
                 false => Proxy::start(config, activated, log.sink()).map(Some),
@@ -173,14 +173,14 @@ mod linux {
 
         fn reload(&mut self, next: &ProxyConfig) -> Result<(), String> {
             let Some(config) = &next.pair else {
-                return Err("`pair` comes and goes with a restart only".into());
+                return Err("adding or removing `pair` needs a restart".into());
             };
-            // What may fail without a change comes first.
+            // First the step that can fail without changing anything.
             let prepared = self.pair.prepare(config).map_err(|e| e.to_string())?;
             match &mut self.proxy {
                 Some(proxy) => proxy.reload(next).map_err(|e| e.to_string())?,
                 None if next.listeners.is_empty() => {}
-                None => return Err("the first of `listeners` comes with a restart only".into()),
+                None => return Err("adding the first of `listeners` needs a restart".into()),
             }
             self.pair.change(prepared).map_err(|e| e.to_string())
         }

@@ -1,44 +1,45 @@
-//! What a stream of the peer has, in order.
+//! Reads a stream of the peer in order.
 //!
-//! The library is read out of order, and order is made here: it gives up a connection one of whose streams has 1024 gaps, and
-//! lets a stream's window grow only by what is read. So a lost packet would close the window for the round trip that it takes to
-//! come again, and a stream would carry half of what its window says where a packet in a hundred is lost.
+//! The library delivers chunks out of order, and they are put in order here. The library closes a connection
+//! if one of its streams has 1024 gaps, and extends a stream's window only by what has been read. If it
+//! delivered in order, a lost packet would close the window for the round trip until it arrives again, and at
+//! 1 % loss a stream would reach only half the rate that its window allows.
 //!
-//! What comes after a gap is kept until that is filled. Whoever does not take what is in order is sent no more than the stream's
-//! window; whoever leaves a gap open, as no sender does that keeps to RFC 9002, is broken off at [`MOST_HELD`].
+//! Data after a gap is kept until the gap is filled. A client that does not read gets no more than the
+//! stream's window. A peer that leaves a gap open, which RFC 9002 does not allow, is disconnected at
+//! [`MOST_HELD`].
 
 use bytes::Bytes;
 use noq_proto::{Connection, ReadError, StreamId};
 use std::collections::BTreeMap;
 use std::io;
 
-/// What one read takes at most.
+/// The most bytes that one read returns.
 pub const READ: usize = 64 << 10;
-/// Bytes kept behind a gap, of one stream: twice what a peer keeps until it is acknowledged (`SEND_WINDOW`).
+/// The most bytes kept behind a gap of one stream: twice what a peer keeps until it is acknowledged
+/// (`SEND_WINDOW`).
 const MOST_HELD: usize = 32 << 20;
 
-/// What a stream has.
+/// The result of reading a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StreamRead {
-    /// Bytes, in order.
     Bytes(Bytes),
-    /// No more will come.
     End,
-    /// Nothing yet.
+    /// There is nothing to read yet.
     Nothing,
 }
 
-/// One stream, read from its beginning.
+/// Reads one stream from its start.
 #[derive(Debug, Default)]
 pub struct StreamReader {
     order: ByteOrder,
 }
 
 impl StreamReader {
-    /// Takes the next bytes of the stream.
+    /// Reads the next bytes of the stream.
     ///
     /// # Errors
-    /// The peer has broken it off, or leaves a gap in it.
+    /// Fails if the peer has reset the stream or leaves a gap in it open.
     pub fn read(&mut self, conn: &mut Connection, stream: StreamId) -> io::Result<StreamRead> {
         if let Some(bytes) = self.order.pop() {
             return Ok(StreamRead::Bytes(bytes));
@@ -65,7 +66,7 @@ impl StreamReader {
     }
 }
 
-/// Pieces of a stream by where they begin, and where it goes on. No byte comes twice: the library sees to that.
+/// Pieces of a stream by offset, and the offset of the next byte. The library never delivers a byte twice.
 #[derive(Debug, Default)]
 struct ByteOrder {
     next: u64,
@@ -79,7 +80,7 @@ impl ByteOrder {
         self.pieces.insert(offset, bytes);
     }
 
-    /// What the stream goes on with, if that is there.
+    /// The next bytes of the stream, if they have arrived.
     fn pop(&mut self) -> Option<Bytes> {
         let piece = self.pieces.first_entry().filter(|piece| *piece.key() == self.next)?;
         let bytes = piece.remove();
@@ -94,11 +95,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_come_out_in_order_and_none_early() {
+    fn pieces_come_out_in_order() {
         let all: Vec<u8> = (0..200).collect();
         let cuts = [0usize, 7, 8, 50, 51, 120, 200];
         let pieces: Vec<(usize, &[u8])> = cuts.windows(2).map(|c| (c[0], &all[c[0]..c[1]])).collect();
-        // Every order that a turn and a swap make of six pieces.
+        // Every order that a rotation and a swap of six pieces produce.
         for turn in 0..6 {
             for swap in 0..6 {
                 let mut sent = pieces.clone();

@@ -1,7 +1,7 @@
-//! One connection: a TCP socket here, a stream of QUIC towards the peer, and what is between them.
+//! A relayed connection: a TCP socket here, a QUIC stream to the peer, and the data in between.
 //!
-//! Each direction holds at most what one read gave. While it holds something it takes nothing more: the sender's window
-//! closes, on the one side TCP's, on the other QUIC's.
+//! Each direction holds at most the data of one read. While it holds any, it reads no more, so the sender's
+//! window closes: TCP's on one side, QUIC's on the other.
 
 use crate::entrance::Entrance;
 use crate::reader::{StreamRead, StreamReader};
@@ -15,56 +15,54 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What one turn moves at most in one direction, so that others get theirs.
+/// The most bytes to move in one direction per turn, so that other connections get theirs.
 const TURN: usize = 256 << 10;
 
-/// Why a stream is broken off (application error codes).
+/// Why a stream was reset (application error codes).
 pub mod code {
     /// The connection at the other end was reset.
     pub const RESET: u32 = 1;
-    /// The upstream is unknown or not for this peer.
+    /// The upstream is unknown, or this peer may not use it.
     pub const REFUSED: u32 = 2;
-    /// No server of the upstream answers.
+    /// No server of the upstream answered.
     pub const UNREACHABLE: u32 = 3;
-    /// Nothing moved for too long.
+    /// The connection was idle for too long.
     pub const IDLE: u32 = 4;
-    /// The stream began with something else.
-    pub const NONSENSE: u32 = 5;
+    /// The stream did not start with a valid opening.
+    pub const BAD_OPENING: u32 = 5;
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It waits for one of its ends.
+    /// The relay waits for one of its ends.
     Waits,
-    /// It could move more now.
+    /// The relay can move more.
     More,
     /// Both directions have ended.
     Done,
-    /// One of its ends was reset; the other has been too.
+    /// One of its ends was reset, and now the other too.
     Reset,
 }
 
-/// One connection.
+/// A relayed connection.
 pub struct StreamRelay {
-    /// The TCP end; `None` while a server is still to be connected to.
+    /// The TCP end; `None` while not connected to a server yet.
     pub tcp: Option<TcpStream>,
-    /// The connection of QUIC it belongs to.
     pub link: ConnectionHandle,
-    /// The stream there.
+    /// The stream of the QUIC connection.
     pub stream: StreamId,
-    /// The TCP socket may have something to read.
+    /// Whether the TCP socket may have data.
     pub tcp_readable: bool,
-    /// The TCP socket may have room.
+    /// Whether the TCP socket may have room.
     pub tcp_writable: bool,
-    /// The stream may have something to read.
+    /// Whether the stream may have data.
     pub stream_readable: bool,
-    /// The listener it came by; `None` at the server's side, which leaves idle ones to the client's.
+    /// The listener; `None` at the server's side, which does not end idle connections.
     pub entrance: Option<Arc<Entrance>>,
-    /// Its place among its client's, where they are limited.
+    /// The place of this connection, if the listener limits connections per client.
     pub place: Option<ClientPlace>,
-    /// When bytes moved last.
-    pub moved: Instant,
+    pub last_moved: Instant,
     up: Vec<u8>,
     up_at: usize,
     up_ended: bool,
@@ -76,7 +74,7 @@ pub struct StreamRelay {
 }
 
 impl StreamRelay {
-    /// A connection that nothing has moved on; `first` is what its stream is sent before all else.
+    /// A connection on which nothing has moved yet. `first` is sent on the stream before everything else.
     pub fn new(
         tcp: Option<TcpStream>,
         link: ConnectionHandle,
@@ -93,7 +91,7 @@ impl StreamRelay {
             stream_readable: true,
             entrance: None,
             place: None,
-            moved: now,
+            last_moved: now,
             up: first,
             up_at: 0,
             up_ended: false,
@@ -105,12 +103,12 @@ impl StreamRelay {
         }
     }
 
-    /// Bytes that came with the stream's beginning and are for the server, and what reads on.
+    /// Passes on bytes for the server that came after the opening, and the reader of the stream.
     pub fn hand_down(&mut self, bytes: Bytes, reader: StreamReader) {
         (self.down, self.reader) = (bytes, reader);
     }
 
-    /// Whether one of its directions has ended.
+    /// Whether one direction has ended.
     pub fn is_half_closed(&self) -> bool {
         self.up_ended || self.down_ended
     }
@@ -138,7 +136,7 @@ impl StreamRelay {
         }
     }
 
-    /// From TCP to the stream; whether more could be moved.
+    /// From TCP to the stream. Returns whether it can move more.
     fn up(
         &mut self,
         tcp: &mut TcpStream,
@@ -168,7 +166,7 @@ impl StreamRelay {
             match tcp.read(buffer) {
                 Ok(0) => self.up_ended = true,
                 Ok(n) => {
-                    (moved, self.moved) = (moved + n, now);
+                    (moved, self.last_moved) = (moved + n, now);
                     let sent = write(conn, self.stream, &buffer[..n])?;
                     self.up.clear();
                     self.up.extend_from_slice(&buffer[sent..n]);
@@ -182,7 +180,7 @@ impl StreamRelay {
         Ok(true)
     }
 
-    /// From the stream to TCP; whether more could be moved.
+    /// From the stream to TCP. Returns whether it can move more.
     fn down(&mut self, tcp: &mut TcpStream, conn: &mut Connection, now: Instant) -> io::Result<bool> {
         let mut moved = 0;
         while moved < TURN {
@@ -192,7 +190,7 @@ impl StreamRelay {
                 }
                 match tcp.write(&self.down) {
                     Ok(n) => {
-                        (moved, self.moved) = (moved + n, now);
+                        (moved, self.last_moved) = (moved + n, now);
                         let _ = self.down.split_to(n);
                     }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.tcp_writable = false,
@@ -220,7 +218,7 @@ impl StreamRelay {
         Ok(true)
     }
 
-    /// Breaks both ends off.
+    /// Resets both ends.
     pub fn abort(&mut self, conn: &mut Connection, code: u32) {
         let code = VarInt::from_u32(code);
         let _ = conn.send_stream(self.stream).reset(code);
@@ -228,7 +226,7 @@ impl StreamRelay {
         self.abort_tcp();
     }
 
-    /// Breaks the TCP end off.
+    /// Resets the TCP end.
     pub fn abort_tcp(&mut self) {
         if let Some(tcp) = self.tcp.take() {
             reset_on_close(tcp.as_fd());
@@ -240,7 +238,7 @@ fn broken() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
 }
 
-/// Hands bytes to a stream; how many it took, 0 when it has no room.
+/// Writes to a stream. Returns how many bytes it took, 0 if it has no room.
 fn write(conn: &mut Connection, stream: StreamId, bytes: &[u8]) -> io::Result<usize> {
     match conn.send_stream(stream).write(bytes) {
         Ok(n) => Ok(n),

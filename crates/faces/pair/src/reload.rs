@@ -1,8 +1,9 @@
-//! Another configuration for an end that runs.
+//! Another configuration for a running end.
 //!
-//! 1. [`PairChange::prepare`], on whatever thread: addresses are bound and TLS is made. Where that fails nothing has changed.
-//! 2. `PairLoop::change`, on the loop's: listeners, upstreams and peers are those of the new one. Connections go on as they
-//!    began; only a peer that is taken out, or has another key, loses its link.
+//! 1. [`PairChange::prepare`], on any thread: binds addresses and prepares TLS. If that fails, nothing has
+//!    changed.
+//! 2. `PairLoop::change`, on the thread of the loop: takes the new listeners, upstreams and peers.
+//!    Connections stay as they started; only a peer that was removed or has another key loses its link.
 
 use crate::entrance::{Entrance, EntranceSocket, Listening};
 use crate::error::PairStartError;
@@ -13,48 +14,46 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// An address that is listened on.
+/// An address on which a listener listens.
 #[derive(Clone, Debug)]
 pub struct BoundEntrance {
-    /// As configured.
-    pub wanted: SocketAddr,
-    /// For datagrams.
+    /// The address in the configuration.
+    pub configured: SocketAddr,
+    /// Whether it is for datagrams.
     pub is_udp: bool,
-    /// The listener's name.
     pub name: String,
-    /// As bound.
     pub address: SocketAddr,
 }
 
-/// What is ready to take the place of the configuration that runs.
+/// A prepared change of the configuration.
 pub struct PairChange {
-    /// The configuration.
     pub config: PairConfig,
     /// Addresses that were not bound before.
     pub opened: Vec<Listening>,
-    /// TLS of who is called, where it changes.
-    pub called: Option<Arc<QuicServerConfig>>,
-    /// TLS of calls, by peer, where it changes.
-    pub calling: BTreeMap<String, Arc<QuicClientConfig>>,
+    /// TLS for connections from peers, if it changes.
+    pub server_tls: Option<Arc<QuicServerConfig>>,
+    /// TLS for connections to peers, by peer, if it changes.
+    pub client_tls: BTreeMap<String, Arc<QuicClientConfig>>,
 }
 
-/// The listener that a configuration has for an address; of one that the system chooses, the listener of that name.
+/// The listener for an address in a configuration; if the system chooses the port, the listener with that
+/// name.
 pub fn owner<'a>(
     config: &'a PairConfig,
-    wanted: SocketAddr,
+    configured: SocketAddr,
     is_udp: bool,
     name: &str,
 ) -> Option<(&'a String, &'a PairListenerConfig)> {
     config.listeners.iter().find(|(known, listener)| {
-        let is_same = wanted.port() != 0 || *known == name;
-        is_same && listener.udp == is_udp && listener.listen.0.contains(&wanted)
+        let is_same = configured.port() != 0 || *known == name;
+        is_same && listener.udp == is_udp && listener.listen.0.contains(&configured)
     })
 }
 
-/// Binds the addresses of a configuration that are not bound yet.
+/// Binds the addresses in a configuration that are not bound yet.
 ///
 /// # Errors
-/// One cannot be had.
+/// Fails if an address cannot be bound.
 pub fn open_entrances(
     config: &PairConfig,
     bound: &[BoundEntrance],
@@ -62,38 +61,40 @@ pub fn open_entrances(
     let mut opened = Vec::new();
     for (name, listener) in &config.listeners {
         let entrance = Arc::new(Entrance::new(name, listener));
-        for wanted in &listener.listen.0 {
+        for configured in &listener.listen.0 {
             let is_bound = |b: &BoundEntrance| {
-                let owner = owner(config, b.wanted, b.is_udp, &b.name);
-                b.wanted == *wanted && b.is_udp == listener.udp && owner.is_some_and(|(n, _)| n == name)
+                let owner = owner(config, b.configured, b.is_udp, &b.name);
+                b.configured == *configured
+                    && b.is_udp == listener.udp
+                    && owner.is_some_and(|(n, _)| n == name)
             };
             if bound.iter().any(is_bound) {
                 continue;
             }
-            let socket = EntranceSocket::bind(*wanted, listener.udp)
-                .map_err(|error| PairStartError::Listen { at: wanted.to_string(), error })?;
-            opened.push(Listening { wanted: *wanted, entrance: entrance.clone(), socket });
+            let socket = EntranceSocket::bind(*configured, listener.udp)
+                .map_err(|error| PairStartError::Listen { at: configured.to_string(), error })?;
+            opened.push(Listening { configured: *configured, entrance: entrance.clone(), socket });
         }
     }
     Ok(opened)
 }
 
-/// TLS of who is called by these peers, where peers call.
-pub fn called_by(
+/// TLS for connections from peers, if there are any.
+pub fn server_tls(
     config: &PairConfig,
     key: &PrivateKey,
 ) -> Result<Option<Arc<QuicServerConfig>>, PairStartError> {
     let keys = config.peers.values().map(|peer| peer.key).collect();
     let early = config.peers.values().any(|peer| peer.early_data);
-    let tls = config.listen.map(|_| key.called(keys, early)).transpose();
+    let tls = config.listen.map(|_| key.server_tls(keys, early)).transpose();
     Ok(tls.map_err(|e| PairStartError::Other(e.to_string()))?.map(Arc::new))
 }
 
 impl PairChange {
-    /// Of a configuration, in place of `before`, of which these addresses are bound.
+    /// Prepares the change from `before`, with these bound addresses, to another configuration.
     ///
     /// # Errors
-    /// Something of it cannot be had, or does not change without a restart.
+    /// Fails if an address cannot be bound, TLS cannot be set up, or the change needs a restart.
     pub fn prepare(
         config: &PairConfig,
         before: &PairConfig,
@@ -106,28 +107,28 @@ impl PairChange {
         let secrets = |config: &PairConfig| -> Vec<_> {
             config.peers.values().map(|peer| (peer.key, peer.early_data)).collect()
         };
-        // Made anew only where it must be: with it goes what early data resumes by.
-        let called = if secrets(config) == secrets(before) { None } else { called_by(config, key)? };
-        let mut calling = BTreeMap::new();
+        // Only made when necessary, as it invalidates the tickets for early data.
+        let server_tls = if secrets(config) == secrets(before) { None } else { server_tls(config, key)? };
+        let mut client_tls = BTreeMap::new();
         for (name, peer) in config.peers.iter().filter(|(_, peer)| peer.address.is_some()) {
             let was = before.peers.get(name).filter(|was| was.address.is_some());
             if was.is_none_or(|was| (was.key, was.early_data) != (peer.key, peer.early_data)) {
-                let tls = key.calling(peer.key, peer.early_data);
+                let tls = key.client_tls(peer.key, peer.early_data);
                 let tls = tls.map_err(|e| PairStartError::Other(e.to_string()))?;
-                calling.insert(name.clone(), Arc::new(tls));
+                client_tls.insert(name.clone(), Arc::new(tls));
             }
         }
         let opened = open_entrances(config, bound)?;
-        Ok(PairChange { config: config.clone(), opened, called, calling })
+        Ok(PairChange { config: config.clone(), opened, server_tls, client_tls })
     }
 
-    /// The addresses that are bound after it.
+    /// The bound addresses after the change.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn bound_after(&self, before: &[BoundEntrance]) -> std::io::Result<Vec<BoundEntrance>> {
         let kept = before.iter().filter_map(|bound| {
-            let (name, _) = owner(&self.config, bound.wanted, bound.is_udp, &bound.name)?;
+            let (name, _) = owner(&self.config, bound.configured, bound.is_udp, &bound.name)?;
             Some(BoundEntrance { name: name.clone(), ..bound.clone() })
         });
         kept.map(Ok).chain(self.opened.iter().map(Listening::bound)).collect()
@@ -135,13 +136,13 @@ impl PairChange {
 }
 
 impl Listening {
-    /// As it is bound.
+    /// This listener's bound address.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn bound(&self) -> std::io::Result<BoundEntrance> {
         Ok(BoundEntrance {
-            wanted: self.wanted,
+            configured: self.configured,
             is_udp: self.socket.is_udp(),
             name: self.entrance.name.clone(),
             address: self.socket.address()?,

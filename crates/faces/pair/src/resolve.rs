@@ -1,4 +1,4 @@
-//! Names to addresses, in a thread of its own: the system's resolver waits.
+//! Resolves host names in a separate thread, as the system's resolver blocks.
 
 use linux::epoll::wake;
 use proxy::HostPort;
@@ -7,33 +7,34 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-/// Who wants to know.
+/// Why addresses are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NameAsker {
-    /// A peer that is to be called.
+pub enum ResolveRequest {
+    /// To connect to the peer with this name.
     Peer(String),
-    /// The relay or flow of this number, which wants a server.
+    /// To connect the relay or flow with this number to a server.
     Server(u64),
 }
 
-/// Questions to the thread, and its answers.
-type Asked = (Sender<(NameAsker, Vec<HostPort>)>, Receiver<(NameAsker, Vec<SocketAddr>)>);
+/// The channels to and from the thread.
+type ResolverThread = (Sender<(ResolveRequest, Vec<HostPort>)>, Receiver<(ResolveRequest, Vec<SocketAddr>)>);
 
-/// Asks for addresses; answers come by [`Resolver::answer`], and the wake counter says so. The thread begins with the first
-/// question that needs it, so after whoever binds has given up its rights, and ends with the resolver.
+/// Resolves host names. Results are returned by [`Resolver::answer`], after the wake counter was raised. The
+/// thread starts with the first request that needs it, so after the process has dropped its privileges, and
+/// ends with the resolver.
 pub struct Resolver {
     waker: Arc<OwnedFd>,
-    thread: Option<Asked>,
+    thread: Option<ResolverThread>,
 }
 
 impl Resolver {
-    /// Without a thread yet.
+    /// A resolver without a thread yet.
     pub fn new(waker: Arc<OwnedFd>) -> Resolver {
         Resolver { waker, thread: None }
     }
 
-    /// Asks; where all are addresses, the answer is there at once.
-    pub fn ask(&mut self, asker: NameAsker, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
+    /// Resolves servers. If all of them are addresses, returns them at once.
+    pub fn ask(&mut self, asker: ResolveRequest, servers: &[HostPort]) -> Option<Vec<SocketAddr>> {
         let plain = servers.iter().map(|server| match server {
             HostPort::Address(address) => Some(*address),
             HostPort::Name(..) => None,
@@ -46,19 +47,19 @@ impl Resolver {
         plain
     }
 
-    /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<(NameAsker, Vec<SocketAddr>)> {
+    /// The next result, if there is one.
+    pub fn answer(&self) -> Option<(ResolveRequest, Vec<SocketAddr>)> {
         self.thread.as_ref()?.1.try_recv().ok()
     }
 }
 
-fn begin(waker: Arc<OwnedFd>) -> Asked {
-    let (ask, questions) = mpsc::channel::<(NameAsker, Vec<HostPort>)>();
-    let (tell, answers) = mpsc::channel();
+fn begin(waker: Arc<OwnedFd>) -> ResolverThread {
+    let (ask, questions) = mpsc::channel::<(ResolveRequest, Vec<HostPort>)>();
+    let (reply, answers) = mpsc::channel();
     std::thread::spawn(move || {
         for (asker, servers) in questions {
             let found = servers.iter().flat_map(|server| server.resolve().unwrap_or_default()).collect();
-            if tell.send((asker, found)).is_err() {
+            if reply.send((asker, found)).is_err() {
                 return;
             }
             wake(waker.as_fd());

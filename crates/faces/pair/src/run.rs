@@ -1,4 +1,4 @@
-//! A pair's end as a whole: started, told to end, waited for.
+//! Starts, changes and stops one end of a pair.
 
 use crate::error::PairStartError;
 use crate::event_loop::{PairEnding, PairLog, PairLoop};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 
-/// One end of a pair, in a thread of its own.
+/// A running end of a pair, in its own thread.
 pub struct Pair {
     ending: Arc<PairEnding>,
     waker: Arc<OwnedFd>,
@@ -20,7 +20,7 @@ pub struct Pair {
     end: PairEnd,
 }
 
-/// What whoever directs an end knows of it.
+/// The state of an end outside its thread.
 struct PairEnd {
     config: PairConfig,
     key: PrivateKey,
@@ -30,7 +30,7 @@ struct PairEnd {
     board: PairBoard,
 }
 
-/// One end that is bound and does nothing yet: no thread of it runs, so that the process may become another user.
+/// An end that is bound but not started. None of its threads run, so the process can still switch users.
 pub struct BoundPair {
     ending: Arc<PairEnding>,
     waker: Arc<OwnedFd>,
@@ -39,10 +39,10 @@ pub struct BoundPair {
 }
 
 impl BoundPair {
-    /// Begins.
+    /// Starts the end.
     ///
     /// # Errors
-    /// There is no thread to be had.
+    /// Fails if a thread cannot be started.
     pub fn run(self) -> Result<Pair, PairStartError> {
         let BoundPair { ending, waker, mut event_loop, end } = self;
         let thread = std::thread::Builder::new().name("pair".into()).spawn(move || event_loop.run())?;
@@ -51,18 +51,18 @@ impl BoundPair {
 }
 
 impl Pair {
-    /// Binds everything and begins; as [`Pair::bind`] and [`BoundPair::run`].
+    /// Binds and starts an end, as [`Pair::bind`] and [`BoundPair::run`] do.
     ///
     /// # Errors
-    /// As theirs.
+    /// Fails like [`Pair::bind`] and [`BoundPair::run`].
     pub fn start(config: &PairConfig, log: PairLog) -> Result<Pair, PairStartError> {
         Pair::bind(config, log)?.run()
     }
 
-    /// Reads the key and binds everything.
+    /// Reads the key and binds all addresses.
     ///
     /// # Errors
-    /// A key that cannot be read, an address that cannot be had.
+    /// Fails if the key cannot be read or an address cannot be bound.
     pub fn bind(config: &PairConfig, log: PairLog) -> Result<BoundPair, PairStartError> {
         let key = PrivateKey::read(&config.key)
             .map_err(|error| PairStartError::Key { path: config.key.display().to_string(), error })?;
@@ -76,30 +76,30 @@ impl Pair {
         Ok(BoundPair { ending, waker, event_loop, end })
     }
 
-    /// Where it listens: `quic` for peers, the listeners by their names.
+    /// The bound addresses: `quic` for peers, and listeners by name.
     pub fn addresses(&self) -> Vec<(String, SocketAddr)> {
         let listeners = self.end.bound.iter().map(|bound| (bound.name.clone(), bound.address));
         [("quic".to_string(), self.end.quic)].into_iter().chain(listeners).collect()
     }
 
-    /// Where it writes what its links are, five times a second.
+    /// The board on which it publishes the state of its links, five times per second.
     pub fn board(&self) -> PairBoard {
         self.end.board.clone()
     }
 
-    /// Makes ready what another configuration needs; nothing changes yet.
+    /// Prepares a change to another configuration. Nothing changes yet.
     ///
     /// # Errors
-    /// Something of it cannot be had, or does not change without a restart.
+    /// Fails if an address cannot be bound, TLS cannot be set up, or the change needs a restart.
     pub fn prepare(&self, config: &PairConfig) -> Result<PairChange, PairStartError> {
         PairChange::prepare(config, &self.end.config, &self.end.bound, &self.end.key)
     }
 
-    /// Goes on by another configuration. Connections go on as they began; only a peer that is taken out, or has another key,
-    /// loses its link.
+    /// Applies another configuration. Connections stay as they started; only a peer that was removed or has
+    /// another key loses its link.
     ///
     /// # Errors
-    /// The system does not tell what was bound; the end has gone.
+    /// Fails if the bound addresses cannot be read or the end has stopped.
     pub fn change(&mut self, change: PairChange) -> Result<(), PairStartError> {
         self.end.bound = change.bound_after(&self.end.bound)?;
         self.end.config = change.config.clone();
@@ -109,13 +109,13 @@ impl Pair {
         Ok(())
     }
 
-    /// Takes no new connections; it ends with the last of those there are.
+    /// Stops accepting connections; ends with the last open one.
     pub fn drain(&self) {
         self.ending.raise(1);
         wake(self.waker.as_fd());
     }
 
-    /// Ends at once.
+    /// Stops at once.
     pub fn stop(&self) {
         self.ending.raise(2);
         wake(self.waker.as_fd());

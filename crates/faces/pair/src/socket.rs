@@ -1,8 +1,8 @@
-//! The UDP socket that carries QUIC.
+//! The UDP socket of QUIC.
 //!
-//! Datagrams leave with the ECN field that the library wants, and what they came with is told to it (RFC 9000 section 13.4). The
-//! field is the socket's until another is wanted: peers whose path carries ECN and others that share a socket cost a call each
-//! time they take turns.
+//! Datagrams are sent with the ECN field that the library requests, and it gets the field of received ones
+//! (RFC 9000 section 13.4). The ECN field is an option of the socket. If peers whose path supports ECN share
+//! the socket with others, each switch costs a system call.
 
 use linux::datagram::{receive_marked, report_marks, set_mark};
 use linux::socket::{SocketOption, bind_to, set_option, udp_socket};
@@ -12,25 +12,25 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Room for what arrives while the loop does something else: half a second of 100 Mbit/s (the kernel takes at most
+/// Holds what arrives while the loop is busy: 0.5 s at 100 Mbit/s (the kernel allows at most
 /// `net.core.rmem_max`).
 const RECEIVE_BUFFER: i32 = 6_250_000;
-/// Nothing is fragmented, and what the kernel believes of the path's MTU is not asked (IP_PMTUDISC_PROBE).
+/// Datagrams are never fragmented, and the path MTU known to the kernel is ignored (IP_PMTUDISC_PROBE).
 const PROBE: i32 = 3;
 
-/// The UDP socket that carries QUIC.
+/// The UDP socket of QUIC.
 pub struct QuicSocket {
     socket: UdpSocket,
     is_v6: bool,
-    /// The ECN field of what leaves.
+    /// The ECN field for datagrams to send.
     mark: Cell<u8>,
 }
 
 impl QuicSocket {
-    /// Bound to an address, or to a free port of every one.
+    /// Binds to an address, or to a free port on all addresses.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn bind(at: Option<SocketAddr>) -> io::Result<QuicSocket> {
         let any4 = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         let any6 = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
@@ -51,32 +51,32 @@ impl QuicSocket {
         ] {
             let _ = set_option(socket.as_fd(), option, value);
         }
-        // Where the kernel refuses, nothing is said of marks, and the library stops to ask for them.
+        // If the kernel refuses, marks are not reported, and the library stops using ECN.
         let _ = report_marks(socket.as_fd(), at.is_ipv6());
         Ok(QuicSocket { socket: socket.into(), is_v6: at.is_ipv6(), mark: Cell::new(0) })
     }
 
-    /// Where it is bound.
+    /// The bound address.
     ///
     /// # Errors
-    /// The system's.
+    /// Fails with the error of the system.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// The next datagram, whose it is and what it came with; `None` when there is none.
+    /// The next datagram's length, sender and ECN field; `None` if there is none.
     pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr, Option<EcnCodepoint>)> {
         loop {
             match receive_marked(self.socket.as_fd(), buffer) {
                 Ok((n, from, mark)) => return Some((n, proxy::plain(from), EcnCodepoint::from_bits(mark))),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
-                // An ICMP error of an earlier datagram: QUIC finds out by itself who does not answer.
+                // An ICMP error for an earlier datagram: QUIC notices by itself that a peer does not answer.
                 Err(_) => {}
             }
         }
     }
 
-    /// Sends a datagram; what the kernel does not take is lost, as on the way.
+    /// Sends a datagram. If the kernel does not take it, it is lost, as on the path.
     pub fn send(&self, to: SocketAddr, ecn: Option<EcnCodepoint>, bytes: &[u8]) {
         let mark = ecn.map_or(0, |ecn| ecn as u8);
         if self.mark.get() != mark && set_mark(self.socket.as_fd(), self.is_v6, mark).is_ok() {
@@ -86,7 +86,7 @@ impl QuicSocket {
             SocketAddr::V4(a) if self.is_v6 => SocketAddr::new(a.ip().to_ipv6_mapped().into(), a.port()),
             other => other,
         };
-        // An error that waited in the socket is told by the first call and is gone with it.
+        // The first call may return a pending error of the socket, which is then cleared.
         if self.socket.send_to(bytes, to).is_err() {
             let _ = self.socket.send_to(bytes, to);
         }
@@ -105,7 +105,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn the_ecn_field_is_carried_both_ways_by_ipv4_and_ipv6() {
+    fn the_ecn_field_arrives_over_ipv4_and_ipv6() {
         for (near, far) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::1]:0", "[::1]:0"), ("[::]:0", "127.0.0.1:0")]
         {
             let bound = |at: &str| QuicSocket::bind(Some(at.parse().expect("an address")));

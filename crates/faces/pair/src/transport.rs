@@ -1,4 +1,4 @@
-//! What each connection of QUIC is set up with: windows, timeouts, its congestion control.
+//! The settings of each QUIC connection: windows, timeouts, congestion control.
 
 use crate::control::CongestionChoice;
 use noq_proto::{IdleTimeout, TransportConfig, VarInt};
@@ -6,18 +6,19 @@ use proxy::PeerConfig;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Connections and flows one peer may have open at once.
+/// The most connections and flows per peer.
 const STREAMS: u32 = 10_000;
-/// What a peer may send of one stream ahead of what is read here, bytes. The library gives up a connection one of whose
-/// streams has 1024 gaps: in 2048 packets of 1200 bytes there are never as many. 98 Mbit/s a stream at 200 ms, also with
-/// losses, as a stream is read past its gaps ([`crate::reader`]).
+/// How many bytes of a stream a peer may send ahead of what is read here. The library closes a connection if
+/// one of its streams has 1024 gaps; 2048 packets of 1200 bytes never have that many. It allows 98 Mbit/s per
+/// stream at 200 ms, even with losses, as streams are read past their gaps ([`crate::reader`]).
 const STREAM_WINDOW: u32 = 2048 * 1200;
-/// The same of all streams together: 2.7 Gbit/s at 200 ms.
+/// How many bytes of all streams together a peer may send ahead of what is read here: 2.7 Gbit/s at 200 ms.
 const WINDOW: u32 = 64 << 20;
-/// What is kept until the peer has acknowledged it, bytes, of all streams together: 640 Mbit/s at 200 ms.
+/// How many bytes of all streams together are kept until the peer has acknowledged them: 640 Mbit/s at 200
+/// ms.
 const SEND_WINDOW: u64 = 16 << 20;
 
-/// What the library is told of a connection to a peer, and the control it gets.
+/// The transport settings of a connection to a peer, and its congestion control.
 pub fn transport(peer: &PeerConfig, seed: u64, now: Instant) -> (TransportConfig, CongestionChoice) {
     let pace = peer.pace.map(|rate| rate.as_bps() / 8);
     let choice = CongestionChoice::new(&peer.cc, pace, seed, now);

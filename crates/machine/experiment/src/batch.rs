@@ -1,39 +1,39 @@
-//! Scenarios simulated with several seeds, of which only the results are wanted: what searches do by the hundred.
+//! Simulates scenarios with several seeds and keeps only the results. Searches run hundreds of these.
 
 use crate::{CaptureSink, Hooks, Order, Watcher, run};
 use result::VariantResult;
 use scenario::{Experiment, Scenario, Variant};
 use std::num::NonZeroUsize;
 
-/// Why there are no results.
+/// Why a batch has no results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfinished {
-    /// A run failed, and how.
+    /// A run failed, with this message.
     Failed(String),
-    /// The watcher ended it.
+    /// The watcher stopped the batch.
     Stopped,
 }
 
-/// Simulates scenarios and keeps the results alone.
+/// Simulates scenarios and keeps only their results.
 pub struct BatchRunner<'a, 'w> {
-    /// How many runs at a time; `None`: one for each core.
+    /// How many runs to execute at a time; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// Is told how far each batch is, and may end it.
+    /// Called with the progress of each batch; may stop it.
     pub watch: Option<&'a mut Watcher<'w>>,
-    /// Runs so far.
+    /// Number of runs so far.
     pub runs: usize,
 }
 
 impl<'a, 'w> BatchRunner<'a, 'w> {
-    /// None so far.
+    /// Creates a runner that has not run anything yet.
     pub fn new(threads: Option<NonZeroUsize>, watch: Option<&'a mut Watcher<'w>>) -> BatchRunner<'a, 'w> {
         BatchRunner { threads, watch, runs: 0 }
     }
 
-    /// Runs each of these with so many seeds: by scenario, in it by seed.
+    /// Runs each scenario with `seeds` seeds. The results are grouped by scenario and ordered by seed.
     ///
     /// # Errors
-    /// A run failed, or the watcher ended it.
+    /// Fails if a run fails or the watcher stops the batch.
     pub fn run(
         &mut self,
         scenarios: Vec<Scenario>,
@@ -42,10 +42,11 @@ impl<'a, 'w> BatchRunner<'a, 'w> {
         self.run_captured(scenarios, seeds, None)
     }
 
-    /// The same, with their packets for who takes them: the variant in a [`crate::RunJob`] is the scenario's place in the list.
+    /// Like [`BatchRunner::run`], but also passes the packets to `captures`. The variant in a
+    /// [`crate::RunJob`] is the scenario's index in the list.
     ///
     /// # Errors
-    /// As [`BatchRunner::run`].
+    /// As for [`BatchRunner::run`].
     pub fn run_captured(
         &mut self,
         scenarios: Vec<Scenario>,
@@ -76,7 +77,7 @@ impl<'a, 'w> BatchRunner<'a, 'w> {
         if !outcomes.is_complete() {
             return Err(Unfinished::Stopped);
         }
-        let of = |v: crate::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect();
-        Ok(outcomes.variants.into_iter().map(of).collect())
+        let results = |v: crate::VariantOutcomes| v.outcomes.into_iter().map(|o| o.variant).collect();
+        Ok(outcomes.variants.into_iter().map(results).collect())
     }
 }

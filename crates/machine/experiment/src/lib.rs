@@ -1,19 +1,21 @@
-//! Runs an experiment: every variant of a scenario, on each clock, as often as asked, on all cores. What comes of it
-//! stays in memory; nothing is printed, and no file is written but by who is given as [`CaptureSink`].
+//! Runs an experiment: every variant of a scenario, on each clock, with the requested number of repeats, on
+//! all cores. The results stay in memory. Nothing is printed, and only the caller's [`CaptureSink`] writes
+//! files.
 //!
-//! What to call, in this order:
+//! How to use this crate:
 //!
-//! 1. [`choose`], where not all variants of the [`scenario::Experiment`] are wanted;
-//! 2. [`Order`]: the clocks, how many repeats, their seeds, how many threads;
-//! 3. [`run`], with [`Hooks`]: who is told how far it is and may end it, who takes captures, who keeps each run's outcome
-//!    as it ends, and which runs are there already;
-//! 4. of the [`Outcomes`]: [`Outcomes::is_complete`] or what failed, then [`Outcomes::run`] for the summary that
-//!    tables, reports and JSON are made of, and [`Outcomes::variants`] for the time series of each repeat.
+//! 1. [`choose`] selects variants of the [`scenario::Experiment`], if not all are wanted.
+//! 2. [`Order`] sets the clocks, the number of repeats, their seeds and the number of threads.
+//! 3. [`run`] runs everything. [`Hooks`] can observe or stop the progress, take captures, keep the outcome of
+//!    each run as it ends, and supply runs that are already finished.
+//! 4. [`Outcomes::is_complete`] tells whether anything failed. [`Outcomes::run`] builds the summary for
+//!    tables, reports and JSON; [`Outcomes::variants`] has the time series of each repeat.
 //!
-//! What was finished is kept when another run fails or the caller ends it. A run is known by its [`RunJob`];
-//! [`simulate`] is one run alone, in virtual time, [`BatchRunner`] many of which only the results are wanted. On the
-//! kernel runs follow each other, since two in real time would disturb each other; in virtual time as many run at once
-//! as there are threads, and the results are the same however many those are.
+//! Finished runs are kept if another run fails or the caller stops the experiment. A run is identified by its
+//! [`RunJob`]. [`simulate`] runs a single simulation in virtual time; [`BatchRunner`] runs many of which only
+//! the results are wanted. Runs on the kernel follow each other, since two in real time would disturb each
+//! other. In virtual time as many runs execute in parallel as there are threads; the results do not depend on
+//! that number.
 //!
 //! Builds for wasm32: there the runs follow each other on the caller's thread, and there is no kernel.
 

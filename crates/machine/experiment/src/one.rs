@@ -1,4 +1,4 @@
-//! One run of one variant.
+//! A single run of one variant.
 
 use crate::{Failure, RunJob};
 use congestion::Controller;
@@ -9,22 +9,22 @@ use std::ops::ControlFlow;
 use transport::Side;
 use units::Time;
 
-/// Who is given what daemons of a variant's hosts answered after its run on the kernel.
+/// Receives the variant's name and the status output of its hosts' daemons after a run on the kernel.
 pub type Shown<'a> = dyn Fn(&str, &str) + Sync + 'a;
 
-/// Makes the controller of one end of a flow in a run: the flow is an index of the scenario's. `None`: the one that the
-/// scenario names.
+/// Makes the controller for one end of a flow in a run. The flow is an index into the scenario's flows.
+/// Returns `None` to use the controller that the scenario names.
 pub type ControlMaker<'a> = dyn Fn(&RunJob, usize, Side) -> Option<Box<dyn Controller>> + Sync + 'a;
 
-/// Takes captures of runs: the caller's, who alone knows where they go.
+/// Takes the captures of runs. The caller implements it and decides where they go.
 pub trait CaptureSink: Sync {
-    /// What looks on while a run is simulated; `None` where this one is not captured.
+    /// Returns the tap that observes a simulated run, or `None` to not capture this run.
     ///
     /// # Errors
-    /// It cannot be begun; the run then fails with [`Failure::Capture`].
+    /// Fails if the capture cannot be started; the run then fails with [`Failure::Capture`].
     fn simulated(&self, run: &Captured<'_>) -> io::Result<Option<Box<dyn CaptureTap + '_>>>;
 
-    /// The files that a run on the kernel is written to; `None`, as unless told, where it is not captured.
+    /// Returns the files to capture a run on the kernel to, or `None` (the default) to not capture it.
     ///
     /// # Errors
     /// As above.
@@ -34,33 +34,33 @@ pub trait CaptureSink: Sync {
         Ok(None)
     }
 
-    /// The run on the kernel that files were last given for is over, and they are whole. Not called for one that failed or
-    /// was ended.
+    /// Called when the run on the kernel that last received files is over and the files are complete. Not
+    /// called for a run that failed or was stopped.
     ///
     /// # Errors
-    /// They cannot be kept; the run then fails with [`Failure::Capture`].
+    /// Fails if the files cannot be kept; the run then fails with [`Failure::Capture`].
     #[cfg(target_os = "linux")]
     fn finished_on_kernel(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A run that is about to begin, as a [`CaptureSink`] sees it.
+/// A run that is about to start, for a [`CaptureSink`].
 pub struct Captured<'a> {
-    /// Which of the experiment's runs.
+    /// The run within the experiment.
     pub job: &'a RunJob,
-    /// What it is called, as in [`crate::Order::label`].
+    /// Its label, as in [`crate::Order::label`].
     pub label: &'a str,
-    /// What it runs.
+    /// Its variant.
     pub variant: &'a Variant,
 }
 
-/// Looks on while a run is simulated, and ends what it wrote when the run is over.
+/// Observes a simulated run and completes its output when the run is over.
 pub trait CaptureTap: sim::Tap {
-    /// The run is over. Not called for a run that the caller ended.
+    /// Called when the run is over. Not called for a run that the caller stopped.
     ///
     /// # Errors
-    /// The first that happened at any time.
+    /// Returns the first error of the whole run.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
@@ -68,12 +68,13 @@ pub trait CaptureTap: sim::Tap {
 pub(crate) enum Ended {
     Done(Box<Outcome>),
     Failed(Failure),
-    /// Before its time, or before it began, because the caller or another run's failure ended it.
+    /// The caller, or another run's failure, stopped it before its end or before its start.
     Stopped,
 }
 
-/// Simulates one variant with this seed: all of its flows, or the one with this index alone; with restless hosts or
-/// with such as are never late; with `controls` in place of the scenario's. `progress` is told the virtual time now and then; its `Break` ends the run, which then has no outcome.
+/// Simulates one variant with this seed: all flows, or only the flow with index `only_flow`. `unrest`
+/// simulates host jitter. `controls` replaces the scenario's controllers. `progress` is called regularly with
+/// the virtual time; its `Break` stops the run, which then has no outcome.
 pub fn simulate(
     variant: &Variant,
     seed: u64,
@@ -85,9 +86,9 @@ pub fn simulate(
 ) -> Option<Outcome> {
     let mut ended = false;
     let mut watched = |now| {
-        let told = progress(now);
-        ended |= told.is_break();
-        told
+        let step = progress(now);
+        ended |= step.is_break();
+        step
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
     let options = sim::SimOptions { seed, only_flow, unrest, tap, progress: Some(&mut watched), controls };
@@ -95,19 +96,19 @@ pub fn simulate(
     (!ended).then_some(outcome)
 }
 
-/// One run of an experiment, with what it needs.
-pub(crate) struct One<'a> {
+/// A run of an experiment with everything it needs.
+pub(crate) struct SingleRun<'a> {
     pub run: Captured<'a>,
     pub captures: Option<&'a dyn CaptureSink>,
     pub controls: Option<&'a ControlMaker<'a>>,
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // what only the lab reads
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the lab reads it
     pub user: Option<&'a str>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the same
     pub shown: Option<&'a Shown<'a>>,
 }
 
-impl One<'_> {
-    /// Plays it; what the lab has to tell goes to `notice`.
+impl SingleRun<'_> {
+    /// Runs it. Notices of the lab go to `notice`.
     pub fn play(
         &self,
         progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
@@ -126,8 +127,8 @@ impl One<'_> {
         };
         let seen = tap.as_deref_mut().map(|tap| tap as &mut dyn sim::Tap);
         let Captured { job, variant, .. } = self.run;
-        let made = self.controls.map(|make| move |flow, side| make(job, flow, side));
-        let own = made.as_ref().map(|made| made as &sim::OwnControls<'_>);
+        let maker = self.controls.map(|make| move |flow, side| make(job, flow, side));
+        let own = maker.as_ref().map(|maker| maker as &sim::OwnControls<'_>);
         let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, own, progress) else {
             return Ok(Ended::Stopped);
         };

@@ -1,21 +1,21 @@
-//! Which runs an experiment needs: clocks × variants × repeats × (for `one_at_a_time`) flows.
+//! The runs that an experiment needs: clocks × variants × repeats × (for `one_at_a_time`) flows.
 
 use result::Clock;
 use scenario::{Experiment, Unrest, Variant};
 use std::num::NonZeroUsize;
 
-/// How an experiment is to be run. The default is once, in virtual time, on all cores.
+/// How to run an experiment. The default is once, in virtual time, on all cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Each variant runs on each of these, one clock after the other.
+    /// The clocks to run each variant on, one after the other.
     pub clocks: Vec<Clock>,
-    /// How often each variant runs, each time with the next seed; at least once.
+    /// How often to run each variant, each time with the next seed; at least once.
     pub repeats: u32,
     /// Seed of the first repeat; `None`: the scenario's.
     pub seed: Option<u64>,
-    /// How many simulated runs at a time; `None`: one for each core.
+    /// How many simulations to run at a time; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// Whether the other runs are still begun when one has failed.
+    /// Whether to start the remaining runs after one has failed.
     pub keep_going: bool,
 }
 
@@ -30,31 +30,31 @@ impl Default for Order {
 pub struct RunJob {
     /// Index of the variant.
     pub variant: usize,
-    /// What drives it.
+    /// The clock it runs on.
     pub clock: Clock,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// The only flow to run, where flows are measured one at a time.
+    /// The only flow to run, if flows are measured one at a time.
     pub flow: Option<usize>,
     /// The run's seed.
     pub seed: u64,
-    /// Whether simulated hosts are as restless as real ones; those of the kernel are anyway.
+    /// Whether to simulate host jitter. Runs on the kernel have it anyway.
     pub unrest: bool,
 }
 
 impl Order {
-    /// The seeds of a variant's repeats: the first, and those after it.
+    /// The seeds of a variant's repeats: the first seed and the ones after it.
     pub fn seeds(&self, variant: &Variant) -> Vec<u64> {
         let first = self.seed.unwrap_or(variant.scenario.seed);
         (0..self.repeats.max(1)).map(|r| first.wrapping_add(u64::from(r))).collect()
     }
 
-    /// All runs: clock by clock, in it variant by variant, in that repeat by repeat, in that flow by flow.
+    /// All runs, ordered by clock, then variant, repeat and flow.
     pub fn jobs(&self, experiment: &Experiment) -> Vec<RunJob> {
         self.clocks.iter().flat_map(|&clock| self.jobs_on(clock, experiment)).collect()
     }
 
-    /// Those on one clock.
+    /// The runs on one clock.
     pub(crate) fn jobs_on(&self, clock: Clock, experiment: &Experiment) -> Vec<RunJob> {
         let mut jobs = Vec::new();
         for (variant, v) in experiment.variants.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Order {
                 true => (0..flows).map(Some).collect(),
                 false => vec![None],
             };
-            let unrest = clock == Clock::Sim && self.is_restless(v);
+            let unrest = clock == Clock::Sim && self.has_host_jitter(v);
             for (&seed, repeat) in self.seeds(v).iter().zip(0..) {
                 let job = |&flow| RunJob { variant, clock, repeat, flow, seed, unrest };
                 jobs.extend(alone.iter().map(job));
@@ -72,8 +72,9 @@ impl Order {
         jobs
     }
 
-    /// Whether hosts are restless in every repeat: an interval is of runs that are all alike but for chance.
-    fn is_restless(&self, variant: &Variant) -> bool {
+    /// Whether to simulate host jitter, in all repeats alike: a confidence interval needs runs that differ
+    /// only by chance.
+    fn has_host_jitter(&self, variant: &Variant) -> bool {
         match variant.scenario.unrest {
             Unrest::Repeats => self.repeats > 1,
             Unrest::Always => true,
@@ -81,8 +82,8 @@ impl Order {
         }
     }
 
-    /// What a run of this order is called, apart from all others of it: `<variant>[-clock][-repeatN][-<flow>]`,
-    /// each part only where there are several. Names of a scenario are in it as they are there.
+    /// The unique label of a run within this order: `<variant>[-clock][-repeatN][-<flow>]`, where each
+    /// optional part is present only if there are several. Names are used as they are in the scenario.
     pub fn label(&self, experiment: &Experiment, job: &RunJob) -> String {
         let variant = &experiment.variants[job.variant];
         let mut label = variant.name.clone();
@@ -103,16 +104,16 @@ impl Order {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no variant is called `{name}`; there are: {}", .known.join(", "))]
 pub struct UnknownVariant {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
-    /// Those there are.
+    /// The existing names.
     pub known: Vec<String>,
 }
 
-/// Whether the variants `names` are among those `known`.
+/// Checks that all `names` are among the `known` variants.
 ///
 /// # Errors
-/// One is not.
+/// Fails for a name that is not known.
 pub fn known_variants(known: &[String], names: &[String]) -> Result<(), UnknownVariant> {
     match names.iter().find(|name| !known.contains(name)) {
         Some(unknown) => Err(UnknownVariant { name: unknown.clone(), known: known.to_vec() }),
@@ -120,10 +121,10 @@ pub fn known_variants(known: &[String], names: &[String]) -> Result<(), UnknownV
     }
 }
 
-/// Leaves only the variants called `names`, in the scenario's order; all when there are no names.
+/// Keeps only the variants called `names`, in the scenario's order; keeps all if `names` is empty.
 ///
 /// # Errors
-/// There is none of that name; the experiment is as it was.
+/// Fails for an unknown name and leaves the experiment unchanged.
 pub fn choose(experiment: &mut Experiment, names: &[String]) -> Result<(), UnknownVariant> {
     let known: Vec<String> = experiment.variants.iter().map(|v| v.name.clone()).collect();
     known_variants(&known, names)?;

@@ -1,52 +1,53 @@
-//! What came of an experiment.
+//! The results of an experiment.
 
 use crate::{FailedRun, Order, RunJob};
 use result::{Clock, Outcome, Run, combine, concat};
 use scenario::Experiment;
 use units::Goal;
 
-/// Everything that an experiment yielded, be it whole or not.
+/// All results of an experiment, complete or not.
 #[derive(Debug)]
 pub struct Outcomes {
     /// The experiment's name.
     pub scenario: String,
-    /// What it says it is about.
+    /// Its description.
     pub description: String,
-    /// What its variants are judged by.
+    /// The goals to judge the variants by.
     pub goals: Vec<Goal>,
-    /// The variant that the others are compared with.
+    /// The variant to compare the others with.
     pub baseline: Option<String>,
-    /// The first variant's first seed; 0 of an experiment without variants.
+    /// The first variant's first seed; 0 for an experiment without variants.
     pub seed: u64,
-    /// Each variant once for each clock: variant by variant, in it clock by clock, as ordered. Also those without
-    /// any finished repeat.
+    /// One entry per variant and clock, ordered by variant and then by clock. Includes those without any
+    /// finished repeat.
     pub variants: Vec<VariantOutcomes>,
-    /// Finished runs of single flows (`one_at_a_time`) whose repeat lacks another flow's run, in order.
+    /// Finished runs of single flows (`one_at_a_time`) for which another flow of the same repeat is missing,
+    /// in order.
     pub apart: Vec<(RunJob, Outcome)>,
     /// Runs that failed, in order.
     pub failed: Vec<FailedRun>,
-    /// Runs that were not begun, or ended by the caller or by another's failure, in order.
+    /// Runs that were not started, or that the caller or another run's failure stopped, in order.
     pub stopped: Vec<RunJob>,
-    /// What the kernel's runs had to tell of the emulation.
+    /// Notices about the emulation from runs on the kernel.
     pub notices: Vec<Notice>,
 }
 
-/// A variant on one clock.
+/// The results of a variant on one clock.
 #[derive(Clone, Debug)]
 pub struct VariantOutcomes {
     /// The variant's name.
     pub variant: String,
-    /// What drove it.
+    /// The clock.
     pub clock: Clock,
-    /// Which of its repeats are finished, from 0, in order.
+    /// Numbers of the finished repeats, from 0, in order.
     pub repeats: Vec<u32>,
     /// The seed of each.
     pub seeds: Vec<u64>,
-    /// What each yielded. Flows measured one at a time stand side by side in it ([`result::concat`]).
+    /// The outcome of each. Flows measured one at a time are combined into one outcome ([`result::concat`]).
     pub outcomes: Vec<Outcome>,
 }
 
-/// Something a user may want to know of a run on the kernel.
+/// A notice for the user about a run on the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The variant's name.
@@ -56,13 +57,13 @@ pub struct Notice {
 }
 
 impl Outcomes {
-    /// Whether every run that was ordered has its result.
+    /// Whether every run of the order has a result.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.stopped.is_empty()
     }
 
-    /// The summary: of each variant and clock the means over its finished repeats. Those that have none are left
-    /// out.
+    /// The summary: the means over the finished repeats for each variant and clock. Variants without a
+    /// finished repeat are left out.
     pub fn run(&self) -> Run {
         let finished = self.variants.iter().filter(|v| !v.outcomes.is_empty());
         let summaries = finished.map(|v| combine(&v.outcomes, &v.seeds));
@@ -78,17 +79,17 @@ impl Outcomes {
         }
     }
 
-    /// Nothing yet of what was ordered.
-    pub(crate) fn none(experiment: &Experiment, order: &Order) -> Outcomes {
+    /// Results without any run yet.
+    pub(crate) fn empty(experiment: &Experiment, order: &Order) -> Outcomes {
         let clocks = |name: &String| {
-            let of = |&clock| VariantOutcomes {
+            let empty_variant = |&clock| VariantOutcomes {
                 variant: name.clone(),
                 clock,
                 repeats: Vec::new(),
                 seeds: Vec::new(),
                 outcomes: Vec::new(),
             };
-            order.clocks.iter().map(of).collect::<Vec<_>>()
+            order.clocks.iter().map(empty_variant).collect::<Vec<_>>()
         };
         Outcomes {
             scenario: experiment.name.clone(),
@@ -104,7 +105,7 @@ impl Outcomes {
         }
     }
 
-    /// Takes in what was finished on the clock with index `clock` of `clocks`: runs in order, of which those of
+    /// Adds the finished runs on the clock with index `clock` of `clocks`. The runs are in order, so those of
     /// single flows follow each other.
     pub(crate) fn gather(
         &mut self,

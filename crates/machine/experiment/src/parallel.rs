@@ -1,9 +1,9 @@
-//! Independent pieces of work on several threads, results in order.
+//! Runs independent tasks on several threads and returns their results in order.
 
-/// Calls `work(0)` … `work(count - 1)` on `threads` threads; `tick` is called on this one, now and then and after
-/// each piece. Results come in the order of their numbers.
+/// Calls `work(0)` … `work(count - 1)` on `threads` threads. `tick` is called on the calling thread,
+/// regularly and after each task. The results are in the order of the task numbers.
 ///
-/// A piece calls the function it is given now and then: where there are no threads that is `tick`.
+/// A task calls the function it receives regularly; without threads, that function is `tick`.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn in_parallel<T: Send>(
     count: usize,
@@ -16,8 +16,8 @@ pub fn in_parallel<T: Send>(
     use std::thread;
     use std::time::Duration;
 
-    /// How often `tick` is called while work is under way.
-    const TICK: Duration = Duration::from_millis(100);
+    /// How often to call `tick` while work is in progress.
+    const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
     let next = AtomicUsize::new(0);
     let (done, results) = channel();
@@ -36,7 +36,7 @@ pub fn in_parallel<T: Send>(
         }
         drop(done);
         loop {
-            match results.recv_timeout(TICK) {
+            match results.recv_timeout(TICK_INTERVAL) {
                 Ok((i, result)) => slots[i] = Some(result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -47,15 +47,15 @@ pub fn in_parallel<T: Send>(
     slots.into_iter().flatten().collect()
 }
 
-/// How many runs at a time when nobody says. Asked for once: the system reads several files for the answer, as long as a
-/// short run takes.
+/// The default number of parallel runs. It is determined only once: the system reads several files for it,
+/// which takes as long as a short run.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn cores() -> usize {
     static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The same without threads: one piece after the other.
+/// The same without threads: one task after the other.
 #[cfg(target_arch = "wasm32")]
 pub fn in_parallel<T>(
     count: usize,
@@ -71,7 +71,7 @@ pub fn in_parallel<T>(
     (0..count).map(piece).collect()
 }
 
-/// There is one thread.
+/// There is only one thread.
 #[cfg(target_arch = "wasm32")]
 pub fn cores() -> usize {
     1
@@ -84,7 +84,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn results_come_in_order_whoever_is_first() {
+    fn results_are_in_order_of_task_numbers() {
         let work = |i: usize, _: &mut dyn FnMut()| {
             thread::sleep(Duration::from_millis(if i.is_multiple_of(3) { 5 } else { 0 }));
             i * i

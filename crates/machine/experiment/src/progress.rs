@@ -1,55 +1,55 @@
-//! How far the runs are, as they tell it themselves.
+//! The progress of runs, as reported by the runs themselves.
 
 use result::Clock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use units::{Span, Time};
 
-/// How far the runs on one clock are.
+/// The progress of the runs on one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Which clock; the next begins when this one's runs are over.
+    /// The clock. The next clock starts when these runs are over.
     pub clock: Clock,
-    /// Runs that are over.
+    /// Finished runs.
     pub finished: usize,
     /// All runs on this clock.
     pub runs: usize,
-    /// The time that the runs have played, virtual or real, summed up: milliseconds.
+    /// The simulated or real time that the runs have covered so far, in total: milliseconds.
     pub played_ms: u64,
     /// The sum of their durations: milliseconds.
     pub duration_ms: u64,
 }
 
-/// What the runs on a clock have told of themselves.
+/// Collects the progress of the runs on one clock.
 pub(crate) struct RunGauge {
     clock: Clock,
-    /// Each run's time so far and in all, nanoseconds.
+    /// Each run's time so far and its duration, nanoseconds.
     runs: Vec<(AtomicU64, u64)>,
     finished: AtomicUsize,
 }
 
 impl RunGauge {
-    /// Of runs with these durations.
+    /// A gauge for runs with these durations.
     pub fn new(clock: Clock, durations: impl Iterator<Item = Span>) -> RunGauge {
         let runs = durations.map(|s| (AtomicU64::new(0), s.as_nanos())).collect();
         RunGauge { clock, runs, finished: AtomicUsize::new(0) }
     }
 
-    /// Run `i` is at `now`.
+    /// Records that run `i` has reached `now`.
     pub fn at(&self, i: usize, now: Time) {
         let (played, duration) = &self.runs[i];
         played.store(now.as_nanos().min(*duration), Relaxed);
     }
 
-    /// Run `i` is over.
+    /// Records that run `i` is over.
     pub fn finish(&self, i: usize) {
         let (played, duration) = &self.runs[i];
         played.store(*duration, Relaxed);
         self.finished.fetch_add(1, Relaxed);
     }
 
-    /// Where they are now.
+    /// The current progress.
     pub fn read(&self) -> Progress {
-        // Milliseconds: the nanoseconds of many long runs do not fit.
+        // Milliseconds, since the sum of nanoseconds over many long runs would overflow.
         let ms = |ns: u64| ns / 1_000_000;
         let sums = self.runs.iter().fold((0, 0), |(p, d), run| (p + ms(run.0.load(Relaxed)), d + ms(run.1)));
         Progress {

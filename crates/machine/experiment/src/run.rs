@@ -1,6 +1,6 @@
-//! All runs of an experiment.
+//! Runs all runs of an experiment.
 
-use crate::one::{Captured, ControlMaker, Ended, One, Shown};
+use crate::one::{Captured, ControlMaker, Ended, Shown, SingleRun};
 use crate::parallel::{cores, in_parallel};
 use crate::progress::RunGauge;
 use crate::{CaptureSink, FailedRun, Notice, Order, Outcomes, Progress, RunJob};
@@ -10,43 +10,44 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Who is told how far the runs are; `Break` ends the experiment.
+/// Called with the progress; `Break` stops the experiment.
 pub type Watcher<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// Who is given what a run yielded.
+/// Called with the outcome of a finished run.
 pub type FinishedRun<'a> = dyn Fn(&RunJob, &Outcome) + Sync + 'a;
 
-/// What the caller has a hand in while runs are under way.
+/// Hooks for the caller while runs are in progress.
 #[derive(Default)]
 pub struct Hooks<'a> {
-    /// Is told how far the runs are, ten times a second and after each, on the caller's thread. `Break` ends the
-    /// experiment: runs that are under way end within moments and have no outcome, no other begins.
+    /// Called on the caller's thread ten times a second and after each run. `Break` stops the experiment:
+    /// runs in progress end soon and have no outcome, and no other run starts.
     pub progress: Option<&'a mut Watcher<'a>>,
-    /// Whom programs of flows run as on the kernel: `lab::LabOptions::user`.
+    /// The user to run the flows' programs as on the kernel: `lab::LabOptions::user`.
     pub user: Option<&'a str>,
     /// Takes captures; without it nothing is captured.
     pub captures: Option<&'a dyn CaptureSink>,
-    /// Is given what each run yielded as soon as it is over, on the thread that ran it.
+    /// Called with the outcome of each run as soon as it is over, on the thread that ran it.
     pub finished: Option<&'a FinishedRun<'a>>,
-    /// Is given the variant's name and what its hosts' daemons answered when a run on the kernel was over; without it they
-    /// are not asked.
+    /// Called after a run on the kernel with the variant's name and the status output of its hosts' daemons.
+    /// Without it the daemons are not queried.
     pub shown: Option<&'a Shown<'a>>,
-    /// Makes controllers that take the place of the scenario's in simulated runs; those of the kernel are the kernel's.
+    /// Makes controllers that replace the scenario's in simulated runs. Runs on the kernel use the kernel's.
     pub controls: Option<&'a ControlMaker<'a>>,
-    /// Runs of this order that are there already: they are not run again, and come out as if they had been.
+    /// Runs of this order that are already finished. They are not run again; their outcomes are included in
+    /// the result.
     pub done: Vec<(RunJob, Outcome)>,
 }
 
-/// Runs all that is ordered and returns when it is over. Same experiment, order and simulator: the same outcomes,
-/// whatever the number of threads.
+/// Runs everything in the order and returns when it is over. The same experiment, order and simulator give
+/// the same outcomes for any number of threads.
 ///
-/// Nothing here fails as a whole: see [`Outcomes::failed`] and [`Outcomes::stopped`].
+/// There is no overall error: see [`Outcomes::failed`] and [`Outcomes::stopped`].
 pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outcomes {
-    let mut outcomes = Outcomes::none(experiment, order);
+    let mut outcomes = Outcomes::empty(experiment, order);
     let stop = AtomicBool::new(false);
     for (index, &clock) in order.clocks.iter().enumerate() {
         let jobs = order.jobs_on(clock, experiment);
-        let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take(&mut hooks.done, job)).collect();
+        let kept: Vec<Option<Outcome>> = jobs.iter().map(|job| take_outcome(&mut hooks.done, job)).collect();
         let todo = jobs.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(job, _)| *job);
         let todo: Vec<RunJob> = todo.collect();
         let (captures, controls, finished, user) =
@@ -61,10 +62,10 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
             finished,
             shown,
             stop: &stop,
-            told: Mutex::default(),
+            notices: Mutex::default(),
         };
         let mut ended = player.play(clock, &todo, &mut hooks.progress).into_iter();
-        outcomes.notices.extend(player.told.into_inner().unwrap_or_else(PoisonError::into_inner));
+        outcomes.notices.extend(player.notices.into_inner().unwrap_or_else(PoisonError::into_inner));
         let mut done = Vec::new();
         for (job, kept) in jobs.into_iter().zip(kept) {
             let kept = kept.map(|outcome| Ended::Done(Box::new(outcome)));
@@ -82,13 +83,13 @@ pub fn run(experiment: &Experiment, order: &Order, mut hooks: Hooks<'_>) -> Outc
     outcomes
 }
 
-/// Takes the outcome of this run, if it is there.
-fn take(done: &mut Vec<(RunJob, Outcome)>, job: &RunJob) -> Option<Outcome> {
-    let at = done.iter().position(|(of, _)| of == job)?;
+/// Removes and returns the outcome of this run, if it exists.
+fn take_outcome(done: &mut Vec<(RunJob, Outcome)>, job: &RunJob) -> Option<Outcome> {
+    let at = done.iter().position(|(finished, _)| finished == job)?;
     Some(done.swap_remove(at).1)
 }
 
-/// Plays the runs of one clock.
+/// Runs the jobs of one clock.
 struct ClockPlayer<'a> {
     experiment: &'a Experiment,
     order: &'a Order,
@@ -97,9 +98,9 @@ struct ClockPlayer<'a> {
     user: Option<&'a str>,
     finished: Option<&'a FinishedRun<'a>>,
     shown: Option<&'a Shown<'a>>,
-    /// Set when no more run is to begin and those under way are to end.
+    /// Set to stop the runs in progress and to start no more.
     stop: &'a AtomicBool,
-    told: Mutex<Vec<Notice>>,
+    notices: Mutex<Vec<Notice>>,
 }
 
 impl ClockPlayer<'_> {
@@ -109,13 +110,13 @@ impl ClockPlayer<'_> {
         // Two runs in real time at once would disturb each other.
         let threads =
             if clock == Clock::Kernel { 1 } else { self.order.threads.map_or_else(cores, usize::from) };
-        // Runs under way when another fails are played to their end.
+        // After a failure, runs in progress still continue to their end.
         let failed = AtomicBool::new(false);
         let work = |i: usize, pulse: &mut dyn FnMut()| {
             if self.stop.load(Relaxed) || failed.load(Relaxed) {
                 return Ended::Stopped;
             }
-            let ended = self.one(&jobs[i], &mut |now| {
+            let ended = self.run_one(&jobs[i], &mut |now| {
                 gauge.at(i, now);
                 pulse();
                 if self.stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -139,15 +140,15 @@ impl ClockPlayer<'_> {
         ended
     }
 
-    fn one(&self, job: &RunJob, progress: &mut dyn FnMut(units::Time) -> ControlFlow<()>) -> Ended {
+    fn run_one(&self, job: &RunJob, progress: &mut dyn FnMut(units::Time) -> ControlFlow<()>) -> Ended {
         let variant = &self.experiment.variants[job.variant];
         let label = self.order.label(self.experiment, job);
         let run = Captured { job, label: &label, variant };
         let mut notice = |text: &str| {
             let notice = Notice { variant: variant.name.clone(), text: text.into() };
-            self.told.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+            self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
         let (captures, controls, user, shown) = (self.captures, self.controls, self.user, self.shown);
-        One { run, captures, controls, user, shown }.play(progress, &mut notice)
+        SingleRun { run, captures, controls, user, shown }.play(progress, &mut notice)
     }
 }

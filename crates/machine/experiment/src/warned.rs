@@ -1,9 +1,9 @@
-//! Warnings of the scenario's own crate as a result holds them.
+//! Converts the scenario's warnings to those of a result.
 
 use result::RunWarning;
 use scenario::{Experiment, Warned};
 
-/// What of the scenario is probably not meant: each as a sentence and as data.
+/// What is probably a mistake in the scenario, each as a sentence and as data.
 pub fn warned(experiment: &Experiment) -> Vec<(String, RunWarning)> {
     let one = |w: Warned| {
         let values = w.values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();

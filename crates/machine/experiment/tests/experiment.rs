@@ -1,4 +1,5 @@
-//! Experiments from outside: what is kept, what is told, and that nothing depends on who was first.
+//! Tests of whole experiments: which results are kept, which progress is reported, and that nothing depends
+//! on the order in which runs finish.
 
 use experiment::{
     CaptureSink, CaptureTap, Captured, Failure, Hooks, Order, Outcomes, Progress, RunJob, choose, run,
@@ -42,18 +43,18 @@ fn order(repeats: u32, threads: usize) -> Order {
     Order { repeats, threads: NonZeroUsize::new(threads), ..Order::default() }
 }
 
-/// Everything that the outcomes hold, as text: summary and every sample.
+/// All of the outcomes as text: summary and every sample.
 fn bytes(outcomes: &Outcomes) -> String {
     format!("{}{:?}", to_json(&outcomes.run()), outcomes.variants)
 }
 
 #[test]
-fn the_number_of_threads_changes_no_byte() {
+fn the_number_of_threads_does_not_change_the_output() {
     let experiment = parse(SMALL);
     let one = run(&experiment, &order(3, 1), Hooks::default());
     let four = run(&experiment, &order(3, 4), Hooks::default());
     assert!(one.is_complete() && four.is_complete());
-    assert!(bytes(&one).len() > 100_000, "it holds the samples");
+    assert!(bytes(&one).len() > 100_000, "the samples are included");
     assert!(bytes(&one) == bytes(&four));
 }
 
@@ -75,7 +76,7 @@ fn repeats_have_the_next_seeds_and_become_means() {
     assert!((summary.variants[1].total_goodput_mbps - mean).abs() < 1e-9);
     let other = Order { seed: Some(100), ..order(2, 2) };
     assert_eq!(run(&experiment, &other, Hooks::default()).variants[0].seeds, [100, 101]);
-    // A repeat alone is that seed's run, where hosts are as restless in it.
+    // A single run equals the repeat with its seed if both have the same host jitter.
     for (unrest, same) in [("never", true), ("always", true), ("repeats", false)] {
         let experiment = parse(&SMALL.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
         let repeated = run(&experiment, &order(3, 2), Hooks::default());
@@ -86,14 +87,15 @@ fn repeats_have_the_next_seeds_and_become_means() {
     }
 }
 
-/// Without loss nothing on the path is random.
-const STILL: &str = "{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"20kB\" }";
+/// Nothing on this path is random.
+const NO_LOSS: &str = "{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"20kB\" }";
 
 #[test]
-fn repeats_differ_by_unrest_alone_or_are_said_to_be_identical() {
-    let still = SMALL.replace("{ kind = \"loss\", probability = 0.01 }", STILL);
+fn repeats_without_loss_differ_only_by_host_jitter() {
+    let without_loss = SMALL.replace("{ kind = \"loss\", probability = 0.01 }", NO_LOSS);
     for (unrest, identical) in [("never", true), ("repeats", false), ("always", false)] {
-        let experiment = parse(&still.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
+        let experiment =
+            parse(&without_loss.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
         let summary = run(&experiment, &order(3, 2), Hooks::default()).run();
         let said = summary.variants[2].repeats.as_ref().unwrap();
         assert_eq!(said.identical, identical, "{unrest}");
@@ -102,7 +104,7 @@ fn repeats_differ_by_unrest_alone_or_are_said_to_be_identical() {
 }
 
 #[test]
-fn jobs_are_counted_and_named_apart() {
+fn every_job_has_a_unique_label() {
     let mut experiment = parse(&SMALL.replace("seed = 7", "seed = 7\none_at_a_time = true"));
     choose(&mut experiment, &["fast".into(), "slow".into()]).unwrap();
     let unknown = choose(&mut experiment, &["middle".into()]).unwrap_err();
@@ -121,7 +123,7 @@ fn jobs_are_counted_and_named_apart() {
 }
 
 #[test]
-fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
+fn stopping_an_experiment_keeps_the_finished_runs() {
     // The last variant's runs would take all day.
     let experiment = parse(&(SMALL.to_string() + "duration = \"24h\"\nsample = \"0s\"\n"));
     let mut most = 0;
@@ -137,7 +139,7 @@ fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
     assert!((2..=4).contains(&finished), "{finished}");
     assert_eq!((finished + outcomes.stopped.len(), outcomes.failed.len()), (6, 0));
     assert!(most >= 2 && !outcomes.is_complete());
-    // What is there is as if nothing had happened.
+    // The finished runs are the same as without stopping.
     let mut first = experiment.clone();
     choose(&mut first, &["slow".into()]).unwrap();
     let first = run(&first, &order(2, 1), Hooks::default());
@@ -147,14 +149,14 @@ fn the_caller_ends_it_in_the_middle_and_keeps_what_was_finished() {
 }
 
 #[test]
-fn the_caller_ends_a_run_that_would_take_all_day() {
+fn the_caller_can_stop_a_very_long_run() {
     let experiment = parse(&SMALL.replace("\"1s\"", "\"24h\"").replace("\"50ms\"", "\"0s\""));
     let mut stop = |_: &Progress| ControlFlow::Break(());
     let outcomes = run(&experiment, &order(1, 2), Hooks { progress: Some(&mut stop), ..Hooks::default() });
     assert_eq!((outcomes.stopped.len(), outcomes.run().variants.len()), (3, 0));
 }
 
-/// Counts packets; of the variant `bad`, or of that flow of it alone, it takes none.
+/// Counts packets. Fails for the variant `bad`, or only for that variant's flow `flow`.
 struct Counts {
     bad: &'static str,
     flow: Option<usize>,
@@ -207,7 +209,7 @@ impl CaptureSink for Counts {
 }
 
 #[test]
-fn captures_are_the_callers() {
+fn the_sink_receives_all_packets_without_changing_the_results() {
     let (experiment, counts) = (parse(SMALL), Counts::new("none"));
     let hooks = || Hooks { captures: Some(&counts), ..Hooks::default() };
     let captured = run(&experiment, &order(1, 2), hooks());
@@ -216,12 +218,12 @@ fn captures_are_the_callers() {
     assert_eq!(
         bytes(&captured),
         bytes(&run(&experiment, &order(1, 2), Hooks::default())),
-        "it looks on only"
+        "capturing does not change the outcomes"
     );
 }
 
 #[test]
-fn a_variant_that_fails_leaves_the_others() {
+fn other_variants_finish_if_one_fails() {
     let (experiment, counts) = (parse(SMALL), Counts::new("middle"));
     let hooks = || Hooks { captures: Some(&counts), ..Hooks::default() };
     let on = Order { keep_going: true, ..order(2, 2) };
@@ -236,21 +238,21 @@ fn a_variant_that_fails_leaves_the_others() {
     );
     assert!(outcomes.failed[0].to_string().starts_with("middle, sim, repeat 1: "), "{}", outcomes.failed[0]);
 
-    // Unless told to go on, nothing is begun after it.
+    // By default, nothing is started after a failure.
     let outcomes = run(&experiment, &order(2, 1), hooks());
     assert_eq!((outcomes.variants[0].outcomes.len(), outcomes.variants[2].outcomes.len()), (2, 0));
     assert_eq!((outcomes.failed.len(), outcomes.stopped.len()), (1, 3));
 }
 
 #[test]
-fn flows_measured_alone_stand_side_by_side_or_apart() {
+fn flows_measured_alone_are_combined_only_if_complete() {
     let text = SMALL.replace("seed = 7", "seed = 7\none_at_a_time = true");
     let experiment = parse(&text);
     let whole = run(&experiment, &order(1, 2), Hooks::default());
     assert!(whole.apart.is_empty() && whole.is_complete());
     let first = &whole.variants[0].outcomes[0].variant;
     assert!(first.one_at_a_time && first.flows.len() == 2);
-    // Of the second variant the flow alone remains that was finished.
+    // Only one flow of the second variant finishes.
     let counts = Counts { flow: Some(1), ..Counts::new("middle") };
     let on = Order { keep_going: true, ..order(1, 2) };
     let some = run(&experiment, &on, Hooks { captures: Some(&counts), ..Hooks::default() });
@@ -261,14 +263,14 @@ fn flows_measured_alone_stand_side_by_side_or_apart() {
 }
 
 #[test]
-fn what_is_there_is_not_run_again_and_comes_out_the_same() {
+fn finished_runs_are_not_repeated() {
     let requests = "app = { kind = \"request\", request = \"1kB\", response = \"50kB\" }\n";
     let text = SMALL.replace("[variants.slow]", &format!("{requests}[variants.slow]"));
     for text in [text.clone(), text.replace("seed = 7", "seed = 7\none_at_a_time = true")] {
         let experiment = parse(&text);
         let handed = Mutex::new(Vec::new());
         let keep = |job: &RunJob, outcome: &Outcome| {
-            // As a caller keeps it: as bytes.
+            // Kept as bytes, as a caller does.
             let mut bytes = Packer::default();
             bytes.outcome(outcome);
             handed.lock().unwrap().push((*job, bytes.0));
@@ -280,7 +282,7 @@ fn what_is_there_is_not_run_again_and_comes_out_the_same() {
         let some: Vec<(RunJob, Outcome)> = some.collect();
         let (there, again) = (some.len(), AtomicUsize::new(0));
         let count = |job: &RunJob, _: &Outcome| {
-            assert!(handed.iter().step_by(2).all(|(there, _)| there != job), "{job:?} is there");
+            assert!(handed.iter().step_by(2).all(|(there, _)| there != job), "{job:?} is already finished");
             again.fetch_add(1, Relaxed);
         };
         let hooks = Hooks { finished: Some(&count), done: some, ..Hooks::default() };

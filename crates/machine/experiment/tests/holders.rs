@@ -1,6 +1,6 @@
-//! What holds a flow, on small paths of which the answer is known.
+//! Tests of the holder search on small paths with a known answer.
 
-use experiment::holders::{HolderWish, MAX_RUNS, MAX_STAGE_PACKETS, NOTICED, find_holders};
+use experiment::holders::{HolderSearchOptions, MAX_RUNS, MAX_STAGE_PACKETS, MIN_GAIN, find_holders};
 use result::{Carried, Holder, HolderKind, HolderSearch};
 use scenario::Experiment;
 use std::num::NonZeroUsize;
@@ -11,15 +11,16 @@ fn held_with(text: &str, sets: &[&str], threads: usize) -> (Vec<Holder>, HolderS
     let variant = &experiment.variants[0];
     let goals = experiment.goals();
     let seeds = [variant.scenario.seed];
-    let wish = HolderWish { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(threads) };
-    find_holders(&wish)
+    let options =
+        HolderSearchOptions { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(threads) };
+    find_holders(&options)
 }
 
 fn held(text: &str, sets: &[&str]) -> (Vec<Holder>, HolderSearch) {
     held_with(text, sets, 2)
 }
 
-/// A download over a path that the stages before it make.
+/// A download over a path of the given stages.
 fn download(forward: &str, backward: &str, more: &str) -> String {
     format!(
         "duration = \"6s\"\n[links.wan]\nbetween = [\"server\", \"home\"]\nforward = [{forward}]\nbackward = [{backward}]\n\
@@ -30,19 +31,20 @@ fn download(forward: &str, backward: &str, more: &str) -> String {
 const LINE: &str = r#"{ kind = "link", name = "line", rate = "40Mbit/s", delay = "20ms", queue = { kind = "fifo", packets = 150 } }"#;
 const BACK: &str = r#"{ kind = "delay", delay = "20ms" }"#;
 
-/// The first holder, which must be this one.
+/// Returns the first holder, after checking that it is this one.
 fn first(text: &str, kind: HolderKind, place: &str) -> Holder {
     let (holders, search) = held(text, &[]);
-    let first = holders.first().unwrap_or_else(|| panic!("nothing holds it: {search:?}\n{text}"));
+    let first = holders.first().unwrap_or_else(|| panic!("no holder found: {search:?}\n{text}"));
     assert_eq!((first.kind, first.place.as_str()), (kind, place), "{holders:#?}\n{search:?}");
-    assert!(first.gain >= NOTICED && first.runs >= 3, "{first:?}");
+    assert!(first.gain >= MIN_GAIN && first.runs >= 3, "{first:?}");
     let effect = &first.effects[0];
     assert_eq!(effect.measure, search.measure);
     assert!(effect.with != effect.without, "{first:?}");
     first.clone()
 }
 
-/// Outages drop twenty times as many packets as noise, at once; the noise holds the flow.
+/// The outage drops twenty times as many packets as the random loss, but all at once; the random loss holds
+/// the flow.
 #[test]
 fn rare_single_losses_hold_a_flow_and_large_bursts_do_not() {
     let path = r#"
@@ -55,7 +57,7 @@ fn rare_single_losses_hold_a_flow_and_large_bursts_do_not() {
     assert_eq!((noise.kind, noise.place.as_str()), (HolderKind::Loss, "wan.forward.noise"), "{holders:?}");
     assert!(noise.gain > 2.0 && noise.carries == Some(Carried::Data), "{noise:?}");
     let drops = noise.drops.unwrap();
-    assert!(drops.events * 10 >= drops.packets * 7, "single losses are events of their own: {drops:?}");
+    assert!(drops.events * 10 >= drops.packets * 7, "each single loss is an event: {drops:?}");
     let gap = holders.iter().find(|h| h.kind == HolderKind::Outage);
     if let Some(drops) = gap.and_then(|h| h.drops) {
         assert!(drops.events <= 4 && drops.packets > 40, "a burst is one event: {drops:?}");
@@ -90,7 +92,7 @@ fn windows_and_buffers_hold_alone_and_together() {
     first(&download(LINE, BACK, window), HolderKind::ReceiveWindow, "home");
     let buffer = "[hosts.server]\nstack = { send_buffer = \"128kB\" }";
     first(&download(LINE, BACK, buffer), HolderKind::SendBuffer, "server");
-    // Either alone gains nothing.
+    // Removing either alone has no gain.
     let both = "[hosts.home]\nstack = { receive_window = \"64kB\" }\n[hosts.server]\nstack = { send_buffer = \"90kB\" }";
     let holder = first(&download(LINE, BACK, both), HolderKind::Buffers, "home");
     assert_eq!(holder.also, ["server"]);
@@ -108,7 +110,7 @@ fn a_short_queue_holds_goodput_and_a_long_one_delay() {
 }
 
 #[test]
-fn acks_that_wait_are_told_from_data() {
+fn waiting_acks_are_distinguished_from_data() {
     let slow = r#"{ kind = "link", name = "up", rate = "300kbit/s", delay = "20ms", queue = { kind = "fifo", packets = 20 } }"#;
     let (holders, search) = held(&download(LINE, slow, ""), &[]);
     let first = holders.first().unwrap_or_else(|| panic!("{search:?}"));
@@ -118,8 +120,8 @@ fn acks_that_wait_are_told_from_data() {
 #[test]
 fn caps_of_senders_are_found() {
     first(&download(LINE, BACK, "max_pacing_rate = \"10Mbit/s\""), HolderKind::PacingCap, "download");
-    let asks = "app = { kind = \"request\", request = \"200B\", response = \"400kB\", think = \"1s\" }";
-    let text = download(LINE, BACK, asks)
+    let request = "app = { kind = \"request\", request = \"200B\", response = \"400kB\", think = \"1s\" }";
+    let text = download(LINE, BACK, request)
         .replace("from = \"server\"\nto = \"home\"", "from = \"home\"\nto = \"server\"");
     first(&text, HolderKind::SlowStart, "server");
 }
@@ -142,28 +144,28 @@ fn packets_out_of_order_or_too_big_are_found() {
 }
 
 #[test]
-fn a_flood_holds_what_shares_its_line() {
+fn a_flood_holds_the_flows_on_its_link() {
     let flood =
         "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"60Mbit/s\" }";
     first(&download(LINE, BACK, flood), HolderKind::CompetingFlow, "flood");
-    // Two that share a line do not hold each other, and a narrow stream has its right.
+    // Two flows that share a link do not hold each other, and neither does a narrow stream.
     let second = "[flows.second]\nfrom = \"server\"\nto = \"home\"\n[flows.call]\nfrom = \"server\"\nto = \"home\"\napp = { kind = \"udp\", rate = \"2Mbit/s\" }";
     let text = format!("goal = \"goodput\"\n{}", download(LINE, BACK, second));
     first(&text, HolderKind::Rate, "wan.forward.line");
 }
 
 #[test]
-fn fairness_is_held_by_unlike_controls() {
+fn different_controls_hold_fairness() {
     let text = download(LINE, BACK, "[flows.other]\nfrom = \"server\"\nto = \"home\"\ncc = \"bbr\"");
     let text = format!("goal = \"fairness\"\n{}", text.replace("packets = 150", "packets = 30"));
-    // The one that would take the other's.
+    // The flow that would take the other's control.
     let holder = first(&text, HolderKind::CongestionControl, "download");
     assert!(holder.effects[0].measure == "jain" && holder.effects[0].without.unwrap() > 0.9, "{holder:?}");
 }
 
-/// Two directions, and two paths, each with a cause of its own: in the sum the slower one is lost.
+/// Two directions, and two separate paths, each with its own cause. The sum would hide the slower one.
 #[test]
-fn what_shares_nothing_is_looked_at_apart() {
+fn flows_that_share_no_link_are_judged_separately() {
     let noisy = format!("{LINE}, {{ kind = \"loss\", name = \"noise\", probability = 0.01 }}");
     let up = LINE.replace("name = \"line\"", "name = \"up\"").replace("40Mbit/s", "60Mbit/s");
     let upload = "[flows.upload]\nfrom = \"home\"\nto = \"server\"";
@@ -174,7 +176,7 @@ fn what_shares_nothing_is_looked_at_apart() {
     };
     assert_eq!(of("download"), (HolderKind::Loss, "wan.forward.noise"));
     assert_eq!(of("upload"), (HolderKind::Rate, "wan.backward.up"));
-    // Gains and effects are of the part alone.
+    // Gains and effects are those of this part only.
     let noise = holders.iter().find(|h| h.kind == HolderKind::Loss).unwrap();
     assert!(noise.gain > 3.0 && noise.effects[0].without.unwrap() < 40.0, "{noise:?}");
     let window = "[links.two]\nbetween = [\"far\", \"near\"]\nforward = [{ kind = \"link\", rate = \"30Mbit/s\", delay = \"20ms\" }]\n\
@@ -186,9 +188,10 @@ fn what_shares_nothing_is_looked_at_apart() {
     assert_eq!((other.kind, other.place.as_str()), (HolderKind::ReceiveWindow, "near"));
 }
 
-/// A delay line that holds 100 packets carries 100 packets each 20 ms, whatever the link behind it could.
+/// A delay line that holds 60 packets carries at most 60 packets every 40 ms, however fast the link behind it
+/// is.
 #[test]
-fn a_delay_that_is_full_holds_as_a_queue_does() {
+fn a_full_delay_line_holds_like_a_full_queue() {
     for delay in
         ["kind = \"delay\", delay = \"40ms\"", "kind = \"jitter\", delay = \"40ms\", jitter = \"1ms\""]
     {
@@ -197,9 +200,10 @@ fn a_delay_that_is_full_holds_as_a_queue_does() {
     }
 }
 
-/// Of a line that a flood takes most of, twice the rate gives more than no flood does; the flood is the cause all the same.
+/// On a link mostly used by a flood, doubling the rate gains more than removing the flood. The flood is still
+/// the cause.
 #[test]
-fn a_flood_and_not_the_line_holds_what_it_leaves_little_to() {
+fn a_flood_is_the_cause_rather_than_the_link_rate() {
     for rate in ["26Mbit/s", "34Mbit/s", "39Mbit/s"] {
         let flood = format!(
             "[flows.flood]\nfrom = \"server\"\nto = \"home\"\napp = {{ kind = \"udp\", rate = \"{rate}\" }}"
@@ -209,9 +213,9 @@ fn a_flood_and_not_the_line_holds_what_it_leaves_little_to() {
     }
 }
 
-/// What would be minutes of simulation is cut short, and shows the same cause.
+/// A run that would take minutes to simulate is shortened and still shows the same cause.
 #[test]
-fn a_fast_path_shows_its_cause_in_a_part_of_the_run() {
+fn a_shortened_run_of_a_fast_path_shows_the_cause() {
     let fast = |queue: &str, more: &str| {
         let line = format!(
             r#"{{ kind = "link", name = "line", rate = "10Gbit/s", delay = "2ms", queue = {{ kind = "fifo", bytes = "{queue}" }} }}"#
@@ -236,21 +240,22 @@ fn a_fast_path_shows_its_cause_in_a_part_of_the_run() {
     ];
     for (text, kind) in all {
         let (holders, search) = held(&text, &[]);
-        let first = holders.first().unwrap_or_else(|| panic!("nothing holds it: {search:#?}\n{text}"));
+        let first = holders.first().unwrap_or_else(|| panic!("no holder found: {search:#?}\n{text}"));
         assert_eq!(first.kind, kind, "{holders:#?}\n{search:#?}");
         assert!(first.simulated_s.is_some_and(|s| (1.0..60.0).contains(&s)), "{first:?}");
         assert!(search.left_out.is_empty() && search.stage_packets < 2 * MAX_STAGE_PACKETS, "{search:?}");
     }
 }
 
-/// An outage of six seconds of thirty loses some hundred packets; what it costs is the time.
+/// An outage of 6 s in a run of 30 s loses only about a hundred packets. Its cost is the time.
 #[test]
 fn an_outage_and_a_black_hole_are_measured_in_time() {
     let path = format!("{LINE}, {{ kind = \"outage\", name = \"gap\", at = [\"10s\"], lasts = \"6s\" }}");
     let text = download(&path, BACK, "").replace("\"6s\"\n", "\"30s\"\n");
     let holder = first(&text, HolderKind::Outage, "wan.forward.gap");
     let silence = holder.silence.expect("nothing arrived for six seconds");
-    // A timeout that doubles each time may end as long again after the outage as the outage lasted.
+    // Since the retransmission timeout doubles each time, the silence may last up to twice as long as the
+    // outage.
     assert!((6.0..13.0).contains(&silence.silent_s) && silence.flow == "download", "{silence:?}");
     let tunnel = format!(
         "{{ kind = \"tunnel\", name = \"vpn\", overhead = \"esp-aes-gcm\", mtu = 1500, icmp = false }}, {LINE}, {{ kind = \"tunnel-end\" }}"
@@ -261,9 +266,9 @@ fn an_outage_and_a_black_hole_are_measured_in_time() {
     assert!((1.0..10.0).contains(&silence.silent_s), "{silence:?}");
 }
 
-/// Where only the whole run will do, the budget may not suffice.
+/// If only the full run will do, the budget may be too small.
 #[test]
-fn what_is_too_large_for_the_budget_is_said() {
+fn suspects_beyond_the_budget_are_reported() {
     let text = download(
         &LINE.replace("40Mbit/s", "40Gbit/s").replace("packets = 150", "packets = 100000"),
         BACK,
@@ -275,7 +280,7 @@ fn what_is_too_large_for_the_budget_is_said() {
     );
     let (_, search) = held(&big, &[]);
     assert!(search.runs <= MAX_RUNS && !search.left_out.is_empty(), "{search:?}");
-    // A run that has begun is played to its end.
+    // A run that has started continues to its end.
     assert!(search.stage_packets < 3 * MAX_STAGE_PACKETS, "{search:?}");
 }
 

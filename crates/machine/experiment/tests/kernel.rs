@@ -1,5 +1,5 @@
-//! Experiments on both clocks, in real seconds. Needs root (or user namespaces and an open /dev/net/tun) and says so
-//! aloud where it has neither.
+//! Tests of experiments on both clocks, in real time. They need root, or user namespaces and an accessible
+//! /dev/net/tun. Without either they print a message and skip.
 #![cfg(target_os = "linux")]
 
 use experiment::{Failure, Hooks, Order, Outcomes, Progress, run};
@@ -8,7 +8,7 @@ use scenario::Experiment;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-static ALONE: Mutex<()> = Mutex::new(());
+static SERIAL: Mutex<()> = Mutex::new(());
 
 const TWO: &str = r#"
 duration = "1s"
@@ -24,8 +24,8 @@ to = "b"
 [variants.whole]
 "#;
 
-/// `None`, said aloud, where this machine does not let us.
-fn allowed(outcomes: Outcomes) -> Option<Outcomes> {
+/// Returns `None` and prints a message if this machine does not permit the runs.
+fn unless_denied(outcomes: Outcomes) -> Option<Outcomes> {
     let denied = |f: &Failure| matches!(f, Failure::Lab(lab::LabError::Permission { .. }));
     match outcomes.failed.iter().find(|f| denied(&f.failure)) {
         Some(failed) => {
@@ -38,7 +38,7 @@ fn allowed(outcomes: Outcomes) -> Option<Outcomes> {
 
 #[test]
 fn each_variant_runs_on_both_clocks() {
-    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let _guard = SERIAL.lock().unwrap_or_else(|e| e.into_inner());
     let experiment = Experiment::parse("two.toml", TWO, &[]).unwrap();
     let order = Order { clocks: vec![Clock::Sim, Clock::Kernel], ..Order::default() };
     let mut clocks = Vec::new();
@@ -47,7 +47,7 @@ fn each_variant_runs_on_both_clocks() {
         ControlFlow::Continue(())
     };
     let hooks = Hooks { progress: Some(&mut progress), ..Hooks::default() };
-    let Some(outcomes) = allowed(run(&experiment, &order, hooks)) else { return };
+    let Some(outcomes) = unless_denied(run(&experiment, &order, hooks)) else { return };
     assert!(outcomes.is_complete(), "{:?}", outcomes.failed);
     clocks.dedup();
     assert_eq!(clocks, [Clock::Sim, Clock::Kernel], "one after the other");
@@ -70,13 +70,13 @@ fn each_variant_runs_on_both_clocks() {
 
 #[test]
 fn a_run_on_the_kernel_ends_when_the_caller_says_so() {
-    let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
+    let _guard = SERIAL.lock().unwrap_or_else(|e| e.into_inner());
     let experiment = Experiment::parse("two.toml", &TWO.replace("\"1s\"", "\"1h\""), &[]).unwrap();
     let order = Order { clocks: vec![Clock::Kernel], ..Order::default() };
     let mut stop =
         |p: &Progress| if p.played_ms >= 300 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let hooks = Hooks { progress: Some(&mut stop), ..Hooks::default() };
-    let Some(outcomes) = allowed(run(&experiment, &order, hooks)) else { return };
+    let Some(outcomes) = unless_denied(run(&experiment, &order, hooks)) else { return };
     assert_eq!((outcomes.stopped.len(), outcomes.failed.len()), (2, 0));
     assert!(outcomes.run().variants.is_empty());
 }

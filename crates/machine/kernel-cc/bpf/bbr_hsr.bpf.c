@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BBR-HSR: BBR v1 for high-speed mobile networks. What it does and why, its sources and departures:
- * crates/engine/congestion/src/hsr/ (the extension) and src/bbr/ (all else); this is the same model, number
- * by number, for the live kernel. BBR's model and phases are in the two headers; here are the extension, the
- * window, and the kernel's calls.
+ * BBR-HSR: BBR v1 for high-speed mobile networks, for the live kernel. Numerically identical to
+ * crates/engine/congestion/src/hsr/ (the extension) and src/bbr/ (the rest), which describe the model, its
+ * sources and departures. The two headers contain BBR's model and phases; this file the extension, the
+ * window, and the operations that the kernel calls.
  */
 #include "bbr_phases.h"
 
 PARAMETER(__u64, hsr_alpha, 128);      /* weight of the newest RTT, 1/1024 */
-PARAMETER(__u64, hsr_T_us, 50000);     /* the most RTT_est may be; 2^32 - 1: no bound */
-PARAMETER(__u64, hsr_T1_us, 1000000);  /* an RTT above begins a handover; 2^32 - 1: never */
-PARAMETER(__u64, hsr_T2_us, 80000);    /* three RTTs below end it */
-PARAMETER(__u64, hsr_bw_rec, 0);       /* afterwards, bytes per second; 0: as before */
+PARAMETER(__u64, hsr_T_us, 50000);     /* upper bound of RTT_est; 2^32 - 1: none */
+PARAMETER(__u64, hsr_T1_us, 1000000);  /* an RTT above this starts a handover; 2^32 - 1: never */
+PARAMETER(__u64, hsr_T2_us, 80000);    /* three RTTs below this end it */
+PARAMETER(__u64, hsr_bw_rec, 0);       /* bandwidth after a handover, bytes per second; 0: that before it */
 
-#define FRACTION 10 /* alpha and RTT_avg have 1/1024 */
+#define FRACTION 10 /* alpha and RTT_avg are in 1/1024 */
 #define CALM_SAMPLES 3
 
 /* ---- RTT_est, and the return to the old bandwidth ------------------------------------------- */
@@ -24,7 +24,7 @@ INLINE __u32 window_rtt(const struct state *s)
     return max((__u32)min(average, hsr_T_us), s->min_rtt);
 }
 
-/* Takes in an RTT; `btl_bw` was in force before its ACK. True when a handover is over. */
+/* Updates the average RTT; `btl_bw` is BtlBw before this ACK. Returns whether a handover has ended. */
 INLINE bool handover_ends(struct state *s, __u32 rtt, __u32 btl_bw)
 {
     __u64 newest = (__u64)rtt << FRACTION, alpha = hsr_alpha;
@@ -62,7 +62,7 @@ INLINE void return_to_bw(struct state *s, const struct tcp_sock *tp, long rtt_us
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-/* Recovery's part of the window; `*conserving`: packet conservation decides alone. */
+/* The window during and after recovery; `*conserving`: packet conservation alone decides. */
 INLINE __u32 recover_or_restore(const struct sock *sk, struct state *s, const struct rate_sample *rs,
                                 bool *conserving)
 {
@@ -106,7 +106,7 @@ INLINE void set_cwnd(struct sock *sk, struct state *s, const struct rate_sample 
     tp->snd_cwnd = s->mode == PROBE_RTT ? min(cwnd, (__u64)CWND_MIN) : cwnd;
 }
 
-/* ---- the kernel's calls -------------------------------------------------------------------- */
+/* ---- operations ---------------------------------------------------------------------------- */
 
 OPERATION(void, init)
 {
@@ -162,7 +162,7 @@ OPERATION(void, cong_control)
     set_cwnd(sk, s, rs, bw, cwnd_gain);
 }
 
-/* Loss is no reason to slow down; the window is remembered for the end of recovery. */
+/* Loss does not reduce the window; it is saved for the end of recovery. */
 OPERATION(__u32, ssthresh)
 {
     const struct tcp_sock *tp = tcp_sk(SOCK);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BBR v1's model of the path: crates/engine/congestion/src/bbr/ says what and why; this is the same, number by
- * number. Bandwidths are packets per microsecond << 24, gains 1/256, times microseconds where no
- * other unit is named.
+ * BBR v1's model of the path: numerically identical to crates/engine/congestion/src/bbr/, which explains it.
+ * Bandwidths are packets per microsecond << 24, gains 1/256, times microseconds unless another
+ * unit is named.
  *
  * | Rust | here |
  * |---|---|
  * | jiffies of 4 ms | ticks of 4 ms of tcp_mstamp, whatever the kernel's HZ |
  * | 64-bit counters of packets | the kernel's 32 bits, which wrap |
- * | phases drawn from a named stream | from the kernel's generator |
+ * | phases drawn from a named stream | drawn from the kernel's generator |
  */
 #ifndef LONGFAT_BBR_MODEL_H
 #define LONGFAT_BBR_MODEL_H
@@ -22,7 +22,7 @@
 #define HIGH_GAIN (UNIT * 2885 / 1000 + 1)
 #define DRAIN_GAIN (UNIT * 1000 / 2885)
 #define CWND_GAIN (UNIT * 2)
-#define PHASES 8 /* of PROBE_BW: up, down, six times level */
+#define PHASES 8 /* of PROBE_BW: up, down, then six at gain 1 */
 #define CYCLE_RAND 7
 #define BW_ROUNDS 10
 #define PACING_MARGIN_PERCENT 1
@@ -54,7 +54,7 @@ struct sample {
     __u32 at, value;
 };
 
-/* All that is remembered of a connection. Times of 48 bits last for nine years. */
+/* The state of a connection. 48-bit times overflow after nine years. */
 struct state {
     __u64 cycle_start : 48, pacing_gain : 10, mode : 2, cycle : 3, round_start : 1;
     __u64 epoch : 48, lt_rounds : 6, lt_use_bw : 1, lt_sampling : 1, prev_state : 3, half : 1, half_rounds : 3,
@@ -62,15 +62,15 @@ struct state {
     __u64 average : 42 /* RTT_avg, 1/1024 µs */, has_average : 1, handover : 1, calm : 2, has_min_rtt : 1,
         probe_rtt_timed : 1, probe_rtt_round_done : 1, full_bw_reached : 1, full_rounds : 2, has_seen_rtt : 1,
         packet_conservation : 1;
-    struct sample best[3]; /* BtlBw: the maximum and two that may succeed it */
+    struct sample best[3]; /* BtlBw: the maximum and the next two candidates */
     __u32 rounds, next_rtt_delivered;
     __u32 lt_bw, lt_delivered, lt_lost, lt_stamp_ms;
-    __u32 acked; /* packets of the epoch of aggregation */
+    __u32 acked; /* packets acknowledged in the aggregation epoch */
     __u16 extra[2];
     __u32 min_rtt, min_rtt_stamp /* ticks */, probe_rtt_done /* ticks */;
     __u32 full_bw;
     __u32 prior_cwnd;
-    __u32 held; /* BtlBw when the handover began */
+    __u32 held; /* BtlBw at the start of the handover */
 };
 FITS(struct state);
 
@@ -84,7 +84,7 @@ INLINE __u32 max_bw(const struct state *s)
     return s->best[0].value;
 }
 
-/* A policer's rate, if one was found. */
+/* The rate of a policer, if one was detected, otherwise BtlBw. */
 INLINE __u32 bandwidth(const struct state *s)
 {
     return s->lt_use_bw ? s->lt_bw : max_bw(s);
@@ -170,7 +170,7 @@ INLINE __u32 burst_segs(const struct sock *sk)
     return min(max(segs, (__u64)min_burst_segs(sk)), (__u64)MAX_BURST_SEGS);
 }
 
-/* ---- what may be in flight ----------------------------------------------------------------- */
+/* ---- inflight targets ---------------------------------------------------------------------- */
 
 INLINE __u32 bdp(const struct state *s, __u32 bw, __u32 rtt, __u32 gain)
 {
@@ -185,7 +185,7 @@ INLINE __u32 with_bursts(const struct sock *sk, const struct state *s, __u32 pac
     return s->mode == PROBE_BW && s->cycle == 0 ? packets + 2 : packets;
 }
 
-/* DRAIN and PROBE_BW's phases compare with RTprop's BDP. */
+/* DRAIN and the phases of PROBE_BW compare inflight with the BDP at RTprop. */
 INLINE __u32 inflight_target(const struct sock *sk, const struct state *s, __u32 gain)
 {
     return with_bursts(sk, s, bdp(s, max_bw(s), s->min_rtt, gain));

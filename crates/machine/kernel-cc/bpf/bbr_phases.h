@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BBR v1's phases and the estimates they rest on, ACK by ACK: the counterparts of probe_bw.rs,
+ * BBR v1's phases and the estimates that they use, per ACK: the counterparts of probe_bw.rs,
  * longterm.rs, aggregation.rs, startup.rs and probe_rtt.rs in crates/engine/congestion/src/bbr/.
  */
 #ifndef LONGFAT_BBR_PHASES_H
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void lt_sample(struct state *s, const struct tc
     lt_end_interval(s, tp, delivered * BW_UNIT / (ms * 1000ULL));
 }
 
-/* ---- the model, ACK by ACK ----------------------------------------------------------------- */
+/* ---- the model, per ACK -------------------------------------------------------------------- */
 
 INLINE bool valid(const struct rate_sample *rs)
 {
@@ -152,7 +152,7 @@ INLINE void update_bw(struct state *s, const struct tcp_sock *tp, const struct r
         take_bw(s, bw);
 }
 
-/* Packets acknowledged at once beyond what the bandwidth explains. */
+/* ACK aggregation: packets acknowledged at once beyond what the bandwidth explains. */
 INLINE void update_aggregation(struct state *s, const struct tcp_sock *tp, const struct rate_sample *rs)
 {
     __u64 now = tp->delivered_mstamp, epoch = s->epoch;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compound TCP: Reno's window and a delay window beside it; the kernel's snd_cwnd is their sum. The
- * model, its sources and its departures: crates/engine/congestion/src/compound.rs, which this program is
- * held to decision by decision.
+ * Compound TCP: Reno's window plus a delay window; the kernel's snd_cwnd is their sum.
+ * crates/engine/congestion/src/compound.rs describes the model, its sources and its departures; tests
+ * compare every decision with it.
  */
 #include "kernel.h"
 
-#define LOW_WINDOW 38u /* up to here Reno has the whole window, packets */
+#define LOW_WINDOW 38u /* up to this window, packets, all of it is Reno's */
 #define SHIFT 8        /* dwnd, gamma and backlogs are in 1/256 packet */
 #define GAMMA_LOW (5u << SHIFT)
 #define GAMMA_HIGH (30u << SHIFT)
 #define WINDOW_MAX (1u << 23)
-#define NONE 0xffffffffu /* no such value yet */
+#define NONE 0xffffffffu /* no value yet */
 
 struct compound {
-    __u32 cwnd; /* Reno's part at the last look, packets */
+    __u32 cwnd; /* Reno's part at the last update, packets */
     __u32 dwnd; /* the delay window, 1/256 packet */
     __u32 prior_dwnd;
     __u32 gamma;
@@ -29,7 +29,7 @@ INLINE __u32 delay_window(const struct compound *c)
     return c->dwnd >> SHIFT;
 }
 
-/* Another changed the window: what is missing is missing from dwnd first. */
+/* Adopts a window that other code has changed: a reduction is taken from dwnd first. */
 INLINE void take_over(struct compound *c, __u32 window)
 {
     __u32 room = window - min(c->cwnd, window);
@@ -39,14 +39,14 @@ INLINE void take_over(struct compound *c, __u32 window)
     c->cwnd = window - delay_window(c);
 }
 
-/* Reno has it all. */
+/* Makes the whole window Reno's. */
 INLINE void fold(struct compound *c, __u32 window)
 {
     c->cwnd = window;
     c->dwnd = 0;
 }
 
-/* Packets of the window that wait in a queue, in 1/256. */
+/* Queued packets of the window, in 1/256. */
 INLINE __u32 backlog(__u32 window, __u32 base, __u32 srtt)
 {
     __u64 waiting = srtt > base ? srtt - base : 0;
@@ -56,9 +56,9 @@ INLINE __u32 backlog(__u32 window, __u32 base, __u32 srtt)
 }
 
 /*
- * The whole root of `square`, which is below 2^48, by Newton's steps from above: each at least
- * halves the distance, so 32 end at the root or one beyond. No branch depends on a value, which
- * keeps the verifier's work small.
+ * The integer square root of `square` < 2^48, by Newton's method from above: each step at least halves
+ * the distance, so 32 steps end at the root or one above it. No branch depends on a value, which keeps
+ * the verifier's work small.
  */
 INLINE __u64 root_of(__u64 square)
 {
@@ -72,7 +72,7 @@ INLINE __u64 root_of(__u64 square)
     return root * root > square ? root - 1 : root;
 }
 
-/* What a round without a queue adds: window^(3/4) / 8 - 1, in 1/256 packet. */
+/* Growth per round without a queue: window^(3/4) / 8 - 1, in 1/256 packet. */
 INLINE __u32 growth(__u32 window)
 {
     __u64 size = min(window, WINDOW_MAX);

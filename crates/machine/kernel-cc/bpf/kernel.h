@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a congestion control sees of the Linux kernel: types for CO-RE ("compile once, run everywhere").
+ * The Linux kernel's types that congestion controls use, for CO-RE ("compile once, run everywhere").
  *
- * Only members that some control uses are here. Their names are the kernel's (linux/tcp.h,
+ * Only members that a control uses are declared. Their names are the kernel's (linux/tcp.h,
  * net/tcp.h, net/sock.h, net/inet_connection_sock.h); their order and offsets are not: the loader
- * finds them in the running kernel's BTF. A member that is missing here is one line. A member that
- * the running kernel lacks is an error when the program is loaded, unless HAS() asked first.
+ * finds them in the running kernel's BTF. To use another member, add a line. A member that the running
+ * kernel lacks is an error when the program is loaded, unless the program checks with HAS() first.
  *
- * A control is one file, NAME.bpf.c, with a hyphen of the name as an underscore:
+ * A control is one file, NAME.bpf.c, with underscores for the hyphens of its name:
  *
  *     #include "kernel.h"
  *
@@ -16,7 +16,7 @@
  *     struct state { __u32 acked; };                // at most 104 bytes, zero in init
  *     FITS(struct state);
  *
- *     OPERATION(__u32, ssthresh)                    // what <operation> of tcp_congestion_ops is
+ *     OPERATION(__u32, ssthresh)                    // implements this member of tcp_congestion_ops
  *     {
  *         struct sock *sk = SOCK;                   // argument 0; ARGUMENT(type, n) for the others
  *         struct tcp_sock *tp = tcp_sk(sk);
@@ -29,18 +29,18 @@
  *         .ssthresh = (void *)ssthresh, ...
  *     };
  *
- * What the kernel lets a program write (net/ipv4/bpf_tcp_ca.c): icsk_ca_priv, snd_cwnd,
+ * Members that the kernel lets a program write (net/ipv4/bpf_tcp_ca.c): icsk_ca_priv, snd_cwnd,
  * snd_cwnd_cnt, snd_cwnd_stamp, snd_ssthresh, app_limited, ecn_flags, sk_pacing_rate,
- * sk_pacing_status. All else is read only (prior_cwnd, snd_cwnd_clamp too). There is no get_info.
+ * sk_pacing_status. All others are read-only, prior_cwnd and snd_cwnd_clamp included. There is no get_info.
  * ssthresh, undo_cwnd and one of cong_avoid and cong_control are mandatory. init and release run
  * in process context, the others in softirq; none may sleep.
  *
- * Signed division does not exist in this instruction set (v3): divide unsigned. Loops need a
- * bound that the verifier sees. Division by zero yields zero; test for it nevertheless. How long a
- * jiffy is a program cannot know: take microseconds (tcp_mstamp) instead.
+ * This instruction set (v3) has no signed division: divide unsigned. Loops need a bound that the
+ * verifier can see. Division by zero yields zero; check for it nevertheless. A program cannot know
+ * the length of a jiffy: use microseconds (tcp_mstamp) instead.
  *
- * With HOST defined a control is compiled for this machine, against tests/host/kernel.c in the
- * kernel's place, and tested there like the model it is held to (tests/vectors.rs).
+ * With HOST defined a control is compiled for this machine, with tests/host/kernel.c in place of
+ * the kernel, and tested against its model (tests/vectors.rs).
  */
 #ifndef LONGFAT_KERNEL_H
 #define LONGFAT_KERNEL_H
@@ -60,10 +60,10 @@ enum { false, true };
 #define KERNEL __attribute__((section(".ksyms")))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Programs of this kind must say that their licence is compatible with the GPL; MIT is. */
+/* struct_ops programs must declare a licence that is compatible with the GPL; MIT is. */
 char licence[] SEC("license") = "Dual MIT/GPL";
 
-/* A number that the loader may replace before the program is loaded; constant from then on. */
+/* A parameter: the loader may replace its value before loading; constant afterwards. */
 #ifdef HOST
 #define PARAMETER(type, name, value) volatile type name = value
 #else
@@ -75,7 +75,7 @@ char licence[] SEC("license") = "Dual MIT/GPL";
 #define ARGUMENT(type, n) ((type)arguments[n])
 #define SOCK ARGUMENT(struct sock *, 0)
 
-/* The control itself. Exactly one a file; the loader gives it the name it is registered under. */
+/* The control itself, exactly one per file; the loader sets the name that it is registered under. */
 #define CONGESTION_CONTROL SEC(".struct_ops.link") struct tcp_congestion_ops control
 
 #ifndef HOST
@@ -109,7 +109,7 @@ struct inet_connection_sock {
     __u64 icsk_ca_priv[13];
 };
 
-/* The least value of the last window, and two that may succeed it (linux/win_minmax.h). */
+/* The minimum of a time window, and the next two candidates (linux/win_minmax.h). */
 struct minmax_sample {
     __u32 t;
     __u32 v;
@@ -172,7 +172,7 @@ struct tcp_sock {
     __u32 rttvar_us;
     struct minmax rtt_min;  /* RTTs, microseconds; times, jiffies; see tcp_min_rtt() */
     struct tcp_rack rack;
-    __u64 tcp_mstamp;       /* microseconds: when this ACK came */
+    __u64 tcp_mstamp;       /* microseconds: arrival of this ACK */
     __u64 tcp_clock_cache;  /* nanoseconds */
     __u64 tcp_wstamp_ns;    /* nanoseconds: departure of the last packet */
     __u64 delivered_mstamp; /* microseconds */
@@ -185,7 +185,7 @@ struct tcp_sock {
     struct tcp_options_received rx_opt;
 };
 
-/* What an ACK tells of the delivery rate (net/tcp.h). */
+/* The delivery rate sample of an ACK (net/tcp.h). */
 struct rate_sample {
     __u64 prior_mstamp;
     __u32 prior_delivered;
@@ -216,7 +216,7 @@ struct ack_sample {
 #endif
 
 /*
- * Arguments beside the socket, by number:
+ * Arguments after the socket, by number:
  *
  *   cong_avoid    1 ack, 2 packets acked
  *   set_state     1 new enum tcp_ca_state
@@ -278,13 +278,13 @@ enum sk_pacing {
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_INIT_CWND 10
 
-/* The kernel's own, callable from a congestion control. */
+/* Kernel functions that a congestion control may call. */
 extern __u32 tcp_reno_ssthresh(struct sock *sk) KERNEL;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) KERNEL;
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) KERNEL;
-/* Slow start; returns how many of `acked` remain for avoidance. */
+/* Slow start; returns how many of `acked` remain for congestion avoidance. */
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) KERNEL;
-/* Avoidance: one packet for every `w` acked. */
+/* Congestion avoidance: one packet for every `w` acked. */
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) KERNEL;
 
 #ifdef HOST
@@ -303,7 +303,7 @@ static __u64 (*bpf_jiffies64)(void) = (void *)118;
 /* Whether the running kernel has this member, e.g. HAS(tp, snd_cwnd). */
 #define HAS(object, member) __builtin_preserve_field_info((object)->member, 2)
 
-/* A bit field of at most eight bits, wherever this kernel keeps it. */
+/* Reads a bit field of at most eight bits at its position in the running kernel. */
 #define BITS(object, member)                                                                       \
     ({                                                                                             \
         const __u8 *byte = (const __u8 *)(object) + __builtin_preserve_field_info((object)->member, 0); \
@@ -326,7 +326,7 @@ INLINE struct inet_connection_sock *inet_csk(const struct sock *sk)
     return (struct inet_connection_sock *)sk;
 }
 
-/* The control's own 104 bytes of a socket. Another control may have left its own there. */
+/* The control's private 104 bytes of a socket. Before init they may contain another control's data. */
 INLINE void *ca_priv(const struct sock *sk)
 {
     return inet_csk(sk)->icsk_ca_priv;
@@ -339,13 +339,13 @@ INLINE __u32 ca_state(const struct sock *sk)
     return BITS(inet_csk(sk), icsk_ca_state);
 }
 
-/* Least RTT that the kernel knows, microseconds; ~0 before the first sample. */
+/* The kernel's minimum RTT, microseconds; ~0 before the first sample. */
 INLINE __u32 tcp_min_rtt(const struct tcp_sock *tp)
 {
     return tp->rtt_min.s[0].v;
 }
 
-/* Packets on the way: sent, not acknowledged, not lost. */
+/* Packets in flight: sent, neither acknowledged nor lost. */
 INLINE __u32 tcp_packets_in_flight(const struct tcp_sock *tp)
 {
     return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
@@ -356,7 +356,7 @@ INLINE bool tcp_in_slow_start(const struct tcp_sock *tp)
     return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* Whether the window, not the application, is what limits (the kernel's tcp_is_cwnd_limited). */
+/* Whether the window limits, not the application (the kernel's tcp_is_cwnd_limited). */
 INLINE bool tcp_is_cwnd_limited(const struct tcp_sock *tp)
 {
     if (BITS(tp, is_cwnd_limited))
@@ -364,7 +364,7 @@ INLINE bool tcp_is_cwnd_limited(const struct tcp_sock *tp)
     return tcp_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
 }
 
-/* Sequence numbers and 32-bit times that wrap: whether a is before b. */
+/* Whether a is before b, for wrapping sequence numbers and 32-bit times. */
 INLINE bool before(__u32 a, __u32 b)
 {
     return (__s32)(a - b) < 0;
@@ -376,7 +376,7 @@ INLINE __u32 tcp_jiffies32(void)
 }
 
 #ifdef HOST
-/* What a program may tell of itself where tests can see it: host_probe(), see tests/native. */
+/* State that a program reports to tests by host_probe(), see tests/native. */
 struct host_probe {
     const char *state;
     __u64 btl_bw; /* bytes per second */

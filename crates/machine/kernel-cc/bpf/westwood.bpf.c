@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Westwood+: grows as Reno; after a loss the window is what the path was seen to carry, bandwidth
- * times smallest RTT. The model, its source and its departures: crates/engine/congestion/src/westwood.rs,
- * which this program is held to decision by decision.
+ * Westwood+: grows like Reno; after a loss the window is the measured bandwidth times the minimum RTT.
+ * crates/engine/congestion/src/westwood.rs describes the model, its source and its departures; tests
+ * compare every decision with it.
  *
  * | Linux's tcp_westwood.c | here |
  * |---|---|
@@ -16,20 +16,20 @@
 #define INIT_RTT 5000u /* 20 s */
 
 struct westwood {
-    __u32 bw_once; /* bytes per tick, after one filter */
-    __u32 bw;      /* and after both */
-    __u32 begin;   /* tick in which the sample in the making began */
-    __u32 bytes;   /* what it counted so far */
+    __u32 bw_once; /* bytes per tick, after the first filter */
+    __u32 bw;      /* bytes per tick, after both filters */
+    __u32 begin;   /* tick at which the current sample started */
+    __u32 bytes;   /* bytes counted in the current sample */
     __u32 una;     /* first unacknowledged byte at the last ACK */
-    __u32 accounted; /* bytes counted for duplicates, not confirmed yet */
-    __u32 rtt;     /* the last and the smallest, ticks */
+    __u32 accounted; /* bytes counted for duplicate ACKs, not confirmed yet */
+    __u32 rtt;     /* latest and minimum RTT, ticks */
     __u32 rtt_min;
     bool acked; /* una is known */
     bool reset_rtt_min;
 };
 FITS(struct westwood);
 
-/* 7/8 of the past. */
+/* Low-pass filter with 7/8 of the old value. */
 INLINE __u32 low_pass(__u32 old, __u32 new)
 {
     return (7 * (__u64)old + new) >> 3;
@@ -53,7 +53,7 @@ INLINE void end_sample(struct westwood *w, __u32 now)
     w->begin = now;
 }
 
-/* Bytes an ACK off the fast path stands for: a duplicate is one packet on account. */
+/* Bytes that an ACK off the fast path acknowledges; a duplicate ACK counts one packet in advance. */
 INLINE __u32 count_slowly(struct westwood *w, __u32 advance, __u32 mss)
 {
     __u32 settled;
@@ -73,7 +73,7 @@ INLINE __u32 count_slowly(struct westwood *w, __u32 advance, __u32 mss)
     return advance - settled;
 }
 
-/* Bandwidth times smallest RTT, packets. */
+/* Bandwidth times minimum RTT, packets. */
 INLINE __u32 pipe_size(const struct westwood *w, const struct tcp_sock *tp)
 {
     __u64 bytes = (__u64)w->bw * w->rtt_min;
@@ -90,7 +90,7 @@ OPERATION(void, init)
 
     w->bw_once = 0;
     w->bw = 0;
-    w->begin = bpf_ktime_get_ns() / (1000 * TICK_US); /* tcp_mstamp may be old here */
+    w->begin = bpf_ktime_get_ns() / (1000 * TICK_US); /* tcp_mstamp may be outdated here */
     w->bytes = 0;
     w->una = 0;
     w->accounted = 0;
@@ -159,7 +159,7 @@ OPERATION(void, cwnd_event)
         tp->snd_cwnd = min(size, tp->snd_cwnd_clamp);
     } else if (event == CA_EVENT_LOSS) {
         tp->snd_ssthresh = pipe_size(w, tp);
-        w->reset_rtt_min = true; /* the path may be another one */
+        w->reset_rtt_min = true; /* the path may have changed */
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether this process may load programs (capabilities(7)).
+//! Capabilities for loading programs (capabilities(7)).
 
 use crate::ControlError;
 use std::fs;
@@ -7,23 +7,23 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// What loading needs; CAP_SYS_ADMIN stands for both. Found by leaving out one at a time on Linux
-/// 6.18. Others are not needed: not CAP_NET_ADMIN (a socket that chooses a restricted control does).
-const NEEDED: &[(&str, u32)] = &[("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON)];
+/// Required capabilities; CAP_SYS_ADMIN replaces both. Determined by removing one at a time on Linux 6.18.
+/// Others are not required: CAP_NET_ADMIN only for sockets that choose a restricted control.
+const REQUIRED: &[(&str, u32)] = &[("CAP_BPF", CAP_BPF), ("CAP_PERFMON", CAP_PERFMON)];
 
-/// What of the effective set in `/proc/PID/status` is missing.
+/// Returns the required capabilities that are missing in the effective set of a `/proc/PID/status`.
 pub fn missing(status: &str) -> Vec<&'static str> {
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let set = set.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
     let has = |n: u32| set >> n & 1 == 1;
-    NEEDED.iter().filter(|(_, n)| !has(*n) && !has(CAP_SYS_ADMIN)).map(|(name, _)| *name).collect()
+    REQUIRED.iter().filter(|(_, n)| !has(*n) && !has(CAP_SYS_ADMIN)).map(|(name, _)| *name).collect()
 }
 
-/// Whether this process may load programs, as far as it can know: the kernel asks for the
-/// capabilities in the first user namespace.
+/// Checks whether this process may load programs, as far as it can know: the kernel checks the capabilities
+/// in the initial user namespace.
 ///
 /// # Errors
-/// [`ControlError::Capability`] with what is missing.
+/// Fails with [`ControlError::Capability`] and the missing capabilities.
 pub fn check() -> Result<(), ControlError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let missing = missing(&status);
@@ -35,13 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_capabilities_are_named() {
         let all = ["CAP_BPF", "CAP_PERFMON"];
         assert_eq!(missing("Name:\tx\nCapEff:\t000001ffffffffff\nCapBnd:\t0\n"), [""; 0]);
         assert_eq!(missing("CapEff:\t0000000000000000\n"), all);
         assert_eq!(missing("CapBnd:\t000001ffffffffff\n"), all);
         assert_eq!(missing("CapEff:\t0000008000000000\n"), ["CAP_PERFMON"]);
-        // CAP_SYS_ADMIN was all of them before Linux 5.8.
+        // CAP_SYS_ADMIN included both before Linux 5.8.
         assert_eq!(missing("CapEff:\t0000000000200000\n"), [""; 0]);
     }
 }

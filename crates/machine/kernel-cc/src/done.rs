@@ -1,21 +1,21 @@
-//! What loading for everybody found and did.
+//! The outcome of loading a control for all users.
 
-/// What [`crate::load_for_all`] found and did.
+/// The outcome of [`crate::load_for_all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// It mounted the file system for pins on /sys/fs/bpf.
+    /// Whether it mounted a bpffs on /sys/fs/bpf.
     pub mounted: bool,
-    /// What there was before.
+    /// The previous state.
     pub before: Before,
 }
 
-/// What there was before a control was loaded.
+/// State before a control was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing of that name.
+    /// No control of this name.
     Nothing,
-    /// The same with the same parameters: it was left alone.
+    /// The same control with the same parameters: left unchanged.
     Same,
-    /// The same with other parameters: new sockets get the new ones, those there were keep theirs.
+    /// The same control with other parameters: new sockets use the new instance, existing ones keep the old.
     Other,
 }

@@ -1,67 +1,64 @@
-//! What keeps a control from being loaded.
+//! Errors of loading and unloading congestion controls.
 
 use std::io;
 
-/// Why a control was not loaded or unloaded.
+/// A congestion control was not loaded or unloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// This program was built for another system than Linux, or for a big-endian machine.
     #[error("this longfat has no eBPF programs built in: they are for Linux on little-endian machines")]
     NotBuiltIn,
-    /// There is no eBPF program of that name.
+    /// longfat has no eBPF program of this name.
     #[error(
-        "longfat has no eBPF program called `{name}`; there are: {}",
+        "longfat has no eBPF program called `{name}`; available: {}",
         crate::REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
     )]
-    Unknown {
-        /// The name.
-        name: String,
-    },
-    /// The program has no such parameter, or not with such a value.
+    Unknown { name: String },
+    /// The program lacks a parameter, or its value is invalid.
     #[error("{why}")]
     Parameter {
-        /// Which, and what would be right.
+        /// The parameter, and what would be valid.
         why: String,
     },
     /// This process lacks capabilities (capabilities(7)).
     #[error(
-        "missing {}: loading a congestion control into the kernel needs it (root has it, a root of a user namespace or \
-         of most containers has not)",
+        "missing {}: loading a congestion control into the kernel needs it (run as root, outside of user namespaces and \
+         most containers)",
         .missing.join(" and ")
     )]
     Capability {
-        /// Those that are missing, e.g. `CAP_BPF`.
+        /// The missing capabilities, for example `CAP_BPF`.
         missing: Vec<&'static str>,
     },
-    /// The object file of a program cannot be used.
+    /// The object file of a program is invalid.
     #[error("this eBPF object cannot be loaded: {why}")]
     Object {
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
-    /// The kernel cannot run such programs.
+    /// The kernel does not support such programs.
     #[error("{why}")]
     Kernel {
-        /// What it lacks, and what would do.
+        /// What it lacks, and what would help.
         why: String,
     },
-    /// The kernel refused this program.
-    #[error("the kernel refused the eBPF program of {name}: {why}{}", last_lines(.log))]
+    /// The kernel rejected this program.
+    #[error("the kernel rejected the eBPF program of {name}: {why}{}", last_lines(.log))]
     Rejected {
-        /// The control.
+        /// The control's name.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         why: String,
-        /// What the kernel's verifier told, as it told it.
+        /// The verifier's log, unchanged.
         log: String,
     },
-    /// The kernel already has a control of that name, and it is not longfat's.
+    /// The kernel already has a control of this name, and it is not longfat's.
     #[error("the kernel already has a congestion control {name} that longfat did not load")]
     Taken {
-        /// The name in the kernel.
+        /// The kernel's name.
         name: String,
     },
-    /// It is not loaded, so it cannot be unloaded.
+    /// It cannot be unloaded, because it is not loaded.
     #[error("{name} is not loaded by longfat")]
     NotLoaded {
         /// The name.
@@ -70,9 +67,9 @@ pub enum ControlError {
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What it was for.
+        /// What the call was for.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -88,11 +85,11 @@ impl ControlError {
     }
 }
 
-/// Lines of a verifier's log that are shown; the last ones tell the reason.
-const LINES: usize = 40;
+/// Lines of a verifier's log that are shown; the last ones contain the reason.
+const MAX_LOG_LINES: usize = 40;
 
-/// The end of a verifier's log, each line indented on a line of its own.
+/// Returns the end of a verifier's log, each line indented.
 fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("\n  {line}")).collect()
+    lines[lines.len().saturating_sub(MAX_LOG_LINES)..].iter().map(|line| format!("\n  {line}")).collect()
 }

@@ -1,24 +1,24 @@
-//! What the kernel says of its congestion controls (ip-sysctl).
+//! The kernel's congestion controls (ip-sysctl).
 
 use crate::names;
 use std::fs;
 
-/// The kernel's controls now, as this network namespace sees them.
+/// The kernel's congestion controls, as this network namespace sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kernel {
-    /// Names, in the kernel's order.
+    /// Available controls, in the kernel's order.
     pub available: Vec<String>,
-    /// Those that unprivileged programs may choose.
+    /// Controls that unprivileged programs may choose.
     pub allowed: Vec<String>,
-    /// What new sockets begin with.
+    /// Default of new sockets.
     pub default: String,
 }
 
 impl Kernel {
-    /// Asks the kernel; empty on other systems.
+    /// Queries the kernel; empty on other systems.
     pub fn now() -> Kernel {
         let read = |what: &str| {
-            // Wine shows its host's /proc to a program for Windows.
+            // Wine shows the host's /proc to Windows programs.
             if cfg!(not(target_os = "linux")) {
                 return String::new();
             }
@@ -32,12 +32,12 @@ impl Kernel {
         }
     }
 
-    /// Whether it has a control of this name.
+    /// Whether the kernel has a control of this name.
     pub fn has(&self, name: &str) -> bool {
         self.available.iter().any(|a| a == name)
     }
 
-    /// The first private name of this process that nobody has.
+    /// Returns the first unused private name of this process, and its number.
     pub(crate) fn free_name(&self, name: &str, pid: u32, from: u32) -> (String, u32) {
         let mut n = from;
         loop {
@@ -50,7 +50,7 @@ impl Kernel {
     }
 }
 
-/// A process that holds an instance of its own: its id and command, from the instance's name.
+/// Returns id and command of the process that holds an instance, from the instance's name.
 pub fn holder(kernel_name: &str) -> Option<(u32, String)> {
     let pid = names::owner(kernel_name)?;
     let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_name_is_nobodys() {
+    fn a_free_name_is_unused() {
         let available = ["reno", "w.1f.0", "w.1f.1"].map(String::from).to_vec();
         let kernel = Kernel { available, ..Kernel::default() };
         assert_eq!(kernel.free_name("w", 31, 0), ("w.1f.2".into(), 2));

@@ -1,28 +1,29 @@
-//! Congestion controls that the kernel lacks, as eBPF programs (`struct_ops`) for the live kernel.
+//! eBPF congestion controls (`struct_ops`) for the live kernel, and their loader.
 //!
-//! A control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), the same compiled by clang and committed,
-//! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` reads such files and fits them to the
-//! running kernel, `load.rs` gives them to it; no library of the system is needed. One C source, two compilers:
-//! `bpf/kernel.h` stands for the kernel's types, and a host build of the same file replays `vectors/` and random lists
-//! beside the Rust model (`tests/vectors.rs`), so what the verifier loads is what was tested. Two ways into the kernel:
+//! A congestion control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), its committed clang output
+//! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` parses such files and relocates them for
+//! the running kernel, `load.rs` loads them; no system library is needed. The C source is compiled twice:
+//! `bpf/kernel.h` replaces the kernel's types, and a host build of the same file replays `vectors/` and
+//! random lists next to the Rust model (`tests/vectors.rs`), so that the code that the verifier loads has
+//! been tested. There are two ways to load it:
 //!
-//! * [`Loaded::load`]: an instance of this process's own, under a name of its own, with its own
-//!   parameters; as many at once as wanted. Nothing of it outlives the process.
-//! * [`load_for_all`]: one that everybody sees under the control's own name, and that stays until
-//!   [`unload`] or a restart.
+//! * [`Loaded::load`]: an instance of this process only, with a unique name and its own parameters; any
+//!   number at once. It disappears with the process.
+//! * [`load_for_all`]: an instance for all users under the control's own name, which stays until [`unload`]
+//!   or a reboot.
 //!
 //! Both need CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN), and Linux 6.10 or later with BTF.
 
-// Elsewhere there is nobody who loads, and much of what loading needs is idle.
+// On other systems there is no loader, and much of its supporting code is unused.
 #![cfg_attr(not(all(target_os = "linux", target_endian = "little")), allow(dead_code))]
 
-#[cfg(not(all(target_os = "linux", target_endian = "little")))]
-mod absent;
 mod capabilities;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod diagnose;
 mod done;
 mod error;
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+mod instance;
 mod kernel;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod load;
@@ -33,27 +34,27 @@ mod object;
 mod objects;
 mod parameter;
 mod pins;
-#[cfg(all(target_os = "linux", target_endian = "little"))]
-mod private;
 mod registry;
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 mod shared;
-
 #[cfg(not(all(target_os = "linux", target_endian = "little")))]
-pub use absent::{Loaded, load_for_all, parameters, parameters_of};
+mod unsupported;
+
 pub use done::{Before, Done};
 pub use error::ControlError;
+#[cfg(all(target_os = "linux", target_endian = "little"))]
+pub use instance::Loaded;
 pub use kernel::{Kernel, holder};
 pub use names::{kernel_name, owner, private_name};
 pub use parameter::Parameter;
 pub use pins::{folder, is_pinned, pinned, unpin as unload};
-#[cfg(all(target_os = "linux", target_endian = "little"))]
-pub use private::Loaded;
 pub use registry::{KernelControl, REGISTRY, find};
 #[cfg(all(target_os = "linux", target_endian = "little"))]
 pub use shared::{load_for_all, load_object_for_all, parameters, parameters_of};
+#[cfg(not(all(target_os = "linux", target_endian = "little")))]
+pub use unsupported::{Loaded, load_for_all, parameters, parameters_of};
 
-/// Whether the programs are built in.
+/// Whether eBPF programs are built in.
 pub const fn built_in() -> bool {
     cfg!(all(target_os = "linux", target_endian = "little"))
 }

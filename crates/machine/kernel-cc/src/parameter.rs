@@ -5,28 +5,28 @@
 pub struct Parameter {
     /// The variable's name in the program.
     pub name: String,
-    /// Its value: the default, or what is in force.
+    /// Its value: the default, or the value in use.
     pub value: u64,
-    /// The largest value it can have.
-    pub most: u64,
-    /// Where it stands among the constants, and its bytes.
+    /// Largest possible value.
+    pub max: u64,
+    /// Offset and size among the constants, bytes.
     pub(crate) place: (usize, usize),
 }
 
 impl Parameter {
-    /// The one of this place among the constants; `None` where there is no number.
+    /// Reads a parameter from the constants; `None` if the bytes are not a number.
     pub(crate) fn read(name: &str, start: usize, size: usize, constants: &[u8]) -> Option<Parameter> {
         let bytes = constants.get(start..start.checked_add(size)?)?;
         if !matches!(size, 1 | 2 | 4 | 8) {
             return None;
         }
         let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        Some(Parameter { name: name.into(), value, most: u64::MAX >> (64 - 8 * size), place: (start, size) })
+        Some(Parameter { name: name.into(), value, max: u64::MAX >> (64 - 8 * size), place: (start, size) })
     }
 
-    /// Puts a value in its place among the constants.
+    /// Writes a value to the constants.
     pub(crate) fn write(&self, value: u64, constants: &mut [u8]) {
-        let places = constants.iter_mut().skip(self.place.0).take(self.place.1);
-        places.zip(value.to_le_bytes()).for_each(|(place, byte)| *place = byte);
+        let bytes = constants.iter_mut().skip(self.place.0).take(self.place.1);
+        bytes.zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
     }
 }

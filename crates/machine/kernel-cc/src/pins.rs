@@ -1,6 +1,6 @@
-//! Controls that stay when longfat has ended: a folder for each below `/sys/fs/bpf/longfat`, with
-//! the link that keeps it registered and a program of it, from which its parameters are read. Nothing
-//! else is kept: what the folder says is what the kernel has. Removing the folder unregisters it.
+//! Pinned congestion controls, which stay when longfat has ended. Each has a folder in `/sys/fs/bpf/longfat`
+//! with the link that keeps it registered and one of its programs, from which its parameters are read. There
+//! is no other record, so the folders always match the kernel. Removing a folder unregisters its control.
 
 use crate::{ControlError, Kernel};
 use std::fs;
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where pinned objects live (bpf(2)).
+/// Mount point of the bpffs (bpf(2)).
 const BPFFS: &str = "/sys/fs/bpf";
-/// How long a removed pin may take to go: an RCU grace period and a work queue, so milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Limit until a removed pin is gone: an RCU grace period and a work queue, so milliseconds.
+const UNPIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The folder of a pinned control.
+/// Returns the folder of a pinned control.
 pub fn folder(kernel_name: &str) -> PathBuf {
     Path::new(BPFFS).join("longfat").join(kernel_name)
 }
 
-/// Whether longfat keeps a control of this name in the kernel.
+/// Whether longfat has pinned a control of this name.
 pub fn is_pinned(kernel_name: &str) -> bool {
     folder(kernel_name).join("link").exists()
 }
 
-/// Names in the kernel of all that are pinned.
+/// Returns the kernel's names of all pinned controls.
 pub fn pinned() -> Vec<String> {
     let entries = fs::read_dir(folder("")).into_iter().flatten().flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
@@ -33,10 +33,10 @@ pub fn pinned() -> Vec<String> {
     names
 }
 
-/// Mounts the file system for pins where it is missing; whether that was so.
+/// Mounts the bpffs if it is missing. Returns whether it was.
 ///
 /// # Errors
-/// What the kernel says, mostly that this process may not.
+/// Fails with the kernel's error, usually for missing privileges.
 #[cfg(target_os = "linux")]
 pub fn mount() -> Result<bool, ControlError> {
     use linux::mount;
@@ -49,25 +49,25 @@ pub fn mount() -> Result<bool, ControlError> {
     Ok(true)
 }
 
-/// Takes a control out of the kernel's list. Sockets that use it keep it until they close.
+/// Removes a control from the kernel's list. Sockets that use it keep it until they close.
 ///
 /// # Errors
-/// [`ControlError::NotLoaded`], or what the kernel says.
+/// Fails with [`ControlError::NotLoaded`], or with the kernel's error.
 pub fn unpin(kernel_name: &str) -> Result<(), ControlError> {
     if !is_pinned(kernel_name) {
         return Err(ControlError::NotLoaded { name: kernel_name.into() });
     }
     remove(&folder(kernel_name)).map_err(ControlError::system(format!("unloading {kernel_name}")))?;
-    let _ = fs::remove_dir(folder("")); // with the last of them
-    // The kernel drops a removed pin a moment later, and the name is taken until then.
-    let begun = Instant::now();
-    while Kernel::now().has(kernel_name) && begun.elapsed() < PATIENCE {
+    let _ = fs::remove_dir(folder("")); // succeeds once it is empty
+    // The kernel drops a removed pin a moment later; its name is taken until then.
+    let started = Instant::now();
+    while Kernel::now().has(kernel_name) && started.elapsed() < UNPIN_TIMEOUT {
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
-/// Removes what is in a folder, then the folder: the bpf file system removes nothing recursively.
+/// Removes a folder and its files; the bpffs does not remove recursively.
 pub fn remove(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         fs::remove_file(entry?.path())?;

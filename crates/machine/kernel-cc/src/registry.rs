@@ -1,20 +1,20 @@
-//! The controls that longfat has as eBPF programs: one `bpf/NAME.bpf.c` (a hyphen of the name is an
-//! underscore there), compiled by `make objects` to `objects/NAME.bpf.o`, and one line here.
+//! The eBPF congestion controls: each is one `bpf/NAME.bpf.c` (with underscores for the name's hyphens),
+//! compiled by `make objects` to `objects/NAME.bpf.o`, and one line here.
 
-/// A control that longfat has as an eBPF program.
+/// A congestion control that longfat provides as an eBPF program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelControl {
-    /// Its name, as scenarios have it.
+    /// Its name in scenarios.
     pub name: &'static str,
-    /// Whether it sets the pacing rate itself, as BBR does; the others are paced only when asked.
+    /// Whether it sets the pacing rate itself, as BBR does; the others are paced only on request.
     pub paces: bool,
-    /// What it is, in a few words.
+    /// Short description.
     pub about: &'static str,
     /// The compiled program.
     pub(crate) object: &'static [u8],
 }
 
-/// A control of the given name, compiled from the file of the given name.
+/// Defines a control by its name and its object file.
 macro_rules! entry {
     ($name:literal, $file:literal, paces: $paces:literal, $about:literal) => {
         KernelControl {
@@ -26,14 +26,14 @@ macro_rules! entry {
     };
 }
 
-/// All of them.
+/// All eBPF congestion controls.
 pub const REGISTRY: &[KernelControl] = &[
     entry!("bbr-hsr", "bbr_hsr", paces: true, "BBR for high-speed trains"),
-    entry!("westwood", "westwood", paces: false, "Westwood+: after a loss, what the path was seen to carry"),
-    entry!("compound", "compound", paces: false, "Compound TCP: Reno and a window ruled by delay"),
+    entry!("westwood", "westwood", paces: false, "Westwood+: sets the window to the measured bandwidth after a loss"),
+    entry!("compound", "compound", paces: false, "Compound TCP: Reno plus a delay-based window"),
 ];
 
-/// The control called `name`.
+/// Returns the control called `name`.
 pub fn find(name: &str) -> Option<&'static KernelControl> {
     REGISTRY.iter().find(|entry| entry.name == name)
 }

@@ -1,7 +1,7 @@
-//! Controls loaded for everybody, to stay.
+//! Congestion controls loaded permanently for all users.
 
 use crate::load::Registered;
-use crate::object::{Btf, CONSTANTS, Opened, described};
+use crate::object::{Btf, CONSTANTS, ParsedObject, described};
 use crate::{Before, ControlError, Done, Parameter, kernel_name, object_of, pins};
 use linux::bpf;
 use std::fs;
@@ -9,37 +9,37 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// Loads the eBPF program of the control `name` (see [`crate::REGISTRY`]) with these parameters,
-/// registers it as [`kernel_name`] says and pins it, so that it stays until [`pins::unpin`] or a restart.
+/// Loads the eBPF program of the control `name` (see [`crate::REGISTRY`]) with these parameters, registers it
+/// under [`kernel_name`] and pins it, so that it stays until [`pins::unpin`] or a reboot.
 ///
 /// # Errors
-/// What is missing, unknown or was refused.
+/// Fails if something is missing or unknown, or the kernel rejects the program.
 pub fn load_for_all(name: &str, parameters: &[(&str, u64)]) -> Result<Done, ControlError> {
     load_object_for_all(name, object_of(name)?, parameters)
 }
 
-/// The same of an object file that is not in the registry.
+/// Loads an object file that is not in the registry; otherwise as [`load_for_all`].
 ///
 /// # Errors
-/// As of [`load_for_all`].
+/// Fails as [`load_for_all`] does.
 pub fn load_object_for_all(
     name: &str,
     object: &[u8],
     parameters: &[(&str, u64)],
 ) -> Result<Done, ControlError> {
-    let mut opened = Opened::new(name, object)?;
+    let mut opened = ParsedObject::new(name, object)?;
     opened.set(parameters)?;
-    let wanted = values(&opened.parameters());
+    let requested = values(&opened.parameters());
     let kernel_name = kernel_name(name);
     crate::capabilities::check()?;
     let mut before = Before::Nothing;
     if pins::is_pinned(&kernel_name) {
         before = Before::Other;
-        if parameters_of(&kernel_name).is_some_and(|p| values(&p) == wanted) {
+        if parameters_of(&kernel_name).is_some_and(|p| values(&p) == requested) {
             return Ok(Done { mounted: false, before: Before::Same });
         }
     }
-    // Checked before the old one goes.
+    // Load the new one before the old one is removed.
     let ready = opened.load(&kernel_name)?;
     if before == Before::Other {
         pins::unpin(&kernel_name)?;
@@ -50,7 +50,7 @@ pub fn load_object_for_all(
     Ok(Done { mounted, before })
 }
 
-/// Names and values alone.
+/// Returns names and values only.
 fn values(parameters: &[Parameter]) -> Vec<(String, u64)> {
     parameters.iter().map(|p| (p.name.clone(), p.value)).collect()
 }
@@ -58,7 +58,7 @@ fn values(parameters: &[Parameter]) -> Vec<(String, u64)> {
 fn pin(registered: Registered, kernel_name: &str) -> Result<(), ControlError> {
     let folder = pins::folder(kernel_name);
     let failed = || ControlError::system(format!("pinning {kernel_name} in {}", folder.display()));
-    let _ = pins::remove(&folder); // what an interrupted load has left
+    let _ = pins::remove(&folder); // left over from an interrupted load
     fs::create_dir_all(&folder).map_err(failed())?;
     let pinned = bpf::pin(registered.program.as_fd(), &folder.join("program"))
         .and_then(|()| bpf::pin(registered.link.as_fd(), &folder.join("link")));
@@ -68,15 +68,15 @@ fn pin(registered: Registered, kernel_name: &str) -> Result<(), ControlError> {
     })
 }
 
-/// The parameters of a built-in program, with their defaults. Needs no privileges.
+/// Returns the parameters of a built-in program, with their defaults. Needs no privileges.
 ///
 /// # Errors
-/// [`ControlError::Unknown`].
+/// Fails with [`ControlError::Unknown`].
 pub fn parameters(name: &str) -> Result<Vec<Parameter>, ControlError> {
-    Ok(Opened::new(name, object_of(name)?)?.parameters())
+    Ok(ParsedObject::new(name, object_of(name)?)?.parameters())
 }
 
-/// The parameters in force of a pinned control; `None` where they cannot be read.
+/// Returns the parameters of a pinned control; `None` if they cannot be read.
 pub fn parameters_of(kernel_name: &str) -> Option<Vec<Parameter>> {
     constants(&pins::folder(kernel_name).join("program")).ok().flatten()
 }
@@ -91,6 +91,6 @@ fn constants(program: &Path) -> io::Result<Option<Vec<Parameter>>> {
             return Ok(Btf::read(&types).map(|types| described(&types, &value)));
         }
     }
-    // A program that reads no parameter has no such map.
+    // A program without parameters has no such map.
     Ok(Some(Vec::new()))
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests only: a window that never changes, and touches of what the header offers. */
+/* For tests only: a constant window; also uses the other features of the header. */
 #include "kernel.h"
 
 PARAMETER(__u32, window, 10);

@@ -1,6 +1,6 @@
-//! The programs for the kernel, compiled for this machine, against the shared vectors of `vectors/`
-//! and, over random lists of moments, against the models of `crates/engine/congestion`: the same window
-//! and threshold at every step. No privileges, no clang; a C compiler.
+//! Tests the eBPF programs, compiled for this machine, against the shared vectors of `vectors/` and, over
+//! random lists of events, against the models of `crates/engine/congestion`: same window and threshold at
+//! every step. Needs a C compiler, but no privileges and no clang.
 #![cfg(all(unix, target_endian = "little"))]
 mod native;
 
@@ -11,14 +11,14 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use units::Span;
 use vectors::{Action, Flow};
 
-/// The name that models and vectors have for it, and the program's file: one line a program.
+/// Name in models and vectors, and the program's file: one line per program.
 const PROGRAMS: &[(&str, &str)] =
     &[("westwood", "westwood"), ("compound", "compound"), ("bbr-hsr", "bbr_hsr")];
 
 /// BBR starts PROBE_BW in one of seven phases.
 const PHASES: u64 = 7;
 
-/// Parameters that the random lists are played with, as in a scenario.
+/// Parameters of the random lists, as in a scenario.
 fn settings(name: &str) -> &'static [&'static str] {
     match name {
         "bbr-hsr" => &[
@@ -37,22 +37,22 @@ fn control(name: &str, table: toml::Table) -> Result<Control, String> {
     control.with(table).map_err(|e| e.to_string())
 }
 
-/// What only the models tell about themselves, and a program whose file has `host_probe`.
-const UNSEEN: &[&str] = &["state", "btl_bw", "rt_prop", "pacing_gain", "cwnd_gain", "round"];
-/// What no program tells.
-const NEVER_SEEN: &[&str] = &["cwnd_gain"];
+/// Properties that only models report, and programs with `host_probe`.
+const MODEL_ONLY: &[&str] = &["state", "btl_bw", "rt_prop", "pacing_gain", "cwnd_gain", "round"];
+/// Properties that no program reports.
+const NEVER_REPORTED: &[&str] = &["cwnd_gain"];
 
 #[test]
-fn every_program_decides_as_worked_out_by_hand() {
+fn every_program_agrees_with_the_hand_computed_vectors() {
     let files = vectors::load().unwrap_or_else(|e| panic!("{e}"));
     for (name, file) in PROGRAMS {
         let object = Object::compile(name, file);
-        let unseen = if object.open().has_probe() { NEVER_SEEN } else { UNSEEN };
+        let not_reported = if object.open().has_probe() { NEVER_REPORTED } else { MODEL_ONLY };
         let (mut checks, mut failures) = (0, Vec::new());
         for mut file in files.iter().filter(|f| f.algorithm == *name).cloned() {
             for step in file.vectors.iter_mut().flat_map(|v| &mut v.steps) {
                 if let Action::Expect(wants) = &mut step.action {
-                    wants.retain(|(key, _)| !unseen.contains(key));
+                    wants.retain(|(key, _)| !not_reported.contains(key));
                     checks += wants.len();
                 }
             }
@@ -68,7 +68,7 @@ fn every_program_decides_as_worked_out_by_hand() {
     }
 }
 
-/// What may happen to a connection; spans in microseconds, as the kernel counts.
+/// Events of a connection; durations in microseconds, as in the kernel.
 #[derive(Clone, Debug)]
 enum Moment {
     Ack {
@@ -77,17 +77,17 @@ enum Moment {
         losses: u32,
         bits: u8,
     },
-    /// The window leaves and is acknowledged in two halves.
+    /// A window is sent and acknowledged in two halves.
     Round {
         rtt_us: u64,
         ece: bool,
     },
-    /// Duplicates, and the ACK that fills the hole, off the fast path.
+    /// Duplicate ACKs, and the ACK that fills the hole, off the fast path.
     Hole {
         duplicates: u32,
         filled: u32,
     },
-    /// A loss repaired at once.
+    /// A loss that is repaired at once.
     Loss,
     Send(u32),
     Wait(u64),
@@ -102,7 +102,7 @@ enum Moment {
     Threshold(u32),
 }
 
-/// What a long fat path without surprises does.
+/// Events of a long fat path without surprises.
 fn calm() -> impl Strategy<Value = Moment> {
     let queued = prop_oneof![3 => 100_000..101_000u64, 1 => 100_000..140_000u64];
     prop_oneof![
@@ -139,8 +139,7 @@ fn wild() -> impl Strategy<Value = Moment> {
     ]
 }
 
-/// Bits of an ACK: it carries an ECN echo, its packets were limited by the application, it was
-/// delayed.
+/// Bits of an ACK: ECN echo, application-limited packets, delayed ACK.
 const ECE: u8 = 1;
 
 fn ack(flow: &mut Flow, acked: u32, rtt: Option<Span>, losses: u32, bits: u8) {
@@ -198,7 +197,7 @@ fn apply(flow: &mut Flow, moment: &Moment) {
 }
 
 #[test]
-fn every_program_decides_as_its_model_whatever_happens() {
+fn every_program_agrees_with_its_model_on_random_events() {
     for (name, file) in PROGRAMS {
         let object = Object::compile(name, file);
         let config = Config { failure_persistence: None, ..Config::with_cases(300) };
@@ -222,10 +221,10 @@ fn every_program_decides_as_its_model_whatever_happens() {
                     apply(&mut program, moment);
                     prop_assert_eq!(&model.w, &program.w, "{}: moment {}, {:?}", name, i, moment);
                     prop_assert_eq!(model.c.min_tso_segs(&model.w), program.c.min_tso_segs(&program.w));
-                    let (told, seen) = (model.c.probe(), program.c.probe());
+                    let (expected, seen) = (model.c.probe(), program.c.probe());
                     if !seen.state.is_empty() {
-                        let seen = Probe { cwnd_gain: told.cwnd_gain, ..seen };
-                        prop_assert_eq!(told, seen, "{}: moment {}, {:?}", name, i, moment);
+                        let seen = Probe { cwnd_gain: expected.cwnd_gain, ..seen };
+                        prop_assert_eq!(expected, seen, "{}: event {}, {:?}", name, i, moment);
                     }
                 }
                 prop_assert_eq!(model.c.sndbuf_expand(), program.c.sndbuf_expand());

@@ -1,8 +1,8 @@
-//! What a flow's two ends do with their connections: the kernel's counterpart of
-//! `transport::Application`, which does the same to simulated ends. Who asks and who answers is the same code.
+//! Applications at the two ends of a flow over kernel sockets: the counterpart of `transport::Application`,
+//! which drives simulated ends. The request and response logic is the same code.
 //!
-//! Departure: what is once written to a kernel socket leaves; at the end of a burst (`duration`,
-//! `on`) the simulator takes back what has not left yet.
+//! Departure: data that was written to a kernel socket is sent; at the end of a burst (`duration`, `on`) the
+//! simulator discards data that has not been sent yet.
 
 use crate::plan::PlannedFlow;
 use std::collections::VecDeque;
@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use transport::{App, Ask, Asker};
 use units::{Span, Time};
 
-/// More than any run sends.
-const ENDLESS: u64 = 1 << 60;
-/// An application with a rate writes this often.
+/// Bytes of an unlimited transfer: more than any run sends.
+const UNLIMITED: u64 = 1 << 60;
+/// Interval between the writes of an application with a rate.
 pub const WRITE_INTERVAL: Span = Span::from_millis(5);
 
-/// What one end has read and is still to write.
+/// Bytes that one end has read, written, and still has to write.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     pub read: u64,
@@ -23,21 +23,21 @@ pub struct Counts {
     pub to_write: u64,
 }
 
-/// The side that opens.
+/// The application of the end that opens the connection.
 #[derive(Default)]
 pub struct Client {
-    /// When it must be woken.
+    /// Time of the next timer.
     pub wake: Option<Time>,
     on: bool,
     phase_end: Time,
 }
 
 impl Client {
-    /// The flow begins: `now` is when it should.
+    /// Starts the flow; `now` is its scheduled start.
     pub fn start(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
         match flow.app {
             App::Bulk { duration, bytes } => {
-                io.to_write = bytes.map_or(ENDLESS, |b| b.get());
+                io.to_write = bytes.map_or(UNLIMITED, |b| b.get());
                 if let Some(bytes) = bytes {
                     flow.total.store(bytes.get(), Relaxed);
                 }
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// A timer of the application's own, due at `now`.
+    /// Handles the application's timer, due at `now`.
     pub fn handle_wake(&mut self, now: Time, flow: &PlannedFlow, io: &mut Counts) {
         self.wake = None;
         match flow.app {
@@ -64,7 +64,7 @@ impl Client {
                 if now >= self.phase_end {
                     self.on = !self.on;
                     self.phase_end = now + if self.on { on } else { off };
-                    io.to_write = if self.on && rate.is_none() { ENDLESS } else { 0 };
+                    io.to_write = if self.on && rate.is_none() { UNLIMITED } else { 0 };
                 }
                 self.wake = Some(self.phase_end);
                 if let (true, Some(rate)) = (self.on, rate) {
@@ -79,20 +79,20 @@ impl Client {
     }
 }
 
-/// The asking side of a flow.
-pub struct AskingApp {
+/// The end of a flow that sends requests.
+pub struct RequestingApp {
     pub asker: Asker,
-    /// Requests to be written.
+    /// Requests that have not been written yet.
     pub asks: VecDeque<Ask>,
-    /// The flow's connections, once they are opened, as the host counts its own.
+    /// The flow's connections, once opened, as indices into the host's list.
     pub connections: Vec<Option<usize>>,
 }
 
-impl AskingApp {
-    /// Of this flow, if it asks.
-    pub fn of(flow: &PlannedFlow) -> Option<AskingApp> {
+impl RequestingApp {
+    /// Returns the requesting end of a flow, or `None` if the flow has no requests.
+    pub fn for_flow(flow: &PlannedFlow) -> Option<RequestingApp> {
         let asking = flow.asking()?;
         let connections = vec![None; asking.connections as usize];
-        Some(AskingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
+        Some(RequestingApp { asker: Asker::new(asking), asks: VecDeque::new(), connections })
     }
 }

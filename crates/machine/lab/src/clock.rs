@@ -4,23 +4,23 @@ use linux::clock::monotonic;
 use std::time::Duration;
 use units::Time;
 
-/// Real time as the elements count it.
+/// Real time since the start of the run.
 #[derive(Clone, Copy)]
 pub struct WallClock(u64);
 
 impl WallClock {
-    /// A run that begins `lead` from now.
+    /// Creates the clock of a run that starts `lead` from now.
     pub fn start_in(lead: Duration) -> WallClock {
         WallClock(monotonic() + lead.as_nanos() as u64)
     }
 
-    /// Time since the run began; zero before.
+    /// Returns the time since the run started; zero before.
     #[inline]
     pub fn now(self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.0))
     }
 
-    /// How long until `t`; zero when it is over.
+    /// Returns the time until `t`; zero if it has passed.
     pub fn until(self, t: Time) -> Duration {
         Duration::from_nanos((self.0 + t.as_nanos()).saturating_sub(monotonic()))
     }

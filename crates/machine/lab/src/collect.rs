@@ -1,6 +1,6 @@
-//! The result of a run.
+//! Builds the result of a run.
 
-use crate::engine::{self, Punctuality};
+use crate::engine::{self, EngineTiming};
 use crate::host;
 use crate::machine::LostPackets;
 use crate::plan::{FlowPlan, PlannedFlow};
@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use units::{Span, Time};
 
-/// Summary and series, in the scenario's order.
+/// Builds the summary and the time series, in the scenario's order.
 pub fn outcome(
     name: &str,
     scenario: &Scenario,
@@ -36,7 +36,7 @@ pub fn outcome(
     chains::outcome(whole, tallies, engine.elements, flow_series, element_series)
 }
 
-/// What was counted of a flow by the run's `end`.
+/// Collects the counters of a flow up to the run's `end`.
 fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     let meter = f.rtts.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let (mut rtt_ms, mut rtt_acks_ms) = (meter.summary(), meter.over_acks());
@@ -44,14 +44,14 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     for rtts in [&mut rtt_ms, &mut rtt_acks_ms].into_iter().filter(|r| !r.is_empty()) {
         rtts.min = rtts.min.min(min);
     }
-    let (real_time, lost_in_faults) = f.heard();
+    let (real_time, lost_in_faults) = f.datagram_summary();
     let mut tally = FlowTally {
         name: f.name.clone(),
         of: f.of,
         cc: f.cc.clone(),
         delivered_bytes: f.delivered.load(Relaxed),
         start: f.start,
-        done: f.done(end),
+        done: f.finished_at(end),
         active: f.active(end),
         rtt_ms,
         rtt_acks_ms,
@@ -70,9 +70,9 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
     tally
 }
 
-/// What is known of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
+/// Collects the indicators of the run's quality, not judged yet. `shares` of CPU time: idle, stolen.
 pub fn trust(
-    p: &Punctuality,
+    p: &EngineTiming,
     hosts: &[host::HostReport],
     lost: LostPackets,
     shares: Option<[f64; 2]>,
@@ -85,9 +85,9 @@ pub fn trust(
         lateness_ms: RttSummary::of(&p.late).into(),
         waiting_ms: RttSummary::of(&p.waited).into(),
         acks_held_ms: RttSummary::of(&p.held).into(),
-        hosts_wait_ms: hosts.iter().filter_map(|h| h.wait).max().map(Span::as_millis_f64),
-        begun_late_ms: hosts.iter().map(|h| h.begun_late).max().map_or(0.0, Span::as_millis_f64),
-        // What a device refuses of the engine it counts itself, unless it is down.
+        hosts_wait_ms: hosts.iter().filter_map(|h| h.cpu_wait).max().map(Span::as_millis_f64),
+        begun_late_ms: hosts.iter().map(|h| h.start_delay).max().map_or(0.0, Span::as_millis_f64),
+        // A device counts the engine's packets that it refuses, unless it is down.
         kernel_lost_packets: lost.outward + lost.inward.max(p.refused),
         offered_packets: p.sent + lost.outward,
         bunched_packets: p.bunched,
@@ -97,11 +97,11 @@ pub fn trust(
     }
 }
 
-/// What is worth telling of the emulation.
-pub fn notices(p: &Punctuality, hosts: &[host::HostReport]) -> Vec<String> {
+/// Returns messages about the emulation for the user.
+pub fn notices(p: &EngineTiming, hosts: &[host::HostReport]) -> Vec<String> {
     let late = RttSummary::of(&p.late);
     let mut list = vec![format!(
-        "engine: {} packets, late median {:.3} ms, p99 {:.3} ms, most {:.3} ms; {:.2} s of CPU{}",
+        "engine: {} packets, lateness median {:.3} ms, p99 {:.3} ms, max {:.3} ms; {:.2} s of CPU{}",
         p.late.samples(),
         late.p50,
         late.p99,

@@ -1,4 +1,4 @@
-//! What keeps a scenario from running on the kernel.
+//! Errors that keep a scenario from running on the kernel.
 
 use std::io;
 
@@ -8,89 +8,89 @@ pub enum LabError {
     /// This process may not do what the lab needs.
     #[error("missing {missing}: {why}")]
     Permission {
-        /// What is missing: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, access to `/dev/net/tun`.
+        /// The missing privilege: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, access to `/dev/net/tun`.
         missing: String,
-        /// What it is needed for and what was tried instead.
+        /// Why it is needed, and what was tried instead.
         why: String,
     },
-    /// The kernel cannot do what the scenario says.
+    /// The kernel does not support a setting of the scenario.
     #[error("{key}: not on the kernel: {why}")]
     Unsupported {
         /// The scenario's key.
         key: String,
-        /// Why, and what would do.
+        /// The reason, and what would work.
         why: String,
     },
-    /// The kernel has no such congestion control, and cannot be given it.
+    /// A congestion control is not available and cannot be loaded.
     #[error("{who}: congestion control {wanted}: {why}")]
     Congestion {
-        /// Who wants it: "flow bulk".
+        /// The flow or relay that uses it: "flow bulk".
         who: String,
-        /// The one the scenario names.
+        /// The scenario's name of the congestion control.
         wanted: String,
-        /// Why it cannot be had, and what would do.
+        /// Why it is not available, and what would help.
         why: String,
     },
-    /// This machine lacks programs: a line for each that names the scenario's key, and one with what installs them.
-    #[error("nothing was started: this machine lacks programs that the scenario needs{0}")]
+    /// This machine lacks programs: a line per program that names the scenario's key, and a line with the
+    /// command that installs them.
+    #[error("nothing was started: the scenario needs programs that are not installed{0}")]
     Programs(String),
-    /// A program that plays a flow is not there or failed before the run began.
+    /// The program of a flow is missing, or failed before the run started.
     #[error("flow {flow}: {what}")]
     Program {
         /// The flow.
         flow: String,
-        /// Which, and what became of it.
+        /// The program, and what happened.
         what: String,
     },
-    /// A relay's program is not there, or does not run as the scenario has it.
+    /// A relay's program is missing, or does not run as configured.
     #[error("relay {relay}: {what}")]
     Relay {
         /// The relay.
         relay: String,
-        /// Which, and what became of it.
+        /// The program, and what happened.
         what: String,
     },
-    /// A host's daemons did not come up.
+    /// A host's daemons did not start.
     #[error("host {host}: {what}")]
     Service {
         /// The host.
         host: String,
-        /// Which, and what they said last.
+        /// The daemons, and their last output.
         what: String,
     },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What it was for.
+        /// What the call was for.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A user's command could not be started.
-    #[error("{name}: {}{}", not_started(.source), in_brackets(.hint))]
+    #[error("{name}: {}{}", start_failure(.source), parenthesised(.hint))]
     Command {
-        /// Its name, as the user wrote it.
+        /// The command's name, as the user wrote it.
         name: String,
-        /// What the kernel said; "not found" where no folder of `PATH` has it.
+        /// The kernel's error; "not found" if no folder of `PATH` contains it.
         source: io::Error,
-        /// What would do.
+        /// What would help.
         hint: Option<String>,
     },
-    /// Programs cannot run as whom they were to.
+    /// Programs cannot run as the requested user.
     #[error("{0}")]
     User(String),
-    /// A thread of the run ended before its time, without which there is no measurement.
+    /// A thread of the run ended prematurely, so there is no measurement.
     #[error("{component} died during the run: {how}")]
     Died {
-        /// Which.
+        /// The thread.
         component: String,
-        /// How it ended.
         how: String,
     },
-    /// The caller wanted it stopped.
+    /// The caller stopped the run.
     #[error("stopped")]
     Stopped,
-    /// The process that ran the lab ended before its time.
+    /// The lab's child process ended prematurely.
     #[error("the lab's process was killed")]
     Killed,
 }
@@ -101,8 +101,8 @@ impl LabError {
         move |source| LabError::System { what, source }
     }
 
-    /// The exit code that shells give a command that did not start: 127 not found, 126 not runnable.
-    /// `None` for every other error.
+    /// Returns the exit code that shells use for a command that did not start: 127 not found, 126 not
+    /// runnable. `None` for every other error.
     pub fn command_code(&self) -> Option<i32> {
         match self {
             LabError::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
@@ -116,14 +116,14 @@ impl LabError {
     }
 }
 
-/// Why a command did not start, as shells say it.
-fn not_started(source: &io::Error) -> String {
+/// Describes why a command did not start, in the words of shells.
+fn start_failure(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::NotFound => "command not found".into(),
         _ => format!("cannot be run: {source}"),
     }
 }
 
-fn in_brackets(hint: &Option<String>) -> String {
+fn parenthesised(hint: &Option<String>) -> String {
     hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"))
 }

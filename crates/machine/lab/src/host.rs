@@ -1,17 +1,17 @@
 //! One host's traffic: all its sockets, in one thread inside its namespace.
 //!
-//! Kernel TCP does the rest: this thread writes while there is room, reads what is there, wakes
-//! applications, and looks at `TCP_INFO` every [`TICK`].
+//! This thread writes while the sockets have room, reads incoming data, runs the applications' timers, and
+//! reads `TCP_INFO` every [`TICK`]. Kernel TCP does the rest.
 
 use crate::LabError;
-use crate::app::{AskingApp, Client, Counts};
+use crate::app::{Client, Counts, RequestingApp};
 use crate::clock::WallClock;
+use crate::datagram_endpoints::{DatagramSink, DatagramSource};
 use crate::machine;
 use crate::options::{hold_window, is_paced, prepare};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
 use crate::relay::RunningRelay;
 use crate::series::{self, Point};
-use crate::sources::{DatagramSink, DatagramSource};
 use linux::epoll::{EventQueue, EventWatch, Readiness};
 use linux::schedule;
 use linux::socket::KernelSocket;
@@ -29,45 +29,44 @@ use std::time::Duration;
 use transport::DatagramPattern;
 use units::{Span, Time};
 
-/// How often a connection's RTT is looked at.
+/// Interval between reads of a connection's `TCP_INFO`.
 const TICK: Span = Span::from_millis(1);
-/// Connections looked at in one tick; more of them are looked at less often.
-const LOOKS: usize = 32;
-/// Bytes of one write or read.
+/// Connections read per tick; with more connections each is read less often.
+const READS_PER_TICK: usize = 32;
 const CHUNK: usize = 128 << 10;
-/// Timers served between two looks at the sockets.
-const TURN: usize = 256;
-/// Writes or reads of one socket before the others have their turn.
-const CHUNKS: usize = 16;
-/// The longest wait: how soon a stop is seen.
-const NAP: Duration = Duration::from_millis(50);
+/// Timers run between two polls of the sockets.
+const MAX_TIMERS: usize = 256;
+/// Writes or reads of one socket before the next one is served.
+const MAX_CHUNKS: usize = 16;
+/// Longest wait; bounds the time until a stop request is seen.
+const MAX_WAIT: Duration = Duration::from_millis(50);
 
 /// One end of a connection.
 struct Connection {
     socket: KernelSocket,
     leg: usize,
-    opens: bool,
-    /// It is on the side that sends more: what results tell is told of it.
-    sends: bool,
-    up: bool,
-    dead: bool,
+    is_opener: bool,
+    /// This end sends the bulk of the data, so results report its statistics.
+    is_sender: bool,
+    is_up: bool,
+    is_dead: bool,
     io: Counts,
     client: Client,
-    awaits: (bool, bool),
+    interest: (bool, bool),
     acked: u64,
     info: TcpInfo,
 }
 
-/// What a timer or a descriptor stands for.
+/// The object that a timer or a descriptor belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Owner {
     Connection(usize),
     Listener(usize),
     Sink(usize),
     Source(usize),
-    /// A leg that is to open its connection.
+    /// A leg whose connection is to be opened.
     Leg(usize),
-    /// A flow that has thought and asks again.
+    /// A flow whose think time is over and that sends its next request.
     Asker(usize),
 }
 
@@ -83,7 +82,7 @@ impl Owner {
         };
         kind << 32 | i as u64
     }
-    fn of(token: u64) -> Owner {
+    fn from_token(token: u64) -> Owner {
         let i = (token & 0xffff_ffff) as usize;
         match token >> 32 {
             0 => Owner::Connection(i),
@@ -96,40 +95,40 @@ impl Owner {
     }
 }
 
-/// What a host's thread leaves. Its sockets stay open until everybody is done, so that no end
-/// sees the other go before it has been looked at.
+/// Results of a host's thread. Its sockets stay open until all threads are done, so that no end sees the
+/// other close before its statistics have been read.
 pub struct HostReport {
     pub series: Vec<(usize, FlowSeries)>,
-    /// What went wrong with single connections.
+    /// Errors of single connections.
     pub notices: Vec<String>,
-    /// How long it waited for a CPU, in the mean.
-    pub wait: Option<Span>,
-    /// From when a flow was due until it was begun, of the flow that waited longest.
-    pub begun_late: Span,
+    /// Mean time that the thread waited for a CPU.
+    pub cpu_wait: Option<Span>,
+    /// Longest delay from a flow's scheduled start to its actual start.
+    pub start_delay: Span,
     _open: Vec<Connection>,
     _relays: Vec<RunningRelay>,
 }
 
 impl HostReport {
-    /// Of traffic whose sockets are not ours.
+    /// Report of traffic whose sockets belong to other processes.
     pub fn new(series: Vec<(usize, FlowSeries)>, notices: Vec<String>) -> HostReport {
         HostReport {
             series,
             notices,
-            wait: None,
-            begun_late: Span::ZERO,
+            cpu_wait: None,
+            start_delay: Span::ZERO,
             _open: Vec::new(),
             _relays: Vec::new(),
         }
     }
 
-    /// Of relays, which run until it is dropped.
-    pub fn of_relays(relays: Vec<RunningRelay>, notices: Vec<String>, wait: Option<Span>) -> HostReport {
-        HostReport { wait, _relays: relays, ..HostReport::new(Vec::new(), notices) }
+    /// Report of relays, which run until it is dropped.
+    pub fn of_relays(relays: Vec<RunningRelay>, notices: Vec<String>, cpu_wait: Option<Span>) -> HostReport {
+        HostReport { cpu_wait, _relays: relays, ..HostReport::new(Vec::new(), notices) }
     }
 }
 
-/// A host's traffic.
+/// The traffic of one host.
 pub struct LabHost<'a> {
     scenario: &'a Scenario,
     plan: &'a FlowPlan,
@@ -138,8 +137,8 @@ pub struct LabHost<'a> {
     end: Time,
     epoll: EventQueue,
     connections: Vec<Connection>,
-    /// By flow.
-    askers: BTreeMap<usize, AskingApp>,
+    /// Requesting ends by flow.
+    askers: BTreeMap<usize, RequestingApp>,
     listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<DatagramSource>,
     sinks: Vec<DatagramSink>,
@@ -147,15 +146,15 @@ pub struct LabHost<'a> {
     series: Vec<(usize, FlowSeries)>,
     next_tick: Time,
     next_sample: Option<Time>,
-    looked: usize,
-    /// From when a flow was due until it was begun, at the most.
-    begun_late: Span,
+    next_read: usize,
+    /// Longest delay of a flow's start so far.
+    start_delay: Span,
     buffer: Vec<u8>,
     notices: Vec<String>,
 }
 
 impl<'a> LabHost<'a> {
-    /// Opens what listens. Called in the host's namespace, before the clock starts.
+    /// Opens the listening sockets. Must be called in the host's namespace, before the clock starts.
     pub fn new(
         scenario: &'a Scenario,
         plan: &'a FlowPlan,
@@ -179,10 +178,10 @@ impl<'a> LabHost<'a> {
             series: Vec::new(),
             next_tick: Time::ZERO,
             next_sample: (!scenario.sample.is_zero()).then_some(Time::ZERO),
-            looked: 0,
+            next_read: 0,
             buffer: vec![0; CHUNK],
             notices: Vec::new(),
-            begun_late: Span::ZERO,
+            start_delay: Span::ZERO,
         };
         for (i, leg) in plan.legs.iter().enumerate() {
             let flow = &plan.flows[leg.flow];
@@ -245,7 +244,7 @@ impl<'a> LabHost<'a> {
         Ok(())
     }
 
-    /// Plays until the scenario's end, or until told to stop.
+    /// Runs the traffic until the scenario's end, or until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> Result<HostReport, LabError> {
         schedule::be_punctual(None);
         std::thread::sleep(self.clock.until(Time::ZERO));
@@ -263,12 +262,12 @@ impl<'a> LabHost<'a> {
             if let Some(Reverse((t, _))) = self.timers.peek() {
                 wake = wake.min(*t);
             }
-            let wait = self.clock.until(wake).min(NAP);
+            let timeout = self.clock.until(wake).min(MAX_WAIT);
             self.epoll
-                .wait_exactly(&mut events, Some(wait))
+                .wait_exactly(&mut events, Some(timeout))
                 .map_err(LabError::system("waiting for sockets"))?;
             for &Readiness { token, readable: read, writable: write, .. } in &events {
-                match Owner::of(token) {
+                match Owner::from_token(token) {
                     Owner::Connection(i) => self.handle_socket(i, read, write),
                     Owner::Listener(i) => self.handle_listener(i),
                     Owner::Sink(i) => {
@@ -285,24 +284,24 @@ impl<'a> LabHost<'a> {
         }
         self.tick(self.end);
         for i in 0..self.connections.len() {
-            self.account(i);
+            self.add_counters(i);
         }
         for (flow, asking) in self.askers {
             *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
         }
-        let wait = machine::mean_wait();
-        let begun_late = self.begun_late;
+        let cpu_wait = machine::mean_wait();
+        let start_delay = self.start_delay;
         Ok(HostReport {
-            wait,
-            begun_late,
+            cpu_wait,
+            start_delay,
             _open: self.connections,
             ..HostReport::new(self.series, self.notices)
         })
     }
 
     fn handle_timers(&mut self, now: Time) {
-        // Not more at once than leaves the sockets their turn.
-        for _ in 0..TURN {
+        // Bound the number of timers so that the sockets are served too.
+        for _ in 0..MAX_TIMERS {
             let Some(&Reverse((due, owner))) = self.timers.peek() else { break };
             if due > now {
                 break;
@@ -310,7 +309,7 @@ impl<'a> LabHost<'a> {
             self.timers.pop();
             match owner {
                 Owner::Leg(leg) => {
-                    self.begun_late = self.begun_late.max(now.since(due));
+                    self.start_delay = self.start_delay.max(now.since(due));
                     self.open(leg, due);
                 }
                 Owner::Source(i) => self.send_datagram(i, due),
@@ -333,8 +332,8 @@ impl<'a> LabHost<'a> {
         }
     }
 
-    /// Has a flow's asking side act, and writes what it asks for.
-    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut AskingApp)) {
+    /// Runs `act` on a flow's requesting end and writes the requests that it produces.
+    fn ask(&mut self, flow: usize, act: impl FnOnce(&mut RequestingApp)) {
         let Some(asking) = self.askers.get_mut(&flow) else { return };
         let before = asking.asker.next_wake();
         act(asking);
@@ -343,7 +342,7 @@ impl<'a> LabHost<'a> {
             self.timers.push(Reverse((t, Owner::Asker(flow))));
         }
         if let Some(t) = asking.asker.finished {
-            PlannedFlow::note(&planned.finished, t);
+            PlannedFlow::set_once(&planned.finished, t);
         }
         while let Some(ask) = self.askers.get_mut(&flow).and_then(|asking| asking.asks.pop_front()) {
             if let Some(answerer) = &mut *planned.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -363,7 +362,7 @@ impl<'a> LabHost<'a> {
         }
     }
 
-    /// Opens a leg's connection, at `due`.
+    /// Opens a leg's connection; `due` is its scheduled time.
     fn open(&mut self, leg: usize, due: Time) {
         if let Err(e) = self.try_open(leg, due) {
             self.notices.push(e.to_string());
@@ -382,7 +381,7 @@ impl<'a> LabHost<'a> {
         if leg.first {
             let (of, connection) = (leg.flow, leg.connection);
             if connection == 0
-                && let Some(asking) = AskingApp::of(flow)
+                && let Some(asking) = RequestingApp::for_flow(flow)
             {
                 self.askers.insert(of, asking);
                 self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));
@@ -397,21 +396,21 @@ impl<'a> LabHost<'a> {
         Ok(at)
     }
 
-    fn add(&mut self, socket: KernelSocket, leg: usize, opens: bool) -> io::Result<usize> {
+    fn add(&mut self, socket: KernelSocket, leg: usize, is_opener: bool) -> io::Result<usize> {
         let at = self.connections.len();
-        let awaits = (true, opens);
-        let sends = opens != self.plan.flows[self.plan.legs[leg].flow].answers();
-        self.epoll.watch(socket.as_fd(), Owner::Connection(at).token(), watch(awaits))?;
+        let interest = (true, is_opener);
+        let is_sender = is_opener != self.plan.flows[self.plan.legs[leg].flow].answers();
+        self.epoll.watch(socket.as_fd(), Owner::Connection(at).token(), watch(interest))?;
         self.connections.push(Connection {
             socket,
             leg,
-            opens,
-            sends,
-            up: !opens,
-            dead: false,
+            is_opener,
+            is_sender,
+            is_up: !is_opener,
+            is_dead: false,
             io: Counts::default(),
             client: Client::default(),
-            awaits,
+            interest,
             acked: 0,
             info: TcpInfo::default(),
         });
@@ -429,19 +428,19 @@ impl<'a> LabHost<'a> {
 
     fn handle_socket(&mut self, i: usize, read: bool, write: bool) {
         let c = &mut self.connections[i];
-        if c.dead {
+        if c.is_dead {
             return;
         }
-        if !c.up && write {
+        if !c.is_up && write {
             let flow = &self.plan.flows[self.plan.legs[c.leg].flow];
             if let Some(e) = c.socket.error() {
                 let text = format!("flow {}: connecting: {e}", flow.name);
-                return self.give_up(i, text);
+                return self.fail(i, text);
             }
-            c.up = true;
+            c.is_up = true;
             let leg = &self.plan.legs[c.leg];
             if leg.first {
-                PlannedFlow::note(&flow.established, self.clock.now());
+                PlannedFlow::set_once(&flow.established, self.clock.now());
                 let connection = leg.connection;
                 self.ask(leg.flow, |asking| asking.asker.handle_up(connection, &mut asking.asks));
             }
@@ -452,39 +451,40 @@ impl<'a> LabHost<'a> {
         self.write(i);
     }
 
-    fn give_up(&mut self, i: usize, text: String) {
+    fn fail(&mut self, i: usize, text: String) {
         self.notices.push(text);
-        self.connections[i].dead = true;
+        self.connections[i].is_dead = true;
         let c = &self.connections[i];
         let _ = self.epoll.change(c.socket.as_fd(), Owner::Connection(i).token(), watch((false, false)));
     }
 
     fn read(&mut self, i: usize) {
-        for _ in 0..CHUNKS {
+        for _ in 0..MAX_CHUNKS {
             let c = &mut self.connections[i];
-            if c.dead {
+            if c.is_dead {
                 break;
             }
             let n = match c.socket.discard(CHUNK) {
-                Ok(0) => return self.give_up(i, "a connection was closed".into()),
+                Ok(0) => return self.fail(i, "a connection was closed".into()),
                 Ok(n) => n as u64,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(e) => return self.give_up(i, format!("a connection failed: {e}")),
+                Err(e) => return self.fail(i, format!("a connection failed: {e}")),
             };
             c.io.read += n;
-            // It was taken when the connection was made; if not now, the next read says it again.
+            // The option was accepted when the connection was made; if setting it fails now, the next read
+            // retries.
             let _ = hold_window(&c.socket, &self.scenario.hosts[self.host].stack);
             let leg = &self.plan.legs[c.leg];
             let flow = &self.plan.flows[leg.flow];
-            if leg.is_outer(c.opens) && !c.sends {
-                flow.take(self.clock.now().min(self.end), n);
+            if leg.is_outer(c.is_opener) && !c.is_sender {
+                flow.add_read(self.clock.now().min(self.end), n);
             }
-            if c.opens && leg.first {
+            if c.is_opener && leg.first {
                 let (now, connection, read) = (self.clock.now().min(self.end), leg.connection, c.io.read);
                 self.ask(leg.flow, |asking| {
                     asking.asker.handle_read(now, connection, read, &mut asking.asks);
                 });
-            } else if !c.opens
+            } else if !c.is_opener
                 && let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner)
             {
                 while let Some(answer) = answerer.next(leg.connection, c.io.read) {
@@ -495,13 +495,13 @@ impl<'a> LabHost<'a> {
                 break;
             }
         }
-        self.await_events(i);
+        self.update_interest(i);
     }
 
     fn write(&mut self, i: usize) {
         let c = &mut self.connections[i];
-        for _ in 0..CHUNKS {
-            if !c.up || c.dead || c.io.to_write == 0 {
+        for _ in 0..MAX_CHUNKS {
+            if !c.is_up || c.is_dead || c.io.to_write == 0 {
                 break;
             }
             let n = c.io.to_write.min(CHUNK as u64) as usize;
@@ -509,25 +509,25 @@ impl<'a> LabHost<'a> {
                 Ok(taken) => {
                     c.io.to_write -= taken as u64;
                     c.io.written += taken as u64;
-                    // The buffer is full: who waited there would sleep until a third of it is free.
+                    // The buffer is full. A blocking writer would sleep until a third of it is free.
                     if taken < n {
                         break;
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(e) => return self.give_up(i, format!("a connection failed: {e}")),
+                Err(e) => return self.fail(i, format!("a connection failed: {e}")),
             }
         }
-        self.await_events(i);
+        self.update_interest(i);
     }
 
-    /// Tells the event queue what this end waits for now.
-    fn await_events(&mut self, i: usize) {
+    /// Updates the events that this end waits for.
+    fn update_interest(&mut self, i: usize) {
         let c = &mut self.connections[i];
-        let awaits = (true, !c.up || c.io.to_write > 0);
-        if awaits != c.awaits && !c.dead {
-            c.awaits = awaits;
-            let _ = self.epoll.change(c.socket.as_fd(), Owner::Connection(i).token(), watch(awaits));
+        let interest = (true, !c.is_up || c.io.to_write > 0);
+        if interest != c.interest && !c.is_dead {
+            c.interest = interest;
+            let _ = self.epoll.change(c.socket.as_fd(), Owner::Connection(i).token(), watch(interest));
         }
     }
 
@@ -538,18 +538,18 @@ impl<'a> LabHost<'a> {
         }
     }
 
-    /// Looks at the connections: RTTs, ends of flows, time series.
+    /// Reads the connections' RTTs and appends to the time series.
     fn tick(&mut self, now: Time) {
         self.next_tick = now + TICK;
         let n = self.connections.len();
-        for k in 0..n.min(LOOKS) {
-            self.look((self.looked + k) % n, now);
+        for k in 0..n.min(READS_PER_TICK) {
+            self.read_info((self.next_read + k) % n, now);
         }
-        self.looked = (self.looked + n.min(LOOKS)) % n.max(1);
+        self.next_read = (self.next_read + n.min(READS_PER_TICK)) % n.max(1);
         let Some(due) = self.next_sample.filter(|&t| t <= now) else { return };
-        if n > LOOKS {
+        if n > READS_PER_TICK {
             for i in 0..n {
-                self.look(i, now);
+                self.read_info(i, now);
             }
         }
         let mut t = due;
@@ -561,19 +561,20 @@ impl<'a> LabHost<'a> {
         self.next_tick = self.next_tick.min(t);
     }
 
-    fn look(&mut self, i: usize, now: Time) {
+    fn read_info(&mut self, i: usize, now: Time) {
         let c = &mut self.connections[i];
-        if !c.sends || !c.up || c.dead {
+        if !c.is_sender || !c.is_up || c.is_dead {
             return;
         }
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
-        let Some(info) = TcpInfo::of(c.socket.as_fd(), leg.cc[usize::from(!c.opens)].name == "bbr") else {
+        let Some(info) = TcpInfo::of(c.socket.as_fd(), leg.cc[usize::from(!c.is_opener)].name == "bbr")
+        else {
             return;
         };
         if info.bytes_acked != c.acked && info.rtt_us > 0 {
             c.acked = info.bytes_acked;
-            flow.record(now, Span::from_micros(info.rtt_us as u64));
+            flow.record_rtt(now, Span::from_micros(info.rtt_us as u64));
             flow.min_rtt.fetch_min(info.min_rtt_us as u64 * 1000, Relaxed);
         }
         c.info = info;
@@ -582,21 +583,21 @@ impl<'a> LabHost<'a> {
     fn sample(&mut self, t: Time) {
         for (flow, s) in &mut self.series {
             let f = &self.plan.flows[*flow];
-            let mine = |c: &&Connection| {
+            let is_of_flow = |c: &&Connection| {
                 let leg = &self.plan.legs[c.leg];
-                leg.flow == *flow && leg.is_outer(c.opens) && c.sends && c.up
+                leg.flow == *flow && leg.is_outer(c.is_opener) && c.is_sender && c.is_up
             };
-            let mine = || self.connections.iter().filter(mine);
-            // The one that carries most; of several that carry the same, the first.
+            let flow_connections = || self.connections.iter().filter(is_of_flow);
+            // The connection with the most bytes; the first of equals.
             let more = |a: &Connection, b: &Connection| b.info.bytes_acked > a.info.bytes_acked;
-            let c = mine().reduce(|a, b| if more(a, b) { b } else { a });
+            let c = flow_connections().reduce(|a, b| if more(a, b) { b } else { a });
             let stack = &self.scenario.hosts[self.host].stack;
             let point = Point {
                 delivered: f.delivered.load(Relaxed),
-                retransmitted: mine().map(|c| u64::from(c.info.total_retrans)).sum(),
+                retransmitted: flow_connections().map(|c| u64::from(c.info.total_retrans)).sum(),
                 info: c.map(|c| c.info),
-                opened: c.is_some_and(|c| c.opens),
-                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.opens)),
+                opened: c.is_some_and(|c| c.is_opener),
+                paced: c.is_some_and(|c| is_paced(stack, f, &self.plan.legs[c.leg], c.is_opener)),
                 udp: f.is_udp(),
                 delay: f.last_delay(),
                 initial_window: stack.initial_window.unwrap_or(10),
@@ -605,13 +606,13 @@ impl<'a> LabHost<'a> {
         }
     }
 
-    /// Books what a connection sent.
-    fn account(&mut self, i: usize) {
+    /// Adds a connection's counters to its flow.
+    fn add_counters(&mut self, i: usize) {
         let c = &self.connections[i];
         let leg = &self.plan.legs[c.leg];
         let flow = &self.plan.flows[leg.flow];
         if let Some(info) = TcpInfo::of(c.socket.as_fd(), false) {
-            if leg.is_outer(c.opens) && c.sends {
+            if leg.is_outer(c.is_opener) && c.is_sender {
                 flow.mss.store(info.snd_mss.into(), Relaxed);
             }
             flow.sent.fetch_add(info.data_segs_out as u64, Relaxed);
@@ -621,7 +622,7 @@ impl<'a> LabHost<'a> {
     }
 }
 
-/// How a connection is watched that awaits this: reading, writing.
+/// The watch mode of a connection that waits for (reading, writing).
 fn watch((read, write): (bool, bool)) -> EventWatch {
     EventWatch::Level { read, write }
 }

@@ -1,8 +1,8 @@
-//! The hosts' threads of one run, each in its namespace.
+//! Starts the hosts' traffic threads of a run, each in its host's namespace.
 
 use crate::LabError;
+use crate::affinity::TrafficThreads;
 use crate::clock::WallClock;
-use crate::crew::Crew;
 use crate::host::{HostReport, LabHost};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
@@ -12,30 +12,30 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// What they play, and where.
+/// The traffic to generate, and where.
 #[derive(Clone, Copy)]
-pub struct PlayingHosts<'a> {
+pub struct HostThreads<'a> {
     pub scenario: &'a Scenario,
     pub plan: &'a FlowPlan,
     pub network: &'a LabNetwork,
     pub seed: u64,
     pub clock: WallClock,
     pub stop: &'a AtomicBool,
-    pub crew: &'a Crew,
+    pub threads: &'a TrafficThreads,
 }
 
-impl<'a> PlayingHosts<'a> {
-    /// Starts a thread for each host that has traffic of ours.
+impl<'a> HostThreads<'a> {
+    /// Starts a thread for each host with traffic of longfat's own.
     pub fn start<'s>(self, s: &'s Scope<'s, 'a>) -> Vec<ScopedJoinHandle<'s, Result<HostReport, LabError>>> {
-        let hosts = (0..self.network.namespaces.len()).filter(|&h| self.plan.plays(h));
-        hosts.map(|h| s.spawn(move || self.play(h))).collect()
+        let hosts = (0..self.network.namespaces.len()).filter(|&h| self.plan.has_own_traffic(h));
+        hosts.map(|h| s.spawn(move || self.run_host(h))).collect()
     }
 
-    fn play(self, host: usize) -> Result<HostReport, LabError> {
+    fn run_host(self, host: usize) -> Result<HostReport, LabError> {
         let namespace = self.network.namespaces[host].as_fd();
         enter_network(namespace).map_err(LabError::system("entering a namespace"))?;
-        if self.plan.connects(host) {
-            self.crew.join();
+        if self.plan.has_own_tcp(host) {
+            self.threads.register_current();
         }
         LabHost::new(self.scenario, self.plan, host, self.seed, self.clock)?.run(self.stop)
     }

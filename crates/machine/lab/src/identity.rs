@@ -1,20 +1,21 @@
-//! Whom programs run as, and what of the machine's files they are given.
+//! The user that programs run as, and the machine's files that they may access.
 //!
-//! | started | programs run as | write to |
+//! | longfat started | programs run as | may write to |
 //! |---|---|---|
-//! | by root, without sudo | `nobody` | the folders they are given, `/tmp`, `/var/tmp`, a private home |
-//! | by root, with `--user NAME` or `UID`, or through sudo | that user; one without a home as `nobody` does | what that user may write to |
-//! | by root, with `--user root` | root, without capabilities | the folders they are given, `/tmp`, `/var/tmp`, root's home |
+//! | by root, without sudo | `nobody` | the granted folders, `/tmp`, `/var/tmp`, a private home |
+//! | by root, with `--user NAME` or `UID`, or through sudo | that user; a user without a home is confined like `nobody` | what that user may write to |
+//! | by root, with `--user root` | root, without capabilities | the granted folders, `/tmp`, `/var/tmp`, root's home |
 //! | by a user | that user | what the user may write to |
 //!
-//! A folder that is given is mounted with its users mapped: what is root's outside is the program's inside, and what the
-//! program makes there is root's outside. So a command of a root shell writes its output into the current folder as
-//! ever, and reads nothing else that root alone may read. Not every file system can be mounted so (overlayfs, of which
-//! containers are made, cannot): then a shell's commands, which root typed, run as root without capabilities, and it is
-//! said; programs of a scenario are given nothing.
+//! A granted folder is mounted with mapped ids: files of root outside belong to the program's user inside,
+//! and files that the program creates there belong to root outside. So a command of a root shell can write
+//! its output into the current folder as usual, but cannot read other files that only root may read. Not
+//! every file system supports such mounts (overlayfs, which containers use, does not). Then the commands that
+//! root typed into a shell run as root without capabilities, and a notice says so; programs of a scenario are
+//! granted nothing.
 
 use crate::LabError;
-use linux::guard::landlock_version;
+use linux::sandbox::landlock_version;
 use linux::user::{self, UserAccount};
 use linux::{file, idmap};
 use std::ffi::OsString;
@@ -23,189 +24,191 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where everybody may write.
+/// Folders that every user may write to.
 const PUBLIC: [&str; 2] = ["/tmp", "/var/tmp"];
-/// Sockets of the machine's services: who may connect to them asks others to do what they may not.
-const SERVICES: &str = "/run";
-/// The home of who has none, where root has none either.
+/// Sockets of the machine's services: a program that can connect to them can make services act on its behalf.
+const SERVICE_SOCKETS: &str = "/run";
+/// Home of a user without one, if root has none either.
 const SPARE_HOME: &str = "/dev/shm";
-/// `nobody` of every distribution (`/proc/sys/kernel/overflowuid`).
+/// Uid of `nobody` in every distribution (`/proc/sys/kernel/overflowuid`).
 const NOBODY: u32 = 65_534;
 
-/// Whom programs run as.
+/// The user that programs run as, and whether they are confined.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// Whom they become; `None`: the user of this process.
+    /// The user to switch to; `None`: stay the user of this process.
     pub account: Option<UserAccount>,
-    /// User and group outside of the lab's user namespace.
-    pub own_name: Option<(u32, u32)>,
-    /// Whether the machine's files are hidden or read-only to them.
+    /// User and group ids outside of the lab's user namespace.
+    pub outer_ids: Option<(u32, u32)>,
+    /// Whether the machine's files are hidden from them or read-only.
     pub confined: bool,
-    /// Whether nobody chose this user.
-    pub unasked: bool,
+    /// Whether this user is the default, chosen by neither `--user` nor sudo.
+    pub is_default: bool,
 }
 
-/// Who has programs started.
+/// The origin of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
-    /// Whoever runs longfat: the command of a shell, and its servers.
+    /// The user of longfat: the command of a shell, and its servers.
     User,
-    /// Whoever wrote the scenario.
+    /// The author of the scenario.
     Scenario,
-    /// longfat itself: a daemon of the machine's with a configuration of longfat's, which sets up its host's network.
+    /// longfat itself: a daemon of the machine with longfat's configuration, which sets up its host's
+    /// network.
     Longfat,
 }
 
-/// What a confined program is given.
-pub(crate) struct Gifts {
-    /// Folders to mount, in the order of their depth.
-    pub folders: Vec<Gift>,
-    /// Folders to mount an empty one over, with the options of that mount.
+/// Folders and mounts that a confined program is granted.
+pub(crate) struct Grants {
+    /// Folders to mount, ordered by depth.
+    pub folders: Vec<FolderGrant>,
+    /// Folders to cover with an empty one, with the options of that mount.
     pub covers: Vec<(PathBuf, String)>,
-    /// The home, if it is a private one.
+    /// The program's home, if it gets a private one.
     pub home: Option<PathBuf>,
 }
 
-/// A folder that a confined program may write to, where its users may.
-pub(crate) struct Gift {
+/// A folder that a confined program may write to, as far as its user may.
+pub(crate) struct FolderGrant {
     pub path: PathBuf,
-    /// What to mount there.
+    /// The tree to mount at `path`.
     pub tree: OwnedFd,
 }
 
 impl Identity {
-    /// Whoever this process is, with its privileges: for [`Author::Longfat`] alone.
+    /// The identity of this process, with its privileges: only for [`Author::Longfat`].
     pub(crate) fn own() -> Identity {
-        Identity { account: None, own_name: None, confined: false, unasked: false }
+        Identity { account: None, outer_ids: None, confined: false, is_default: false }
     }
 
-    /// `user` is what `--user` said: a name or number, perhaps a group's number after a colon.
+    /// Resolves `--user`: a name or number, optionally with a colon and a group number.
     ///
     /// # Errors
-    /// There is no such user, or this process cannot become another.
-    pub(crate) fn of(user: Option<&str>) -> Result<Identity, LabError> {
+    /// Fails if the user does not exist, or if this process cannot switch users.
+    pub(crate) fn resolve(user: Option<&str>) -> Result<Identity, LabError> {
         let is_root = user::effective_ids().0 == 0;
-        let own_name = outside_ids();
-        let plain = Identity { account: None, own_name, confined: false, unasked: false };
-        if own_name.is_some() || !is_root {
+        let outer_ids = outside_ids();
+        let plain = Identity { account: None, outer_ids, confined: false, is_default: false };
+        if outer_ids.is_some() || !is_root {
             return match user {
                 None => Ok(plain),
-                Some(_) => Err(LabError::User("--user: only root's programs can run as another user".into())),
+                Some(_) => Err(LabError::User("--user: only root can run programs as another user".into())),
             };
         }
         let root = Identity { confined: true, ..plain.clone() };
-        let becomes = |account: UserAccount, unasked| {
+        let becomes = |account: UserAccount, is_default| {
             let confined = !Path::new(&account.home).is_dir() || account.home == "/";
-            Identity { account: Some(account), confined, unasked, ..plain.clone() }
+            Identity { account: Some(account), confined, is_default, ..plain.clone() }
         };
         match user {
             Some(text) => {
-                let account = named(text)?;
+                let account = resolve_user(text)?;
                 Ok(if account.uid == 0 { root } else { becomes(account, false) })
             }
             None => Ok(becomes(sudo_user().unwrap_or_else(nobody), sudo_ids().is_none())),
         }
     }
 
-    /// The same, root's: where a folder cannot be mounted as it must be.
+    /// Returns root's confined identity, for folders that cannot be mounted with mapped ids.
     pub(crate) fn as_root(&self) -> Identity {
-        Identity { account: None, confined: true, unasked: false, own_name: None }
+        Identity { account: None, confined: true, is_default: false, outer_ids: None }
     }
 
-    /// What a program is given that begins in `folder`; `None`: it sees the machine as it is.
+    /// Returns what a program that starts in `folder` is granted; `None` if it sees the machine unchanged.
     ///
     /// # Errors
-    /// The folder, or one of `named`, cannot be given: says why.
-    pub(crate) fn gifts(
+    /// Fails if the folder, or one of `resolve_user`, cannot be granted, with the reason.
+    pub(crate) fn grants(
         &self,
         author: Author,
         folder: &Path,
-        named: &[PathBuf],
-    ) -> Result<Option<Gifts>, GiftError> {
+        resolve_user: &[PathBuf],
+    ) -> Result<Option<Grants>, GrantError> {
         if !self.confined {
             return Ok(None);
         }
-        let roots_home = PathBuf::from(user::account(0).map_or_else(|| "/root".into(), |a| a.home));
-        let roots_home = Some(roots_home).filter(|home| home.parent().is_some() && home.is_dir());
+        let root_home = PathBuf::from(user::account(0).map_or_else(|| "/root".into(), |a| a.home));
+        let root_home = Some(root_home).filter(|home| home.parent().is_some() && home.is_dir());
         let mut list: Vec<(PathBuf, bool)> = PUBLIC.iter().map(|p| (PathBuf::from(p), false)).collect();
         let mapped = author == Author::User;
-        if mapped || Some(folder) != roots_home.as_deref() {
+        if mapped || Some(folder) != root_home.as_deref() {
             list.push((folder.into(), mapped));
         }
         if self.account.is_none() {
-            list.extend(roots_home.clone().map(|home| (home, false)));
+            list.extend(root_home.clone().map(|home| (home, false)));
         }
-        list.extend(named.iter().map(|path| (folder.join(path), true)));
-        // Not in all of the machine, where one of these is `/`; what is mounted read-only stays so.
+        list.extend(resolve_user.iter().map(|path| (folder.join(path), true)));
+        // Never grant `/` as a whole; folders that are mounted read-only stay read-only.
         list.retain(|(path, _)| path.is_dir() && path.parent().is_some() && !file::is_read_only(path));
         list.sort_by_key(|(path, _)| path.components().count());
         list.dedup_by(|later, first| {
             first.1 |= later.0 == first.0 && later.1;
             later.0 == first.0
         });
-        let mut covers = vec![(PathBuf::from(SERVICES), "mode=755,size=1m".to_string())];
+        let mut covers = vec![(PathBuf::from(SERVICE_SOCKETS), "mode=755,size=1m".to_string())];
         let mut home = None;
         if let Some(account) = &self.account {
-            let free = roots_home.filter(|home| list.iter().all(|(path, _)| path != home));
+            let free = root_home.filter(|home| list.iter().all(|(path, _)| path != home));
             let options = format!("mode=700,size=256m,uid={},gid={}", account.uid, account.gid);
             covers.extend(free.clone().map(|home| (home, options)));
             home = Some(free.unwrap_or_else(|| SPARE_HOME.into()));
-            for shut in list.iter().filter_map(|(path, _)| shut_above(path, account)) {
-                if covers.iter().all(|(path, _)| !shut.starts_with(path)) {
-                    covers.push((shut, "mode=755,size=1m".into()));
+            for closed in list.iter().filter_map(|(path, _)| untraversable_parent(path, account)) {
+                if covers.iter().all(|(path, _)| !closed.starts_with(path)) {
+                    covers.push((closed, "mode=755,size=1m".into()));
                 }
             }
             covers.sort_by_key(|(path, _)| path.components().count());
         }
-        let give = |(path, mapped): (PathBuf, bool)| {
-            let to = self.account.as_ref().filter(|_| mapped && !self.may_write(&path));
-            let made = idmap::folder_for(&path, to.map(|a| (a.uid, a.gid)));
-            // Who asked for a user gets that one, with the folder as it is.
-            let plain = to.is_some() && !self.unasked;
+        let grant = |(path, mapped): (PathBuf, bool)| {
+            let mapped_user = self.account.as_ref().filter(|_| mapped && !self.may_write(&path));
+            let made = idmap::folder_for(&path, mapped_user.map(|a| (a.uid, a.gid)));
+            // A user who was chosen explicitly gets the folder unmapped if mapping fails.
+            let plain = mapped_user.is_some() && !self.is_default;
             match made.or_else(|e| if plain { idmap::folder_for(&path, None) } else { Err(e) }) {
-                Ok(tree) => Ok(Gift { path, tree }),
-                Err(e) => Err(GiftError { path, why: e.to_string() }),
+                Ok(tree) => Ok(FolderGrant { path, tree }),
+                Err(e) => Err(GrantError { path, why: e.to_string() }),
             }
         };
-        let folders = list.into_iter().map(give).collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(Gifts { folders, covers, home }))
+        let folders = list.into_iter().map(grant).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Grants { folders, covers, home }))
     }
 
-    /// Whether the user may write there without any help.
+    /// Whether the user may write to a folder without a grant.
     fn may_write(&self, folder: &Path) -> bool {
         let Some(account) = &self.account else { return true };
-        fs::metadata(folder).is_ok_and(|m| allows(&m, account, 0o2))
+        fs::metadata(folder).is_ok_and(|m| mode_allows(&m, account, 0o2))
     }
 }
 
-/// What this machine holds programs by besides their user, namespaces and mounts.
+/// Restrictions on programs that this machine supports besides their user, namespaces and mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guards {
-    /// System calls are refused (seccomp).
+    /// Whether system calls can be filtered (seccomp).
     pub seccomp: bool,
-    /// Version of Landlock; 0: the kernel has none. From 3 on writes are held to folders whole, from 6 on signals.
+    /// Landlock ABI version; 0: not supported. Version 3 and later restricts all writes to folders, version 6
+    /// and later also signals.
     pub landlock: i64,
-    /// Why the current folder cannot be given to nobody by root, so that a shell's commands run as root.
+    /// Why root cannot grant the current folder to `nobody`, so that a shell's commands run as root.
     pub folder: Option<String>,
 }
 
-/// Looks what there is.
+/// Detects the restrictions that this machine supports.
 pub fn guards() -> Guards {
-    let me = Identity::of(None).ok().filter(|me| me.unasked);
-    let refusal = me.zip(std::env::current_dir().ok()).and_then(|(me, folder)| {
-        me.gifts(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
+    let identity = Identity::resolve(None).ok().filter(|identity| identity.is_default);
+    let refusal = identity.zip(std::env::current_dir().ok()).and_then(|(identity, folder)| {
+        identity.grants(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });
-    Guards { seccomp: crate::launch::guard::filters_calls(), landlock: landlock_version(), folder: refusal }
+    Guards { seccomp: crate::launch::seccomp::filters_calls(), landlock: landlock_version(), folder: refusal }
 }
 
-/// A folder that cannot be given to another user.
-pub(crate) struct GiftError {
+/// A folder that cannot be granted to another user.
+pub(crate) struct GrantError {
     pub path: PathBuf,
     pub why: String,
 }
 
-/// Whether a file's mode lets a user do this: 4 read, 2 write, 1 search.
-fn allows(file: &fs::Metadata, user: &UserAccount, what: u32) -> bool {
+/// Whether a file's mode allows a user an access: 4 read, 2 write, 1 search.
+fn mode_allows(file: &fs::Metadata, user: &UserAccount, what: u32) -> bool {
     let shift = match () {
         () if file.uid() == user.uid => 6,
         () if file.gid() == user.gid => 3,
@@ -214,40 +217,40 @@ fn allows(file: &fs::Metadata, user: &UserAccount, what: u32) -> bool {
     file.mode() >> shift & what == what
 }
 
-/// The outermost folder around this one that the user cannot pass.
-fn shut_above(folder: &Path, user: &UserAccount) -> Option<PathBuf> {
-    let mut around: Vec<&Path> = folder.ancestors().skip(1).filter(|path| path.parent().is_some()).collect();
-    around.reverse();
-    let shut = |path: &&&Path| fs::metadata(path).is_ok_and(|m| !allows(&m, user, 0o1));
-    around.iter().find(shut).map(|path| path.to_path_buf())
+/// Returns the outermost parent folder that the user cannot traverse.
+fn untraversable_parent(folder: &Path, user: &UserAccount) -> Option<PathBuf> {
+    let mut parents: Vec<&Path> = folder.ancestors().skip(1).filter(|path| path.parent().is_some()).collect();
+    parents.reverse();
+    let closed = |path: &&&Path| fs::metadata(path).is_ok_and(|m| !mode_allows(&m, user, 0o1));
+    parents.iter().find(closed).map(|path| path.to_path_buf())
 }
 
-/// The user that `NAME`, `UID` or either with `:GID` stands for.
-fn named(text: &str) -> Result<UserAccount, LabError> {
+/// Resolves `NAME` or `UID`, either optionally followed by `:GID`.
+fn resolve_user(text: &str) -> Result<UserAccount, LabError> {
     let (who, group) = text.split_once(':').map_or((text, None), |(who, group)| (who, Some(group)));
-    let wrong = |what: String| LabError::User(format!("--user {text}: {what}"));
+    let error = |what: String| LabError::User(format!("--user {text}: {what}"));
     let account = match who.parse::<u32>() {
-        // By definition no user (setresuid(2) takes it for "as it is").
-        Ok(u32::MAX) => return Err(wrong("no user has this number".into())),
-        Ok(uid) => user::account(uid).unwrap_or_else(|| nameless(uid, uid)),
+        // u32::MAX is never a user: setresuid(2) takes it for "unchanged".
+        Ok(u32::MAX) => return Err(error("no user has this number".into())),
+        Ok(uid) => user::account(uid).unwrap_or_else(|| unnamed_account(uid, uid)),
         Err(_) => {
-            user::account_named(who).ok_or_else(|| wrong(format!("this machine has no user `{who}`")))?
+            user::account_named(who).ok_or_else(|| error(format!("this machine has no user `{who}`")))?
         }
     };
     let Some(group) = group else { return Ok(account) };
     match group.parse::<u32>() {
         Ok(gid) if gid != u32::MAX => Ok(UserAccount { gid, ..account }),
-        _ => Err(wrong(format!("`{group}` is not the number of a group"))),
+        _ => Err(error(format!("`{group}` is not the number of a group"))),
     }
 }
 
-/// A user the machine does not know has no home.
-fn nameless(uid: u32, gid: u32) -> UserAccount {
+/// An account without an entry in the user database; it has no home.
+fn unnamed_account(uid: u32, gid: u32) -> UserAccount {
     UserAccount { uid, gid, name: uid.to_string().into(), home: "/".into(), shell: "/bin/sh".into() }
 }
 
 fn nobody() -> UserAccount {
-    let account = user::account(NOBODY).unwrap_or_else(|| nameless(NOBODY, NOBODY));
+    let account = user::account(NOBODY).unwrap_or_else(|| unnamed_account(NOBODY, NOBODY));
     UserAccount { home: "/".into(), shell: "/bin/sh".into(), ..account }
 }
 
@@ -256,13 +259,17 @@ fn sudo_ids() -> Option<(u32, u32)> {
     Some((id("SUDO_UID")?, id("SUDO_GID")?)).filter(|(uid, _)| *uid != 0)
 }
 
-/// The user who called sudo, where that is how this process became root.
+/// Returns the user who called sudo, if this process became root that way.
 fn sudo_user() -> Option<UserAccount> {
     let (uid, gid) = sudo_ids()?;
-    Some(user::account(uid).map_or_else(|| nameless(uid, gid), |account| UserAccount { gid, ..account }))
+    Some(
+        user::account(uid)
+            .map_or_else(|| unnamed_account(uid, gid), |account| UserAccount { gid, ..account }),
+    )
 }
 
-/// In a user namespace of one user (ours): the ids outside that its root stands for.
+/// In a user namespace with a single mapped user (longfat's own), returns the ids outside that its root
+/// stands for.
 fn outside_ids() -> Option<(u32, u32)> {
     let only = |file: &str| {
         let map = fs::read_to_string(file).ok()?;
@@ -275,8 +282,8 @@ fn outside_ids() -> Option<(u32, u32)> {
     Some((only("/proc/self/uid_map")?, only("/proc/self/gid_map")?))
 }
 
-/// The shell of whoever commands run as; `/bin/sh` where none is known.
-pub(crate) fn users_shell(identity: &Identity) -> OsString {
+/// Returns the login shell of the user that commands run as; `/bin/sh` if unknown.
+pub(crate) fn login_shell(identity: &Identity) -> OsString {
     let known = identity.account.as_ref().filter(|_| !identity.confined).map(|a| a.shell.clone());
     let shell = known.or_else(|| std::env::var_os("SHELL"));
     shell.filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/sh".into())
@@ -287,28 +294,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_named_or_numbered() {
-        let root = named("root").unwrap();
-        assert_eq!((root.uid, named("0").unwrap().name), (0, "root".into()));
-        let some = named("4000123:77").unwrap();
-        assert_eq!((some.uid, some.gid, some.home), (4_000_123, 77, "/".into()));
+    fn users_are_given_by_name_or_number() {
+        let root = resolve_user("root").unwrap();
+        assert_eq!((root.uid, resolve_user("0").unwrap().name), (0, "root".into()));
+        let unnamed = resolve_user("4000123:77").unwrap();
+        assert_eq!((unnamed.uid, unnamed.gid, unnamed.home), (4_000_123, 77, "/".into()));
         for wrong in ["no-such-user-here", "", "4294967295", "0:users", "0:4294967295", "-1"] {
-            let told = named(wrong).unwrap_err().to_string();
-            assert!(told.starts_with(&format!("--user {wrong}: ")), "{told}");
+            let error = resolve_user(wrong).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--user {wrong}: ")), "{error}");
         }
     }
 
     #[test]
-    fn modes_are_the_owners_the_groups_or_everybodys() {
+    fn access_follows_the_mode_of_owner_group_or_others() {
         let file = fs::metadata("/tmp").unwrap();
-        let other = nameless(4_000_123, 4_000_123);
-        assert!(allows(&file, &other, 0o2) && allows(&file, &nameless(0, 0), 0o2));
-        let shut = std::env::temp_dir().join(format!("longfat-shut-{}", std::process::id()));
-        let inner = shut.join("a/b");
+        let other = unnamed_account(4_000_123, 4_000_123);
+        assert!(mode_allows(&file, &other, 0o2) && mode_allows(&file, &unnamed_account(0, 0), 0o2));
+        let closed = std::env::temp_dir().join(format!("longfat-shut-{}", std::process::id()));
+        let inner = closed.join("a/b");
         fs::create_dir_all(&inner).unwrap();
-        fs::set_permissions(&shut, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        assert_eq!(shut_above(&inner, &other).as_ref(), Some(&shut));
-        assert_eq!(shut_above(&shut, &other), None, "it is given itself");
-        fs::remove_dir_all(&shut).unwrap();
+        fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        assert_eq!(untraversable_parent(&inner, &other).as_ref(), Some(&closed));
+        assert_eq!(untraversable_parent(&closed, &other), None, "the folder itself is granted");
+        fs::remove_dir_all(&closed).unwrap();
     }
 }

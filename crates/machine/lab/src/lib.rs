@@ -1,54 +1,56 @@
-//! The real clock: a scenario on this machine's kernel.
+//! Runs a scenario in real time on this machine's kernel.
 //!
-//! Each host is a network namespace, each link a pair of TUN devices with the same
-//! [`path::Chain`]s between them that the simulator drives, and the ends are the kernel's own TCP.
-//! [`run`] yields the same [`result::Outcome`] as the simulator.
+//! Each host is a network namespace and each link a pair of TUN devices. Between the devices run the same
+//! [`path::Chain`]s that the simulator drives; the endpoints are the kernel's own TCP. [`run`] returns the
+//! same [`result::Outcome`] as the simulator.
 //!
-//! Everything it makes (namespaces, devices, sockets) is held by descriptors and threads of this
-//! process alone, and so is gone when the process is, however it ends. Traffic stays within the
-//! namespaces. The caller's own namespaces are not touched.
+//! All namespaces, devices and sockets belong to descriptors and threads of this process, so they disappear
+//! with the process, however it ends. Traffic stays inside the namespaces. The caller's own namespaces are
+//! not changed.
 //!
-//! As root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN; without, in a user namespace where the system
-//! allows it and `/dev/net/tun` is open to all (then without real-time priority, and windows bounded by
-//! `net.core.rmem_max`).
+//! Needs root, or CAP_SYS_ADMIN and CAP_NET_ADMIN. Without them the lab uses a user namespace where the
+//! system allows one and every user may open `/dev/net/tun`. It then lacks real-time priority, and
+//! `net.core.rmem_max` bounds the windows.
 //!
-//! Relays are real proxies: longfat's in threads of this process, nginx and HAProxy as processes without privileges.
+//! Relays are real proxies: longfat's own runs in threads of this process, nginx and HAProxy as unprivileged
+//! processes.
 //!
-//! [`shell`] runs a user's programs in the same network, without any privileges.
+//! [`shell`] runs a user's programs in the same network, without privileges.
 //!
-//! The engine hands every packet over alone, as a wire without receive offload does. Above 40,000
-//! packets a second segments that leave a link at the same moment are joined.
+//! The engine delivers every packet separately, as a wire without receive offload does. Above 40,000 packets
+//! per second it joins segments that leave a link at the same moment.
 //!
-//! How numbers differ in origin from the simulator's:
+//! Where the numbers of a result come from, compared with the simulator:
 //!
 //! | number | here |
 //! |---|---|
-//! | `rtt_ms` | the kernel's smoothed RTT, looked at every millisecond in which something was acknowledged; `min` is the kernel's own |
+//! | `rtt_ms` | the kernel's smoothed RTT, read every millisecond in which an ACK arrived; `min` is the kernel's own minimum |
 //! | `sent_packets`, `retransmitted_packets` | `tcpi_data_segs_out`, `tcpi_total_retrans` of all ends |
 //! | `timeouts` | `tcpi_total_rto` (Linux 6.7 and later; 0 before) |
-//! | of a relay (`relay.rs`) | the same numbers of its sockets, asked for by sock_diag |
-//! | a program's flow | what its sockets say, every 2 ms and at their end; `delivered` is `tcpi_bytes_received` |
-//! | `lost_packets` | what the path dropped, by its ports; inside a tunnel by order and size (`inner.rs`) |
-//! | delays of datagrams | from when one was due to when the receiving thread took it; `real_time` of those with 16 bytes of payload (the number and the time), not of iperf3's |
-//! | series `rtt_ms` | the smoothed RTT too: the kernel does not tell single samples |
+//! | a relay (`relay.rs`) | the same counters of its sockets, read with sock_diag |
+//! | a program's flow | its sockets' counters, read every 2 ms and when they close; `delivered` is `tcpi_bytes_received` |
+//! | `lost_packets` | packets that the path dropped, assigned to flows by port; inside a tunnel by order and size (`inner_packet.rs`) |
+//! | delays of datagrams | from the scheduled send time until the receiving thread reads the datagram; `real_time` covers datagrams with at least 16 bytes of payload (sequence number and time), not iperf3's |
+//! | series `rtt_ms` | also the smoothed RTT: the kernel does not report single samples |
 
-mod apart;
+mod affinity;
 mod app;
-mod bunch;
 mod clock;
 mod collect;
 mod controls;
-mod crew;
 mod daemon;
-mod datagrams;
-mod deaths;
+mod datagram_counter;
+mod datagram_endpoints;
+mod emulator_burst;
 mod engine;
 mod error;
+mod failures;
+mod fragment_loss;
+mod gro;
 mod host;
 mod hosts;
 mod identity;
-mod inner;
-mod join;
+mod inner_packet;
 mod launch;
 mod machine;
 mod netlink;
@@ -60,17 +62,16 @@ mod plan;
 mod preflight;
 mod program;
 mod relay;
-mod resent;
+mod retransmission;
 mod routing;
 mod run;
 mod script;
 mod series;
 mod serve;
 mod shell;
-mod sources;
-mod tally;
+mod socket_stats;
 mod tool;
-mod torn;
+mod user_namespace;
 mod wire;
 
 pub use app::WRITE_INTERVAL;

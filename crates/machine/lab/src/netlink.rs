@@ -1,4 +1,4 @@
-//! As much rtnetlink as setting up a namespace takes: link up, address, route.
+//! The part of rtnetlink that sets up a namespace: links, addresses, routes, rules.
 
 use linux::netlink::{NetlinkSocket, Service, messages, written};
 use scenario::Prefix;
@@ -31,26 +31,25 @@ const IFF_UP: u32 = 1;
 const FRA_IIFNAME: u16 = 3;
 const FRA_PRIORITY: u16 = 6;
 const FRA_TABLE: u16 = 15;
-/// Look the rule's table up (`FR_ACT_TO_TBL`), and refuse (`FR_ACT_UNREACHABLE`).
-const LOOK_UP: u8 = 1;
-const REFUSE: u8 = 7;
-/// Nobody is asked whether an address is his (linux/if_addr.h); IPv4 asks nobody anyway.
+/// Rule actions: look up in the rule's table (`FR_ACT_TO_TBL`), and reject (`FR_ACT_UNREACHABLE`).
+const ACTION_LOOKUP: u8 = 1;
+const ACTION_UNREACHABLE: u8 = 7;
+/// Skips IPv6 duplicate address detection (linux/if_addr.h).
 const IFA_F_NODAD: u8 = 2;
-/// The table that every host has (`RT_TABLE_MAIN`).
-pub const MAIN: u32 = 254;
+/// The main routing table (`RT_TABLE_MAIN`).
+pub const MAIN_TABLE: u32 = 254;
 
-/// A route by a device.
+/// A route through a device.
 pub struct DeviceRoute<'a> {
     pub to: Prefix,
-    /// The device's index.
+    /// Interface index of the device.
     pub index: u32,
-    /// What the host's own packets come from; `None` where it has no address of that version.
+    /// Preferred source address of the host's own packets; `None` if the host has no address of that version.
     pub from: Option<IpAddr>,
-    /// The table it stands in.
     pub table: u32,
-    /// The first window of connections that take it.
+    /// Initial congestion window of connections over this route, in segments.
     pub window: Option<u32>,
-    /// Their congestion control.
+    /// Congestion control of connections over this route.
     pub cc: Option<&'a str>,
 }
 
@@ -71,7 +70,7 @@ impl Request {
         self
     }
 
-    /// Sends it; what the kernel answers besides the acknowledgement.
+    /// Sends the request. Returns the kernel's answer without the acknowledgement.
     fn send(mut self, socket: &NetlinkSocket) -> io::Result<Vec<u8>> {
         let len = self.0.len() as u32;
         self.0[0..4].copy_from_slice(&len.to_ne_bytes());
@@ -88,15 +87,15 @@ impl Request {
     }
 }
 
-/// Family and bytes of an address.
-fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+/// Returns the family and the bytes of an address.
+fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(a) => (libc::AF_INET as u8, a.octets().to_vec()),
         IpAddr::V6(a) => (libc::AF_INET6 as u8, a.octets().to_vec()),
     }
 }
 
-/// `ifinfomsg`.
+/// Builds an `ifinfomsg`.
 fn link(index: u32, flags: u32) -> Vec<u8> {
     let mut m = vec![0; 4];
     m.extend_from_slice(&index.to_ne_bytes());
@@ -105,7 +104,7 @@ fn link(index: u32, flags: u32) -> Vec<u8> {
     m
 }
 
-/// A connection to the namespace's rtnetlink.
+/// An rtnetlink socket in the current namespace.
 pub struct Netlink(NetlinkSocket);
 
 impl Netlink {
@@ -113,7 +112,7 @@ impl Netlink {
         NetlinkSocket::new(Service::Route).map(Netlink)
     }
 
-    /// The index of the device of this name.
+    /// Returns the interface index of a device.
     pub fn index(&self, name: &str) -> io::Result<u32> {
         let mut name = name.as_bytes().to_vec();
         name.push(0);
@@ -122,12 +121,13 @@ impl Netlink {
         index.map(|b| u32::from_ne_bytes(*b)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Brings a device up, as it is.
+    /// Brings a device up without other changes.
     pub fn up(&self, index: u32) -> io::Result<()> {
         Request::new(RTM_NEWLINK, 0, &link(index, IFF_UP)).send(&self.0).map(drop)
     }
 
-    /// Sets a device up: MTU, queue, segments of a burst (0: as many as it likes).
+    /// Brings a device up with an MTU, a queue length in packets, and a limit of segments per GSO packet (0:
+    /// no limit).
     pub fn configure(&self, index: u32, mtu: u32, queue: u32, segments: u32) -> io::Result<()> {
         let mut request = Request::new(RTM_NEWLINK, 0, &link(index, IFF_UP))
             .attribute(IFLA_MTU, &mtu.to_ne_bytes())
@@ -138,9 +138,9 @@ impl Netlink {
         request.send(&self.0).map(drop)
     }
 
-    /// Gives a device an address of its own, no network; at once (`IFA_F_NODAD`).
+    /// Adds a host address (/32 or /128) to a device, usable at once (`IFA_F_NODAD`).
     pub fn address(&self, index: u32, address: IpAddr) -> io::Result<()> {
-        let (family, bytes) = octets(address);
+        let (family, bytes) = family_and_bytes(address);
         let mut m = vec![family, bytes.len() as u8 * 8, IFA_F_NODAD, 0];
         m.extend_from_slice(&index.to_ne_bytes());
         Request::new(RTM_NEWADDR, CREATE, &m)
@@ -150,8 +150,8 @@ impl Netlink {
             .map(drop)
     }
 
-    /// Gives a device an address of its own and that of its one neighbour.
-    pub fn neighbours(&self, index: u32, own: Ipv4Addr, other: Ipv4Addr) -> io::Result<()> {
+    /// Adds a point-to-point address with its peer to a device.
+    pub fn point_to_point(&self, index: u32, own: Ipv4Addr, other: Ipv4Addr) -> io::Result<()> {
         let mut m = vec![libc::AF_INET as u8, 32, 0, 0];
         m.extend_from_slice(&index.to_ne_bytes());
         Request::new(RTM_NEWADDR, CREATE, &m)
@@ -161,23 +161,23 @@ impl Netlink {
             .map(drop)
     }
 
-    /// What comes in by a device is looked up in a table of its own, and in no other but the host's own addresses. Of IPv6
-    /// too, if there is any.
+    /// Routes packets that arrive by a device with one table only, apart from the host's own addresses. With
+    /// `ipv6` the rule also covers IPv6.
     pub fn rule(&self, device: &str, table: u32, ipv6: bool) -> io::Result<()> {
-        self.rule_of(libc::AF_INET as u8, device, table)?;
-        if ipv6 { self.rule_of(libc::AF_INET6 as u8, device, table) } else { Ok(()) }
+        self.family_rule(libc::AF_INET as u8, device, table)?;
+        if ipv6 { self.family_rule(libc::AF_INET6 as u8, device, table) } else { Ok(()) }
     }
 
-    fn rule_of(&self, family: u8, device: &str, table: u32) -> io::Result<()> {
+    fn family_rule(&self, family: u8, device: &str, table: u32) -> io::Result<()> {
         let mut name = device.as_bytes().to_vec();
         name.push(0);
-        for (priority, action) in [(1000u32, LOOK_UP), (1001, REFUSE)] {
+        for (priority, action) in [(1000u32, ACTION_LOOKUP), (1001, ACTION_UNREACHABLE)] {
             // fib_rule_hdr: family, lengths, tos, table, reserved, action, flags.
             let m = [family, 0, 0, 0, 0, 0, 0, action, 0, 0, 0, 0];
             let mut request = Request::new(RTM_NEWRULE, CREATE, &m)
                 .attribute(FRA_IIFNAME, &name)
                 .attribute(FRA_PRIORITY, &priority.to_ne_bytes());
-            if action == LOOK_UP {
+            if action == ACTION_LOOKUP {
                 request = request.attribute(FRA_TABLE, &table.to_ne_bytes());
             }
             request.send(&self.0)?;
@@ -185,18 +185,18 @@ impl Netlink {
         Ok(())
     }
 
-    /// Adds a route; one that is there is replaced.
+    /// Adds a route, or replaces an existing one.
     pub fn route(&self, route: &DeviceRoute<'_>) -> io::Result<()> {
-        // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more than a byte),
-        // protocol static, scope link, type unicast, flags.
+        // rtmsg: family, lengths of destination and source, tos, table unspecified (its number may need more
+        // than a byte), protocol static, scope link, type unicast, flags.
         let DeviceRoute { to, index, from, table, window, cc } = *route;
-        let (family, destination) = octets(to.address);
+        let (family, destination) = family_and_bytes(to.address);
         let m = [family, to.bits, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0];
         let mut request = Request::new(RTM_NEWROUTE, CREATE | REPLACE, &m)
             .attribute(RTA_TABLE, &table.to_ne_bytes())
             .attribute(RTA_OIF, &index.to_ne_bytes());
         if let Some(from) = from {
-            request = request.attribute(RTA_PREFSRC, &octets(from).1);
+            request = request.attribute(RTA_PREFSRC, &family_and_bytes(from).1);
         }
         if to.bits > 0 {
             request = request.attribute(RTA_DST, &destination);

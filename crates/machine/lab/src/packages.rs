@@ -1,11 +1,11 @@
-//! Programs that a scenario needs on this machine, and the packages that Debian and Ubuntu have them in.
+//! Programs that a scenario needs on this machine, and their packages in Debian and Ubuntu.
 
 use crate::LabError;
 use crate::daemon;
-use crate::program::found;
+use crate::program::is_installed;
 use scenario::{RelayTool, Scenario, Tool};
 
-/// Packages that are called otherwise than their programs.
+/// Packages with another name than their program.
 const PACKAGES: [(&str, &str); 16] = [
     ("ab", "apache2-utils"),
     ("aria2c", "aria2"),
@@ -24,8 +24,8 @@ const PACKAGES: [(&str, &str); 16] = [
     ("tftp", "tftp-hpa"),
     ("traceroute6", "traceroute"),
 ];
-/// Packages that are called as their programs.
-const NAMESAKES: [&str; 20] = [
+/// Programs whose package has the same name.
+const SAME_NAME_PACKAGES: [&str; 20] = [
     "curl",
     "flent",
     "fping",
@@ -48,21 +48,21 @@ const NAMESAKES: [&str; 20] = [
     "xinetd",
 ];
 
-/// A program that is not there.
+/// A program that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentProgram {
     /// The scenario's keys that need it.
     keys: Vec<String>,
-    /// What is missing.
+    /// The missing program.
     pub what: String,
-    /// The package that has it, where that is known.
+    /// The package that contains it, if known.
     pub package: Option<String>,
 }
 
-/// A program or a file that something needs: what it is for people, whether it is there, its package.
+/// A required program or file: its description, whether it is installed, and its package.
 pub type Part = (&'static str, bool, &'static str);
 
-/// The command that installs packages; `None` without any.
+/// Returns the command that installs packages; `None` for an empty list.
 pub fn install_command<'a>(packages: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut all: Vec<&str> = packages.into_iter().collect();
     all.sort_unstable();
@@ -72,17 +72,18 @@ pub fn install_command<'a>(packages: impl IntoIterator<Item = &'a str>) -> Optio
     (!all.is_empty()).then(|| format!("{on}sudo apt-get install {}", all.join(" ")))
 }
 
-/// Whether os-release(5) is of Debian or of a system that is made from it.
+/// Whether os-release(5) describes Debian or a derived distribution.
 fn is_debian(os_release: &str) -> bool {
     let values = os_release.lines().filter_map(|l| l.strip_prefix("ID=").or(l.strip_prefix("ID_LIKE=")));
     let mut words = values.flat_map(|value| value.trim_matches('"').split(' '));
     words.any(|word| word == "debian" || word == "ubuntu")
 }
 
-/// All programs that a run needs and this machine lacks, each once: of daemons, relays and flows, or of one flow alone.
-pub fn absent(scenario: &Scenario, only_flow: Option<usize>) -> Vec<AbsentProgram> {
+/// Returns all programs of daemons, relays and flows that a run needs and this machine lacks, each once; with
+/// `only_flow` those of one flow.
+pub fn absent_programs(scenario: &Scenario, only_flow: Option<usize>) -> Vec<AbsentProgram> {
     let mut list: Vec<AbsentProgram> = Vec::new();
-    let mut lack =
+    let mut add_absent =
         |key: String, what: &str, package: Option<&str>| match list.iter_mut().find(|a| a.what == what) {
             Some(same) => same.keys.push(key),
             None => list.push(AbsentProgram {
@@ -93,7 +94,7 @@ pub fn absent(scenario: &Scenario, only_flow: Option<usize>) -> Vec<AbsentProgra
         };
     let mut need = |key: &str, parts: &[Part]| {
         for (what, _, package) in parts.iter().filter(|(_, there, _)| !there) {
-            lack(key.into(), what, Some(package));
+            add_absent(key.into(), what, Some(package));
         }
     };
     for host in &scenario.hosts {
@@ -107,23 +108,23 @@ pub fn absent(scenario: &Scenario, only_flow: Option<usize>) -> Vec<AbsentProgra
         let parts: &[Part] = match relay.tool {
             RelayTool::Longfat => &[],
             RelayTool::Nginx => &[
-                ("nginx", found("nginx"), "nginx"),
-                ("nginx's stream module", found("nginx"), "libnginx-mod-stream"),
+                ("nginx", is_installed("nginx"), "nginx"),
+                ("nginx's stream module", is_installed("nginx"), "libnginx-mod-stream"),
             ],
-            RelayTool::Haproxy => &[("haproxy", found("haproxy"), "haproxy")],
+            RelayTool::Haproxy => &[("haproxy", is_installed("haproxy"), "haproxy")],
         };
         need(&format!("relays.{}.tool", relay.name), parts);
     }
     for (_, flow) in flows() {
-        for (key, program) in absent_of(flow.tool.as_ref()) {
-            lack(format!("flows.{}.{key}", flow.name), program, package(program));
+        for (key, program) in absent_in_flow(flow.tool.as_ref()) {
+            add_absent(format!("flows.{}.{key}", flow.name), program, package(program));
         }
     }
     list
 }
 
-/// The programs of a flow that are not there, by key.
-fn absent_of(tool: Option<&Tool>) -> Vec<(&'static str, &str)> {
+/// Returns a flow's missing programs, by key.
+fn absent_in_flow(tool: Option<&Tool>) -> Vec<(&'static str, &str)> {
     let words: Vec<(&str, &str)> = match tool {
         None => Vec::new(),
         Some(Tool::Iperf3) => vec![("tool", "iperf3")],
@@ -132,33 +133,35 @@ fn absent_of(tool: Option<&Tool>) -> Vec<(&'static str, &str)> {
             [("tool", run[0].as_str())].into_iter().chain(server).collect()
         }
     };
-    // A program whose name is filled in is looked for when it is known.
-    words.into_iter().filter(|(_, program)| !program.contains(['{', '}']) && !found(program)).collect()
+    // A name with placeholders is checked later, when it is known.
+    words.into_iter().filter(|(_, program)| !program.contains(['{', '}']) && !is_installed(program)).collect()
 }
 
-/// The package that has a program, where that is known. A program at a place of its own is the user's.
+/// Returns the package that contains a program, if known. A program given by its path has no package.
 pub fn package(program: &str) -> Option<&str> {
     let other = PACKAGES.iter().find(|(name, _)| *name == program).map(|(_, package)| *package);
-    other.or_else(|| NAMESAKES.into_iter().find(|name| *name == program))
+    other.or_else(|| SAME_NAME_PACKAGES.into_iter().find(|name| *name == program))
 }
 
-/// Refuses a scenario whose programs are not all there, and names all that are missing with what installs them.
+/// Fails if programs of a scenario are missing; the error names all of them and the command that installs
+/// them.
 ///
 /// # Errors
-/// [`LabError::Programs`].
+/// Fails with [`LabError::Programs`].
 pub fn check(scenario: &Scenario, only_flow: Option<usize>) -> Result<(), LabError> {
-    let absent = absent(scenario, only_flow);
-    if absent.is_empty() {
+    let absent_programs = absent_programs(scenario, only_flow);
+    if absent_programs.is_empty() {
         return Ok(());
     }
-    let lines: String = absent.iter().map(|a| format!("\n  {}: {}", a.key(), a.lacks())).collect();
-    let install = install_command(absent.iter().filter_map(|a| a.package.as_deref()));
+    let lines: String =
+        absent_programs.iter().map(|a| format!("\n  {}: {}", a.key(), a.description())).collect();
+    let install = install_command(absent_programs.iter().filter_map(|a| a.package.as_deref()));
     let install = install.map_or_else(String::new, |command| format!("\n  to install: {command}"));
     Err(LabError::Programs(format!("{lines}{install}")))
 }
 
 impl AbsentProgram {
-    /// The first key that needs it, and how many more do.
+    /// Returns the first key that needs it, and how many more do.
     pub fn key(&self) -> String {
         match &self.keys[..] {
             [key] => key.clone(),
@@ -166,11 +169,11 @@ impl AbsentProgram {
         }
     }
 
-    /// What is missing, as a sentence's end.
-    pub fn lacks(&self) -> String {
+    /// Describes what is missing, as the end of a sentence.
+    pub fn description(&self) -> String {
         match self.package {
-            Some(_) => format!("there is no {} on this machine", self.what),
-            None => format!("there is no program `{}` on this machine", self.what),
+            Some(_) => format!("{} is not installed", self.what),
+            None => format!("program `{}` is not installed", self.what),
         }
     }
 }
@@ -181,7 +184,7 @@ mod tests {
     use scenario::Experiment;
 
     #[test]
-    fn all_that_is_missing_is_named_at_once() {
+    fn all_missing_programs_are_named_in_one_error() {
         let text = r#"
             [links.l]
             between = ["a", "b"]
@@ -199,15 +202,15 @@ mod tests {
             to = "b"
         "#;
         let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
-        let all = absent(&scenario, None);
+        let all = absent_programs(&scenario, None);
         let keys: Vec<String> = all.iter().map(AbsentProgram::key).collect();
         assert_eq!(keys, ["flows.f.tool", "flows.f.server and 1 more"]);
-        assert_eq!(all[0].lacks(), "there is no program `nonesuch` on this machine");
-        assert_eq!(absent(&scenario, Some(1))[0].key(), "flows.g.tool");
+        assert_eq!(all[0].description(), "program `nonesuch` is not installed");
+        assert_eq!(absent_programs(&scenario, Some(1))[0].key(), "flows.g.tool");
         let error = check(&scenario, None).unwrap_err().to_string();
         for wanted in [
             "nothing was started",
-            "flows.f.tool: there is no program `nonesuch`",
+            "flows.f.tool: program `nonesuch` is not installed",
             "flows.f.server and 1 more: ",
         ] {
             assert!(error.contains(wanted), "{error}");
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_made_from_debian_is_one() {
+    fn a_distribution_derived_from_debian_is_recognised() {
         assert!(is_debian("NAME=x\nID=debian\n") && is_debian("ID=ubuntu\nID_LIKE=debian\n"));
         assert!(is_debian("ID=mint\nID_LIKE=\"ubuntu debian\"\n"));
         assert!(!is_debian("ID=fedora\nVARIANT_ID=debian\n") && !is_debian(""));

@@ -1,7 +1,8 @@
-//! A scenario's flows as legs of TCP connections and datagram streams, and what their threads share.
+//! A scenario's flows as legs of TCP connections and datagram streams, and the state that their threads
+//! share.
 
 use crate::LabError;
-use crate::controls::{Controls, InKernel};
+use crate::controls::{Controls, KernelControl};
 use chains::ArrivalMeter;
 use result::RttMeter;
 use scenario::{Scenario, Tool};
@@ -11,94 +12,94 @@ use std::sync::{Mutex, PoisonError};
 use transport::{Answerer, App, Asker, Asking, DatagramPattern};
 use units::{Rate, Span, Time};
 
-/// First port; each leg and datagram flow listens on its own.
+/// Port of the first leg; each leg and datagram flow listens on its own port.
 pub const FIRST_PORT: u16 = 5201;
-/// Below the ports that clients get.
-const MOST: usize = 32_768 - FIRST_PORT as usize;
+/// Maximum number of legs: their ports stay below the ephemeral ports.
+const MAX_LEGS: usize = 32_768 - FIRST_PORT as usize;
 
-/// No time yet.
+/// Marks a time that is not known yet.
 const NEVER: u64 = u64::MAX;
 
-/// A connection of a flow, or its datagrams.
+/// One connection of a flow between two hosts, or a flow's datagrams.
 pub struct Leg {
-    /// Index of the flow.
     pub flow: usize,
-    /// Which of the flow's connections it belongs to.
+    /// Index of the flow's connection that the leg belongs to.
     pub connection: usize,
-    /// Whether it begins at the flow's `from` and ends at its `to`.
+    /// Whether the leg starts at the flow's `from`, and whether it ends at its `to`.
     pub first: bool,
     pub last: bool,
     pub from: usize,
     pub to: usize,
     pub port: u16,
-    /// Congestion control of the side that opens and of the other.
-    pub cc: [InKernel; 2],
-    /// The relay at its end, of the scenario's.
+    /// Congestion control of the end that opens the connection, and of the other.
+    pub cc: [KernelControl; 2],
+    /// Index of the scenario's relay at the leg's end.
     pub relay: Option<usize>,
 }
 
 impl Leg {
-    /// Whether the end that `opens` this leg, or the other, is the flow's own and not a relay's.
-    pub fn is_outer(&self, opens: bool) -> bool {
-        if opens { self.first } else { self.last }
+    /// Whether the end that `is_opener` this leg, or the other end, belongs to the flow and not to a relay.
+    pub fn is_outer(&self, is_opener: bool) -> bool {
+        if is_opener { self.first } else { self.last }
     }
 
-    /// The host whose end of this leg the flow's time series show, if they show one of it.
+    /// Returns the host at whose end of this leg the flow's time series are recorded, if any.
     pub fn shown(&self, flow: &PlannedFlow) -> Option<usize> {
         let answers = flow.answers();
         self.is_outer(!answers).then_some(if answers { self.to } else { self.from })
     }
 }
 
-/// One flow of the result, and what its threads report.
+/// One flow of the result, and the counters that its threads update.
 pub struct PlannedFlow {
     /// Index of the scenario's flow.
     pub of: usize,
     pub name: String,
     pub from: usize,
     pub to: usize,
-    /// The scenario's name of its congestion control; "udp" of datagrams.
+    /// The scenario's name of its congestion control; "udp" for datagrams.
     pub cc: String,
-    /// What the kernel has for it.
-    pub control: InKernel,
+    /// The kernel's congestion control.
+    pub control: KernelControl,
     pub dscp: u8,
     pub start: Time,
     pub app: App,
-    /// Bytes of IP and UDP header of its datagrams, if they are what it sends.
+    /// Bytes of IP and UDP header per datagram.
     pub udp_header: u32,
-    /// The program that plays it.
+    /// The program that generates the flow's traffic.
     pub tool: Option<Tool>,
-    /// Connections that the program is to open; 1 of what longfat plays.
+    /// Connections that the program opens; 1 for longfat's own traffic.
     pub count: u32,
     pub max_pacing_rate: Option<Rate>,
-    /// Whether its sockets say which congestion control they want.
+    /// Whether its sockets set their congestion control.
     pub chooses_control: bool,
-    /// RTTs count from the first of these times to the second.
-    pub counted: [Time; 2],
-    /// Payload that the receiving application has read, of the direction in which the flow sends more.
+    /// Start and end of the interval in which RTTs are counted.
+    pub rtt_interval: [Time; 2],
+    /// Payload bytes that the receiving application has read, in the direction that carries more.
     pub delivered: AtomicU64,
-    /// When it last read some.
+    /// Time of the last read.
     pub last_read: AtomicU64,
-    /// Bytes of the stream in all, once nothing more will be written; of a bulk transfer.
+    /// Total bytes of a bulk transfer, once known.
     pub total: AtomicU64,
     pub established: AtomicU64,
     pub finished: AtomicU64,
-    /// Who answers its requests: told of them by those who ask, which in one process need not write them down.
+    /// The responding end. The requesting end passes it the requests directly, because both are in one
+    /// process.
     pub answerer: Mutex<Option<Answerer>>,
-    /// Who asked, when the run is over.
+    /// The requesting end, after the run.
     pub asker: Mutex<Option<Asker>>,
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
-    /// Payload bytes of a full segment of the connection that stands for the flow; 0 before there is one.
+    /// MSS of the connection that represents the flow, in payload bytes; 0 before there is one.
     pub mss: AtomicU64,
-    /// Data packets the path dropped.
+    /// Data packets that the path dropped.
     pub lost: AtomicU64,
-    /// The kernel's own smallest RTT, ns.
+    /// The kernel's minimum RTT, ns.
     pub min_rtt: AtomicU64,
-    /// Smoothed RTT, once a tick in which something was acknowledged.
+    /// Smoothed RTTs, one per tick in which an ACK arrived.
     pub rtts: Mutex<RttMeter>,
-    /// What is noted of datagrams.
+    /// Arrivals of datagrams.
     pub meter: Mutex<ArrivalMeter>,
 }
 
@@ -106,7 +107,7 @@ impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         self.app.is_datagrams()
     }
-    /// The datagrams that it sends, if it does.
+    /// Returns the pattern of its datagrams, if it sends any.
     pub fn datagrams(&self) -> Option<DatagramPattern> {
         self.app.datagrams(self.udp_header)
     }
@@ -114,11 +115,11 @@ impl PlannedFlow {
     pub fn answers(&self) -> bool {
         self.tool.is_none() && self.app.answers()
     }
-    /// What it asks for, if it does.
+    /// Returns the pattern of its requests, if it sends any.
     pub fn asking(&self) -> Option<Asking> {
         self.app.asking().filter(|_| self.tool.is_none())
     }
-    /// Whether iperf3 plays it, be it by a command line of the user's own.
+    /// Whether iperf3 generates its traffic, also with a user's own command line.
     pub fn is_iperf3(&self) -> bool {
         match &self.tool {
             Some(Tool::Iperf3) => true,
@@ -126,28 +127,29 @@ impl PlannedFlow {
             None => false,
         }
     }
-    /// Whether its packets are known by their port.
+    /// Whether its packets can be recognised by their port.
     pub fn has_port(&self) -> bool {
         self.tool.as_ref().is_none_or(|t| t.uses("port"))
     }
-    /// Notes a time, the first time it is told.
-    pub fn note(cell: &AtomicU64, now: Time) {
+    /// Sets a time unless it is already set.
+    pub fn set_once(cell: &AtomicU64, now: Time) {
         let _ = cell.compare_exchange(NEVER, now.as_nanos(), Relaxed, Relaxed);
     }
     fn time(cell: &AtomicU64) -> Option<Time> {
         Some(cell.load(Relaxed)).filter(|&t| t != NEVER).map(Time::from_nanos)
     }
-    /// Adds a sample that was measured at `now`.
-    pub fn record(&self, now: Time, sample: Span) {
-        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(now, sample, self.counted);
+    /// Adds an RTT sample measured at `now`.
+    pub fn record_rtt(&self, now: Time, sample: Span) {
+        self.rtts.lock().unwrap_or_else(PoisonError::into_inner).record(now, sample, self.rtt_interval);
     }
-    /// The receiving application has read `n` bytes more.
-    pub fn take(&self, now: Time, n: u64) {
+    /// Records that the receiving application read `n` more bytes.
+    pub fn add_read(&self, now: Time, n: u64) {
         self.delivered.fetch_add(n, Relaxed);
         self.last_read.fetch_max(now.as_nanos(), Relaxed);
     }
-    /// When it was done, by the run's `end`: its last byte was with the receiving application.
-    pub fn done(&self, end: Time) -> Option<Time> {
+    /// Returns when the flow finished before the run's `end`: when the receiving application had read its
+    /// last byte.
+    pub fn finished_at(&self, end: Time) -> Option<Time> {
         let last_read = || Time::from_nanos(self.last_read.load(Relaxed));
         match self.app {
             _ if self.tool.is_some() => PlannedFlow::time(&self.finished),
@@ -160,29 +162,29 @@ impl PlannedFlow {
             _ => PlannedFlow::time(&self.finished),
         }
     }
-    /// Its own time, by the run's `end`.
+    /// Returns the duration of the flow, at most until the run's `end`.
     pub fn active(&self, end: Time) -> Span {
         let from = PlannedFlow::time(&self.established).unwrap_or(self.start);
-        self.done(end).unwrap_or(end).since(from)
+        self.finished_at(end).unwrap_or(end).since(from)
     }
 }
 
-/// Everything that is to flow.
+/// All flows of a run.
 pub struct FlowPlan {
     pub flows: Vec<PlannedFlow>,
     pub legs: Vec<Leg>,
-    /// By host the address that flows use.
+    /// Address of each host that flows use.
     pub addresses: Vec<IpAddr>,
 }
 
 impl FlowPlan {
-    /// Of the scenario's flows, or of that one alone.
+    /// Plans the scenario's flows, or only the flow `only`.
     pub fn new(scenario: &Scenario, only: Option<usize>, controls: &Controls) -> Result<FlowPlan, LabError> {
         let addresses = (0..scenario.hosts.len()).map(|host| scenario.address(host)).collect();
         let mut plan = FlowPlan { flows: Vec::new(), legs: Vec::new(), addresses };
         for (i, f) in scenario.flows.iter().enumerate() {
             if only.is_none_or(|o| o == i) {
-                // A program plays all its connections as one flow.
+                // A program runs all its connections as one flow.
                 for n in 0..if f.tool.is_some() { 1 } else { f.count } {
                     plan.add(scenario, i, n, controls)?;
                 }
@@ -191,35 +193,35 @@ impl FlowPlan {
         Ok(plan)
     }
 
-    /// The flows that begin or end at a host and that no program plays.
-    fn played(&self, host: usize) -> impl Iterator<Item = &PlannedFlow> {
-        let own = move |l: &&Leg| l.first && l.from == host || l.last && l.to == host;
-        let legs = self.legs.iter().filter(own);
+    /// Returns the flows of longfat's own that start or end at a host.
+    fn own_flows(&self, host: usize) -> impl Iterator<Item = &PlannedFlow> {
+        let is_own = move |l: &&Leg| l.first && l.from == host || l.last && l.to == host;
+        let legs = self.legs.iter().filter(is_own);
         legs.map(|l| &self.flows[l.flow]).filter(|f| f.tool.is_none())
     }
 
-    /// Whether a host has traffic of ours.
-    pub fn plays(&self, host: usize) -> bool {
-        self.played(host).next().is_some()
+    /// Whether a host has traffic of longfat's own.
+    pub fn has_own_traffic(&self, host: usize) -> bool {
+        self.own_flows(host).next().is_some()
     }
 
-    /// Whether connections are among it.
-    pub fn connects(&self, host: usize) -> bool {
-        self.played(host).any(|f| !f.is_udp())
+    /// Whether this traffic includes TCP connections.
+    pub fn has_own_tcp(&self, host: usize) -> bool {
+        self.own_flows(host).any(|f| !f.is_udp())
     }
 
-    /// The flow that one of these ports belongs to.
+    /// Returns the flow that one of these ports belongs to.
     pub fn flow_of(&self, ports: [u16; 2]) -> Option<&PlannedFlow> {
         self.leg_of(ports).map(|leg| &self.flows[leg.flow])
     }
 
-    /// The leg that one of these ports belongs to.
+    /// Returns the leg that one of these ports belongs to.
     pub fn leg_of(&self, ports: [u16; 2]) -> Option<&Leg> {
         let leg = |port: u16| self.legs.get(port.checked_sub(FIRST_PORT)? as usize);
         ports.into_iter().find_map(leg)
     }
 
-    /// One connection of the next flow, over its relays.
+    /// Adds the legs of one connection of the next flow, via its relays.
     fn connect(
         &mut self,
         scenario: &Scenario,
@@ -232,8 +234,8 @@ impl FlowPlan {
         let stops = f.via.iter().map(|&r| Some(&scenario.relays[r])).chain([None]);
         for (i, relay) in stops.enumerate() {
             let to = relay.map_or(f.to, |r| r.host);
-            if self.legs.len() >= MOST {
-                return Err(LabError::unsupported("flows", format!("more than {MOST} connections")));
+            if self.legs.len() >= MAX_LEGS {
+                return Err(LabError::unsupported("flows", format!("more than {MAX_LEGS} connections")));
             }
             self.legs.push(Leg {
                 flow,
@@ -278,7 +280,7 @@ impl FlowPlan {
             count: if f.tool.is_some() { f.count } else { 1 },
             max_pacing_rate: f.max_pacing_rate,
             chooses_control: true,
-            counted: scenario.measure.unwrap_or([Span::ZERO, scenario.duration]).map(|t| Time::ZERO + t),
+            rtt_interval: scenario.measure.unwrap_or([Span::ZERO, scenario.duration]).map(|t| Time::ZERO + t),
             delivered: AtomicU64::new(0),
             last_read: AtomicU64::new(0),
             total: AtomicU64::new(NEVER),

@@ -1,41 +1,41 @@
-//! What a run on the kernel needs and this machine lacks, asked before anything is run.
+//! Checks before a run on the kernel what this machine lacks.
 //!
-//! Asked by doing it: networks are made and dropped, programs for the kernel loaded and unloaded. Programs of flows are
-//! only looked for.
+//! Networks are created and dropped again, eBPF programs loaded and unloaded. Programs of flows are only
+//! looked up.
 
 use crate::LabError;
-use crate::apart::try_apart;
-use crate::controls::{Controls, wishes};
+use crate::controls::{Controls, requests};
 use crate::network::LabNetwork;
 use crate::plan::FlowPlan;
+use crate::user_namespace::try_in_user_namespace;
 use crate::{packages, relay, tool};
 use congestion::Control;
-use linux::privilege::may_build;
+use linux::privilege::can_create_namespaces;
 use scenario::Scenario;
 
-/// Something that is missing.
+/// A requirement that this machine does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingNeed {
     /// The scenario's key that needs it; empty for what every run needs.
     pub key: String,
-    /// What is missing, and what would do.
+    /// What is missing, and what would help.
     pub why: String,
-    /// The package of Debian that has it, where it is a program: [`crate::install_command`].
+    /// The Debian package that contains it, if it is a program; see [`crate::install_command`].
     pub package: Option<String>,
 }
 
-/// What each of these scenarios needs and does not find, all of it; empty lists where they can be run.
+/// Returns all unmet requirements of each scenario; an empty list if it can run.
 pub fn missing(scenarios: &[&Scenario]) -> Vec<Vec<MissingNeed>> {
     let mut known: Vec<(Control, Option<String>)> = Vec::new();
-    scenarios.iter().map(|scenario| of_one(scenario, &mut known)).collect()
+    scenarios.iter().map(|scenario| missing_needs(scenario, &mut known)).collect()
 }
 
-fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Vec<MissingNeed> {
+fn missing_needs(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Vec<MissingNeed> {
     let mut list = Vec::new();
-    if let Err(e) = network(scenario) {
+    if let Err(e) = check_network(scenario) {
         list.push(need(String::new(), e));
     }
-    for (who, control) in wishes(scenario, None) {
+    for (who, control) in requests(scenario, None) {
         let at = known.iter().position(|(c, _)| *c == control).unwrap_or_else(|| {
             let loaded = Controls::load(&[(who.clone(), control)]);
             known.push((control, loaded.err().map(|e| need(String::new(), e).why)));
@@ -49,28 +49,28 @@ fn of_one(scenario: &Scenario, known: &mut Vec<(Control, Option<String>)>) -> Ve
             list.push(MissingNeed { key, why: why.clone(), package: None });
         }
     }
-    list.extend(packages::absent(scenario, None).into_iter().map(|absent| MissingNeed {
+    list.extend(packages::absent_programs(scenario, None).into_iter().map(|absent| MissingNeed {
         key: absent.key(),
-        why: absent.lacks(),
+        why: absent.description(),
         package: absent.package,
     }));
     if list.is_empty()
-        && let Err(e) = together(scenario)
+        && let Err(e) = check_flows(scenario)
     {
         list.push(need(String::new(), e));
     }
     list
 }
 
-/// Makes the scenario's network, in a user namespace where this process may not make one, and drops it.
-fn network(scenario: &Scenario) -> Result<(), LabError> {
+/// Creates the scenario's network and drops it, in a user namespace if this process lacks the privileges.
+fn check_network(scenario: &Scenario) -> Result<(), LabError> {
     let build = || LabNetwork::build(scenario).map(drop);
-    if may_build() { build() } else { try_apart(build) }
+    if can_create_namespaces() { build() } else { try_in_user_namespace(build) }
 }
 
-/// What its flows cannot do beside each other.
-fn together(scenario: &Scenario) -> Result<(), LabError> {
-    let controls = Controls::load(&wishes(scenario, None))?;
+/// Checks whether the scenario's flows can run at the same time.
+fn check_flows(scenario: &Scenario) -> Result<(), LabError> {
+    let controls = Controls::load(&requests(scenario, None))?;
     let flows = scenario.flows.len();
     let runs: Vec<Option<usize>> =
         if scenario.one_at_a_time { (0..flows).map(Some).collect() } else { vec![None] };
@@ -81,7 +81,7 @@ fn together(scenario: &Scenario) -> Result<(), LabError> {
     })
 }
 
-/// An error as what is missing; the key of its own, if it names one.
+/// Converts an error to a requirement. The error's own key takes precedence over `key`.
 fn need(key: String, error: LabError) -> MissingNeed {
     let (key, why) = match error {
         LabError::Unsupported { key, why } => (key, format!("not on the kernel: {why}")),
@@ -99,7 +99,7 @@ mod tests {
     use scenario::Experiment;
 
     #[test]
-    fn all_that_is_missing_is_told_with_its_key() {
+    fn every_missing_program_is_reported_with_its_key() {
         let text = r#"
             [links.l]
             between = ["a", "b"]
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(all[0], all[1]);
         for key in ["flows.f.tool", "flows.f.server"] {
             let need = all[0].iter().find(|need| need.key == key).expect("a need");
-            assert!(need.why.starts_with("there is no program `no"), "{need:?}");
+            assert!(need.why.starts_with("program `no"), "{need:?}");
         }
     }
 }

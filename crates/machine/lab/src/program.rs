@@ -1,7 +1,7 @@
-//! The programs of a flow: their command lines, and one that runs with what it says.
+//! The programs of a flow: their command lines, and a running program with its output.
 
 use crate::LabError;
-use crate::deaths::how;
+use crate::failures::describe_exit;
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::is_restricted;
@@ -15,12 +15,12 @@ use std::path::Path;
 use transport::App;
 use units::{Rate, Span, Time};
 
-/// How much of what a program says is kept.
-const SAID: usize = 2000;
-/// Pacing on and as good as unlimited; in bytes it fits the 32 bits that older iperf3 has for it.
-const PACED: Rate = Rate::from_bps(32_000_000_000);
+/// Bytes of a program's error output that are kept.
+const MAX_OUTPUT: usize = 2000;
+/// Rate that turns pacing on without limiting; in bytes it fits the 32 bits that older iperf3 uses.
+const UNLIMITED_PACING: Rate = Rate::from_bps(32_000_000_000);
 
-/// Command lines of a flow: the server's, if there is one, and the client's.
+/// Returns the command lines of a flow: the server's, if there is one, and the client's.
 pub fn commands(
     scenario: &Scenario,
     flow: &PlannedFlow,
@@ -58,7 +58,7 @@ fn iperf3(
     let mut option = |name: &str, value: String| client.extend([name.to_string(), value]);
     option("--connect-timeout", "10000".into());
     option("-P", flow.count.to_string());
-    // It takes whole seconds; what is too long ends with the run.
+    // iperf3 takes whole seconds; a longer transfer ends with the run.
     let seconds = |s: Span| s.as_nanos().div_ceil(1_000_000_000).max(1).to_string();
     match &flow.app {
         App::Udp { rate, size, duration, .. } => {
@@ -66,7 +66,7 @@ fn iperf3(
             let payload = size - flow.udp_header;
             option("-t", seconds(duration.unwrap_or(left)));
             option("-l", payload.to_string());
-            // The scenario counts IP packets, iperf3 what is in them.
+            // The scenario's rate counts IP packets, iperf3's the payload.
             option("-b", (rate.as_bps() as u128 * payload as u128 / size as u128).to_string());
             client.push("-u".into());
         }
@@ -78,14 +78,14 @@ fn iperf3(
                 App::Bulk { duration: Some(d), .. } => option("-t", seconds(*d)),
                 _ => option("-t", seconds(left)),
             }
-            // What iperf3 may not choose its route has; it would end with an error.
+            // iperf3 would fail to choose a restricted control; its route sets it.
             if !is_restricted(&values.cc) {
                 option("-C", values.cc.clone());
             }
             if let Some(mss) = stack.mss {
                 option("-M", mss.to_string());
             }
-            let paced = (stack.pacing == Some(true)).then_some(PACED);
+            let paced = (stack.pacing == Some(true)).then_some(UNLIMITED_PACING);
             if let Some(rate) = flow.max_pacing_rate.or(paced) {
                 option("--fq-rate", rate.as_bps().to_string());
             }
@@ -97,8 +97,8 @@ fn iperf3(
     (Some(server), client)
 }
 
-/// Whether this machine has a program of that name, or at that place.
-pub fn found(program: &str) -> bool {
+/// Whether this machine has a program of that name, or at that path.
+pub fn is_installed(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
     }
@@ -106,22 +106,23 @@ pub fn found(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Refuses a program that this machine does not have, whose name a plan has filled in: [`crate::packages`] knows the others.
-pub fn exists(flow: &str, program: &str) -> Result<(), LabError> {
-    if found(program) {
+/// Fails if this machine lacks a program whose name contained a placeholder; [`crate::packages`] checks the
+/// others.
+pub fn require(flow: &str, program: &str) -> Result<(), LabError> {
+    if is_installed(program) {
         return Ok(());
     }
-    let what = format!("there is no program `{program}` on this machine");
+    let what = format!("program `{program}` is not installed");
     Err(LabError::Program { flow: flow.into(), what })
 }
 
-/// A program that runs. Dropped, it is killed with all it started.
+/// A running program. Dropping it kills it and everything it started.
 pub struct RunningProgram {
     name: String,
     running: Running,
     stderr: OwnedFd,
-    said: Vec<u8>,
-    ended: Option<i32>,
+    output_read: Vec<u8>,
+    exit_code: Option<i32>,
     is_reported: bool,
 }
 
@@ -136,15 +137,16 @@ impl RunningProgram {
         RunningProgram::with_input(namespace, hosts_file, identity, command, None)
     }
 
-    /// The same, whose standard input is a file with this text, which it may open anew (`/proc/self/fd/0`).
-    pub fn reading(
+    /// Starts a command in a host's namespace, with `text` as a file on standard input, which it may open
+    /// again (`/proc/self/fd/0`).
+    pub fn start_with_input(
         namespace: BorrowedFd<'_>,
         hosts_file: &str,
         identity: &Identity,
         command: &[String],
         text: &str,
     ) -> Result<RunningProgram, LabError> {
-        let file = file::nameless_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
+        let file = file::memory_file(text.as_bytes()).map_err(LabError::system("a file in memory"))?;
         RunningProgram::with_input(namespace, hosts_file, identity, command, Some(file))
     }
 
@@ -159,55 +161,62 @@ impl RunningProgram {
         let failed = || LabError::system(format!("starting {name}"));
         let (stderr, writing) = pipe::pipe().map_err(failed())?;
         file::set_nonblocking(stderr.as_fd()).map_err(failed())?;
-        let nowhere = File::options().write(true).open("/dev/null").map_err(failed())?;
+        let null = File::options().write(true).open("/dev/null").map_err(failed())?;
         let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
-        let output = Output::Split { stdin, stdout: nowhere.into(), stderr: writing };
+        let output = Output::Split { stdin, stdout: null.into(), stderr: writing };
         let author = Author::Scenario;
         let launch =
             Launch { namespace, hosts_file, argv: &argv, env: &[], identity, author, writable: &[], output };
         let running = launch.start()?;
-        Ok(RunningProgram { name, running, stderr, said: Vec::new(), ended: None, is_reported: false })
+        Ok(RunningProgram {
+            name,
+            running,
+            stderr,
+            output_read: Vec::new(),
+            exit_code: None,
+            is_reported: false,
+        })
     }
 
-    /// Whether it has ended; takes what it said meanwhile, so that it need not wait for us.
+    /// Whether the program has ended. Also reads its output, so that it never blocks on the pipe.
     pub fn has_ended(&mut self) -> bool {
         let mut buffer = [0; 4096];
         while let Ok(n @ 1..) = file::read(self.stderr.as_fd(), &mut buffer) {
-            self.said.extend_from_slice(&buffer[..n]);
-            let extra = self.said.len().saturating_sub(SAID);
-            self.said.drain(..extra);
+            self.output_read.extend_from_slice(&buffer[..n]);
+            let extra = self.output_read.len().saturating_sub(MAX_OUTPUT);
+            self.output_read.drain(..extra);
         }
-        if self.ended.is_none() {
-            self.ended = self.running.try_wait().ok().flatten();
+        if self.exit_code.is_none() {
+            self.exit_code = self.running.try_wait().ok().flatten();
         }
-        self.ended.is_some()
+        self.exit_code.is_some()
     }
 
-    /// Whether it has ended and says that all was well.
-    pub fn has_ended_well(&mut self) -> bool {
-        self.has_ended() && self.ended == Some(0)
+    /// Whether the program has ended with exit code 0.
+    pub fn has_succeeded(&mut self) -> bool {
+        self.has_ended() && self.exit_code == Some(0)
     }
 
-    /// The exit code of a program that has just been found to have ended: once.
+    /// Returns the exit code of a program that has ended, the first time it is called.
     pub fn take_end(&mut self) -> Option<i32> {
-        let ended = self.ended.filter(|_| !self.is_reported);
-        self.is_reported |= ended.is_some();
-        ended
+        let exit_code = self.exit_code.filter(|_| !self.is_reported);
+        self.is_reported |= exit_code.is_some();
+        exit_code
     }
 
-    /// The program's name, as its command line has it.
+    /// Returns the program's name, as its command line has it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How a program ended, with what it said last.
-    pub fn last_words(&self) -> String {
-        let said = String::from_utf8_lossy(&self.said);
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    /// Describes how the program ended, with its last lines of output.
+    pub fn last_output(&self) -> String {
+        let output_read = String::from_utf8_lossy(&self.output_read);
+        let lines: Vec<&str> = output_read.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
         let last = print::without_unseen(&last);
         let colon = if last.is_empty() { "" } else { ": " };
-        format!("{}{colon}{last}", how(self.ended.unwrap_or_default()))
+        format!("{}{colon}{last}", describe_exit(self.exit_code.unwrap_or_default()))
     }
 }
 
@@ -217,7 +226,7 @@ mod tests {
     use crate::controls::Controls;
     use crate::plan::FlowPlan;
 
-    /// The command lines of a flow with these keys.
+    /// Returns the command lines of a flow with these keys.
     fn lines(stack: &str, keys: &str) -> [String; 2] {
         let text = format!(
             r#"
@@ -241,8 +250,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flows_keys_are_iperf3s_options() {
-        // Reno is the one that every kernel lets everybody choose.
+    fn a_flows_keys_become_iperf3_options() {
+        // Every kernel lets every user choose Reno.
         let keys = "cc = \"reno\"\ntool = \"iperf3\"\ncount = 4\nstart = \"1500ms\"";
         let [server, client] = lines("", keys);
         assert_eq!(server, "iperf3 -4 -s -1 -p 5201");
@@ -268,8 +277,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        assert!(exists("f", "sh").is_ok() && exists("f", "/bin/sh").is_ok());
-        let error = exists("f", "/no/such/nc").unwrap_err().to_string();
-        assert!(error.starts_with("flow f: there is no program `/no/such/nc`"), "{error}");
+        assert!(require("f", "sh").is_ok() && require("f", "/bin/sh").is_ok());
+        let error = require("f", "/no/such/nc").unwrap_err().to_string();
+        assert!(error.starts_with("flow f: program `/no/such/nc` is not installed"), "{error}");
     }
 }

@@ -1,15 +1,16 @@
-//! Relays: a program in its host's namespace for each, from before the clock starts until all that flows was counted.
+//! Relays: one program per relay, in its host's namespace, from before the clock starts until all counters
+//! have been read.
 //!
-//! `longfat proxy` runs in threads of this process, nginx and HAProxy as processes without privileges; each listens on the port
-//! of every leg that ends at it and goes on to the next leg's. What its sockets did is read from the kernel by one question a
-//! socket (`sock_diag`), as often as the hosts look at theirs.
+//! `longfat proxy` runs in threads of this process, nginx and HAProxy as unprivileged processes. Each listens
+//! on the port of every leg that ends at it and connects to the port of the next leg. The counters of its
+//! sockets are read with one `sock_diag` request per socket, as often as the hosts read theirs.
 //!
-//! | the scenario's | longfat | nginx, HAProxy |
+//! | scenario key | longfat | nginx, HAProxy |
 //! |---|---|---|
-//! | `cc` | `TCP_CONGESTION` of each side | `congctl` of the routes to both neighbours |
-//! | `buffer` | the most that `net.ipv4.tcp_wmem` lets a socket of the host hold | the same |
-//! | `max_pacing_rate`, `stack.pacing` | `SO_MAX_PACING_RATE` | not had |
-//! | `dscp`, `stack.mss`, `receive_window`, `delayed_ack` | not had | not had |
+//! | `cc` | `TCP_CONGESTION` on each side | `congctl` of the routes to both neighbours |
+//! | `buffer` | maximum of `net.ipv4.tcp_wmem` on the host | the same |
+//! | `max_pacing_rate`, `stack.pacing` | `SO_MAX_PACING_RATE` | not supported |
+//! | `dscp`, `stack.mss`, `receive_window`, `delayed_ack` | not supported | not supported |
 
 mod command;
 mod limits;
@@ -18,9 +19,9 @@ pub use command::proxy_commands;
 pub use limits::{check, departures};
 
 use crate::LabError;
+use crate::affinity::TrafficThreads;
 use crate::clock::WallClock;
-use crate::crew::Crew;
-use crate::deaths::Deaths;
+use crate::failures::FailedComponents;
 use crate::host::HostReport;
 use crate::identity::Identity;
 use crate::machine;
@@ -41,38 +42,38 @@ use std::thread;
 use std::time::Duration;
 use units::{Span, Time};
 
-/// Between two looks at the sockets, and how many are looked at then: as at the hosts (`host.rs`).
-const LOOK: Span = Span::from_millis(1);
-const LOOKS: usize = 32;
-/// Between two lists of a host's sockets, while one is missing.
-const LIST: Span = Span::from_millis(10);
-/// How long a program may take until it listens, in looks of [`PAUSE`].
-const PATIENCE: u32 = 2000;
-const PAUSE: Duration = Duration::from_millis(5);
+/// Interval between reads of the sockets' counters, and sockets read each time, as in `host.rs`.
+const READ_INTERVAL: Span = Span::from_millis(1);
+const READS_PER_INTERVAL: usize = 32;
+/// Interval between dumps of a host's sockets while one is missing.
+const DUMP_INTERVAL: Span = Span::from_millis(10);
+/// Limit until a program listens, in steps of [`LISTEN_POLL`].
+const LISTEN_CHECKS: u32 = 2000;
+const LISTEN_POLL: Duration = Duration::from_millis(5);
 
-/// What runs.
+/// A running relay.
 pub enum RunningRelay {
-    /// This proxy; its loops' threads are of this process.
+    /// longfat's proxy; its threads belong to this process.
     Longfat(Box<Proxy>),
-    /// Another one.
+    /// A process of another proxy.
     Program(Box<RunningProgram>),
 }
 
-/// A relay by its name in the scenario.
+/// A relay and its name in the scenario.
 struct WatchedRelay {
     name: String,
     running: RunningRelay,
-    /// Its end has been noted.
+    /// Whether its death has been recorded.
     is_dead: bool,
 }
 
-/// A connection's end at a relay.
+/// One end of a connection, at a relay.
 struct RelayEnd {
     host: usize,
     leg: usize,
-    /// Whether it is the end that opened the connection.
-    opens: bool,
-    /// Once it was found.
+    /// Whether this end opened the connection.
+    is_opener: bool,
+    /// The socket, once found.
     sock: Option<Sock>,
     acked: u64,
 }
@@ -84,28 +85,28 @@ pub struct Relays<'a> {
     hosts: BTreeMap<usize, Diag>,
     running: Vec<WatchedRelay>,
     ends: Vec<RelayEnd>,
-    /// Threads of proxies.
+    /// Kernel thread ids of longfat's proxies.
     threads: Arc<Mutex<Vec<i32>>>,
     notices: Arc<Mutex<Vec<String>>>,
-    looked: usize,
+    next_read: usize,
 }
 
-/// The legs that end at each relay that flows pass.
-fn stops(plan: &FlowPlan) -> BTreeMap<usize, Vec<usize>> {
-    let mut stops: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+/// Returns the legs that end at each relay.
+fn legs_by_relay(plan: &FlowPlan) -> BTreeMap<usize, Vec<usize>> {
+    let mut legs_by_relay: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (i, leg) in plan.legs.iter().enumerate() {
         if let Some(relay) = leg.relay {
-            stops.entry(relay).or_default().push(i);
+            legs_by_relay.entry(relay).or_default().push(i);
         }
     }
-    stops
+    legs_by_relay
 }
 
 impl<'a> Relays<'a> {
-    /// Starts them and waits until they listen; `None` where no flow passes one.
+    /// Starts the relays and waits until they listen. Returns `None` if no flow passes one.
     ///
     /// # Errors
-    /// One does not start, or does not listen.
+    /// Fails if a relay does not start or does not listen.
     pub fn prepare(
         scenario: &'a Scenario,
         plan: &'a FlowPlan,
@@ -120,13 +121,13 @@ impl<'a> Relays<'a> {
             ends: Vec::new(),
             threads: Arc::default(),
             notices: Arc::default(),
-            looked: 0,
+            next_read: 0,
         };
-        for (relay, legs) in stops(plan) {
+        for (relay, legs) in legs_by_relay(plan) {
             let host = scenario.relays[relay].host;
             for &leg in &legs {
-                for (leg, opens) in [(leg, false), (leg + 1, true)] {
-                    this.ends.push(RelayEnd { host, leg, opens, sock: None, acked: 0 });
+                for (leg, is_opener) in [(leg, false), (leg + 1, true)] {
+                    this.ends.push(RelayEnd { host, leg, is_opener, sock: None, acked: 0 });
                 }
             }
             let namespace = network.namespaces[host].as_fd();
@@ -169,7 +170,7 @@ impl<'a> Relays<'a> {
         Ok(RunningRelay::Longfat(Box::new(proxy)))
     }
 
-    /// nginx and HAProxy before 3.3 have no word for a congestion control: it is the routes'.
+    /// nginx, and HAProxy before 3.3, cannot set a congestion control; the routes set it.
     fn start_program(
         &mut self,
         relay: usize,
@@ -191,12 +192,13 @@ impl<'a> Relays<'a> {
         let set = namespace::within(namespace, routes).and_then(|set| set);
         set.map_err(LabError::system(format!("relay {}: congestion control of its routes", relay.name)))?;
         let (argv, text) = command::of_program(self.scenario, plan, tool, legs, relay.buffer);
-        let program = RunningProgram::reading(namespace, &hosts_file(self.scenario), identity, &argv, &text)?;
+        let program =
+            RunningProgram::start_with_input(namespace, &hosts_file(self.scenario), identity, &argv, &text)?;
         let ports: Vec<u16> = legs.iter().map(|&i| plan.legs[i].port).collect();
         self.listening(relay.host, &relay.name, &ports, program).map(|p| RunningRelay::Program(Box::new(p)))
     }
 
-    /// Waits until a program listens on all of these ports.
+    /// Waits until a program listens on all these ports.
     fn listening(
         &mut self,
         host: usize,
@@ -205,7 +207,7 @@ impl<'a> Relays<'a> {
         mut program: RunningProgram,
     ) -> Result<RunningProgram, LabError> {
         let failed = |what| LabError::Relay { relay: relay.into(), what };
-        for _ in 0..PATIENCE {
+        for _ in 0..LISTEN_CHECKS {
             let mut socks = Vec::new();
             if let Some(diag) = self.hosts.get_mut(&host) {
                 diag.dump(&mut socks).map_err(LabError::system("sock_diag"))?;
@@ -215,36 +217,36 @@ impl<'a> Relays<'a> {
                 return Ok(program);
             }
             if program.has_ended() {
-                let what = format!("{} ended before it listened: {}", program.name(), program.last_words());
+                let what = format!("{} ended before it listened: {}", program.name(), program.last_output());
                 return Err(failed(what));
             }
-            thread::sleep(PAUSE);
+            thread::sleep(LISTEN_POLL);
         }
-        Err(failed(format!("it does not listen after {:?}", PAUSE * PATIENCE)))
+        Err(failed(format!("it does not listen after {:?}", LISTEN_POLL * LISTEN_CHECKS)))
     }
 
-    /// Counts until the scenario's end, or until told to stop.
+    /// Reads counters until the scenario's end, or until `stop` is set.
     pub fn run(
         mut self,
         clock: WallClock,
         stop: &AtomicBool,
-        crew: &Crew,
-        deaths: &Deaths,
+        threads: &TrafficThreads,
+        failures: &FailedComponents,
     ) -> Result<HostReport, LabError> {
         let end = Time::ZERO + self.scenario.duration;
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        threads.iter().for_each(|&thread| crew.admit(thread));
+        let own_threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        own_threads.iter().for_each(|&thread| threads.register(thread));
         schedule::be_punctual(None);
         thread::sleep(clock.until(Time::ZERO));
         let failed = LabError::system("sock_diag");
-        let done = self.count(clock, end, stop, deaths);
+        let done = self.read_until(clock, end, stop, failures);
         done.map_err(failed)?;
         let mut notices = std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
         for end in &self.ends {
-            self.account(end);
-            notices.extend(self.unlike(end));
+            self.add_counters(end);
+            notices.extend(self.control_mismatch(end));
         }
-        let wait = threads.iter().filter_map(|&thread| machine::mean_wait_of(thread)).max();
+        let wait = own_threads.iter().filter_map(|&thread| machine::mean_wait_of(thread)).max();
         Ok(HostReport::of_relays(
             self.running.into_iter().map(|relay| relay.running).collect(),
             notices,
@@ -252,45 +254,51 @@ impl<'a> Relays<'a> {
         ))
     }
 
-    /// Notes relays that have ended.
-    fn watch(&mut self, deaths: &Deaths) {
+    /// Records relays that have ended.
+    fn watch(&mut self, failures: &FailedComponents) {
         for relay in self.running.iter_mut().filter(|relay| !relay.is_dead) {
             let ended = match &mut relay.running {
                 RunningRelay::Longfat(proxy) => proxy.is_finished().then(|| "its threads ended".into()),
-                RunningRelay::Program(program) => program.has_ended().then(|| program.last_words()),
+                RunningRelay::Program(program) => program.has_ended().then(|| program.last_output()),
             };
             if let Some(how) = ended {
                 relay.is_dead = true;
-                deaths.note(format!("relay {}", relay.name), how);
+                failures.record(format!("relay {}", relay.name), how);
             }
         }
     }
 
-    fn count(&mut self, clock: WallClock, end: Time, stop: &AtomicBool, deaths: &Deaths) -> io::Result<()> {
-        let (mut look, mut list) = (Time::ZERO, Time::ZERO);
+    fn read_until(
+        &mut self,
+        clock: WallClock,
+        end: Time,
+        stop: &AtomicBool,
+        failures: &FailedComponents,
+    ) -> io::Result<()> {
+        let (mut read_counters, mut next_dump) = (Time::ZERO, Time::ZERO);
         loop {
             let now = clock.now().min(end);
-            if now >= list {
-                self.find(now)?;
-                self.watch(deaths);
-                list = now + LIST;
+            if now >= next_dump {
+                self.find_sockets(now)?;
+                self.watch(failures);
+                next_dump = now + DUMP_INTERVAL;
             }
             let n = self.ends.len();
-            let most = if now >= end { n } else { n.min(LOOKS) };
-            for k in 0..most {
-                self.look((self.looked + k) % n, now)?;
+            let reads = if now >= end { n } else { n.min(READS_PER_INTERVAL) };
+            for k in 0..reads {
+                self.read_counters((self.next_read + k) % n, now)?;
             }
-            self.looked = (self.looked + most) % n.max(1);
+            self.next_read = (self.next_read + reads) % n.max(1);
             if now >= end || stop.load(Relaxed) {
                 return Ok(());
             }
-            look = (look + LOOK).max(now);
-            thread::sleep(clock.until(look.min(end)));
+            read_counters = (read_counters + READ_INTERVAL).max(now);
+            thread::sleep(clock.until(read_counters.min(end)));
         }
     }
 
-    /// Lists a host's sockets where one is not known that may be there.
-    fn find(&mut self, now: Time) -> io::Result<()> {
+    /// Dumps a host's sockets if one that should exist has not been found.
+    fn find_sockets(&mut self, now: Time) -> io::Result<()> {
         let (plan, mut socks) = (self.plan, Vec::new());
         let missing = |e: &RelayEnd| e.sock.is_none() && plan.flows[plan.legs[e.leg].flow].start <= now;
         for (&host, diag) in &mut self.hosts {
@@ -301,44 +309,44 @@ impl<'a> Relays<'a> {
             diag.dump(&mut socks)?;
             for end in self.ends.iter_mut().filter(|e| e.host == host && missing(e)) {
                 let port = plan.legs[end.leg].port;
-                let mine = |s: &&Sock| {
-                    let own = if end.opens { s.remote.port() } else { s.local.port() };
-                    // Of a handshake that is not over no control is told.
-                    own == port && !s.listens() && s.remote.port() != 0 && !s.cc.is_empty()
+                let is_this_end = |s: &&Sock| {
+                    let leg_port = if end.is_opener { s.remote.port() } else { s.local.port() };
+                    // The kernel reports no congestion control before the handshake is complete.
+                    leg_port == port && !s.listens() && s.remote.port() != 0 && !s.cc.is_empty()
                 };
-                end.sock = socks.iter().find(mine).cloned();
+                end.sock = socks.iter().find(is_this_end).cloned();
             }
         }
         Ok(())
     }
 
-    fn look(&mut self, i: usize, now: Time) -> io::Result<()> {
+    fn read_counters(&mut self, i: usize, now: Time) -> io::Result<()> {
         let end = &mut self.ends[i];
         let (Some(sock), Some(diag)) = (&mut end.sock, self.hosts.get_mut(&end.host)) else { return Ok(()) };
-        // Of one that is gone the last word stays.
-        let Some(new) = diag.again(sock)?.map(|sock| sock.info) else { return Ok(()) };
+        // A closed socket keeps its last counters.
+        let Some(new) = diag.query(sock)?.map(|sock| sock.info) else { return Ok(()) };
         sock.info = new;
         let flow = &self.plan.flows[self.plan.legs[end.leg].flow];
-        if end.opens != flow.answers() && new.bytes_acked != end.acked && new.rtt_us > 0 {
+        if end.is_opener != flow.answers() && new.bytes_acked != end.acked && new.rtt_us > 0 {
             end.acked = new.bytes_acked;
-            flow.record(now, Span::from_micros(new.rtt_us.into()));
+            flow.record_rtt(now, Span::from_micros(new.rtt_us.into()));
             flow.min_rtt.fetch_min(u64::from(new.min_rtt_us) * 1000, Relaxed);
         }
         Ok(())
     }
 
-    /// Says when an end had another congestion control than it was to have.
-    fn unlike(&self, end: &RelayEnd) -> Option<String> {
+    /// Returns a notice if an end used another congestion control than planned.
+    fn control_mismatch(&self, end: &RelayEnd) -> Option<String> {
         let leg = &self.plan.legs[end.leg];
-        let wanted = &leg.cc[usize::from(!end.opens)].name;
-        let used = end.sock.as_ref().map(|s| &s.cc).filter(|used| *used != wanted)?;
-        let (peer, flow) = (if end.opens { leg.to } else { leg.from }, &self.plan.flows[leg.flow].name);
+        let planned = &leg.cc[usize::from(!end.is_opener)].name;
+        let used = end.sock.as_ref().map(|s| &s.cc).filter(|used| *used != planned)?;
+        let (peer, flow) = (if end.is_opener { leg.to } else { leg.from }, &self.plan.flows[leg.flow].name);
         let [host, peer] = [end.host, peer].map(|h| &self.scenario.hosts[h].name);
-        Some(format!("flow {flow}: towards {peer} the relay at {host} used {used}, not {wanted}"))
+        Some(format!("flow {flow}: towards {peer} the relay at {host} used {used}, not {planned}"))
     }
 
-    /// Books what an end sent.
-    fn account(&self, end: &RelayEnd) {
+    /// Adds an end's counters to its flow.
+    fn add_counters(&self, end: &RelayEnd) {
         let Some(TcpInfo { data_segs_out, total_retrans, total_rto, .. }) = end.sock.as_ref().map(|s| s.info)
         else {
             return;

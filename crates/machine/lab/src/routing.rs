@@ -1,67 +1,70 @@
-//! A host's routes and rules in its namespace: what [`Scenario::next_hop`] says, as the kernel's tables have it.
+//! A host's routes and rules in its namespace: [`Scenario::next_hop`] as kernel routing tables.
 //!
 //! | host | tables |
 //! |---|---|
 //! | of a customer, or in a scenario without customers | `main` |
-//! | that serves all | one for each customer, chosen by the device that a packet came in by (policy routing; this kernel has no VRF); `main` for its own packets |
+//! | shared by customers | one per customer, selected by the incoming device (policy routing instead of a VRF); `main` for the host's own packets |
 //!
-//! A BGP speaker is told no route over a link with a session: it learns them. Routes into a tunnel wait until there is one.
+//! A BGP speaker gets no route over a link with a session: it learns them. Routes into a tunnel are installed
+//! when the tunnel exists.
 
 use crate::daemon::tunnel_device;
-use crate::netlink::{DeviceRoute, MAIN, Netlink};
+use crate::netlink::{DeviceRoute, MAIN_TABLE, Netlink};
 use crate::network::device;
 use scenario::{Hop, Prefix, Scenario};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The first customer's table; the others follow.
+/// Table of the first customer; the others follow.
 const FIRST_TABLE: u32 = 100;
 
-/// The table that a host has for a customer's packets.
+/// Returns the table that a host uses for a customer's packets.
 pub fn table(scenario: &Scenario, host: usize, customer: Option<&str>) -> u32 {
     if scenario.hosts[host].customer.is_some() {
-        return MAIN;
+        return MAIN_TABLE;
     }
-    let at = customer.and_then(|of| scenario.customers().iter().position(|c| *c == of));
-    at.map_or(MAIN, |at| FIRST_TABLE + at as u32)
+    let at = customer.and_then(|name| scenario.customers().iter().position(|c| *c == name));
+    at.map_or(MAIN_TABLE, |at| FIRST_TABLE + at as u32)
 }
 
-/// The device by which a host sends over a link: the link's, or that of the tunnel over it.
+/// Returns the device by which a host sends over a link: the link's own, or the device of the tunnel over it.
 pub fn outgoing(scenario: &Scenario, host: usize, link: usize) -> String {
     if scenario.is_tunnel(link) { tunnel_device(scenario, host, link) } else { device(link) }
 }
 
-/// What comes in over a customer's link is looked up in the customer's table. Names of devices may be of such as come later.
+/// Installs rules that route packets from a customer's link with the customer's table. A rule may name a
+/// device that does not exist yet.
 pub fn rules(scenario: &Scenario, host: usize, netlink: &Netlink) -> io::Result<()> {
     for (link, l) in scenario.links.iter().enumerate().filter(|(_, l)| l.between.contains(&host)) {
         debug_assert!(l.between.contains(&host));
         let table = table(scenario, host, scenario.customer_of_link(link));
-        if table != MAIN {
+        if table != MAIN_TABLE {
             netlink.rule(&outgoing(scenario, host, link), table, scenario.speaks_ipv6())?;
         }
     }
     Ok(())
 }
 
-/// Installs the routes that lead into tunnels, or all others.
+/// Installs the routes into tunnels, or all others.
 pub fn install(scenario: &Scenario, host: usize, netlink: &Netlink, tunnels: bool) -> io::Result<()> {
     for (to, hop, table) in routes(scenario, host) {
         if scenario.is_tunnel(hop.link) == tunnels {
             let index = netlink.index(&outgoing(scenario, host, hop.link))?;
-            let (from, window) = (own_of(scenario, host, to), scenario.hosts[host].stack.initial_window);
+            let (from, window) =
+                (source_address(scenario, host, to), scenario.hosts[host].stack.initial_window);
             netlink.route(&DeviceRoute { to, index, from, table, window, cc: None })?;
         }
     }
     Ok(())
 }
 
-/// The address that a host's packets to a destination come from: its first of that version.
-pub fn own_of(scenario: &Scenario, host: usize, to: Prefix) -> Option<IpAddr> {
+/// Returns the source address of a host's packets to a destination: its first address of the same IP version.
+pub fn source_address(scenario: &Scenario, host: usize, to: Prefix) -> Option<IpAddr> {
     scenario.addresses(host).into_iter().find(|own| own.is_ipv4() == to.address.is_ipv4())
 }
 
-/// What a host is told: destination, where to, and the table. No IPv6 by a link whose MTU it cannot have: its device refuses
-/// it, and no flow goes there.
+/// Returns a host's static routes: destination, next hop, and table. Omits IPv6 over links with an MTU too
+/// small for it: the device refuses IPv6, and no flow uses it.
 pub fn routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
     let mut all = all_routes(scenario, host);
     all.retain(|(to, hop, _)| to.address.is_ipv4() || scenario.takes_ipv6(hop.link));
@@ -94,13 +97,13 @@ fn all_routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
             let table = table(scenario, host, customer);
             for address in scenario.addresses(to) {
                 all.push((Prefix::host(address), hop, table));
-                // Its own packets for a customer's host, where the address is nobody else's.
-                let alone = || {
+                // The host's own packets also use this route if no other host has the address.
+                let is_unique = || {
                     (0..scenario.hosts.len()).filter(|&h| scenario.addresses(h).contains(&address)).count()
                         == 1
                 };
-                if table != MAIN && !shared && alone() {
-                    all.push((Prefix::host(address), hop, MAIN));
+                if table != MAIN_TABLE && !shared && is_unique() {
+                    all.push((Prefix::host(address), hop, MAIN_TABLE));
                 }
             }
         }
@@ -108,18 +111,19 @@ fn all_routes(scenario: &Scenario, host: usize) -> Vec<(Prefix, Hop, u32)> {
     all
 }
 
-/// What a BGP speaker learns of other hosts: address and table. The way leads over sessions to a speaker that announces it.
+/// Returns the routes that a BGP speaker learns: address and table. Each path consists of sessions up to a
+/// speaker that announces the address.
 fn learned(scenario: &Scenario, host: usize) -> Vec<(IpAddr, u32)> {
     let mut all = Vec::new();
     for to in (0..scenario.hosts.len()).filter(|&to| to != host) {
         let address = scenario.address(to);
-        let is_told = scenario.hosts[host].routes.iter().any(|r| r.to.contains(address));
-        let (Some(customer), Some(way)) = (scenario.customer_between(host, to), scenario.route(host, to))
+        let is_static = scenario.hosts[host].routes.iter().any(|r| r.to.contains(address));
+        let (Some(customer), Some(path)) = (scenario.customer_between(host, to), scenario.route(host, to))
         else {
             continue;
         };
-        let sessions = way.iter().take_while(|hop| scenario.has_session(hop.link));
-        let Some(last) = sessions.last().filter(|_| address.is_ipv4() && !is_told) else { continue };
+        let sessions = path.iter().take_while(|hop| scenario.has_session(hop.link));
+        let Some(last) = sessions.last().filter(|_| address.is_ipv4() && !is_static) else { continue };
         let speaker = scenario.links[last.link].between[usize::from(last.forward)];
         if scenario.announced(speaker, customer).iter().any(|prefix| prefix.contains(address)) {
             all.push((address, table(scenario, host, customer)));
@@ -128,8 +132,9 @@ fn learned(scenario: &Scenario, host: usize) -> Vec<(IpAddr, u32)> {
     all
 }
 
-/// Fails while a BGP speaker has not learned the way to each host, or the way of a flow that passes it; says which.
-pub fn routes_through(scenario: &Scenario, host: usize) -> Option<String> {
+/// Returns a command that fails, and says which route is missing, until a BGP speaker has learned the routes
+/// to all hosts and those of the flows that pass it.
+pub fn check_learned_routes(scenario: &Scenario, host: usize) -> Option<String> {
     scenario.speaker(host)?;
     let mut checks = Vec::new();
     for (address, table) in learned(scenario, host) {
@@ -140,9 +145,9 @@ pub fn routes_through(scenario: &Scenario, host: usize) -> Option<String> {
     }
     for flow in &scenario.flows {
         for [from, to] in [[flow.from, flow.to], [flow.to, flow.from]] {
-            let Some(way) = scenario.route(from, to) else { continue };
+            let Some(path) = scenario.route(from, to) else { continue };
             let at = |hop: &Hop| scenario.links[hop.link].between[usize::from(!hop.forward)];
-            let Some(hop) = way.iter().find(|hop| at(hop) == host) else { continue };
+            let Some(hop) = path.iter().find(|hop| at(hop) == host) else { continue };
             let customer = scenario.customer_between(from, to).flatten();
             let (table, address) = (table(scenario, host, customer), scenario.address(to));
             if scenario.has_session(hop.link) {

@@ -1,17 +1,16 @@
-//! One variant on the kernel, from namespaces to result.
+//! Runs one variant on the kernel, from creating namespaces to the result.
 
 use crate::LabError;
-use crate::apart::run_apart;
+use crate::affinity::TrafficThreads;
 use crate::clock::WallClock;
 use crate::collect;
-use crate::controls::{Controls, wishes};
-use crate::crew::Crew;
+use crate::controls::{Controls, requests};
 use crate::daemon::Daemons;
-use crate::deaths::{Deaths, joined};
 use crate::engine::{ENGINE, Engine};
-use crate::hosts::PlayingHosts;
+use crate::failures::{FailedComponents, join_thread};
+use crate::hosts::HostThreads;
 use crate::identity::Identity;
-use crate::inner::InnerPackets;
+use crate::inner_packet::InnerPackets;
 use crate::machine::{self, CpuTimes};
 use crate::network::{self, LabNetwork};
 use crate::packages;
@@ -20,7 +19,8 @@ use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
 use crate::script::{self, LabScript};
 use crate::tool::{self, Tools};
-use linux::privilege::may_build;
+use crate::user_namespace::run_in_user_namespace;
+use linux::privilege::can_create_namespaces;
 use result::{FlowKind, Outcome, Trust, VariantResult};
 use scenario::Scenario;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,38 +28,38 @@ use std::thread;
 use std::time::Duration;
 use units::Time;
 
-/// What a run takes besides its scenario.
+/// Options of [`run`].
 #[derive(Default)]
 pub struct LabOptions<'a> {
     /// Seed of every random stream of path elements and datagram sources.
     pub seed: u64,
-    /// Run this flow alone (an index of the scenario's flows).
+    /// Run only this flow (an index of the scenario's flows).
     pub only_flow: Option<usize>,
-    /// Is told the time now and then.
+    /// Called with the current time at intervals.
     pub progress: Option<&'a mut dyn FnMut(Time)>,
-    /// Is told what a user may want to know of the emulation: lost packets, late wake-ups.
+    /// Receives messages about the emulation for the user: lost packets, late wake-ups.
     pub notice: Option<&'a mut dyn FnMut(&str)>,
-    /// Files for what passes.
+    /// Files for packet captures.
     pub pcap: Option<Captures>,
-    /// Whom programs of flows run as: a name or number of a user, perhaps `:` and a group's number; default: whoever called
-    /// sudo, else `nobody` where root runs them.
+    /// The user that programs of flows run as: a name or number, optionally followed by `:` and a group
+    /// number. Default: the user who called sudo, otherwise `nobody` if root runs longfat.
     pub user: Option<&'a str>,
-    /// Commands at hosts before the run begins.
+    /// Commands that run on hosts before the run starts.
     pub scripts: &'a [LabScript],
-    /// Flows that longfat itself plays take the congestion control that their host or route has, and choose none.
+    /// longfat's own flows use the congestion control of their host or route instead of setting one.
     pub host_controls: bool,
-    /// Is given what hosts with services answer when the run is over: tunnels, sessions, routes.
+    /// Receives the output of the daemons' show commands after the run: tunnels, sessions, routes.
     pub shown: Option<&'a mut dyn FnMut(&str)>,
     /// Ends the run with [`LabError::Stopped`] when set.
     pub stop: Option<&'a AtomicBool>,
 }
 
-/// Time between preparing a run and its begin.
+/// Time between the preparation of a run and its start.
 pub(crate) const LEAD: Duration = Duration::from_millis(30);
-/// Between two reports of progress.
+/// Interval between progress reports.
 const REPORT: Duration = Duration::from_millis(50);
 
-/// Stops the threads when the run fails or panics.
+/// Stops the threads when the run ends, fails or panics.
 pub(crate) struct StopGuard<'a>(pub &'a AtomicBool);
 
 impl Drop for StopGuard<'_> {
@@ -68,17 +68,17 @@ impl Drop for StopGuard<'_> {
     }
 }
 
-/// Runs one variant of a scenario on the kernel, in real time. Without privileges it tries a user
-/// namespace, in a process of its own.
+/// Runs one variant of a scenario on the kernel, in real time. Without privileges it runs in a user namespace
+/// of a child process.
 ///
 /// # Errors
-/// Missing permissions, what the kernel cannot do, failed system calls.
+/// Fails on missing permissions, unsupported settings and failed system calls.
 pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Outcome, LabError> {
     let LabOptions { seed, only_flow, progress, notice, pcap, user, scripts, host_controls, shown, stop } =
         options;
     packages::check(scenario, only_flow)?;
-    // Held until the end, also by a process of its own.
-    let controls = Controls::load(&wishes(scenario, only_flow))?;
+    // Keep the loaded programs until the end, also if a child process runs the variant.
+    let controls = Controls::load(&requests(scenario, only_flow))?;
     let mut plan = FlowPlan::new(scenario, only_flow, &controls)?;
     plan.flows.iter_mut().for_each(|f| f.chooses_control = !host_controls);
     tool::check(scenario, &plan)?;
@@ -92,10 +92,10 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         None => &mut |_| (),
     };
     if user.is_some() {
-        Identity::of(user)?;
+        Identity::resolve(user)?;
     }
     let never = AtomicBool::new(false);
-    let halt = stop.unwrap_or(&never);
+    let cancel = stop.unwrap_or(&never);
     let departures = network::departures(scenario).into_iter().chain(relay::departures(scenario));
     departures.for_each(|text| notice(&text));
     let assumed = chains::assume(scenario, true);
@@ -106,19 +106,20 @@ pub fn run(variant: &str, scenario: &Scenario, options: LabOptions) -> Result<Ou
         Some(shown) => shown,
         None => &mut |_| (),
     };
-    if may_build() {
-        return job.run(halt, progress, notice, shown);
+    if can_create_namespaces() {
+        return job.run(cancel, progress, notice, shown);
     }
     let work = |progress: &mut dyn FnMut(Time), [notices, answers]: &mut [Vec<String>; 2]| {
-        job.run(halt, progress, &mut |n| notices.push(n.into()), &mut |s| answers.push(s.into()))
+        job.run(cancel, progress, &mut |n| notices.push(n.into()), &mut |s| answers.push(s.into()))
     };
-    run_apart(work, halt, progress, notice, shown)
+    run_in_user_namespace(work, cancel, progress, notice, shown)
 }
 
-/// Measures again what other work on this machine disturbed, `tries` times at most; then the last is as it is.
+/// Repeats a measurement that other load on this machine disturbed, up to `tries` times. Returns the last
+/// result.
 ///
 /// # Errors
-/// Those of a run, at once.
+/// Fails with the first error of a run.
 pub fn trusted(
     tries: usize,
     mut measure: impl FnMut() -> Result<Outcome, LabError>,
@@ -133,7 +134,6 @@ pub fn trusted(
     Ok(measured)
 }
 
-/// What is to be run.
 struct LabJob<'a> {
     variant: &'a str,
     scenario: &'a Scenario,
@@ -143,14 +143,14 @@ struct LabJob<'a> {
     user: Option<&'a str>,
     scripts: &'a [LabScript],
     pcap: Option<Captures>,
-    /// Whether daemons are asked in the end.
+    /// Whether the daemons' show commands are run at the end.
     show: bool,
 }
 
 impl LabJob<'_> {
     fn run(
         self,
-        halt: &AtomicBool,
+        cancel: &AtomicBool,
         progress: &mut dyn FnMut(Time),
         notice: &mut dyn FnMut(&str),
         shown: &mut dyn FnMut(&str),
@@ -158,67 +158,70 @@ impl LabJob<'_> {
         let LabJob { variant, scenario, plan, only_flow, seed, user, scripts, pcap, show } = self;
         let plan = &plan;
         let network = LabNetwork::build(scenario)?;
-        let mut daemons = Daemons::bring_up(scenario, &network, seed, halt)?;
+        let mut daemons = Daemons::bring_up(scenario, &network, seed, cancel)?;
         script::run(scenario, &network, scripts)?;
-        let identity = Identity::of(user)?;
+        let identity = Identity::resolve(user)?;
         let relays = Relays::prepare(scenario, plan, &network, &identity)?;
         let tools = Tools::prepare(scenario, plan, &network, identity)?;
         let pcap = pcap.map(pcap::open).transpose().map_err(LabError::system("captures"))?;
         let (recorder, writer) = pcap.unzip();
-        let (stop, crew) = (AtomicBool::new(false), Crew::new());
+        let (stop, threads) = (AtomicBool::new(false), TrafficThreads::new());
         let end = Time::ZERO + scenario.duration;
-        let begun = CpuTimes::now();
+        let cpu_before = CpuTimes::now();
         let lost_before = machine::lost_packets(&network);
         let clock = WallClock::start_in(LEAD);
-        let deaths = Deaths::new(clock);
+        let failures = FailedComponents::new(clock);
         let (engine, hosts, lost) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let (stop, crew, deaths) = (&stop, &crew, &deaths);
+            let (stop, threads, failures) = (&stop, &threads, &failures);
             let inner = InnerPackets::open(scenario, &network)?;
             let engine =
-                Engine::new(scenario, &network, plan, seed, clock, recorder).seeing_into_tunnels(inner);
+                Engine::new(scenario, &network, plan, seed, clock, recorder).with_inner_packets(inner);
             let writer =
                 writer.map(|w| s.spawn(move || w.run().map_err(LabError::system("writing captures"))));
-            let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
-            let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let engine =
+                s.spawn(move || engine.run(stop, threads).map_err(LabError::system("moving packets")));
+            let hosts = HostThreads { scenario, plan, network: &network, seed, clock, stop, threads };
             let mut hosts = hosts.start(s);
-            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, deaths))));
-            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew, deaths))));
-            let play = |daemons: &mut Daemons| daemons.play(clock, Some(end), stop, deaths);
-            let faults = daemons.as_mut().map(|daemons| s.spawn(move || play(daemons)));
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, failures))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, threads, failures))));
+            let apply_faults = |daemons: &mut Daemons| daemons.apply_faults(clock, Some(end), stop, failures);
+            let faults = daemons.as_mut().map(|daemons| s.spawn(move || apply_faults(daemons)));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
                 thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
-                if halt.load(Relaxed) {
+                if cancel.load(Relaxed) {
                     stop.store(true, Relaxed);
                 }
                 progress(clock.now().min(end));
             }
-            // A thread that ended early has failed: the others need not go on.
+            // A thread that ended early has failed, so stop the others.
             if clock.now() < end {
                 stop.store(true, Relaxed);
             }
-            let engine = joined(engine, ENGINE);
-            // Before the hosts end: what they send now stays in their devices and is not a loss of the run.
+            let engine = join_thread(engine, ENGINE);
+            // Read before the hosts end: packets that they send afterwards stay in their devices and are not
+            // losses of the run.
             let lost = machine::lost_packets(&network).since(lost_before);
-            faults.map_or(Ok(()), |faults| joined(faults, "the thread that plays faults"))?;
-            let hosts: Vec<_> = hosts.into_iter().map(|h| joined(h, "a thread that plays hosts")).collect();
+            faults.map_or(Ok(()), |faults| join_thread(faults, "the thread that plays faults"))?;
+            let hosts: Vec<_> =
+                hosts.into_iter().map(|h| join_thread(h, "a thread that plays hosts")).collect();
             let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
             let engine = engine?;
-            writer.map_or(Ok(()), |writer| joined(writer, "the thread that writes captures"))?;
-            if halt.load(Relaxed) {
+            writer.map_or(Ok(()), |writer| join_thread(writer, "the thread that writes captures"))?;
+            if cancel.load(Relaxed) {
                 return Err(LabError::Stopped);
             }
             Ok::<_, LabError>((engine, hosts, lost))
         })?;
         if let Some(daemons) = &mut daemons {
-            notice(&format!("daemons came up in {:.2} s", daemons.took.as_secs_f64()));
+            notice(&format!("daemons started in {:.2} s", daemons.startup.as_secs_f64()));
             if show {
                 shown(&daemons.show()?);
             }
         }
-        collect::notices(&engine.punctuality, &hosts).iter().for_each(|text| notice(text));
-        let shares = CpuTimes::now().zip(begun).and_then(|(now, begun)| now.since(begun));
-        let trust = collect::trust(&engine.punctuality, &hosts, lost, shares, deaths.first_cause_first());
+        collect::notices(&engine.timing, &hosts).iter().for_each(|text| notice(text));
+        let shares = CpuTimes::now().zip(cpu_before).and_then(|(now, cpu_before)| now.since(cpu_before));
+        let trust = collect::trust(&engine.timing, &hosts, lost, shares, failures.root_cause_first());
         let mut outcome = collect::outcome(variant, scenario, plan, only_flow, engine, hosts);
         let rtt = result::RttsOfRun::of(&outcome.variant.flows);
         let trust = Trust { unexplained_ms: unexplained(&outcome.variant, scenario, plan), ..trust };
@@ -229,24 +232,25 @@ impl LabJob<'_> {
     }
 }
 
-/// Links that a packet and its answer cross together, on the longest way of a flow.
+/// Returns the number of links on the longest round trip of a flow.
 fn crossings(scenario: &Scenario, only_flow: Option<usize>) -> usize {
     let flows = scenario.flows.iter().enumerate().filter(|(i, _)| only_flow.is_none_or(|only| only == *i));
     let hops = |from, to| scenario.route(from, to).map_or(0, |way| way.len());
     flows.map(|(_, f)| hops(f.from, f.to) + hops(f.to, f.from)).max().unwrap_or(0)
 }
 
-/// How much longer datagrams took, in the median, than the slowest took through all elements of their way, ms: they
-/// stood where nobody measures, before they left. The worst flow; `None` without datagrams.
+/// Returns by how much, in ms, the median delay of datagrams exceeds the sum of the maximum delays of all
+/// elements on their path: the time that they waited where nothing measures, before they left. Returns the
+/// worst flow's value; `None` without datagrams.
 fn unexplained(variant: &VariantResult, scenario: &Scenario, plan: &FlowPlan) -> Option<f64> {
     let flows = variant.flows.iter().zip(&plan.flows).filter(|(f, _)| f.kind == FlowKind::Datagrams);
     let excess = flows.filter_map(|(f, planned)| {
         let flow = &scenario.flows[planned.of];
-        let ways = scenario.route(flow.from, flow.to)?;
-        let slowest = ways.iter().map(|hop| {
-            let way = if hop.forward { "forward" } else { "backward" };
-            let of = format!("{}.{way}.", scenario.links[hop.link].name);
-            let inside = variant.elements.iter().filter(|e| e.name.starts_with(&of));
+        let hops = scenario.route(flow.from, flow.to)?;
+        let slowest = hops.iter().map(|hop| {
+            let direction = if hop.forward { "forward" } else { "backward" };
+            let prefix = format!("{}.{direction}.", scenario.links[hop.link].name);
+            let inside = variant.elements.iter().filter(|e| e.name.starts_with(&prefix));
             inside.map(|e| e.delay_ms.max).sum::<f64>()
         });
         Some((f.real_time?.delay_ms.p50 - slowest.sum::<f64>()).max(0.0))

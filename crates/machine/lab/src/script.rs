@@ -1,4 +1,4 @@
-//! Shell commands at hosts before a run: what an administrator would type there.
+//! Shell commands that run on hosts before a run, as an administrator would type them.
 
 use crate::LabError;
 use crate::network::{LabNetwork, device};
@@ -8,28 +8,28 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
-/// Lines for a shell at one host, with all of longfat's own privileges there: only what longfat itself made up belongs
-/// here, never a text of a scenario.
+/// Shell lines for one host, run with all of longfat's privileges there. They must be longfat's own; never
+/// put text of a scenario here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabScript {
     /// Index of the host.
     pub host: usize,
-    /// The neighbour or other host that `$DEV` leads to, and whose address `$PEER` is.
+    /// The host that `$DEV` leads to and that has the address `$PEER`.
     pub towards: Option<usize>,
-    /// What the shell reads; it ends at the first line that fails.
+    /// The lines to run; the shell stops at the first that fails.
     pub lines: Vec<String>,
 }
 
-/// How much of what a shell says is kept, bytes.
-const SAID: usize = 500;
+/// Characters of a shell's error output that are kept.
+const MAX_OUTPUT: usize = 500;
 
 /// Runs scripts in their hosts' namespaces, one after the other.
 ///
 /// # Errors
-/// The first that failed, with what it said.
+/// Fails with the first script that failed, and its output.
 pub fn run(scenario: &Scenario, network: &LabNetwork, scripts: &[LabScript]) -> Result<(), LabError> {
     for script in scripts {
-        one(scenario, network, script).map_err(|source| {
+        run_script(scenario, network, script).map_err(|source| {
             let host = scenario.hosts.get(script.host).map_or("?", |h| h.name.as_str());
             LabError::System { what: format!("host {host}: {}", script.lines.join("; ")), source }
         })?;
@@ -37,7 +37,7 @@ pub fn run(scenario: &Scenario, network: &LabNetwork, scripts: &[LabScript]) -> 
     Ok(())
 }
 
-fn one(scenario: &Scenario, network: &LabNetwork, script: &LabScript) -> io::Result<()> {
+fn run_script(scenario: &Scenario, network: &LabNetwork, script: &LabScript) -> io::Result<()> {
     let namespace = network.namespaces.get(script.host).ok_or(io::ErrorKind::NotFound)?;
     let hop = script.towards.and_then(|to| scenario.route(script.host, to)?.first().copied());
     let mut shell = Command::new("sh");
@@ -49,21 +49,21 @@ fn one(scenario: &Scenario, network: &LabNetwork, script: &LabScript) -> io::Res
     if done.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&done.stderr);
-    let said: String = said.trim().chars().take(SAID).collect();
-    Err(io::Error::other(if said.is_empty() { done.status.to_string() } else { said }))
+    let output = String::from_utf8_lossy(&done.stderr);
+    let output: String = output.trim().chars().take(MAX_OUTPUT).collect();
+    Err(io::Error::other(if output.is_empty() { done.status.to_string() } else { output }))
 }
 
-/// Which scripts this kernel can run on the network of a scenario: each is tried on one of its own. `None`: it can; else
-/// why not.
+/// Tries each script on a separate copy of the scenario's network. Returns `None` for scripts that work,
+/// otherwise the error.
 ///
 /// # Errors
-/// The network cannot be made.
+/// Fails if the network cannot be created.
 pub fn try_scripts(scenario: &Scenario, scripts: &[LabScript]) -> Result<Vec<Option<String>>, LabError> {
     let mut tried = Vec::new();
     for script in scripts {
         let network = LabNetwork::build(scenario)?;
-        tried.push(one(scenario, &network, script).err().map(|e| e.to_string()));
+        tried.push(run_script(scenario, &network, script).err().map(|e| e.to_string()));
     }
     Ok(tried)
 }

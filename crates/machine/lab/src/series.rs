@@ -1,26 +1,26 @@
-//! One point of a flow's time series, whoever's its sockets are.
+//! Points of a flow's time series, from longfat's own sockets or a program's.
 
 use linux::tcp_info::TcpInfo;
 use result::{FlowPoint, FlowSeries};
 use units::{Span, Time};
 
-/// A flow at one moment.
+/// State of a flow at one moment.
 pub struct Point {
     pub delivered: u64,
     pub retransmitted: u64,
-    /// The connection that stands for the flow; `None` before there is one.
+    /// The connection that represents the flow; `None` before one exists.
     pub info: Option<TcpInfo>,
-    /// Whether this is the end that opened it.
+    /// Whether `info` is of the end that opened the connection.
     pub opened: bool,
     pub paced: bool,
     pub udp: bool,
-    /// Of the datagram that arrived last.
+    /// Delay of the last datagram received.
     pub delay: Option<Span>,
-    /// Segments of the initial window.
+    /// Initial congestion window, in segments.
     pub initial_window: u32,
 }
 
-/// Adds a point.
+/// Appends a point to a series.
 pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
     let begun = p.info.is_some();
     let info = p.info.unwrap_or_default();
@@ -42,14 +42,14 @@ pub fn push(s: &mut FlowSeries, t: Time, p: &Point) {
         rt_prop_ms: info.bbr.map(|b| b.min_rtt_us as f64 / 1e3),
         pacing_gain: info.bbr.map(|b| b.pacing_gain as f64 / 256.0),
         cwnd_gain: info.bbr.map(|b| b.cwnd_gain as f64 / 256.0),
-        round: None, // the kernel does not tell
+        round: None, // not reported by the kernel
         delivery_rate_mbps: info.delivery_rate.map(mbps),
         state: if begun { info.state() } else { "" },
         delay_ms: p.delay.map(Span::as_millis_f64),
     });
 }
 
-/// Mbit/s of bytes per second.
+/// Converts bytes per second to Mbit/s.
 fn mbps(bytes_per_second: u64) -> f64 {
     bytes_per_second as f64 * 8e-6
 }

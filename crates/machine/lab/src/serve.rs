@@ -1,11 +1,11 @@
-//! Commands in the background of a shell: started before it, killed after it.
+//! Background commands of a shell: started before the foreground command and killed after it.
 
 use crate::LabError;
-use crate::deaths::{Deaths, by_signal, how};
+use crate::failures::{FailedComponents, describe_exit, is_signal_exit};
 use crate::identity::{Author, Identity};
 use crate::launch::{Launch, Output, Running};
 use crate::network::LabNetwork;
-use crate::shell::{Serve, Tell};
+use crate::shell::{Serve, ShellEvent};
 use linux::{namespace, pipe};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,84 +16,87 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens. Who listens on nothing costs this much.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(5);
-/// Bytes kept of what a server says.
-const KEPT: usize = 4096;
+/// Limit until a server listens. A command that never listens delays the start by this time.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(1);
+const LISTEN_POLL: Duration = Duration::from_millis(5);
+/// Bytes of a server's output that are kept.
+const MAX_OUTPUT: usize = 4096;
 
 struct ServedCommand {
     host: usize,
     name: String,
     running: Running,
-    /// The end of what it has said.
-    said: Arc<Mutex<VecDeque<u8>>>,
-    over: bool,
+    /// The end of its output.
+    output: Arc<Mutex<VecDeque<u8>>>,
+    has_ended: bool,
 }
 
-/// The servers of a shell.
+/// The background commands of a shell.
 pub(crate) struct Servers {
     list: Vec<ServedCommand>,
-    /// For each host the sockets that listened before.
+    /// Listening sockets of each host before the servers started.
     before: Vec<usize>,
 }
 
 impl Servers {
-    /// Starts them all.
+    /// Starts all background commands.
     pub(crate) fn start(
         serve: &[Serve],
         network: &LabNetwork,
-        names: &str,
+        hosts_file: &str,
         identity: &Identity,
         writable: &[PathBuf],
     ) -> Result<Servers, LabError> {
         let before = match serve.is_empty() {
             true => Vec::new(),
-            false => (0..network.namespaces.len()).map(|h| listening(network, h)).collect(),
+            false => (0..network.namespaces.len()).map(|h| count_listening(network, h)).collect(),
         };
         let list = serve
             .iter()
-            .map(|s| ServedCommand::start(s, network, names, identity, writable))
+            .map(|s| ServedCommand::start(s, network, hosts_file, identity, writable))
             .collect::<Result<_, _>>()?;
         Ok(Servers { list, before })
     }
 
-    /// Waits until on each host as many sockets more are open as it has servers: a client that comes
-    /// earlier would be refused.
+    /// Waits until each host has as many additional listening sockets as it has servers: a client that
+    /// connects earlier would be refused.
     pub(crate) fn await_listening(
         &mut self,
         network: &LabNetwork,
-        tell: &mut dyn FnMut(Tell),
-        deaths: &Deaths,
+        report: &mut dyn FnMut(ShellEvent),
+        failures: &FailedComponents,
     ) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + LISTEN_TIMEOUT;
         for host in 0..self.before.len() {
             loop {
-                self.look(tell, deaths);
-                let running = self.list.iter().filter(|s| s.host == host && !s.over).count();
-                let ready = running == 0 || listening(network, host) >= self.before[host] + running;
+                self.check(report, failures);
+                let running = self.list.iter().filter(|s| s.host == host && !s.has_ended).count();
+                let ready = running == 0 || count_listening(network, host) >= self.before[host] + running;
                 if ready || Instant::now() >= until {
                     break;
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(LISTEN_POLL);
             }
         }
     }
 
-    /// Tells of those that have failed, once each; those that a signal ended have died.
-    pub(crate) fn look(&mut self, tell: &mut dyn FnMut(Tell), deaths: &Deaths) {
-        for s in self.list.iter_mut().filter(|s| !s.over) {
+    /// Reports each server that has failed once; records those that a signal ended as failed components.
+    pub(crate) fn check(&mut self, report: &mut dyn FnMut(ShellEvent), failures: &FailedComponents) {
+        for s in self.list.iter_mut().filter(|s| !s.has_ended) {
             let Ok(Some(code)) = s.running.try_wait() else { continue };
-            s.over = true;
-            if by_signal(code) {
-                deaths.note(format!("server `{}`", s.name), how(code));
+            s.has_ended = true;
+            if is_signal_exit(code) {
+                failures.record(format!("server `{}`", s.name), describe_exit(code));
             } else if code != 0 {
-                let said: Vec<u8> =
-                    s.said.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-                let said = String::from_utf8_lossy(&said);
-                let said = said.trim_end();
-                let colon = if said.is_empty() { "" } else { ":\n" };
-                tell(Tell::Notice(&format!("server `{}` ended with code {code}{colon}{said}", s.name)));
+                let output: Vec<u8> =
+                    s.output.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+                let output = String::from_utf8_lossy(&output);
+                let output = output.trim_end();
+                let colon = if output.is_empty() { "" } else { ":\n" };
+                report(ShellEvent::Notice(&format!(
+                    "server `{}` ended with code {code}{colon}{output}",
+                    s.name
+                )));
             }
         }
     }
@@ -103,14 +106,14 @@ impl ServedCommand {
     fn start(
         serve: &Serve,
         network: &LabNetwork,
-        names: &str,
+        hosts_file: &str,
         identity: &Identity,
         writable: &[PathBuf],
     ) -> Result<ServedCommand, LabError> {
         let (reading, writing) = pipe::pipe().map_err(LabError::system("a pipe"))?;
         let launch = Launch {
             namespace: network.namespaces[serve.host].as_fd(),
-            hosts_file: names,
+            hosts_file: hosts_file,
             argv: &serve.command,
             env: &[],
             identity,
@@ -119,20 +122,21 @@ impl ServedCommand {
             output: Output::Capture(writing),
         };
         let running = launch.start()?;
-        let said = Arc::new(Mutex::new(VecDeque::new()));
-        let kept = said.clone();
-        // Ends with the server, whose namespace nothing outlives that could hold the pipe.
+        let output = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = output.clone();
+        // This thread ends with the server: no process outlives the server's namespace and could hold the
+        // pipe.
         thread::spawn(move || keep_end(File::from(reading), &kept));
         let words: Vec<_> = serve.command.iter().map(|w| w.to_string_lossy()).collect();
         let name = match words.iter().map(|w| w.as_ref()).collect::<Vec<_>>()[..] {
             ["/bin/sh", "-c", text] => text.to_string(),
             _ => words.join(" "),
         };
-        Ok(ServedCommand { host: serve.host, name, running, said, over: false })
+        Ok(ServedCommand { host: serve.host, name, running, output, has_ended: false })
     }
 }
 
-/// Reads all there is, so that the writer never waits; keeps the end.
+/// Reads everything, so that the writer never blocks, and keeps the end.
 fn keep_end(mut from: File, kept: &Mutex<VecDeque<u8>>) {
     let mut buffer = [0; 4096];
     loop {
@@ -141,8 +145,8 @@ fn keep_end(mut from: File, kept: &Mutex<VecDeque<u8>>) {
             Ok(n) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend(&buffer[..n]);
-                let spare = kept.len().saturating_sub(KEPT);
-                kept.drain(..spare);
+                let excess = kept.len().saturating_sub(MAX_OUTPUT);
+                kept.drain(..excess);
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
@@ -150,8 +154,8 @@ fn keep_end(mut from: File, kept: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// How many sockets of a host wait for somebody: TCP in LISTEN, UDP with a port (proc(5)).
-fn listening(network: &LabNetwork, host: usize) -> usize {
+/// Counts the sockets of a host that wait for peers: TCP in LISTEN, UDP with a port (proc(5)).
+fn count_listening(network: &LabNetwork, host: usize) -> usize {
     let count = || {
         ["tcp", "tcp6", "udp", "udp6"].iter().fold(0, |sum, file| {
             let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();

@@ -1,19 +1,18 @@
-//! A user's programs inside a scenario, for as long as one of them runs.
+//! Runs a user's programs inside a scenario until the foreground command ends.
 //!
-//! The engine moves packets without an end and keeps no series; the scenario's own flows are
-//! background traffic when wanted. Everything ends with the command in the foreground.
+//! The engine runs without a fixed end and records no time series. The scenario's own flows run as background
+//! traffic if requested. When the foreground command ends, everything ends.
 
 use crate::LabError;
-use crate::apart::shell_apart;
+use crate::affinity::TrafficThreads;
 use crate::clock::WallClock;
-use crate::controls::{Controls, wishes};
-use crate::crew::Crew;
+use crate::controls::{Controls, requests};
 use crate::daemon::Daemons;
-use crate::deaths::{Deaths, joined};
 use crate::engine::{ENGINE, Engine};
-use crate::hosts::PlayingHosts;
-use crate::identity::{Author, Identity, users_shell};
-use crate::launch::{CommandNews, Launch, Output, Running};
+use crate::failures::{FailedComponents, join_thread};
+use crate::hosts::HostThreads;
+use crate::identity::{Author, Identity, login_shell};
+use crate::launch::{CommandChange, Launch, Output, Running};
 use crate::network::{self, LabNetwork};
 use crate::packages;
 use crate::plan::FlowPlan;
@@ -21,9 +20,10 @@ use crate::relay::{self, Relays};
 use crate::run::{LEAD, StopGuard};
 use crate::serve::Servers;
 use crate::tool::{self, Tools};
+use crate::user_namespace::shell_in_user_namespace;
 use congestion::Control;
 use kernel_cc::Kernel;
-use linux::privilege::may_build;
+use linux::privilege::can_create_namespaces;
 use linux::terminal::Foreground;
 use linux::{namespace, signal};
 use result::DeadComponent;
@@ -37,59 +37,60 @@ use std::thread;
 use std::time::Duration;
 use units::{Span, Time};
 
-/// What a shell takes besides its scenario. Hosts are told by index.
+/// Options of [`shell`]. Hosts are given by index.
 #[derive(Default)]
 pub struct ShellOptions<'a> {
     /// Seed of every random stream of path elements and datagram sources.
     pub seed: u64,
-    /// Where the command runs.
+    /// The host on which the command runs.
     pub host: usize,
     /// The program and its arguments; empty for the user's shell.
     pub command: Vec<OsString>,
-    /// Commands that run beside it and end with it.
+    /// Background commands that are killed when the foreground command ends.
     pub serve: Vec<Serve>,
-    /// Also plays the scenario's flows, once, for the scenario's duration.
+    /// Also runs the scenario's flows, once, for the scenario's duration.
     pub flows: bool,
-    /// Whom commands run as: a name or number of a user, perhaps `:` and a group's number; default: whoever called sudo,
-    /// else `nobody` where root runs them.
+    /// The user that commands run as: a name or number, optionally followed by `:` and a group number.
+    /// Default: the user who called sudo, otherwise `nobody` if root runs longfat.
     pub user: Option<String>,
-    /// Folders that commands may write to besides the usual, where root runs them.
+    /// Folders that commands may write to in addition to the default ones, when root runs them.
     pub writable: Vec<PathBuf>,
-    /// Is told what a user may want to know: servers that failed, settings that had to give way.
+    /// Receives messages for the user: failed servers, settings that could not be applied.
     pub notice: Option<&'a mut dyn FnMut(&str)>,
 }
 
 /// A command in the background of a shell.
 #[derive(Clone, Debug)]
 pub struct Serve {
-    /// Where it runs.
+    /// The host on which it runs.
     pub host: usize,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// What a shell tells its caller while it runs.
-pub(crate) enum Tell<'a> {
-    /// For the user.
+/// Events that a running shell reports to its caller.
+pub(crate) enum ShellEvent<'a> {
+    /// A message for the user.
     Notice(&'a str),
-    /// The command was stopped and this process is about to be, until it is continued.
+    /// The command was stopped (SIGTSTP); this process will stop as well until it is continued.
     Suspend,
 }
 
-/// The exit code of a command that ended with 0 in a network of which a component died.
-const DIED: i32 = 1;
-/// How often servers and engine are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// Exit code of a command that itself ended with 0 although a component of the network failed.
+const EXIT_COMPONENT_DIED: i32 = 1;
+/// How often servers and the engine are checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a command inside a scenario; its exit code, or 128 and the signal that ended it. Where a component of the network
-/// died meanwhile, which goes to `notice` at once, a command that ended with 0 has the exit code [`DIED`].
+/// Runs a command inside a scenario. Returns its exit code, or 128 plus the number of the signal that ended
+/// it. If a component of the network fails, `notice` is called at once, and a command that ends with 0 gets
+/// the exit code [`EXIT_COMPONENT_DIED`].
 ///
-/// While the command runs, this process ignores SIGINT, SIGQUIT and SIGTSTP: the terminal's keys are
-/// for the command. Without privileges it tries a user namespace, in a process of its own.
+/// While the command runs, this process ignores SIGINT, SIGQUIT and SIGTSTP: the terminal's keys are for the
+/// command. Without privileges the network is built in a user namespace of a child process.
 ///
 /// # Errors
-/// Missing permissions, failed system calls, [`LabError::Command`] when the command does not start;
-/// with `flows` also what the kernel cannot do.
+/// Fails on missing permissions and failed system calls, with [`LabError::Command`] when the command does not
+/// start, and with `flows` also when the kernel cannot run one of the flows.
 pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError> {
     let mut scenario = scenario.clone();
     scenario.sample = Span::ZERO;
@@ -99,19 +100,19 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
         None => &mut |_| (),
     };
     if user.is_some() {
-        Identity::of(user.as_deref())?;
+        Identity::resolve(user.as_deref())?;
     }
-    let nothing = Controls::default();
-    // Held until the end. Where no flow is played the programs can do with another.
-    let controls = match Controls::load(&wishes(&scenario, None)) {
+    let no_controls = Controls::default();
+    // Keep the loaded programs until the end. If no flow is run, commands can use another congestion control.
+    let controls = match Controls::load(&requests(&scenario, None)) {
         Err(e) if !flows => {
-            notice(&format!("{e}; programs of such hosts begin with reno"));
+            notice(&format!("{e}; programs on such hosts start with reno"));
             None
         }
         controls => Some(controls?),
     };
     let lacks = |name: &str| controls.is_none() && !Kernel::now().has(name);
-    let controls = controls.as_ref().unwrap_or(&nothing);
+    let controls = controls.as_ref().unwrap_or(&no_controls);
     let default = |h| {
         let name = controls.find(congestion(&scenario, h)).name;
         if lacks(&name) { "reno".into() } else { name }
@@ -135,29 +136,33 @@ pub fn shell(scenario: &Scenario, options: ShellOptions) -> Result<i32, LabError
         user,
         writable,
     };
-    let unheeded: Vec<String> = scenario.hosts.iter().filter_map(unheeded).collect();
-    if !unheeded.is_empty() {
-        notice(&format!("programs set these themselves, or not at all: {}", unheeded.join(", ")));
+    let socket_settings: Vec<String> = scenario.hosts.iter().filter_map(socket_settings).collect();
+    if !socket_settings.is_empty() {
+        notice(&format!(
+            "these settings do not apply to programs, which must set them themselves: {}",
+            socket_settings.join(", ")
+        ));
     }
-    if !may_build() {
-        return shell_apart(|tell| job.run(tell), notice);
+    if !can_create_namespaces() {
+        return shell_in_user_namespace(|report| job.run(report), notice);
     }
     job.run(&mut |what| match what {
-        Tell::Notice(text) => notice(text),
-        Tell::Suspend => {}
+        ShellEvent::Notice(text) => notice(text),
+        ShellEvent::Suspend => {}
     })
 }
 
-/// The congestion control a host's programs begin with: that of its own first flow, else of the
-/// scenario's first, else Linux's default.
+/// Returns the congestion control that a host's programs start with: that of the host's first flow, otherwise
+/// of the scenario's first flow, otherwise Linux's default.
 fn congestion(scenario: &Scenario, host: usize) -> Control {
     let tcp = || scenario.flows.iter().filter(|f| !f.app.is_datagrams());
     let flow = tcp().find(|f| f.from == host).or_else(|| tcp().next());
     flow.map_or(Control::default(), |f| f.cc)
 }
 
-/// What of a host's stack is set on sockets, and so holds for the scenario's own flows alone.
-fn unheeded(host: &Host) -> Option<String> {
+/// Lists the stack settings of a host that are applied per socket and therefore only to the scenario's own
+/// flows.
+fn socket_settings(host: &Host) -> Option<String> {
     let s = &host.stack;
     let keys = [
         ("mss", s.mss.is_some()),
@@ -172,7 +177,7 @@ fn unheeded(host: &Host) -> Option<String> {
 struct ShellJob<'a> {
     scenario: &'a Scenario,
     plan: &'a FlowPlan,
-    /// For each host.
+    /// Default congestion control of each host.
     defaults: &'a [String],
     seed: u64,
     host: usize,
@@ -182,74 +187,79 @@ struct ShellJob<'a> {
     writable: Vec<PathBuf>,
 }
 
-/// Reports what died meanwhile, and whether there is still a network.
-type Look<'a> = dyn FnMut(&mut dyn FnMut(Tell)) -> bool + 'a;
+/// Reports failed components. Returns whether the engine still runs.
+type CheckNetwork<'a> = dyn FnMut(&mut dyn FnMut(ShellEvent)) -> bool + 'a;
 
 impl ShellJob<'_> {
-    fn run(&self, tell: &mut dyn FnMut(Tell)) -> Result<i32, LabError> {
+    fn run(&self, report: &mut dyn FnMut(ShellEvent)) -> Result<i32, LabError> {
         let network = LabNetwork::build(self.scenario)?;
         let mut daemons = Daemons::bring_up(self.scenario, &network, self.seed, &AtomicBool::new(false))?;
-        self.set_defaults(&network, tell)?;
-        let names = network::hosts_file(self.scenario);
-        let identity = Identity::of(self.user.as_deref())?;
+        self.set_defaults(&network, report)?;
+        let hosts_file = network::hosts_file(self.scenario);
+        let identity = Identity::resolve(self.user.as_deref())?;
         let tools = Tools::prepare(self.scenario, self.plan, &network, identity.clone())?;
         let relays = Relays::prepare(self.scenario, self.plan, &network, &identity)?;
-        let identity = self.own_identity(identity, tell)?;
-        let (stop, crew) = (AtomicBool::new(false), Crew::new());
+        let identity = self.own_identity(identity, report)?;
+        let (stop, threads) = (AtomicBool::new(false), TrafficThreads::new());
         let clock = WallClock::start_in(LEAD);
-        let deaths = Deaths::new(clock);
+        let failures = FailedComponents::new(clock);
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
-            let (stop, crew, deaths) = (&stop, &crew, &deaths);
+            let (stop, threads, failures) = (&stop, &threads, &failures);
             let engine =
                 Engine::new(self.scenario, &network, self.plan, self.seed, clock, None).without_end();
-            let engine = s.spawn(move || engine.run(stop, crew).map_err(LabError::system("moving packets")));
+            let engine =
+                s.spawn(move || engine.run(stop, threads).map_err(LabError::system("moving packets")));
             let (scenario, plan, seed) = (self.scenario, self.plan, self.seed);
-            let hosts = PlayingHosts { scenario, plan, network: &network, seed, clock, stop, crew };
+            let hosts = HostThreads { scenario, plan, network: &network, seed, clock, stop, threads };
             let mut hosts = hosts.start(s);
-            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, deaths))));
-            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, crew, deaths))));
-            let play = |daemons: &mut Daemons| daemons.play(clock, None, stop, deaths);
-            let faults = daemons.as_mut().map(|daemons| s.spawn(move || play(daemons)));
-            let mut servers = Servers::start(&self.serve, &network, &names, &identity, &self.writable)?;
-            servers.await_listening(&network, tell, deaths);
-            // Before the clock starts, what comes in waits.
+            hosts.extend(tools.map(|tools| s.spawn(move || tools.run(clock, stop, failures))));
+            hosts.extend(relays.map(|relays| s.spawn(move || relays.run(clock, stop, threads, failures))));
+            let watch = |daemons: &mut Daemons| daemons.apply_faults(clock, None, stop, failures);
+            let watcher = daemons.as_mut().map(|daemons| s.spawn(move || watch(daemons)));
+            let mut servers = Servers::start(&self.serve, &network, &hosts_file, &identity, &self.writable)?;
+            servers.await_listening(&network, report, failures);
+            // Packets that arrive before the clock starts wait in the devices.
             thread::sleep(clock.until(Time::ZERO));
             let mut known = 0;
-            let mut look = |tell: &mut dyn FnMut(Tell)| {
-                servers.look(tell, deaths);
-                for dead in deaths.since(known) {
+            let mut check = |report: &mut dyn FnMut(ShellEvent)| {
+                servers.check(report, failures);
+                for dead in failures.since(known) {
                     known += 1;
-                    tell(Tell::Notice(&died(&dead)));
+                    report(ShellEvent::Notice(&died_message(&dead)));
                 }
                 !engine.is_finished()
             };
-            let done = self.foreground(&network, &names, &identity, tell, &mut look);
-            look(tell);
+            let done = self.foreground(&network, &hosts_file, &identity, report, &mut check);
+            check(report);
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
-                match joined(host, "a thread that plays hosts") {
-                    Ok(report) => report.notices.iter().for_each(|text| tell(Tell::Notice(text))),
-                    Err(e) => tell(Tell::Notice(&format!("the scenario's flows: {e}"))),
+                match join_thread(host, "a thread that plays hosts") {
+                    Ok(done) => done.notices.iter().for_each(|text| report(ShellEvent::Notice(text))),
+                    Err(e) => report(ShellEvent::Notice(&format!("the scenario's flows: {e}"))),
                 }
             }
-            faults.map_or(Ok(()), |faults| joined(faults, "the thread that watches daemons"))?;
-            // What ended the engine matters more than the command that was killed for it.
-            joined(engine, ENGINE)?;
-            done.map(|code| if code == 0 && known > 0 { DIED } else { code })
+            watcher.map_or(Ok(()), |watcher| join_thread(watcher, "the thread that watches daemons"))?;
+            // An error of the engine takes precedence over the command, which was killed because of it.
+            join_thread(engine, ENGINE)?;
+            done.map(|code| if code == 0 && known > 0 { EXIT_COMPONENT_DIED } else { code })
         })
     }
 
-    /// Whom what was typed runs as. It is to write into the current folder as ever: where that cannot be given to another
-    /// user, it runs as root.
-    fn own_identity(&self, identity: Identity, tell: &mut dyn FnMut(Tell)) -> Result<Identity, LabError> {
+    /// Returns the user that the typed command runs as. The command should be able to write to the current
+    /// folder as usual: if that folder cannot be given to another user, the command runs as root.
+    fn own_identity(
+        &self,
+        identity: Identity,
+        report: &mut dyn FnMut(ShellEvent),
+    ) -> Result<Identity, LabError> {
         let folder = std::env::current_dir().map_err(LabError::system("the current folder"))?;
-        match identity.gifts(Author::User, &folder, &self.writable) {
-            Err(e) if identity.unasked => {
-                tell(Tell::Notice(&format!(
-                    "programs run as root without capabilities, and read what root may: {} cannot be given to another user \
-                     ({}); --user nobody runs them as nobody all the same, from a folder where nobody may write",
+        match identity.grants(Author::User, &folder, &self.writable) {
+            Err(e) if identity.is_default => {
+                report(ShellEvent::Notice(&format!(
+                    "programs run as root without capabilities and can read root's files, because {} cannot be given to another user \
+                     ({}); to run them as nobody, use --user nobody in a folder where nobody may write",
                     e.path.display(),
                     e.why
                 )));
@@ -259,13 +269,13 @@ impl ShellJob<'_> {
         }
     }
 
-    fn set_defaults(&self, network: &LabNetwork, tell: &mut dyn FnMut(Tell)) -> Result<(), LabError> {
+    fn set_defaults(&self, network: &LabNetwork, report: &mut dyn FnMut(ShellEvent)) -> Result<(), LabError> {
         for (namespace, cc) in network.namespaces.iter().zip(self.defaults) {
             let set = namespace::within(namespace.as_fd(), || network::default_congestion_control(cc));
             let Err(e) = set.map_err(LabError::system("entering a namespace"))? else { continue };
             let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
-            tell(Tell::Notice(&format!(
-                "programs begin with reno, not {cc} ({e}); to change that: sysctl -w \
+            report(ShellEvent::Notice(&format!(
+                "programs start with reno, not {cc} ({e}); to change that: sysctl -w \
                  net.ipv4.tcp_allowed_congestion_control=\"{} {cc}\"",
                 allowed.unwrap_or_default().trim()
             )));
@@ -274,31 +284,33 @@ impl ShellJob<'_> {
         Ok(())
     }
 
-    /// Runs the command; `look` reports what died meanwhile, and whether there is still a network.
+    /// Runs the foreground command. `check` reports failed components and whether the engine still runs.
     fn foreground(
         &self,
         network: &LabNetwork,
-        names: &str,
+        hosts_file: &str,
         identity: &Identity,
-        tell: &mut dyn FnMut(Tell),
-        look: &mut Look<'_>,
+        report: &mut dyn FnMut(ShellEvent),
+        check: &mut CheckNetwork<'_>,
     ) -> Result<i32, LabError> {
         let name = &self.scenario.hosts[self.host].name;
-        let hint = |key: &str, value: String| (OsString::from(key), OsString::from(value));
-        let mut env =
-            vec![hint("LONGFAT_HOST", name.clone()), hint("LONGFAT_SCENARIO", self.scenario.name.clone())];
+        let variable = |key: &str, value: String| (OsString::from(key), OsString::from(value));
+        let mut env = vec![
+            variable("LONGFAT_HOST", name.clone()),
+            variable("LONGFAT_SCENARIO", self.scenario.name.clone()),
+        ];
         let mut command = self.command.clone();
         if command.is_empty() {
-            command.push(users_shell(identity));
-            env.push(hint("PS1", format!("[longfat {name}] $ ")));
-            // Debian's bashrc replaces the prompt, and shows this in it.
-            env.push(hint("debian_chroot", format!("longfat {name}")));
+            command.push(login_shell(identity));
+            env.push(variable("PS1", format!("[longfat {name}] $ ")));
+            // Debian's bashrc replaces the prompt and shows this variable in it.
+            env.push(variable("debian_chroot", format!("longfat {name}")));
         }
         let stdin = io::stdin();
         let _front = Foreground::of(stdin.as_fd());
         let launch = Launch {
             namespace: network.namespaces[self.host].as_fd(),
-            hosts_file: names,
+            hosts_file,
             argv: &command,
             env: &env,
             identity,
@@ -310,31 +322,31 @@ impl ShellJob<'_> {
         let _keys = signal::Ignored::terminal_keys();
         let failed = || LabError::system("waiting for the command");
         loop {
-            match running.wait_change(LOOK).map_err(failed())? {
-                Some(CommandNews::Ended(code)) => return Ok(code),
-                // Only a terminal has somebody who could continue us.
-                Some(CommandNews::Stopped) if stdin.is_terminal() => suspend(&running, tell),
-                Some(CommandNews::Stopped) | None => {}
+            match running.wait_change(CHECK_INTERVAL).map_err(failed())? {
+                Some(CommandChange::Ended(code)) => return Ok(code),
+                // Without a terminal there is no user who could continue this process.
+                Some(CommandChange::Stopped) if stdin.is_terminal() => suspend(&running, report),
+                Some(CommandChange::Stopped) | None => {}
             }
-            if !look(tell) {
+            if !check(report) {
                 return Err(LabError::Died { component: ENGINE.into(), how: "it ended".into() });
             }
         }
     }
 }
 
-/// A component has died, for the user.
-fn died(dead: &DeadComponent) -> String {
+/// The message for the user about a failed component.
+fn died_message(dead: &DeadComponent) -> String {
     let seconds = dead.at_ms / 1000.0;
     format!(
-        "error: {} died after {seconds:.1} s ({}): the network is not the scenario's any more",
+        "error: {} died after {seconds:.1} s ({}): the network no longer matches the scenario",
         dead.component, dead.how
     )
 }
 
-/// The command is stopped: so is this process, for whoever started it to see.
-fn suspend(running: &Running, tell: &mut dyn FnMut(Tell)) {
-    tell(Tell::Suspend);
+/// Stops this process together with the command, so that its parent shell sees a stopped job.
+fn suspend(running: &Running, report: &mut dyn FnMut(ShellEvent)) {
+    report(ShellEvent::Suspend);
     signal::suspend();
     running.resume();
 }

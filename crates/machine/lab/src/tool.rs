@@ -1,25 +1,26 @@
-//! Flows that programs play: their start and end, and a look at their sockets every [`LOOK`].
+//! Flows whose traffic programs generate: starts and stops the programs and reads their sockets' counters
+//! every [`READ_INTERVAL`].
 //!
-//! | number | is |
+//! | number | source |
 //! |---|---|
 //! | `delivered` | `tcpi_bytes_received` of the end that received more, summed over the connections |
-//! | `sent`, `retransmitted`, `timeouts` | of all connections and both ends, but for the one over which iperf3 steers |
-//! | RTT | the smoothed one of each connection, once a look in which something was acknowledged |
-//! | series | cwnd, RTT, rate and state of the connection that carries most; bytes and retransmissions of all |
-//! | of `udp` | datagrams that left and arrived, seen on the way; no RTT, and all of its time since the first one |
-//! | goodput's time | from iperf3's first data or a command's first connection, to the last data received, or to the run's end for what is killed there |
+//! | `sent`, `retransmitted`, `timeouts` | both ends of all connections, without iperf3's control connection |
+//! | RTT | the smoothed RTT of each connection, once per read in which an ACK arrived |
+//! | series | cwnd, RTT, rate and state of the connection with the most bytes; bytes and retransmissions of all |
+//! | `udp` | datagrams that left and arrived, counted with packet sockets; no RTT; active from the first datagram on |
+//! | goodput's time | from iperf3's first data, or a command's first connection, to the last data received; to the run's end for programs that are killed there |
 
 use crate::LabError;
 use crate::clock::WallClock;
-use crate::datagrams::Datagrams;
-use crate::deaths::{Deaths, by_signal};
+use crate::datagram_counter::DatagramCounter;
+use crate::failures::{FailedComponents, is_signal_exit};
 use crate::host::HostReport;
 use crate::identity::Identity;
 use crate::network::{LabNetwork, default_congestion_control, hosts_file, is_restricted, route_control};
 use crate::plan::{FlowPlan, Leg, PlannedFlow};
-use crate::program::{RunningProgram, commands, exists};
+use crate::program::{RunningProgram, commands, require};
 use crate::series;
-use crate::tally::{Mine, Tally};
+use crate::socket_stats::{FlowSockets, SocketMatch};
 use linux::namespace::within;
 use linux::schedule::be_punctual;
 use linux::sock_diag::{Diag, Sock};
@@ -32,24 +33,23 @@ use std::time::Duration;
 use std::{fs, io, thread};
 use units::{Span, Time};
 
-/// Between two looks at the sockets.
-const LOOK: Span = Span::from_millis(2);
-/// How long a server may take until it listens, in looks of [`PAUSE`].
-const PATIENCE: u32 = 2000;
-const PAUSE: Duration = Duration::from_millis(5);
+/// Interval between reads of the sockets' counters.
+const READ_INTERVAL: Span = Span::from_millis(2);
+/// Limit until a server listens, in steps of [`LISTEN_POLL`].
+const LISTEN_CHECKS: u32 = 2000;
+const LISTEN_POLL: Duration = Duration::from_millis(5);
 
-/// A flow and its programs.
-struct Player {
+struct ProgramFlow {
     server: Option<RunningProgram>,
     client: Option<RunningProgram>,
     command: Vec<String>,
-    tally: Tally,
-    datagrams: Vec<Datagrams>,
+    sockets: FlowSockets,
+    datagrams: Vec<DatagramCounter>,
     series: FlowSeries,
     started: bool,
 }
 
-/// Every flow of a run that a program plays.
+/// All flows of a run whose traffic programs generate.
 pub struct Tools<'a> {
     scenario: &'a Scenario,
     plan: &'a FlowPlan,
@@ -57,36 +57,36 @@ pub struct Tools<'a> {
     hosts_file: String,
     identity: Identity,
     hosts: BTreeMap<usize, Diag>,
-    players: Vec<Player>,
+    programs: Vec<ProgramFlow>,
     notices: Vec<String>,
     socks: Vec<Sock>,
 }
 
-/// What of the programs cannot be, found before anything is made.
+/// Checks the programs of flows before anything is created.
 ///
 /// # Errors
-/// Programs that are not there, flows that could not be told from each other.
+/// Fails if a program is missing, or if flows could not be distinguished.
 pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
-    let mut rest: BTreeMap<usize, &str> = BTreeMap::new();
+    let mut flows_without_port: BTreeMap<usize, &str> = BTreeMap::new();
     for leg in &plan.legs {
         let flow = &plan.flows[leg.flow];
         let Some((server, client)) = commands(scenario, flow, leg.port) else { continue };
         for command in server.iter().chain([&client]) {
-            exists(&flow.name, &command[0])?;
+            require(&flow.name, &command[0])?;
         }
         let key = format!("flows.{}.tool", flow.name);
         if let Some(tool) = &flow.tool
             && !tool.uses("port")
-            && let Some(other) = rest.insert(flow.from, &flow.name)
+            && let Some(other) = flows_without_port.insert(flow.from, &flow.name)
         {
             let why = format!(
-                "neither it nor flow {other} uses {{port}}, so their connections cannot be told from each other"
+                "neither it nor flow {other} uses {{port}}, so their connections cannot be distinguished"
             );
             return Err(LabError::unsupported(key, why));
         }
-        if let Some(other) = plan.legs.iter().find(|l| disagrees(plan, leg, l)) {
+        if let Some(other) = plan.legs.iter().find(|l| conflicts(plan, leg, l)) {
             let why = format!(
-                "flow {} joins the same hosts with {}; without privileges a program cannot choose {}, and its hosts have one for all between them",
+                "flow {} runs {} between the same hosts; an unprivileged program cannot choose {}, and its hosts have only one congestion control between them",
                 plan.flows[other.flow].name, plan.flows[other.flow].cc, flow.cc
             );
             return Err(LabError::unsupported(key, why));
@@ -95,8 +95,9 @@ pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Whether a program's hosts cannot have the congestion control it needs because of `other`.
-fn disagrees(plan: &FlowPlan, leg: &Leg, other: &Leg) -> bool {
+/// Whether the congestion control of `other` conflicts with the one that a program's flow needs on the same
+/// hosts.
+fn conflicts(plan: &FlowPlan, leg: &Leg, other: &Leg) -> bool {
     let (flow, of) = (&plan.flows[leg.flow], &plan.flows[other.flow]);
     let pair = |l: &Leg| [l.from.min(l.to), l.from.max(l.to)];
     let differ = other.cc.iter().any(|cc| *cc != flow.control);
@@ -106,21 +107,20 @@ fn disagrees(plan: &FlowPlan, leg: &Leg, other: &Leg) -> bool {
     !flow.is_udp() && !of.is_udp() && differ && (routed || defaults)
 }
 
-/// Whether a program takes what its host has, having no way to choose.
+/// Whether a program uses its host's default congestion control, because it cannot choose one.
 fn needs_default(flow: &PlannedFlow) -> bool {
     matches!(&flow.tool, Some(tool @ Tool::Command { .. }) if !tool.uses("cc"))
 }
 
-/// Whether a UDP socket has this port in the namespace that the thread is in; `sock_diag` of them is a module that not every
-/// kernel has.
-fn bound(port: u16) -> bool {
+/// Whether a UDP socket is bound to this port in the thread's namespace. Reads /proc, because `sock_diag` for
+/// UDP is a module that not every kernel has.
+fn is_udp_port_bound(port: u16) -> bool {
     let tables = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"].map(fs::read_to_string);
     let port = format!(":{port:04X}");
     let local = |line: &str| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&port));
     tables.into_iter().flatten().any(|table| table.lines().skip(1).any(local))
 }
 
-/// Runs a step in a namespace.
 fn inside<T: Send>(
     namespace: BorrowedFd<'_>,
     step: impl FnOnce() -> Result<T, LabError> + Send,
@@ -129,7 +129,7 @@ fn inside<T: Send>(
 }
 
 impl<'a> Tools<'a> {
-    /// Starts the servers and waits until they listen; `None` when no flow has a program.
+    /// Starts the servers and waits until they listen. Returns `None` if no flow has a program.
     pub fn prepare(
         scenario: &'a Scenario,
         plan: &'a FlowPlan,
@@ -143,7 +143,7 @@ impl<'a> Tools<'a> {
             hosts_file: hosts_file(scenario),
             identity,
             hosts: BTreeMap::new(),
-            players: Vec::new(),
+            programs: Vec::new(),
             notices: Vec::new(),
             socks: Vec::new(),
         };
@@ -152,24 +152,24 @@ impl<'a> Tools<'a> {
             let Some((server, command)) = commands(scenario, flow, leg.port) else { continue };
             this.open(flow.from, flow.to, flow)?;
             this.open(flow.to, flow.from, flow)?;
-            let tally = Tally::new(plan, leg.flow);
-            let server = server.map(|s| this.serve(flow, &tally, leg.port, &s)).transpose()?;
+            let sockets = FlowSockets::new(plan, leg.flow);
+            let server = server.map(|s| this.serve(flow, &sockets, leg.port, &s)).transpose()?;
             let series = FlowSeries::new(&flow.name);
             let datagrams = if flow.is_udp() { this.datagrams(flow, leg.port)? } else { Vec::new() };
-            this.players.push(Player {
+            this.programs.push(ProgramFlow {
                 server,
                 client: None,
                 command,
-                tally,
+                sockets,
                 datagrams,
                 series,
                 started: false,
             });
         }
-        Ok(Some(this).filter(|t| !t.players.is_empty()))
+        Ok(Some(this).filter(|t| !t.programs.is_empty()))
     }
 
-    /// A host's sockets become visible, and those towards `peer` get the flow's congestion control.
+    /// Opens a host's `sock_diag`, and sets the flow's congestion control for connections to `peer`.
     fn open(&mut self, host: usize, peer: usize, flow: &PlannedFlow) -> Result<(), LabError> {
         let scenario = self.scenario;
         let failed = |what: &str| LabError::system(format!("host {}: {what}", scenario.hosts[host].name));
@@ -190,12 +190,12 @@ impl<'a> Tools<'a> {
         Ok(())
     }
 
-    fn datagrams(&self, flow: &PlannedFlow, port: u16) -> Result<Vec<Datagrams>, LabError> {
+    fn datagrams(&self, flow: &PlannedFlow, port: u16) -> Result<Vec<DatagramCounter>, LabError> {
         let failed = || LabError::system(format!("flow {}: a packet socket", flow.name));
         let ends = [(flow.from, true), (flow.to, false)];
         let open = |(host, sends): (usize, bool)| {
             let namespace = self.network.namespaces[host].as_fd();
-            inside(namespace, || Datagrams::new(port, sends).map_err(failed()))
+            inside(namespace, || DatagramCounter::new(port, sends).map_err(failed()))
         };
         ends.into_iter().map(open).collect()
     }
@@ -203,37 +203,40 @@ impl<'a> Tools<'a> {
     fn serve(
         &mut self,
         flow: &PlannedFlow,
-        tally: &Tally,
+        sockets: &FlowSockets,
         port: u16,
         command: &[String],
     ) -> Result<RunningProgram, LabError> {
         let listening = |socks: &[Sock]| {
-            let mine =
-                |s: &&Sock| s.listens() && (tally.mine() != Mine::Port(port) || s.local.port() == port);
-            socks.iter().filter(mine).count()
+            let is_server = |s: &&Sock| {
+                s.listens() && (sockets.socket_match() != SocketMatch::Port(port) || s.local.port() == port)
+            };
+            socks.iter().filter(is_server).count()
         };
-        // iperf3's server is asked for over TCP.
+        // iperf3's server waits for a TCP control connection.
         let by_datagrams = flow.is_udp() && flow.tool != Some(Tool::Iperf3);
         let ready = |this: &mut Self| {
             if by_datagrams {
-                return inside(this.network.namespaces[flow.to].as_fd(), || Ok(bound(port).into()));
+                return inside(this.network.namespaces[flow.to].as_fd(), || {
+                    Ok(is_udp_port_bound(port).into())
+                });
             }
             this.sockets(flow.to).map(listening)
         };
         let before = ready(self)?;
         let namespace = self.network.namespaces[flow.to].as_fd();
         let mut server = RunningProgram::start(namespace, &self.hosts_file, &self.identity, command)?;
-        for _ in 0..PATIENCE {
+        for _ in 0..LISTEN_CHECKS {
             if ready(self)? > before {
                 return Ok(server);
             }
             if server.has_ended() {
-                let what = format!("{} ended before it listened: {}", server.name(), server.last_words());
+                let what = format!("{} ended before it listened: {}", server.name(), server.last_output());
                 return Err(LabError::Program { flow: flow.name.clone(), what });
             }
-            thread::sleep(PAUSE);
+            thread::sleep(LISTEN_POLL);
         }
-        let wait = PAUSE * PATIENCE;
+        let wait = LISTEN_POLL * LISTEN_CHECKS;
         let what = format!("the server `{}` does not listen after {wait:?}", command[0]);
         Err(LabError::Program { flow: flow.name.clone(), what })
     }
@@ -246,23 +249,23 @@ impl<'a> Tools<'a> {
         Ok(&self.socks)
     }
 
-    /// Plays until the scenario's end, or until told to stop; then kills what still runs.
+    /// Runs the programs until the scenario's end, or until `stop` is set; then kills those that still run.
     pub fn run(
         mut self,
         clock: WallClock,
         stop: &AtomicBool,
-        deaths: &Deaths,
+        failures: &FailedComponents,
     ) -> Result<HostReport, LabError> {
         let end = Time::ZERO + self.scenario.duration;
         let step = self.scenario.sample;
         let mut sample = (!step.is_zero()).then_some(Time::ZERO);
-        let mut look = Time::ZERO;
+        let mut read_counters = Time::ZERO;
         be_punctual(None);
         thread::sleep(clock.until(Time::ZERO));
         while !stop.load(Relaxed) {
             let now = clock.now().min(end);
-            self.start(now, deaths);
-            self.look(now).map_err(LabError::system("sock_diag"))?;
+            self.start(now, failures);
+            self.read_counters(now).map_err(LabError::system("sock_diag"))?;
             while let Some(t) = sample.filter(|&t| t <= now) {
                 self.sample(t);
                 sample = Some(t + step);
@@ -270,81 +273,81 @@ impl<'a> Tools<'a> {
             if now >= end {
                 break;
             }
-            self.watch(deaths);
-            look = (look + LOOK).max(now);
-            thread::sleep(clock.until(look.min(end)));
+            self.watch(failures);
+            read_counters = (read_counters + READ_INTERVAL).max(now);
+            thread::sleep(clock.until(read_counters.min(end)));
         }
         self.close()
     }
 
-    /// Starts what is due. What does not start costs the others nothing.
-    fn start(&mut self, now: Time, deaths: &Deaths) {
-        for p in &mut self.players {
-            let flow = &self.plan.flows[p.tally.flow];
+    /// Starts the programs that are due. A program that fails to start does not delay the others.
+    fn start(&mut self, now: Time, failures: &FailedComponents) {
+        for p in &mut self.programs {
+            let flow = &self.plan.flows[p.sockets.flow];
             if !p.started && flow.start <= now {
                 p.started = true;
                 let namespace = self.network.namespaces[flow.from].as_fd();
                 match RunningProgram::start(namespace, &self.hosts_file, &self.identity, &p.command) {
                     Ok(program) => p.client = Some(program),
-                    Err(e) => deaths.note(format!("flow {}: {}", flow.name, p.command[0]), e.to_string()),
+                    Err(e) => failures.record(format!("flow {}: {}", flow.name, p.command[0]), e.to_string()),
                 }
             }
         }
     }
 
-    fn look(&mut self, now: Time) -> io::Result<()> {
+    fn read_counters(&mut self, now: Time) -> io::Result<()> {
         for (&host, diag) in &mut self.hosts {
-            // Dumps first: what has ended meanwhile is then told by its last word.
+            // Dump first, so that the final report of a socket that closed meanwhile is read last.
             for open in [true, false] {
                 self.socks.clear();
                 if open { diag.dump(&mut self.socks) } else { diag.ended(&mut self.socks) }?;
                 for sock in &self.socks {
-                    let mut tallies = self.players.iter_mut().map(|p| &mut p.tally);
-                    if let Some(tally) = tallies.find(|t| t.owns(self.plan, host, sock)) {
-                        tally.see(self.plan, host, sock, open, now);
+                    let mut tallies = self.programs.iter_mut().map(|p| &mut p.sockets);
+                    if let Some(sockets) = tallies.find(|t| t.owns(self.plan, host, sock)) {
+                        sockets.update(self.plan, host, sock, open, now);
                     }
                 }
             }
         }
-        for p in &self.players {
-            let flow = &self.plan.flows[p.tally.flow];
+        for p in &self.programs {
+            let flow = &self.plan.flows[p.sockets.flow];
             if !flow.is_udp() {
-                p.tally.book(flow);
+                p.sockets.store_totals(flow);
             }
             for datagrams in &p.datagrams {
-                datagrams.look(flow, now)?;
+                datagrams.update(flow, now)?;
             }
         }
         Ok(())
     }
 
     fn sample(&mut self, t: Time) {
-        for p in &mut self.players {
-            let flow = &self.plan.flows[p.tally.flow];
+        for p in &mut self.programs {
+            let flow = &self.plan.flows[p.sockets.flow];
             let stack = &self.scenario.hosts[flow.from].stack;
-            let asked = stack.pacing == Some(true) || flow.max_pacing_rate.is_some();
-            let paced = asked && flow.tool == Some(Tool::Iperf3);
-            let point = p.tally.point(flow, paced, stack.initial_window.unwrap_or(10));
+            let paced_by_scenario = stack.pacing == Some(true) || flow.max_pacing_rate.is_some();
+            let paced = paced_by_scenario && flow.tool == Some(Tool::Iperf3);
+            let point = p.sockets.point(flow, paced, stack.initial_window.unwrap_or(10));
             series::push(&mut p.series, t, &point);
         }
     }
 
-    /// Notes programs that died, and keeps what those say that failed.
-    fn watch(&mut self, deaths: &Deaths) {
-        for p in &mut self.players {
-            let flow = &self.plan.flows[p.tally.flow];
-            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_ended_well);
+    /// Records programs that failed, and keeps the output of those that ended with an error.
+    fn watch(&mut self, failures: &FailedComponents) {
+        for p in &mut self.programs {
+            let flow = &self.plan.flows[p.sockets.flow];
+            let is_over = p.client.as_mut().is_some_and(RunningProgram::has_succeeded);
             for (program, is_server) in [(&mut p.server, true), (&mut p.client, false)] {
                 let Some(program) = program else { continue };
                 program.has_ended();
                 let Some(code) = program.take_end().filter(|&code| code != 0) else { continue };
-                let (name, words) = (program.name(), program.last_words());
-                // Its own exit code may be what a client is for (`timeout`, `curl --max-time`).
+                let (name, words) = (program.name(), program.last_output());
+                // A nonzero exit code may be a client's normal end (`timeout`, `curl --max-time`).
                 let is_needed = is_server && !is_over || !is_server && flow.tool == Some(Tool::Iperf3);
-                if is_needed || by_signal(code) && !is_server {
+                if is_needed || is_signal_exit(code) && !is_server {
                     let end = if is_server { "server" } else { "client" };
-                    deaths.note(format!("flow {}: the {end} {name}", flow.name), words);
-                } else if !by_signal(code) {
+                    failures.record(format!("flow {}: the {end} {name}", flow.name), words);
+                } else if !is_signal_exit(code) {
                     self.notices.push(format!("flow {}: {name} ended with {words}", flow.name));
                 }
             }
@@ -353,13 +356,13 @@ impl<'a> Tools<'a> {
 
     fn close(mut self) -> Result<HostReport, LabError> {
         let mut all = Vec::new();
-        for mut p in self.players {
-            let flow = &self.plan.flows[p.tally.flow];
+        for mut p in self.programs {
+            let flow = &self.plan.flows[p.sockets.flow];
             let ended = p.client.as_mut().is_some_and(RunningProgram::has_ended);
             if !flow.is_udp() {
-                p.tally.close(flow, ended);
+                p.sockets.close(flow, ended);
             }
-            match p.tally.control() {
+            match p.sockets.control() {
                 None if !flow.is_udp() => {
                     self.notices.push(format!("flow {}: `{}` made no connection", flow.name, p.command[0]))
                 }
@@ -368,7 +371,7 @@ impl<'a> Tools<'a> {
                 }
                 _ => {}
             }
-            all.push((p.tally.flow, p.series));
+            all.push((p.sockets.flow, p.series));
         }
         Ok(HostReport::new(all, self.notices))
     }

@@ -1,9 +1,9 @@
-//! Packets as they are: bytes of a TUN device as a [`path::Body`], super-packets cut into what a
-//! wire would carry, marks written back.
+//! Packets as read from and written to a TUN device: a [`path::Body`] of bytes, super-packets segmented as on
+//! a wire, ECN and DSCP marks written back.
 //!
-//! Checksums: the kernel hands TCP and UDP over with only the pseudo-header summed up, and takes
-//! them so ("needs checksum" in the virtio header). A cut segment gets a pseudo-header sum of its
-//! own; nobody sums payload.
+//! Checksums: the kernel passes TCP and UDP packets with only the pseudo-header summed up ("needs checksum"
+//! in the virtio header) and accepts them in this form. A segment that was cut gets its own pseudo-header
+//! sum; the payload is never summed.
 
 mod icmp;
 
@@ -12,7 +12,6 @@ pub use icmp::too_big;
 use path::{Body, Ecn, Packet};
 use std::net::IpAddr;
 
-/// Bytes of `virtio_net_hdr` in front of each packet.
 pub const VIRTIO: usize = 10;
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
@@ -21,13 +20,12 @@ const GSO_ECN: u8 = 0x80;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// An IP packet and the virtio header before it, as one write puts it on a TUN device.
+/// A virtio header followed by an IP packet, as one write puts it on a TUN device.
 #[derive(Clone, Debug, Default)]
 pub struct Wire(pub Vec<u8>);
 
-/// A fragment of a tunnel loses or keeps the packet it is part of, and nobody looks inside: the
-/// first carries all bytes (tunnel headers are virtual, so outer offsets mean nothing to them), the
-/// others none.
+/// The path drops or keeps whole fragments of tunnel packets and does not look inside. The first fragment
+/// carries all bytes (tunnel headers are virtual, so outer offsets do not apply to them), the others none.
 impl Body for Wire {
     fn fragment(&self, offset: u32, _len: u32) -> Wire {
         if offset == 0 { self.clone() } else { Wire::default() }
@@ -40,7 +38,7 @@ impl Body for Wire {
 }
 
 impl Wire {
-    /// The IP packet; empty in a fragment but the first.
+    /// The IP packet; empty for all fragments but the first.
     pub fn ip(&self) -> &[u8] {
         self.0.get(VIRTIO..).unwrap_or(&[])
     }
@@ -56,8 +54,8 @@ fn put16(b: &mut [u8], at: usize, v: u16) {
 
 fn sum(bytes: &[u8]) -> u32 {
     let pairs = bytes.chunks_exact(2);
-    let odd = pairs.remainder().first().map_or(0, |&b| (b as u32) << 8);
-    odd + pairs.map(|p| u16::from_be_bytes([p[0], p[1]]) as u32).sum::<u32>()
+    let last_byte = pairs.remainder().first().map_or(0, |&b| (b as u32) << 8);
+    last_byte + pairs.map(|p| u16::from_be_bytes([p[0], p[1]]) as u32).sum::<u32>()
 }
 
 fn fold(mut sum: u32) -> u16 {
@@ -72,11 +70,11 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !fold(sum(bytes))
 }
 
-/// An IPv6 header (RFC 8200 section 3). The kernel's TCP and UDP put no others behind it, but for fragments', which have
-/// neither protocol's number then.
+/// Bytes of an IPv6 header (RFC 8200 section 3). The kernel's TCP and UDP add no extension header except the
+/// fragment header, and such packets have neither protocol's number here.
 const IPV6: usize = 40;
 
-/// Length of the IP header, when there is a whole one.
+/// Returns the length of the IP header, if the packet contains all of it.
 pub fn ip_header(ip: &[u8]) -> Option<usize> {
     let first = *ip.first()?;
     let len = match first >> 4 {
@@ -91,22 +89,22 @@ fn is_v6(ip: &[u8]) -> bool {
     ip[0] >> 4 == 6
 }
 
-/// What the IP header, which is whole, says comes next.
+/// Returns the protocol number. The IP header must be complete.
 fn protocol(ip: &[u8]) -> u8 {
     if is_v6(ip) { ip[6] } else { ip[9] }
 }
 
-/// Source and destination, one behind the other.
+/// Returns source and destination address, concatenated.
 fn addresses(ip: &[u8]) -> &[u8] {
     if is_v6(ip) { &ip[8..40] } else { &ip[12..20] }
 }
 
-/// Codepoint and ECN.
+/// Returns DSCP and ECN.
 fn tos(ip: &[u8]) -> u8 {
     if is_v6(ip) { ip[0] << 4 | ip[1] >> 4 } else { ip[1] }
 }
 
-/// Writes the length of the whole packet; `header` bytes are the IP header's.
+/// Writes the length of the whole packet, with an IP header of `header` bytes.
 fn set_length(ip: &mut [u8], header: usize, len: usize) {
     if is_v6(ip) {
         put16(ip, 4, (len - header) as u16);
@@ -122,7 +120,7 @@ fn fix_ip_checksum(ip: &mut [u8], header: usize) {
     put16(ip, 10, sum);
 }
 
-/// A number of the packet's flow: FNV-1a of addresses, protocol and ports. Each direction has its own.
+/// Returns a hash of the packet's flow: FNV-1a of addresses, protocol and ports. Each direction has its own.
 pub fn flow(ip: &[u8], header: usize) -> u32 {
     let protocol = protocol(ip);
     let ports = if matches!(protocol, TCP | UDP) { ip.get(header..header + 4).unwrap_or(&[]) } else { &[] };
@@ -130,17 +128,17 @@ pub fn flow(ip: &[u8], header: usize) -> u32 {
     all.fold(0x811c_9dc5, |h: u32, &b| (h ^ b as u32).wrapping_mul(0x0100_0193))
 }
 
-/// Whether the host of this address sent this packet itself.
+/// Whether a packet's source is this host.
 pub fn is_from(ip: &[u8], host: IpAddr) -> bool {
     ends_at(ip, host, 0)
 }
 
-/// Whether a packet is for the host of this address.
+/// Whether a packet's destination is this host.
 pub fn is_to(ip: &[u8], host: IpAddr) -> bool {
     ends_at(ip, host, 1)
 }
 
-/// Whether a packet is for the host of this address and carries TCP payload.
+/// Whether a packet's destination is this host and it carries TCP payload.
 pub fn is_data_to(ip: &[u8], host: IpAddr) -> bool {
     ends_at(ip, host, 1) && protocol(ip) == TCP && data_ports(ip).is_some()
 }
@@ -151,14 +149,14 @@ fn ends_at(ip: &[u8], host: IpAddr, end: usize) -> bool {
         return false;
     }
     let all = addresses(ip);
-    let own = &all[end * all.len() / 2..][..all.len() / 2];
+    let address = &all[end * all.len() / 2..][..all.len() / 2];
     match host {
-        IpAddr::V4(a) => own == a.octets(),
-        IpAddr::V6(a) => own == a.octets(),
+        IpAddr::V4(a) => address == a.octets(),
+        IpAddr::V6(a) => address == a.octets(),
     }
 }
 
-/// Source and destination port of a packet that carries TCP or UDP payload.
+/// Returns source and destination port of a packet that carries TCP or UDP payload.
 pub fn data_ports(ip: &[u8]) -> Option<[u16; 2]> {
     let header = ip_header(ip)?;
     let transport = ip.get(header..)?;
@@ -170,19 +168,20 @@ pub fn data_ports(ip: &[u8]) -> Option<[u16; 2]> {
     (transport.len() > headers).then(|| [be16(transport, 0), be16(transport, 2)])
 }
 
-/// Payload of a packet that carries UDP.
+/// Returns the payload of a UDP packet.
 pub fn udp_payload(ip: &[u8]) -> Option<&[u8]> {
     let header = ip_header(ip).filter(|_| protocol(ip) == UDP)?;
     ip.get(header + 8..)
 }
 
-/// Bytes of a packet by its own header, of which the beginning is here.
+/// Returns the length of a packet from its header; `ip` may be truncated.
 pub fn total_length(ip: &[u8]) -> Option<u32> {
     let header = ip_header(ip)?;
     Some(if is_v6(ip) { header as u32 + u32::from(be16(ip, 4)) } else { be16(ip, 2).into() })
 }
 
-/// Whether a packet is ESP in UDP (RFC 3948) from or to a port: neither IKE, which four zero bytes mark, nor a keepalive.
+/// Whether a packet is ESP in UDP (RFC 3948) from or to a port, and neither IKE, which four zero bytes mark,
+/// nor a keepalive.
 pub fn is_esp(ip: &[u8], port: u16) -> bool {
     let Some(udp) = ip_header(ip).filter(|_| protocol(ip) == UDP).and_then(|header| ip.get(header..)) else {
         return false;
@@ -190,11 +189,11 @@ pub fn is_esp(ip: &[u8], port: u16) -> bool {
     udp.len() > 12 && [be16(udp, 0), be16(udp, 2)].contains(&port) && udp[8..12] != [0; 4]
 }
 
-/// A TCP segment, as far as its sender's progress goes.
+/// The sequence range of a TCP segment.
 pub struct TcpData {
-    /// Addresses and ports, source first; behind those of IPv4 zeros.
-    pub between: [u8; 36],
-    /// Source and destination.
+    /// Source and destination address, then ports; zero padded for IPv4.
+    pub endpoints: [u8; 36],
+    /// Source and destination port.
     pub ports: [u16; 2],
     pub seq: u32,
     /// Payload bytes.
@@ -202,18 +201,18 @@ pub struct TcpData {
     pub syn: bool,
 }
 
-/// A packet as a TCP segment; `None` when it is none.
+/// Parses a TCP segment; `None` for other packets.
 pub fn tcp_data(ip: &[u8]) -> Option<TcpData> {
     let header = ip_header(ip).filter(|_| protocol(ip) == TCP)?;
     let tcp = ip.get(header..).filter(|tcp| tcp.len() >= 20)?;
-    let mut between = [0; 36];
+    let mut endpoints = [0; 36];
     let addresses = addresses(ip);
-    between[..addresses.len()].copy_from_slice(addresses);
-    between[addresses.len()..addresses.len() + 4].copy_from_slice(&tcp[..4]);
+    endpoints[..addresses.len()].copy_from_slice(addresses);
+    endpoints[addresses.len()..addresses.len() + 4].copy_from_slice(&tcp[..4]);
     let len = tcp.len().checked_sub((tcp[12] >> 4) as usize * 4)?;
     let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
     Some(TcpData {
-        between,
+        endpoints,
         ports: [be16(tcp, 0), be16(tcp, 2)],
         seq,
         len: len as u32,
@@ -221,7 +220,7 @@ pub fn tcp_data(ip: &[u8]) -> Option<TcpData> {
     })
 }
 
-/// Spent buffers, to be used again.
+/// Buffers for reuse.
 #[derive(Default)]
 pub struct Pool(Vec<Vec<u8>>);
 
@@ -229,22 +228,22 @@ impl Pool {
     fn take(&mut self) -> Vec<u8> {
         self.0.pop().unwrap_or_else(|| Vec::with_capacity(2048))
     }
-    /// Gives a packet's memory back.
-    pub fn give(&mut self, wire: Wire) {
+    /// Returns a packet's buffer to the pool.
+    pub fn recycle(&mut self, wire: Wire) {
         if self.0.len() < 1024 && wire.0.capacity() > 0 {
             self.0.push(wire.0);
         }
     }
 }
 
-/// What one read of a TUN device gave, as wire packets handed to `take`. Other than IP is dropped, and so is what IPv6 tells
-/// all its neighbours: there is one, and it is told nothing.
+/// Splits one read of a TUN device into wire packets and passes them to `take`. Drops packets that are not
+/// IP, and IPv6 multicast, which only addresses neighbours.
 pub fn receive(frame: &[u8], pool: &mut Pool, next_id: &mut u64, mut take: impl FnMut(Packet<Wire>)) {
     let Some((virtio, ip)) = frame.split_at_checked(VIRTIO) else { return };
     let Some(header) = ip_header(ip).filter(|_| !(is_v6(ip) && ip[24] == 0xff)) else { return };
     let gso = u16::from_ne_bytes([virtio[4], virtio[5]]) as usize;
     let flow = flow(ip, header);
-    let mut hand = |bytes: Vec<u8>| {
+    let mut emit = |bytes: Vec<u8>| {
         let tos = tos(&bytes[VIRTIO..]);
         let ecn = match tos & 3 {
             0 => Ecn::NotEct,
@@ -267,7 +266,7 @@ pub fn receive(frame: &[u8], pool: &mut Pool, next_id: &mut u64, mut take: impl 
             for (i, payload) in segments.enumerate() {
                 let mut bytes = pool.take();
                 cut(&mut bytes, ip, (header, headers), payload, i, gso, i + 1 == count);
-                hand(bytes);
+                emit(bytes);
             }
             return;
         }
@@ -275,10 +274,10 @@ pub fn receive(frame: &[u8], pool: &mut Pool, next_id: &mut u64, mut take: impl 
     let mut bytes = pool.take();
     bytes.clear();
     bytes.extend_from_slice(frame);
-    hand(bytes);
+    emit(bytes);
 }
 
-/// Segment `i` of a super-packet, as Linux's `tcp_gso_segment` would cut it.
+/// Builds segment `i` of a super-packet, as Linux's `tcp_gso_segment` does.
 fn cut(
     bytes: &mut Vec<u8>,
     whole: &[u8],
@@ -315,8 +314,8 @@ fn cut(
     put16(tcp, 16, pseudo);
 }
 
-/// Whether `next` continues `first`, of which `sent` payload bytes are there already: the same TCP
-/// connection and header but for sequence, length, PSH and FIN; the length of its headers.
+/// Whether `next` continues `first`, of which `sent` payload bytes have been collected: same TCP connection
+/// and same header but for sequence number, length, PSH and FIN. Returns the length of its headers.
 pub fn same_stream(first: &[u8], next: &[u8], sent: usize) -> Option<usize> {
     let (a, b) = (first.get(VIRTIO..)?, next.get(VIRTIO..)?);
     let header = ip_header(b)?;
@@ -327,18 +326,19 @@ pub fn same_stream(first: &[u8], next: &[u8], sent: usize) -> Option<usize> {
     }
     let seq = |t: &[u8]| u32::from_be_bytes([t[header + 4], t[header + 5], t[header + 6], t[header + 7]]);
     let headers = header + (b[header + 12] >> 4) as usize * 4;
-    // SYN, RST, URG, CWR: never.
-    let plain = b[header + 13] & 0xa6 == 0 && a[header + 13] & !0x09 == b[header + 13] & !0x09;
+    // Segments with SYN, RST, URG or CWR are never joined.
+    let is_plain = b[header + 13] & 0xa6 == 0 && a[header + 13] & !0x09 == b[header + 13] & !0x09;
     let same = |range: std::ops::Range<usize>| a.get(range.clone()) == b.get(range);
-    // All but length, identification and checksum.
+    // The IP headers must agree in all but length, identification and checksum.
     let ip =
         if is_v6(a) { same(0..4) && same(6..header) } else { same(0..2) && same(6..10) && same(12..header) };
-    let alike = ip && same(header..header + 4) && same(header + 8..header + 13);
-    let alike = alike && same(header + 14..header + 16) && same(header + 18..headers);
-    (plain && alike && b.len() >= headers && seq(a).wrapping_add(sent as u32) == seq(b)).then_some(headers)
+    let is_alike = ip && same(header..header + 4) && same(header + 8..header + 13);
+    let is_alike = is_alike && same(header + 14..header + 16) && same(header + 18..headers);
+    (is_plain && is_alike && b.len() >= headers && seq(a).wrapping_add(sent as u32) == seq(b))
+        .then_some(headers)
 }
 
-/// Makes a super-packet of a first segment that others' payload was appended to.
+/// Completes the headers of a super-packet after the payload of further segments was appended.
 pub fn finish_join(frame: &mut [u8], headers: usize, gso: usize) {
     frame[1] = if is_v6(&frame[VIRTIO..]) { GSO_TCPV6 } else { GSO_TCPV4 };
     frame[2..4].copy_from_slice(&(headers as u16).to_ne_bytes());
@@ -351,7 +351,7 @@ pub fn finish_join(frame: &mut [u8], headers: usize, gso: usize) {
     put16(ip, header + 16, pseudo);
 }
 
-/// Writes the marks that the path changed into the header, before the packet is delivered.
+/// Writes the DSCP and ECN that the path changed into the header, before the packet is delivered.
 pub fn write_marks(packet: &mut Packet<Wire>) {
     let marked = packet.dscp << 2 | packet.ecn as u8;
     if let Some(ip) = packet.body.0.get_mut(VIRTIO..)

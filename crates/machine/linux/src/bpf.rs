@@ -1,4 +1,4 @@
-//! The system call `bpf` (bpf(2), linux/bpf.h), as far as congestion controls need it.
+//! The system call `bpf` (bpf(2), linux/bpf.h), as far as loading congestion controls needs it.
 
 use crate::check;
 use std::ffi::{CStr, CString};
@@ -23,44 +23,46 @@ const MAP_FREEZE: i32 = 22;
 const LINK_CREATE: i32 = 28;
 const PROG_BIND_MAP: i32 = 35;
 
-/// Types of maps and programs, and how a control is attached.
+/// Types of maps and programs, and the attach type of a congestion control.
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_STRUCT_OPS: u32 = 26;
 const PROG_TYPE_STRUCT_OPS: u32 = 27;
 const ATTACH_STRUCT_OPS: u32 = 44;
 
-/// Flags of maps: programs only read it; a link registers it.
+/// Flags of maps: read-only for programs; registered through a link.
 const F_RDONLY_PROG: u32 = 1 << 7;
 const F_LINK: u32 = 1 << 13;
 
-/// `BPF_OBJ_NAME_LEN` without the final zero.
-const LONGEST_NAME: usize = 15;
-/// Room for the verifier's words. The kernel (6.4 and later) keeps the last of what is longer.
-const LOG: usize = 1 << 20;
-/// A program is checked again when a signal came in between.
-const TRIES: usize = 5;
-/// Bytes of a `struct bpf_line_info`.
-const LINE: usize = 16;
+/// `BPF_OBJ_NAME_LEN` without the terminating zero.
+const MAX_NAME: usize = 15;
+/// Size of the verifier's log. The kernel (6.4 and later) keeps the end of a longer log.
+const LOG_BYTES: usize = 1 << 20;
+/// Attempts to load a program: a signal may interrupt the verifier.
+const MAX_ATTEMPTS: usize = 5;
+/// Size of a `struct bpf_line_info`.
+const LINE_INFO_BYTES: usize = 16;
 
-/// `union bpf_attr`: the arguments of a command by their offsets. What is not set is zero, which the kernel takes for absent.
+/// Size of `union bpf_attr`, the arguments of a command by offset. Unset arguments are zero, which the kernel
+/// treats as absent.
 const ARGUMENTS: usize = 152;
 
-/// Arguments none of which is an address.
+/// Arguments without memory addresses.
 struct Numbers([u8; ARGUMENTS]);
 
-/// Arguments some of which are addresses of memory that lives for `'a`.
+/// Arguments with addresses of memory that lives for `'a`.
 struct Addresses<'a>([u8; ARGUMENTS], PhantomData<&'a mut [u8]>);
 
 /// # Safety
-/// Addresses in the arguments are valid for what the command reads and writes there.
+/// Addresses in the arguments must be valid for what the command reads and writes there.
 unsafe fn call(mut arguments: [u8; ARGUMENTS], command: i32) -> io::Result<i32> {
     let (at, len) = (arguments.as_mut_ptr(), ARGUMENTS as u32);
-    // SAFETY: the kernel reads and writes at most `len` bytes of the arguments; for the addresses in them, as the caller promises.
+    // SAFETY: the kernel reads and writes at most `len` bytes of the arguments; for the addresses in them, as
+    // the caller promises.
     check(unsafe { libc::syscall(libc::SYS_bpf, command, at, len) })
 }
 
 /// # Safety
-/// As of [`call`], and the command returns a new descriptor.
+/// As for [`call`], and the command must return a new descriptor.
 unsafe fn open(arguments: [u8; ARGUMENTS], command: i32) -> io::Result<OwnedFd> {
     // SAFETY: as the caller promises; a new descriptor has no other owner.
     unsafe { Ok(OwnedFd::from_raw_fd(call(arguments, command)?)) }
@@ -84,19 +86,19 @@ impl Numbers {
         self.word(at, fd.as_raw_fd() as u32)
     }
 
-    /// What is too long is cut off, what the kernel does not allow in names is left out.
+    /// Sets a name: truncates it, and removes characters that the kernel does not allow.
     fn name(self, at: usize, name: &str) -> Numbers {
         let allowed = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
-        let name: Vec<u8> = name.bytes().filter(allowed).take(LONGEST_NAME).collect();
+        let name: Vec<u8> = name.bytes().filter(allowed).take(MAX_NAME).collect();
         self.bytes(at, &name)
     }
 
-    /// The memory that the command reads is added to the arguments.
+    /// Adds memory that the command reads.
     fn reads<'a>(self, at: usize, bytes: &'a [u8]) -> Addresses<'a> {
         Addresses(self.0, PhantomData).reads(at, bytes)
     }
 
-    /// The memory that the command writes to is added to the arguments.
+    /// Adds memory that the command writes.
     fn writes<'a>(self, at: usize, bytes: &'a mut [u8]) -> Addresses<'a> {
         Addresses(self.0, PhantomData).writes(at, bytes)
     }
@@ -105,15 +107,17 @@ impl Numbers {
         self.reads(at, text.to_bytes_with_nul())
     }
 
-    /// For commands that take no address.
+    /// Runs a command without addresses.
     fn call(self, command: i32) -> io::Result<i32> {
-        // SAFETY: descriptors, numbers, flags and names; every address is zero, which the commands take for absent.
+        // SAFETY: descriptors, numbers, flags and names; every address is zero, which the commands take for
+        // absent.
         unsafe { call(self.0, command) }
     }
 
-    /// For commands that take no address and return a new descriptor.
+    /// Runs a command without addresses that returns a new descriptor.
     fn open(self, command: i32) -> io::Result<OwnedFd> {
-        // SAFETY: as of `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return descriptors.
+        // SAFETY: as of `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return
+        // descriptors.
         unsafe { open(self.0, command) }
     }
 }
@@ -133,12 +137,12 @@ impl<'a> Addresses<'a> {
     }
 }
 
-/// A path as the kernel takes it.
+/// Converts a path to a C string.
 fn c_string(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Gives the kernel a description of types (BTF).
+/// Loads a description of types (BTF) into the kernel.
 pub fn load_types(description: &[u8]) -> io::Result<OwnedFd> {
     let arguments = Numbers::new().word(16, description.len() as u32).reads(0, description);
     // SAFETY: the kernel reads as many bytes of the description as there are; BTF_LOAD returns a descriptor.
@@ -151,74 +155,74 @@ fn map(kind: u32, name: &str, size: usize, flags: u32, types: BorrowedFd<'_>) ->
     arguments.word(16, flags).name(28, name).fd(48, types)
 }
 
-/// A map of one value that programs may read; `of`: the type of that value in `types`.
+/// Creates a map with one value that programs may read; `of`: the type of that value in `types`.
 pub fn constants_map(name: &str, size: usize, types: BorrowedFd<'_>, of: Option<u32>) -> io::Result<OwnedFd> {
     map(MAP_TYPE_ARRAY, name, size, F_RDONLY_PROG, types).word(56, of.unwrap_or(0)).open(MAP_CREATE)
 }
 
-/// A map whose value is a control; `wrapped`: the type of that value in the kernel's own types.
+/// Creates a map whose value is a congestion control; `wrapped`: the type of that value in the kernel's BTF.
 pub fn control_map(name: &str, size: usize, wrapped: u32, types: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     map(MAP_TYPE_STRUCT_OPS, name, size, F_LINK, types).word(60, wrapped).open(MAP_CREATE)
 }
 
-/// The key of a map's one value.
+/// The key of a map's only value.
 const ONLY_KEY: [u8; 4] = [0; 4];
 
-/// Sets a map's one value, which must have the map's size.
+/// Sets a map's only value, which must have the map's value size.
 pub fn set(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     if value.len() != value_size(map)? {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let arguments = Numbers::new().fd(0, map).reads(8, &ONLY_KEY).reads(16, value);
-    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads as many bytes of the value as the map's
-    // values have, which is as many as there are.
+    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads as many bytes of the
+    // value as the map's values have, which is as many as there are.
     unsafe { call(arguments.0, MAP_UPDATE_ELEM) }.map(drop)
 }
 
-/// From here on the map cannot be changed from outside of the kernel.
+/// Makes a map immutable from user space.
 pub fn freeze(map: BorrowedFd<'_>) -> io::Result<()> {
     Numbers::new().fd(0, map).call(MAP_FREEZE).map(drop)
 }
 
-/// A program to be checked.
+/// A program to load.
 pub struct ProgramLoad<'a> {
-    /// For tools that list programs.
+    /// Name shown by tools that list programs.
     pub name: &'a str,
-    /// Its instructions, eight bytes each.
+    /// Instructions, eight bytes each.
     pub code: &'a [u8],
-    /// `struct bpf_line_info`, one behind the other.
+    /// `struct bpf_line_info` records.
     pub lines: &'a [u8],
-    /// The licence that the program says it is under.
+    /// The program's declared licence.
     pub licence: &'a str,
-    /// The number of `tcp_congestion_ops` in the kernel's types.
+    /// Type id of `tcp_congestion_ops` in the kernel's BTF.
     pub control: u32,
-    /// Which of its members.
+    /// Index of the implemented member.
     pub member: u32,
-    /// What the lines refer to.
+    /// The BTF that the lines refer to.
     pub types: BorrowedFd<'a>,
 }
 
-/// A program that the kernel does not take.
+/// A program that the kernel rejected.
 pub struct Refused {
-    /// The error of the first try.
+    /// The error of the first attempt.
     pub error: io::Error,
-    /// The verifier's words.
+    /// The verifier's log.
     pub log: String,
 }
 
-/// Has the kernel check a program. If it refuses, it is asked again for its reasons.
+/// Loads a program. If the kernel rejects it, loads it again with a log to get the reasons.
 pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
     let refused = |error: io::Error, log: String| Refused { error, log };
     let licence = CString::new(program.licence).unwrap_or_default();
     let numbers = || {
-        let counts = (program.code.len() / 8, program.lines.len() / LINE);
+        let counts = (program.code.len() / 8, program.lines.len() / LINE_INFO_BYTES);
         Numbers::new()
             .word(0, PROG_TYPE_STRUCT_OPS)
             .word(4, counts.0 as u32)
             .name(48, program.name)
             .word(68, program.member)
             .fd(72, program.types)
-            .word(92, if counts.1 > 0 { LINE as u32 } else { 0 })
+            .word(92, if counts.1 > 0 { LINE_INFO_BYTES as u32 } else { 0 })
             .word(104, counts.1 as u32)
             .word(108, program.control)
     };
@@ -226,12 +230,12 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
         let numbers = if log.is_empty() { numbers } else { numbers.word(24, 1).word(28, log.len() as u32) };
         let arguments = numbers.text(16, &licence).reads(8, program.code).reads(96, program.lines);
         let arguments = if log.is_empty() { arguments } else { arguments.writes(32, log) };
-        // SAFETY: the kernel reads whole instructions and lines, as many as there are, and the licence to its final zero; it
-        // writes at most as many bytes to the log as it has. PROG_LOAD returns a descriptor.
+        // SAFETY: the kernel reads whole instructions and lines, as many as there are, and the licence to its
+        // final zero; it writes at most as many bytes to the log as it has. PROG_LOAD returns a descriptor.
         unsafe { open(arguments.0, PROG_LOAD) }
     };
     let mut error = io::Error::other("not tried");
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         match load(numbers(), &mut []) {
             Ok(fd) => return Ok(fd),
             Err(e) => error = e,
@@ -240,27 +244,27 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
             break;
         }
     }
-    let mut log = vec![0u8; LOG];
+    let mut log = vec![0u8; LOG_BYTES];
     match load(numbers(), &mut log) {
         Ok(fd) => Ok(fd),
         Err(_) => {
-            log.truncate(log.iter().position(|b| *b == 0).unwrap_or(LOG));
+            log.truncate(log.iter().position(|b| *b == 0).unwrap_or(LOG_BYTES));
             Err(refused(error, String::from_utf8_lossy(&log).into_owned()))
         }
     }
 }
 
-/// Has a program keep a map, also one that it does not read.
+/// Binds a map to a program, which keeps the map even if it does not read it.
 pub fn bind(program: BorrowedFd<'_>, map: BorrowedFd<'_>) -> io::Result<()> {
     Numbers::new().fd(0, program).fd(4, map).call(PROG_BIND_MAP).map(drop)
 }
 
-/// Registers the control in this map; the descriptor returned keeps it registered.
+/// Registers the congestion control in a map; the returned descriptor keeps it registered.
 pub fn register(control: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Numbers::new().fd(0, control).word(8, ATTACH_STRUCT_OPS).open(LINK_CREATE)
 }
 
-/// Gives an object of the kernel a name in the bpf file system, which keeps it.
+/// Pins a kernel object to a path in a bpffs, which keeps it alive.
 pub fn pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = c_string(path)?;
     let arguments = Numbers::new().fd(8, object).text(0, &path);
@@ -268,7 +272,7 @@ pub fn pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     unsafe { call(arguments.0, OBJ_PIN) }.map(drop)
 }
 
-/// The object that has that name.
+/// Opens a pinned object.
 pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
     let path = c_string(path)?;
     let arguments = Numbers::new().text(0, &path);
@@ -276,7 +280,7 @@ pub fn pinned(path: &Path) -> io::Result<OwnedFd> {
     unsafe { open(arguments.0, OBJ_GET) }
 }
 
-/// What the kernel tells of an object (`struct bpf_prog_info`, `bpf_map_info`, `bpf_btf_info`).
+/// Information about a kernel object (`struct bpf_prog_info`, `bpf_map_info`, `bpf_btf_info`).
 struct Info([u8; ARGUMENTS]);
 
 impl Info {
@@ -285,64 +289,64 @@ impl Info {
     }
 }
 
-/// What the kernel tells of a program, a map or types: no lists.
+/// Returns information about a program, map or BTF, without lists.
 fn info(object: BorrowedFd<'_>) -> io::Result<Info> {
-    // SAFETY: no address in the question.
+    // SAFETY: the request contains no address.
     unsafe { detailed_info(object, Numbers::new().0) }
 }
 
-/// What the kernel tells of a program, a map or types; `question` says which lists it is to write where.
+/// Returns information about a program, map or BTF; `request` says which lists to write to which memory.
 ///
 /// # Safety
-/// Addresses in the question are those of memory that is as large as the question says.
-unsafe fn detailed_info(object: BorrowedFd<'_>, question: [u8; ARGUMENTS]) -> io::Result<Info> {
-    let mut about = question;
-    let arguments = Numbers::new().fd(0, object).word(4, ARGUMENTS as u32).writes(8, &mut about);
-    // SAFETY: the kernel reads and writes at most as many bytes of `about` as it has; for the addresses in it, as the caller
-    // promises.
+/// Addresses in the request must point to memory of the size that the request states.
+unsafe fn detailed_info(object: BorrowedFd<'_>, request: [u8; ARGUMENTS]) -> io::Result<Info> {
+    let mut info_bytes = request;
+    let arguments = Numbers::new().fd(0, object).word(4, ARGUMENTS as u32).writes(8, &mut info_bytes);
+    // SAFETY: the kernel reads and writes at most as many bytes of `info_bytes` as it has; for the addresses
+    // in it, as the caller promises.
     unsafe { call(arguments.0, OBJ_GET_INFO_BY_FD) }?;
-    Ok(Info(about))
+    Ok(Info(info_bytes))
 }
 
-/// A program's maps, and the description that it was loaded with.
+/// Returns a program's maps, and the BTF that it was loaded with.
 pub fn maps_and_types(program: BorrowedFd<'_>) -> io::Result<(Vec<OwnedFd>, OwnedFd)> {
     let count = info(program)?.word(52);
     let mut ids = vec![0u8; count as usize * size_of::<u32>()];
-    let question = Numbers::new().word(52, count).writes(56, &mut ids);
-    // SAFETY: the list has room for as many numbers of four bytes as the question says.
-    let about = unsafe { detailed_info(program, question.0) }?;
+    let request = Numbers::new().word(52, count).writes(56, &mut ids);
+    // SAFETY: the list has room for as many numbers of four bytes as the request says.
+    let info_bytes = unsafe { detailed_info(program, request.0) }?;
     let open = |id: u32, command| Numbers::new().word(0, id).open(command);
     let ids = ids.chunks_exact(4).map(|id| u32::from_ne_bytes([id[0], id[1], id[2], id[3]]));
     let maps = ids.map(|id| open(id, MAP_GET_FD_BY_ID)).collect::<io::Result<Vec<_>>>()?;
-    Ok((maps, open(about.word(128), BTF_GET_FD_BY_ID)?))
+    Ok((maps, open(info_bytes.word(128), BTF_GET_FD_BY_ID)?))
 }
 
-/// Bytes of a map's values.
+/// Returns the size of a map's values, bytes.
 fn value_size(map: BorrowedFd<'_>) -> io::Result<usize> {
     Ok(info(map)?.word(12) as usize)
 }
 
-/// A map's name, and its first value.
+/// Returns a map's name and its first value.
 pub fn name_and_value(map: BorrowedFd<'_>) -> io::Result<(String, Vec<u8>)> {
-    let about = info(map)?;
-    let name: Vec<u8> = about.0[24..40].iter().copied().take_while(|b| *b != 0).collect();
-    if about.word(8) as usize != ONLY_KEY.len() {
+    let info_bytes = info(map)?;
+    let name: Vec<u8> = info_bytes.0[24..40].iter().copied().take_while(|b| *b != 0).collect();
+    if info_bytes.word(8) as usize != ONLY_KEY.len() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut value = vec![0u8; about.word(12) as usize];
+    let mut value = vec![0u8; info_bytes.word(12) as usize];
     let arguments = Numbers::new().fd(0, map).reads(8, &ONLY_KEY).writes(16, &mut value);
-    // SAFETY: the key has as many bytes as this map's keys, the value as many as its values; maps of one CPU's values each, which
-    // would need more room, are none of this crate's.
+    // SAFETY: the key has the size of this map's keys, the value that of its values. Per-CPU maps would need
+    // more space, but this crate creates none.
     unsafe { call(arguments.0, MAP_LOOKUP_ELEM) }?;
     Ok((String::from_utf8_lossy(&name).into_owned(), value))
 }
 
-/// A description of types (BTF).
+/// Reads a BTF.
 pub fn description(types: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let size = info(types)?.word(8);
     let mut bytes = vec![0u8; size as usize];
-    let question = Numbers::new().word(8, size).writes(0, &mut bytes);
-    // SAFETY: the description has room for as many bytes as the question says.
-    unsafe { detailed_info(types, question.0) }?;
+    let request = Numbers::new().word(8, size).writes(0, &mut bytes);
+    // SAFETY: the description has room for as many bytes as the request says.
+    unsafe { detailed_info(types, request.0) }?;
     Ok(bytes)
 }

@@ -2,13 +2,13 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of the kernel's TCP.
+/// Returns `CLOCK_MONOTONIC` in nanoseconds, the clock of the kernel's TCP.
 #[inline]
 pub fn monotonic() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// CPU nanoseconds that the calling thread has used (`CLOCK_THREAD_CPUTIME_ID`).
+/// Returns the CPU time of the calling thread, nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
 pub fn thread_cpu() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }

@@ -1,4 +1,5 @@
-//! Datagrams with their ECN field (RFC 3168 section 5: the lowest two bits of IPv4's TOS and of IPv6's traffic class).
+//! Receives and sends datagrams with their ECN field (RFC 3168 section 5: the lowest two bits of IPv4's TOS
+//! and of IPv6's traffic class).
 
 use crate::check_size;
 use crate::socket::{SocketOption, set_option};
@@ -7,37 +8,40 @@ use std::mem::zeroed;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The two bits.
+/// Bits of the ECN field.
 const ECN: u8 = 0b11;
-/// Room for one control message of an integer each of both kinds (`CMSG_SPACE`: header and value, aligned), in 64-bit words.
+/// Space for one control message with an integer of each kind (`CMSG_SPACE`: header and value, aligned), in
+/// 64-bit words.
 const CONTROL: usize = 6;
 
-/// A field's option of IPv4, and of IPv6: each socket of IPv6 that takes IPv4 has both.
+/// Sets an option of IPv4 and, for IPv6 sockets, also of IPv6: IPv6 sockets that accept IPv4 use both.
 fn set_each(fd: BorrowedFd<'_>, is_v6: bool, [v4, v6]: [SocketOption; 2], value: i32) -> io::Result<()> {
     set_option(fd, v4, value)?;
     if is_v6 { set_option(fd, v6, value) } else { Ok(()) }
 }
 
-/// From now on [`receive_marked`] says what datagrams came with (IP_RECVTOS, IPV6_RECVTCLASS).
+/// Enables the report of ECN fields by [`receive_marked`] (IP_RECVTOS, IPV6_RECVTCLASS).
 ///
 /// # Errors
-/// The system's.
+/// Fails with the system's error.
 pub fn report_marks(fd: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
     set_each(fd, is_v6, [SocketOption::IP_RECVTOS, SocketOption::IPV6_RECVTCLASS], 1)
 }
 
-/// What datagrams leave with from now on: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE. The rest of the field is 0.
+/// Sets the ECN field of sent datagrams: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE. The rest of the byte is
+/// 0.
 ///
 /// # Errors
-/// The system's.
+/// Fails with the system's error.
 pub fn set_mark(fd: BorrowedFd<'_>, is_v6: bool, mark: u8) -> io::Result<()> {
     set_each(fd, is_v6, [SocketOption::IP_TOS, SocketOption::IPV6_TCLASS], i32::from(mark & ECN))
 }
 
-/// The next datagram: its length, its sender's address, and its ECN field; 0 where the kernel does not say (recvmsg(2)).
+/// Receives a datagram: its length, its sender's address, and its ECN field; 0 if the kernel does not report
+/// it (recvmsg(2)).
 ///
 /// # Errors
-/// The system's; `WouldBlock` where there is none.
+/// Fails with the system's error; `WouldBlock` if there is no datagram.
 pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
     // SAFETY: all zeros is a value of both: numbers, and pointers that are null.
     let (mut from, mut head): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
@@ -50,14 +54,14 @@ pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usiz
     head.msg_controllen = size_of_val(&control) as _;
     // SAFETY: address, buffer and control messages outlive the call, each with its length.
     let n = check_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &mut head, 0) })?;
-    Ok((n, address(&from)?, mark_of(&head)))
+    Ok((n, address(&from)?, ecn_field(&head)))
 }
 
 fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     match from.ss_family as i32 {
         libc::AF_INET => {
-            // SAFETY: the storage is as large as either kind of address and aligned for both; the family says that the kernel
-            // wrote this one, which holds numbers only.
+            // SAFETY: the storage is as large as either kind of address and aligned for both; the family says
+            // that the kernel wrote this one, which holds numbers only.
             let a = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in>() };
             let ip = Ipv4Addr::from(a.sin_addr.s_addr.to_ne_bytes());
             Ok(SocketAddr::new(ip.into(), u16::from_be(a.sin_port)))
@@ -72,14 +76,15 @@ fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     }
 }
 
-/// The ECN field among the control messages.
-fn mark_of(head: &libc::msghdr) -> u8 {
+/// Returns the ECN field from the control messages.
+fn ecn_field(head: &libc::msghdr) -> u8 {
     // SAFETY: the kernel has written whole control messages, `msg_controllen` bytes of them.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
     while !at.is_null() {
-        // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as those are; the value
-        // that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and an integer of IPv6
-        // (`ip6_datagram_recv_specific_ctl`), and the next step stays within `msg_controllen`.
+        // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as
+        // those are; the value that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and
+        // an integer of IPv6 (`ip6_datagram_recv_specific_ctl`), and the next step stays within
+        // `msg_controllen`.
         unsafe {
             match ((*at).cmsg_level, (*at).cmsg_type) {
                 (libc::SOL_IP, libc::IP_TOS) => return *libc::CMSG_DATA(at) & ECN,

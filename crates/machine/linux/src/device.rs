@@ -1,4 +1,4 @@
-//! Network devices: TUN, and requests about a device by its name (netdevice(7)).
+//! Network devices: TUN, and requests by device name (netdevice(7)).
 
 use crate::check;
 use crate::file::set_nonblocking;
@@ -14,15 +14,16 @@ const SIOCETHTOOL: u64 = 0x8946;
 const TUNSETIFF: u64 = 0x4004_54ca;
 const TUNSETOFFLOAD: u64 = 0x4004_54d0;
 
-/// What a TUN device leaves to its reader (linux/if_tun.h): `TUN_F_CSUM`, `TUN_F_TSO4`, `TUN_F_TSO_ECN`.
+/// Offloads that a TUN device leaves to its reader (linux/if_tun.h): `TUN_F_CSUM`, `TUN_F_TSO4`,
+/// `TUN_F_TSO_ECN`.
 pub const TUN_OFFLOADS_V4: u32 = 1 | 2 | 8;
-/// The same, and super-packets of TCP over IPv6: `TUN_F_TSO6`.
+/// [`TUN_OFFLOADS_V4`], and super-packets of TCP over IPv6: `TUN_F_TSO6`.
 pub const TUN_OFFLOADS: u32 = TUN_OFFLOADS_V4 | 4;
 
 /// `struct ifreq`: a device's name and one value.
 struct Request(libc::ifreq);
 
-/// The values that the kernel reads or writes beside the name.
+/// Values that the kernel reads or writes in addition to the name.
 enum Value {
     None,
     Flags(libc::c_int),
@@ -31,11 +32,12 @@ enum Value {
 }
 
 impl Request {
-    /// `None`: no device can have such a name, which is too long.
+    /// Returns `None` if the name is too long for a device.
     fn new(device: &str, value: Value) -> Option<Request> {
-        // SAFETY: all zeros is a value of `ifreq`: a name without letters and a union of numbers and pointers.
+        // SAFETY: all zeros is a value of `ifreq`: a name without letters and a union of numbers and
+        // pointers.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // The name ends with zero.
+        // The name must end with zero.
         if device.len() >= request.ifr_name.len() {
             return None;
         }
@@ -60,11 +62,11 @@ impl Request {
     }
 
     /// # Safety
-    /// The request's value is the one that the kernel reads or writes at this number: for one that is an address of memory,
-    /// that memory is as large as the kernel takes it to be, and lives until the call returns.
+    /// The request's value must be the one that the kernel reads or writes for this request number; if it is
+    /// an address, its memory must have the size that the kernel expects and live until the call returns.
     unsafe fn send(&mut self, to: BorrowedFd<'_>, number: u64) -> io::Result<()> {
-        // SAFETY: the kernel reads and writes the `ifreq` that it is given, which outlives the call; the rest is the caller's
-        // promise.
+        // SAFETY: the kernel reads and writes the `ifreq` that it is given, which outlives the call; the rest
+        // is the caller's promise.
         check(unsafe { libc::ioctl(to.as_raw_fd(), number as _, &raw mut self.0) }.into()).map(drop)
     }
 }
@@ -73,8 +75,8 @@ fn too_long() -> io::Error {
     io::ErrorKind::InvalidInput.into()
 }
 
-/// Creates a TUN device in the calling thread's network namespace, with a virtio header before each packet, that leaves
-/// `offloads` to its reader. Non-blocking. It vanishes with the descriptor.
+/// Creates a TUN device in the calling thread's network namespace. Each packet has a virtio header, and
+/// `offloads` are left to its reader. Non-blocking. It disappears with the descriptor.
 pub fn open_tun(name: &str, offloads: u32) -> io::Result<OwnedFd> {
     let file = File::options().read(true).write(true).open("/dev/net/tun")?;
     let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
@@ -92,7 +94,7 @@ fn control_socket() -> io::Result<OwnedFd> {
     Ok(rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Gives a device an address in a network of 256, a queue of so many packets, and brings it up (netdevice(7)).
+/// Sets a device's address in a /24, its queue length in packets, and brings it up (netdevice(7)).
 pub fn set_up(device: &str, address: Ipv4Addr, queue: i32) -> io::Result<()> {
     let socket = control_socket()?;
     let requests = [
@@ -103,13 +105,13 @@ pub fn set_up(device: &str, address: Ipv4Addr, queue: i32) -> io::Result<()> {
     ];
     for (number, value) in requests {
         let mut request = Request::new(device, value).ok_or_else(too_long)?;
-        // SAFETY: each of these requests reads the value that stands beside it, which is no address of memory.
+        // SAFETY: each of these requests reads the value next to it, which is not a memory address.
         unsafe { request.send(socket.as_fd(), number as _)? };
     }
     Ok(())
 }
 
-/// The number of the device of this name in the calling thread's namespace (netdevice(7), SIOCGIFINDEX).
+/// Returns the index of a device in the calling thread's namespace (netdevice(7), SIOCGIFINDEX).
 pub fn index(device: &str) -> io::Result<u32> {
     let socket = control_socket()?;
     let mut request = Request::new(device, Value::None).ok_or_else(too_long)?;
@@ -119,26 +121,28 @@ pub fn index(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.0.ifr_ifru.ifru_ifindex } as u32)
 }
 
-/// A number that a device's driver gives (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` where it cannot.
+/// Queries a number from a device's driver (`ETHTOOL_G...` with `ethtool_value`, linux/ethtool.h); `None` if
+/// not supported.
 pub fn ethtool_value(device: &str, command: EthtoolQuestion) -> Option<u32> {
     let socket = control_socket().ok()?;
     let mut request = Request::new(device, Value::None)?;
     let mut value: [u32; 2] = [command as u32, 0];
     request.0.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an `ethtool_value` there, which
-    // is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they outlive the call.
+    // SAFETY: SIOCETHTOOL follows `ifru_data`. The commands of `EthtoolQuestion` read and write an
+    // `ethtool_value` there, which is two 32-bit numbers (`ethtool_get_value`, net/ethtool/ioctl.c); they
+    // outlive the call.
     unsafe { request.send(socket.as_fd(), SIOCETHTOOL).ok()? };
     Some(value[1])
 }
 
-/// What [`ethtool_value`] can ask a device for (linux/ethtool.h).
+/// Values for [`ethtool_value`] (linux/ethtool.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum EthtoolQuestion {
-    /// Whether TCP segments are cut by the device (`ETHTOOL_GTSO`).
+    /// Whether the device segments TCP (`ETHTOOL_GTSO`).
     SegmentationOffload = 0x1e,
-    /// Whether segments are cut late in software (`ETHTOOL_GGSO`).
+    /// Whether the kernel segments late in software (`ETHTOOL_GGSO`).
     GenericSegmentation = 0x23,
-    /// Whether segments that arrive are joined (`ETHTOOL_GGRO`).
+    /// Whether received segments are joined (`ETHTOOL_GGRO`).
     GenericReceive = 0x2b,
 }

@@ -1,7 +1,9 @@
-//! Folders as a program of another user is given them: mounted on a descriptor, root and that user exchanged.
+//! Id-mapped mounts that exchange root and another user, so that a program of that user can use a folder of
+//! root.
 //!
-//! What is root's on the disk is the user's through such a mount, what the user makes is root's on the disk
-//! (mount_setattr(2), MOUNT_ATTR_IDMAP); all other users are who they are. Nothing on the disk changes.
+//! Through such a mount, root's files on the disk belong to the user, and files that the user creates belong
+//! to root on the disk (mount_setattr(2), MOUNT_ATTR_IDMAP). All other owners stay the same. Nothing on the
+//! disk changes.
 
 use crate::mount::{map_owners, open_tree};
 use crate::namespace::enter_new_user_unmapped;
@@ -14,49 +16,52 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A mount of a folder, nowhere yet; to `user` and group, where one is given, it is as it is to root.
+/// Returns a detached mount of a folder. If `user` (uid, gid) is given, root and that user are exchanged.
 ///
 /// # Errors
-/// The file system, or the kernel, cannot exchange owners; or this process may not.
+/// Fails if the file system or the kernel does not support mapped ids, or if this process lacks the
+/// privilege.
 pub fn folder_for(path: &Path, user: Option<(u32, u32)>) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)?;
     let tree = open_tree(&path, false)?;
     if let Some((uid, gid)) = user {
-        map_owners(tree.as_fd(), users_exchanged(uid, gid)?.as_fd())?;
+        map_owners(tree.as_fd(), exchanging_namespace(uid, gid)?.as_fd())?;
     }
     Ok(tree)
 }
 
-/// A user namespace that exchanges root and another.
-fn users_exchanged(uid: u32, gid: u32) -> io::Result<OwnedFd> {
-    // A namespace is some process's; this one only waits until it has been opened.
-    let ((mut told, telling), (waiting, hold)) = (pipe().map(|(r, w)| (File::from(r), w))?, pipe()?);
+/// Creates a user namespace that exchanges root and another user.
+fn exchanging_namespace(uid: u32, gid: u32) -> io::Result<OwnedFd> {
+    // A namespace needs a process; the child only waits until its namespace has been opened.
+    let ((mut status, status_writer), (release, release_writer)) =
+        (pipe().map(|(r, w)| (File::from(r), w))?, pipe()?);
     match fork()? {
         Forked::Child => {
-            drop((told, hold));
-            let word = [u8::from(enter_new_user_unmapped().is_ok())];
-            let _ = File::from(telling).write_all(&word);
-            let _ = File::from(waiting).read(&mut [0]);
+            drop((status, release_writer));
+            let message = [u8::from(enter_new_user_unmapped().is_ok())];
+            let _ = File::from(status_writer).write_all(&message);
+            let _ = File::from(release).read(&mut [0]);
             exit_now(0)
         }
         Forked::Parent(pid) => {
-            drop((telling, waiting));
-            let mut word = [0];
-            let entered = told.read_exact(&mut word).is_ok() && word == [1];
+            drop((status_writer, release));
+            let mut message = [0];
+            let entered = status.read_exact(&mut message).is_ok() && message == [1];
             let number = pid.as_raw_pid();
             let set = |file: &str, id: u32| fs::write(format!("/proc/{number}/{file}"), exchange(id));
-            let made = match entered {
+            let mapped = match entered {
                 false => Err(io::Error::from_raw_os_error(libc::EPERM)),
                 true => set("uid_map", uid).and_then(|()| set("gid_map", gid)),
             };
-            let opened = made.and_then(|()| File::open(format!("/proc/{number}/ns/user")));
+            let opened = mapped.and_then(|()| File::open(format!("/proc/{number}/ns/user")));
             reap(pid);
             opened.map(OwnedFd::from)
         }
     }
 }
 
-/// The lines of `uid_map` that exchange 0 and `id` and leave all others (user_namespaces(7)).
+/// Returns the lines of `uid_map` that exchange 0 and `id` and map all others to themselves
+/// (user_namespaces(7)).
 fn exchange(id: u32) -> String {
     if id == 0 {
         return format!("0 0 {}\n", u32::MAX);
@@ -72,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_users_are_exchanged_and_nobody_is_left_out() {
+    fn two_users_are_exchanged_and_all_others_mapped() {
         assert_eq!(exchange(1), "0 1 1\n1 0 1\n2 2 4294967293\n");
         assert_eq!(exchange(1000), "0 1000 1\n1 1 999\n1000 0 1\n1001 1001 4294966294\n");
         assert_eq!(exchange(u32::MAX - 1), "0 4294967294 1\n1 1 4294967293\n4294967294 0 1\n");

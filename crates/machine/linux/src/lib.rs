@@ -1,11 +1,11 @@
-//! Every system call of longfat, behind safe functions. Empty where there is no Linux.
+//! All system calls of longfat, behind safe functions. Empty on other systems than Linux.
 //!
-//! A module is a subject; a function cites the man page or the kernel function that it relies on. Functions that the proxy
-//! calls for each packet ([`epoll`], [`pipe`], [`socket`], [`file`]) allocate nothing, and neither does any function whose
-//! documentation says that it may be called between `clone` and `execve`.
+//! Each module covers one subject; each function cites the man page or the kernel function that it relies on.
+//! Functions that the proxy calls per packet ([`epoll`], [`pipe`], [`socket`], [`file`]) do not allocate, nor
+//! do functions documented as callable between `clone` and `execve`.
 //!
-//! `rustix` makes the calls where it has them: on Linux it enters the kernel itself, without the C library. These it lacks,
-//! and they go through `libc`:
+//! `rustix` makes the calls that it supports; on Linux it enters the kernel directly, without the C library.
+//! It lacks the following, which go through `libc`:
 //!
 //! | call | module |
 //! |---|---|
@@ -13,16 +13,16 @@
 //! | `clone3`, `fork`, `execve`, `_exit`, `close_range` | [`process`] |
 //! | signal dispositions, masks, `signalfd`, `sigwait` | [`signal`], [`interrupt`] |
 //! | `mount_setattr` | [`mount`] |
-//! | `seccomp`, Landlock | [`guard`] |
+//! | `seccomp`, Landlock | [`sandbox`] |
 //! | `sched_setscheduler` | [`schedule`] |
-//! | `epoll_pwait2`, which rustix makes only where no older kernel is to be served | [`epoll`] |
+//! | `epoll_pwait2`, which rustix only supports when built for recent kernels | [`epoll`] |
 //! | socket options by number (`SO_MAX_PACING_RATE`, `TCP_INFO`, `IP_TRANSPARENT`, ...) | [`socket`] |
 //! | `recvmsg` with the ECN field, packet sockets and their rings, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`packet_ring`], [`socket`] |
 //! | requests about network devices (`ioctl`) | [`device`] |
 //! | users by name and number, `setresuid` of all threads | [`user`] |
 
 #![cfg(target_os = "linux")]
-// The one crate of the workspace that makes system calls: each block says why it is sound.
+// The only crate of the workspace with system calls: each unsafe block states why it is sound.
 #![allow(unsafe_code)]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
 
@@ -33,7 +33,6 @@ pub mod datagram;
 pub mod device;
 pub mod epoll;
 pub mod file;
-pub mod guard;
 pub mod idmap;
 pub mod interrupt;
 pub mod mount;
@@ -45,6 +44,7 @@ pub mod pipe;
 pub mod poll;
 pub mod privilege;
 pub mod process;
+pub mod sandbox;
 pub mod schedule;
 pub mod service;
 pub mod signal;
@@ -56,12 +56,12 @@ pub mod user;
 
 use std::io;
 
-/// The result of a C function or system call that returns -1 on failure and sets `errno`.
+/// Converts the result of a C function or system call that returns -1 and sets `errno` on failure.
 fn check(code: libc::c_long) -> io::Result<libc::c_int> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as libc::c_int) }
 }
 
-/// The result of a C function that returns a number of bytes, or -1 on failure and sets `errno`.
+/// Converts the result of a C function that returns a number of bytes, or -1 and sets `errno` on failure.
 fn check_size(n: libc::ssize_t) -> io::Result<usize> {
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok(n as usize) }
 }

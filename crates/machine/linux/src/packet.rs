@@ -1,4 +1,4 @@
-//! Copies of a namespace's packets (packet(7)).
+//! Packet sockets: copies of a namespace's packets (packet(7)).
 
 use crate::{check, check_size};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -6,46 +6,45 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Classic BPF: an instruction, and the operations that filters are made of.
+/// Classic BPF: an instruction, and the opcodes for filters.
 pub use libc::{
     BPF_ABS, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IND, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD,
     BPF_LDX, BPF_MSH, BPF_RET, BPF_RSH, BPF_W, sock_filter as FilterStep,
 };
 
-/// In which direction a packet went.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
-    /// To this host.
     Here,
-    /// Out of it.
+    /// Sent by this host.
     Outgoing,
-    /// To others.
+    /// To other hosts.
     Other,
 }
 
-/// A packet socket that a filter stands before. Non-blocking, closed on exec.
+/// A packet socket with a filter. Non-blocking, closed on exec.
 pub struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
-    /// Copies of the packets that a classic BPF program lets by, from and to a device of the calling thread's namespace, or
-    /// any of them for device 0, without their link header.
+    /// Opens a socket that receives copies of the packets that pass a classic BPF program, sent or received
+    /// by a device of the calling thread's namespace (0: any device), without link header.
     pub fn new(filter: &[FilterStep], device: u32) -> io::Result<PacketSocket> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // Protocol 0 receives nothing yet: the filter comes first.
+        // Protocol 0 receives nothing, until the filter is attached.
         let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
         attach(&socket, filter)?;
         bind(&socket, device)?;
         Ok(PacketSocket(socket))
     }
 
-    /// The beginning of the next packet, and in which direction it went.
+    /// Receives the start of the next packet, and returns its direction.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
         let mut from: libc::sockaddr_ll = unsafe { zeroed() };
         let mut size = size_of_val(&from) as libc::socklen_t;
         let (at, len) = (buffer.as_mut_ptr().cast(), buffer.len());
-        // SAFETY: the kernel writes at most `len` bytes to the buffer, and at most `size` bytes of an address to `from`; a packet
-        // socket's address is a `sockaddr_ll`.
+        // SAFETY: the kernel writes at most `len` bytes to the buffer, and at most `size` bytes of an address
+        // to `from`; a packet socket's address is a `sockaddr_ll`.
         check_size(unsafe {
             libc::recvfrom(self.0.as_raw_fd(), at, len, 0, (&raw mut from).cast(), &mut size)
         })?;
@@ -63,13 +62,13 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// SO_ATTACH_FILTER (socket(7)).
+/// Attaches a filter (SO_ATTACH_FILTER, socket(7)).
 pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
     let (at, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
-    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it says, which is as many
-    // as there are; it writes to neither.
+    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it
+    // says, which is as many as there are; it writes to neither.
     check(
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, size) }
             .into(),
@@ -81,7 +80,7 @@ pub(crate) fn bind(socket: &OwnedFd, device: u32) -> io::Result<()> {
     // SAFETY: all zeros is a value of `sockaddr_ll`, which holds numbers only.
     let mut a: libc::sockaddr_ll = unsafe { zeroed() };
     a.sll_family = libc::AF_PACKET as libc::c_ushort;
-    // What leaves is shown only to those that take every protocol.
+    // Outgoing packets are visible only to sockets of all protocols.
     a.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     a.sll_ifindex = device as libc::c_int;
     let size = size_of_val(&a) as libc::socklen_t;

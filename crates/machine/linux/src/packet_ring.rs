@@ -1,8 +1,9 @@
-//! A namespace's packets in memory that is shared with the kernel (packet(7): `PACKET_RX_RING`, `TPACKET_V3`).
+//! Captures a namespace's packets through memory shared with the kernel (packet(7): `PACKET_RX_RING`,
+//! `TPACKET_V3`).
 //!
-//! The kernel writes packets one behind the other into blocks and hands each block over when it is full or a timeout is
-//! over; the process reads it in place and gives it back. No system call is made for a packet. Where no block is free the
-//! kernel drops packets and counts them ([`PacketRing::drops`]).
+//! The kernel writes packets consecutively into blocks and passes each block on when it is full or after a
+//! timeout; the process reads it in place and returns it. No system call is needed per packet. When no block
+//! is free the kernel drops packets and counts them ([`PacketRing::drops`]).
 
 use crate::check;
 use crate::packet::{FilterStep, attach, bind};
@@ -17,12 +18,12 @@ const PACKET_RX_RING: libc::c_int = 5;
 const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_VERSION: libc::c_int = 10;
 const TPACKET_V3: libc::c_int = 2;
-/// Who a block belongs to: the kernel, or this process (`TP_STATUS_USER`).
+/// Owner of a block: the kernel, or this process (`TP_STATUS_USER`).
 const TO_KERNEL: u32 = 0;
 const TO_USER: u32 = 1;
-/// `block_status` in a block (`struct tpacket_block_desc`).
+/// Offset of `block_status` in a block (`struct tpacket_block_desc`).
 const STATUS: usize = 8;
-/// The least room for a packet that the kernel accepts a ring with; its blocks hold packets of any size.
+/// Smallest frame size that the kernel accepts; blocks hold packets of any size.
 const FRAME: u32 = 2048;
 
 /// `struct tpacket_req3` (linux/if_packet.h).
@@ -32,45 +33,47 @@ struct RingRequest {
     blocks: u32,
     frame_size: u32,
     frames: u32,
-    /// Milliseconds after which a block that has packets is handed over though it is not full.
+    /// Milliseconds after which a block with packets is passed on although it is not full.
     timeout_ms: u32,
     private_size: u32,
     features: u32,
 }
 
-/// The memory of a ring.
+/// Dimensions of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingSize {
     /// Bytes of a block: a power of two, at least a page.
     pub block: u32,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// A block that has packets is handed over after this long, milliseconds.
+    /// Milliseconds after which a block with packets is passed on.
     pub timeout_ms: u32,
 }
 
-/// A packet socket with a ring. Closed on exec; its memory and the socket go with it.
+/// A packet socket with a ring. Closed on exec; dropping it frees its memory and the socket.
 pub struct PacketRing {
     socket: OwnedFd,
     memory: NonNull<u8>,
     size: RingSize,
-    /// The block that the kernel hands over next.
+    /// The next block that the kernel will fill.
     next: u32,
     drops: u64,
 }
 
-// SAFETY: the memory belongs to this value alone, as a `Box` would; the kernel does not care which thread reads it.
+// SAFETY: the memory belongs to this value alone, as a `Box` would; the kernel does not care which thread
+// reads it.
 unsafe impl Send for PacketRing {}
 
 impl PacketRing {
-    /// Copies of the packets that a classic BPF program lets by, from and to a device of the calling thread's namespace, or any
-    /// of them for device 0, from their network header on. What the program returns is how many bytes are kept.
+    /// Opens a ring with copies of the packets that pass a classic BPF program, sent or received by a device
+    /// of the calling thread's namespace (0: any device), from the network header on. The program returns the
+    /// number of bytes to keep.
     ///
     /// # Errors
-    /// The thread lacks CAP_NET_RAW, or there is not so much memory.
+    /// Fails if the thread lacks CAP_NET_RAW, or without enough memory.
     pub fn new(filter: &[FilterStep], device: u32, size: RingSize) -> io::Result<PacketRing> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // Protocol 0 receives nothing yet: filter and ring come first.
+        // Protocol 0 receives nothing, until filter and ring are set up.
         let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
         attach(&socket, filter)?;
         set(&socket, PACKET_VERSION, &TPACKET_V3)?;
@@ -97,28 +100,31 @@ impl PacketRing {
         Ok(ring)
     }
 
-    /// Hands the next block that the kernel has filled to `read` (`struct tpacket_block_desc` and its packets) and gives it back;
-    /// `false` where there is none.
+    /// Passes the next filled block to `read` (`struct tpacket_block_desc` and its packets) and returns it to
+    /// the kernel. Returns `false` if there is none.
     pub fn next_block(&mut self, read: &mut dyn FnMut(&[u8])) -> bool {
         let offset = self.next as usize * self.size.block as usize;
-        // SAFETY: `next` is below the number of blocks, so the block lies within the mapping, which lives as long as `self`.
+        // SAFETY: `next` is below the number of blocks, so the block lies within the mapping, which lives as
+        // long as `self`.
         let block = unsafe { self.memory.add(offset) };
-        // SAFETY: the status lies in the block, whose begin is that of a page, so it is aligned; both sides access it as an atomic.
+        // SAFETY: the status lies in the block, whose begin is that of a page, so it is aligned; both sides
+        // access it as an atomic.
         let status = unsafe { AtomicU32::from_ptr(block.add(STATUS).as_ptr().cast()) };
         if status.load(Ordering::Acquire) & TO_USER == 0 {
             return false;
         }
-        // SAFETY: a block with this status belongs to this process: the kernel writes nothing to it until the status is changed
-        // below, and no other reference to it exists.
+        // SAFETY: a block with this status belongs to this process: the kernel writes nothing to it until the
+        // status is changed below, and no other reference to it exists.
         read(unsafe { std::slice::from_raw_parts(block.as_ptr(), self.size.block as usize) });
         status.store(TO_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.size.blocks;
         true
     }
 
-    /// How many packets the kernel has dropped since the ring was made, because no block was free.
+    /// Returns the number of packets that the kernel has dropped since the ring was created, because no block
+    /// was free.
     pub fn drops(&mut self) -> u64 {
-        // `struct tpacket_stats_v3`: packets, drops, times that the queue was frozen; reading sets them to 0.
+        // `struct tpacket_stats_v3`: packets, drops, queue freezes; reading resets them.
         let mut counts = [0u32; 3];
         let mut size = size_of_val(&counts) as libc::socklen_t;
         let (fd, at) = (self.socket.as_raw_fd(), (&raw mut counts).cast());
@@ -150,7 +156,8 @@ fn bytes(size: RingSize) -> usize {
 
 fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
     let (at, size) = ((&raw const *value).cast(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the kernel reads at most `size` bytes of the value, which outlives the call; no value here holds an address.
+    // SAFETY: the kernel reads at most `size` bytes of the value, which outlives the call; no value here
+    // holds an address.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, at, size) }.into())
         .map(drop)
 }

@@ -1,4 +1,4 @@
-//! Capabilities (capabilities(7)): which the calling thread has, and giving them up.
+//! Capabilities (capabilities(7)): querying and dropping those of the calling thread.
 
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
@@ -19,12 +19,12 @@ pub fn has_capability(number: u32) -> bool {
     set.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|caps| caps >> number & 1 == 1)
 }
 
-/// Whether this thread may make namespaces and devices.
-pub fn may_build() -> bool {
+/// Whether this thread may create namespaces and devices.
+pub fn can_create_namespaces() -> bool {
     has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN)
 }
 
-/// Keeps CAP_NET_ADMIN of the calling thread's capabilities and drops all others (capset(2)).
+/// Drops all capabilities of the calling thread except CAP_NET_ADMIN (capset(2)).
 pub(crate) fn keep_net_admin() -> io::Result<()> {
     keep_only(CapabilitySet::NET_ADMIN)
 }
@@ -34,30 +34,32 @@ fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Drops all capabilities of the calling thread for good but those that show other users' processes (/proc/PID/fd: CAP_SYS_PTRACE,
-/// CAP_DAC_READ_SEARCH), as far as it has these; no program that it starts gains any.
+/// Permanently drops all capabilities of the calling thread except those needed to inspect other users'
+/// processes (/proc/PID/fd: CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH), as far as it has them. No program that it
+/// starts gains any.
 pub fn keep_only_looking() -> io::Result<()> {
-    let looking = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
+    let inspecting = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
     let permitted = rustix::thread::capabilities(None)?.permitted;
-    keep_only(permitted & looking)?;
+    keep_only(permitted & inspecting)?;
     Ok(set_no_new_privs(true)?)
 }
 
-/// Drops every privilege of the calling thread for good: after this no program, whatever its file says, gains any capability.
-/// It becomes `user` and group, where they are given, and loses root's groups where `drop_groups` says so. May be called
-/// between `clone` and `execve`: the C library's own calls would wait for threads that the copy does not have.
+/// Permanently drops every privilege of the calling thread: afterwards no program gains any capability,
+/// whatever its file says. Switches to `user` (uid, gid) if given, and drops root's groups if `drop_groups`.
+/// May be called between `clone` and `execve`: the C library's own functions would wait for threads that the
+/// copy does not have.
 pub fn drop_all(user: Option<(u32, u32)>, drop_groups: bool) -> io::Result<()> {
     for number in 0..64 {
         match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)) {
-            // The kernel has no more.
+            // The kernel has no further capabilities.
             Err(rustix::io::Errno::INVAL) => break,
             other => other?,
         }
     }
     clear_ambient_capability_set()?;
-    // Not "keep capabilities" locked: ping sets that, and gives up where it may not.
+    // Do not lock "keep capabilities": ping sets it, and fails if it may not.
     set_capabilities_secure_bits(CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED)?;
-    // Groups are rights too (docker, disk, sudo). A user's own are not this process's to drop.
+    // Groups grant rights too (docker, disk, sudo). A normal user's own groups cannot be dropped.
     if drop_groups && geteuid().is_root() {
         set_thread_groups(&[])?;
     }

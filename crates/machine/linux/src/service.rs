@@ -1,4 +1,5 @@
-//! Sockets that systemd hands over (sd_listen_fds(3)), and the readiness that it waits for (sd_notify(3)), without its library.
+//! Sockets that systemd passes (sd_listen_fds(3)), and notifications of readiness (sd_notify(3)), without its
+//! library.
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -9,14 +10,14 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The first descriptor that is handed over (SD_LISTEN_FDS_START).
-const FIRST: i32 = 3;
+/// The first passed descriptor (SD_LISTEN_FDS_START).
+const FIRST_DESCRIPTOR: i32 = 3;
 /// Whether the descriptors have been taken.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The sockets that were handed over, by name; to be called once, at the beginning, before other descriptors are opened. Later
+/// Takes the passed sockets, by name. Call it once, at the start, before other descriptors are opened; later
 /// calls return none.
-pub fn handed_over() -> BTreeMap<String, Vec<OwnedFd>> {
+pub fn passed_sockets() -> BTreeMap<String, Vec<OwnedFd>> {
     let mut all: BTreeMap<String, Vec<OwnedFd>> = BTreeMap::new();
     let number = |name: &str| env::var(name).ok()?.parse::<i64>().ok();
     if number("LISTEN_PID") != Some(std::process::id().into()) || TAKEN.swap(true, Relaxed) {
@@ -25,19 +26,19 @@ pub fn handed_over() -> BTreeMap<String, Vec<OwnedFd>> {
     let count = number("LISTEN_FDS").unwrap_or(0).clamp(0, 4096) as i32;
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     for (i, name) in (0..count).zip(names.split(':').chain(std::iter::repeat("unknown"))) {
-        // SAFETY: LISTEN_PID is this process: the service manager has opened so many descriptors for it, from this number on. They
-        // belong to nobody else here, and TAKEN says that each is taken once.
-        if let Ok(socket) = unsafe { inherited(FIRST + i) } {
+        // SAFETY: LISTEN_PID is this process: systemd has opened this many descriptors for it, starting at
+        // this number. They have no other owner here, and TAKEN ensures that each is taken once.
+        if let Ok(socket) = unsafe { inherited(FIRST_DESCRIPTOR + i) } {
             all.entry(name.into()).or_default().push(socket);
         }
     }
     all
 }
 
-/// A descriptor that the service manager has handed over, at this number. Non-blocking, closed on exec.
+/// Takes a descriptor passed by systemd. Non-blocking, closed on exec.
 ///
 /// # Safety
-/// If it is open, it has no owner in this process.
+/// If it is open, it must have no owner in this process.
 unsafe fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: it is used here only; one that is not open is refused by the first call.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
@@ -47,7 +48,7 @@ unsafe fn inherited(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Tells the service manager, if there is one that listens: `READY=1`, `RELOADING=1`, `STOPPING=1`.
+/// Notifies systemd, if it listens: `READY=1`, `RELOADING=1`, `STOPPING=1`.
 pub fn notify(state: &str) {
     let Ok(path) = env::var("NOTIFY_SOCKET") else { return };
     let Ok(socket) = UnixDatagram::unbound() else { return };
@@ -59,6 +60,6 @@ pub fn notify(state: &str) {
         }
         None => socket.send_to(state.as_bytes(), &path),
     };
-    // A manager that is gone need not know.
+    // Ignore errors: systemd may have gone.
     drop(sent);
 }

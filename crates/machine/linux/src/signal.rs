@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 /// The signals' numbers.
 pub use libc::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU};
 
-/// What a process does at a signal.
+/// The action for a signal.
 #[derive(Clone, Copy)]
 struct Disposition(libc::sighandler_t);
 
@@ -17,21 +17,21 @@ impl Disposition {
     const DEFAULT: Disposition = Disposition(libc::SIG_DFL);
     const IGNORED: Disposition = Disposition(libc::SIG_IGN);
 
-    /// Sets it; what was set before, if the signal can be changed.
+    /// Sets the action. Returns the previous one if the signal can be changed.
     fn set(self, signal: i32) -> Option<Disposition> {
-        // SAFETY: the fields of `Disposition` are SIG_DFL, SIG_IGN or what this call has returned earlier: a handler that was
-        // installed in this program, whose code stays where it is.
+        // SAFETY: the fields of `Disposition` are SIG_DFL, SIG_IGN or what this call has returned earlier: a
+        // handler that was installed in this program, whose code stays where it is.
         let before = unsafe { libc::signal(signal, self.0) };
         (before != libc::SIG_ERR).then_some(Disposition(before))
     }
 }
 
-/// Takes the default action at this signal again. May be called between `clone` and `execve`.
+/// Restores a signal's default action. May be called between `clone` and `execve`.
 pub fn default_action(signal: i32) {
     Disposition::DEFAULT.set(signal);
 }
 
-/// Signals that the process ignores for as long as this lives.
+/// Signals that the process ignores while this value lives.
 pub struct Ignored(Vec<(i32, Option<Disposition>)>);
 
 impl Ignored {
@@ -40,7 +40,7 @@ impl Ignored {
         Ignored(signals.iter().map(|&signal| (signal, Disposition::IGNORED.set(signal))).collect())
     }
 
-    /// Ignores what the terminal's keys send: it is for the command that runs in the foreground.
+    /// Ignores the signals of the terminal's keys, which are for the foreground command.
     pub fn terminal_keys() -> Ignored {
         Ignored::new(&[SIGINT, SIGQUIT, SIGTSTP])
     }
@@ -54,8 +54,8 @@ impl Drop for Ignored {
     }
 }
 
-/// Stops this process as the terminal's suspend key does, until it is continued. Where nobody could continue it (an orphaned
-/// process group, POSIX 2.4.3) the kernel does not stop it.
+/// Stops this process as the terminal's suspend key does, until it is continued. In an orphaned process group
+/// nobody could continue it, so the kernel does not stop it (POSIX 2.4.3).
 pub fn suspend() {
     let before = Disposition::DEFAULT.set(SIGTSTP);
     // SAFETY: the signal's action is the default one: no code of this program runs.
@@ -63,9 +63,10 @@ pub fn suspend() {
     before.map(|before| before.set(SIGTSTP));
 }
 
-/// A set of signals.
+/// Builds a set of signals.
 fn set_of(signals: &[i32]) -> libc::sigset_t {
-    // SAFETY: all zeros is a value of `sigset_t`, an array of numbers; the calls write to the one they are given.
+    // SAFETY: all zeros is a value of `sigset_t`, an array of numbers; the calls write to the one they are
+    // given.
     unsafe {
         let mut set: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut set);
@@ -77,8 +78,8 @@ fn set_of(signals: &[i32]) -> libc::sigset_t {
 }
 
 fn set_mask(how: libc::c_int, set: &libc::sigset_t) {
-    // SAFETY: reads the set; a null pointer says that the old mask is not wanted. Which signals are blocked decides when
-    // handlers run, and those of this program are safe at any moment.
+    // SAFETY: reads the set; with a null pointer the old mask is not returned. Blocked signals only affect
+    // when handlers run, and this program's handlers are safe at any moment.
     unsafe { libc::pthread_sigmask(how, set, null_mut()) };
 }
 
@@ -98,8 +99,8 @@ pub fn block_none() {
     set_mask(libc::SIG_SETMASK, &set_of(&[]));
 }
 
-/// A descriptor that can be read when a child has changed (signalfd(2), SIGCHLD, which must be blocked). Non-blocking, closed on
-/// exec. May be called between `clone` and `execve`.
+/// Returns a descriptor that becomes readable when a child changes state (signalfd(2), SIGCHLD, which must be
+/// blocked). Non-blocking, closed on exec. May be called between `clone` and `execve`.
 pub fn child_descriptor() -> io::Result<OwnedFd> {
     let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
     // SAFETY: reads the set, which outlives the call.
@@ -108,10 +109,10 @@ pub fn child_descriptor() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Bytes of what is read from [`child_descriptor`].
+/// Size of a record read from [`child_descriptor`].
 pub const CHILD_RECORD: usize = size_of::<libc::signalfd_siginfo>();
 
-/// The signals that a service heeds.
+/// Signals that a service handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceSignal {
     /// SIGTERM or SIGINT.
@@ -120,19 +121,19 @@ pub enum ServiceSignal {
     Reload,
 }
 
-const HEEDED: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
+const SERVICE_SIGNALS: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
 
-/// From now on SIGTERM, SIGINT and SIGHUP wait for [`next_signal`], in this thread and those it starts.
+/// Blocks SIGTERM, SIGINT and SIGHUP for [`next_signal`], in this thread and the threads that it starts.
 pub fn hold_signals() {
-    set_mask(libc::SIG_BLOCK, &set_of(&HEEDED));
+    set_mask(libc::SIG_BLOCK, &set_of(&SERVICE_SIGNALS));
 }
 
-/// Waits for one of the signals that are held (sigwait(3)).
+/// Waits for one of the blocked signals (sigwait(3)).
 pub fn next_signal() -> ServiceSignal {
     loop {
         let mut signal = 0;
         // SAFETY: reads the set and writes the signal's number; both outlive the call.
-        let code = unsafe { libc::sigwait(&set_of(&HEEDED), &mut signal) };
+        let code = unsafe { libc::sigwait(&set_of(&SERVICE_SIGNALS), &mut signal) };
         match (code, signal) {
             (0, SIGHUP) => return ServiceSignal::Reload,
             (0, _) => return ServiceSignal::End,

@@ -1,14 +1,14 @@
 //! The TCP sockets of a namespace: `NETLINK_SOCK_DIAG` (sock_diag(7)).
 //!
-//! Two sources: a dump of the sockets there are, and the multicast group that reports each socket's
-//! end (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.3), without which the last numbers of a socket that
-//! closes between two dumps would be lost. Neither takes privileges (`NL_CFG_F_NONROOT_RECV`).
+//! Two sources: a dump of the existing sockets, and the multicast group that reports each socket's
+//! destruction (`SKNLGRP_INET_TCP_DESTROY`, Linux 4.3), without which the final counters of a socket that
+//! closes between two dumps would be lost. Neither needs privileges (`NL_CFG_F_NONROOT_RECV`).
 //!
-//! Written out here rather than taken from `netlink-packet-sock-diag` 0.5: that crate refuses a
-//! `tcp_info` shorter than the one it knows (its issue 22; older kernels send such), does not know
-//! the fields of newer ones, and has no destroy group.
+//! Implemented here instead of using `netlink-packet-sock-diag` 0.5: that crate rejects a `tcp_info` shorter
+//! than the one it knows (its issue 22; older kernels send such), does not know the fields of newer ones, and
+//! lacks the destroy group.
 
-use crate::netlink::{NetlinkSocket, Service, attributes, messages, question, question_of_one, text, u32_at};
+use crate::netlink::{NetlinkSocket, Service, attributes, get_request, messages, question, text, u32_at};
 use crate::socket::{SocketOption, set_option};
 use crate::tcp_info::{BbrInfo, TcpInfo};
 use std::collections::BTreeMap;
@@ -29,15 +29,15 @@ const INET_DIAG_BBRINFO: u16 = 16;
 const TCP_TIME_WAIT: u8 = 6;
 const TCP_LISTEN: u8 = 10;
 const TCP_NEW_SYN_RECV: u8 = 12;
-/// `inet_diag_msg` without attributes (linux/inet_diag.h).
-const MESSAGE: usize = 72;
+/// Size of `inet_diag_msg` without attributes (linux/inet_diag.h).
+const DIAG_MESSAGE_BYTES: usize = 72;
 
 /// A socket as the kernel reports it.
 #[derive(Clone, Debug)]
 pub struct Sock {
-    /// Unique in the namespace for as long as the machine runs.
+    /// Identifies the socket in the namespace; never reused until reboot.
     pub cookie: u64,
-    /// Its inode, as in `/proc/PID/fd`; 0 once no process holds the socket, as in the report of its end.
+    /// Inode, as in `/proc/PID/fd`; 0 once no process holds the socket, as in the report of its destruction.
     pub inode: u32,
     /// TCP state (`TCP_ESTABLISHED` is 1).
     pub state: u8,
@@ -45,29 +45,29 @@ pub struct Sock {
     pub local: SocketAddr,
     /// Address of the other end.
     pub remote: SocketAddr,
-    /// Its `tcp_info`.
     pub info: TcpInfo,
-    /// Congestion control; empty in the report of an end.
+    /// Congestion control; empty in the report of its destruction.
     pub cc: String,
-    /// Its memory; `None` where the kernel did not report it.
+    /// Memory use; `None` if the kernel did not report it.
     pub memory: Option<SocketMemory>,
 }
 
-/// A socket's memory (`INET_DIAG_SKMEMINFO`), bytes.
+/// Memory use of a socket (`INET_DIAG_SKMEMINFO`), bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketMemory {
-    /// Data received and not read.
+    /// Received data that has not been read.
     pub received: u32,
-    /// Limit of that (`SO_RCVBUF`, or what autotuning made of it).
+    /// Limit of `received` (`SO_RCVBUF`, or set by autotuning).
     pub receive_limit: u32,
-    /// Data written and not acknowledged.
+    /// Written data that has not been acknowledged.
     pub queued: u32,
-    /// Limit of that (`SO_SNDBUF`, or what autotuning made of it).
+    /// Limit of `queued` (`SO_SNDBUF`, or set by autotuning).
     pub send_limit: u32,
 }
 
 impl SocketMemory {
-    /// Of an `INET_DIAG_SKMEMINFO` (`SK_MEMINFO_VARS` numbers, linux/sock_diag.h); `None` of less than these.
+    /// Decodes an `INET_DIAG_SKMEMINFO` (`SK_MEMINFO_VARS` numbers, linux/sock_diag.h); `None` if it is too
+    /// short.
     fn parse(value: &[u8]) -> Option<SocketMemory> {
         let at = |i: usize| value.get(4 * i..).and_then(crate::netlink::number);
         Some(SocketMemory { received: at(0)?, receive_limit: at(1)?, send_limit: at(3)?, queued: at(5)? })
@@ -75,42 +75,43 @@ impl SocketMemory {
 }
 
 impl Sock {
-    /// Whether it waits for connections.
+    /// Whether the socket listens.
     pub fn listens(&self) -> bool {
         self.state == TCP_LISTEN
     }
 }
 
-/// A namespace's sockets.
+/// Access to a namespace's sockets.
 pub struct Diag {
-    questions: NetlinkSocket,
+    requests: NetlinkSocket,
     ends: NetlinkSocket,
     buffer: Vec<u8>,
 }
 
 impl Diag {
-    /// The sockets of the namespace that the calling thread is in; any thread may query it afterwards.
+    /// Opens the sockets of the calling thread's namespace; any thread may query them afterwards.
     ///
     /// # Errors
-    /// The kernel has no sock_diag.
+    /// Fails if the kernel lacks sock_diag.
     pub fn new() -> io::Result<Diag> {
-        // Joined by binding: the kernel tells groups nothing through a socket without an address.
+        // Joins the groups by binding: the kernel sends no multicast to a socket without an address.
         let groups = [SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY].iter().map(|g| 1 << (g - 1)).sum();
         let ends = NetlinkSocket::listening(Service::SocketDiagnosis, groups)?;
-        // A server that resets a thousand connections at once must not make us miss one.
-        let room = 4 << 20;
-        let _ = set_option(ends.as_fd(), SocketOption::SO_RCVBUFFORCE, room)
-            .or_else(|_| set_option(ends.as_fd(), SocketOption::SO_RCVBUF, room));
-        let questions = NetlinkSocket::new(Service::SocketDiagnosis)?;
-        Ok(Diag { questions, ends, buffer: vec![0; 64 << 10] })
+        // A large buffer, so that no report is lost when a server resets a thousand connections at once.
+        let buffer_bytes = 4 << 20;
+        let _ = set_option(ends.as_fd(), SocketOption::SO_RCVBUFFORCE, buffer_bytes)
+            .or_else(|_| set_option(ends.as_fd(), SocketOption::SO_RCVBUF, buffer_bytes));
+        let requests = NetlinkSocket::new(Service::SocketDiagnosis)?;
+        Ok(Diag { requests, ends, buffer: vec![0; 64 << 10] })
     }
 
-    /// Every TCP socket, but none in TIME-WAIT; where an IPv6 socket speaks IPv4 its addresses are those.
+    /// Lists all TCP sockets except those in TIME-WAIT; IPv4 over an IPv6 socket is reported with IPv4
+    /// addresses.
     pub fn dump(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.questions.send(&everything(family as u8))?;
+            self.requests.send(&dump_request(family as u8))?;
             loop {
-                let n = self.questions.recv(&mut self.buffer)?;
+                let n = self.requests.recv(&mut self.buffer)?;
                 let bytes = &self.buffer[..n.min(self.buffer.len())];
                 if parse(bytes, out)? {
                     break;
@@ -120,11 +121,11 @@ impl Diag {
         Ok(())
     }
 
-    /// One socket as it is now; `None` when it is gone. It costs a look-up, a list of all a walk through the
-    /// kernel's table.
-    pub fn again(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
-        self.questions.send(&one(sock))?;
-        let n = self.questions.recv(&mut self.buffer)?;
+    /// Queries one socket; `None` if it is gone. This costs one lookup, whereas a dump walks the kernel's
+    /// table.
+    pub fn query(&mut self, sock: &Sock) -> io::Result<Option<Sock>> {
+        self.requests.send(&socket_request(sock))?;
+        let n = self.requests.recv(&mut self.buffer)?;
         let mut found = Vec::new();
         match parse(&self.buffer[..n.min(self.buffer.len())], &mut found) {
             Ok(_) => Ok(found.pop()),
@@ -133,13 +134,13 @@ impl Diag {
         }
     }
 
-    /// The sockets that have ended since the last call, with their last numbers.
+    /// Returns the sockets destroyed since the last call, with their final counters.
     pub fn ended(&mut self, out: &mut Vec<Sock>) -> io::Result<()> {
         loop {
             match self.ends.recv(&mut self.buffer) {
                 Ok(n) => parse(&self.buffer[..n.min(self.buffer.len())], out).map(drop)?,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // Some were dropped for want of room: what the last dumps said stays.
+                // Some reports were dropped for lack of buffer space; the values of the last dumps remain.
                 Err(e) if e.raw_os_error() == Some(libc::ENOBUFS) => {}
                 Err(e) => return Err(e),
             }
@@ -147,11 +148,11 @@ impl Diag {
     }
 }
 
-/// How many TCP sockets of this thread's network namespace use each congestion control, listeners
-/// and what waits to be accepted included.
+/// Counts the TCP sockets of this thread's network namespace by congestion control, including listeners and
+/// connections that wait to be accepted.
 ///
 /// # Errors
-/// What the kernel says to sock_diag(7).
+/// Fails with the kernel's error from sock_diag(7).
 pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
     let mut all = Vec::new();
     Diag::new()?.dump(&mut all)?;
@@ -160,27 +161,27 @@ pub fn sockets_by_control() -> io::Result<BTreeMap<String, usize>> {
     Ok(counts)
 }
 
-/// The attributes that are asked for, a bit each.
-fn wanted() -> u8 {
-    // BBR answers to the bit of Vegas: its own has none in the field's 8 bits (tcp_bbr.c).
+/// Returns the requested attributes, one bit each.
+fn requested_attributes() -> u8 {
+    // BBR uses the bit of Vegas, because its own does not fit the field's 8 bits (tcp_bbr.c).
     let all = [INET_DIAG_INFO, INET_DIAG_VEGASINFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
     all.iter().map(|a| 1 << (a - 1)).sum()
 }
 
-/// `inet_diag_req_v2`, asking for everything.
-fn everything(family: u8) -> Vec<u8> {
+/// Builds an `inet_diag_req_v2` for all sockets.
+fn dump_request(family: u8) -> Vec<u8> {
     let states: u32 = !(1 << TCP_TIME_WAIT | 1 << TCP_NEW_SYN_RECV);
     let mut body = [0; 56];
-    (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, wanted());
+    (body[0], body[1], body[2]) = (family, libc::IPPROTO_TCP as u8, requested_attributes());
     body[4..8].copy_from_slice(&states.to_ne_bytes());
     question(SOCK_DIAG_BY_FAMILY, &body)
 }
 
-/// The same, asking for one socket by its addresses and cookie (`inet_diag_sockid`).
-fn one(sock: &Sock) -> Vec<u8> {
+/// Builds an `inet_diag_req_v2` for one socket by its addresses and cookie (`inet_diag_sockid`).
+fn socket_request(sock: &Sock) -> Vec<u8> {
     let mut body = [0; 56];
     let family = if sock.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, wanted());
+    (body[0], body[1], body[2]) = (family as u8, libc::IPPROTO_TCP as u8, requested_attributes());
     body[8..10].copy_from_slice(&sock.local.port().to_be_bytes());
     body[10..12].copy_from_slice(&sock.remote.port().to_be_bytes());
     for (at, ip) in [(12, sock.local.ip()), (28, sock.remote.ip())] {
@@ -191,24 +192,24 @@ fn one(sock: &Sock) -> Vec<u8> {
     }
     body[48..52].copy_from_slice(&(sock.cookie as u32).to_ne_bytes());
     body[52..56].copy_from_slice(&((sock.cookie >> 32) as u32).to_ne_bytes());
-    question_of_one(SOCK_DIAG_BY_FAMILY, &body)
+    get_request(SOCK_DIAG_BY_FAMILY, &body)
 }
 
-/// Reads the messages of one datagram; whether the dump is at its end.
+/// Reads the messages of one datagram. Returns whether the dump is complete.
 fn parse(bytes: &[u8], out: &mut Vec<Sock>) -> io::Result<bool> {
     messages(bytes, &mut |kind, message| {
         out.extend((kind == SOCK_DIAG_BY_FAMILY).then(|| sock(message)).flatten());
     })
 }
 
-/// `inet_diag_msg` and its attributes; `None` of less.
+/// Decodes an `inet_diag_msg` and its attributes; `None` if it is too short.
 fn sock(message: &[u8]) -> Option<Sock> {
-    let (fixed, rest) = message.split_at_checked(MESSAGE)?;
+    let (fixed, rest) = message.split_at_checked(DIAG_MESSAGE_BYTES)?;
     let address = |port: usize, at: usize| {
         let ip: [u8; 16] = *fixed[at..].first_chunk()?;
         let ip = match fixed[0] as i32 {
             libc::AF_INET => IpAddr::from(*ip.first_chunk::<4>()?),
-            _ => plain(ip),
+            _ => canonical(ip),
         };
         Some(SocketAddr::new(ip, u16::from_be_bytes([fixed[port], fixed[port + 1]])))
     };
@@ -236,8 +237,8 @@ fn sock(message: &[u8]) -> Option<Sock> {
     Some(sock)
 }
 
-/// An IPv4 address in IPv6's clothes (`::ffff:a.b.c.d`) as what it is, the unspecified one as that of IPv4.
-fn plain(ip: [u8; 16]) -> IpAddr {
+/// Converts an IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) to IPv4, and the unspecified one to that of IPv4.
+fn canonical(ip: [u8; 16]) -> IpAddr {
     let ip = Ipv6Addr::from(ip);
     if ip.is_unspecified() { Ipv4Addr::UNSPECIFIED.into() } else { ip.to_canonical() }
 }
@@ -254,9 +255,9 @@ mod tests {
         question(kind, body)
     }
 
-    /// A socket of 10.0.0.1:40000 to 10.0.0.2:5201, established, its cookie 7 and 1 << 32.
+    /// An established socket from 10.0.0.1:40000 to 10.0.0.2:5201 with the cookie words 7 and 1.
     fn fixed(family: i32) -> Vec<u8> {
-        let mut f = vec![0; MESSAGE];
+        let mut f = vec![0; DIAG_MESSAGE_BYTES];
         (f[0], f[1]) = (family as u8, 1);
         f[4..6].copy_from_slice(&40_000u16.to_be_bytes());
         f[6..8].copy_from_slice(&5201u16.to_be_bytes());
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_read_with_its_attributes() {
+    fn a_socket_is_decoded_with_its_attributes() {
         let mut info = [0u8; 248];
         info[68..72].copy_from_slice(&20_123u32.to_ne_bytes());
         info[120..128].copy_from_slice(&1_000_000u64.to_ne_bytes());
@@ -312,9 +313,9 @@ mod tests {
         }
     }
 
-    /// Linux 4.4 sends 144 bytes of `tcp_info`: what is not there is 0.
+    /// Linux 4.4 sends 144 bytes of `tcp_info`: missing fields are 0.
     #[test]
-    fn short_attributes_of_older_kernels_are_read_as_far_as_they_go() {
+    fn short_attributes_of_older_kernels_are_decoded() {
         let mut info = [0u8; 144];
         info[100..104].copy_from_slice(&5u32.to_ne_bytes());
         for len in [0, 1, 101, 144] {
@@ -326,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_foreign_is_left_out() {
+    fn truncated_and_invalid_messages_are_skipped() {
         let body = [fixed(libc::AF_INET), written(INET_DIAG_INFO, &[0; 248])].concat();
         let whole = [message(SOCK_DIAG_BY_FAMILY, &body), message(NLMSG_DONE, &[0; 4])].concat();
         for n in 0..whole.len() {
             let _ = parse(&whole[..n], &mut Vec::new());
         }
         assert!(parse(&whole, &mut Vec::new()).unwrap());
-        // Lengths that lie: zero, and more than there is.
+        // Invalid lengths: zero, and larger than the data.
         for len in [0u32, 3, 15, u32::MAX] {
             let mut m = whole.clone();
             m[..4].copy_from_slice(&len.to_ne_bytes());

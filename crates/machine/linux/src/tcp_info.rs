@@ -1,38 +1,39 @@
-//! `TCP_INFO` (linux/tcp.h), read by offset: newer kernels append to it, older ones end earlier.
+//! Decodes `TCP_INFO` (linux/tcp.h) by offset: newer kernels append fields, older ones end earlier.
 
 use crate::socket::{SocketOption, get_bytes};
 use std::os::fd::BorrowedFd;
 
-/// What we want of a connection's state.
+/// The fields of a connection's `tcp_info` that longfat uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpInfo {
-    /// Bytes of `tcp_info` that this kernel gave; fields behind them are 0 here, and `None` from the methods that say so.
+    /// Bytes of `tcp_info` that this kernel returned; fields beyond them are 0 here, and `None` in the
+    /// methods that check.
     pub reported: usize,
-    /// State of the congestion control's machine: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    /// Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// `None` before there is one (`TCP_INFINITE_SSTHRESH`).
+    /// Slow start threshold, segments; `None` before it is set (`TCP_INFINITE_SSTHRESH`).
     pub ssthresh: Option<u32>,
     /// Segments in flight.
     pub inflight: u32,
     /// Smoothed RTT, µs; 0 before the first sample.
     pub rtt_us: u32,
-    /// Smallest RTT, µs.
+    /// Minimum RTT, µs.
     pub min_rtt_us: u32,
-    /// Bytes per second; `None` for no limit (all ones).
+    /// Pacing rate, bytes per second; `None` for no limit (all ones).
     pub pacing_rate: Option<u64>,
-    /// Bytes per second (kernel 4.9 and later); `None` before the first sample.
+    /// Delivery rate, bytes per second (kernel 4.9 and later); `None` before the first sample.
     pub delivery_rate: Option<u64>,
-    /// Payload of a full segment.
+    /// MSS for sending, payload bytes.
     pub snd_mss: u32,
-    /// Of the end that opened, the SYN counts too.
+    /// Bytes acknowledged; at the end that opened the connection the SYN counts too.
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
     /// Payload sent, retransmissions included (kernel 4.19 and later).
     pub bytes_sent: u64,
-    /// Payload of these retransmissions.
+    /// Payload retransmitted.
     pub bytes_retrans: u64,
     /// Data segments sent, retransmissions included.
     pub data_segs_out: u32,
@@ -40,27 +41,27 @@ pub struct TcpInfo {
     pub total_retrans: u32,
     /// Retransmission timeouts (kernel 6.7 and later).
     pub total_rto: u16,
-    /// Time in which data was outstanding, µs (kernel 4.10 and later; so the two below).
+    /// Time with data outstanding, µs (kernel 4.10 and later, like the next two).
     pub busy_us: u64,
-    /// Of it, the time in which the receiver's window was full, µs.
+    /// Part of `busy_us` with the receiver's window full, µs.
     pub rwnd_limited_us: u64,
-    /// Of it, the time in which the send buffer was full and nothing more could be sent, µs.
+    /// Part of `busy_us` with the send buffer full, µs.
     pub sndbuf_limited_us: u64,
-    /// Payload written and not sent yet.
+    /// Unsent payload in the send buffer.
     pub notsent_bytes: u32,
-    /// Smoothed RTT as the receiver sees it, µs; 0 before the first sample.
+    /// RTT estimate of the receiver, µs; 0 before the first sample.
     pub rcv_rtt_us: u32,
     /// Segments received out of order (kernel 5.4 and later).
     pub rcv_out_of_order: u32,
     /// Data segments received.
     pub data_segs_in: u32,
-    /// Segments by which the path reorders, as congestion control assumes; 3 at first.
+    /// Degree of reordering that congestion control assumes, segments; initially 3.
     pub reordering: u32,
-    /// The receiver's window, bytes (kernel 5.4 and later).
+    /// The peer's receive window, bytes (kernel 5.4 and later).
     pub snd_wnd: u32,
-    /// The last sample of `delivery_rate` was taken while the application had written less than could be sent.
+    /// The last sample of `delivery_rate` was limited by the application.
     pub app_limited: bool,
-    /// BBR's model; only when asked for.
+    /// BBR's model, if requested.
     pub bbr: Option<BbrInfo>,
 }
 
@@ -77,11 +78,11 @@ pub struct BbrInfo {
     pub cwnd_gain: u32,
 }
 
-/// More than any `tcp_info` yet.
+/// Buffer size: larger than any `tcp_info` so far.
 const SIZE: usize = 256;
 
 impl TcpInfo {
-    /// Of a connection, with BBR's model where that is asked for; `None` when the kernel says no.
+    /// Reads a connection's `tcp_info`, with BBR's model if requested; `None` if the kernel refuses.
     pub fn of(socket: BorrowedFd<'_>, bbr: bool) -> Option<TcpInfo> {
         let mut b = [0u8; SIZE];
         let n = get_bytes(socket, SocketOption::TCP_INFO, &mut b).ok()?;
@@ -93,7 +94,7 @@ impl TcpInfo {
         Some(info)
     }
 
-    /// Of the bytes of a `tcp_info`, as many as this kernel has.
+    /// Decodes a `tcp_info` of any length.
     pub fn parse(bytes: &[u8]) -> TcpInfo {
         let mut b = [0u8; SIZE];
         let n = bytes.len().min(SIZE);
@@ -134,62 +135,63 @@ impl TcpInfo {
         }
     }
 
-    /// A field's value where the kernel reports it: `end` is the first byte behind the field.
-    fn known<T>(&self, end: usize, value: T) -> Option<T> {
+    /// Returns a field's value if the kernel reports it: `end` is the offset after the field.
+    fn if_reported<T>(&self, end: usize, value: T) -> Option<T> {
         (self.reported >= end).then_some(value)
     }
 
-    /// The times of [`TcpInfo::busy_us`], [`TcpInfo::rwnd_limited_us`] and [`TcpInfo::sndbuf_limited_us`]; `None` before Linux 4.10.
+    /// Returns [`TcpInfo::busy_us`], [`TcpInfo::rwnd_limited_us`] and [`TcpInfo::sndbuf_limited_us`]; `None`
+    /// before Linux 4.10.
     pub fn times_us(&self) -> Option<[u64; 3]> {
-        self.known(192, [self.busy_us, self.rwnd_limited_us, self.sndbuf_limited_us])
+        self.if_reported(192, [self.busy_us, self.rwnd_limited_us, self.sndbuf_limited_us])
     }
 
-    /// [`TcpInfo::app_limited`]; `None` before there was a delivery rate, and before Linux 4.9.
+    /// Returns [`TcpInfo::app_limited`]; `None` before the first delivery rate, and before Linux 4.9.
     pub fn is_app_limited(&self) -> Option<bool> {
         self.delivery_rate.map(|_| self.app_limited)
     }
 
-    /// [`TcpInfo::notsent_bytes`]; `None` before Linux 4.6.
+    /// Returns [`TcpInfo::notsent_bytes`]; `None` before Linux 4.6.
     pub fn notsent(&self) -> Option<u32> {
-        self.known(148, self.notsent_bytes)
+        self.if_reported(148, self.notsent_bytes)
     }
 
-    /// [`TcpInfo::min_rtt_us`]; `None` before the first sample, and before Linux 4.6.
+    /// Returns [`TcpInfo::min_rtt_us`]; `None` before the first sample, and before Linux 4.6.
     pub fn least_rtt_us(&self) -> Option<u32> {
-        self.known(152, self.min_rtt_us).filter(|rtt| *rtt > 0 && *rtt < u32::MAX)
+        self.if_reported(152, self.min_rtt_us).filter(|rtt| *rtt > 0 && *rtt < u32::MAX)
     }
 
-    /// [`TcpInfo::snd_wnd`]; `None` before Linux 5.4.
+    /// Returns [`TcpInfo::snd_wnd`]; `None` before Linux 5.4.
     pub fn peer_window(&self) -> Option<u32> {
-        self.known(232, self.snd_wnd)
+        self.if_reported(232, self.snd_wnd)
     }
 
-    /// [`TcpInfo::data_segs_out`]; `None` before Linux 4.6.
+    /// Returns [`TcpInfo::data_segs_out`]; `None` before Linux 4.6.
     pub fn data_segments_out(&self) -> Option<u64> {
-        self.known(160, self.data_segs_out.into())
+        self.if_reported(160, self.data_segs_out.into())
     }
 
-    /// [`TcpInfo::bytes_sent`] and [`TcpInfo::bytes_retrans`]; `None` before Linux 4.19.
+    /// Returns [`TcpInfo::bytes_sent`] and [`TcpInfo::bytes_retrans`]; `None` before Linux 4.19.
     pub fn bytes_out(&self) -> Option<[u64; 2]> {
-        self.known(216, [self.bytes_sent, self.bytes_retrans])
+        self.if_reported(216, [self.bytes_sent, self.bytes_retrans])
     }
 
-    /// Payload bytes sent, each counted once.
+    /// Returns the payload bytes sent, without retransmissions.
     pub fn sent_once(&self) -> u64 {
         self.bytes_sent.saturating_sub(self.bytes_retrans)
     }
 
-    /// Payload bytes acknowledged, of the end that `opened` the connection or of the other.
+    /// Returns the payload bytes acknowledged, at the end that `opened` the connection or at the other.
     pub fn payload_acked(&self, opened: bool) -> u64 {
-        // A FIN counts too.
+        // An acknowledged FIN counts too.
         self.bytes_acked.saturating_sub(opened.into()).min(self.sent_once())
     }
 
-    /// The state's name, as the simulator's series have it.
+    /// Returns the state's name, as in the simulator's series.
     pub fn state(&self) -> &'static str {
         match (self.ca_state, self.bbr) {
             (4, _) => "loss",
-            // BBR: by the gains of its modes (2/ln 2, its inverse, 1 and 2).
+            // BBR's modes are recognised by their gains (2/ln 2, its inverse, 1 and 2).
             (_, Some(bbr)) => match (bbr.pacing_gain, bbr.cwnd_gain) {
                 (p, w) if p > 512 && w > 512 => "STARTUP",
                 (p, w) if p < 128 && w > 512 => "DRAIN",
@@ -206,7 +208,7 @@ impl TcpInfo {
 }
 
 impl BbrInfo {
-    /// Of the bytes of a `tcp_bbr_info`; `None` when there are too few.
+    /// Decodes a `tcp_bbr_info`; `None` if it is too short.
     pub fn parse(bytes: &[u8]) -> Option<BbrInfo> {
         let at = |i: usize| Some(u32::from_ne_bytes(*bytes.get(i..)?.first_chunk()?));
         Some(BbrInfo {
@@ -245,12 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_kernel_does_not_report_is_not_known() {
+    fn fields_that_older_kernels_lack_are_none() {
         let bytes = [1u8; 248];
         let of = |n: usize| {
             let i = TcpInfo::parse(&bytes[..n]);
-            let known = [i.times_us().is_some(), i.notsent().is_some(), i.least_rtt_us().is_some()];
-            (known, [i.peer_window().is_some(), i.bytes_out().is_some(), i.is_app_limited().is_some()])
+            let if_reported = [i.times_us().is_some(), i.notsent().is_some(), i.least_rtt_us().is_some()];
+            (if_reported, [i.peer_window().is_some(), i.bytes_out().is_some(), i.is_app_limited().is_some()])
         };
         assert_eq!(of(248), ([true; 3], [true; 3]));
         assert_eq!(of(192), ([true; 3], [false, false, true]), "Linux 4.10");
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_read_where_the_header_has_them() {
+    fn rates_are_read_at_the_offsets_of_the_kernel_header() {
         let mut bytes = [0; size_of::<Header>()];
         assert_eq!(TcpInfo::parse(&bytes).delivery_rate, None, "no sample yet");
         let mut put = |at: usize, value: u64| bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());

@@ -1,4 +1,5 @@
-//! `--filter 'host 10.0.0.1 port 443'`, as a program of the kernel (classic BPF) for packet sockets without link header.
+//! Compiles `--filter 'host 10.0.0.1 port 443'` to a classic BPF program for packet sockets without
+//! link header.
 
 use capture::SNAPLEN;
 use linux::packet::{
@@ -9,8 +10,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// Hosts and ports of a filter, at most.
-pub const MOST_TERMS: usize = 16;
+/// Maximum number of hosts and ports in a filter.
+pub const MAX_TERMS: usize = 16;
 
 /// `SKF_AD_OFF + SKF_AD_PROTOCOL`: the packet's EtherType (linux/filter.h).
 const ETHERTYPE: u32 = -0x1000i32 as u32;
@@ -18,18 +19,18 @@ const IPV4: u32 = 0x0800;
 const IPV6: u32 = 0x86dd;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
-/// Later fragments of an IPv4 packet have such bits, and no ports.
+/// Mask of the fragment offset: later IPv4 fragments have such bits, and no ports.
 const FRAGMENT_OFFSET: u32 = 0x1fff;
 
-/// An address, or all that begin with the same bits.
+/// An address, or all addresses with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HostTerm {
     ip: IpAddr,
     bits: u32,
 }
 
-/// Which packets are captured: one end is one of the hosts, and one end has one of the ports; without hosts any, without ports
-/// any.
+/// A filter: one end must be one of the hosts, and one end must have one of the ports. An empty list matches
+/// all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFilter {
     hosts: Vec<HostTerm>,
@@ -39,58 +40,56 @@ pub struct LiveFilter {
 impl FromStr for LiveFilter {
     type Err = String;
 
-    /// Words `host ADDR[/BITS]` and `port N`, in any order, perhaps with `and` between them.
+    /// Parses `host ADDR[/BITS]` and `port N`, in any order, optionally joined by `and`.
     fn from_str(text: &str) -> Result<LiveFilter, String> {
         let mut filter = LiveFilter::default();
         let mut words = text.split_whitespace();
         while let Some(word) = words.next() {
             match (word, words.next()) {
-                ("and", Some("host" | "port")) => return filter.rest(text),
-                ("host", Some(value)) => filter.hosts.push(host(value)?),
+                ("and", Some("host" | "port")) => return filter.without_and(text),
+                ("host", Some(value)) => filter.hosts.push(parse_host(value)?),
                 ("port", Some(value)) => {
                     let port = value.parse().ok().filter(|port| *port > 0);
                     filter.ports.push(
-                        port.ok_or_else(|| {
-                            format!("port `{value}`: a number from 1 to 65535 would be right")
-                        })?,
+                        port.ok_or_else(|| format!("port `{value}`: expected a number from 1 to 65535"))?,
                     );
                 }
                 _ => {
                     return Err(format!(
-                        "`{word}`: `host ADDRESS` and `port NUMBER` would be right, like 'host 10.0.0.1 port 443'"
+                        "`{word}`: expected `host ADDRESS` and `port NUMBER`, for example 'host 10.0.0.1 port 443'"
                     ));
                 }
             }
         }
-        if filter.hosts.len() + filter.ports.len() > MOST_TERMS {
-            return Err(format!("more than {MOST_TERMS} hosts and ports"));
+        if filter.hosts.len() + filter.ports.len() > MAX_TERMS {
+            return Err(format!("more than {MAX_TERMS} hosts and ports"));
         }
         Ok(filter)
     }
 }
 
 impl LiveFilter {
-    /// A text with `and` in it: the same without.
-    fn rest(self, text: &str) -> Result<LiveFilter, String> {
+    /// Parses a text with `and` by removing it.
+    fn without_and(self, text: &str) -> Result<LiveFilter, String> {
         let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "and").collect();
         words.join(" ").parse()
     }
 
-    /// Whether it lets everything by.
+    /// Whether the filter matches everything.
     pub fn is_empty(&self) -> bool {
         *self == LiveFilter::default()
     }
 
-    /// Whether packets between these ends pass.
+    /// Whether the filter matches packets between these ends.
     pub fn matches(&self, a: SocketAddr, b: SocketAddr) -> bool {
         let ends = [a, b];
-        let host = |h: &HostTerm| ends.iter().any(|end| h.has(end.ip()));
-        (self.hosts.is_empty() || self.hosts.iter().any(host))
+        let is_listed = |h: &HostTerm| ends.iter().any(|end| h.contains(end.ip()));
+        (self.hosts.is_empty() || self.hosts.iter().any(is_listed))
             && (self.ports.is_empty() || ends.iter().any(|end| self.ports.contains(&end.port())))
     }
 
-    /// As the kernel runs it: how many bytes of a packet are kept, 0 of one that does not pass. ICMP passes a filter of ports: it
-    /// may be about one of them.
+    /// Compiles the filter. The program returns the number of bytes to keep, 0 for packets that do not match.
+    /// ICMP passes a filter of ports, because it may concern one of them.
     pub fn program(&self) -> Vec<FilterStep> {
         let mut p = Program::default();
         p.load(BPF_W | BPF_ABS, ETHERTYPE);
@@ -98,63 +97,63 @@ impl LiveFilter {
         p.jump_if(IPV6, Label::V6);
         p.ret(0);
         p.mark(Label::V4);
-        self.hosts_of(&mut p, true);
+        self.compile_hosts(&mut p, true);
         p.mark(Label::V4Ports);
         if !self.ports.is_empty() {
             p.load(BPF_H | BPF_ABS, 6);
-            // Later fragments pass.
+            // Accept later fragments.
             p.push(BPF_JMP | BPF_JSET | BPF_K, 0, 1, FRAGMENT_OFFSET);
-            p.go(Label::Accept);
+            p.jump(Label::Accept);
             p.load(BPF_B | BPF_ABS, 9);
-            self.protocols(&mut p, Label::V4Transport);
+            self.compile_protocols(&mut p, Label::V4Transport);
             p.mark(Label::V4Transport);
             p.push(BPF_LDX | BPF_B | BPF_MSH, 0, 0, 0);
-            self.ports_at(&mut p, BPF_H | BPF_IND, 0);
+            self.compile_ports(&mut p, BPF_H | BPF_IND, 0);
         }
-        p.go(Label::Accept);
+        p.jump(Label::Accept);
         p.mark(Label::V6);
-        self.hosts_of(&mut p, false);
+        self.compile_hosts(&mut p, false);
         p.mark(Label::V6Ports);
         if !self.ports.is_empty() {
             p.load(BPF_B | BPF_ABS, 6);
-            self.protocols(&mut p, Label::V6Transport);
+            self.compile_protocols(&mut p, Label::V6Transport);
             p.mark(Label::V6Transport);
-            self.ports_at(&mut p, BPF_H | BPF_ABS, 40);
+            self.compile_ports(&mut p, BPF_H | BPF_ABS, 40);
         }
         p.mark(Label::Accept);
         p.ret(SNAPLEN);
-        p.assembled()
+        p.assemble()
     }
 
-    /// Goes on with the ports where one end is one of the hosts of this version, or none is asked for.
-    fn hosts_of(&self, p: &mut Program, v4: bool) {
+    /// Continues with the ports if one end is one of the hosts of this version, or if there are no hosts.
+    fn compile_hosts(&self, p: &mut Program, v4: bool) {
         if self.hosts.is_empty() {
             return;
         }
         let ports = if v4 { Label::V4Ports } else { Label::V6Ports };
         for host in self.hosts.iter().filter(|h| h.ip.is_ipv4() == v4) {
             for at in if v4 { [12, 16] } else { [8, 24] } {
-                let skip = p.fresh();
+                let skip = p.new_label();
                 for (i, (word, mask)) in host.words().into_iter().enumerate().filter(|(_, w)| w.1 != 0) {
                     p.load(BPF_W | BPF_ABS, at + 4 * i as u32);
                     p.push(BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);
                     p.jump_unless(word & mask, skip);
                 }
-                p.go(ports);
+                p.jump(ports);
                 p.mark(skip);
             }
         }
         p.ret(0);
     }
 
-    /// TCP and UDP have ports to look at; what is neither passes.
-    fn protocols(&self, p: &mut Program, ports: Label) {
+    /// Continues with the ports of TCP and UDP; accepts all other protocols.
+    fn compile_protocols(&self, p: &mut Program, ports: Label) {
         p.jump_if(TCP, ports);
         p.jump_if(UDP, ports);
-        p.go(Label::Accept);
+        p.jump(Label::Accept);
     }
 
-    fn ports_at(&self, p: &mut Program, mode: u32, at: u32) {
+    fn compile_ports(&self, p: &mut Program, mode: u32, at: u32) {
         for offset in [0, 2] {
             p.load(mode, at + offset);
             self.ports.iter().for_each(|port| p.jump_if(u32::from(*port), Label::Accept));
@@ -164,13 +163,13 @@ impl LiveFilter {
 }
 
 impl HostTerm {
-    fn has(&self, ip: IpAddr) -> bool {
+    fn contains(&self, ip: IpAddr) -> bool {
         let other = HostTerm { ip, bits: self.bits };
         self.ip.is_ipv4() == ip.is_ipv4()
             && self.words().iter().zip(other.words()).all(|(a, b)| a.0 & a.1 == b.0 & a.1)
     }
 
-    /// The address in words of 32 bits, each with the bits that count.
+    /// Returns the address as 32-bit words, each with its mask.
     fn words(&self) -> Vec<(u32, u32)> {
         let bytes = match self.ip {
             IpAddr::V4(ip) => ip.octets().to_vec(),
@@ -185,14 +184,13 @@ impl HostTerm {
     }
 }
 
-fn host(text: &str) -> Result<HostTerm, String> {
-    let wrong =
-        || format!("host `{text}`: an address like 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32 would be right");
+fn parse_host(text: &str) -> Result<HostTerm, String> {
+    let error = || format!("host `{text}`: expected an address like 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32");
     let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
-    let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
-    let most = if ip.is_ipv4() { 32 } else { 128 };
-    let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| *bits <= most));
-    Ok(HostTerm { ip, bits: bits.ok_or_else(wrong)? })
+    let ip: IpAddr = ip.parse().map_err(|_| error())?;
+    let max = if ip.is_ipv4() { 32 } else { 128 };
+    let bits = bits.map_or(Some(max), |bits| bits.parse().ok().filter(|bits| *bits <= max));
+    Ok(HostTerm { ip, bits: bits.ok_or_else(error)? })
 }
 
 impl fmt::Display for LiveFilter {
@@ -206,7 +204,7 @@ impl fmt::Display for LiveFilter {
     }
 }
 
-/// A place in a program.
+/// A jump target in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
     V4,
@@ -216,12 +214,12 @@ enum Label {
     V6Ports,
     V6Transport,
     Accept,
-    /// One of many, by number.
+    /// A numbered local target.
     Skip(usize),
 }
 
-/// A program being written. Conditional jumps go over one instruction at most, far ones are unconditional, so that no offset
-/// exceeds the 8 bits of a conditional one.
+/// A program under construction. Conditional jumps skip at most one instruction and far jumps are
+/// unconditional, so that no offset exceeds the 8 bits of a conditional jump.
 #[derive(Default)]
 struct Program {
     steps: Vec<FilterStep>,
@@ -243,34 +241,34 @@ impl Program {
         self.push(BPF_RET | BPF_K, 0, 0, bytes);
     }
 
-    fn go(&mut self, to: Label) {
+    fn jump(&mut self, to: Label) {
         self.jumps.push((self.steps.len(), to));
         self.push(BPF_JMP | BPF_JA, 0, 0, 0);
     }
 
     fn jump_if(&mut self, equals: u32, to: Label) {
         self.push(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, equals);
-        self.go(to);
+        self.jump(to);
     }
 
     fn jump_unless(&mut self, equals: u32, to: Label) {
         self.push(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, equals);
-        self.go(to);
+        self.jump(to);
     }
 
     fn mark(&mut self, label: Label) {
         self.marks.push((label, self.steps.len()));
     }
 
-    fn fresh(&mut self) -> Label {
+    fn new_label(&mut self) -> Label {
         self.skips += 1;
         Label::Skip(self.skips)
     }
 
-    fn assembled(mut self) -> Vec<FilterStep> {
+    fn assemble(mut self) -> Vec<FilterStep> {
         for (at, label) in self.jumps {
             let to = self.marks.iter().find(|m| m.0 == label).map_or(at + 1, |m| m.1);
-            // All of them lead ahead.
+            // All jumps are forward.
             self.steps[at].k = (to - at - 1) as u32;
         }
         self.steps
@@ -282,7 +280,7 @@ mod tests {
     use super::*;
     use crate::headers::tests::packet;
 
-    /// What the kernel makes of a packet (`bpf_prog_run` of the instructions used here).
+    /// Interprets a program as the kernel does (`bpf_prog_run` for the instructions used here).
     fn run(program: &[FilterStep], ethertype: u32, packet: &[u8]) -> u32 {
         let (mut a, mut x, mut at) = (0u32, 0u32, 0usize);
         loop {
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_program_lets_by_what_is_asked_for() {
+    fn the_compiled_program_accepts_matching_packets() {
         let web = packet(6, 443);
         for filter in [
             "",
@@ -356,7 +354,7 @@ mod tests {
         for filter in ["port 80", "host ::3", "host 10.0.0.1", "host 2002::/16"] {
             assert!(!passes(filter, IPV6, &v6), "{filter}");
         }
-        // Sockets are held against the same filter.
+        // Sockets are matched by the same filter.
         let filter: LiveFilter = "host 10.0.0.0/8 port 443".parse().unwrap();
         let end = |text: &str| text.parse::<SocketAddr>().unwrap();
         assert!(filter.matches(end("10.9.9.9:50000"), end("192.0.2.1:443")));
@@ -366,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_longest_program_fits() {
-        let hosts: String = (1..=MOST_TERMS).map(|i| format!("host 2001:db8::{i:x} ")).collect();
+        let hosts: String = (1..=MAX_TERMS).map(|i| format!("host 2001:db8::{i:x} ")).collect();
         let longest = hosts.parse::<LiveFilter>().unwrap().program();
         assert!(longest.len() < 4096, "BPF_MAXINSNS: {}", longest.len());
         assert_eq!(hosts.parse::<LiveFilter>().unwrap().to_string(), hosts.trim());
@@ -374,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_filters_say_what_would_be_right() {
+    fn errors_in_filters_say_what_is_expected() {
         for bad in [
             "tcp",
             "host",
@@ -385,7 +383,7 @@ mod tests {
             "port http",
             "host 10.0.0.1 or port 1",
         ] {
-            assert!(bad.parse::<LiveFilter>().unwrap_err().contains("would be right"), "{bad}");
+            assert!(bad.parse::<LiveFilter>().unwrap_err().contains("expected "), "{bad}");
         }
     }
 }

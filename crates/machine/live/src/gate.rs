@@ -1,85 +1,86 @@
-//! Lets the packets of known connections by. Whose a connection is becomes known a little after its first packets, so all
-//! packets wait here for that long, in their order.
+//! Passes only packets of wanted connections. Whether a connection is wanted becomes known shortly after its
+//! first packets, so all packets wait here for that time, in order.
 
 use crate::headers::{PacketOwner, owner};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use units::{Span, Time};
 
-/// Packets wait so long for the socket that they are of to be found.
-pub const HOLD: Span = Span::from_millis(300);
-/// Packets that wait, at most: at a higher rate they wait for a shorter time.
-const MOST_HELD: usize = 65_536;
-/// Bytes kept of a packet, at most.
-const KEPT: usize = capture::SNAPLEN as usize;
+/// Time that packets wait for their socket to be found.
+pub const WAIT: Span = Span::from_millis(300);
+/// Maximum of waiting packets; at a higher rate they wait for a shorter time.
+const MAX_WAITING: usize = 65_536;
+/// Bytes kept of each packet.
+const KEPT_BYTES: usize = capture::SNAPLEN as usize;
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldPacket {
-    /// When it passed.
+    /// Time of capture.
     pub time: Time,
-    /// Bytes of the whole packet.
+    /// Length of the whole packet, bytes.
     pub length: u32,
     kept: u8,
-    bytes: [u8; KEPT],
+    bytes: [u8; KEPT_BYTES],
 }
 
 impl HeldPacket {
-    /// Of a packet's first bytes.
+    /// Stores a packet's first bytes.
     pub fn new(time: Time, bytes: &[u8], length: u32) -> HeldPacket {
-        let mut held = HeldPacket { time, length, kept: bytes.len().min(KEPT) as u8, bytes: [0; KEPT] };
+        let mut held =
+            HeldPacket { time, length, kept: bytes.len().min(KEPT_BYTES) as u8, bytes: [0; KEPT_BYTES] };
         let kept = usize::from(held.kept);
         held.bytes[..kept].copy_from_slice(&bytes[..kept]);
         held
     }
 
-    /// Its first bytes.
+    /// Returns the packet's first bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.kept)]
     }
 }
 
-/// The connections that are let by; the rest is dropped.
+/// Passes packets of wanted connections; drops the others.
 #[derive(Default)]
 pub struct Gate {
     held: VecDeque<HeldPacket>,
-    /// The ends of each connection, the lesser first.
+    /// The ends of each connection, the smaller address first.
     connections: BTreeSet<(SocketAddr, SocketAddr)>,
     hosts: BTreeSet<(IpAddr, IpAddr)>,
 }
 
 impl Gate {
-    /// Lets a connection by from now on, and what still waits of it.
+    /// Passes a connection's packets from now on, including those that still wait.
     pub fn admit(&mut self, a: SocketAddr, b: SocketAddr) {
         self.connections.insert((a.min(b), a.max(b)));
         self.hosts.insert((a.ip().min(b.ip()), a.ip().max(b.ip())));
     }
 
-    /// Stops letting a connection by, which has ended.
+    /// Stops passing the packets of a connection that has ended.
     pub fn dismiss(&mut self, a: SocketAddr, b: SocketAddr) {
         self.connections.remove(&(a.min(b), a.max(b)));
     }
 
-    /// Takes a packet.
+    /// Adds a packet.
     pub fn push(&mut self, packet: HeldPacket) {
         self.held.push_back(packet);
     }
 
-    /// The next packet that has waited for long enough at `now` and is let by.
+    /// Returns the next wanted packet that has waited long enough at `now`.
     pub fn pop(&mut self, now: Time) -> Option<HeldPacket> {
         loop {
             let first = self.held.front()?;
-            if first.time + HOLD > now && self.held.len() <= MOST_HELD {
+            if first.time + WAIT > now && self.held.len() <= MAX_WAITING {
                 return None;
             }
             let packet = self.held.pop_front()?;
-            if self.lets_by(packet.bytes()) {
+            if self.is_wanted(packet.bytes()) {
                 return Some(packet);
             }
         }
     }
 
-    fn lets_by(&self, packet: &[u8]) -> bool {
+    fn is_wanted(&self, packet: &[u8]) -> bool {
         match owner(packet) {
             PacketOwner::Connection(a, b) => self.connections.contains(&(a.min(b), a.max(b))),
             // A router's ICMP message comes from neither end.
@@ -98,7 +99,7 @@ mod tests {
     use crate::headers::tests::packet;
 
     #[test]
-    fn a_connection_that_is_found_later_keeps_its_first_packets() {
+    fn a_connection_found_later_keeps_its_first_packets() {
         let mut gate = Gate::default();
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let push = |gate: &mut Gate, ms, port| gate.push(HeldPacket::new(at(ms), &packet(6, port), 1500));
@@ -115,10 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded() {
+    fn the_number_of_waiting_packets_is_bounded() {
         let mut gate = Gate::default();
         gate.admit("10.0.0.2:443".parse().unwrap(), "10.0.0.1:40000".parse().unwrap());
-        (0..MOST_HELD + 10).for_each(|_| gate.push(HeldPacket::new(Time::ZERO, &packet(6, 443), 60)));
-        assert_eq!(std::iter::from_fn(|| gate.pop(Time::ZERO)).count(), 10, "no longer than there is room");
+        (0..MAX_WAITING + 10).for_each(|_| gate.push(HeldPacket::new(Time::ZERO, &packet(6, 443), 60)));
+        assert_eq!(
+            std::iter::from_fn(|| gate.pop(Time::ZERO)).count(),
+            10,
+            "only the packets beyond the limit"
+        );
     }
 }

@@ -1,10 +1,11 @@
-//! Live connections: the kernel's own account of each TCP socket, and the headers of their packets as they pass.
+//! Captures live connections: the kernel's counters of each TCP socket, and the headers of their packets.
 //!
-//! [`LiveCapture`] is both, as a stream of bytes in the pcap format that `capture::CaptureReader` reads: each read waits for
-//! packets and meanwhile samples the sockets. The stream ends when what is watched has ended, or the time is over. What the
-//! sockets said is in [`LiveAccount`], which both sides share.
+//! [`LiveCapture`] yields packets as a byte stream in the pcap format that `capture::CaptureReader` reads;
+//! each read waits for packets and meanwhile samples the sockets. The stream ends when the watched processes
+//! have ended, or after the set time. [`LiveAccount`], which both sides share, contains the sockets'
+//! counters.
 //!
-//! Memory is bounded: of packets by the ring and by [`gate`], of sockets by [`sockets`].
+//! Memory is bounded: for packets by the ring and by [`gate`], for sockets by [`sockets`].
 
 #![cfg(target_os = "linux")]
 
@@ -16,8 +17,8 @@ mod processes;
 mod session;
 mod sockets;
 
-pub use filter::{LiveFilter, MOST_TERMS};
+pub use filter::{LiveFilter, MAX_TERMS};
 pub use linux::privilege::keep_only_looking;
 pub use linux::process::terminate;
 pub use session::{LiveAccount, LiveCapture, LiveError, LiveOptions, LiveTarget, PacketSource};
-pub use sockets::{MOST_SAMPLES, MOST_SOCKETS, SocketLife};
+pub use sockets::{MAX_ENDED_SOCKETS, MOST_SAMPLES, SocketLife};

@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-/// The processes of a tree: its root, and all that descend from it. A process stays one of them when its parent ends.
+/// A process tree: a root process and its descendants. A process stays a member when its parent ends.
 #[derive(Debug)]
 pub struct ProcessTree {
     members: BTreeSet<u32>,
 }
 
 impl ProcessTree {
-    /// The tree of this process.
+    /// Creates the tree of a root process.
     pub fn new(root: u32) -> ProcessTree {
         ProcessTree { members: BTreeSet::from([root]) }
     }
 
-    /// Looks again; whether any of them is left.
-    pub fn look(&mut self) -> bool {
+    /// Updates the members. Returns whether any of them still runs.
+    pub fn update(&mut self) -> bool {
         let mut last = 0;
-        // A child of a child that was just found, and so on.
+        // Repeat for the children of newly found processes.
         while self.members.len() != last {
             last = self.members.len();
             let members: Vec<u32> = self.members.iter().copied().collect();
@@ -28,7 +28,7 @@ impl ProcessTree {
         !self.members.is_empty()
     }
 
-    /// Inodes of the sockets that they hold; those of this process, which has none to watch, are left out.
+    /// Collects the inodes of the members' sockets, except those of this process itself.
     pub fn sockets(&self, into: &mut BTreeSet<u32>) {
         into.clear();
         let own = std::process::id();
@@ -41,7 +41,7 @@ impl ProcessTree {
     }
 }
 
-/// The children of each thread of a process (proc(5), `children`).
+/// Returns the children of all threads of a process (proc(5), `children`).
 fn children(pid: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
@@ -50,7 +50,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// `socket:[4711]`.
+/// Parses `socket:[4711]`.
 fn inode(link: &str) -> Option<u32> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
@@ -67,18 +67,18 @@ mod tests {
         assert_eq!(inode("pipe:[4711]"), None);
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
-        let its = inode(link.to_str().unwrap()).unwrap();
+        let socket_inode = inode(link.to_str().unwrap()).unwrap();
         let mut child =
             std::process::Command::new("sleep").arg("9").stdin(OwnedFd::from(socket)).spawn().unwrap();
         let mut tree = ProcessTree::new(std::process::id());
-        assert!(tree.look());
+        assert!(tree.update());
         assert!(tree.members.contains(&child.id()));
         let mut held = BTreeSet::new();
         tree.sockets(&mut held);
-        assert!(held.contains(&its));
+        assert!(held.contains(&socket_inode));
         let _ = child.kill();
         let _ = child.wait();
-        tree.look();
+        tree.update();
         assert!(!tree.members.contains(&child.id()));
     }
 }

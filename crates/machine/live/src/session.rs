@@ -1,4 +1,4 @@
-//! A live capture as a stream of bytes, and what it learns of sockets meanwhile.
+//! A live capture as a byte stream, and the sockets that it samples meanwhile.
 
 use crate::block;
 use crate::filter::LiveFilter;
@@ -20,59 +20,59 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use units::Time;
 
-/// 16 MB: a second of 1 Gbit/s in full packets.
+/// Size of the packet ring, 16 MB: one second of 1 Gbit/s in full packets.
 const RING: RingSize = RingSize { block: 1 << 18, blocks: 64, timeout_ms: 10 };
-/// Processes are looked at so often, and sockets are sampled so often.
-const LOOK: Duration = Duration::from_millis(20);
-const SAMPLE: Duration = Duration::from_millis(100);
-/// Looking and sampling each take a fiftieth of a core, at most,
+/// Intervals of checking processes and of sampling sockets.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// Checking and sampling each use at most one fiftieth of a core,
 const COST_SHARE: u32 = 50;
-/// but come at least so often that a connection is found while its first packets wait ([`crate::gate::HOLD`]).
-const LATEST: Duration = Duration::from_millis(120);
-/// So many sockets are queried one by one; of more a dump of all is cheaper.
-const FEW: usize = 32;
-/// After the program has ended its connections may go on for this long.
-const CLOSING: Duration = Duration::from_secs(1);
-/// Packets of a connection may come so long after its socket has ended.
-const LATE: Duration = Duration::from_secs(10);
+/// but happen at least this often, so that a connection is found while its first packets wait
+/// ([`crate::gate::WAIT`]).
+const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(120);
+/// Up to this number sockets are queried one by one; for more a dump of all is cheaper.
+const MAX_SINGLE_QUERIES: usize = 32;
+/// Time that connections may continue after the program has ended.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
+/// Time that packets of a connection may arrive after its socket has ended.
+const MAX_PACKET_DELAY: Duration = Duration::from_secs(10);
 
 /// TCP states (include/net/tcp_states.h).
 const TCP_LISTEN: u8 = 10;
 const TCP_CLOSE: u8 = 7;
 
-/// What is watched.
+/// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveTarget {
-    /// Everything that a filter lets by.
+    /// All packets that the filter matches.
     Host,
     /// The connections of a process and its descendants.
     Process(u32),
 }
 
-/// How it is watched.
+/// Options of a live capture.
 pub struct LiveOptions {
-    /// What.
     pub target: LiveTarget,
-    /// By which device; `None`: by all of the namespace.
+    /// Capture device; `None`: all devices of the namespace.
     pub device: Option<String>,
-    /// Which packets and sockets.
+    /// Filter of packets and sockets.
     pub filter: LiveFilter,
-    /// For how long; `None`: until `ended` says so, or the process has ended.
+    /// Duration; `None`: until `ended` returns true, or the process has ended.
     pub time: Option<Duration>,
-    /// Says when to end; it is called at least fifty times a second.
+    /// Returns whether to end; called at least fifty times per second.
     pub ended: Box<dyn FnMut() -> bool + Send>,
-    /// Where the stream goes too.
+    /// Additional output of the stream.
     pub write: Option<Box<dyn Write + Send>>,
 }
 
-/// A live capture cannot begin.
+/// Errors that prevent a live capture.
 #[derive(Debug)]
 pub enum LiveError {
-    /// There is no such process, or its namespace may not be entered.
+    /// The process does not exist, or its namespace may not be entered.
     Process(u32, io::Error),
-    /// There is no device of this name.
+    /// The device does not exist.
     Device(String, io::Error),
-    /// The kernel has no sock_diag.
+    /// The kernel lacks sock_diag.
     Sockets(io::Error),
 }
 
@@ -80,75 +80,72 @@ impl std::fmt::Display for LiveError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             LiveError::Process(pid, e) if e.kind() == io::ErrorKind::NotFound => {
-                write!(f, "there is no process {pid}")
+                write!(f, "process {pid} does not exist")
             }
             LiveError::Process(pid, e) => {
                 write!(f, "process {pid}: its network namespace cannot be entered: {e}")
             }
-            LiveError::Device(name, _) => write!(f, "there is no network device `{name}`"),
-            LiveError::Sockets(e) => write!(f, "the kernel does not list sockets (sock_diag): {e}"),
+            LiveError::Device(name, _) => write!(f, "network device `{name}` does not exist"),
+            LiveError::Sockets(e) => write!(f, "the kernel cannot list sockets (sock_diag): {e}"),
         }
     }
 }
 
 impl std::error::Error for LiveError {}
 
-/// Where packets come from.
+/// Source of the packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PacketSource {
-    /// A ring that is shared with the kernel.
+    /// A ring shared with the kernel.
     #[default]
     Ring,
-    /// Nowhere: the user may not see packets (CAP_NET_RAW), or the kernel gives no ring; why.
+    /// No packets, with the reason: the user may not capture (CAP_NET_RAW), or the kernel provides no ring.
     Nowhere(String),
 }
 
-/// What a capture learned besides packets; complete when the stream has ended.
+/// Results of a capture besides packets; complete when the stream has ended.
 #[derive(Clone, Debug, Default)]
 pub struct LiveAccount {
-    /// Where packets came from.
     pub packets: PacketSource,
     /// Packets that the kernel dropped because they were read too slowly.
     pub drops: u64,
-    /// The sockets that were watched.
+    /// The sampled sockets.
     pub sockets: Vec<SocketLife>,
-    /// Sockets that are not among them: of so many only those with most bytes are kept.
+    /// Number of further sockets that were dropped from `sockets`, which keeps those with the most bytes.
     pub forgotten: u64,
-    /// When it began.
     pub begin: Time,
-    /// When it ended.
     pub end: Time,
-    /// Why the stream could not be written, where it was to be.
+    /// Error of writing the additional output.
     pub write_error: Option<String>,
 }
 
-/// A live capture in the pcap format, with nanoseconds and packets that begin with their IP header.
+/// A live capture in the pcap format, with nanoseconds, and packets that start with the IP header.
 pub struct LiveCapture {
     options: LiveOptions,
     account: Arc<Mutex<LiveAccount>>,
     ring: Option<PacketRing>,
     diag: Diag,
     tree: Option<ProcessTree>,
-    /// One of its processes is left.
-    alive: bool,
-    /// Inodes of sockets that the processes hold and that are not followed: they are not connected, or not of TCP.
-    strangers: BTreeSet<u32>,
+    /// Whether any watched process still runs.
+    is_alive: bool,
+    /// Inodes of sockets that the processes hold and that are not tracked: not connected, or not TCP.
+    untracked: BTreeSet<u32>,
     table: SocketTable,
-    /// Where only some connections are wanted.
+    /// Present if only some connections are wanted.
     gate: Option<Gate>,
-    /// Connections that have ended, and when.
-    past: VecDeque<(Instant, (SocketAddr, SocketAddr))>,
+    /// Ended connections, with the time of their end.
+    ended_connections: VecDeque<(Instant, (SocketAddr, SocketAddr))>,
     out: Vec<u8>,
     read: usize,
     begin: Instant,
-    next_look: Instant,
+    next_check: Instant,
     next_sample: Instant,
-    /// The program has ended; what is left of its connections is waited for until then.
+    /// Deadline for remaining connections after the program has ended.
     closing: Option<Instant>,
-    done: bool,
+    is_done: bool,
 }
 
-/// What is opened in the namespace that is watched.
+/// Resources opened in the watched namespace.
 struct Opened {
     ring: Result<PacketRing, String>,
     diag: Diag,
@@ -160,18 +157,18 @@ fn open(device: Option<&str>, filter: &LiveFilter) -> Result<Opened, LiveError> 
         Some(name) => linux::device::index(name).map_err(|e| LiveError::Device(name.into(), e))?,
     };
     let ring = PacketRing::new(&filter.program(), index, RING).map_err(|e| match e.kind() {
-        io::ErrorKind::PermissionDenied => "this user may not see packets (CAP_NET_RAW)".into(),
-        _ => format!("the kernel gives no packet ring: {e}"),
+        io::ErrorKind::PermissionDenied => "this user may not capture packets (missing CAP_NET_RAW)".into(),
+        _ => format!("the kernel provides no packet ring: {e}"),
     });
     Ok(Opened { ring, diag: Diag::new().map_err(LiveError::Sockets)? })
 }
 
 impl LiveCapture {
-    /// Opens what is needed; from now on packets and sockets are seen. Privileges are not needed afterwards, but to look at
-    /// processes of other users.
+    /// Opens a capture; packets and sockets are recorded from now on. Afterwards privileges are only needed
+    /// to inspect processes of other users.
     ///
     /// # Errors
-    /// See [`LiveError`].
+    /// Fails with a [`LiveError`].
     pub fn open(mut options: LiveOptions) -> Result<(LiveCapture, Arc<Mutex<LiveAccount>>), LiveError> {
         let (device, filter) = (options.device.as_deref(), &options.filter);
         let opened = match options.target {
@@ -190,7 +187,7 @@ impl LiveCapture {
             }
         };
         let mut out = Vec::new();
-        // A vector takes all.
+        // Writing to a vector cannot fail.
         let _ = PcapWriter::new(&mut out);
         if let Some(file) = &mut options.write {
             let _ = file.write_all(&out);
@@ -213,47 +210,47 @@ impl LiveCapture {
             ring,
             diag: opened.diag,
             tree,
-            alive: true,
-            strangers: BTreeSet::new(),
+            is_alive: true,
+            untracked: BTreeSet::new(),
             table: SocketTable::default(),
-            past: VecDeque::new(),
+            ended_connections: VecDeque::new(),
             out,
             read: 0,
             begin: start,
-            next_look: start,
+            next_check: start,
             next_sample: start,
             closing: None,
-            done: false,
+            is_done: false,
         };
         Ok((capture, account))
     }
 
-    /// Waits for packets, or until something is due, and does what is due.
+    /// Waits for packets or until work is due, and does it.
     fn pump(&mut self) {
-        let wait = self.next_look.min(self.next_sample).saturating_duration_since(Instant::now());
+        let wait = self.next_check.min(self.next_sample).saturating_duration_since(Instant::now());
         match &self.ring {
             Some(ring) => {
                 let _ = poll::wait_readable(ring.as_fd(), wait);
             }
             None => thread::sleep(wait),
         }
-        self.take_block();
-        self.chores();
+        self.read_block();
+        self.run_due_work();
         self.release(now());
         let ended = (self.options.ended)();
-        let over = self.options.time.is_some_and(|time| self.begin.elapsed() >= time);
+        let is_over = self.options.time.is_some_and(|time| self.begin.elapsed() >= time);
         if ended && self.closing.is_none() {
-            self.closing = Some(Instant::now() + CLOSING);
+            self.closing = Some(Instant::now() + CLOSING_TIME);
         }
         let closed = self.closing.is_some_and(|until| Instant::now() >= until || self.table.len() == 0);
-        let gone = self.closing.is_none() && !self.alive && self.table.len() == 0;
-        if over || closed || gone {
+        let nothing_left = self.closing.is_none() && !self.is_alive && self.table.len() == 0;
+        if is_over || closed || nothing_left {
             self.finish();
         }
     }
 
-    /// The packets of one block of the ring.
-    fn take_block(&mut self) -> bool {
+    /// Reads the packets of one block of the ring.
+    fn read_block(&mut self) -> bool {
         let (gate, out) = (&mut self.gate, &mut self.out);
         let Some(ring) = &mut self.ring else { return false };
         ring.next_block(&mut |block| {
@@ -266,7 +263,7 @@ impl LiveCapture {
         })
     }
 
-    /// Packets that have waited for long enough go to the stream.
+    /// Writes packets that have waited long enough to the stream.
     fn release(&mut self, now: Time) {
         let Some(gate) = &mut self.gate else { return };
         while let Some(packet) = gate.pop(now) {
@@ -274,65 +271,72 @@ impl LiveCapture {
         }
     }
 
-    /// Looks at processes and samples sockets, when that is due.
-    fn chores(&mut self) {
+    /// Checks processes and samples sockets, when due.
+    fn run_due_work(&mut self) {
         let start = Instant::now();
-        if start >= self.next_look {
-            let cost = costs(|| self.look());
-            self.next_look = start + LOOK.max(cost * COST_SHARE).min(LATEST);
+        if start >= self.next_check {
+            let cost = cpu_time(|| self.check_processes());
+            self.next_check = start + CHECK_INTERVAL.max(cost * COST_SHARE).min(MAX_CHECK_INTERVAL);
         }
         if start >= self.next_sample {
-            let cost = costs(|| self.sample());
-            self.next_sample = start + SAMPLE.max(cost * COST_SHARE);
+            let cost = cpu_time(|| self.sample());
+            self.next_sample = start + SAMPLE_INTERVAL.max(cost * COST_SHARE);
         }
-        while self.past.front().is_some_and(|past| past.0.elapsed() > LATE) {
-            let past = self.past.pop_front();
-            if let Some((gate, (_, (a, b)))) = self.gate.as_mut().zip(past) {
+        while self
+            .ended_connections
+            .front()
+            .is_some_and(|ended_connections| ended_connections.0.elapsed() > MAX_PACKET_DELAY)
+        {
+            let ended_connections = self.ended_connections.pop_front();
+            if let Some((gate, (_, (a, b)))) = self.gate.as_mut().zip(ended_connections) {
                 gate.dismiss(a, b);
             }
         }
     }
 
-    /// Finds sockets that the processes have opened since the last look, and takes the last numbers of those that have ended.
-    fn look(&mut self) {
+    /// Finds sockets that the processes have opened since the last check, and records the final counters of
+    /// ended ones.
+    fn check_processes(&mut self) {
         let mut ended = Vec::new();
-        // What cannot be read now is not there; the next dump shows what is.
+        // Ignore errors; the next dump shows the current sockets.
         let _ = self.diag.ended(&mut ended);
         let at = now();
         for sock in &ended {
-            if let Some(ends) = self.table.end(sock, at) {
-                self.past.push_back((Instant::now(), ends));
+            if let Some(ends) = self.table.record_end(sock, at) {
+                self.ended_connections.push_back((Instant::now(), ends));
             }
         }
         let Some(tree) = &mut self.tree else { return };
-        self.alive = tree.look();
-        let mut held = BTreeSet::new();
-        tree.sockets(&mut held);
-        self.table.inodes().for_each(|inode| _ = held.remove(&inode));
-        let new = held.difference(&self.strangers).next().is_some();
-        self.strangers = held;
+        self.is_alive = tree.update();
+        let mut sockets = BTreeSet::new();
+        tree.sockets(&mut sockets);
+        self.table.inodes().for_each(|inode| _ = sockets.remove(&inode));
+        let new = sockets.difference(&self.untracked).next().is_some();
+        self.untracked = sockets;
         if new {
             self.dump();
         }
     }
 
-    /// Takes a sample of every socket that is followed.
+    /// Samples every tracked socket.
     fn sample(&mut self) {
-        if self.tree.is_none() || self.table.len() > FEW || !self.strangers.is_empty() {
+        if self.tree.is_none() || self.table.len() > MAX_SINGLE_QUERIES || !self.untracked.is_empty() {
             return self.dump();
         }
         let at = now();
         let open: Vec<Sock> = self.table.open().cloned().collect();
         for sock in open {
-            match self.diag.again(&sock) {
-                Ok(Some(again)) => _ = self.table.seen(&again, at),
-                Ok(None) => self.past.extend(self.table.gone(sock.cookie).map(|ends| (Instant::now(), ends))),
+            match self.diag.query(&sock) {
+                Ok(Some(again)) => _ = self.table.update(&again, at),
+                Ok(None) => self
+                    .ended_connections
+                    .extend(self.table.remove(sock.cookie).map(|ends| (Instant::now(), ends))),
                 Err(_) => {}
             }
         }
     }
 
-    /// Takes a sample of every socket there is that is wanted: of processes those that they hold, and those already followed.
+    /// Samples all wanted sockets: for a process those that its tree holds and those already tracked.
     fn dump(&mut self) {
         let mut all = Vec::new();
         if self.diag.dump(&mut all).is_err() {
@@ -343,12 +347,12 @@ impl LiveCapture {
         for sock in &all {
             let connects = sock.state != TCP_LISTEN && sock.state != TCP_CLOSE;
             let wanted = match &self.tree {
-                Some(_) => self.strangers.contains(&sock.inode) || self.table.has(sock.cookie),
+                Some(_) => self.untracked.contains(&sock.inode) || self.table.is_tracked(sock.cookie),
                 None => true,
             };
             if connects && wanted && self.options.filter.matches(sock.local, sock.remote) {
                 there.insert(sock.cookie);
-                if self.table.seen(sock, at)
+                if self.table.update(sock, at)
                     && let Some(gate) = &mut self.gate
                 {
                     gate.admit(sock.local, sock.remote);
@@ -357,29 +361,29 @@ impl LiveCapture {
         }
         let missing: Vec<u64> = self.table.open().map(|s| s.cookie).filter(|c| !there.contains(c)).collect();
         for cookie in missing {
-            self.past.extend(self.table.gone(cookie).map(|ends| (Instant::now(), ends)));
+            self.ended_connections.extend(self.table.remove(cookie).map(|ends| (Instant::now(), ends)));
         }
     }
 
-    /// Takes what is left, and ends the stream.
+    /// Reads the remaining packets and ends the stream.
     fn finish(&mut self) {
-        // A block that is not full is handed over after its timeout.
+        // A partly filled block is passed on after its timeout.
         thread::sleep(Duration::from_millis(3 * u64::from(RING.timeout_ms)));
-        while self.take_block() {}
-        self.look();
+        while self.read_block() {}
+        self.check_processes();
         self.sample();
         self.release(Time::from_nanos(u64::MAX));
-        self.done = true;
+        self.is_done = true;
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         account.drops = self.ring.as_mut().map_or(0, PacketRing::drops);
         account.end = now();
         (account.sockets, account.forgotten) = std::mem::take(&mut self.table).finish();
     }
 
-    /// Writes what is new in the stream where it is to be written too.
+    /// Writes new bytes of the stream to the additional output.
     fn tee(&mut self) {
         let Some(file) = &mut self.options.write else { return };
-        let last = if self.done {
+        let last = if self.is_done {
             file.write_all(&self.out).and_then(|()| file.flush())
         } else {
             file.write_all(&self.out)
@@ -393,10 +397,10 @@ impl LiveCapture {
 
 impl Read for LiveCapture {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.out.len() && !self.done {
+        if self.read == self.out.len() && !self.is_done {
             self.out.clear();
             self.read = 0;
-            while self.out.is_empty() && !self.done {
+            while self.out.is_empty() && !self.is_done {
                 self.pump();
             }
             self.tee();
@@ -408,14 +412,14 @@ impl Read for LiveCapture {
     }
 }
 
-/// Adds a packet to the stream.
+/// Appends a packet to the stream.
 fn record(out: &mut Vec<u8>, time: Time, kept: &[u8], length: u32) {
-    // A vector takes all.
+    // Writing to a vector cannot fail.
     let _ = PcapWriter::resume(out).write_cut(time, kept, length);
 }
 
-/// CPU time that some work takes: the time on the wall would count what other programs take.
-fn costs(work: impl FnOnce()) -> Duration {
+/// Returns the CPU time of some work; wall time would include other programs.
+fn cpu_time(work: impl FnOnce()) -> Duration {
     let begin = linux::clock::thread_cpu();
     work();
     Duration::from_nanos(linux::clock::thread_cpu().saturating_sub(begin))
@@ -426,7 +430,7 @@ fn now() -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
 
-/// Whether a file is the network namespace of this thread.
+/// Whether a file is this thread's network namespace.
 fn is_own(path: &str) -> bool {
     let inode = |path: &str| fs::metadata(path).map(|m| m.ino()).ok();
     inode(path).is_some_and(|i| inode("/proc/thread-self/ns/net") == Some(i))

@@ -1,5 +1,5 @@
-//! What the kernel said of each socket, from when it was first seen to its end. Memory is bounded: of a long life every second
-//! sample is dropped, again and again; of many lives those with most bytes are kept.
+//! Samples of each socket from its first sight to its end. Memory is bounded: for a long-lived socket every
+//! second sample is dropped repeatedly; of many ended sockets those with the most bytes are kept.
 
 use linux::sock_diag::{Sock, SocketMemory};
 use linux::tcp_info::{BbrInfo, TcpInfo};
@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Time;
 
-/// Samples kept of a socket, at most.
+/// Maximum of samples per socket.
 pub const MOST_SAMPLES: usize = 256;
-/// And at least: so many show a beginning, an end and something in between.
-const LEAST_SAMPLES: usize = 16;
-/// Samples of all sockets: some 10 MB.
-const ALL_SAMPLES: usize = 1 << 17;
-/// Sockets that ended and are kept, at most.
-pub const MOST_SOCKETS: usize = 4096;
+/// Minimum of samples per socket, enough for a start, an end and some between.
+const MIN_SAMPLES: usize = 16;
+/// Maximum of samples of all sockets: some 10 MB.
+const MAX_TOTAL_SAMPLES: usize = 1 << 17;
+/// Maximum of ended sockets that are kept.
+pub const MAX_ENDED_SOCKETS: usize = 4096;
 
-/// What the kernel says of a socket at one moment. The send buffer counts as full as the kernel has it: the application may write again
-/// when a third of what is in the buffer would fit (`sk_stream_min_wspace`, include/net/sock.h).
+/// Converts a socket's report to a sample. The send buffer counts as full by the kernel's rule: the
+/// application may write again when a third of the queued data would fit (`sk_stream_min_wspace`,
+/// include/net/sock.h).
 fn sample(info: &TcpInfo, memory: Option<SocketMemory>, at: Time) -> SocketSample {
     let full = |m: SocketMemory| u64::from(m.queued) * 3 >= u64::from(m.send_limit) * 2;
     SocketSample {
@@ -32,26 +33,22 @@ fn sample(info: &TcpInfo, memory: Option<SocketMemory>, at: Time) -> SocketSampl
     }
 }
 
-/// A socket from when it was first seen to its end, or to now.
+/// A socket from its first sight to its end, or until now.
 #[derive(Clone, Debug)]
 pub struct SocketLife {
-    /// Address of this end.
     pub local: SocketAddr,
-    /// Address of the other end.
     pub remote: SocketAddr,
-    /// Congestion control.
     pub control: String,
-    /// The last `tcp_info`.
+    /// Latest `tcp_info`.
     pub info: TcpInfo,
-    /// The greatest delivery rate of all samples, bytes a second.
+    /// Highest delivery rate of all samples, bytes per second.
     pub fastest: Option<u64>,
-    /// BBR's model, where that is the congestion control.
+    /// BBR's model, if that is the congestion control.
     pub bbr: Option<BbrInfo>,
-    /// Its memory, when it was last reported.
+    /// Latest reported memory use.
     pub memory: Option<SocketMemory>,
-    /// Samples, in the order of time.
+    /// Samples in order of time.
     pub samples: Vec<SocketSample>,
-    /// It has ended.
     pub ended: bool,
 }
 
@@ -70,19 +67,19 @@ impl SocketLife {
         }
     }
 
-    /// Bytes that it sent and received.
+    /// Returns the bytes sent and received.
     pub fn bytes(&self) -> u64 {
         self.info.bytes_acked + self.info.bytes_received
     }
 
-    /// Takes what is reported at `now`.
-    fn add(&mut self, sock: &Sock, now: Time, most: usize) {
-        // A socket that is closing reports no congestion control, and its last numbers may be gone.
+    /// Adds a report at `now`, keeping at most `max_samples` samples.
+    fn add(&mut self, sock: &Sock, now: Time, max_samples: usize) {
+        // A closing socket reports no congestion control and possibly no counters.
         if sock.info.reported > 0 {
             self.info = sock.info;
             self.fastest = self.fastest.max(sock.info.delivery_rate);
             self.bbr = sock.info.bbr.or(self.bbr);
-            if self.samples.len() >= most {
+            if self.samples.len() >= max_samples {
                 let mut i = 0;
                 self.samples.retain(|_| {
                     i += 1;
@@ -98,7 +95,7 @@ impl SocketLife {
     }
 }
 
-/// Sockets that are followed, and those that were.
+/// Sockets that are tracked, and those that have ended.
 #[derive(Default)]
 pub struct SocketTable {
     open: BTreeMap<u64, (Sock, SocketLife)>,
@@ -107,60 +104,60 @@ pub struct SocketTable {
 }
 
 impl SocketTable {
-    /// What is reported of a socket at `now`; whether it is a new one.
-    pub fn seen(&mut self, sock: &Sock, now: Time) -> bool {
-        let most =
-            (ALL_SAMPLES / (self.open.len() + self.ended.len()).max(1)).clamp(LEAST_SAMPLES, MOST_SAMPLES);
+    /// Adds a socket's report at `now`. Returns whether the socket is new.
+    pub fn update(&mut self, sock: &Sock, now: Time) -> bool {
+        let max_samples = (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1))
+            .clamp(MIN_SAMPLES, MOST_SAMPLES);
         let new = !self.open.contains_key(&sock.cookie);
         let (_, life) = self.open.entry(sock.cookie).or_insert_with(|| (sock.clone(), SocketLife::new(sock)));
-        life.add(sock, now, most);
+        life.add(sock, now, max_samples);
         new
     }
 
-    /// A socket's last report: its ends, where it was followed.
-    pub fn end(&mut self, sock: &Sock, now: Time) -> Option<(SocketAddr, SocketAddr)> {
+    /// Adds a socket's final report. Returns its ends if it was tracked.
+    pub fn record_end(&mut self, sock: &Sock, now: Time) -> Option<(SocketAddr, SocketAddr)> {
         if !self.open.contains_key(&sock.cookie) {
             return None;
         }
-        self.seen(sock, now);
-        self.gone(sock.cookie)
+        self.update(sock, now);
+        self.remove(sock.cookie)
     }
 
-    /// A socket that is not there any more: its ends, where it was followed.
-    pub fn gone(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
+    /// Removes a socket that no longer exists. Returns its ends if it was tracked.
+    pub fn remove(&mut self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
         let (_, mut life) = self.open.remove(&cookie)?;
         life.ended = true;
         let ends = (life.local, life.remote);
         self.ended.push(life);
-        if self.ended.len() > MOST_SOCKETS + MOST_SOCKETS / 4 {
-            self.ended.select_nth_unstable_by_key(MOST_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
-            self.forgotten += (self.ended.len() - MOST_SOCKETS) as u64;
-            self.ended.truncate(MOST_SOCKETS);
+        if self.ended.len() > MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4 {
+            self.ended.select_nth_unstable_by_key(MAX_ENDED_SOCKETS, |life| std::cmp::Reverse(life.bytes()));
+            self.forgotten += (self.ended.len() - MAX_ENDED_SOCKETS) as u64;
+            self.ended.truncate(MAX_ENDED_SOCKETS);
         }
         Some(ends)
     }
 
-    /// Whether a socket is followed.
-    pub fn has(&self, cookie: u64) -> bool {
+    /// Whether a socket is tracked.
+    pub fn is_tracked(&self, cookie: u64) -> bool {
         self.open.contains_key(&cookie)
     }
 
-    /// Inodes of sockets that are followed.
+    /// Returns the inodes of tracked sockets.
     pub fn inodes(&self) -> impl Iterator<Item = u32> {
         self.open.values().map(|(sock, _)| sock.inode)
     }
 
-    /// The sockets that are followed, as they were first seen.
+    /// Returns the tracked sockets, as first seen.
     pub fn open(&self) -> impl Iterator<Item = &Sock> {
         self.open.values().map(|(sock, _)| sock)
     }
 
-    /// How many of them there are.
+    /// Returns the number of tracked sockets.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// All of them, and how many were forgotten.
+    /// Returns all sockets, and the number of forgotten ones.
     pub fn finish(self) -> (Vec<SocketLife>, u64) {
         let open = self.open.into_values().map(|(_, life)| life);
         (self.ended.into_iter().chain(open).collect(), self.forgotten)
@@ -180,18 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn a_long_life_keeps_its_first_and_last_sample() {
+    fn a_long_lived_socket_keeps_its_first_and_last_sample() {
         let mut table = SocketTable::default();
         for i in 0..10_000 {
-            assert_eq!(table.seen(&sock(7, i), Time::from_nanos(i)), i == 0);
+            assert_eq!(table.update(&sock(7, i), Time::from_nanos(i)), i == 0);
         }
         let last = Sock {
             info: TcpInfo { bytes_acked: 10_000, ..sock(7, 0).info },
             cc: String::new(),
             ..sock(7, 0)
         };
-        assert!(table.end(&last, Time::from_nanos(10_000)).is_some());
-        assert!(table.end(&last, Time::ZERO).is_none(), "it ended");
+        assert!(table.record_end(&last, Time::from_nanos(10_000)).is_some());
+        assert!(table.record_end(&last, Time::ZERO).is_none(), "it ended");
         let (lives, forgotten) = table.finish();
         let samples = &lives[0].samples;
         assert!((MOST_SAMPLES / 2..=MOST_SAMPLES).contains(&samples.len()), "{}", samples.len());
@@ -201,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_full_until_a_third_of_it_would_fit() {
+    fn a_buffer_is_full_until_a_third_of_its_data_would_fit() {
         let full = |queued| {
             let memory = Some(SocketMemory { queued, send_limit: 131_072, ..SocketMemory::default() });
             sample(&TcpInfo::default(), memory, Time::ZERO).buffer_full
@@ -214,18 +211,19 @@ mod tests {
     }
 
     #[test]
-    fn of_many_sockets_those_with_most_bytes_are_kept() {
+    fn the_sockets_with_the_most_bytes_are_kept() {
         let mut table = SocketTable::default();
-        let all = 3 * MOST_SOCKETS as u64;
+        let all = 3 * MAX_ENDED_SOCKETS as u64;
         for i in 1..=all {
-            table.seen(&sock(i, i), Time::ZERO);
-            table.gone(i);
+            table.update(&sock(i, i), Time::ZERO);
+            table.remove(i);
         }
         let (lives, forgotten) = table.finish();
-        assert!(lives.len() <= MOST_SOCKETS + MOST_SOCKETS / 4);
+        assert!(lives.len() <= MAX_ENDED_SOCKETS + MAX_ENDED_SOCKETS / 4);
         assert_eq!(lives.len() as u64 + forgotten, all);
         assert!(
-            lives.iter().any(|l| l.bytes() == all) && lives.iter().all(|l| l.bytes() > MOST_SOCKETS as u64)
+            lives.iter().any(|l| l.bytes() == all)
+                && lives.iter().all(|l| l.bytes() > MAX_ENDED_SOCKETS as u64)
         );
     }
 }

@@ -1,11 +1,11 @@
-//! Load for `benches/proxy.py`: servers and clients that do one thing each, as simply as the system permits.
+//! Load for `benches/proxy.py`: servers and clients that do one task each, as simply as possible.
 //!
-//! load serve PORT               answers each connection's first message, then its end
-//! load hold PORT                the same, but keeps connections open
-//! load connect ADDR SECONDS N   N clients open, ask, end, again and again; prints connections a second
-//! load ping ADDR N              one connection, N messages there and back; prints p50 and p99 in µs
-//! load talk ADDR SECONDS N      N connections, a message there and back again and again; prints messages a second
-//! load idle ADDR N              N connections, one message each; prints "ready", waits for standard input's end
+//! load serve PORT               echoes each connection's messages until it ends
+//! load hold PORT                echoes each connection's first message and keeps it open
+//! load connect ADDR SECONDS N   N clients repeatedly open, exchange, close; prints connections/s
+//! load ping ADDR N              one connection, N round trips of a message; prints p50 and p99 in µs
+//! load talk ADDR SECONDS N      N connections, repeated round trips of a message; prints messages/s
+//! load idle ADDR N              N connections, one message each; prints "ready", waits for the end of standard input
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a message.
 const MESSAGE: usize = 100;
-/// Threads that serve.
+/// Serving threads.
 const SERVERS: usize = 64;
 
 fn main() {
@@ -78,12 +78,12 @@ fn hold(port: u16) {
 
 fn talk(to: &str, time: Duration, clients: usize) {
     let done = AtomicU64::new(0);
-    let begun = Instant::now();
+    let started = Instant::now();
     thread::scope(|scope| {
         for _ in 0..clients {
             scope.spawn(|| {
                 let (mut stream, mut buffer) = (open(to), [7; MESSAGE]);
-                while begun.elapsed() < time {
+                while started.elapsed() < time {
                     stream.write_all(&buffer).expect("sends");
                     stream.read_exact(&mut buffer).expect("receives");
                     done.fetch_add(1, Relaxed);
@@ -91,12 +91,12 @@ fn talk(to: &str, time: Duration, clients: usize) {
             });
         }
     });
-    println!("{:.0}", done.load(Relaxed) as f64 / begun.elapsed().as_secs_f64());
+    println!("{:.0}", done.load(Relaxed) as f64 / started.elapsed().as_secs_f64());
 }
 
 fn connect(to: &str, time: Duration, clients: usize) {
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let begun = Instant::now();
+    let started = Instant::now();
     thread::scope(|scope| {
         for _ in 0..clients {
             scope.spawn(|| {
@@ -114,7 +114,7 @@ fn connect(to: &str, time: Duration, clients: usize) {
         thread::sleep(time);
         stop.store(true, Relaxed);
     });
-    println!("{:.0}", done.load(Relaxed) as f64 / begun.elapsed().as_secs_f64());
+    println!("{:.0}", done.load(Relaxed) as f64 / started.elapsed().as_secs_f64());
 }
 
 fn ping(to: &str, count: usize) {
@@ -122,10 +122,10 @@ fn ping(to: &str, count: usize) {
     let mut buffer = [1; MESSAGE];
     let mut times: Vec<f64> = (0..count)
         .map(|_| {
-            let begun = Instant::now();
+            let started = Instant::now();
             stream.write_all(&buffer).expect("sends");
             stream.read_exact(&mut buffer).expect("receives");
-            begun.elapsed().as_secs_f64() * 1e6
+            started.elapsed().as_secs_f64() * 1e6
         })
         .collect();
     times.sort_by(f64::total_cmp);

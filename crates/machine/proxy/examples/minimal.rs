@@ -1,4 +1,4 @@
-//! A proxy of a configuration file, without signals and log: `minimal proxy --config FILE`.
+//! Runs a proxy from a configuration file, without signals and log: `minimal proxy --config FILE`.
 fn main() {
     let file = std::env::args().nth(3).expect("proxy --config FILE");
     let text = std::fs::read_to_string(&file).expect("reads");

@@ -1,9 +1,11 @@
-//! Server and clients of `benches/proxy_stress.py`, each a process with descriptors of its own (`tests/kernel/swarm.rs`).
+//! Server and clients of `benches/proxy_stress.py`, each a process with its own descriptors
+//! (`tests/kernel/swarm.rs`).
 //!
-//! stress serve PORT                                                    sends back what comes, then its end
-//! stress swarm ADDR CONCURRENT TOTAL SECONDS SEED KILLED SLOW LONGEST  prints what came of them as JSON
+//! stress serve PORT                                                    echoes every stream, including its end
+//! stress swarm ADDR CONCURRENT TOTAL SECONDS SEED KILLED SLOW LONGEST  prints the outcomes as JSON
 //!
-//! KILLED and SLOW are connections in a thousand, TOTAL 0 is as many as SECONDS permit, LONGEST is bytes of a stream.
+//! KILLED and SLOW are connections per thousand; TOTAL 0 means as many as SECONDS permit; LONGEST is the
+//! longest stream in bytes.
 
 #[path = "../tests/kernel/swarm.rs"]
 mod swarm;

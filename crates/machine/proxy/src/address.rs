@@ -1,4 +1,4 @@
-//! Addresses as a configuration writes them: networks, and hosts with ports that may be names.
+//! Addresses in a configuration: networks, and hosts with ports, which may be names.
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::fmt;
@@ -6,28 +6,29 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// An IP network: an address and how many of its first bits count.
+/// An IP network: an address and the length of its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IpNetwork {
     first: IpAddr,
     bits: u8,
 }
 
-/// An address as 128 bits, an IPv4 one as IPv6 maps it (RFC 4291 section 2.5.5.2).
-fn wide(address: IpAddr) -> u128 {
+/// Returns an address as 128 bits; IPv4 as mapped to IPv6 (RFC 4291 section 2.5.5.2).
+fn to_128_bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(a) => a.to_ipv6_mapped().to_bits(),
         IpAddr::V6(a) => a.to_bits(),
     }
 }
 
-/// IPv4 in IPv6's clothes is IPv4: what a listener on `[::]` gets of an IPv4 client.
+/// Converts an IPv4-mapped IPv6 address to IPv4. A listener on `[::]` sees IPv4 clients by such addresses.
 pub fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl IpNetwork {
-    /// The network of `bits` bits that `address` lies in; more bits than it has mean all of them.
+    /// Returns the network with a prefix of `bits` bits that contains `address`; too large values mean all
+    /// bits.
     pub fn of(address: IpAddr, bits: u8) -> IpNetwork {
         match address {
             IpAddr::V4(a) => {
@@ -43,26 +44,26 @@ impl IpNetwork {
         }
     }
 
-    /// The client network that statistics are kept by: a /24 of IPv4, a /48 of IPv6, what one site commonly has
+    /// Returns the client network for statistics: a /24 of IPv4 or a /48 of IPv6, the common size of one site
     /// (RFC 6177 section 2).
-    pub fn of_site(address: IpAddr) -> IpNetwork {
+    pub fn client_network(address: IpAddr) -> IpNetwork {
         IpNetwork::of(address, if address.is_ipv4() { 24 } else { 48 })
     }
 
-    /// Whether an address lies in it. IPv4 and IPv6 addresses lie in none of each other's networks, but what IPv6 maps
-    /// of IPv4 lies in IPv4's.
+    /// Whether the network contains an address. IPv4 and IPv6 are distinct, but an IPv4-mapped IPv6 address
+    /// counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         if address.is_ipv4() != self.first.is_ipv4() {
             return false;
         }
         let tail = if address.is_ipv4() { 32 } else { 128 } - self.bits as u32;
-        let differs = wide(address) ^ wide(self.first);
+        let differs = to_128_bits(address) ^ to_128_bits(self.first);
         differs.checked_shr(tail).unwrap_or(0) == 0
     }
 }
 
-/// Whether a list of networks lets an address in: one that names none lets in all.
+/// Whether a list of allowed networks contains an address; an empty list allows all.
 pub fn lets_in(networks: &[IpNetwork], address: IpAddr) -> bool {
     networks.is_empty() || networks.iter().any(|network| network.contains(address))
 }
@@ -76,14 +77,13 @@ impl fmt::Display for IpNetwork {
 impl FromStr for IpNetwork {
     type Err = String;
     fn from_str(text: &str) -> Result<IpNetwork, String> {
-        let wrong =
-            || format!("`{text}` is no network (write for example \"10.0.0.0/8\" or \"2001:db8::/32\")");
+        let error = || format!("`{text}` is not a network (for example \"10.0.0.0/8\" or \"2001:db8::/32\")");
         let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let address: IpAddr = address.parse().map_err(|_| error())?;
+        let max = if address.is_ipv4() { 32 } else { 128 };
         let bits = match bits {
-            None => most,
-            Some(bits) => bits.parse().ok().filter(|b| *b <= most).ok_or_else(wrong)?,
+            None => max,
+            Some(bits) => bits.parse().ok().filter(|b| *b <= max).ok_or_else(error)?,
         };
         let network = IpNetwork::of(address, bits);
         if network.first != address {
@@ -93,20 +93,19 @@ impl FromStr for IpNetwork {
     }
 }
 
-/// A host, as an address or a name, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HostPort {
-    /// Known as it is.
+    /// An IP address.
     Address(SocketAddr),
-    /// To be resolved, again and again.
+    /// A name, resolved repeatedly.
     Name(String, u16),
 }
 
 impl HostPort {
-    /// Its addresses now, in the resolver's order; waits for the system's resolver.
+    /// Resolves the host, in the resolver's order; blocks on the system's resolver.
     ///
     /// # Errors
-    /// The name is not resolved.
+    /// Fails if the name cannot be resolved.
     pub fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         match self {
             HostPort::Address(address) => Ok(vec![*address]),
@@ -124,7 +123,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// Whether a name is one of a host (RFC 1123 section 2.1; `_` is met in practice).
+/// Whether a name is a valid host name (RFC 1123 section 2.1; `_` occurs in practice).
 fn is_host_name(name: &str) -> bool {
     let label = |l: &str| {
         (1..=63).contains(&l.len())
@@ -133,7 +132,7 @@ fn is_host_name(name: &str) -> bool {
             && !l.ends_with('-')
     };
     let name = name.strip_suffix('.').unwrap_or(name);
-    // The last label of no host is a number: 10.0.0.256 is a slip, not a name (RFC 3696 section 2).
+    // A host's last label is never a number: 10.0.0.256 is a mistake, not a name (RFC 3696 section 2).
     let last = name.rsplit('.').next().unwrap_or_default();
     name.len() <= 253 && name.split('.').all(label) && !last.bytes().all(|b| b.is_ascii_digit())
 }
@@ -143,28 +142,28 @@ impl FromStr for HostPort {
     fn from_str(text: &str) -> Result<HostPort, String> {
         if let Ok(address) = text.parse::<SocketAddr>() {
             return match address.port() {
-                0 => Err(format!("`{text}`: port 0 is none to connect to")),
+                0 => Err(format!("`{text}`: cannot connect to port 0")),
                 _ => Ok(HostPort::Address(address)),
             };
         }
-        let wrong = || {
+        let error = || {
             format!(
-                "`{text}` is no host with a port (write for example \"10.0.0.1:443\", \"[2001:db8::1]:443\" or \
+                "`{text}` is not a host with a port (for example \"10.0.0.1:443\", \"[2001:db8::1]:443\" or \
                  \"dc.example.com:443\")"
             )
         };
-        let (name, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let port = port.parse().ok().filter(|p| *p != 0).ok_or_else(wrong)?;
-        is_host_name(name).then(|| HostPort::Name(name.to_lowercase(), port)).ok_or_else(wrong)
+        let (name, port) = text.rsplit_once(':').ok_or_else(error)?;
+        let port = port.parse().ok().filter(|p| *p != 0).ok_or_else(error)?;
+        is_host_name(name).then(|| HostPort::Name(name.to_lowercase(), port)).ok_or_else(error)
     }
 }
 
-/// Where to listen: an address, or a socket that the service manager has opened.
+/// Where to listen: an address, or a socket that systemd has opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenAt {
-    /// Opened by the proxy.
+    /// An address that the proxy opens.
     Address(SocketAddr),
-    /// Handed over by systemd under this name (`FileDescriptorName=`, systemd.socket(5)).
+    /// A socket that systemd passes under this name (`FileDescriptorName=`, systemd.socket(5)).
     Activated(String),
 }
 
@@ -183,11 +182,11 @@ impl FromStr for ListenAt {
         if let Some(name) = text.strip_prefix("systemd:").filter(|name| !name.is_empty()) {
             return Ok(ListenAt::Activated(name.into()));
         }
-        // `:443` is every address, of both families.
+        // `:443` means all addresses, of both families.
         let whole = if text.starts_with(':') { format!("[::]{text}") } else { text.into() };
         whole.parse().map(ListenAt::Address).map_err(|_| {
             format!(
-                "`{text}` is no address to listen on (write for example \"0.0.0.0:443\", \"[::]:443\", \":443\" or \
+                "`{text}` is not an address to listen on (for example \"0.0.0.0:443\", \"[::]:443\", \":443\" or \
                  \"systemd:NAME\")"
             )
         })
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_holds_its_addresses_and_no_others() {
+    fn a_network_contains_exactly_its_addresses() {
         let cases = [
             ("10.0.0.0/8", "10.255.1.2", true),
             ("10.0.0.0/8", "11.0.0.0", false),
@@ -233,26 +232,32 @@ mod tests {
         for (network, address, inside) in cases {
             assert_eq!(net(network).contains(address.parse().unwrap()), inside, "{network} {address}");
         }
-        assert_eq!(IpNetwork::of_site("198.51.100.77".parse().unwrap()).to_string(), "198.51.100.0/24");
-        assert_eq!(IpNetwork::of_site("2001:db8:1:2::3".parse().unwrap()).to_string(), "2001:db8:1::/48");
+        assert_eq!(
+            IpNetwork::client_network("198.51.100.77".parse().unwrap()).to_string(),
+            "198.51.100.0/24"
+        );
+        assert_eq!(
+            IpNetwork::client_network("2001:db8:1:2::3".parse().unwrap()).to_string(),
+            "2001:db8:1::/48"
+        );
     }
 
     #[test]
-    fn slips_are_named() {
+    fn mistakes_in_addresses_are_explained() {
         let e = |t: &str| t.parse::<IpNetwork>().unwrap_err();
         assert!(e("10.0.0.1/8").contains("the network is \"10.0.0.0/8\""));
-        assert!(e("10.0.0.0/33").contains("is no network"));
+        assert!(e("10.0.0.0/33").contains("is not a network"));
         let e = |t: &str| t.parse::<HostPort>().unwrap_err();
         for text in ["10.0.0.1", "10.0.0.256:80", "a..b:80", "-a:80", "host:0", "host:99999", ":80", "a b:80"]
         {
-            assert!(e(text).contains("is no host with a port"), "{text}");
+            assert!(e(text).contains("is not a host with a port"), "{text}");
         }
         assert!(e("10.0.0.1:0").contains("port 0"));
         assert!("nowhere".parse::<ListenAt>().is_err() && "systemd:".parse::<ListenAt>().is_err());
     }
 
     #[test]
-    fn hosts_and_listeners_are_read_back() {
+    fn hosts_and_listeners_round_trip_through_text() {
         for text in ["10.0.0.1:443", "[2001:db8::1]:443", "dc.example.com:443"] {
             assert_eq!(text.parse::<HostPort>().unwrap().to_string(), text);
         }

@@ -1,10 +1,11 @@
-//! From a configuration to what runs: addresses bound, names resolved, controls loaded. What ran before and is wanted still is
-//! taken over: sockets with the connections in their queues, what is known of servers.
+//! Builds the running state from a configuration: binds addresses, resolves names, loads congestion controls.
+//! State that remains valid is reused: sockets with the connections in their queues, and the health of
+//! servers.
 
 use crate::address::{HostPort, ListenAt};
 use crate::config::{ListenerConfig, ProxyConfig, UpstreamConfig};
 use crate::error::ProxyError;
-use crate::first::NameRoutes;
+use crate::first_bytes::NameRoutes;
 use crate::shared::{BoundAddress, ListenerState, RunningConfig};
 use crate::side::{ProxyControls, SideOptions};
 use crate::upstream::UpstreamState;
@@ -14,27 +15,30 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-/// What stays the same for as long as a proxy runs.
+/// State that is fixed while a proxy runs.
 pub struct Assembly {
-    /// Event loops.
+    /// Number of event loops.
     pub loops: usize,
-    /// Sockets that the service manager has opened, by name.
+    /// Sockets that systemd has opened, by name.
     pub activated: BTreeMap<String, Vec<Arc<OwnedFd>>>,
-    /// Congestion controls.
     pub controls: ProxyControls,
 }
 
-/// The addresses of an upstream's servers, each once; what does not resolve now is left out and told.
-pub fn resolve(config: &UpstreamConfig, told: &mut dyn FnMut(&str, &std::io::Error)) -> Vec<SocketAddr> {
+/// Resolves the addresses of an upstream's servers, each once. Reports names that do not resolve now to
+/// `report_unresolved` and leaves them out.
+pub fn resolve(
+    config: &UpstreamConfig,
+    report_unresolved: &mut dyn FnMut(&str, &std::io::Error),
+) -> Vec<SocketAddr> {
     let mut all: Vec<SocketAddr> = Vec::new();
     for server in &config.servers.0 {
         let mut found = server.resolve().unwrap_or_else(|e| {
             if let HostPort::Name(name, _) = server {
-                told(name, &e);
+                report_unresolved(name, &e);
             }
             Vec::new()
         });
-        // Resolvers turn their answers around; the order here is the balance's.
+        // Sort, because resolvers rotate their answers and the load balancing needs a stable order.
         found.sort();
         for address in found {
             if !all.contains(&address) {
@@ -46,23 +50,23 @@ pub fn resolve(config: &UpstreamConfig, told: &mut dyn FnMut(&str, &std::io::Err
 }
 
 impl Assembly {
-    /// What is to run, in place of `before`.
+    /// Builds the state that replaces `before`.
     ///
     /// # Errors
-    /// What this machine cannot fulfil; nothing has changed then.
+    /// Fails if this machine does not support the configuration; then nothing has changed.
     pub fn assemble(
         &mut self,
         config: &ProxyConfig,
         before: &RunningConfig,
-        told: &mut dyn FnMut(&str, &std::io::Error),
+        report_unresolved: &mut dyn FnMut(&str, &std::io::Error),
     ) -> Result<RunningConfig, ProxyError> {
         let mut upstreams = BTreeMap::new();
         for (name, upstream) in &config.upstreams {
             let key = format!("upstreams.{name}.server");
             let options = SideOptions::of(&upstream.server, &key, &mut self.controls)?;
             let known = before.upstreams.get(name).map(Arc::as_ref);
-            let mut addresses = resolve(upstream, told);
-            // A resolver that fails at a reload does not take away what was known.
+            let mut addresses = resolve(upstream, report_unresolved);
+            // Keep the known addresses if the resolver fails at a reload.
             if let Some(known) =
                 known.filter(|k| addresses.is_empty() && k.config.servers == upstream.servers)
             {
@@ -78,12 +82,12 @@ impl Assembly {
             let client = SideOptions::of(&listener.client, &key, &mut self.controls)?;
             let state = Arc::new(self.listener(name, listener, &upstreams)?);
             for at in &listener.listen.0 {
-                let address = match taken_over(before, at, !listener.transparent.is_empty()) {
-                    Some((address, was)) => {
-                        let key = format!("listeners.{}.client", was.name);
-                        let was = SideOptions::of(&was.config.client, &key, &mut self.controls)?;
+                let address = match reused_address(before, at, !listener.transparent.is_empty()) {
+                    Some((address, old)) => {
+                        let key = format!("listeners.{}.client", old.name);
+                        let old = SideOptions::of(&old.config.client, &key, &mut self.controls)?;
                         changes
-                            .extend(address.sockets.iter().map(|s| (s.clone(), was.clone(), client.clone())));
+                            .extend(address.sockets.iter().map(|s| (s.clone(), old.clone(), client.clone())));
                         address
                     }
                     None => self.open(at, !listener.transparent.is_empty(), &client, &key)?,
@@ -91,8 +95,8 @@ impl Assembly {
                 bound.push((address, state.clone()));
             }
         }
-        for (socket, was, is) in changes.iter().filter(|(_, was, is)| was != is) {
-            is.replace(was, socket.as_fd())?;
+        for (socket, old, is) in changes.iter().filter(|(_, old, is)| old != is) {
+            is.replace(old, socket.as_fd())?;
         }
         Ok(RunningConfig {
             bound,
@@ -122,7 +126,7 @@ impl Assembly {
         })
     }
 
-    /// Binds an address, a socket a loop.
+    /// Binds an address, with one socket per loop.
     fn open(
         &self,
         at: &ListenAt,
@@ -136,19 +140,17 @@ impl Assembly {
             ListenAt::Activated(name) => {
                 let given = self.activated.get(name).filter(|given| !given.is_empty()).ok_or_else(|| {
                     let names: Vec<&str> = self.activated.keys().map(String::as_str).collect();
-                    let why = format!(
-                        "systemd has handed over no socket `{name}`; there are: {}",
-                        names.join(", ")
-                    );
+                    let why =
+                        format!("systemd has passed no socket `{name}`; available: {}", names.join(", "));
                     ProxyError::Setting { key: format!("{at}"), why }
                 })?;
-                // One socket is shared by the loops; of several each loop has its own.
+                // A single socket is shared by all loops; several are distributed among the loops.
                 sockets.extend((0..self.loops).map(|i| given[i % given.len()].clone()));
             }
             ListenAt::Address(address) => {
                 let mut address = *address;
                 for _ in 0..self.loops {
-                    let socket = listening(address, transparent).map_err(failed)?;
+                    let socket = bound_socket(address, transparent).map_err(failed)?;
                     address = socket::local_address(socket.as_fd()).map_err(failed)?;
                     sockets.push(Arc::new(socket));
                 }
@@ -165,8 +167,8 @@ impl Assembly {
     }
 }
 
-/// A bound address that is wanted still, and the listener that had it.
-fn taken_over(
+/// Returns an already bound address that is still configured, and its previous listener.
+fn reused_address(
     before: &RunningConfig,
     at: &ListenAt,
     transparent: bool,
@@ -177,14 +179,15 @@ fn taken_over(
     before.bound.iter().find(same).cloned()
 }
 
-/// A socket bound to an address that others may be bound to as well, of the same user (SO_REUSEPORT, socket(7)).
-fn listening(address: SocketAddr, transparent: bool) -> std::io::Result<OwnedFd> {
+/// Returns a socket bound to an address that other sockets of the same user may also bind (SO_REUSEPORT,
+/// socket(7)).
+fn bound_socket(address: SocketAddr, transparent: bool) -> std::io::Result<OwnedFd> {
     let socket = socket::tcp_socket(address.is_ipv6())?;
     let fd = socket.as_fd();
     socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
     socket::set_option(fd, SocketOption::SO_REUSEPORT, 1)?;
     if transparent {
-        socket::be_transparent(fd, &address)?;
+        socket::set_transparent(fd, &address)?;
     }
     socket::bind_to(fd, address)?;
     Ok(socket)

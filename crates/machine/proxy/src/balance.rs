@@ -1,67 +1,67 @@
-//! Which of several servers a connection goes to.
+//! Load balancing: chooses a connection's server.
 
 use serde::Deserialize;
 use std::net::IpAddr;
 use units::fnv1a;
 
-/// How connections are shared out.
+/// How connections are distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
-    /// In turn.
+    /// Round robin.
     #[default]
     RoundRobin,
-    /// To the server with the fewest connections; in turn among equals.
+    /// The server with the fewest connections; round robin among equals.
     LeastConnections,
-    /// A client's always to the same server, as long as that is up: by the highest random weight (Thaler and Ravishankar,
-    /// 1998), so that a server that comes or goes moves only its own clients.
+    /// The same server for each client while that server is up: the highest random weight (Thaler and
+    /// Ravishankar, 1998), so that adding or removing a server moves only its own clients.
     ClientAddress,
-    /// The first that is up, in the order of the file.
+    /// The first server that is up, in the order of the file.
     FirstUp,
 }
 
-/// A server as the choice sees it.
+/// A server's properties for the choice.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerChoice {
-    /// What tells it from others, the same in every run.
+    /// Identifies the server, the same in every run.
     pub id: u64,
-    /// Connections it has now.
     pub connections: usize,
-    /// Whether it is up, or its rest is over.
+    /// Whether it is up, or its suspension is over.
     pub usable: bool,
-    /// Whether this connection has tried it already.
+    /// Whether this connection has already tried it.
     pub tried: bool,
 }
 
 impl Balance {
-    /// The index of the server that connection number `turn` of a client is to try; where none is up, one of those not tried
-    /// yet all the same, since one that answers is better than none. `None` when all were tried.
+    /// Returns the index of the server that connection number `turn` of a client should try. If no server is
+    /// up, returns an untried one all the same, because it may answer. Returns `None` when all were tried.
     pub fn choose(self, servers: &[ServerChoice], turn: usize, client: IpAddr) -> Option<usize> {
-        let fresh = |usable: bool| move |i: &usize| !servers[*i].tried && (servers[*i].usable || !usable);
+        let is_candidate =
+            |usable: bool| move |i: &usize| !servers[*i].tried && (servers[*i].usable || !usable);
         let begin = turn.checked_rem(servers.len())?;
         let in_turn = (begin..servers.len()).chain(0..begin);
         let pick = |usable: bool| {
-            let mut open = in_turn.clone().filter(fresh(usable));
+            let mut candidates = in_turn.clone().filter(is_candidate(usable));
             match self {
-                Balance::RoundRobin => open.next(),
-                Balance::LeastConnections => open.min_by_key(|&i| servers[i].connections),
+                Balance::RoundRobin => candidates.next(),
+                Balance::LeastConnections => candidates.min_by_key(|&i| servers[i].connections),
                 Balance::ClientAddress => {
-                    open.max_by_key(|&i| (weight(servers[i].id, client), servers[i].id))
+                    candidates.max_by_key(|&i| (weight(servers[i].id, client), servers[i].id))
                 }
-                Balance::FirstUp => open.min(),
+                Balance::FirstUp => candidates.min(),
             }
         };
         pick(true).or_else(|| pick(false))
     }
 }
 
-/// A client's random weight of a server.
+/// Returns a client's random weight of a server.
 fn weight(server: u64, client: IpAddr) -> u64 {
     let mut h = match client.to_canonical() {
         IpAddr::V4(a) => fnv1a(&a.octets(), server),
         IpAddr::V6(a) => fnv1a(&a.octets(), server),
     };
-    // FNV-1a's high bits hardly know the last bytes; multiplications that fold mix them (as splitmix64 ends).
+    // The last bytes hardly affect FNV-1a's high bits; mix them with multiplications (the end of splitmix64).
     h = (h ^ h >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     h = (h ^ h >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     h ^ h >> 31
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round_and_pass_over_those_that_are_down_or_tried() {
+    fn round_robin_skips_servers_that_are_down_or_tried() {
         let mut s = servers(3);
         let order =
             |s: &[ServerChoice]| (0..6).map(|t| Balance::RoundRobin.choose(s, t, client(0))).collect();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_emptiest_and_the_first() {
+    fn least_connections_and_first_up_choose_their_server() {
         let mut s = servers(3);
         (s[0].connections, s[1].connections, s[2].connections) = (5, 2, 3);
         assert_eq!(Balance::LeastConnections.choose(&s, 0, client(0)), Some(1));
@@ -111,10 +111,10 @@ mod tests {
         assert_eq!(Balance::FirstUp.choose(&s, 2, client(0)), Some(1));
     }
 
-    /// 10,000 clients on 4 servers: 2,500 each, standard deviation 43 (binomial); and none moves but those of a server
-    /// that goes down.
+    /// 10,000 clients on 4 servers: 2,500 each, standard deviation 43 (binomial). Only the clients of a
+    /// server that goes down move.
     #[test]
-    fn clients_spread_evenly_and_stay() {
+    fn clients_are_spread_evenly_and_keep_their_server() {
         let mut s = servers(4);
         let before: Vec<_> = (0..10_000).map(|c| Balance::ClientAddress.choose(&s, 1, client(c))).collect();
         for server in 0..4 {

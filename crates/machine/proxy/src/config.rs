@@ -1,7 +1,8 @@
-//! What a proxy is told to do: a TOML file, or a few flags that stand for one.
+//! Configuration of a proxy: a TOML file, or a few flags that are equivalent to one.
 //!
-//! [`ProxyConfig::parse`] reads and checks a file; its errors have file, line, column, key and what would be right. What only
-//! this machine can tell (whether a congestion control is there, whether a port is free) is told at the start.
+//! [`ProxyConfig::parse`] parses and checks a file; its errors contain file, line, column, key and what would
+//! be right. Errors that depend on this machine (whether a congestion control exists, whether a port is free)
+//! are reported at the start.
 
 use crate::address::{HostPort, IpNetwork, ListenAt};
 use crate::balance::Balance;
@@ -19,140 +20,144 @@ mod read;
 pub use pair::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig, PublicKey};
 pub use read::ConfigError;
 
-/// All of it.
+/// The complete configuration.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConfig {
-    /// Event loops; default: one a core that the process may use. Not changed by a reload.
+    /// Event loops; default: one per core that the process may use. A reload does not change it.
     #[serde(default)]
     pub workers: Option<usize>,
-    /// Whom to become once everything is bound, where root starts it. Not changed by a reload.
+    /// User to switch to after binding, if started by root. A reload does not change it.
     #[serde(default)]
     pub user: Option<String>,
-    /// Connections at once, of all clients together; more wait in the kernel's accept queue.
-    #[serde(default = "most_connections")]
+    /// Limit of concurrent connections; further ones wait in the kernel's accept queue.
+    #[serde(default = "default_max_connections")]
     pub max_connections: usize,
-    /// How long connections may go on after the wish to end (SIGTERM).
+    /// How long connections may continue after SIGTERM.
     #[serde(default = "half_a_minute")]
     pub drain_timeout: Span,
-    /// Where metrics and the status page are told; a loopback address. Not changed by a reload.
+    /// Loopback address of metrics and the status page. A reload does not change it.
     #[serde(default)]
     pub status: Option<SocketAddr>,
-    /// A line a connection in the log, when it has ended.
+    /// Whether to log each connection when it ends.
     #[serde(default)]
     pub log_connections: bool,
-    /// The other half of this proxy, and what QUIC carries between the two.
+    /// The link to the other end of a pair, over QUIC.
     #[serde(default)]
     pub pair: Option<PairConfig>,
-    /// Where connections come from, by name; at least one, unless there is a `pair`.
+    /// Sources of connections, by name; at least one, unless there is a `pair`.
     #[serde(default)]
     pub listeners: BTreeMap<String, ListenerConfig>,
-    /// Where they go to, by name: nowhere else.
+    /// Destinations of connections, by name; no others are reachable.
     #[serde(default)]
     pub upstreams: BTreeMap<String, UpstreamConfig>,
 }
 
-/// One place where connections come from.
+/// A source of connections.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListenerConfig {
-    /// Addresses, or names of sockets that systemd hands over.
+    /// Addresses, or names of sockets that systemd passes.
     pub listen: OneOrMore<ListenAt>,
-    /// The upstream of whatever `sni` names none for; without it such connections are reset.
+    /// Upstream for connections that match no pattern of `sni`; without it they are reset.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest pattern wins.
+    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest
+    /// pattern wins.
     #[serde(default)]
     pub sni: BTreeMap<String, String>,
-    /// Connections keep the address they were made to, as TPROXY hands them over (IP_TRANSPARENT, ip(7)); they go there where
-    /// this list says that they may. In place of `upstream` and `sni`; needs CAP_NET_ADMIN.
+    /// Transparent mode (TPROXY, IP_TRANSPARENT, ip(7)): connections go to their original destination if it
+    /// is in this list. Replaces `upstream` and `sni`; needs CAP_NET_ADMIN.
     #[serde(default)]
     pub transparent: Vec<IpNetwork>,
-    /// In transparent mode: upstream connections keep the client's address too.
+    /// In transparent mode: connections to the server also keep the client's address.
     #[serde(default)]
     pub keep_client_address: bool,
-    /// Networks of clients; default: all.
+    /// Networks of accepted clients; default: all.
     #[serde(default)]
     pub allow: Vec<IpNetwork>,
-    /// Connections at once of one address (of IPv6: of one /64); more are reset.
+    /// Limit of concurrent connections per client address (IPv6: per /64); further ones are reset.
     #[serde(default)]
     pub max_connections_per_client: Option<u32>,
-    /// Networks whose connections begin with a PROXY protocol header, of either version. It is required of them, and refused
-    /// of others, who could pass themselves off as anybody.
+    /// Networks whose connections must begin with a PROXY protocol header, of either version. Others must not
+    /// send one, because they could claim any address.
     #[serde(default)]
     pub proxy_protocol_from: Vec<IpNetwork>,
-    /// How long a header or a ClientHello may take.
+    /// Timeout of a header or a ClientHello.
     #[serde(default = "five_seconds")]
     pub hello_timeout: Span,
-    /// A connection on which nothing moves for so long is reset.
+    /// Idle time after which a connection is reset.
     #[serde(default = "an_hour")]
     pub idle_timeout: Span,
-    /// The same once one side has ended its stream.
+    /// Idle timeout once one side has ended its stream.
     #[serde(default = "five_minutes")]
     pub half_close_timeout: Span,
-    /// TCP towards the client.
+    /// TCP settings towards the client.
     #[serde(default)]
     pub client: SideConfig,
-    /// TCP towards the destination of a transparent connection; others have that of their upstream.
+    /// TCP settings towards the destination of a transparent connection; other connections use their
+    /// upstream's.
     #[serde(default)]
     pub server: SideConfig,
 }
 
-/// One place where connections go to.
+/// A destination of connections.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamConfig {
     /// Addresses or names, with ports. A name stands for all its addresses.
     pub servers: OneOrMore<HostPort>,
-    /// Who gets the next connection.
+    /// Load balancing between the servers.
     #[serde(default)]
     pub balance: Balance,
-    /// How long one server has to answer before the next is tried.
+    /// Timeout of a connection attempt before the next server is tried.
     #[serde(default = "five_seconds")]
     pub connect_timeout: Span,
-    /// How many further servers are tried when one does not answer.
+    /// Number of further servers that are tried after a failure.
     #[serde(default = "two")]
     pub retries: u32,
-    /// How often names are resolved anew.
+    /// Interval between name resolutions.
     #[serde(default = "half_a_minute")]
     pub resolve_every: Span,
-    /// How often each server is connected to, to know whether it is up; zero: only connections tell.
+    /// Interval between health checks, which only connect; zero: no checks.
     #[serde(default)]
     pub check_every: Span,
-    /// So many failures in a row and a server rests.
+    /// Consecutive failures after which a server is suspended.
     #[serde(default = "three")]
     pub failures: u32,
-    /// How long it rests at first; it doubles up to a minute.
+    /// Length of the first suspension; it doubles up to a minute.
     #[serde(default = "two_seconds")]
     pub rest: Span,
-    /// The PROXY protocol header that servers are sent.
+    /// Version of the PROXY protocol header sent to servers; default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyVersion>,
-    /// TCP towards the servers.
+    /// TCP settings towards the servers.
     #[serde(default)]
     pub server: SideConfig,
 }
 
-/// TCP of one side of a connection. What is not set is the kernel's.
+/// TCP settings of one side of a connection. Unset ones keep the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SideConfig {
-    /// Congestion control: the kernel's, or one of longfat's eBPF programs, which is then loaded for this process.
+    /// Congestion control: one of the kernel, or one of longfat's eBPF programs, which is then loaded for
+    /// this process.
     #[serde(default)]
     pub cc: Option<String>,
-    /// The most that one connection sends (SO_MAX_PACING_RATE, socket(7)).
+    /// Maximum rate of one connection (SO_MAX_PACING_RATE, socket(7)).
     #[serde(default)]
     pub pace: Option<Rate>,
-    /// SO_SNDBUF, as the kernel takes it: it doubles it, and stops tuning it.
+    /// SO_SNDBUF: the kernel doubles it and stops tuning the buffer.
     #[serde(default)]
     pub send_buffer: Option<Bytes>,
-    /// SO_RCVBUF, likewise.
+    /// SO_RCVBUF: the kernel doubles it and stops tuning the buffer.
     #[serde(default)]
     pub receive_buffer: Option<Bytes>,
-    /// TCP_NOTSENT_LOWAT (tcp(7)): how much may wait unsent in the kernel.
+    /// TCP_NOTSENT_LOWAT (tcp(7)): limit of unsent bytes in the kernel.
     #[serde(default)]
     pub notsent_lowat: Option<Bytes>,
-    /// Time without a packet before a keep-alive probe; three probes a third of it apart unanswered end the connection.
+    /// Idle time before a keep-alive probe; three unanswered probes at intervals of a third of it end the
+    /// connection.
     #[serde(default)]
     pub keep_alive: Option<Span>,
 }
@@ -185,7 +190,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
     }
 }
 
-fn most_connections() -> usize {
+fn default_max_connections() -> usize {
     100_000
 }
 fn half_a_minute() -> Span {
@@ -211,7 +216,7 @@ fn three() -> u32 {
 }
 
 impl UpstreamConfig {
-    /// One server, everything else as it is by default.
+    /// An upstream with one server and default settings.
     pub fn of(server: HostPort) -> UpstreamConfig {
         UpstreamConfig {
             servers: OneOrMore(vec![server]),
@@ -227,14 +232,14 @@ impl UpstreamConfig {
         }
     }
 
-    /// When its servers are down.
+    /// Returns the rule that decides when its servers are down.
     pub fn health(&self) -> HealthRule {
         HealthRule { failures: self.failures, rest: self.rest, longest_rest: Span::from_secs(60) }
     }
 }
 
 impl ListenerConfig {
-    /// To one upstream, everything else as it is by default.
+    /// A listener for one upstream with default settings.
     pub fn of(listen: ListenAt, upstream: &str) -> ListenerConfig {
         ListenerConfig {
             listen: OneOrMore(vec![listen]),
@@ -255,12 +260,12 @@ impl ListenerConfig {
 }
 
 impl ProxyConfig {
-    /// One listener, called `main`, to one upstream of that name; what flags say.
+    /// A configuration from flags: one listener and one upstream, both named `main`.
     pub fn of(listener: ListenerConfig, upstream: UpstreamConfig) -> ProxyConfig {
         ProxyConfig {
             workers: None,
             user: None,
-            max_connections: most_connections(),
+            max_connections: default_max_connections(),
             drain_timeout: half_a_minute(),
             status: None,
             log_connections: false,
@@ -270,12 +275,12 @@ impl ProxyConfig {
         }
     }
 
-    /// One end of a pair and nothing else; what flags say.
+    /// A configuration from flags: one end of a pair and nothing else.
     pub fn of_pair(pair: PairConfig) -> ProxyConfig {
         ProxyConfig {
             workers: None,
             user: None,
-            max_connections: most_connections(),
+            max_connections: default_max_connections(),
             drain_timeout: half_a_minute(),
             status: None,
             log_connections: false,
@@ -285,7 +290,7 @@ impl ProxyConfig {
         }
     }
 
-    /// One listener on a free port of 127.0.0.1, to a server there; what tests begin with.
+    /// A configuration for tests: one listener on a free port of 127.0.0.1, to a server there.
     pub fn on_loopback(server: SocketAddr) -> ProxyConfig {
         let listen = ListenAt::Address((Ipv4Addr::LOCALHOST, 0).into());
         ProxyConfig::of(ListenerConfig::of(listen, "main"), UpstreamConfig::of(HostPort::Address(server)))

@@ -1,27 +1,15 @@
-//! Why a proxy does not start, or keeps what it had at a reload.
+//! Errors that keep a proxy from starting, or from accepting a reload.
 
 use std::io;
 
-/// What went wrong, by cause.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    /// A setting that this machine cannot fulfil: its key, and why.
+    /// A setting that this machine does not support.
     #[error("{key}: {why}")]
-    Setting {
-        /// The dotted key.
-        key: String,
-        /// Why.
-        why: String,
-    },
-    /// An address that cannot be listened on.
+    Setting { key: String, why: String },
     #[error("cannot listen on {at}: {error}")]
-    Listen {
-        /// The address.
-        at: String,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The system said no to something else.
+    Listen { at: String, error: io::Error },
+    /// Any other system call failed.
     #[error("{0}")]
     Io(io::Error),
 }

@@ -1,19 +1,20 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy/doc/proxy-protocol.txt, sections 2.1 and 2.2): who the client was.
+//! The PROXY protocol, versions 1 and 2 (haproxy/doc/proxy-protocol.txt, sections 2.1 and 2.2): it carries
+//! the client's address.
 //!
-//! [`read_header`] looks at the first bytes of a stream and takes nothing; [`ProxyVersion::write`] makes a header.
+//! [`read_header`] parses the first bytes of a stream without consuming them; [`ProxyVersion::write`] builds
+//! a header.
 
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How version 2 begins.
+/// First bytes of version 2.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
-/// The longest line of version 1, its CRLF included (section 2.1).
-const LINE: usize = 107;
-/// The longest header of version 2 that is taken: addresses and TLVs of certificates fit by far. The protocol would
-/// allow 65,551 bytes; whoever sends more holds memory and no address.
+/// Longest line of version 1, with CRLF (section 2.1).
+const MAX_LINE: usize = 107;
+/// Longest accepted header of version 2: ample for addresses and TLVs of certificates. The protocol would
+/// allow 65,551 bytes, which only wastes memory.
 pub const LONGEST_HEADER: usize = 4096;
 
-/// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProxyVersion {
@@ -23,95 +24,94 @@ pub enum ProxyVersion {
     V2,
 }
 
-/// What the first bytes of a stream hold.
+/// Result of parsing the first bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderRead {
-    /// Not enough of them yet.
+    /// More bytes are needed.
     More,
-    /// A whole header.
+    /// A complete header.
     Whole {
-        /// How many bytes it has.
+        /// Length of the header, bytes.
         length: usize,
-        /// Of which version it is.
         version: ProxyVersion,
-        /// Who connected, and to what; `None` where the sender spoke for itself (`LOCAL`, `UNKNOWN`).
+        /// Source and destination; `None` if the sender speaks for itself (`LOCAL`, `UNKNOWN`).
         between: Option<(SocketAddr, SocketAddr)>,
     },
 }
 
-/// Why the first bytes of a stream are no header.
+/// Reason why the first bytes of a stream are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("PROXY protocol: {0}")]
 pub struct BadHeader(&'static str);
 
-/// Reads a header of either version at the beginning of a stream.
+/// Parses a header of either version at the start of a stream.
 ///
 /// # Errors
-/// What can become no header, however many bytes follow.
+/// Fails if no further bytes can make it a header.
 pub fn read_header(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
-    let begins = |with: &[u8]| {
+    let starts = |with: &[u8]| {
         let n = bytes.len().min(with.len());
         bytes[..n] == with[..n]
     };
-    if begins(&SIGNATURE) {
+    if starts(&SIGNATURE) {
         if bytes.len() < SIGNATURE.len() { Ok(HeaderRead::More) } else { version_2(bytes) }
-    } else if begins(b"PROXY ") {
+    } else if starts(b"PROXY ") {
         if bytes.len() < 6 { Ok(HeaderRead::More) } else { version_1(bytes) }
     } else {
-        Err(BadHeader("the stream does not begin with a header"))
+        Err(BadHeader("the stream does not start with a header"))
     }
 }
 
 fn version_1(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
-    let Some(end) = bytes.iter().take(LINE).position(|&b| b == b'\n') else {
-        return if bytes.len() < LINE {
+    let Some(end) = bytes.iter().take(MAX_LINE).position(|&b| b == b'\n') else {
+        return if bytes.len() < MAX_LINE {
             Ok(HeaderRead::More)
         } else {
-            Err(BadHeader("a line without an end"))
+            Err(BadHeader("the line does not end"))
         };
     };
-    let line = bytes[..end].strip_suffix(b"\r").ok_or(BadHeader("a line that ends without CR"))?;
-    let line = std::str::from_utf8(line).map_err(|_| BadHeader("a line that is no text"))?;
+    let line = bytes[..end].strip_suffix(b"\r").ok_or(BadHeader("the line does not end with CRLF"))?;
+    let line = std::str::from_utf8(line).map_err(|_| BadHeader("the line is not text"))?;
     let mut words = line.split(' ').skip(1);
     let family = words.next().unwrap_or_default();
-    let whole = |between| Ok(HeaderRead::Whole { length: end + 1, version: ProxyVersion::V1, between });
+    let complete = |between| Ok(HeaderRead::Whole { length: end + 1, version: ProxyVersion::V1, between });
     if family == "UNKNOWN" {
-        return whole(None);
+        return complete(None);
     }
-    let wrong = BadHeader("an address that is none");
-    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(wrong);
+    let invalid = BadHeader("invalid address");
+    let mut address = || words.next().and_then(|w| w.parse::<IpAddr>().ok()).ok_or(invalid);
     let (from, to) = (address()?, address()?);
-    let is_right = match family {
+    let matches_family = match family {
         "TCP4" => from.is_ipv4() && to.is_ipv4(),
         "TCP6" => from.is_ipv6() && to.is_ipv6(),
-        _ => return Err(BadHeader("a family that is none of TCP4, TCP6 and UNKNOWN")),
+        _ => return Err(BadHeader("the family is not TCP4, TCP6 or UNKNOWN")),
     };
-    // No leading zeros (section 2.1), and no sign.
+    // Neither leading zeros (section 2.1) nor a sign.
     let fit = |w: &&str| {
         w.len() <= 5 && w.bytes().all(|b| b.is_ascii_digit()) && (*w == "0" || !w.starts_with('0'))
     };
     let mut port = || words.next().filter(fit).and_then(|w| w.parse::<u16>().ok());
-    let ports = port().zip(port()).ok_or(BadHeader("a port that is none"))?;
-    if !is_right || words.next().is_some() {
-        return Err(wrong);
+    let ports = port().zip(port()).ok_or(BadHeader("invalid port"))?;
+    if !matches_family || words.next().is_some() {
+        return Err(invalid);
     }
-    whole(Some((SocketAddr::new(from, ports.0), SocketAddr::new(to, ports.1))))
+    complete(Some((SocketAddr::new(from, ports.0), SocketAddr::new(to, ports.1))))
 }
 
 fn version_2(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
     let Some(&[kind, family, high, low]) = bytes.get(12..16) else { return Ok(HeaderRead::More) };
     let length = 16 + usize::from(u16::from_be_bytes([high, low]));
     if kind >> 4 != 2 || kind & 15 > 1 {
-        return Err(BadHeader("a version or command that is not known"));
+        return Err(BadHeader("unknown version or command"));
     }
     if length > LONGEST_HEADER {
-        return Err(BadHeader("a header of more than 4,096 bytes"));
+        return Err(BadHeader("the header is longer than 4,096 bytes"));
     }
     let Some(body) = bytes.get(16..length) else { return Ok(HeaderRead::More) };
-    let short = BadHeader("a header too short for its addresses");
+    let short = BadHeader("the header is too short for its addresses");
     let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
     let between = match (kind & 15, family) {
-        // LOCAL, and AF_UNSPEC: the receiver must use what it sees itself.
+        // LOCAL and AF_UNSPEC: the receiver must use the addresses of the connection.
         (0, _) | (_, 0x00) => None,
         (_, 0x11) => {
             let ip = |at: usize| body[at..].first_chunk::<4>().map(|b| IpAddr::from(Ipv4Addr::from(*b)));
@@ -123,14 +123,14 @@ fn version_2(bytes: &[u8]) -> Result<HeaderRead, BadHeader> {
             let (from, to) = (body.len() >= 36).then(|| ip(0).zip(ip(16))).flatten().ok_or(short)?;
             Some((SocketAddr::new(from, port(32)), SocketAddr::new(to, port(34))))
         }
-        _ => return Err(BadHeader("a family or transport that is not TCP over IPv4 or IPv6")),
+        _ => return Err(BadHeader("the protocol is not TCP over IPv4 or IPv6")),
     };
     Ok(HeaderRead::Whole { length, version: ProxyVersion::V2, between })
 }
 
 impl ProxyVersion {
-    /// The header that says that `from` connected to `to`. Where one is IPv4 and the other IPv6, both are written as
-    /// IPv6.
+    /// Builds the header for a connection from `from` to `to`. If one is IPv4 and the other IPv6, both are
+    /// written as IPv6.
     pub fn write(self, from: SocketAddr, to: SocketAddr) -> Vec<u8> {
         let (from_ip, to_ip) = match (from.ip().to_canonical(), to.ip().to_canonical()) {
             (IpAddr::V4(a), IpAddr::V6(b)) => (a.to_ipv6_mapped().into(), b.into()),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_and_every_beginning_of_it_wants_more() {
+    fn written_headers_parse_and_their_prefixes_need_more_bytes() {
         for version in [ProxyVersion::V1, ProxyVersion::V2] {
             for (from, to) in pairs() {
                 let mut bytes = version.write(from, to);
@@ -188,7 +188,7 @@ mod tests {
 
     /// The example of section 2.1, and the longest line that it allows.
     #[test]
-    fn the_lines_of_the_specification() {
+    fn lines_of_the_specification_parse() {
         let written =
             ProxyVersion::V1.write("192.168.0.1:56324".parse().unwrap(), "192.168.0.11:443".parse().unwrap());
         assert_eq!(written, b"PROXY TCP4 192.168.0.1 192.168.0.11 56324 443\r\n");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_rejected() {
         let lines: [&[u8]; 11] = [
             b"GET / HTTP/1.1\r\n",
             b"PROXY TCP5 1.1.1.1 2.2.2.2 1 2\r\n",

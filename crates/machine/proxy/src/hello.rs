@@ -1,51 +1,52 @@
-//! The server name that a TLS client asks for: ClientHello (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2) and its
-//! `server_name` extension (RFC 6066 section 3), looked at and not taken.
+//! Reads the server name of a TLS client: ClientHello (RFC 8446 section 4.1.2, RFC 5246 section 7.4.1.2) and
+//! its `server_name` extension (RFC 6066 section 3), without consuming bytes.
 //!
-//! No TLS library: nothing is decrypted and nothing answered; what is read is one message in clear, of which every
-//! length is checked. The message may be cut into several records (RFC 8446 section 5.1), as some clients do on purpose.
+//! Needs no TLS library: nothing is decrypted or answered. It parses one plaintext message and checks every
+//! length. The message may be split into several records (RFC 8446 section 5.1), which some clients do
+//! deliberately.
 
-/// More than any client says in its first message: records of post-quantum key shares have some 2 kB.
+/// Longest accepted ClientHello: more than any client sends; with post-quantum key shares it has some 2 kB.
 pub const LONGEST_HELLO: usize = 16 << 10;
 
-/// What the first bytes of a stream say.
+/// Result of parsing the first bytes of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HelloRead {
-    /// Not enough of them yet.
+    /// More bytes are needed.
     More,
-    /// A ClientHello that asks for this name, in lower case and without a final dot.
+    /// A ClientHello with this server name, in lower case and without a final dot.
     Name(String),
-    /// A ClientHello without a name, or with one that is none of a host.
+    /// A ClientHello without a server name, or with an invalid one.
     Nameless,
-    /// No ClientHello.
+    /// Not a ClientHello.
     NotTls,
 }
 
-/// What is left of a slice, taken from its front.
-struct Cut<'a>(&'a [u8]);
+/// The rest of a slice, consumed from its front.
+struct Cursor<'a>(&'a [u8]);
 
-impl<'a> Cut<'a> {
+impl<'a> Cursor<'a> {
     fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (front, rest) = self.0.split_at_checked(n)?;
         self.0 = rest;
         Some(front)
     }
-    /// A number of `n` bytes, most significant first; `n` is at most 4.
+    /// Reads a number of `n` bytes, most significant first; `n` is at most 4.
     fn number(&mut self, n: usize) -> Option<usize> {
         Some(self.take(n)?.iter().fold(0, |sum, &b| sum << 8 | usize::from(b)))
     }
-    /// A vector: a length of `n` bytes, then so many.
-    fn vector(&mut self, n: usize) -> Option<Cut<'a>> {
+    /// Reads a vector: a length of `n` bytes, then as many bytes.
+    fn vector(&mut self, n: usize) -> Option<Cursor<'a>> {
         let length = self.number(n)?;
-        self.take(length).map(Cut)
+        self.take(length).map(Cursor)
     }
 }
 
-/// Reads the beginning of a stream.
+/// Parses the start of a stream.
 pub fn server_name(bytes: &[u8]) -> HelloRead {
-    let mut records = Cut(bytes);
+    let mut records = Cursor(bytes);
     let mut message: Vec<u8> = Vec::new();
     loop {
-        // Content type 22 is a handshake, 3 the major version of every TLS.
+        // Content type 22 is a handshake; 3 is the major version of every TLS.
         match records.0 {
             [] => return HelloRead::More,
             [22] => return HelloRead::More,
@@ -54,7 +55,7 @@ pub fn server_name(bytes: &[u8]) -> HelloRead {
         }
         let Some(header) = records.take(5) else { return HelloRead::More };
         let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
-        // No record is empty or has more than 2^14 bytes in clear.
+        // A plaintext record has 1 to 2^14 bytes.
         if length == 0 || length > 1 << 14 {
             return HelloRead::NotTls;
         }
@@ -80,24 +81,24 @@ pub fn server_name(bytes: &[u8]) -> HelloRead {
     }
 }
 
-/// The name in a whole ClientHello.
+/// Parses a complete ClientHello.
 fn hello(body: &[u8]) -> HelloRead {
-    match extensions(Cut(body)) {
+    match extensions(Cursor(body)) {
         Some(Some(name)) => HelloRead::Name(name),
         Some(None) => HelloRead::Nameless,
         None => HelloRead::NotTls,
     }
 }
 
-/// `None`: malformed; `Some(None)`: no name.
-fn extensions(mut body: Cut<'_>) -> Option<Option<String>> {
+/// Returns the server name: `None` if malformed, `Some(None)` if absent.
+fn extensions(mut body: Cursor<'_>) -> Option<Option<String>> {
     // Version and random, session, cipher suites, compression methods.
     body.take(2 + 32)?;
     body.vector(1)?;
     body.vector(2)?;
     body.vector(1)?;
     if body.0.is_empty() {
-        return Some(None); // before TLS 1.2 extensions may be left out
+        return Some(None); // extensions are optional before TLS 1.2
     }
     let mut list = body.vector(2)?;
     while !list.0.is_empty() {
@@ -111,22 +112,23 @@ fn extensions(mut body: Cut<'_>) -> Option<Option<String>> {
             let kind = names.number(1)?;
             let name = names.vector(2)?;
             if kind == 0 {
-                return Some(host(name.0));
+                return Some(normalised_name(name.0));
             }
         }
     }
     Some(None)
 }
 
-/// A host's name as the table of routes has it; `None` for what can be none.
-fn host(name: &[u8]) -> Option<String> {
+/// Normalises a host name for the routes; `None` if it is invalid.
+fn normalised_name(name: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(name).ok()?;
     let text = text.strip_suffix('.').unwrap_or(text);
     let fit = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     (!text.is_empty() && text.len() <= 253 && text.bytes().all(fit)).then(|| text.to_ascii_lowercase())
 }
 
-/// Whether a pattern, a name or `*.` and the end of one, fits a name. The star stands for one label or more.
+/// Whether a name matches a pattern: a full name, or `*.` and the end of a name. The star stands for one or
+/// more labels.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(end) => name.len() > end.len() && name.ends_with(end),
@@ -134,7 +136,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// A ClientHello with these extensions, cut into records of at most `piece` bytes; what tests and fuzzers begin with.
+/// Builds a ClientHello with this name, split into records of at most `piece` bytes; for tests and fuzzers.
 pub fn sample_hello(name: Option<&str>, piece: usize) -> Vec<u8> {
     let sized = |bytes: &[u8], n: usize| {
         let length = (bytes.len() as u32).to_be_bytes();
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_found_however_the_records_are_cut() {
+    fn the_server_name_is_found_across_record_boundaries() {
         for piece in [1, 2, 5, 40, 16_384] {
             let bytes = sample_hello(Some("WWW.Example.com."), piece);
             assert_eq!(server_name(&bytes), HelloRead::Name("www.example.com".into()), "{piece}");
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_is_told_apart_from_what_is_no_hello() {
+    fn a_hello_without_name_differs_from_other_data() {
         assert_eq!(server_name(&sample_hello(None, 16_384)), HelloRead::Nameless);
         assert_eq!(server_name(&sample_hello(Some("a b"), 16_384)), HelloRead::Nameless);
         for bytes in
@@ -185,12 +187,12 @@ mod tests {
         }
         assert_eq!(server_name(&[22, 3, 1, 0x40, 1]), HelloRead::NotTls, "a record of 16,385 bytes");
         let long = [22, 3, 1, 0, 4, 1, 0, 0x40, 1];
-        assert_eq!(server_name(&long), HelloRead::NotTls, "a message longer than is looked at");
+        assert_eq!(server_name(&long), HelloRead::NotTls, "a message longer than the limit");
     }
 
-    /// Every byte changed to every fourth value, and every length cut: never a panic, and a name is one.
+    /// Replaces every byte by every fourth value: no panic, and a returned name is valid.
     #[test]
-    fn spoilt_messages_yield_names_or_none() {
+    fn corrupted_messages_yield_valid_names_or_none() {
         let bytes = sample_hello(Some("www.example.com"), 100);
         for at in 0..bytes.len() {
             for value in (0..=255).step_by(4) {
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns() {
+    fn patterns_match_names() {
         let cases = [
             ("a.example", "a.example", true),
             ("a.example", "b.example", false),

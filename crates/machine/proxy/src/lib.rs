@@ -1,42 +1,44 @@
-//! A split-TCP proxy: it ends a connection near its user and carries it on, each side with its own congestion control,
-//! pacing and buffers.
+//! A split-TCP proxy: it terminates a connection near the client and opens another one to the server. Each
+//! side has its own congestion control, pacing and buffers.
 //!
-//! Pure, and tested alone: the configuration ([`ProxyConfig`]), the PROXY protocol ([`read_header`]), the name a TLS client
-//! asks for ([`server_name`]), whom a connection goes to ([`Balance`]), whether a server is up ([`ServerHealth`]).
+//! Pure parts, tested separately: the configuration ([`ProxyConfig`]), the PROXY protocol ([`read_header`]),
+//! the server name in a TLS ClientHello ([`server_name`]), load balancing ([`Balance`]), server health
+//! ([`ServerHealth`]).
 //!
-//! On Linux: [`Proxy`]. A pinned event loop a core takes connections from sockets of its own (SO_REUSEPORT); what is small is
-//! copied, what is large is spliced through a pipe borrowed from a pool (`lane.rs`).
+//! On Linux: [`Proxy`]. Each core has a pinned event loop that accepts connections from its own sockets
+//! (SO_REUSEPORT). Small amounts of data are copied; large ones are spliced through a pipe borrowed from a
+//! pool (`direction.rs`).
 
 mod address;
 mod balance;
-mod board;
+mod client_slots;
 mod config;
-mod first;
+mod first_bytes;
 mod header;
 mod health;
 mod hello;
-mod places;
+mod pair_status;
 
 pub use address::{HostPort, IpNetwork, ListenAt, lets_in, plain};
 pub use balance::{Balance, ServerChoice};
-pub use board::{PairBoard, PairLinkView, StatusPage, StatusTable};
 pub use config::{
     ConfigError, ListenerConfig, OneOrMore, PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig,
     ProxyConfig, PublicKey, SideConfig, UpstreamConfig,
 };
-pub use first::{FirstStep, NameRoutes, first_step};
+pub use first_bytes::{FirstStep, NameRoutes, first_step};
 pub use header::{BadHeader, HeaderRead, LONGEST_HEADER, ProxyVersion, read_header};
-pub use health::{HealthNews, HealthRule, ServerHealth};
+pub use health::{HealthChange, HealthRule, ServerHealth};
 pub use hello::{HelloRead, LONGEST_HELLO, fits, sample_hello, server_name};
+pub use pair_status::{PairBoard, PairLinkView, StatusPage, StatusTable};
 
 #[cfg(target_os = "linux")]
 mod assemble;
 #[cfg(target_os = "linux")]
-mod chores;
+mod background;
+#[cfg(target_os = "linux")]
+mod direction;
 #[cfg(target_os = "linux")]
 mod error;
-#[cfg(target_os = "linux")]
-mod lane;
 #[cfg(target_os = "linux")]
 mod metrics;
 #[cfg(target_os = "linux")]
@@ -64,7 +66,7 @@ mod upstream;
 #[cfg(target_os = "linux")]
 mod worker;
 
-pub use places::{ClientPlace, ClientPlaces};
+pub use client_slots::{ClientPlace, ClientPlaces};
 
 #[cfg(target_os = "linux")]
 pub use error::ProxyError;

@@ -1,6 +1,7 @@
-//! What a proxy reports of itself: Prometheus' text format 0.0.4, JSON, and tables for people. Texts of a view, nothing else.
+//! Reports of a proxy: Prometheus' text format 0.0.4, JSON, and tables for people. They are rendered from a
+//! view of its state.
 
-use crate::board::{PairLinkView, StatusTable};
+use crate::pair_status::{PairLinkView, StatusTable};
 use crate::shared::ProxyShared;
 use crate::slow::{DirectionEvidence, SlowEnd, slow_end};
 use crate::stats::{COUNTERS, PathStats, ProxyCounter};
@@ -10,38 +11,32 @@ use std::sync::atomic::Ordering::Relaxed;
 
 mod link;
 
-/// A server of an upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerView {
-    /// The upstream's name.
     pub upstream: String,
-    /// Its address.
     pub address: String,
-    /// Whether it is up.
     pub up: bool,
-    /// Connections it has.
     pub connections: usize,
 }
 
-/// A proxy at one moment.
+/// A snapshot of a proxy.
 #[derive(Clone, Debug, Default)]
 pub struct StatusView {
-    /// Seconds since it began.
+    /// Seconds since its start.
     pub uptime_s: f64,
-    /// What was counted, in the order of [`COUNTERS`].
+    /// Counters, in the order of [`COUNTERS`].
     pub counters: Vec<u64>,
-    /// Every server.
     pub servers: Vec<ServerView>,
-    /// Every client network and upstream that is known.
+    /// Statistics by client network and upstream.
     pub paths: Vec<(String, String, PathStats)>,
-    /// Every link of the pair, where this process is an end of one.
+    /// Links of the pair, if this process is an end of one.
     pub links: Vec<PairLinkView>,
     /// Resident memory, bytes.
     pub resident_bytes: u64,
 }
 
 impl StatusView {
-    /// Of a proxy now.
+    /// Takes a snapshot.
     pub fn of(shared: &ProxyShared) -> StatusView {
         let sum = |counter: ProxyCounter| shared.loops.iter().map(|l| l.get(counter)).sum();
         let running = shared.running();
@@ -54,7 +49,7 @@ impl StatusView {
                 connections: server.connections.load(Relaxed),
             }));
         }
-        let paths = shared.paths.all().into_iter();
+        let paths = shared.paths.snapshot().into_iter();
         StatusView {
             uptime_s: shared.now().as_secs_f64(),
             counters: COUNTERS.iter().map(|(counter, ..)| sum(*counter)).collect(),
@@ -66,7 +61,7 @@ impl StatusView {
     }
 }
 
-/// A label's value (backslash, quote and line end are escaped).
+/// Escapes a label's value (backslash, quote and line end).
 fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -75,32 +70,35 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// The name of a side, by its place.
+/// Names of the sides, by index.
 const SIDES: [&str; 2] = ["client", "server"];
 
-/// A metric of a side of a path: its value, where it has one.
+/// A metric of a side of a path: name, type, description, and value if known.
 type SideMetric = (&'static str, &'static str, &'static str, fn(&PathStats, usize) -> Option<f64>);
 
 const SIDE_METRICS: [SideMetric; 12] = [
-    ("rtt_seconds", "gauge", "Smoothed RTT of the connection looked at last.", |p, s| {
+    ("rtt_seconds", "gauge", "Smoothed RTT of the connection sampled last.", |p, s| {
         p.sides[s].rtt_us.map(|us| us as f64 / 1e6)
     }),
-    ("min_rtt_seconds", "gauge", "Smallest RTT of the connection looked at last.", |p, s| {
+    ("min_rtt_seconds", "gauge", "Minimum RTT of the connection sampled last.", |p, s| {
         p.sides[s].min_rtt_us.map(|us| us as f64 / 1e6)
     }),
     (
         "cwnd_bytes",
         "gauge",
-        "Congestion window towards this side, of the connection looked at last.",
+        "Congestion window towards this side, of the connection sampled last.",
         |p, s| Some(p.sides[s].cwnd_bytes as f64),
     ),
-    ("delivery_rate_bytes_per_second", "gauge", "Delivery rate towards this side, likewise.", |p, s| {
-        p.sides[s].delivery_rate.map(|r| r as f64)
-    }),
-    ("sent_bytes_total", "counter", "Payload sent to this side, retransmissions among it.", |p, s| {
+    (
+        "delivery_rate_bytes_per_second",
+        "gauge",
+        "Delivery rate towards this side, of the connection sampled last.",
+        |p, s| p.sides[s].delivery_rate.map(|r| r as f64),
+    ),
+    ("sent_bytes_total", "counter", "Payload sent to this side, including retransmissions.", |p, s| {
         Some(p.total[s].sent_bytes as f64)
     }),
-    ("retransmitted_bytes_total", "counter", "Payload sent to this side again.", |p, s| {
+    ("retransmitted_bytes_total", "counter", "Payload retransmitted to this side.", |p, s| {
         Some(p.total[s].resent_bytes as f64)
     }),
     (
@@ -109,37 +107,46 @@ const SIDE_METRICS: [SideMetric; 12] = [
         "Connection time in which bytes moved or waited towards this side.",
         |p, s| Some(p.total[s].active_us as f64 / 1e6),
     ),
-    ("blocked_seconds_total", "counter", "Of it, the time in which this side was waited for.", |p, s| {
-        Some(p.total[s].blocked_us as f64 / 1e6)
-    }),
+    (
+        "blocked_seconds_total",
+        "counter",
+        "Part of active_seconds in which the proxy waited for this side.",
+        |p, s| Some(p.total[s].blocked_us as f64 / 1e6),
+    ),
     (
         "busy_seconds_total",
         "counter",
         "Time with data outstanding towards this side (tcpi_busy_time).",
         |p, s| Some(p.total[s].busy_us as f64 / 1e6),
     ),
-    ("rwnd_limited_seconds_total", "counter", "Of it, with this side's receive window full.", |p, s| {
-        Some(p.total[s].rwnd_limited_us as f64 / 1e6)
-    }),
-    ("sndbuf_limited_seconds_total", "counter", "Of it, with the proxy's send buffer full.", |p, s| {
-        Some(p.total[s].sndbuf_limited_us as f64 / 1e6)
-    }),
+    (
+        "rwnd_limited_seconds_total",
+        "counter",
+        "Part of busy_seconds with this side's receive window full.",
+        |p, s| Some(p.total[s].rwnd_limited_us as f64 / 1e6),
+    ),
+    (
+        "sndbuf_limited_seconds_total",
+        "counter",
+        "Part of busy_seconds with the proxy's send buffer full.",
+        |p, s| Some(p.total[s].sndbuf_limited_us as f64 / 1e6),
+    ),
     (
         "out_of_order_segments_total",
         "counter",
-        "Segments that came from the other side out of order.",
+        "Segments received out of order from the other side.",
         |p, s| Some(p.total[s].out_of_order as f64),
     ),
 ];
 
-/// As Prometheus scrapes it.
+/// Renders the metrics for Prometheus.
 pub fn metrics_text(view: &StatusView) -> String {
     let mut out = String::new();
     for ((_, name, kind, help), n) in COUNTERS.iter().zip(&view.counters) {
         head(&mut out, name, kind, help);
         let _ = writeln!(out, "{name} {n}");
     }
-    head(&mut out, "longfat_proxy_uptime_seconds", "gauge", "Time since the proxy began.");
+    head(&mut out, "longfat_proxy_uptime_seconds", "gauge", "Time since the proxy started.");
     let _ = writeln!(out, "longfat_proxy_uptime_seconds {}", view.uptime_s);
     head(&mut out, "longfat_proxy_resident_bytes", "gauge", "Resident memory.");
     let _ = writeln!(out, "longfat_proxy_resident_bytes {}", view.resident_bytes);
@@ -166,9 +173,9 @@ pub fn metrics_text(view: &StatusView) -> String {
         }
     }
     let name = "longfat_proxy_path_slow";
-    head(&mut out, name, "gauge", "1 for the side that bytes of a direction lately wait for, and why.");
+    head(&mut out, name, "gauge", "1 for the side that recently limits a direction, with the cause.");
     for (network, upstream, path) in &view.paths {
-        for (direction, side, why) in judged(path) {
+        for (direction, side, why) in slow_directions(path) {
             let (network, upstream) = (label(network), label(upstream));
             let _ = writeln!(
                 out,
@@ -181,14 +188,14 @@ pub fn metrics_text(view: &StatusView) -> String {
     out
 }
 
-/// Of each direction, of which enough was lately seen: its name, the slow side, the cause.
-fn judged(path: &PathStats) -> Vec<(&'static str, &'static str, &'static str)> {
-    let one = |(to, direction): (usize, &'static str)| {
+/// Returns, for each direction with enough recent evidence: its name, the slow side, the cause.
+fn slow_directions(path: &PathStats) -> Vec<(&'static str, &'static str, &'static str)> {
+    let line = |(to, direction): (usize, &'static str)| {
         let (end, cause) = slow_end(&path.recent[to])?;
         let side = if end == SlowEnd::Sink { to } else { 1 - to };
         Some((direction, SIDES[side], cause.name()))
     };
-    [(0, "down"), (1, "up")].into_iter().filter_map(one).collect()
+    [(0, "down"), (1, "up")].into_iter().filter_map(line).collect()
 }
 
 fn evidence(e: &DirectionEvidence) -> Value {
@@ -205,7 +212,7 @@ fn evidence(e: &DirectionEvidence) -> Value {
     })
 }
 
-/// As a program reads it.
+/// Renders the status as JSON.
 pub fn json_text(view: &StatusView) -> String {
     let short = |name: &str| name.trim_start_matches("longfat_proxy_").trim_end_matches("_total").to_string();
     let counters: serde_json::Map<String, Value> =
@@ -222,7 +229,7 @@ pub fn json_text(view: &StatusView) -> String {
                 "sent_to": evidence(&p.total[i]),
             })
         };
-        let slow: Vec<Value> = judged(p)
+        let slow: Vec<Value> = slow_directions(p)
             .into_iter()
             .map(|(direction, side, cause)| json!({ "direction": direction, "side": side, "cause": cause }))
             .collect();
@@ -243,17 +250,17 @@ pub fn json_text(view: &StatusView) -> String {
     value.to_string() + "\n"
 }
 
-/// Whether a server or a peer is there; what needs attention is in capitals.
+/// Returns the state of a server or a peer; capitals need attention.
 fn state(is_up: bool) -> String {
     if is_up { "up" } else { "DOWN" }.into()
 }
 
-/// A number with one decimal.
-fn known(value: Option<f64>) -> String {
+/// Formats a number with one decimal.
+fn one_decimal(value: Option<f64>) -> String {
     value.map_or("–".into(), |v| format!("{v:.1}"))
 }
 
-/// The sentence above the tables.
+/// Returns the sentence above the tables.
 pub fn summary(view: &StatusView) -> String {
     format!(
         "Up for {:.0} s, {:.1} MB resident. /metrics is for Prometheus, /status.json for programs.",
@@ -262,29 +269,29 @@ pub fn summary(view: &StatusView) -> String {
     )
 }
 
-/// As people read it; what there is nothing of is left out.
+/// Returns the tables of the status page, without empty ones.
 pub fn tables(view: &StatusView) -> Vec<StatusTable> {
     let mut paths = Vec::new();
     for (network, upstream, p) in &view.paths {
         let words = |(direction, side, cause): (&str, &str, &str)| {
             format!("{direction}: the {side}'s side ({cause})")
         };
-        let slow: Vec<String> = judged(p).into_iter().map(words).collect();
+        let slow: Vec<String> = slow_directions(p).into_iter().map(words).collect();
         for (i, name) in SIDES.iter().enumerate() {
             let (side, total) = (&p.sides[i], &p.total[i]);
-            // What both sides have in common stands on the first row.
-            let first = |text: String| if i == 0 { text } else { String::new() };
+            // Values that both sides share are in the first row only.
+            let first_row = |text: String| if i == 0 { text } else { String::new() };
             paths.push(vec![
-                first(network.clone()),
-                first(upstream.clone()),
-                first(p.connections.to_string()),
+                first_row(network.clone()),
+                first_row(upstream.clone()),
+                first_row(p.connections.to_string()),
                 (*name).into(),
-                known(side.rtt_us.map(|us| us as f64 / 1e3)),
+                one_decimal(side.rtt_us.map(|us| us as f64 / 1e3)),
                 format!("{:.1}", side.cwnd_bytes as f64 / 1e3),
-                known(side.delivery_rate.map(|r| r as f64 * 8e-6)),
+                one_decimal(side.delivery_rate.map(|r| r as f64 * 8e-6)),
                 format!("{:.1}", total.sent_bytes as f64 / 1e6),
                 format!("{:.2}", total.resent_bytes as f64 * 100.0 / total.sent_bytes.max(1) as f64),
-                first(slow.join("; ")),
+                first_row(slow.join("; ")),
             ]);
         }
     }
@@ -302,9 +309,9 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
                 ("RTT", Some("ms")),
                 ("cwnd", Some("kB")),
                 ("delivery rate", Some("Mbit/s")),
-                ("sent to it", Some("MB")),
-                ("sent again", Some("%")),
-                ("lately", None),
+                ("sent", Some("MB")),
+                ("retransmitted", Some("%")),
+                ("recently slow", None),
             ],
             rows: paths,
         },
@@ -316,7 +323,7 @@ pub fn tables(view: &StatusView) -> Vec<StatusTable> {
         link::table(&view.links),
         StatusTable {
             title: "Counters",
-            columns: vec![("of", None), ("n", Some(""))],
+            columns: vec![("counter", None), ("value", Some(""))],
             rows: counters.map(|((_, _, _, help), n)| vec![(*help).into(), n.to_string()]).collect(),
         },
     ];

@@ -1,23 +1,24 @@
-//! Pipes to splice through, lent while they hold bytes.
+//! Pipes to splice through, borrowed by connections while they hold bytes.
 //!
-//! A pipe is two descriptors and pins pages, of which an unprivileged user has 16,384 (`fs.pipe-user-pages-soft`, pipe(7)): so
-//! no connection owns one. A loop keeps what came back, up to [`SPARE`]; more are closed.
+//! A pipe uses two descriptors and pins pages, of which an unprivileged user has 16,384
+//! (`fs.pipe-user-pages-soft`, pipe(7)), so connections do not own pipes. A loop keeps up to [`SPARE`]
+//! returned pipes and closes the others.
 
 use linux::pipe;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Bytes of a pipe: as much as one turn moves. 64 pages: 256 of these are all that an unprivileged user may have.
+/// Size of a pipe: the bytes that one turn moves. 64 pages: an unprivileged user may have 256 such pipes.
 pub const PIPE_BYTES: usize = 256 << 10;
-/// Empty ones that are kept.
+/// Empty pipes that are kept.
 const SPARE: usize = 32;
-/// Pipes lent at once by one loop. Beyond it connections copy.
-const MOST: usize = 1024;
-/// Less than this and splicing costs more than it saves: the pipe is one of two pages, as the kernel gives an unprivileged
-/// user whose pages are used up.
-const LEAST_BYTES: usize = 32 << 10;
+/// Maximum of borrowed pipes per loop. Beyond it connections copy.
+const MAX_BORROWED: usize = 1024;
+/// Minimum size of a useful pipe. The kernel gives an unprivileged user whose pages are used up only pipes of
+/// two pages, and splicing through those costs more than it saves.
+const MIN_PIPE_BYTES: usize = 32 << 10;
 
-/// A pipe and how many bytes are in it.
+/// A pipe and the number of bytes in it.
 pub struct SplicePipe {
     read: OwnedFd,
     write: OwnedFd,
@@ -26,13 +27,12 @@ pub struct SplicePipe {
 }
 
 impl SplicePipe {
-    /// Bytes in it.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes from a socket what fits in one go; 0: the stream has ended. The pipe must be empty, else "would block" could
-    /// mean either end.
+    /// Moves bytes from a socket into the pipe with one call; 0: the stream has ended. The pipe must be
+    /// empty, otherwise "would block" could refer to either end.
     pub fn fill(&mut self, from: &OwnedFd) -> io::Result<usize> {
         debug_assert_eq!(self.held, 0);
         let n = pipe::splice(from.as_fd(), self.write.as_fd(), self.size)?;
@@ -40,7 +40,7 @@ impl SplicePipe {
         Ok(n)
     }
 
-    /// Gives to a socket what it takes in one go.
+    /// Moves bytes from the pipe to a socket with one call.
     pub fn drain(&mut self, to: &OwnedFd) -> io::Result<usize> {
         let n = pipe::splice(self.read.as_fd(), to.as_fd(), self.held)?;
         self.held -= n;
@@ -48,41 +48,40 @@ impl SplicePipe {
     }
 }
 
-/// The pipes of one loop.
 #[derive(Default)]
 pub struct PipePool {
     spare: Vec<SplicePipe>,
-    lent: usize,
+    borrowed: usize,
 }
 
 impl PipePool {
-    /// An empty pipe; `None` when there are no more to be had: copy instead.
+    /// Borrows an empty pipe; `None` if none is available, then copy instead.
     pub fn borrow(&mut self) -> Option<SplicePipe> {
         let pipe = match self.spare.pop() {
             Some(pipe) => pipe,
-            None if self.lent >= MOST => return None,
+            None if self.borrowed >= MAX_BORROWED => return None,
             None => {
                 let (read, write, size) = pipe::sized_pipe(PIPE_BYTES).ok()?;
-                if size < LEAST_BYTES {
+                if size < MIN_PIPE_BYTES {
                     return None;
                 }
                 SplicePipe { read, write, size, held: 0 }
             }
         };
-        self.lent += 1;
+        self.borrowed += 1;
         Some(pipe)
     }
 
-    /// Takes it back; one with bytes in it, of a connection that failed, is closed.
+    /// Returns a pipe. A pipe that still contains bytes, of a failed connection, is closed.
     pub fn give_back(&mut self, pipe: SplicePipe) {
-        self.lent -= 1;
+        self.borrowed -= 1;
         if pipe.held == 0 && self.spare.len() < SPARE {
             self.spare.push(pipe);
         }
     }
 
-    /// Pipes that are lent.
-    pub fn lent(&self) -> usize {
-        self.lent
+    /// Number of borrowed pipes.
+    pub fn borrowed(&self) -> usize {
+        self.borrowed
     }
 }

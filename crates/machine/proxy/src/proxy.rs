@@ -1,14 +1,15 @@
-//! A proxy that runs: its loops, and the threads that do what may take time: names, checks, the status page.
+//! A running proxy: its event loops, and threads for slow work: name resolution, health checks, the status
+//! page.
 
 use crate::assemble::Assembly;
-use crate::board::{PairBoard, StatusPage};
 use crate::config::{ProxyConfig, SideConfig};
 use crate::error::ProxyError;
+use crate::pair_status::{PairBoard, StatusPage};
 use crate::shared::{LogSink, ProxyShared, RunningConfig, Stopping};
 use crate::side::{ProxyControls, SideOptions};
 use crate::stats::{PathStats, ProxyCounter};
 use crate::worker::ProxyLoop;
-use crate::{chores, status};
+use crate::{background, status};
 use linux::{process, schedule, user};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -18,25 +19,25 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Descriptors asked for: two a connection, and some to spare.
-const DESCRIPTORS_EACH: u64 = 2;
-const DESCRIPTORS_SPARE: u64 = 4096;
+/// Descriptors to request: two per connection, and some spare.
+const DESCRIPTORS_PER_CONNECTION: u64 = 2;
+const SPARE_DESCRIPTORS: u64 = 4096;
 
-/// A proxy that runs. Dropped, it resets what connections it has.
+/// A running proxy. Dropping it resets its connections.
 pub struct Proxy {
     shared: Arc<ProxyShared>,
     assembly: Assembly,
     loops: Vec<JoinHandle<()>>,
-    chores: Vec<JoinHandle<()>>,
+    background: Vec<JoinHandle<()>>,
     status: Option<SocketAddr>,
 }
 
 impl Proxy {
-    /// Binds, becomes the user that the configuration names, and runs. `activated` are sockets that the service manager has
-    /// opened, by name. To be called while the process has one thread, where it names a user.
+    /// Binds, switches to the configured user, and runs. `activated` are sockets that systemd has opened, by
+    /// name. If the configuration names a user, call this while the process has one thread.
     ///
     /// # Errors
-    /// What this machine cannot fulfil.
+    /// Fails if this machine does not support the configuration.
     pub fn start(
         config: &ProxyConfig,
         activated: BTreeMap<String, Vec<OwnedFd>>,
@@ -50,11 +51,11 @@ impl Proxy {
         Proxy::start_in(config, activated, log, Arc::new(pin))
     }
 
-    /// The same, where the caller settles where loops run: `settle` is called with its number by each loop's thread before it
-    /// begins. The loops have the calling thread's network namespace.
+    /// Starts a proxy whose loops the caller places: each loop's thread calls `settle` with its number before
+    /// it runs. The loops use the calling thread's network namespace.
     ///
     /// # Errors
-    /// As [`Proxy::start`].
+    /// Fails as [`Proxy::start`] does.
     pub fn start_in(
         config: &ProxyConfig,
         activated: BTreeMap<String, Vec<OwnedFd>>,
@@ -62,25 +63,25 @@ impl Proxy {
         settle: Arc<dyn Fn(usize) + Send + Sync>,
     ) -> Result<Proxy, ProxyError> {
         let loops = config.workers.unwrap_or_else(|| schedule::cores().len());
-        let wanted = config.max_connections as u64 * DESCRIPTORS_EACH + DESCRIPTORS_SPARE;
+        let wanted = config.max_connections as u64 * DESCRIPTORS_PER_CONNECTION + SPARE_DESCRIPTORS;
         let descriptors = process::raise_descriptors(wanted);
         let shared = Arc::new(ProxyShared::new(loops, log)?);
         if descriptors < wanted {
             let details = json!({ "descriptors": descriptors, "wanted": wanted });
-            shared.tell("few-descriptors", details);
+            shared.log_event("few-descriptors", details);
         }
         let shared_out = activated.into_iter().map(|(k, list)| (k, list.into_iter().map(Arc::new).collect()));
         let mut assembly =
             Assembly { loops, activated: shared_out.collect(), controls: ProxyControls::default() };
-        let running = assembly.assemble(config, &RunningConfig::default(), &mut tell_unresolved(&shared))?;
+        let running = assembly.assemble(config, &RunningConfig::default(), &mut log_unresolved(&shared))?;
         let page = config.status.map(status::listen).transpose()?;
         become_configured(config)?;
-        try_out(config, &mut assembly.controls)?;
+        check_accepted(config, &mut assembly.controls)?;
         shared.run(running);
         let mut this = Proxy {
             status: page.as_ref().and_then(|p| p.local_addr().ok()),
             loops: Vec::new(),
-            chores: chores::start(&shared, page)?,
+            background: background::start(&shared, page)?,
             assembly,
             shared,
         };
@@ -90,57 +91,57 @@ impl Proxy {
             let run = move || {
                 settle(i);
                 if let Err(e) = work.run() {
-                    shared.tell("loop-failed", json!({ "why": e.to_string() }));
+                    shared.log_event("loop-failed", json!({ "why": e.to_string() }));
                     shared.stop(Stopping::Now);
                 }
             };
             this.loops.push(std::thread::Builder::new().name(format!("proxy-{i}")).spawn(run)?);
         }
         let listens: Vec<String> = this.addresses().iter().map(SocketAddr::to_string).collect();
-        this.shared.tell("started", json!({ "loops": loops, "listens": listens }));
+        this.shared.log_event("started", json!({ "loops": loops, "listens": listens }));
         Ok(this)
     }
 
-    /// Where it listens, in the order of listeners' names.
+    /// Returns its addresses, ordered by the listeners' names.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.shared.running().bound.iter().map(|(bound, _)| bound.address).collect()
     }
 
-    /// Metrics and status page tell of a pair's links too.
+    /// Includes a pair's links in metrics and status page.
     pub fn show(&self, board: PairBoard) {
         self.shared.show(board);
     }
 
-    /// Answers `/` with the page that `page` makes; without it there are `/metrics` and `/status.json` alone.
+    /// Serves the page that `page` renders at `/`; without it only `/metrics` and `/status.json` exist.
     pub fn show_page(&self, page: StatusPage) {
         self.shared.show_page(page);
     }
 
-    /// Where metrics and status page are.
+    /// Returns the address of metrics and status page.
     pub fn status_address(&self) -> Option<SocketAddr> {
         self.status
     }
 
-    /// Runs another configuration from now on. Connections go on as they began; sockets that are wanted still keep what is in
-    /// their queues.
+    /// Replaces the configuration. Existing connections continue; sockets that remain configured keep the
+    /// connections in their queues.
     ///
     /// # Errors
-    /// What this machine cannot fulfil; the configuration that runs stays.
+    /// Fails if this machine does not support the configuration; the running one stays.
     pub fn reload(&mut self, config: &ProxyConfig) -> Result<(), ProxyError> {
         let before = self.shared.running();
-        try_out(config, &mut self.assembly.controls)?;
-        let next = self.assembly.assemble(config, &before, &mut tell_unresolved(&self.shared))?;
+        check_accepted(config, &mut self.assembly.controls)?;
+        let next = self.assembly.assemble(config, &before, &mut log_unresolved(&self.shared))?;
         self.shared.run(next);
         let listens: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
-        self.shared.tell("reloaded", json!({ "listens": listens }));
+        self.shared.log_event("reloaded", json!({ "listens": listens }));
         Ok(())
     }
 
-    /// Takes no new connections; those there are may end.
+    /// Stops accepting connections; existing ones may end by themselves.
     pub fn drain(&self) {
-        self.shared.tell("draining", json!({ "connections": self.connections() }));
+        self.shared.log_event("draining", json!({ "connections": self.connections() }));
         self.shared.stop(Stopping::Drain);
-        // The last of the sockets' owners: what is in no loop's queue any more is refused.
+        // Drop the last references to the listening sockets, so that the kernel refuses further connections.
         let now = self.shared.running();
         self.shared.run(RunningConfig {
             bound: Vec::new(),
@@ -150,7 +151,7 @@ impl Proxy {
         });
     }
 
-    /// Ends at once; what connections there are are reset.
+    /// Ends at once and resets existing connections.
     pub fn stop(&self) {
         self.shared.stop(Stopping::Now);
     }
@@ -160,28 +161,28 @@ impl Proxy {
         self.loops.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits for the end, at most so long; whether it came.
-    pub fn wait(&self, most: Duration) -> bool {
-        let end = Instant::now() + most;
+    /// Waits up to `timeout` for the end. Returns whether it came.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
         while !self.is_finished() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.is_finished()
     }
 
-    /// Connections now.
+    /// Returns the number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// What all loops together have counted.
+    /// Returns a counter's sum over all loops.
     pub fn counted(&self, counter: ProxyCounter) -> u64 {
         self.shared.loops.iter().map(|stats| stats.get(counter)).sum()
     }
 
-    /// What is known of client networks (as they are written) and upstreams.
+    /// Returns the statistics of client networks (as text) and upstreams.
     pub fn paths(&self) -> Vec<(String, String, PathStats)> {
-        let all = self.shared.paths.all();
+        let all = self.shared.paths.snapshot();
         all.into_iter().map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect()
     }
 }
@@ -189,18 +190,18 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.stop();
-        for thread in self.loops.drain(..).chain(self.chores.drain(..)) {
+        for thread in self.loops.drain(..).chain(self.background.drain(..)) {
             thread.thread().unpark();
             let _ = thread.join();
         }
     }
 }
 
-fn tell_unresolved(shared: &ProxyShared) -> impl FnMut(&str, &std::io::Error) + '_ {
-    |name, e| shared.tell("unresolved", json!({ "name": name, "why": e.to_string() }))
+fn log_unresolved(shared: &ProxyShared) -> impl FnMut(&str, &std::io::Error) + '_ {
+    |name, e| shared.log_event("unresolved", json!({ "name": name, "why": e.to_string() }))
 }
 
-/// Every side, with its key.
+/// Returns all side settings with their keys.
 fn sides(config: &ProxyConfig) -> impl Iterator<Item = (String, &SideConfig)> {
     let listeners = config.listeners.iter().flat_map(|(name, l)| {
         [(format!("listeners.{name}.client"), &l.client), (format!("listeners.{name}.server"), &l.server)]
@@ -209,27 +210,27 @@ fn sides(config: &ProxyConfig) -> impl Iterator<Item = (String, &SideConfig)> {
     listeners.chain(upstreams)
 }
 
-/// Becomes the user that the configuration names, where root has begun. To be called once everything is bound, while the
-/// process has one thread.
+/// Switches to the configured user, if root started the process. Call it after binding, while the process has
+/// one thread.
 ///
 /// # Errors
-/// There is no such user, or the system says no.
+/// Fails if the user does not exist or the system refuses.
 pub fn become_configured(config: &ProxyConfig) -> Result<(), ProxyError> {
     let Some(user) = config.user.as_deref().filter(|_| user::is_root()) else { return Ok(()) };
     let (uid, gid) =
         user::user(user).map_err(|e| ProxyError::Setting { key: "user".into(), why: e.to_string() })?;
-    Ok(user::become_user(uid, gid, needs_net_admin(config))?)
+    Ok(user::switch_user(uid, gid, needs_net_admin(config))?)
 }
 
-/// That the kernel takes all options of this user.
-fn try_out(config: &ProxyConfig, controls: &mut ProxyControls) -> Result<(), ProxyError> {
+/// Checks that the kernel accepts all options from this user.
+fn check_accepted(config: &ProxyConfig, controls: &mut ProxyControls) -> Result<(), ProxyError> {
     for (key, side) in sides(config) {
-        SideOptions::of(side, &key, controls)?.try_out(&key)?;
+        SideOptions::of(side, &key, controls)?.check_accepted(&key)?;
     }
     Ok(())
 }
 
-/// Whether CAP_NET_ADMIN is needed once everything is bound: for IP_TRANSPARENT, and for controls that are not for all.
+/// Whether CAP_NET_ADMIN is needed after binding: for IP_TRANSPARENT, and for restricted congestion controls.
 fn needs_net_admin(config: &ProxyConfig) -> bool {
     let allowed = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
     let allowed = allowed.unwrap_or_default();

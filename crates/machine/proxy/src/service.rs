@@ -1,11 +1,12 @@
-//! A proxy as a service: its log on standard error, signals, and what systemd is notified of.
+//! Runs a proxy as a service: log on standard error, signals, and notifications to systemd.
 //!
-//! SIGHUP reads the configuration again. SIGTERM and SIGINT drain, for at most `drain_timeout`; a second one stops.
+//! SIGHUP reloads the configuration. SIGTERM and SIGINT drain, for at most `drain_timeout`; a second one
+//! stops.
 
 use crate::config::{ConfigError, ProxyConfig};
 use crate::proxy::Proxy;
 use crate::shared::LogSink;
-use linux::service::{handed_over, notify};
+use linux::service::{notify, passed_sockets};
 use linux::signal::{ServiceSignal, hold_signals, next_signal};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -14,17 +15,17 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Log entries that wait until standard error takes them; more are dropped, so that a log that stalls holds no connection up.
+/// Queued log entries; more are dropped, so that a stalled log delays no connection.
 const LOG_ENTRIES: usize = 10_000;
 /// How often [`serve`] checks whether the last connection has ended.
 const END_CHECK: Duration = Duration::from_millis(50);
 
-/// Sockets that the service manager has opened, by name.
+/// Sockets that systemd has opened, by name.
 pub type ActivatedSockets = BTreeMap<String, Vec<OwnedFd>>;
 
-/// What [`serve`] directs.
+/// A service that [`serve`] controls.
 pub trait ProxyService {
-    /// Takes no new connections; the service ends with the last of those there are.
+    /// Stops accepting connections; the service ends with its last connection.
     fn drain(&mut self);
 
     /// Ends at once.
@@ -33,10 +34,10 @@ pub trait ProxyService {
     /// Whether the service has ended.
     fn is_finished(&self) -> bool;
 
-    /// Runs another configuration from now on.
+    /// Replaces the configuration.
     ///
     /// # Errors
-    /// Why the service keeps the configuration that it has.
+    /// Fails with the reason why the service keeps its configuration.
     fn reload(&mut self, next: &ProxyConfig) -> Result<(), String>;
 }
 
@@ -58,11 +59,11 @@ impl ProxyService for Proxy {
     }
 }
 
-/// The log of a service: a JSON object a line.
+/// The log of a service: one JSON object per line.
 pub struct ServiceLog(SyncSender<Map<String, Value>>);
 
 impl ServiceLog {
-    /// Where a part of the service puts its entries.
+    /// Returns a sink for a part of the service.
     pub fn sink(&self) -> LogSink {
         let entries = self.0.clone();
         Box::new(move |entry| drop(entries.try_send(entry)))
@@ -74,18 +75,19 @@ impl ServiceLog {
     }
 }
 
-/// Starts a service and follows signals until it has ended; returns whether a signal ended it. `start` is called while the
-/// process has one thread, so that it may become another user. `read` reads the configuration again.
+/// Starts a service and handles signals until it has ended. Returns whether a signal ended it. `start` is
+/// called while the process has one thread, so that it may switch users. `read` reads the configuration
+/// again.
 ///
 /// # Errors
-/// Those of `start`.
+/// Fails with the errors of `start`.
 pub fn serve<S: ProxyService, E>(
     mut config: ProxyConfig,
     read: impl Fn() -> Result<ProxyConfig, ConfigError>,
     start: impl FnOnce(&ProxyConfig, ActivatedSockets, &ServiceLog) -> Result<S, E>,
 ) -> Result<bool, E> {
-    // Before anything is opened: the descriptors' numbers count.
-    let activated = handed_over();
+    // Before any other descriptor is opened, because systemd passes sockets by number.
+    let activated = passed_sockets();
     hold_signals();
     let (log, entries) = mpsc::sync_channel(LOG_ENTRIES);
     let log = ServiceLog(log);
@@ -119,13 +121,13 @@ pub fn serve<S: ProxyService, E>(
         }
         if service.is_finished() {
             drop(service);
-            std::thread::sleep(END_CHECK); // the last entries
+            std::thread::sleep(END_CHECK); // let the log write its last entries
             return Ok(ends_at.is_some());
         }
     }
 }
 
-/// Reads the configuration again and has the service run it; a wrong one changes nothing.
+/// Reads the configuration and applies it; an invalid one changes nothing.
 fn reload(
     service: &mut impl ProxyService,
     read: impl Fn() -> Result<ProxyConfig, ConfigError>,

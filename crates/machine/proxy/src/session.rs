@@ -1,90 +1,81 @@
-//! One connection: the client's end, the server's, and the two lanes between them.
+//! One connection: the client's end, the server's end, and the two directions between them.
 
-use crate::lane::{Lane, LaneFault, LaneState, LaneTools, ProxyEnd};
+use crate::client_slots::ClientPlace;
+use crate::direction::{Direction, DirectionContext, DirectionFault, DirectionState, ProxyEnd};
 use crate::pipes::PipePool;
-use crate::places::ClientPlace;
-use crate::sample::LastLook;
+use crate::sample::ConnectionSample;
 use crate::shared::ListenerState;
 use crate::upstream::{ServerState, UpstreamState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// How far a connection is.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionStage {
-    /// A PROXY header or a ClientHello is awaited.
+    /// Waiting for a PROXY header or a ClientHello.
     Hello,
-    /// A server is being connected to.
+    /// Connecting to a server.
     Connecting,
-    /// Bytes pass.
+    /// Forwarding bytes.
     Open,
 }
 
-/// Which of the two ends.
+/// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// The one that was accepted.
+pub enum ConnectionEnd {
     Client,
-    /// The one that was opened.
     Server,
 }
 
-/// Where a connection goes.
+/// Destination of a connection.
 pub enum Route {
-    /// Not known yet.
     Unknown,
-    /// To one of an upstream's servers.
     Upstream(Arc<UpstreamState>),
-    /// To the address it was made to.
+    /// The original destination.
     Transparent,
 }
 
-/// A connection.
 pub struct Session {
-    /// Tells it from others that had its place before.
+    /// Distinguishes it from earlier connections in the same slot.
     pub generation: u32,
-    /// How far it is.
     pub stage: SessionStage,
-    /// Where it came from.
     pub listener: Arc<ListenerState>,
-    /// The client's end.
     pub client: ProxyEnd,
-    /// The server's end, once there is one.
+    /// The server's end, once connecting.
     pub server: Option<ProxyEnd>,
-    /// Where the connection came from, as the system says.
+    /// The connection's peer address.
     pub peer: SocketAddr,
-    /// Whose it is: the same, or what a PROXY header says.
+    /// The client's address: the peer, or the source in a PROXY header.
     pub client_address: SocketAddr,
-    /// What the client connected to, where a PROXY header or TPROXY says.
+    /// The client's destination, from a PROXY header or TPROXY.
     pub destination: Option<SocketAddr>,
-    /// Whether the PROXY header is still awaited.
+    /// Whether a PROXY header is still expected.
     pub awaits_header: bool,
-    /// Where it goes.
     pub route: Route,
     /// The server that it is connected to.
     pub server_state: Option<Arc<ServerState>>,
-    /// Servers that failed.
+    /// Servers that have failed.
     pub tried: Vec<SocketAddr>,
-    /// To the server.
-    pub up: Lane,
-    /// To the client.
-    pub down: Lane,
-    /// Its entry among the deadlines, milliseconds since the proxy began.
+    /// Direction to the server.
+    pub up: Direction,
+    /// Direction to the client.
+    pub down: Direction,
+    /// Its deadline, milliseconds since the proxy started.
     pub deadline_ms: u64,
-    /// When it was accepted.
+    /// Time of acceptance.
     pub began_ms: u64,
-    /// When bytes moved last.
+    /// Time of the last forwarded byte.
     pub moved_ms: u64,
-    /// Its place among its client's, where they are limited.
+    /// Its slot, if the client's connections are limited.
     pub place: Option<ClientPlace>,
     /// Whether it has more to do in the next turn.
     pub has_more: bool,
-    /// What its sockets said when they were last looked at; `None` until then.
-    pub look: Option<Box<LastLook>>,
+    /// Values at the last sample; `None` before the first.
+    pub sample: Option<Box<ConnectionSample>>,
 }
 
 impl Session {
-    /// The upstream's name, or what stands for it.
+    /// Returns the upstream's name, or a placeholder.
     pub fn upstream_name(&self) -> &str {
         match &self.route {
             Route::Upstream(upstream) => &upstream.name,
@@ -93,29 +84,36 @@ impl Session {
         }
     }
 
-    /// Moves what can be moved both ways.
+    /// Forwards as many bytes as possible in both directions.
     ///
     /// # Errors
-    /// Whose socket failed.
-    pub fn pump(&mut self, buffer: &mut [u8], pipes: &mut PipePool, now_ms: u64) -> Result<(), Whose> {
+    /// Fails with the end whose socket failed.
+    pub fn pump(
+        &mut self,
+        buffer: &mut [u8],
+        pipes: &mut PipePool,
+        now_ms: u64,
+    ) -> Result<(), ConnectionEnd> {
         let Some(server) = &mut self.server else { return Ok(()) };
         let before = self.up.moved() + self.down.moved();
-        let mut tools = LaneTools { buffer, pipes, now_ms, is_last: self.down.is_done() };
-        let up = self.up.pump(&mut self.client, server, &mut tools);
-        tools.is_last = self.up.is_done();
-        let down = self.down.pump(server, &mut self.client, &mut tools);
+        let mut context = DirectionContext { buffer, pipes, now_ms, is_last: self.down.is_done() };
+        let up = self.up.pump(&mut self.client, server, &mut context);
+        context.is_last = self.up.is_done();
+        let down = self.down.pump(server, &mut self.client, &mut context);
         if self.up.moved() + self.down.moved() > before {
             self.moved_ms = now_ms;
         }
-        let up =
-            up.map_err(|fault| if fault == LaneFault::Source { Whose::Client } else { Whose::Server })?;
-        let down =
-            down.map_err(|fault| if fault == LaneFault::Source { Whose::Server } else { Whose::Client })?;
-        self.has_more = up == LaneState::HasMore || down == LaneState::HasMore;
+        let up = up.map_err(|fault| {
+            if fault == DirectionFault::Source { ConnectionEnd::Client } else { ConnectionEnd::Server }
+        })?;
+        let down = down.map_err(|fault| {
+            if fault == DirectionFault::Source { ConnectionEnd::Server } else { ConnectionEnd::Client }
+        })?;
+        self.has_more = up == DirectionState::HasMore || down == DirectionState::HasMore;
         Ok(())
     }
 
-    /// When it is reset if nothing moves.
+    /// Returns when it is reset if no byte moves.
     pub fn idle_deadline_ms(&self) -> u64 {
         let config = &self.listener.config;
         let half_closed = self.up.is_done() || self.down.is_done();

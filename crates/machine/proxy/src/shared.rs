@@ -1,9 +1,9 @@
-//! What the event loops and whoever directs them have in common.
+//! State shared by the event loops and the threads that control them.
 
-use crate::board::{PairBoard, StatusPage};
+use crate::client_slots::ClientPlaces;
 use crate::config::ListenerConfig;
-use crate::first::NameRoutes;
-use crate::places::ClientPlaces;
+use crate::first_bytes::NameRoutes;
+use crate::pair_status::{PairBoard, StatusPage};
 use crate::side::SideOptions;
 use crate::stats::{LoopStats, PathTable};
 use crate::upstream::UpstreamState;
@@ -17,85 +17,78 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use units::Time;
 
-/// Takes one log entry: keys and values, `event` among them. It must not wait for anything.
+/// Receives one log entry: keys and values, including `event`. It must not block.
 pub type LogSink = Box<dyn Fn(Map<String, Value>) + Send + Sync>;
 
-/// A listener as it runs.
+/// A running listener.
 pub struct ListenerState {
-    /// Its name in the configuration.
     pub name: String,
-    /// Its settings.
     pub config: ListenerConfig,
-    /// Where what no pattern fits goes.
+    /// Upstream for names that match no pattern.
     pub upstream: Option<Arc<UpstreamState>>,
-    /// By patterns of server names.
+    /// Upstreams by patterns of server names.
     pub routes: NameRoutes<Arc<UpstreamState>>,
     /// Options of sockets to destinations of transparent connections.
     pub options: SideOptions,
 }
 
-/// A bound address: one socket a loop, or one for all that the service manager opened.
+/// A bound address: one socket per loop, or a single one opened by systemd for all loops.
 #[derive(Clone)]
 pub struct BoundAddress {
-    /// As configured, which is what a reload knows it by.
+    /// As configured, which identifies it at a reload.
     pub wanted: crate::address::ListenAt,
-    /// As bound.
     pub address: SocketAddr,
-    /// Whether IP_TRANSPARENT is set.
     pub transparent: bool,
-    /// By loop.
+    /// Sockets by loop.
     pub sockets: Vec<Arc<OwnedFd>>,
 }
 
-/// A configuration that runs.
+/// A running configuration.
 #[derive(Default)]
 pub struct RunningConfig {
-    /// Every bound address and the listener that it belongs to.
+    /// Every bound address and its listener.
     pub bound: Vec<(BoundAddress, Arc<ListenerState>)>,
-    /// By name.
     pub upstreams: BTreeMap<String, Arc<UpstreamState>>,
-    /// At once, of all clients.
+    /// Limit of concurrent connections of all clients.
     pub max_connections: usize,
-    /// A log entry a connection.
+    /// Whether to log each connection when it ends.
     pub log_connections: bool,
 }
 
-/// How far the end is.
+/// Progress of shutting down.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Stopping {
-    /// Not at all.
     No,
-    /// No new connections; those there are may end.
+    /// No new connections; existing ones may end by themselves.
     Drain,
-    /// Now.
+    /// Existing connections are reset.
     Now,
 }
 
-/// The loops' common state.
+/// The loops' shared state.
 pub struct ProxyShared {
-    /// What runs; `epoch` counts its changes.
+    /// The running configuration; `epoch` counts its changes.
     running: Mutex<Arc<RunningConfig>>,
     epoch: AtomicU64,
     stopping: AtomicU8,
-    /// Connections of all loops.
     pub connections: AtomicUsize,
-    /// Connections of each client address, where a listener limits them.
+    /// Connections per client address, for listeners with a limit.
     pub clients: Arc<ClientPlaces>,
     log: LogSink,
     board: Mutex<Option<PairBoard>>,
     page: OnceLock<StatusPage>,
     started: Instant,
-    /// One a loop.
+    /// Wake-up descriptors by loop.
     pub wakes: Vec<OwnedFd>,
-    /// One a loop.
+    /// Counters by loop.
     pub loops: Vec<LoopStats>,
-    /// Client networks and upstreams.
+    /// Statistics of client networks and upstreams.
     pub paths: PathTable,
 }
 
 impl ProxyShared {
-    /// Of so many loops.
+    /// Creates the state of this many loops.
     pub fn new(loops: usize, log: LogSink) -> std::io::Result<ProxyShared> {
         Ok(ProxyShared {
             running: Mutex::default(),
@@ -113,49 +106,49 @@ impl ProxyShared {
         })
     }
 
-    /// What a pair's end tells of its links, where there is one.
+    /// Returns the status of the pair's links, if there is a pair.
     pub fn board(&self) -> Option<PairBoard> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Shows what a pair's end tells.
+    /// Sets the source of the pair's status.
     pub fn show(&self, board: PairBoard) {
         *self.board.lock().unwrap_or_else(PoisonError::into_inner) = Some(board);
     }
 
-    /// What makes the status page; `None` until it is set.
+    /// Returns the renderer of the status page; `None` until it is set.
     pub fn page(&self) -> Option<StatusPage> {
         self.page.get().copied()
     }
 
-    /// Sets what makes the status page; it stays.
+    /// Sets the renderer of the status page, once.
     pub fn show_page(&self, page: StatusPage) {
         let _ = self.page.set(page);
     }
 
-    /// Time since the proxy began.
+    /// Time since the proxy started.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    /// The configuration that runs.
+    /// Returns the running configuration.
     pub fn running(&self) -> Arc<RunningConfig> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Another one from now on.
+    /// Replaces the running configuration.
     pub fn run(&self, next: RunningConfig) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
         self.epoch.fetch_add(1, Ordering::Release);
         self.wake_all();
     }
 
-    /// Counts the configurations that ran.
+    /// Returns the number of configuration changes.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// How far the end is.
+    /// Returns the progress of shutting down.
     pub fn stopping(&self) -> Stopping {
         match self.stopping.load(Ordering::Acquire) {
             0 => Stopping::No,
@@ -164,7 +157,7 @@ impl ProxyShared {
         }
     }
 
-    /// Begins to end, or ends sooner than was said.
+    /// Starts shutting down, or shuts down faster than before.
     pub fn stop(&self, how: Stopping) {
         self.stopping.fetch_max(how as u8, Ordering::AcqRel);
         self.wake_all();
@@ -174,8 +167,8 @@ impl ProxyShared {
         self.wakes.iter().for_each(|fd| wake(fd.as_fd()));
     }
 
-    /// Tells something to whoever reads the log.
-    pub fn tell(&self, event: &str, details: Value) {
+    /// Writes a log entry.
+    pub fn log_event(&self, event: &str, details: Value) {
         let mut entry = Map::new();
         entry.insert("event".into(), event.into());
         if let Value::Object(details) = details {

@@ -1,5 +1,5 @@
-//! A side's settings as socket options. What a listener has its connections inherit (`sk_clone_lock`, net/core/sock.c), so that
-//! accepting one costs no call for any of them.
+//! A side's settings as socket options. Accepted connections inherit a listener's options (`sk_clone_lock`,
+//! net/core/sock.c), so that accepting one needs no further call.
 
 use crate::config::SideConfig;
 use crate::error::ProxyError;
@@ -10,24 +10,25 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use units::Span;
 
-/// Probes that go unanswered before a connection counts as dead.
-const PROBES: u64 = 3;
+/// Unanswered keep-alive probes that end a connection.
+const KEEPALIVE_PROBES: u64 = 3;
 
-/// Options, ready to be set.
+/// Socket options, ready to be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideOptions {
     list: Vec<(SocketOption, Vec<u8>)>,
 }
 
-/// The congestion controls of a proxy: the kernel's, and longfat's eBPF programs loaded for this process. They stay loaded as
-/// long as this lives.
+/// The congestion controls of a proxy: the kernel's, and longfat's eBPF programs loaded for this process.
+/// They stay loaded while this value lives.
 #[derive(Default)]
 pub struct ProxyControls {
     loaded: BTreeMap<String, Loaded>,
 }
 
 impl ProxyControls {
-    /// What the kernel calls this control, loaded if it has to be; `key` is where it is set.
+    /// Returns the kernel's name of a congestion control, and loads it if necessary; `key` is its
+    /// configuration key.
     pub fn kernel_name(&mut self, name: &str, key: &str) -> Result<String, ProxyError> {
         let kernel = Kernel::now();
         if kernel.has(name) {
@@ -38,9 +39,9 @@ impl ProxyControls {
         }
         let refuse = |why: String| ProxyError::Setting { key: key.into(), why };
         if kernel_cc::find(name).is_none() {
-            let has = kernel.available.join(", ");
+            let available = kernel.available.join(", ");
             return Err(refuse(format!(
-                "this kernel has no `{name}`; it has {has} (more: modprobe tcp_{name})"
+                "this kernel has no `{name}` (available: {available}; try modprobe tcp_{name})"
             )));
         }
         let loaded = Loaded::load(name, &[]).map_err(|e| refuse(e.to_string()))?;
@@ -51,17 +52,17 @@ impl ProxyControls {
 }
 
 impl SideOptions {
-    /// Of a side; `key` is where it stands in the configuration.
+    /// Converts a side's settings; `key` is its configuration key.
     ///
     /// # Errors
-    /// A congestion control that cannot be had.
+    /// Fails if a congestion control is not available.
     pub fn of(side: &SideConfig, key: &str, controls: &mut ProxyControls) -> Result<SideOptions, ProxyError> {
         let mut list = Vec::new();
         let mut set = |option, value: u64| {
             let value = value.min(i32::MAX as u64) as i32;
             list.push((option, value.to_ne_bytes().to_vec()));
         };
-        // A proxy's writes are whole as they come: Nagle's algorithm would only wait.
+        // The proxy writes complete blocks: Nagle's algorithm would only delay them.
         set(SocketOption::TCP_NODELAY, 1);
         if let Some(bytes) = side.send_buffer {
             set(SocketOption::SO_SNDBUF, bytes.get());
@@ -76,8 +77,8 @@ impl SideOptions {
             let seconds = |t: Span| (t.as_nanos() / 1_000_000_000).max(1);
             set(SocketOption::SO_KEEPALIVE, 1);
             set(SocketOption::TCP_KEEPIDLE, seconds(time));
-            set(SocketOption::TCP_KEEPINTVL, seconds(time / PROBES));
-            set(SocketOption::TCP_KEEPCNT, PROBES);
+            set(SocketOption::TCP_KEEPINTVL, seconds(time / KEEPALIVE_PROBES));
+            set(SocketOption::TCP_KEEPCNT, KEEPALIVE_PROBES);
         }
         if let Some(rate) = side.pace {
             let bytes_per_second = (rate.as_bps() / 8).max(1);
@@ -90,28 +91,30 @@ impl SideOptions {
         Ok(SideOptions { list })
     }
 
-    /// Sets them.
+    /// Sets the options on a socket.
     pub fn apply(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.list.iter().try_for_each(|(option, value)| set_bytes(socket, *option, value))
     }
 
-    /// Sets them on a socket that has those of `before`: what is no longer set becomes the system's again.
+    /// Changes a socket from the options of `before` to these; options that are no longer set return to the
+    /// system's default.
     ///
     /// # Errors
-    /// A buffer's size that is no longer set: the kernel tunes such a buffer never again; or what it does not take.
+    /// Fails if a buffer size is no longer set, because the kernel never tunes such a buffer again, or if the
+    /// kernel rejects an option.
     pub fn replace(&self, before: &SideOptions, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let gone = before.list.iter().filter(|(option, _)| !self.list.iter().any(|(o, _)| o == option));
-        for &(option, _) in gone {
+        let unset = before.list.iter().filter(|(option, _)| !self.list.iter().any(|(o, _)| o == option));
+        for &(option, _) in unset {
             match option {
                 SocketOption::SO_KEEPALIVE => set_option(socket, option, 0)?,
                 SocketOption::SO_MAX_PACING_RATE => set_bytes(socket, option, &u64::MAX.to_ne_bytes())?,
                 SocketOption::TCP_CONGESTION => {
                     set_bytes(socket, option, Kernel::now().default.as_bytes())?;
                 }
-                // 0: the sysctl's (tcp_notsent_lowat, include/net/tcp.h).
+                // 0 means the sysctl's value (tcp_notsent_lowat, include/net/tcp.h).
                 SocketOption::TCP_NOTSENT_LOWAT => set_option(socket, option, 0)?,
                 SocketOption::SO_SNDBUF | SocketOption::SO_RCVBUF => {
-                    return Err(io::Error::other("a buffer's size can be unset by a restart only"));
+                    return Err(io::Error::other("only a restart can unset a buffer size"));
                 }
                 _ => {}
             }
@@ -119,11 +122,12 @@ impl SideOptions {
         self.apply(socket)
     }
 
-    /// That the kernel takes them, as the user that the proxy runs as by then: a control may be for root alone.
+    /// Checks that the kernel accepts the options from the current user: some congestion controls are for
+    /// root only.
     ///
     /// # Errors
-    /// The option that it does not take.
-    pub fn try_out(&self, key: &str) -> Result<(), ProxyError> {
+    /// Fails with the first option that the kernel rejects.
+    pub fn check_accepted(&self, key: &str) -> Result<(), ProxyError> {
         let socket = tcp_socket(false).map_err(ProxyError::Io)?;
         let socket = std::os::fd::AsFd::as_fd(&socket);
         for (option, value) in &self.list {
@@ -132,7 +136,7 @@ impl SideOptions {
                 SocketOption::TCP_CONGESTION => (
                     format!("{key}.cc"),
                     format!(
-                        "{}: {e} (sysctl net.ipv4.tcp_allowed_congestion_control says which need no CAP_NET_ADMIN)",
+                        "{}: {e} (sysctl net.ipv4.tcp_allowed_congestion_control lists those that need no CAP_NET_ADMIN)",
                         String::from_utf8_lossy(value)
                     ),
                 ),

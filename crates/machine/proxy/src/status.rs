@@ -1,20 +1,20 @@
-//! Metrics and status page over plain HTTP, on a loopback address: one request a connection, one at a time, read-only.
+//! Metrics and status page over plain HTTP, on a loopback address: one request per connection, one at a time,
+//! read-only.
 
-use crate::board::StatusPage;
-use crate::chores::goes_on;
+use crate::background::continue_after_tick;
 use crate::error::ProxyError;
 use crate::metrics::{StatusView, json_text, metrics_text, summary, tables};
+use crate::pair_status::StatusPage;
 use crate::shared::ProxyShared;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// The longest request that is read.
-const LONGEST: usize = 8 << 10;
-/// How long one may take.
+/// Longest accepted request, bytes.
+const MAX_REQUEST: usize = 8 << 10;
+/// Timeout of reading or writing.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Binds the address.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, ProxyError> {
     let failed = |error| ProxyError::Listen { at: format!("status {address}"), error };
     let listener = TcpListener::bind(address).map_err(failed)?;
@@ -22,11 +22,11 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, ProxyError> {
     Ok(listener)
 }
 
-/// Answers until the proxy ends.
+/// Serves requests until the proxy ends.
 pub fn serve(shared: &ProxyShared, listener: &TcpListener) {
-    while goes_on(shared) {
+    while continue_after_tick(shared) {
         while let Ok((mut stream, _)) = listener.accept() {
-            // Whoever does not ask, or does not take the answer, has himself to blame.
+            // A client that sends no request or reads no answer only harms itself.
             let _ = answer(shared, &mut stream);
         }
     }
@@ -38,7 +38,7 @@ fn answer(shared: &ProxyShared, stream: &mut TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut request = Vec::new();
     let mut piece = [0; 1024];
-    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < LONGEST {
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < MAX_REQUEST {
         match stream.read(&mut piece)? {
             0 => break,
             n => request.extend_from_slice(&piece[..n]),
@@ -59,7 +59,7 @@ fn answer(shared: &ProxyShared, stream: &mut TcpStream) -> io::Result<()> {
     stream.flush()
 }
 
-/// Status line, content type and body for a request.
+/// Returns status line, content type and body for a request.
 fn respond(
     request: &str,
     page: Option<StatusPage>,
@@ -72,14 +72,14 @@ fn respond(
     if !matches!(method, "GET" | "HEAD") {
         return ("405 Method Not Allowed", TEXT, "GET and HEAD only\n".into());
     }
-    // A page from elsewhere whose name was made to resolve to this address (DNS rebinding) still sends its own name.
+    // After DNS rebinding, a foreign page's request still carries its own host name.
     let host = lines.find_map(|l| l.split_once(':').filter(|(k, _)| k.eq_ignore_ascii_case("host")));
     let host = host.map_or("localhost", |(_, v)| v.trim());
     let name =
         host.rsplit_once(':').filter(|(_, p)| p.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(n, _)| n);
     let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     if name != "localhost" && !address.is_ok_and(|a| a.is_loopback()) {
-        return ("421 Misdirected Request", TEXT, "this is told to loopback addresses only\n".into());
+        return ("421 Misdirected Request", TEXT, "only for loopback addresses\n".into());
     }
     match (path.split('?').next().unwrap_or_default(), page) {
         ("/metrics", _) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_text(&view())),
@@ -88,7 +88,7 @@ fn respond(
             let view = view();
             ("200 OK", "text/html; charset=utf-8", page(&summary(&view), &tables(&view)))
         }
-        _ => ("404 Not Found", TEXT, "/metrics and /status.json are here\n".into()),
+        _ => ("404 Not Found", TEXT, "not found; available: /metrics and /status.json\n".into()),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_told_apart() {
+    fn requests_get_their_status() {
         let page: StatusPage = |about, tables| format!("{about}{}", tables.len());
         let status = |request: &str| respond(request, Some(page), StatusView::default).0;
         assert_eq!(status("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n"), "200 OK");

@@ -1,19 +1,19 @@
-//! Upstreams as they run: their servers, which of them are up, and how many connections each has. Shared by all loops.
+//! Running upstreams: their servers, which of them are up, and their numbers of connections. Shared by all
+//! loops.
 
 use crate::balance::ServerChoice;
 use crate::config::UpstreamConfig;
-use crate::health::{HealthNews, ServerHealth};
+use crate::health::{HealthChange, ServerHealth};
 use crate::side::SideOptions;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{Time, fnv1a};
 
-/// One address that connections go to.
+/// A server address.
 pub struct ServerState {
-    /// Where it is.
     pub address: SocketAddr,
-    /// Connections it has, those under way among them.
+    /// Connections to it, including those in progress.
     pub connections: AtomicUsize,
     id: u64,
     health: Mutex<ServerHealth>,
@@ -25,26 +25,24 @@ impl ServerState {
         ServerState { address, connections: AtomicUsize::new(0), id, health: Mutex::default() }
     }
 
-    /// Its state now.
+    /// Returns its health.
     pub fn health(&self) -> ServerHealth {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Servers alike.
+/// A group of equivalent servers.
 pub struct UpstreamState {
-    /// Its name in the configuration.
     pub name: String,
-    /// Its settings.
     pub config: UpstreamConfig,
-    /// Its sockets' options.
+    /// Options of its sockets.
     pub options: SideOptions,
     servers: Mutex<Arc<[Arc<ServerState>]>>,
     turn: AtomicUsize,
 }
 
 impl UpstreamState {
-    /// With these servers; what is known of those that `before` had too stays known.
+    /// Creates an upstream with these servers; servers that `before` also has keep their state.
     pub fn new(
         name: &str,
         config: UpstreamConfig,
@@ -64,12 +62,12 @@ impl UpstreamState {
         this
     }
 
-    /// Its servers now.
+    /// Returns its servers.
     pub fn servers(&self) -> Arc<[Arc<ServerState>]> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its servers from now on; connections to others go on. Whether anything changed.
+    /// Replaces its servers; connections to removed ones continue. Returns whether anything changed.
     pub fn set_addresses(&self, addresses: &[SocketAddr]) -> bool {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if servers.iter().map(|s| s.address).eq(addresses.iter().copied()) {
@@ -81,7 +79,8 @@ impl UpstreamState {
         true
     }
 
-    /// The server that a client's connection is to try, none of those `tried` before; it counts as connected from now on.
+    /// Chooses the server that a client's connection should try, none of those `tried` before, and counts the
+    /// connection.
     pub fn choose(&self, now: Time, client: IpAddr, tried: &[SocketAddr]) -> Option<Arc<ServerState>> {
         let servers = self.servers();
         let server = match &*servers {
@@ -102,8 +101,8 @@ impl UpstreamState {
         Some(server.clone())
     }
 
-    /// That a server took a connection, or did not; the news, if it is one.
-    pub fn told(&self, server: &ServerState, now: Time, succeeded: bool) -> Option<HealthNews> {
+    /// Records whether a server accepted a connection. Returns the change of its health, if any.
+    pub fn record_result(&self, server: &ServerState, now: Time, succeeded: bool) -> Option<HealthChange> {
         let mut health = server.health.lock().unwrap_or_else(PoisonError::into_inner);
         match succeeded {
             true => health.handle_success(),
@@ -117,13 +116,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_server_outlives_a_change_of_the_list() {
+    fn a_servers_state_survives_a_change_of_the_list() {
         let a = |n: u16| SocketAddr::from(([127, 0, 0, 1], n));
         let config = UpstreamConfig::of(crate::HostPort::Address(a(1)));
         let u = UpstreamState::new("u", config.clone(), SideOptions::default(), &[a(1), a(2)], None);
         let client = a(9).ip();
         for _ in 0..3 {
-            u.told(&u.servers()[0], Time::ZERO, false);
+            u.record_result(&u.servers()[0], Time::ZERO, false);
         }
         assert!(u.servers()[0].health().is_down());
         for _ in 0..4 {

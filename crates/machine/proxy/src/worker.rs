@@ -1,18 +1,20 @@
-//! An event loop: accepts from its own sockets, and moves the bytes of its own connections. One a core, pinned.
+//! An event loop, pinned to one core: accepts from its own sockets and forwards the bytes of its own
+//! connections.
 //!
-//! Loops share nothing that a connection's bytes need: each has its queue, its buffer, its pipes, its connections. Every socket
-//! is registered once, edge-triggered; what its events said is kept with it until a call says otherwise. A connection moves at
-//! most [`crate::lane::TURN_BYTES`] a turn and direction, so that none waits for another. One deadline a connection; when it
-//! comes, what is due is worked out anew, so that bytes that move cost no timer.
+//! Loops share nothing on the data path: each has its own queue, buffer, pipes and connections. Every socket
+//! is registered once, edge-triggered; its readiness is remembered until a call would block. A connection
+//! moves at most [`crate::direction::TURN_BYTES`] per turn and direction, so that none delays another. Each
+//! connection has one deadline; when it expires, the actual deadline is computed again, so that moving bytes
+//! costs no timer operation.
 
 mod accept;
 mod connect;
 mod hello;
-mod watch;
+mod sampling;
 
-use crate::lane::{COPY_BYTES, ProxyEnd};
+use crate::direction::{COPY_BYTES, ProxyEnd};
 use crate::pipes::PipePool;
-use crate::session::{Session, SessionStage, Whose};
+use crate::session::{ConnectionEnd, Session, SessionStage};
 use crate::shared::{ProxyShared, RunningConfig, Stopping};
 use crate::stats::ProxyCounter;
 use linux::epoll::take_wakes;
@@ -25,20 +27,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How often connections are looked at, and the longest wait.
-const LOOK_MS: u64 = 1000;
-/// Generations of a place that a token tells apart.
+/// Interval between samples of connections, and the longest wait.
+const SAMPLE_MS: u64 = 1000;
+/// Generations of a slot that a token distinguishes.
 const GENERATIONS: u32 = 1 << 24;
 
-/// What a token stands for.
+/// The object that an epoll token refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenOwner {
-    /// The counter that others wake the loop by.
+    /// The eventfd by which other threads wake the loop.
     Wake,
-    /// A listening socket, by its place.
+    /// A listening socket, by index.
     Listener(usize),
-    /// An end of a connection: its place, its generation.
-    Session(usize, u32, Whose),
+    /// An end of a connection: slot, generation, end.
+    Session(usize, u32, ConnectionEnd),
 }
 
 impl TokenOwner {
@@ -46,36 +48,34 @@ impl TokenOwner {
         match self {
             TokenOwner::Wake => 0,
             TokenOwner::Listener(i) => 1 << 60 | i as u64,
-            TokenOwner::Session(i, generation, whose) => {
-                let side = u64::from(whose == Whose::Server);
+            TokenOwner::Session(i, generation, which) => {
+                let side = u64::from(which == ConnectionEnd::Server);
                 2 << 60 | u64::from(generation) << 33 | side << 32 | i as u64
             }
         }
     }
 
-    fn of(token: u64) -> TokenOwner {
+    fn from_token(token: u64) -> TokenOwner {
         let i = (token & 0xffff_ffff) as usize;
         match token >> 60 {
             0 => TokenOwner::Wake,
             1 => TokenOwner::Listener(i),
             _ => {
-                let whose = if token >> 32 & 1 == 1 { Whose::Server } else { Whose::Client };
-                TokenOwner::Session(i, (token >> 33) as u32 % GENERATIONS, whose)
+                let side = if token >> 32 & 1 == 1 { ConnectionEnd::Server } else { ConnectionEnd::Client };
+                TokenOwner::Session(i, (token >> 33) as u32 % GENERATIONS, side)
             }
         }
     }
 }
 
-/// Why a connection ends.
+/// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Both streams ended.
     Finished,
-    /// It is reset, and counted as this.
+    /// It is reset, and this counter increases.
     Reset(ProxyCounter),
 }
 
-/// A loop.
 pub struct ProxyLoop {
     index: usize,
     shared: Arc<ProxyShared>,
@@ -84,25 +84,25 @@ pub struct ProxyLoop {
     queue: EventQueue,
     listeners: Vec<accept::LoopListener>,
     sessions: Vec<Option<Box<Session>>>,
-    /// Places of `sessions` that are free, and the generation the next there has.
+    /// Free slots of `sessions`, and the next generation of each.
     free: Vec<(usize, u32)>,
     deadlines: BTreeSet<(u64, usize)>,
     /// Connections that have more to do.
     again: Vec<usize>,
     buffer: Vec<u8>,
-    peeked: Vec<u8>,
+    peek_buffer: Vec<u8>,
     pipes: PipePool,
-    /// Counts turns.
+    /// Number of the current turn.
     turn: u64,
     now_ms: u64,
-    next_look_ms: u64,
-    /// Accepting pauses until then.
+    next_sample_ms: u64,
+    /// End of a pause in accepting.
     paused_until_ms: Option<u64>,
     draining: bool,
 }
 
 impl ProxyLoop {
-    /// The loop of this number.
+    /// Creates the loop with this index.
     pub fn new(index: usize, shared: Arc<ProxyShared>) -> io::Result<ProxyLoop> {
         let queue = EventQueue::new()?;
         queue.watch(shared.wakes[index].as_fd(), TokenOwner::Wake.token(), EventWatch::Read)?;
@@ -117,21 +117,21 @@ impl ProxyLoop {
             deadlines: BTreeSet::new(),
             again: Vec::new(),
             buffer: vec![0; COPY_BYTES],
-            peeked: vec![0; crate::hello::LONGEST_HELLO],
+            peek_buffer: vec![0; crate::hello::LONGEST_HELLO],
             pipes: PipePool::default(),
             turn: 0,
             now_ms: 0,
-            next_look_ms: LOOK_MS,
+            next_sample_ms: SAMPLE_MS,
             paused_until_ms: None,
             draining: false,
             shared,
         })
     }
 
-    /// Runs until the end.
+    /// Runs until the proxy ends.
     ///
     /// # Errors
-    /// The event queue does not work.
+    /// Fails if the event queue fails.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::new();
         loop {
@@ -146,11 +146,11 @@ impl ProxyLoop {
             self.handle_deadlines();
             self.follow_config();
             self.resume_accepting();
-            if self.now_ms >= self.next_look_ms {
-                self.next_look_ms = self.now_ms + LOOK_MS;
-                self.look_at_sessions();
+            if self.now_ms >= self.next_sample_ms {
+                self.next_sample_ms = self.now_ms + SAMPLE_MS;
+                self.sample_sessions();
             }
-            self.set(ProxyCounter::Pipes, self.pipes.lent() as u64);
+            self.set(ProxyCounter::Pipes, self.pipes.borrowed() as u64);
             match self.shared.stopping() {
                 Stopping::No => {}
                 Stopping::Drain => {
@@ -185,47 +185,47 @@ impl ProxyLoop {
             return 0;
         }
         let deadline = self.deadlines.first().map_or(u64::MAX, |(at, _)| *at);
-        let next = deadline.min(self.next_look_ms).min(self.paused_until_ms.unwrap_or(u64::MAX));
-        next.saturating_sub(self.now_ms).min(LOOK_MS) as i32
+        let next = deadline.min(self.next_sample_ms).min(self.paused_until_ms.unwrap_or(u64::MAX));
+        next.saturating_sub(self.now_ms).min(SAMPLE_MS) as i32
     }
 
     fn handle(&mut self, event: Readiness) {
-        match TokenOwner::of(event.token) {
+        match TokenOwner::from_token(event.token) {
             TokenOwner::Wake => take_wakes(self.shared.wakes[self.index].as_fd()),
             TokenOwner::Listener(i) => self.accept_some(i),
-            TokenOwner::Session(i, generation, whose) => {
+            TokenOwner::Session(i, generation, which) => {
                 let Some(session) = self.sessions.get_mut(i).and_then(Option::as_deref_mut) else { return };
-                // Events of a connection that ended in this very turn.
+                // Ignore events of a connection that has ended in this turn.
                 if session.generation != generation {
                     return;
                 }
-                let end = match whose {
-                    Whose::Client => Some(&mut session.client),
-                    Whose::Server => session.server.as_mut(),
+                let end = match which {
+                    ConnectionEnd::Client => Some(&mut session.client),
+                    ConnectionEnd::Server => session.server.as_mut(),
                 };
                 let Some(end) = end else { return };
-                note(end, event);
-                self.advance(i, event.failed.then_some(whose), whose);
+                update_readiness(end, event);
+                self.advance(i, event.failed.then_some(which), which);
             }
         }
     }
 
-    /// Goes on with a connection of which an end was told of.
-    fn advance(&mut self, i: usize, failed: Option<Whose>, whose: Whose) {
+    /// Advances a connection after an event at one end.
+    fn advance(&mut self, i: usize, failed: Option<ConnectionEnd>, which: ConnectionEnd) {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
-        match (session.stage, whose) {
+        match (session.stage, which) {
             (SessionStage::Open, _) => self.pump(i, failed),
-            (_, Whose::Client) if failed == Some(Whose::Client) => {
-                self.end(i, Ending::Reset(ProxyCounter::ClientReset));
+            (_, ConnectionEnd::Client) if failed == Some(ConnectionEnd::Client) => {
+                self.close_session(i, Ending::Reset(ProxyCounter::ClientReset));
             }
-            (SessionStage::Hello, Whose::Client) => self.read_hello(i),
-            (SessionStage::Connecting, Whose::Server) => self.handle_connected(i),
+            (SessionStage::Hello, ConnectionEnd::Client) => self.read_hello(i),
+            (SessionStage::Connecting, ConnectionEnd::Server) => self.handle_connected(i),
             _ => {}
         }
     }
 
-    /// Moves bytes. An end that failed is pumped once more: what it sent before is handed on as far as that goes at once.
-    fn pump(&mut self, i: usize, failed: Option<Whose>) {
+    /// Forwards bytes. After a failure of an end, forwards once more what that end had sent.
+    fn pump(&mut self, i: usize, failed: Option<ConnectionEnd>) {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
         let was_half_closed = session.up.is_done() || session.down.is_done();
         let had_more = session.has_more;
@@ -237,9 +237,9 @@ impl ProxyLoop {
         self.count(ProxyCounter::BytesUp, moved.0);
         self.count(ProxyCounter::BytesDown, moved.1);
         match (pumped, failed) {
-            (Err(whose), _) => self.end(i, reset_by(whose)),
-            (Ok(()), _) if up_done && down_done => self.end(i, Ending::Finished),
-            (Ok(()), Some(whose)) => self.end(i, reset_by(whose)),
+            (Err(which), _) => self.close_session(i, reset_by(which)),
+            (Ok(()), _) if up_done && down_done => self.close_session(i, Ending::Finished),
+            (Ok(()), Some(which)) => self.close_session(i, reset_by(which)),
             (Ok(()), None) => {
                 if has_more && !had_more {
                     self.again.push(i);
@@ -251,7 +251,7 @@ impl ProxyLoop {
         }
     }
 
-    /// Gives those a turn that had more to do.
+    /// Gives another turn to connections that had more to do.
     fn continue_sessions(&mut self) {
         for i in std::mem::take(&mut self.again) {
             if let Some(session) = self.sessions[i].as_deref_mut().filter(|s| s.has_more) {
@@ -261,7 +261,6 @@ impl ProxyLoop {
         }
     }
 
-    /// Sets a connection's deadline.
     fn arm(&mut self, i: usize, at_ms: u64) {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
         self.deadlines.remove(&(session.deadline_ms, i));
@@ -282,25 +281,25 @@ impl ProxyLoop {
                 continue;
             };
             match session.stage {
-                SessionStage::Hello => self.end(i, Ending::Reset(ProxyCounter::HelloTimeout)),
-                SessionStage::Connecting => self.handle_connect_failure(i, "no answer in time"),
+                SessionStage::Hello => self.close_session(i, Ending::Reset(ProxyCounter::HelloTimeout)),
+                SessionStage::Connecting => self.handle_connect_failure(i, "timed out"),
                 SessionStage::Open if session.idle_deadline_ms() <= self.now_ms => {
-                    self.end(i, Ending::Reset(ProxyCounter::Idle));
+                    self.close_session(i, Ending::Reset(ProxyCounter::Idle));
                 }
                 SessionStage::Open => self.arm_idle(i),
             }
         }
     }
 
-    /// Ends a connection and gives back all it had.
-    fn end(&mut self, i: usize, ending: Ending) {
+    /// Ends a connection and releases its resources.
+    fn close_session(&mut self, i: usize, ending: Ending) {
         let Some(mut session) = self.sessions[i].take() else { return };
         self.deadlines.remove(&(session.deadline_ms, i));
-        if session.look.is_some() {
-            self.look_at(&mut session);
+        if session.sample.is_some() {
+            self.sample_session(&mut session);
         }
-        session.up.let_go(&mut self.pipes);
-        session.down.let_go(&mut self.pipes);
+        session.up.release_pipe(&mut self.pipes);
+        session.down.release_pipe(&mut self.pipes);
         if let Ending::Reset(counter) = ending {
             let ends = [Some(&session.client), session.server.as_ref()];
             ends.into_iter().flatten().for_each(|end| reset_on_close(end.socket.as_fd()));
@@ -312,14 +311,14 @@ impl ProxyLoop {
             server.connections.fetch_sub(1, Relaxed);
         }
         if self.running.log_connections {
-            self.tell_ended(&session, ending);
+            self.log_ended(&session, ending);
         }
         self.shared.connections.fetch_sub(1, Relaxed);
         self.free.push((i, (session.generation + 1) % GENERATIONS));
         self.set(ProxyCounter::Open, self.open() as u64);
     }
 
-    fn tell_ended(&self, session: &Session, ending: Ending) {
+    fn log_ended(&self, session: &Session, ending: Ending) {
         let why = match ending {
             Ending::Finished => "finished".to_string(),
             Ending::Reset(counter) => format!("{counter:?}"),
@@ -335,31 +334,31 @@ impl ProxyLoop {
             "bytes_down": session.down.moved(),
             "end": why,
         });
-        self.shared.tell("connection", details);
+        self.shared.log_event("connection", details);
     }
 
-    /// Resets what is left at the end of a drain.
+    /// Resets the remaining connections at the end of a drain.
     fn reset_all(&mut self) {
         for i in 0..self.sessions.len() {
-            self.end(i, Ending::Reset(ProxyCounter::Drained));
+            self.close_session(i, Ending::Reset(ProxyCounter::Drained));
         }
     }
 
-    /// Watches a new socket of a connection.
-    fn watch_end(&self, socket: &OwnedFd, i: usize, generation: u32, whose: Whose) -> io::Result<()> {
-        let token = TokenOwner::Session(i, generation, whose).token();
+    /// Registers a new socket of a connection.
+    fn watch_end(&self, socket: &OwnedFd, i: usize, generation: u32, which: ConnectionEnd) -> io::Result<()> {
+        let token = TokenOwner::Session(i, generation, which).token();
         self.queue.watch(socket.as_fd(), token, EventWatch::Stream)
     }
 }
 
-fn reset_by(whose: Whose) -> Ending {
-    Ending::Reset(match whose {
-        Whose::Client => ProxyCounter::ClientReset,
-        Whose::Server => ProxyCounter::ServerReset,
+fn reset_by(which: ConnectionEnd) -> Ending {
+    Ending::Reset(match which {
+        ConnectionEnd::Client => ProxyCounter::ClientReset,
+        ConnectionEnd::Server => ProxyCounter::ServerReset,
     })
 }
 
-fn note(end: &mut ProxyEnd, event: Readiness) {
+fn update_readiness(end: &mut ProxyEnd, event: Readiness) {
     end.readable |= event.readable;
     end.writable |= event.writable;
     end.ends |= event.ends;
@@ -370,15 +369,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_read_back() {
+    fn tokens_round_trip() {
         for owner in [
             TokenOwner::Wake,
             TokenOwner::Listener(7),
-            TokenOwner::Session(0, 0, Whose::Client),
-            TokenOwner::Session(0xffff_ffff, GENERATIONS - 1, Whose::Server),
-            TokenOwner::Session(5, 9, Whose::Client),
+            TokenOwner::Session(0, 0, ConnectionEnd::Client),
+            TokenOwner::Session(0xffff_ffff, GENERATIONS - 1, ConnectionEnd::Server),
+            TokenOwner::Session(5, 9, ConnectionEnd::Client),
         ] {
-            assert_eq!(TokenOwner::of(owner.token()), owner);
+            assert_eq!(TokenOwner::from_token(owner.token()), owner);
         }
     }
 }

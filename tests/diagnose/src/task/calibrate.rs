@@ -1,15 +1,17 @@
-//! `calibrate limiters CASES SEED [--wrong] [DIR ...]` learns the factors that choose among proposed limiters, from so many drawn cases of the
-//! build set, a third as many of the set of receivers that do not read, and two thirds of the kernel runs that `lab SET COUNT --out DIR`
-//! kept. It prints `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, the cost of removing each factor, and scores: there, on a
-//! sixth as many cases of SEED's sets, and on the runs kept back. `--wrong` lists the wrong verdicts of those. With 0 cases it learns nothing
-//! and scores the committed factors on 400 cases.
+//! `calibrate limiters CASES SEED [--wrong] [DIR ...]` learns the factors that choose among proposed
+//! limiters, from so many drawn cases of the build set, a third as many of the set of receivers that do not
+//! read, and two thirds of the kernel runs that `lab SET COUNT --out DIR` kept. It prints
+//! `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, the cost of removing each factor, and scores:
+//! there, on a sixth as many cases of SEED's sets, and on the runs kept back. `--wrong` lists the wrong
+//! verdicts of those. With 0 cases it learns nothing and scores the committed factors on 400 cases.
 //!
-//! `calibrate CASES DIR` learns the confidence of verdicts from so many drawn cases of the build set, as many of the set of receivers that do
-//! not read, their captures whole and cut, and the build half of `real.csv`'s captures below DIR. It prints
-//! `crates/evidence/diagnosis/src/confidence/weights.rs`.
+//! `calibrate CASES DIR` learns the confidence of verdicts from so many drawn cases of the build set, as many
+//! of the set of receivers that do not read, their captures whole and cut, and the build half of `real.csv`'s
+//! captures below DIR. It prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!
-//! The method is logistic regression by Newton's method. Drawn and real flows have the same total weight. Each weight except the first has a
-//! normal prior around 0 with a deviation of 1, so that rare signs weigh little.
+//! The method is logistic regression by Newton's method. Drawn and real flows have the same total weight.
+//! Each weight except the first has a normal prior around 0 with a deviation of 1, so that rare signs weigh
+//! little.
 
 use diagnose_test::cut::{Cut, CutSink, EachSink};
 use diagnose_test::judge::{Direct, Judge, lines};
@@ -36,8 +38,9 @@ struct Verdict {
     weight: f64,
 }
 
-/// Cuts of drawn captures: none, and those for which confidence has a sign.
-const CUTS: [Cut; 5] = [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10)];
+/// Cuts of drawn captures: none, those for which confidence has a sign, and a short capture.
+const CUTS: [Cut; 6] =
+    [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10), Cut::Prefix(2)];
 /// Weight of a cut capture, so that all cuts weigh as much as the whole capture.
 const OF_CUT: f64 = 1.0 / (CUTS.len() - 1) as f64;
 
@@ -106,7 +109,8 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
     println!("];");
 }
 
-/// Learns the factors of limiters' statements and prints them, with each factor's contribution and the scores on standard error.
+/// Learns the factors of limiters' statements and prints them, with each factor's contribution and the scores
+/// on standard error.
 fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
     let own = limiters::labelled(BUILD, cases)?;
     let mut kernel = Vec::new();

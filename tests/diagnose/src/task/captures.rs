@@ -1,5 +1,5 @@
-//! `captures KIND FILE [--quick]` writes a capture for measuring speed, as tcpdump would write it at the sender of simulated transfers, with
-//! Ethernet headers. It prints the number of packets.
+//! `captures KIND FILE [--quick]` writes a capture for measuring speed, as tcpdump would write it at the
+//! sender of simulated transfers, with Ethernet headers. It prints the number of packets.
 //!
 //! | kind | is |
 //! |---|---|

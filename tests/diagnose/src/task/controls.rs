@@ -1,5 +1,6 @@
-//! `controls [--seed N] [--cases N] [--list]`: flows of each congestion control over paths drawn from the seed, played by the
-//! simulator and captured at the sender, in the middle and at the receiver, and how often the control is told right.
+//! `controls [--seed N] [--cases N] [--list]` plays flows of each congestion control over paths drawn from
+//! the seed, captures them at the sender, in the middle and at the receiver, and scores the guesses at the
+//! control.
 
 use diagnose_test::controls;
 use diagnose_test::judge::Judge;

@@ -1,10 +1,10 @@
 //! The corpus of the diagnosis.
 //!
 //! `corpus write SET COUNT --out DIR` writes cases as `DIR/<number>/{scenario.toml,truth.json,capture.pcap}`.
-//! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints how often that is right; `--rows` keeps the
-//! lines as CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to judge.
-//! SET is `build`, the one to look at while building, or a number that seeds another; `world-` before it: the set of
-//! receivers that do not read and of small messages.
+//! `corpus score SET COUNT [--rows FILE]` diagnoses them and prints the scores; `--rows` keeps the rows as
+//! CSV. Both take `--from N`, the first number; scoring takes `--program FILE`, another `longfat` to score.
+//! SET is `build`, which may be studied while building, or a number that seeds another set; the prefix
+//! `world-` selects the set of receivers that do not read and of small messages.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;
@@ -17,7 +17,7 @@ use std::path::Path;
 const USAGE: &str = "corpus write SET COUNT --out DIR [--from N]\n\
                      corpus score SET COUNT [--from N] [--program FILE] [--rows FILE]";
 
-/// Draws a case of a set by its number.
+/// A function that draws a case by set and number.
 pub type Drawer = fn(u64, u64) -> Case;
 
 pub fn drawer(set: &str) -> (Drawer, &str) {
@@ -44,11 +44,11 @@ fn write(case: &Case, folder: &Path) -> Result<String, String> {
     let truth = play(case, &mut sink)?;
     sink.finish().map_err(text)?;
     truth.keep(case, &folder)?;
-    Ok(told(&truth))
+    Ok(truth_line(&truth))
 }
 
-/// A case's truth in a line.
-fn told(truth: &Truth) -> String {
+/// Formats a case's truth as a line.
+fn truth_line(truth: &Truth) -> String {
     let of = |f: &diagnose_test::FlowTruth| {
         let shares = f.shares.iter().map(|s| format!("{} {:.2}", s.0, s.1)).collect::<Vec<_>>();
         format!("{} ({})", f.right.join("|"), shares.join(", "))
@@ -57,7 +57,7 @@ fn told(truth: &Truth) -> String {
     format!("{} meant {} at {}: {}", truth.number, truth.meant, truth.vantage, flows.join("; "))
 }
 
-/// What was said wrongly of a case, a line a flow.
+/// Lists the wrong verdicts of a case, one a line.
 fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
     let mut out = String::new();
     for (flow, line) in truth.flows.iter().zip(lines) {

@@ -1,10 +1,10 @@
-//! `cuts SET COUNT [--from N] [--shown CUT]`: cases of the corpus, their captures cut in every way of
-//! `diagnose_test::cut`, and how often the verdict on what is left is right, says that it cannot tell, or is wrong; and how often the
-//! verdict on a longer prefix of a capture contradicts that on a shorter one. SET as for `corpus`; `--shown` prints each verdict on cuts
-//! whose name has CUT in it, and `--shown flips` the contradictions.
+//! `cuts SET COUNT [--from N] [--shown CUT]` cuts the captures of corpus cases in every way of
+//! `diagnose_test::cut`, and counts verdicts that are right, that cannot tell, and that are wrong. It also
+//! counts sure verdicts on a longer prefix that contradict those on a shorter one. SET is as for `corpus`;
+//! `--shown` prints each verdict on cuts with CUT in their name, and `--shown flips` the contradictions.
 //!
-//! `cuts ends SET COUNT [--from N]`: the same flows captured at the sender and at the receiver, and how often both verdicts are sure and
-//! name different causes.
+//! `cuts ends SET COUNT [--from N]` compares verdicts from captures at the sender and at the receiver, and
+//! counts flows for which both are sure and name different causes.
 
 use super::corpus::{Drawer, drawer, seed};
 use diagnose_test::cut::{Cut, cut_lines, flips};
@@ -14,22 +14,22 @@ use result::diagnosis::{SURE, UNDECIDED};
 
 const USAGE: &str = "cuts SET COUNT [--from N] [--shown CUT|flips]\ncuts ends SET COUNT [--from N]";
 
-/// Prefixes of captures, the whole last.
+/// Prefixes of captures, the whole capture last.
 const PREFIXES: [Cut; 6] =
     [Cut::Prefix(1), Cut::Prefix(2), Cut::Prefix(4), Cut::Prefix(8), Cut::Prefix(16), Cut::Whole];
 
-/// How verdicts on one kind of cut turned out.
+/// Outcomes of verdicts on one kind of cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcomes {
     right: usize,
     cannot_tell: usize,
     wrong_probably: usize,
     wrong_sure: usize,
-    /// Of those in doubt for which several causes are listed, and of these with the right one.
+    /// Uncertain verdicts that list several causes, and those that list the right one.
     listed: (usize, usize),
-    /// Of those in doubt that are wrong, with the right cause as the first and as the second alternative.
+    /// Wrong uncertain verdicts with the right cause as the first and as the second alternative.
     alternative: [usize; 2],
-    /// Wrong in doubt.
+    /// Wrong uncertain verdicts.
     wrong_in_doubt: usize,
 }
 
@@ -57,7 +57,7 @@ impl Outcomes {
     }
 }
 
-/// Of the cases `numbers` of a set what `work` makes.
+/// Runs `work` for the cases `numbers` of a set.
 fn of_cases<T: Send>(
     set: &str,
     numbers: std::ops::Range<u64>,
@@ -68,7 +68,7 @@ fn of_cases<T: Send>(
     each(numbers, |n| work(&case(set, n)))
 }
 
-/// A verdict, as text.
+/// Formats a verdict.
 fn said(line: &Line) -> String {
     let right = line.right.join("|");
     format!(
@@ -77,7 +77,7 @@ fn said(line: &Line) -> String {
     )
 }
 
-/// How often verdicts on prefixes of a capture contradict each other.
+/// Prints how often verdicts on prefixes of a capture contradict each other.
 fn print_flips(all: &[Vec<Vec<Line>>], shown: bool) {
     let at = PREFIXES.map(|cut| Cut::ALL.iter().position(|c| *c == cut));
     let (mut flows, mut flipped, mut by_pair) = (0, 0, 0);
@@ -105,7 +105,7 @@ fn print_flips(all: &[Vec<Vec<Line>>], shown: bool) {
     );
 }
 
-/// Verdicts from both ends of the same flows.
+/// Compares verdicts from both ends of the same flows.
 fn ends(set: &str, numbers: std::ops::Range<u64>) -> Result<(), String> {
     let all = of_cases(set, numbers, |case| {
         let at = |vantage| cut_lines(&Case { vantage, ..case.clone() }, &[Cut::Whole]);

@@ -1,10 +1,11 @@
-//! How well a fit predicts: `fit [lab|ss] SET COUNT [--from N] [--rows FILE] [--keep DIR]`.
+//! `fit [lab|ss] SET COUNT [--from N] [--rows FILE] [--keep DIR]` scores the predictions of fits.
 //!
-//! Takes the first COUNT cases of the corpus from number N on whose path is what limits, fits the capture of each, and
-//! predicts another congestion control and another number of flows, and other buckets of policers. SET is a number that seeds the
-//! cases; `--keep` leaves captures, scenarios and fits. `fit lab SET COUNT` has the kernel play cases that it carries, and what is
-//! predicted as well: as root, on a quiet machine, 25 s a case; what is kept of a set is not played again. `fit ss SET COUNT` does the same and fits what `ss` prints on the
-//! sender's host, without a capture. `fit cross SET COUNT` draws lines on which others come and go (`crossed.rs`).
+//! It takes the first COUNT corpus cases from number N on that their path limits, fits the capture of each,
+//! and predicts another congestion control, another number of flows, and other buckets of policers. SET is a
+//! number that seeds the cases; `--keep` keeps captures, scenarios and fits. `fit lab SET COUNT` runs cases
+//! and predictions on the kernel, as root on a quiet machine, 25 s a case; kept runs are not repeated. `fit
+//! ss SET COUNT` does the same with the output of `ss` on the sender's host instead of a capture. `fit cross
+//! SET COUNT` draws lines with cross traffic (`crossed.rs`).
 
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
 use diagnose_test::fit::{FitRow, case, judge, tables};
@@ -15,7 +16,7 @@ use std::path::Path;
 
 const USAGE: &str = "fit SET COUNT [--from N] [--rows FILE] [--keep DIR]\nfit lab|ss|cross SET COUNT [--from N] [--rows FILE]";
 
-/// Judges a case by its captures, or what was printed, in a folder.
+/// A function that scores a case in a folder, by its captures or by the output of `ss`.
 type InFolder = fn(&Case, &Path) -> Result<FitRow, String>;
 
 pub fn run(args: &[String]) -> Result<(), String> {
@@ -43,7 +44,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         None => None,
     };
     let mut rows: Vec<FitRow> = Vec::new();
-    // One after the other: a fit has both cores, as a user's has.
+    // One after the other, so that a fit has both cores, as for a user.
     let drawn = |n| case(set, n).filter(|_| on_kernel.is_none() || lab::case(set, n).is_some());
     for case in (from..).filter_map(drawn).take(count as usize) {
         let row = match on_kernel {
@@ -58,14 +59,14 @@ pub fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Rows as a file, where one is wanted.
+/// Writes rows to a file, if one is named.
 fn write(file: Option<&str>, head: &str, rows: impl Iterator<Item = String>) -> Result<(), String> {
     let Some(file) = file else { return Ok(()) };
     let text: String = rows.collect();
     fs::write(file, format!("{head}{text}")).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Lines with others on them.
+/// Scores lines with cross traffic.
 fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Result<(), String> {
     let mut rows = Vec::new();
     for n in numbers {
@@ -78,7 +79,7 @@ fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Resul
     Ok(())
 }
 
-/// A case cut to what the lab carries, with a folder for its captures.
+/// Scores a case, shortened for the lab, with a folder for its captures.
 fn on_the_kernel(set: u64, drawn: &Case, keep: Option<&Path>, judge: InFolder) -> Result<FitRow, String> {
     let case = lab::case(set, drawn.number).ok_or("the lab does not carry it")?;
     if let Some(folder) = keep {

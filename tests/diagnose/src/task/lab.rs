@@ -1,8 +1,8 @@
-//! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]`: cases of the corpus up to 100 Mbit/s on this machine's
-//! kernel, ten seconds each, diagnosed and scored. As root, on a quiet machine. SET as in `corpus`; `--out` keeps
-//! `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
+//! `lab SET COUNT [--from N] [--rows FILE] [--out DIR]` runs corpus cases of up to 100 Mbit/s on this
+//! machine's kernel, ten seconds each, as root on a quiet machine, and scores their diagnoses. SET is as for
+//! `corpus`; `--out` keeps `DIR/<number>/{scenario.toml,truth.json,<host>.pcap}`.
 //!
-//! `lab kept DIR [--rows FILE]`: what was kept so, diagnosed and scored anew.
+//! `lab kept DIR [--rows FILE]` diagnoses and scores kept runs again.
 
 use diagnose_test::lab::{self, Kept, case, kept_cases};
 use diagnose_test::line::Line;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 const USAGE: &str = "lab SET COUNT [--from N] [--rows FILE] [--out DIR] | lab kept DIR [--rows FILE]";
 
-/// Runs a case in a folder of its own; its flows as lines.
+/// Runs a case in its own folder and returns its scored flows.
 fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (truth, lines) = lab::run(case, folder).map_err(|e| e.to_string())?;
@@ -21,7 +21,7 @@ fn play(case: &Case, folder: &Path) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// What was kept of a case; its flows as lines.
+/// Scores the flows of a kept case.
 fn read(folder: &Path) -> Result<Vec<Line>, String> {
     let kept = Kept::read(folder)?;
     let lines = kept.lines()?;
@@ -40,7 +40,7 @@ fn print(truth: &Truth, lines: &[Line]) {
     }
 }
 
-/// Runs cases of a set; what is kept of them goes to `out`.
+/// Runs cases of a set and keeps them in `out`.
 fn play_all(set: &str, (from, count): (u64, usize), out: Option<&str>) -> Result<Vec<Line>, String> {
     let set = if set == "build" { 1 } else { set.parse().map_err(|_| USAGE)? };
     let scratch = || std::env::temp_dir().join(format!("longfat-lab-{}", std::process::id()));

@@ -1,5 +1,6 @@
-//! `nebby DIR [--half build|judge]`: the traces of NUS-SNL/Nebby below DIR (`nebby.py DIR` fetches them) diagnosed, and how
-//! often the sender's congestion control is told right. The half `judge` is printed in classes only.
+//! `nebby DIR [--half build|judge]` diagnoses the traces of NUS-SNL/Nebby below DIR (`nebby.py DIR` fetches
+//! them) and scores the guesses at the sender's congestion control. The half `judge` is printed only in
+//! classes.
 
 use diagnose_test::{controls, nebby};
 use std::path::Path;

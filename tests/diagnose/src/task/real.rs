@@ -1,6 +1,6 @@
-//! `real DIR [--half build|judge] [--program FILE]`: the captures below DIR that `real.csv` labels (known by their
-//! hashes; `real.py DIR` fetches them) diagnosed, and how often that is right. The half `judge` is printed in classes
-//! only: who improves the diagnosis looks at `build`.
+//! `real DIR [--half build|judge] [--program FILE]` diagnoses the captures below DIR that `real.csv` labels
+//! (recognised by their hashes; `real.py DIR` fetches them) and scores the verdicts. The half `judge` is
+//! printed only in classes: study `build` to improve the diagnosis.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::real;

@@ -1,5 +1,6 @@
-//! `usc DIR [--program FILE] [--rows FILE]`: the traces of USC-NSL/policing-detection (`data/validation`, as they
-//! are there) diagnosed, beside the detector of the same authors; `--rows` keeps the lines as CSV.
+//! `usc DIR [--program FILE] [--rows FILE]` diagnoses the traces of USC-NSL/policing-detection
+//! (`data/validation`, as they are there) and compares the scores with those of the authors' detector;
+//! `--rows` keeps the rows as CSV.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::{line, usc};

@@ -19,8 +19,8 @@ fn said(cases: &[Case], cuts: &[Cut]) -> Vec<Vec<Vec<Line>>> {
     each(0..cases.len() as u64, |i| cut_lines(&cases[i as usize], cuts)).expect("all are played")
 }
 
-/// All but one of 30 cases: in that one, flows begin one after another behind a policer and a line with a short queue, and the queue's
-/// losses are sure before the policer's are many.
+/// All but one of 30 cases: in that one, flows begin one after another behind a policer and a line with a
+/// short queue, and the queue's losses are sure before the policer's are many.
 #[test]
 fn a_longer_prefix_does_not_contradict_a_sure_verdict_on_a_shorter_one() {
     let cuts = [Cut::Prefix(1), Cut::Prefix(2), Cut::Prefix(4), Cut::Prefix(8), Cut::Prefix(16), Cut::Whole];

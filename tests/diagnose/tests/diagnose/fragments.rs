@@ -1,4 +1,5 @@
-//! Packets that come in IP fragments: what the diagnosis says of them, and that fragments of others count for nothing.
+//! Packets that come in IP fragments: what the diagnosis says of them, and that fragments of others count for
+//! nothing.
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnose_test::{Case, PcapSink, Vantage, judge, play};
@@ -114,7 +115,8 @@ fn losses_of_packets_in_fragments_are_told_as_that_on_either_side_of_the_capture
     }
 }
 
-/// Of each 50th packet the second fragment is missing where it was captured; the sender's packets go on as they did.
+/// Of each 50th packet the second fragment is missing where it was captured; the sender's packets go on as
+/// they did.
 #[test]
 fn a_packet_of_which_a_fragment_is_missing_is_lost() {
     let whole = in_fragments(&lossy(Vantage::Receiver, ""));

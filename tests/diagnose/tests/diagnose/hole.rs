@@ -1,4 +1,5 @@
-//! A path MTU that falls in the midst of a connection, and nobody says so: told from an outage by what still passes.
+//! A path MTU that falls in the midst of a connection, and nobody says so: told from an outage by what still
+//! passes.
 
 #[path = "../../../../crates/engine/transport/tests/transport/pair.rs"]
 #[allow(dead_code)] // this test uses its part
@@ -157,8 +158,8 @@ fn a_path_that_is_gone_is_an_outage() {
     assert_eq!(share(&f, Cause::BlackHole), 0.0, "{:?}", f.causes);
 }
 
-/// A search for the path's MTU through a window that fills no queue: all that is lost is what it tried (RFC 4821 section
-/// 7.6.1: that is no sign of congestion).
+/// A search for the path's MTU through a window that fills no queue: all that is lost is what it tried (RFC
+/// 4821 section 7.6.1: that is no sign of congestion).
 #[test]
 fn a_segment_that_was_tried_and_lost_is_no_random_loss() {
     let client = Stack { mtu_probing: Some(MtuProbing::OnBlackhole), ..Stack::default() };

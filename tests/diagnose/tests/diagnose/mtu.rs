@@ -1,10 +1,12 @@
-//! Paths that carry less than a full packet: what the diagnosis says of them, and that it says it of no other path.
+//! Paths that carry less than a full packet: what the diagnosis says of them, and that it says it of no other
+//! path.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::{Case, Vantage};
 use result::{Cause, FlowDiagnosis};
 
-/// What is said of an upload over 10 Mbit/s and 30 ms, with `tunnel` before the link and `stack` at the sender.
+/// What is said of an upload over 10 Mbit/s and 30 ms, with `tunnel` before the link and `stack` at the
+/// sender.
 fn said(tunnel: &str, stack: &str, app: &str, offload: bool) -> FlowDiagnosis {
     let text = format!(
         r#"duration = "12s"

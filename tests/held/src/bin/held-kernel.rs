@@ -1,9 +1,10 @@
-//! What scenarios are held by, measured on the real kernel, as root: `cargo run -p longfat-held-test --bin held-kernel -- [HOW_MANY]
-//! [FROM]`. What is named comes of simulated runs, the runs that it is held against are the kernel's. Prints what is wrong;
-//! exit code 1 where more than a tenth is: two runs of a few seconds each are not alike on a busy machine.
+//! Checks the reported causes on the real kernel, as root: `cargo run -p longfat-held-test --bin held-kernel
+//! -- [HOW_MANY] [FROM]`. The causes are found by simulated runs and checked by runs on the kernel. Prints
+//! what is wrong; exit code 1 if more than a tenth is, because two runs of a few seconds differ on a busy
+//! machine.
 
 use held_test::draw::draw_held;
-use held_test::held::{Verdict, said, verdict};
+use held_test::held::{Verdict, reported, verdict};
 use result::Clock;
 use std::process::ExitCode;
 
@@ -12,11 +13,11 @@ fn main() -> ExitCode {
     let (count, from) = (numbers.next().unwrap_or(30), numbers.next().unwrap_or(1));
     let (mut best, mut tied, mut none, mut wrong) = (0, 0, 0, 0);
     for seed in from..from + count {
-        // The kernel has a profile of its own.
+        // The kernel has its own profile.
         let text = draw_held(seed).replace("profile = \"rfc\", ", "");
-        let (said, _) = said(&text);
-        let named = said.first().map_or("nothing".into(), |h| format!("{} at {}", h.kind.name(), h.place));
-        let verdict = verdict(&text, &said, Clock::Kernel);
+        let (holders, _) = reported(&text);
+        let named = holders.first().map_or("nothing".into(), |h| format!("{} at {}", h.kind.name(), h.place));
+        let verdict = verdict(&text, &holders, Clock::Kernel);
         println!("{seed}: {named}: {verdict:?}");
         match verdict {
             Verdict::Best => best += 1,
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "{count} scenarios: {best} named the best, {tied} named one as good, {none} rightly named nothing, {wrong} wrong"
+        "{count} scenarios: {best} name the best cause, {tied} an equally good one, {none} correctly none, {wrong} wrong"
     );
     ExitCode::from(u8::from(wrong * 10 > count))
 }

@@ -1,15 +1,15 @@
-//! What a variant is said to have changed, held against the two scenarios.
+//! Checks the changes stated for a variant against the two scenarios.
 
 use super::Check;
+use crate::checked_run::ComparedVariant;
 use crate::numbers::numbers;
-use crate::seen::Seen;
 use report::story::{Better, Change, SettingOf};
 use result::topology::PathStage;
 use scenario::{NamedStage, Scenario};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every direction's stages.
+/// Stages of all link directions, with their full names.
 fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
     let of = |link: &str, way: &str, n: &NamedStage| format!("{link}.{way}.{}", n.name);
     let mut all = Vec::new();
@@ -20,13 +20,14 @@ fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
     all
 }
 
-/// The kind of the stage of this name; `@flow` behind it does not matter.
+/// Kind of the stage of this name; a suffix `@flow` is ignored.
 pub fn kind(s: &Scenario, element: &str) -> Option<String> {
     let name = element.split('@').next()?;
     stages(s).into_iter().find(|x| x.0 == name).map(|x| x.1.stage.kind().to_string())
 }
 
-/// Whether the scenario has no such stage, and none with a rate or a delay that could stand for it.
+/// Returns whether the scenario has no such stage, and the link has none with a rate or a delay that could
+/// stand for it.
 pub fn is_bare(s: &Scenario, element: &str) -> bool {
     let timed =
         |n: &NamedStage| setting(n, "rate").is_some() || setting(n, "delay").is_some_and(|d| d != "0s");
@@ -36,7 +37,7 @@ pub fn is_bare(s: &Scenario, element: &str) -> bool {
     kind(s, element).is_none() && own.is_some_and(|l| !stages(l))
 }
 
-/// The propagation delay of the stage of this name, ms.
+/// Propagation delay of the stage of this name, ms.
 pub fn travel_ms(s: &Scenario, element: &str) -> f64 {
     let name = element.split('@').next().unwrap_or_default();
     let it = stages(s).into_iter().find(|x| x.0 == name);
@@ -48,7 +49,7 @@ fn json(n: &NamedStage) -> Value {
     serde_json::to_value(&n.stage).expect("plain data")
 }
 
-/// A setting under a key with dots, as results spell it.
+/// A setting under a dotted key, in the form of the results.
 fn setting(n: &NamedStage, key: &str) -> Option<String> {
     let mut at = json(n);
     for part in key.split('.') {
@@ -57,7 +58,7 @@ fn setting(n: &NamedStage, key: &str) -> Option<String> {
     Some(at.as_str().map_or_else(|| at.to_string(), str::to_string))
 }
 
-/// Whether the scenario has a stage of this kind with these settings.
+/// Returns whether the scenario has a stage of this kind with these settings.
 fn has(s: &Scenario, stage: &PathStage) -> bool {
     let fits = |n: &NamedStage| {
         n.stage.kind() == stage.kind
@@ -66,9 +67,9 @@ fn has(s: &Scenario, stage: &PathStage) -> bool {
     stages(s).iter().any(|x| fits(x.1))
 }
 
-/// What is wrong with the changes that are told of a variant, or missing among them.
-pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
-    let mut list: Vec<String> = told
+/// Everything that is wrong with, or missing in, the changes stated for a variant.
+pub fn wrong(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> Vec<String> {
+    let mut list: Vec<String> = stated
         .iter()
         .filter(|c| !holds(&was.scenario, &is.scenario, c))
         .map(|c| format!("not changed: {c:?}"))
@@ -76,23 +77,23 @@ pub fn wrong(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
     let (before, after) = (stages(&was.scenario), stages(&is.scenario));
     let differ =
         before.len() != after.len() || before.iter().zip(&after).any(|(a, b)| a.1.stage != b.1.stage);
-    let of_path = told.iter().any(|c| !matches!(c, Change::Control { .. } | Change::Setting { .. }));
+    let of_path = stated.iter().any(|c| !matches!(c, Change::Control { .. } | Change::Setting { .. }));
     if differ != of_path {
-        list.push(format!("stages differ: {differ}, told: {told:?}"));
+        list.push(format!("stages differ: {differ}, stated: {stated:?}"));
     }
     let controls = was.flows.iter().zip(&is.flows).filter(|(a, b)| a.result.cc != b.result.cc).count();
-    if (controls > 0) != told.iter().any(|c| matches!(c, Change::Control { .. })) {
-        list.push(format!("{controls} flows with another control, told: {told:?}"));
+    if (controls > 0) != stated.iter().any(|c| matches!(c, Change::Control { .. })) {
+        list.push(format!("{controls} flows with another control, stated: {stated:?}"));
     }
-    list.extend(settings(was, is, told));
+    list.extend(settings(was, is, stated));
     list
 }
 
-/// What a scenario says beside its stages, by whose it is, name and key: from its own fields, defaults and all.
-type Said = BTreeMap<(SettingOf, String, String), String>;
+/// The scenario's settings apart from stages, by owner, name and key, including defaults.
+type SettingsMap = BTreeMap<(SettingOf, String, String), String>;
 
-fn said(s: &Scenario) -> Said {
-    let mut all = Said::new();
+fn settings_of(s: &Scenario) -> SettingsMap {
+    let mut all = SettingsMap::new();
     let mut add = |of: SettingOf, name: &str, key: &str, value: String| {
         all.insert((of, name.to_string(), key.to_string()), value);
     };
@@ -124,7 +125,7 @@ fn said(s: &Scenario) -> Said {
             own(&key, value);
         }
         for (key, value) in flat("cc", &serde_json::to_value(f.cc).expect("plain data")) {
-            // Of another control other parameters are no change of this one's.
+            // Parameters of another congestion control are not changes of this one's.
             if key != "cc.name" {
                 own(&format!("{key} of {}", f.cc.name()), value);
             }
@@ -133,7 +134,7 @@ fn said(s: &Scenario) -> Said {
     all
 }
 
-/// Keys with dots, as the scenario has them; what is not given is left out.
+/// Dotted keys, as in the scenario; absent values are left out.
 fn flat(key: &str, value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Null => Vec::new(),
@@ -143,9 +144,9 @@ fn flat(key: &str, value: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Each setting that differs is told, with its value, and nothing else is.
-fn settings(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
-    let (before, after) = (said(&was.scenario), said(&is.scenario));
+/// Checks that each setting that differs is stated with its value, and that no other setting is.
+fn settings(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> Vec<String> {
+    let (before, after) = (settings_of(&was.scenario), settings_of(&is.scenario));
     let plain = |key: &str| key.split(" of ").next().unwrap_or_default().to_string();
     let mine = |(of, name, _): &(SettingOf, String, String)| {
         *of != SettingOf::Flow || !is.alone || is.flows.iter().any(|f| is_of(&f.result.name, name))
@@ -154,13 +155,13 @@ fn settings(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
     let differ: BTreeSet<_> = keys.into_iter().filter(|k| before.get(*k) != after.get(*k)).cloned().collect();
     let mut list = Vec::new();
     let mut found = BTreeSet::new();
-    for change in told {
+    for change in stated {
         let Change::Setting { of, names, key, was: old, is: new } = change else { continue };
         let fits = |k: &&(SettingOf, String, String)| {
             k.0 == *of && plain(&k.2) == *key && (names.is_empty() || names.contains(&k.1))
         };
         let all: Vec<_> = differ.iter().filter(fits).collect();
-        let holds = |values: &Said, value: &Option<String>| {
+        let holds = |values: &SettingsMap, value: &Option<String>| {
             value.is_none() || all.iter().any(|k| values.get(*k) == value.as_ref())
         };
         if all.is_empty()
@@ -173,7 +174,7 @@ fn settings(was: &Seen, is: &Seen, told: &[Change]) -> Vec<String> {
         found.extend(all.into_iter().cloned());
     }
     let hidden = differ.iter().filter(|k| !found.contains(*k) && !k.2.contains(" of "));
-    list.extend(hidden.map(|k| format!("does not tell of {k:?}")));
+    list.extend(hidden.map(|k| format!("does not state {k:?}")));
     list
 }
 
@@ -183,7 +184,7 @@ fn is_of(result: &str, flow: &str) -> bool {
 
 fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     let kinds = |s: &Scenario, kind: &str| stages(s).iter().filter(|x| x.1.stage.kind() == kind).count();
-    // In some direction of a link one has a stage of this name and the other has none.
+    // In some link direction one scenario has a stage of this name and the other has none.
     let only = |a: &Scenario, b: &Scenario, of: &PathStage| {
         let (here, there) = (stages(a), stages(b));
         here.iter().any(|x| x.1.name == of.name && there.iter().all(|y| y.0 != x.0))
@@ -191,9 +192,9 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     match change {
         Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
         Change::Added { stage, before, after } => {
-            // What it stands beside may itself have taken another's place.
-            let beside = |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(is, k) > 0);
-            has(is, stage) && only(is, was, stage) && beside(before) && beside(after)
+            // The stage next to it may itself be a replacement.
+            let is_present = |k: &Option<String>| k.as_ref().is_none_or(|k| kinds(is, k) > 0);
+            has(is, stage) && only(is, was, stage) && is_present(before) && is_present(after)
         }
         Change::Removed(stage) => has(was, stage) && only(was, is, stage),
         Change::Queue { was: old, is: new } => {
@@ -217,18 +218,18 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
         Change::Control { was: old, is: new, .. } => {
             was.flows.iter().zip(&is.flows).any(|(a, b)| a.cc.name() == old && b.cc.name() == new)
         }
-        // Held against all settings at once.
+        // Checked with all settings together.
         Change::Setting { .. } => true,
         Change::Relay(_) | Change::NoRelay(_) => false,
     }
 }
 
-/// All numbers of both scenarios' stages, and how many flows may have changed.
+/// All numbers in both scenarios' stages, and the possible numbers of changed flows.
 pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
     let mut list: Vec<f64> = (1..=check.baseline.flows.len()).map(|n| n as f64).collect();
     let of = check.others.iter().filter(|s| s.name == b.variant).copied().chain([check.baseline]);
-    for seen in of {
-        for (_, stage) in stages(&seen.scenario) {
+    for checked in of {
+        for (_, stage) in stages(&checked.scenario) {
             list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
         }
     }
@@ -239,7 +240,7 @@ pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
         // The default of times and codepoints.
         list.push(0.0);
     }
-    // What a FIFO holds that says nothing of its length.
+    // The length of a FIFO that states none.
     list.push(1000.0);
     list
 }

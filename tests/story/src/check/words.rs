@@ -1,18 +1,18 @@
-//! The words of a clause: every number in them is one that was worked out, and none is missing.
+//! Checks the words of a clause: every number in them was computed, and none is missing.
 
 use super::Check;
 use crate::numbers::{Printed, numbers, unquoted};
 use crate::value::{Number, value};
 use report::story::{Clause, Effect, Story};
 
-/// Gains that one fact names.
-const MOST_GAINS: usize = 3;
-/// Variants that a list names.
-const MOST_NAMES: usize = 3;
+/// Maximum number of gains in one fact.
+const MAX_GAINS: usize = 3;
+/// Maximum number of variants named in a list.
+const MAX_NAMES: usize = 3;
 
-/// What is wrong with a clause in English and in Chinese.
+/// Everything that is wrong with a clause in English and in Chinese.
 pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> {
-    // What holds the flows is held against runs elsewhere.
+    // What limits the flows is checked against runs elsewhere.
     if matches!(clause, Clause::Held { .. }) {
         return Vec::new();
     }
@@ -24,13 +24,13 @@ pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> 
             list.push(format!("numbers {found:?} should be {want:?} in {text:?}"));
             continue;
         };
-        // What a variant changed has numbers too.
+        // The variant's changes contain numbers too.
         let known = match clause {
             Clause::Better(b) | Clause::AsGood(b) => super::changes::numbers_of(check, b),
             _ => Vec::new(),
         };
         let strange = left.into_iter().find(|n| !known.iter().any(|&k| n.is(k)));
-        list.extend(strange.map(|n| format!("{n:?} is no number of it, in {text:?}")));
+        list.extend(strange.map(|n| format!("{n:?} is not a number of this clause, in {text:?}")));
     }
     for name in names(clause) {
         if !en.contains(&name) || !zh.contains(&name) {
@@ -40,11 +40,11 @@ pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> 
     list
 }
 
-/// Numbers in the headline and the facts that no clause has.
-pub fn strange(checks: &[Check], told: &Story) -> Vec<String> {
+/// Numbers in the headline and the facts that belong to no clause.
+pub fn strange(checks: &[Check], stated: &Story) -> Vec<String> {
     let mut known: Vec<f64> = Vec::new();
     for check in checks {
-        for clause in &told.clauses {
+        for clause in &stated.clauses {
             if let Clause::Held { .. } = clause {
                 return Vec::new();
             }
@@ -56,16 +56,17 @@ pub fn strange(checks: &[Check], told: &Story) -> Vec<String> {
     }
     let mut list = Vec::new();
     for lang in [report::Lang::En, report::Lang::Zh] {
-        for text in std::iter::once(told.headline(lang)).chain(told.facts(lang)) {
+        for text in std::iter::once(stated.headline(lang)).chain(stated.facts(lang)) {
             let found = numbers(&unquoted(&text)).into_iter().find(|n| !known.iter().any(|&k| n.is(k)));
-            list.extend(found.map(|n| format!("{n:?} is of no clause, in {text:?}")));
+            list.extend(found.map(|n| format!("{n:?} belongs to no clause, in {text:?}")));
         }
     }
     list
 }
 
-/// What is found beyond what is wanted; `None` where something wanted is missing. In any order: languages have their own. Of
-/// several that fit the one with most digits is it: 2 may be a setting where 2.24 is a result.
+/// The numbers found beyond those wanted; `None` if a wanted one is missing. The order is ignored, because
+/// languages differ. Of several matches, the most precise one counts: 2 may be a setting where 2.24 is a
+/// result.
 fn without(found: &[Printed], want: &[f64]) -> Option<Vec<Printed>> {
     let mut left: Vec<Printed> = found.to_vec();
     for &x in want {
@@ -80,8 +81,8 @@ fn names(clause: &Clause) -> Vec<String> {
         Clause::Nothing { variant } | Clause::Carries { variant, .. } | Clause::Has { variant, .. } => {
             vec![variant]
         }
-        Clause::CarriesApart { variant, parts } => {
-            parts.iter().take(MOST_NAMES).map(|p| &p.flow).chain([variant]).map(String::as_str).collect()
+        Clause::CarriesByPath { variant, parts } => {
+            parts.iter().take(MAX_NAMES).map(|p| &p.flow).chain([variant]).map(String::as_str).collect()
         }
         Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => {
             let pays = b.costs.iter().filter_map(|e| match Number::of(&e.measure) {
@@ -91,19 +92,19 @@ fn names(clause: &Clause) -> Vec<String> {
             return std::iter::once(b.variant.clone()).chain(pays).collect();
         }
         Clause::Open { variants, .. } => {
-            return variants.iter().take(MOST_NAMES).map(|v| v.0.clone()).collect();
+            return variants.iter().take(MAX_NAMES).map(|v| v.0.clone()).collect();
         }
         Clause::Same { baseline, variants, .. } => {
-            return variants.iter().take(MOST_NAMES).chain([baseline]).cloned().collect();
+            return variants.iter().take(MAX_NAMES).chain([baseline]).cloned().collect();
         }
         Clause::OtherFlows { variant, .. } => vec![variant],
         Clause::Unfair { most, least } => vec![&most.0, &least.0],
         Clause::Starved { flow, most, .. } => vec![flow, &most.0],
-        // What nobody wrote is not named.
+        // A stage that the scenario does not contain is not named.
         Clause::Dropped { kind, .. } | Clause::Queued { kind, .. } if kind == report::story::ASSUMED => {
             Vec::new()
         }
-        // Where it is, without the run that it is of.
+        // The stage's name, without the flow that was measured alone.
         Clause::Dropped { element, .. }
         | Clause::Queued { element, .. }
         | Clause::BlackHole { element, .. }
@@ -115,7 +116,7 @@ fn names(clause: &Clause) -> Vec<String> {
     names.into_iter().map(Into::into).collect()
 }
 
-/// The numbers, as they are printed: shares in percent.
+/// The numbers as printed: shares in percent.
 fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
     let b = check.baseline;
     match clause {
@@ -124,15 +125,15 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
             let share = b.limit.map(|l| (tcp.unwrap_or(0.0) + udp.unwrap_or(0.0)) / l * 100.0);
             [tcp, udp, share].into_iter().flatten().collect()
         }
-        Clause::CarriesApart { parts, .. } => {
+        Clause::CarriesByPath { parts, .. } => {
             let each = |p: &report::story::Part| {
                 let more = (p.more > 0).then_some(p.more as f64);
                 let share = p.limit.map(|l| p.mbps / l * 100.0);
                 [Some(p.mbps), more, share].into_iter().flatten().collect::<Vec<f64>>()
             };
-            let rest = parts.len().saturating_sub(MOST_NAMES);
+            let rest = parts.len().saturating_sub(MAX_NAMES);
             let more = (rest > 0).then_some(rest as f64);
-            parts.iter().take(MOST_NAMES).flat_map(each).chain(more).collect()
+            parts.iter().take(MAX_NAMES).flat_map(each).chain(more).collect()
         }
         Clause::Has { measure, .. } => printed(value(&Number::of(measure), b).unwrap_or(f64::NAN)),
         Clause::Starved { more, mbps, seconds, most, .. } => {
@@ -146,7 +147,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         }
         Clause::Dropped { element, .. } => {
             let it = b.elements.iter().find(|e| e.name == *element);
-            it.map(|e| e.dropped as f64 / e.came as f64 * 100.0).into_iter().collect()
+            it.map(|e| e.dropped as f64 / e.arrived as f64 * 100.0).into_iter().collect()
         }
         Clause::Lost { share } => vec![*share],
         Clause::Waited { share, .. } | Clause::Repaired { share, .. } => vec![share * 100.0],
@@ -160,24 +161,24 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         Clause::Queued { least_ms, p95_ms, packets, .. } => vec![*least_ms, *p95_ms, *packets as f64],
         Clause::Unfair { most, least } => vec![most.1, least.1],
         Clause::Better(b) => {
-            [goal(&b.effect), both(&b.gains, MOST_GAINS), both(&b.costs, usize::MAX)].concat()
+            [goal(&b.effect), both(&b.gains, MAX_GAINS), both(&b.costs, usize::MAX)].concat()
         }
-        // The headline has the first gain, a fact the others.
-        Clause::AsGood(b) => both(&b.gains, 1 + MOST_GAINS),
+        // The headline states the first gain, a fact the others.
+        Clause::AsGood(b) => both(&b.gains, 1 + MAX_GAINS),
         Clause::Leads(b) => [both(&b.gains, usize::MAX), both(&b.costs, usize::MAX)].concat(),
         Clause::Open { was, variants, repeats, .. } => {
-            let rest = variants.len().saturating_sub(MOST_NAMES);
+            let rest = variants.len().saturating_sub(MAX_NAMES);
             let more = (rest > 0).then_some(rest as f64);
-            let each = variants.iter().take(MOST_NAMES).flat_map(|v| printed(v.1));
+            let each = variants.iter().take(MAX_NAMES).flat_map(|v| printed(v.1));
             each.chain(more).chain(was.iter().flat_map(|w| printed(*w))).chain([*repeats as f64]).collect()
         }
         Clause::Same { variants, .. } => {
-            let rest = variants.len().saturating_sub(MOST_NAMES);
+            let rest = variants.len().saturating_sub(MAX_NAMES);
             (rest > 0).then_some(rest as f64).into_iter().collect()
         }
         Clause::OtherFlows { effect, .. } => both(std::slice::from_ref(effect), 1),
-        Clause::Unheld { tried } => vec![*tried as f64],
-        // The one other variant is not counted.
+        Clause::NoSuspectHelps { tried } => vec![*tried as f64],
+        // A single other variant is not counted.
         Clause::Best { others, .. } => {
             if *others == 1 {
                 vec![]
@@ -206,12 +207,12 @@ fn goal(e: &Effect) -> Vec<f64> {
     }
 }
 
-/// The values of so many effects, in both variants.
+/// The values of up to `most` effects, in both variants.
 fn both(effects: &[Effect], most: usize) -> Vec<f64> {
     effects.iter().take(most).flat_map(|e| [printed(e.is), printed(e.was)].concat()).collect()
 }
 
-/// A value that is infinite is said without a number.
+/// An infinite value is stated without a number.
 fn printed(x: f64) -> Vec<f64> {
     if x.is_infinite() { Vec::new() } else { vec![x] }
 }

@@ -1,12 +1,13 @@
 //! One run on the live kernel.
 //!
-//! Everything happens in one thread, on one CPU: a segment written to the TUN device passes the kernel's TCP
-//! within the call, so what it sent and what it tells then belong to that segment.
+//! Everything happens in one thread on one CPU: a segment written to the TUN device is processed by the
+//! kernel's TCP within the call, so the packets that it sends and the state that it reports then belong to
+//! that segment.
 
 use super::log::{Ack, Burst, Event, Input, Log};
-use super::look::Look;
 use super::peer::{Data, Peer};
 use super::plan::Plan;
+use super::snapshot::Snapshot;
 use super::wire::{self, Sent};
 use linux::clock::monotonic;
 use linux::socket::{KernelSocket, SocketOption};
@@ -19,22 +20,22 @@ use std::time::Duration;
 use transport::Flags;
 use units::{Span, Time};
 
-/// A run ends after this long, finished or not.
+/// Maximum duration of a run, finished or not.
 const LONGEST: Span = Span::from_millis(2_500);
-/// Or when all is acknowledged, this much later.
+/// A run also ends this long after everything was acknowledged.
 const AFTER: Span = Span::from_millis(20);
-/// Or after so many events.
+/// A run also ends after this many events.
 const MOST_EVENTS: usize = 4_000;
-/// A buckets of the kernel's timers holds so many ticks at most, of those that come within half a minute.
+/// Maximum number of ticks in a bucket of the kernel's timers, for timers within half a minute.
 const WHEEL: u64 = 4_096;
 const TICK: u64 = 4_000_000;
 
 /// Why there is no log.
 #[derive(Debug)]
 pub enum Error {
-    /// Root is missing, or `/dev/net/tun`.
+    /// Root privileges or `/dev/net/tun` are missing.
     Permission(io::Error),
-    /// The kernel said no.
+    /// A system call failed.
     System(&'static str, io::Error),
 }
 
@@ -49,33 +50,34 @@ impl std::fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Runs a plan on the kernel, in a thread and a network namespace that end with it.
+/// Runs a plan on the kernel, in a new thread and a new network namespace.
 ///
 /// # Errors
-/// Without the privilege to make a namespace and a TUN device, or if the kernel refuses a setting.
+/// Fails without the privilege to create a namespace and a TUN device, or if the kernel rejects a setting.
 pub fn run(plan: &Plan) -> Result<Log, Error> {
     let there = || Run::new(plan).and_then(Run::play);
     let done = std::thread::scope(|s| s.spawn(there).join());
     done.unwrap_or_else(|_| Err(Error::System("the run", io::ErrorKind::Other.into())))
 }
 
-/// What the tick count is ahead of `CLOCK_MONOTONIC` / 4 ms, from `/proc/timer_list`.
+/// Difference between the kernel's tick count and `CLOCK_MONOTONIC` / 4 ms, from `/proc/timer_list`.
 fn ticks_ahead() -> Option<u64> {
     let before = monotonic();
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let now: u64 = text.lines().find_map(|l| l.strip_prefix("now at "))?.split(' ').next()?.parse().ok()?;
     let jiffies: u64 = text.lines().find_map(|l| l.strip_prefix("jiffies: "))?.parse().ok()?;
-    // The list's time is read first: near the end of a tick its jiffies may be the next one's.
+    // The list's time is read first: near the end of a tick its jiffies may already be the next one's.
     (now >= before && now % TICK < TICK / 2).then(|| jiffies.wrapping_sub(now / TICK))
 }
 
-/// The `CLOCK_MONOTONIC` at which the model's clock begins: its ticks sort into buckets as the kernel's do.
+/// The `CLOCK_MONOTONIC` at which the model's clock starts, so that its ticks fall into the same buckets as
+/// the kernel's.
 fn epoch() -> u64 {
     let ahead = (0..20).find_map(|_| {
         std::thread::sleep(Duration::from_micros(700));
         ticks_ahead()
     });
-    // Without the list: the kernel's ticks begin five minutes before they wrap.
+    // Without the list: the kernel's ticks start five minutes before they wrap.
     let ahead = ahead.unwrap_or(0u64.wrapping_sub(75_000));
     let now = monotonic() / TICK;
     (now - now.wrapping_add(ahead) % WHEEL) * TICK
@@ -89,13 +91,13 @@ struct Run<'a> {
     peer: Peer,
     log: Log,
     buffer: Vec<u8>,
-    /// Port and first byte of the connection.
+    /// Port of the connection and its first sequence number.
     port: u16,
     first: u32,
     established: Option<Time>,
     written: usize,
     sent: Vec<Sent>,
-    /// When nothing had left of itself yet.
+    /// When the device was last seen empty without an input.
     looked: Time,
 }
 
@@ -104,12 +106,12 @@ fn set(key: &str, value: &str) -> Result<(), Error> {
     write.map_err(|e| Error::System("a setting of net.ipv4", e))
 }
 
-/// The device that segments pass.
+/// Name of the device that segments pass.
 const DEVICE: &str = "tun0";
-/// Packets that the device holds for us.
+/// Maximum number of packets that the device holds for this program.
 const QUEUE: i32 = 5_000;
 
-/// A TUN device with an address, and a route to its neighbours.
+/// Opens a TUN device with an address and a route to its neighbours.
 fn open_tun() -> io::Result<OwnedFd> {
     let tun = device::open_tun(DEVICE, device::TUN_OFFLOADS_V4)?;
     device::set_up(DEVICE, wire::HERE, QUEUE)?;
@@ -122,9 +124,9 @@ impl<'a> Run<'a> {
         namespace::enter_new_network().map_err(Error::Permission)?;
         let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         set("tcp_no_metrics_save", "1")?;
-        // A namespace's first control decides about pacing; Reno paces nothing.
+        // A namespace's first control decides about pacing; Reno turns none on.
         set("tcp_congestion_control", "reno")?;
-        // 2: without an offset drawn for each connection.
+        // 2: without a random offset for each connection.
         set("tcp_timestamps", if plan.timestamps { "2" } else { "0" })?;
         set("tcp_sack", if plan.sack { "1" } else { "0" })?;
         set("tcp_ecn", "0")?;
@@ -161,12 +163,12 @@ impl<'a> Run<'a> {
         Time::from_nanos(monotonic() - self.epoch)
     }
 
-    /// What the kernel's timestamps are ahead of the log's.
+    /// Difference between the kernel's timestamps and the log's.
     fn clock(&self) -> u32 {
         ((self.epoch / 1_000_000) as u32).wrapping_sub(1)
     }
 
-    /// Takes what the kernel has sent.
+    /// Reads what the kernel has sent. Returns whether there was anything.
     fn drain(&mut self) -> bool {
         while let Ok(n) = file::read(self.tun.as_fd(), &mut self.buffer) {
             self.sent.extend(wire::read(&self.buffer[..n]));
@@ -174,36 +176,36 @@ impl<'a> Run<'a> {
         !self.sent.is_empty()
     }
 
-    /// Writes down an input that began at `at` and took so long, with all that came of it.
+    /// Logs an input that began at `at` and took `took`, with everything that it caused.
     fn note(&mut self, at: Time, took: Span, input: Input) -> Result<(), Error> {
-        // A timer may fire between packets and look: then it is looked again.
-        let look = loop {
+        // A timer may expire between the packets and the snapshot; a second snapshot is then taken.
+        let snapshot = loop {
             self.drain();
-            let (look, sent) = (self.look()?, self.sent.len());
+            let (snapshot, sent) = (self.snapshot()?, self.sent.len());
             self.drain();
             if self.sent.len() == sent {
-                break look;
+                break snapshot;
             }
         };
         let mut out = Vec::new();
         for s in std::mem::take(&mut self.sent) {
             out.push(self.carry(at + took, s));
         }
-        self.log.events.push(Event { at, took: took.as_nanos(), input, out, look });
+        self.log.events.push(Event { at, took: took.as_nanos(), input, out, snapshot });
         Ok(())
     }
 
-    fn look(&self) -> Result<Look, Error> {
+    fn snapshot(&self) -> Result<Snapshot, Error> {
         let mut info = [0; 256];
         let n = self
             .socket
             .get_bytes(SocketOption::TCP_INFO, &mut info)
             .map_err(|e| Error::System("TCP_INFO", e))?;
         let short = || Error::System("TCP_INFO", io::ErrorKind::Unsupported.into());
-        Look::of_kernel(&info[..n]).ok_or_else(short)
+        Snapshot::of_kernel(&info[..n]).ok_or_else(short)
     }
 
-    /// Gives a burst to the path, segment by segment.
+    /// Passes a burst to the path, segment by segment.
     fn carry(&mut self, now: Time, s: Sent) -> Burst {
         let ts = if s.ts == 0 { 0 } else { s.ts.wrapping_sub(self.clock()) };
         if s.flags & Flags::SYN.0 != 0 {
@@ -253,7 +255,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What left of itself is a timer's.
+    /// Logs packets that were sent without an input: a timer expired.
     fn note_timer(&mut self) -> Result<(), Error> {
         let looked = self.now();
         if !self.drain() {
@@ -264,8 +266,8 @@ impl<'a> Run<'a> {
     }
 
     fn is_done(&self) -> bool {
-        let look = self.log.events.last().map(|e| e.look);
-        self.written == self.plan.writes.len() && look.is_some_and(|l| l.is_quiet())
+        let snapshot = self.log.events.last().map(|e| e.snapshot);
+        self.written == self.plan.writes.len() && snapshot.is_some_and(|l| l.is_quiet())
     }
 
     fn deliver(&mut self, ack: Ack) -> Result<(), Error> {

@@ -1,20 +1,21 @@
-//! What happened in a run, and its file: a line for each input, each burst sent, and what `TCP_INFO` said then.
+//! The events of a run, and its file: a line for each input, each burst sent, and the values of `TCP_INFO` at
+//! that time.
 //!
 //! | line | fields |
 //! |---|---|
 //! | `run` | seed, control, paced, MSS of payload, SACK, timestamps |
-//! | `c` | the application connects: time, how long the call took |
-//! | `w` | it writes: time, took, bytes |
-//! | `a` | a segment of the other end arrives: time, took, flags, ACK, window, its timestamp, echo, SACK blocks |
-//! | `t` | a timer fired: time when its packets were seen, how long nobody had looked |
-//! | `>` | a burst leaves: first byte, bytes, payload of its segments, flags, timestamp |
-//! | `=` | fields of `TCP_INFO` that changed, by number |
+//! | `c` | the application connects: time, duration of the call |
+//! | `w` | the application writes: time, duration, bytes |
+//! | `a` | a segment of the other end arrives: time, duration, flags, ACK, window, its timestamp, echo, SACK blocks |
+//! | `t` | a timer expired: time when its packets were seen, time since the previous snapshot |
+//! | `>` | a burst is sent: first byte, bytes, payload of its segments, flags, timestamp |
+//! | `=` | changed fields of `TCP_INFO`, by number |
 //!
-//! Times are ns: the first is since the model's begin, the others since the line before. Sequence numbers are
-//! offsets from the first byte. Timestamps are the model's: ms of its clock and 1; 0 is none.
+//! Times are ns: the first counts from the model's start, the others from the previous line. Sequence numbers
+//! are offsets from the first byte. Timestamps are the model's: ms of its clock plus 1; 0 means none.
 
-use super::look::Look;
 use super::plan::{Control, Plan};
+use super::snapshot::Snapshot;
 use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder};
 use std::fs;
@@ -22,12 +23,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use units::Time;
 
-/// What the other end sent.
+/// A segment that the other end sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
-    /// TCP flags: ACK, and SYN in the first.
+    /// TCP flags: ACK, and SYN in the first segment.
     pub flags: u8,
-    /// Next byte expected.
+    /// Next byte expected from the kernel.
     pub ack: u64,
     /// Receive window, bytes.
     pub window: u32,
@@ -39,14 +40,14 @@ pub struct Ack {
     pub sacks: Vec<(u64, u64)>,
 }
 
-/// Segments that left together.
+/// Segments sent together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
-    /// First byte; one before an unacknowledged first byte in a window probe, so it may be -1.
+    /// Offset of the first byte. A window probe repeats the byte before the first unacknowledged one, so it
+    /// may be -1.
     pub seq: i64,
-    /// Bytes.
     pub len: u32,
-    /// Payload of each segment but the last.
+    /// Payload of each segment except the last.
     pub mss: u32,
     /// TCP flags of the last segment.
     pub flags: u8,
@@ -54,52 +55,50 @@ pub struct Burst {
     pub ts: u32,
 }
 
-/// What the kernel was given.
+/// An input of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// `connect`.
+    /// The application calls `connect`.
     Connect,
-    /// The application wrote so many bytes.
+    /// The application wrote this many bytes.
     Write(u64),
-    /// A segment.
+    /// A segment arrived.
     Segment(Ack),
-    /// Nothing: a timer of its own fired.
+    /// None: one of the kernel's timers expired.
     Timer,
 }
 
-/// One input, what the kernel sent because of it, and what it told then.
+/// An input, the packets that it caused, and the state afterwards.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When; of a timer, when its packets were seen.
+    /// Time of the input; for a timer, when its packets were seen.
     pub at: Time,
-    /// How long the call took, ns: when in it the kernel looked at its clock is not known.
+    /// Duration of the call, ns. When the kernel read its clock during the call is unknown.
     pub took: u64,
-    /// What.
     pub input: Input,
-    /// What left.
+    /// Bursts sent.
     pub out: Vec<Burst>,
-    /// What was told afterwards.
-    pub look: Look,
+    /// State afterwards.
+    pub snapshot: Snapshot,
 }
 
-/// A run.
+/// The log of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Log {
-    /// What was drawn.
     pub plan: Plan,
-    /// In order of time.
+    /// Events in order of time.
     pub events: Vec<Event>,
 }
 
 impl Log {
-    /// As text.
+    /// The log as text.
     pub fn write(&self) -> String {
         let p = &self.plan;
         let mut s = format!(
             "run {} {} {} {} {} {}\n",
             p.seed, p.control, p.paced as u8, p.mss, p.sack as u8, p.timestamps as u8
         );
-        let (mut last, mut look) = (0, Look::default());
+        let (mut last, mut snapshot) = (0, Snapshot::default());
         for e in &self.events {
             let (at, took) = (e.at.as_nanos() - last, e.took);
             last = e.at.as_nanos();
@@ -117,16 +116,16 @@ impl Log {
             for b in &e.out {
                 s += &format!("> {} {} {} {} {}\n", b.seq, b.len, b.mss, b.flags, b.ts);
             }
-            let changes = e.look.changes(&look);
+            let changes = e.snapshot.changes(&snapshot);
             if !changes.is_empty() {
                 s += &format!("={changes}\n");
             }
-            look = e.look;
+            snapshot = e.snapshot;
         }
         s
     }
 
-    /// The runs in a text; `None` where it is damaged.
+    /// Reads the runs in a text; `None` if it is damaged.
     pub fn read(text: &str) -> Option<Vec<Log>> {
         let mut logs: Vec<Log> = Vec::new();
         for line in text.lines() {
@@ -140,27 +139,27 @@ impl Log {
     }
 }
 
-/// Runs measured on Linux 6.18: fifteen each of Reno and CUBIC, paced and not.
+/// Runs recorded on Linux 6.18: fifteen each of Reno and CUBIC, paced and unpaced.
 const RECORDED: &[u8] = include_bytes!("../../samples-6.18.log.gz");
 
 fn unpack(bytes: &[u8]) -> io::Result<Vec<Log>> {
     let mut text = String::new();
     GzDecoder::new(bytes).read_to_string(&mut text)?;
-    Log::read(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no log of runs"))
+    Log::read(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a log of runs"))
 }
 
-/// The recorded runs.
+/// Reads the recorded runs.
 ///
 /// # Errors
-/// The file of this folder is damaged.
+/// Fails if the file in this folder is damaged.
 pub fn recorded() -> io::Result<Vec<Log>> {
     unpack(RECORDED)
 }
 
-/// The runs in a file (gzip).
+/// Reads the runs in a file (gzip).
 ///
 /// # Errors
-/// It cannot be read, or is none.
+/// Fails if the file cannot be read or contains no log.
 pub fn load(file: &Path) -> io::Result<Vec<Log>> {
     unpack(&fs::read(file)?)
 }
@@ -168,7 +167,7 @@ pub fn load(file: &Path) -> io::Result<Vec<Log>> {
 /// Writes runs to a file (gzip).
 ///
 /// # Errors
-/// It cannot be written.
+/// Fails if the file cannot be written.
 pub fn save(file: &Path, logs: &[Log]) -> io::Result<()> {
     let text: String = logs.iter().map(Log::write).collect();
     let mut packed = Vec::new();
@@ -181,7 +180,7 @@ fn read_plan(text: &str) -> Option<Plan> {
     let flag = |i: usize| f.get(i).map(|&v| v == "1");
     let control = Control::parse(f.get(1)?)?;
     let plan = Plan::draw(f.first()?.parse().ok()?, control, flag(2)?);
-    // What the recording says holds: draws may change later.
+    // The recorded values take precedence: random draws may change later.
     Some(Plan { mss: f.get(3)?.parse().ok()?, sack: flag(4)?, timestamps: flag(5)?, ..plan })
 }
 
@@ -200,9 +199,10 @@ fn read_line(line: &str, events: &mut Vec<Event>) -> Option<()> {
             };
             events.last_mut()?.out.push(burst);
         }
-        "=" => events.last_mut()?.look.change(rest)?,
+        "=" => events.last_mut()?.snapshot.change(rest)?,
         _ => {
-            let (last, look) = events.last().map_or((0, Look::default()), |e| (e.at.as_nanos(), e.look));
+            let (last, snapshot) =
+                events.last().map_or((0, Snapshot::default()), |e| (e.at.as_nanos(), e.snapshot));
             let (at, took) = (Time::from_nanos(last + number()? as u64), number()? as u64);
             let input = match kind {
                 "c" => Input::Connect,
@@ -225,7 +225,7 @@ fn read_line(line: &str, events: &mut Vec<Event>) -> Option<()> {
                 }
                 _ => return None,
             };
-            events.push(Event { at, took, input, out: Vec::new(), look });
+            events.push(Event { at, took, input, out: Vec::new(), snapshot });
         }
     }
     Some(())

@@ -1,34 +1,33 @@
-//! The model's sender held against the kernel's, packet by packet.
+//! Compares the model's sender with the kernel's, packet by packet.
 //!
-//! A *run* is one connection of the kernel over a TUN device, whose other end and whose path ([`Peer`]) are
-//! this program: it loses, delays, doubles and reorders packets and ACKs as drawn from a seed ([`Plan`]).
-//! After each packet in either direction `TCP_INFO` is read, and what happened is written down with its time
-//! ([`Log`]). Then [`replay`] hands the same inputs at the same times to the model, and compares what it
-//! sends and what it tells of itself after each of them. Timers fire in the model when the kernel's
-//! evidently did, within the bounds told there: so what is compared are decisions, not how punctual two
-//! machines are.
+//! A *run* is one connection of the kernel over a TUN device. This program is its other end and its path
+//! ([`Peer`]): it loses, delays, duplicates and reorders packets and ACKs at random, from a seed ([`Plan`]).
+//! After each packet in either direction it reads `TCP_INFO` and logs the event with its time ([`Log`]). Then
+//! [`replay`] feeds the same inputs at the same times to the model, and compares its packets and its state
+//! after each of them. Timers expire in the model when the kernel's evidently did, within the bounds given
+//! there. So decisions are compared, not the punctuality of two machines.
 //!
 //! | part | file |
 //! |---|---|
-//! | what is drawn | `plan.rs` |
+//! | random choices | `plan.rs` |
 //! | the path and the other end | `peer.rs` |
-//! | the connection of the kernel, in a namespace of its own | `kernel.rs`, `sys.rs`, `wire.rs` |
-//! | what is compared, and how closely | `look.rs` |
+//! | the kernel's connection, in its own namespace | `kernel.rs`, `sys.rs`, `wire.rs` |
+//! | compared fields and tolerances | `snapshot.rs` |
 //! | the file of a run | `log.rs` |
-//! | the model, step by step | `replay.rs`, `moment.rs` |
+//! | the model, step by step | `replay.rs`, `send_times.rs` |
 
 mod kernel;
 mod log;
-mod look;
-mod moment;
 mod peer;
 mod plan;
 mod replay;
+mod send_times;
+mod snapshot;
 mod wire;
 
 pub use kernel::{Error, run};
 pub use log::{Ack, Burst, Event, Input, Log, load, recorded, save};
-pub use look::Look;
 pub use peer::Peer;
 pub use plan::{Control, Plan};
 pub use replay::{Difference, replay};
+pub use snapshot::Snapshot;

@@ -1,9 +1,9 @@
-//! The path and the other end, in virtual time: what the kernel sent goes in, ACKs that reach it come out.
+//! The path and the other end, in virtual time: packets of the kernel go in, ACKs that reach it come out.
 //!
-//! The bottleneck is a drop-tail queue. What is late leaves it in its turn and is overtaken behind it. The
-//! receiver is an RFC one: it acknowledges every so many segments, at once whatever is out of order, fills a
-//! hole or came twice (RFC 5681 section 4.2), reports SACKs with the newest first and D-SACKs (RFC 2018, 2883),
-//! and echoes timestamps as RFC 7323 section 4.3 says.
+//! The bottleneck is a drop-tail queue. A late packet leaves it in order and is overtaken afterwards. The
+//! receiver follows the RFCs: it acknowledges every few segments, and immediately whatever is out of order,
+//! fills a gap or arrives twice (RFC 5681 section 4.2); it reports SACKs with the newest first and D-SACKs
+//! (RFC 2018, 2883), and echoes timestamps as in RFC 7323 section 4.3.
 
 use super::log::Ack;
 use super::plan::Plan;
@@ -14,11 +14,9 @@ use units::{Span, Stream, Time, earliest};
 /// A data segment of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// First byte.
+    /// Offset of the first byte.
     pub seq: u64,
-    /// Bytes.
     pub len: u32,
-    /// Its timestamp.
     pub ts: u32,
 }
 
@@ -31,10 +29,10 @@ enum Due {
 pub struct Peer {
     plan: Plan,
     chance: Stream,
-    /// What is under way, by the time it arrives and a number.
+    /// Segments in flight, by arrival time and number.
     under_way: BTreeMap<(Time, u64), Due>,
     number: u64,
-    /// When the packets in the queue have left it.
+    /// When the packets in the queue will have left it.
     leaving: VecDeque<Time>,
     losing: bool,
     receiver: Receiver,
@@ -43,7 +41,7 @@ pub struct Peer {
 
 struct Receiver {
     next: u64,
-    /// Ranges beyond, disjoint, newest change last.
+    /// Disjoint ranges above it, the most recently changed last.
     held: Vec<(u64, u64)>,
     ts_recent: u32,
     last_ack: u64,
@@ -52,7 +50,7 @@ struct Receiver {
 }
 
 impl Peer {
-    /// Nothing sent yet.
+    /// A peer that has received nothing.
     pub fn new(plan: &Plan) -> Peer {
         Peer {
             plan: plan.clone(),
@@ -66,7 +64,7 @@ impl Peer {
         }
     }
 
-    /// The SYN arrived: the answer, without delay.
+    /// Answers the SYN without delay.
     pub fn greet(&mut self, now: Time, ts: u32) -> Ack {
         self.receiver.ts_recent = ts;
         let window = self.plan.window.min(u16::MAX as u32);
@@ -83,7 +81,7 @@ impl Peer {
         self.under_way.insert((at, self.number), what);
     }
 
-    /// The kernel sent a segment with payload.
+    /// Processes a segment with payload from the kernel.
     pub fn send(&mut self, now: Time, data: Data) {
         let p = &self.plan;
         let lost = self.chance.chance(if self.losing { p.loss_run } else { p.loss });
@@ -113,12 +111,12 @@ impl Peer {
         }
     }
 
-    /// When [`Peer::take`] has something.
+    /// When [`Peer::take`] will return something.
     pub fn next(&self) -> Option<Time> {
         earliest(self.under_way.first_key_value().map(|((at, _), _)| *at), self.receiver.due)
     }
 
-    /// The next segment that reaches the kernel by `now`.
+    /// Returns the next segment that reaches the kernel by `now`.
     pub fn take(&mut self, now: Time) -> Option<Ack> {
         loop {
             if let Some(ack) = self.ready.pop_front() {
@@ -190,10 +188,10 @@ impl Peer {
     }
 }
 
-/// The window scale of the other end.
+/// Window scale of the other end.
 pub const SCALE: u32 = 7;
 
-/// A window as the header can tell it.
+/// A window as the header can represent it.
 fn scaled(window: u32) -> u32 {
     window >> SCALE << SCALE
 }
@@ -204,7 +202,7 @@ fn clock(now: Time) -> u32 {
 }
 
 impl Receiver {
-    /// The part of a segment that was there already, if all of it was.
+    /// The part of a segment that had been received before, if all of it was.
     fn duplicate(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let held = self.held.iter().any(|h| h.0 <= from && to <= h.1);
         (to <= self.next || held).then_some((from, to))

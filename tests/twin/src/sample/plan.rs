@@ -1,22 +1,20 @@
-//! What is drawn for a run: the path, the other end, and what the application writes.
+//! Random choices of a run: the path, the other end, and the application's writes.
 
 use units::{Rate, Span, Stream};
 
 /// A congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Control {
-    /// Reno.
     Reno,
-    /// CUBIC.
     Cubic,
 }
 
 impl Control {
-    /// By its name.
+    /// Looks up a control by name.
     pub fn parse(name: &str) -> Option<Control> {
         [Control::Reno, Control::Cubic].into_iter().find(|c| c.name() == name)
     }
-    /// Its name, of kernel and model.
+    /// Name in kernel and model.
     pub fn name(self) -> &'static str {
         match self {
             Control::Reno => "reno",
@@ -34,37 +32,33 @@ impl std::fmt::Display for Control {
 /// A run's path, other end and application.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What all of it is drawn from.
+    /// Seed of all choices.
     pub seed: u64,
-    /// Congestion control.
     pub control: Control,
-    /// Paced.
     pub paced: bool,
-    /// Payload of a full segment without timestamps, as the other end's SYN says it.
+    /// Payload of a full segment without timestamps, as announced by the other end's SYN.
     pub mss: u32,
-    /// SACK.
     pub sack: bool,
-    /// Timestamps.
     pub timestamps: bool,
     /// The other end's receive window, bytes.
     pub window: u32,
-    /// ACK for every so many segments in order, or after [`Plan::ack_delay`].
+    /// An ACK is sent for this many segments in order, or after [`Plan::ack_delay`].
     pub ack_every: u32,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub ack_delay: Span,
-    /// Round trip of an empty path.
+    /// Round trip of the empty path.
     pub rtt: Span,
-    /// Rate of the bottleneck; `None`: none.
+    /// Rate of the bottleneck; `None`: unlimited.
     pub rate: Option<Rate>,
-    /// Packets its queue holds.
+    /// Queue size, packets.
     pub queue: usize,
-    /// Share of packets lost; after a loss the next is lost with `loss_run`.
+    /// Share of packets lost; after a loss the next packet is lost with probability `loss_run`.
     pub loss: f64,
-    /// Share of losses that the next packet shares.
+    /// Probability that the packet after a lost one is lost too.
     pub loss_run: f64,
-    /// Share of packets that are late, and how late at most.
+    /// Share of packets that are late.
     pub late: f64,
-    /// How late a late packet is at most.
+    /// Maximum lateness of a late packet.
     pub late_by: Span,
     /// Share of packets that arrive twice.
     pub double: f64,
@@ -72,22 +66,22 @@ pub struct Plan {
     pub ack_loss: f64,
     /// Share of ACKs that are late.
     pub ack_late: f64,
-    /// What the application writes, and when after the handshake.
+    /// The application's writes: bytes, and time after the handshake.
     pub writes: Vec<(Span, u64)>,
 }
 
 impl Eq for Plan {}
 
-/// The largest single write: the kernel sends in the midst of larger ones.
+/// The largest single write: the kernel starts sending during larger ones.
 const CHUNK: u64 = 32_000;
 
-/// Log-uniform.
+/// Draws log-uniformly.
 fn spread(s: &mut Stream, least: f64, most: f64) -> f64 {
     least * (most / least).powf(s.unit())
 }
 
 impl Plan {
-    /// The plan of a seed.
+    /// Draws the plan of a seed.
     pub fn draw(seed: u64, control: Control, paced: bool) -> Plan {
         let s = &mut Stream::new(seed, "plan");
         let rtt = Span::from_secs_f64(spread(s, 0.001, 0.06));
@@ -140,7 +134,7 @@ impl Plan {
                     at += Span::from_secs_f64(spread(s, 0.005, 0.6));
                 }
             }
-            // Small writes, evenly.
+            // Small writes at even intervals.
             _ => {
                 let (size, gap) = (spread(s, 50.0, 4000.0) as u64, spread(s, 0.001, 0.03));
                 for _ in 0..10 + s.below(60) {
@@ -160,13 +154,13 @@ impl Plan {
         }
     }
 
-    /// Bytes written in all.
+    /// Total number of bytes written.
     pub fn total(&self) -> u64 {
         self.writes.iter().map(|w| w.1).sum()
     }
 }
 
-/// One line that tells it.
+/// Describes the plan in one line.
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Plan { seed, control, mss, queue, loss, late, double, ack_loss, ack_late, window, .. } = self;

@@ -1,29 +1,29 @@
-//! IPv4 packets of one TCP connection as they pass the TUN device.
+//! IPv4 packets of one TCP connection, as they pass the TUN device.
 
 use super::log::Ack;
 use super::peer::SCALE;
 use std::net::Ipv4Addr;
 use transport::Flags;
 
-/// The end under test.
+/// Address of the end under test.
 pub const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// The other end.
+/// Address of the other end.
 pub const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-/// Its port.
+/// Port of the other end.
 pub const PORT: u16 = 5001;
-/// Its initial sequence number.
+/// Initial sequence number of the other end.
 const ISN: u32 = 1_000_000;
 
-/// Bytes of `virtio_net_hdr` in front of each packet.
+/// Size of the `virtio_net_hdr` before each packet, bytes.
 const VIRTIO: usize = 10;
-/// The checksum is for a device to fill in: nobody has damaged the segment.
+/// Flag: the checksum is left for a device to fill in, and the segment is intact.
 const NEEDS_CSUM: u8 = 1;
-/// Where it stands in a TCP header.
+/// Position of the checksum in a TCP header.
 const CSUM: u16 = 16;
 const TCP: u8 = 6;
 const HEADER: usize = 20;
 
-/// What a segment of the kernel says.
+/// A segment of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub port: u16,
@@ -31,7 +31,7 @@ pub struct Sent {
     pub flags: u8,
     pub ts: u32,
     pub len: u32,
-    /// Payload of each segment it stands for.
+    /// Payload of each segment in it.
     pub mss: u32,
 }
 
@@ -43,7 +43,7 @@ fn be32(b: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
 }
 
-/// What one read of the device gave; `None` for other than TCP.
+/// Parses one read of the device; `None` for anything but TCP.
 pub fn read(frame: &[u8]) -> Option<Sent> {
     let (virtio, ip) = frame.split_at_checked(VIRTIO)?;
     if ip.len() < 2 * HEADER || ip[0] != 0x45 || ip[9] != TCP {
@@ -58,7 +58,7 @@ pub fn read(frame: &[u8]) -> Option<Sent> {
     Some(Sent { port: be16(tcp, 0), seq: be32(tcp, 4), flags: tcp[13], ts, len, mss })
 }
 
-/// The timestamp among a header's options, 0 for none.
+/// The timestamp (TSval) among a header's options, 0 for none.
 fn timestamp(mut options: &[u8]) -> u32 {
     while let Some((&kind, rest)) = options.split_first() {
         let len = match kind {
@@ -74,8 +74,8 @@ fn timestamp(mut options: &[u8]) -> u32 {
     0
 }
 
-/// The frame of a segment of the other end, for the connection from `port` whose first byte is `first`.
-/// `clock`: what the kernel's timestamps are ahead of the log's.
+/// Builds the frame of a segment of the other end, for the connection from `port` whose first byte is
+/// `first`. `clock`: difference between the kernel's timestamps and the log's.
 pub fn frame(ack: &Ack, mss: u32, sack: bool, port: u16, first: u32, clock: u32) -> Vec<u8> {
     let syn = ack.flags & Flags::SYN.0 != 0;
     let mut options: Vec<u8> = Vec::new();

@@ -1,7 +1,7 @@
 //! Prints cells, or runs them and prints a line for each run: `cells list|sim|kernel
-//! [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT. `kernel` measures on this
-//! machine, in real time: as root, on a quiet machine. `sim` prints the mean of RUNS seeds where there is
-//! random loss.
+//! [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]`, only cells whose line contains TEXT.
+//! `kernel` measures on this machine, in real time: as root, on a quiet machine. `sim` prints the mean of
+//! RUNS seeds if there is random loss.
 
 use twin::{COLUMNS, Cell, grid, recorded};
 
@@ -16,7 +16,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         "fast" => grid::fast(),
         "shared" => recorded::wall_clock().into_iter().map(|(cell, _)| cell).collect(),
         "exact" => recorded::exact().into_iter().map(|(cell, _)| cell).collect(),
-        other => return Err(usage(&format!("unknown set {other}"))),
+        other => return Err(usage(&format!("there is no set of cells `{other}`"))),
     };
     let runs = arg(2).and_then(|n| n.parse().ok()).unwrap_or(1);
     let wanted: Vec<Cell> =
@@ -32,15 +32,18 @@ pub fn run(args: &[String]) -> Result<(), String> {
             let line = cell.line();
             cell.measure(run, &mut |text| eprintln!("{line}: {text}")).map_err(|e| e.to_string())
         }),
-        _ => Err(usage("what?")),
+        _ => Err(usage("the first argument is missing or unknown")),
     }
 }
 
-fn usage(why: &str) -> String {
-    format!("{why}: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]")
+fn usage(problem: &str) -> String {
+    format!(
+        "{problem}; usage: cells list|sim|kernel [grid|moving|ebpf|others|queues|fast|shared|exact] [RUNS] [TEXT]"
+    )
 }
 
-/// Run by run through all cells, so that a machine's moods meet all of them.
+/// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
+/// them.
 fn print(
     cells: &[Cell],
     runs: u64,

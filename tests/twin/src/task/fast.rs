@@ -1,18 +1,19 @@
-//! Cells of 1 and 10 Gbit/s on this machine's kernel beside the simulator, with what the verdict on the measurement says.
-//! `fast kernel [RUNS] [TEXT]` measures the cells whose name contains TEXT and prints a line for each run: in real time, as
-//! root, on a quiet machine, four seconds a run. `fast` prints `docs/fast-paths.md` of what was recorded, `fast FILE` of other
-//! such lines.
+//! Cells of 1 and 10 Gbit/s on this machine's kernel and in the simulator, with the lab's reliability
+//! verdict. `fast kernel [RUNS] [TEXT]` measures the cells whose name contains TEXT and prints a line for
+//! each run: in real time, as root, on a quiet machine, four seconds a run. `fast` prints
+//! `docs/fast-paths.md` from the recorded runs, `fast FILE` from another file of such lines.
 //!
-//! Three seconds at such rates are a slow start and what two or three losses leave of it, so repeats differ, on either
-//! clock: medians are compared, of as many repeats in the simulator (with hosts' unrest, as `run --repeat` has it).
-//! A machine carries as much as it carries: what counts is that a run that was disturbed says so.
+//! Three seconds at such rates consist of a slow start and the effects of two or three losses, so repeats
+//! differ on either clock. Medians are compared with as many repeats in the simulator (with host jitter, as
+//! in `run --repeat`). A machine's capacity is what it is: the point is that a disturbed run is reported as
+//! such.
 
 use std::collections::BTreeMap;
 use twin::{COLUMNS, Cell, Outcome, grid, quantile};
 
 const HEAD: &str = include_str!("../../fast-head.md");
 const RECORDED: &str = include_str!("../../fast-6.18.csv");
-/// Differences up to this are none: what is wanted of the simulator.
+/// Differences up to this count as none: the aim for the simulator.
 const SAME: f64 = 0.03;
 
 /// A cell on both clocks.
@@ -26,12 +27,12 @@ struct FastRow {
 /// One run on the kernel.
 struct FastRun {
     goodput: f64,
-    /// Kinds of reasons not to trust it; none: it is reliable.
+    /// Kinds of reasons to distrust it; none: it is reliable.
     doubts: Vec<String>,
 }
 
 impl FastRow {
-    /// What was measured of the cell; `None` if nothing was.
+    /// Collects the measurements of the cell; `None` if there are none.
     fn read(cell: Cell, measured: &str) -> Option<Result<FastRow, String>> {
         let begin = cell.line() + ",";
         let runs: Vec<FastRun> =
@@ -54,12 +55,12 @@ impl FastRow {
         self.runs.iter().filter(|r| r.doubts.is_empty()).count()
     }
 
-    /// How far the median of the kernel's runs is from that of the simulator's.
+    /// Relative difference between the medians of the kernel's runs and the simulator's.
     fn difference(&self) -> f64 {
         quantile(&self.measured(), 0.5) / quantile(&self.simulated, 0.5) - 1.0
     }
 
-    /// Reliable runs that lie where the simulator's repeats do.
+    /// Number of reliable runs within the range of the simulator's repeats.
     fn expected(&self) -> usize {
         let (least, most) = (quantile(&self.simulated, 0.0), quantile(&self.simulated, 1.0));
         let is = |g: f64| g >= least * (1.0 - SAME) && g <= most * (1.0 + SAME);
@@ -84,7 +85,7 @@ impl FastRow {
 }
 
 impl FastRun {
-    /// From what follows the cell in a line: the run's number, its goodput, its doubts.
+    /// Parses the fields after the cell: the run's number, its goodput, its doubts.
     fn parse(rest: &str) -> Option<FastRun> {
         let mut fields = rest.split(',').skip(1);
         let goodput = fields.next()?.parse().ok()?;
@@ -93,18 +94,19 @@ impl FastRun {
     }
 }
 
-/// Median, least and most.
+/// Median, minimum and maximum.
 fn range(goodputs: &[f64]) -> String {
     let at = |q| quantile(goodputs, q);
     format!("{:.0} ({:.0} to {:.0})", at(0.5), at(0.0), at(1.0))
 }
 
-/// Largest over smallest, less one.
+/// Largest divided by smallest, minus one.
 fn spread(goodputs: &[f64]) -> f64 {
     quantile(goodputs, 1.0) / quantile(goodputs, 0.0) - 1.0
 }
 
-/// Run by run through all cells, so that a machine's moods meet all of them.
+/// Runs all cells once before repeating any, so that temporary disturbances of the machine affect all of
+/// them.
 fn measure(runs: u64, text: &str) -> Result<(), String> {
     let cells: Vec<Cell> = grid::fast().into_iter().filter(|c| c.name().contains(text)).collect();
     println!("{COLUMNS},run,goodput_mbps,doubts");
@@ -125,7 +127,7 @@ fn kind(kind: result::TrustKind) -> String {
     serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(String::from)).unwrap_or_default()
 }
 
-/// What holds of the cells at one rate.
+/// Summary of the cells at one rate.
 fn summary(rows: &[FastRow], gbps: u64) {
     let of: Vec<&FastRow> = rows.iter().filter(|r| r.cell.rate.as_bps() == gbps * 1_000_000_000).collect();
     let sum = |count: &dyn Fn(&FastRow) -> usize| of.iter().map(|r| count(r)).sum::<usize>();
@@ -157,12 +159,12 @@ fn compare(measured: &str) -> Result<(), String> {
         .collect::<Result<_, _>>()?;
     print!("{HEAD}");
     println!(
-        "\n| rate | cells | medians apart: median, 90th percentile | repeats within 3 % in so many cells: simulator and kernel | reliable runs | of these where the simulator's repeats are |"
+        "\n| rate | cells | difference of medians: median, 90th percentile | cells with repeats within 3 %: simulator and kernel | reliable runs | reliable runs within the simulator's range |"
     );
     println!("|---|---:|---:|---:|---:|---:|");
     [1, 10].into_iter().for_each(|gbps| summary(&rows, gbps));
     println!(
-        "\n| cell | simulated, Mbit/s | on the kernel | difference | reliable | doubts, in how many runs |"
+        "\n| cell | simulator, Mbit/s | kernel, Mbit/s | difference | reliable runs | doubts (number of runs) |"
     );
     println!("|---|---:|---:|---:|---:|---|");
     rows.iter().for_each(FastRow::print);

@@ -1,4 +1,4 @@
-//! Prints `docs/fidelity.md`: every measured cell beside its simulation, worst first.
+//! Prints `docs/fidelity.md`: every measured cell with its simulation, the worst first.
 
 use std::collections::BTreeMap;
 use twin::{Cell, Outcome, error, quantile, recorded, share_within};
@@ -7,7 +7,7 @@ const HEAD: &str = include_str!("../../fidelity-head.md");
 
 type Row = (Cell, Outcome, Outcome);
 
-/// How many seeds the older tables' cells with random loss are simulated with.
+/// Number of seeds for the older tables' cells with random loss.
 const SEEDS: u64 = 20;
 
 fn simulate(cells: Vec<((Cell, Outcome), u64)>) -> Result<Vec<Row>, String> {
@@ -20,7 +20,7 @@ fn simulate(cells: Vec<((Cell, Outcome), u64)>) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Retransmissions within a factor of 1.5, among cells with more than 50.
+/// Cells with retransmissions within a factor of 1.5, and cells with more than 50 retransmissions.
 fn retransmissions_near(rows: &[Row]) -> (usize, usize) {
     let many = rows.iter().filter(|r| r.1.retransmits > 50.0);
     let ratio = |r: &Row| (r.2.retransmits / r.1.retransmits).max(r.1.retransmits / r.2.retransmits);
@@ -64,7 +64,7 @@ fn table(title: &str, rows: &[Row]) {
     }
 }
 
-/// A line of errors: what `of` makes of the rows, beside the kernel.
+/// Prints a line of errors: the results that `of` gives for the rows, compared with the kernel.
 fn line(name: &str, rows: &[Row], of: &dyn Fn(&Row) -> Option<Outcome>) {
     let pairs: Vec<(&Outcome, Outcome)> = rows.iter().filter_map(|r| Some((&r.1, of(r)?))).collect();
     let shares = |share: &dyn Fn(&(&Outcome, Outcome)) -> f64| {
@@ -88,7 +88,7 @@ fn line(name: &str, rows: &[Row], of: &dyn Fn(&Row) -> Option<Outcome>) {
     );
 }
 
-/// The lab's cells: simulator, and ns-3 where it has them, beside the kernel.
+/// Prints the lab's cells: kernel, simulator, and ns-3 where available.
 fn grid(sets: &[(&str, Vec<Row>)]) {
     let ns3 = recorded::ns3();
     println!("\n## The grid\n");
@@ -111,7 +111,7 @@ fn grid(sets: &[(&str, Vec<Row>)]) {
     }
 }
 
-/// Cell by cell.
+/// Prints each cell.
 fn cells(rows: &[Row], ns3: &BTreeMap<String, Outcome>) {
     println!(
         "\nWorst first. Spread: largest goodput of the kernel's runs / smallest; 1.00 where there is one run.\n\n\
@@ -140,7 +140,7 @@ fn cells(rows: &[Row], ns3: &BTreeMap<String, Outcome>) {
 
 pub fn run(_: &[String]) -> Result<(), String> {
     let mut sets = vec![
-        ("Paths that stand still: Reno, CUBIC, BBR", simulate(recorded::grid())?),
+        ("Static paths: Reno, CUBIC, BBR", simulate(recorded::grid())?),
         ("Jitter and handovers: Reno, CUBIC, BBR", simulate(recorded::moving())?),
     ];
     for cc in twin::grid::EBPF {

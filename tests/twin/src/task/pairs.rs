@@ -1,18 +1,18 @@
-//! Every pair of congestion controls on one bottleneck: `pairs` prints `docs/fairness.md` (simulated now,
-//! the kernel as recorded), `pairs kernel [K/N]` measures on this machine as root and prints a line for
-//! each run, of all pairs or of every Nth from the Kth on, so that several can run side by side.
+//! Every pair of congestion controls on one bottleneck: `pairs` prints `docs/fairness.md` (simulated now, the
+//! kernel's results as recorded), `pairs kernel [K/N]` measures on this machine as root and prints a line for
+//! each run, of all pairs or of every Nth from the Kth on, so that several processes can run in parallel.
 
 use twin::pair::{Pair, QUEUES, Share, pairs, recorded};
 
 const HEAD: &str = include_str!("../../fairness-head.md");
-/// The controls that this kernel has, and those that longfat has for it.
+/// The controls in this kernel, and those that longfat provides for it.
 fn in_kernel() -> Vec<&'static str> {
     let kernel = kernel_cc::Kernel::now();
     let has = |name: &&&str| kernel.has(name) || kernel_cc::find(name).is_some();
     congestion::NAMES.iter().filter(has).copied().collect()
 }
 
-/// Runs simulated of each pair.
+/// Simulated runs of each pair.
 const RUNS: u64 = 3;
 
 pub fn run(args: &[String]) -> Result<(), String> {
@@ -20,9 +20,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
         None => document(),
         Some("kernel") => match shard(args.get(1)) {
             Some(shard) => measure(shard),
-            None => Err("which part? K/N, as 1/4".into()),
+            None => Err("the part must be K/N, for example 1/4".into()),
         },
-        Some(_) => Err("pairs [kernel [K/N]]".into()),
+        Some(_) => Err("usage: pairs [kernel [K/N]]".into()),
     }
 }
 
@@ -59,18 +59,18 @@ fn document() -> Result<(), String> {
         rows.push((pair, simulate(&pair)?, recorded(&pair)));
     }
     print!("{HEAD}");
-    let beside: Vec<(f64, f64)> = rows
+    let differences: Vec<(f64, f64)> = rows
         .iter()
         .filter_map(|(_, s, k)| k.map(|k| (s.jain() - k.jain(), s.a / (s.a + s.b) - k.a / (k.a + k.b))))
         .collect();
-    if !beside.is_empty() {
+    if !differences.is_empty() {
         let median = |get: fn(&(f64, f64)) -> f64| {
-            twin::quantile(&beside.iter().map(|p| get(p).abs()).collect::<Vec<_>>(), 0.5)
+            twin::quantile(&differences.iter().map(|p| get(p).abs()).collect::<Vec<_>>(), 0.5)
         };
         println!(
-            "\nThe kernel beside the simulator, {} cells: Jain's index differs by {:.3} in the median, the first flow's \
+            "\nThe kernel compared with the simulator, {} cells: Jain's index differs by {:.3} in the median, the first flow's \
              share of the goodput by {:.1} percent points.",
-            beside.len(),
+            differences.len(),
             median(|p| p.0),
             median(|p| p.1) * 100.0
         );

@@ -1,7 +1,8 @@
-//! Plans on this machine's kernel. `plans kernel SEED FROM COUNT [CURES]` draws paths that are limited by something, plans each
-//! for more goodput, runs it as it is and with the plan's first cures (its choice among them) in real time, as root, and
-//! prints a line for each; `plans capture …` knows of each path what a capture of the kernel's run at the client tells, and plans
-//! that; `plans show SEED NUMBER` prints a path as a scenario; `plans [FILE]…` says how good the predictions were.
+//! Plans on this machine's kernel. `plans kernel SEED FROM COUNT [CURES]` draws random paths with a known
+//! limit, plans each for more goodput, runs it unchanged and with the plan's first changes (including its
+//! choice) in real time, as root, and prints a line for each; `plans capture …` knows each path only from a
+//! capture of the kernel's run at the client, and plans that; `plans show SEED NUMBER` prints a path as a
+//! scenario; `plans [FILE]…` reports how good the predictions were.
 
 use advise::{MadePlan, PlanWish};
 use scenario::{Experiment, Scenario};
@@ -11,23 +12,23 @@ use twin::captured;
 use twin::limited::LimitedPath;
 use twin::quantile;
 
-/// Of paths that were known, and of paths that a capture told of.
+/// Recorded runs of paths that were known, and of paths known from a capture.
 const RECORDED: [&str; 2] =
     [include_str!("../../plan-6.18.csv"), include_str!("../../plan-6.18-captured.csv")];
-/// How long each run takes, on either clock, seconds.
+/// Duration of each run, on either clock, seconds.
 const SECONDS: u64 = 8;
-/// Cures of a path that are measured.
+/// Number of changes measured for a path.
 const CURES: usize = 4;
-/// Runs of a path as it is: a gain is beside their mean, as that of the plan is.
+/// Number of runs of the unchanged path: gains are relative to their mean, as in the plan.
 const AS_IT_IS: u64 = 3;
-/// What other work on this machine disturbed is measured again, up to this often.
+/// Runs disturbed by other work on this machine are repeated at most this often.
 const TRIES: usize = 2;
-/// A gain of less than this share of what there was is none worth telling.
+/// A gain below this share of the original goodput is not worth reporting.
 const GAIN: f64 = 0.1;
-/// What is wanted: of the best, and how near a predicted gain is.
+/// Aims: share of the best goodput, and accuracy of a predicted gain.
 const OF_BEST: f64 = 0.9;
 const NEAR: f64 = 0.15;
-/// Columns behind those of the path.
+/// Columns after those of the path.
 const COLUMNS: &str = "plan_s,rank,cure,chosen,predicted_mbps,kernel_mbps,doubts";
 
 fn parsed(path: &LimitedPath) -> Result<Scenario, String> {
@@ -36,7 +37,7 @@ fn parsed(path: &LimitedPath) -> Result<Scenario, String> {
     experiment.variants.into_iter().next().map(|v| v.scenario).ok_or_else(|| "no variant".into())
 }
 
-/// Plans the paths and measures what comes of it.
+/// Plans the paths and measures the plans.
 fn measure(from: Source, [seed, first, count]: [u64; 3], cures: usize) -> Result<(), String> {
     println!("{},{COLUMNS}", LimitedPath::COLUMNS);
     for number in first..first + count {
@@ -58,7 +59,7 @@ enum Source {
 }
 
 fn measure_path(from: Source, path: &LimitedPath, cures: usize) -> Result<(), String> {
-    let path = if from == Source::Capture { &path.alike() } else { path };
+    let path = if from == Source::Capture { &path.with_one_control() } else { path };
     let scenario = parsed(path)?;
     let (scenarios, truth, fit_s) = match from {
         Source::Kernel => (vec![scenario.clone()], scenario, 0.0),
@@ -81,7 +82,7 @@ fn measure_path(from: Source, path: &LimitedPath, cures: usize) -> Result<(), St
     Ok(())
 }
 
-/// What the lines of one path share.
+/// Common fields of the lines of one path.
 struct PathRow {
     line: String,
     plan_s: f64,
@@ -108,7 +109,7 @@ impl PathRow {
         }
     }
 
-    /// Runs it on the kernel and prints the line; what this kernel cannot run has no goodput.
+    /// Runs the scenario on the kernel and prints the line; goodput is empty if this kernel cannot run it.
     fn print(&self, rank: usize, cure: &str, chosen: bool, predicted: f64, scenario: &Scenario) {
         let options = || lab::LabOptions { seed: scenario.seed, ..lab::LabOptions::default() };
         let (mbps, doubts) = match lab::trusted(TRIES, || lab::run("kernel", scenario, options())) {
@@ -132,7 +133,7 @@ fn kind(kind: result::TrustKind) -> String {
     serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(String::from)).unwrap_or_default()
 }
 
-/// A line as it was printed.
+/// A printed line.
 #[derive(Clone)]
 struct PlanRow {
     path: String,
@@ -147,7 +148,7 @@ struct PlanRow {
 }
 
 impl PlanRow {
-    /// `None` of the heading; what the kernel could not run has no number and is not reliable.
+    /// `None` for the heading; a run that was not possible has no number and is unreliable.
     fn parse(line: &str) -> Option<PlanRow> {
         let fields: Vec<&str> = line.split(',').collect();
         let [number, limit, .., plan_s, rank, cure, chosen, predicted, measured, doubts] = fields[..] else {
@@ -167,21 +168,22 @@ impl PlanRow {
     }
 }
 
-/// A path's rows: as it is (the mean of its runs), and with each cure.
+/// The rows of a path: unchanged (the mean of its runs), and with each change.
 struct JudgedPath<'a> {
     now: PlanRow,
     cures: Vec<&'a PlanRow>,
 }
 
 impl JudgedPath<'_> {
-    /// Goodput of what was chosen (nothing: as it is) over the best that was measured.
+    /// Goodput of the chosen change (or of the unchanged path, if none was chosen) divided by the best
+    /// measured one.
     fn of_best(&self) -> f64 {
         let chosen = self.cures.iter().copied().find(|c| c.chosen).unwrap_or(&self.now);
         let best = self.cures.iter().map(|c| c.measured).fold(self.now.measured, f64::max);
         chosen.measured / best
     }
 
-    /// How far each predicted gain is from the measured one, as a share of it; of those that gain or were to.
+    /// Relative error of each predicted gain, for changes with a predicted or measured gain.
     fn gains(&self) -> Vec<(f64, &PlanRow)> {
         let worth = |gain: f64| gain.abs() >= GAIN * self.now.measured;
         let off = |c: &&PlanRow| {
@@ -191,7 +193,7 @@ impl JudgedPath<'_> {
         self.cures.iter().filter_map(|c| Some((off(c)?, *c))).collect()
     }
 
-    /// How far each predicted goodput is from the measured one.
+    /// Relative error of each predicted goodput.
     fn goodputs(&self) -> impl Iterator<Item = (f64, &PlanRow)> {
         let off = |c: &PlanRow| (c.predicted / c.measured - 1.0).abs();
         self.cures.iter().map(move |c| (off(c), *c))
@@ -203,7 +205,7 @@ fn judged(rows: &[PlanRow]) -> Vec<JudgedPath<'_>> {
     for row in rows.iter().filter(|r| r.reliable) {
         paths.entry(row.path.parse().unwrap_or(u64::MAX)).or_default().push(row);
     }
-    // Where the choice itself was disturbed nothing can be said of it.
+    // If the chosen run itself was disturbed, the path cannot be judged.
     let lost: Vec<&str> = rows.iter().filter(|r| r.chosen && !r.reliable).map(|r| r.path.as_str()).collect();
     let all =
         paths.into_values().filter(|rows| !lost.contains(&rows[0].path.as_str())).filter_map(|mut rows| {
@@ -241,7 +243,7 @@ fn table(paths: &[JudgedPath<'_>]) -> String {
     table
 }
 
-/// How long plans took, and how much could not be measured.
+/// Reports how long plans took, and how many runs could not be measured.
 fn costs(rows: &[PlanRow]) -> String {
     let times: Vec<f64> = rows.iter().filter(|r| r.rank == 0).map(|r| r.plan_s).collect();
     format!(
@@ -301,20 +303,20 @@ pub fn run(args: &[String]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Of the paths that were recorded.
+    /// The recorded paths are still drawn in the same way.
     const SEED: u64 = 20_261_127;
 
     #[test]
-    fn the_page_says_what_was_recorded_of_paths_that_are_still_drawn_so() {
+    fn the_page_contains_the_recorded_results_of_the_current_paths() {
         let page = include_str!("../../../../docs/plan.md");
         for (recorded, captured) in RECORDED.into_iter().zip([false, true]) {
             let rows: Vec<PlanRow> = recorded.lines().filter_map(PlanRow::parse).collect();
-            let told = table(&judged(&rows)) + "\n" + &costs(&rows);
-            assert!(page.contains(&told), "docs/plan.md lacks\n{told}");
+            let report = table(&judged(&rows)) + "\n" + &costs(&rows);
+            assert!(page.contains(&report), "docs/plan.md lacks\n{report}");
             for line in recorded.lines().skip(1) {
                 let number = line.split(',').next().and_then(|n| n.parse().ok()).expect("a number");
                 let path = LimitedPath::draw(SEED, number);
-                let path = if captured { path.alike() } else { path };
+                let path = if captured { path.with_one_control() } else { path };
                 assert!(line.starts_with(&path.line()), "{line}");
             }
         }

@@ -1,12 +1,12 @@
 //! Random paths on the live kernel and in the model, compared after each packet: `samples COUNT [--seed S]
-//! [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]`. As root. Prints a line for each run, with what
-//! differs first and what led to it, and a count of each sort of difference.
+//! [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]`. As root. Prints a line
+//! for each run, with the first difference and the events before it, and a count of each kind of difference.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use twin::sample::{self, Control, Difference, Event, Input, Log, Plan};
 
-/// Events told before a difference.
+/// Events printed before a difference.
 const BEFORE: usize = 8;
 
 struct Wanted {
@@ -48,7 +48,7 @@ fn wanted(args: &[String]) -> Option<Wanted> {
 }
 
 pub fn run(args: &[String]) -> Result<(), String> {
-    let usage = "samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]";
+    let usage = "usage: samples COUNT [--seed S] [--cc reno|cubic] [--paced] [--record FILE | --replay FILE] [--show] [--no-push]";
     all(&wanted(args).ok_or(usage)?)
 }
 
@@ -61,7 +61,7 @@ fn all(w: &Wanted) -> Result<(), String> {
             None => same += 1,
             Some(d) => {
                 sorts.entry(d.what).or_default().push(log.plan.seed);
-                tell(log, &d, w.show);
+                print_difference(log, &d, w.show);
             }
         }
     };
@@ -87,7 +87,7 @@ fn all(w: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
-fn tell(log: &Log, d: &Difference, show: bool) {
+fn print_difference(log: &Log, d: &Difference, show: bool) {
     println!("{}: {} at event {} of {}: {}", log.plan, d.what, d.event, log.events.len(), d.how);
     if !show {
         return;
@@ -97,7 +97,7 @@ fn tell(log: &Log, d: &Difference, show: bool) {
         for b in &e.out {
             println!("      > {}+{} by {} flags {:#x} ts {}", b.seq, b.len, b.mss, b.flags, b.ts);
         }
-        println!("      ={}", e.look);
+        println!("      ={}", e.snapshot);
     }
     println!("  model:{}", d.model);
 }

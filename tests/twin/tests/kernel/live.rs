@@ -1,6 +1,6 @@
-//! Some cells of the grid, simulated and measured on this machine's kernel side by side. Those chosen
-//! are the ones whose outcome does not hang on single packets, so that a busy machine may run them.
-//! Needs root (or user namespaces and an open /dev/net/tun), and says so aloud where it has neither.
+//! Some cells of the grid, simulated and measured on this machine's kernel. They were chosen because their
+//! result does not depend on single packets, so a busy machine may run them. Needs root (or user namespaces
+//! and access to /dev/net/tun); skipped with a message otherwise.
 
 use twin::sample::{self, Control, Plan};
 use twin::{Cell, error, grid};
@@ -16,7 +16,7 @@ const CHOSEN: [(&str, u64, &str); 7] = [
     ("police", 5, "cubic"),
 ];
 
-/// The chosen of the slowest rate: least work for the machine.
+/// The chosen cells with the lowest rate: least work for the machine.
 fn chosen() -> Vec<Cell> {
     let of = |(path, rtt, cc): &(&str, u64, &str)| {
         let fits = |c: &Cell| c.path == *path && c.rtt.as_micros() == rtt * 1000 && c.cc == *cc;
@@ -32,10 +32,10 @@ fn simulator_and_live_kernel_agree() {
     for cell in cells {
         let name = cell.name();
         let sim = cell.simulate().expect("parses");
-        let mut said = Vec::new();
-        let mut again = 0;
+        let mut notices = Vec::new();
+        let mut retries = 0;
         let (kernel, off, rtt) = loop {
-            let kernel = match cell.measure(1, &mut |text| said.push(text.to_string())) {
+            let kernel = match cell.measure(1, &mut |text| notices.push(text.to_string())) {
                 Ok(outcome) => outcome,
                 Err(e @ lab::LabError::Permission { .. }) => {
                     eprintln!("SKIPPED, this needs root: {e}");
@@ -46,29 +46,29 @@ fn simulator_and_live_kernel_agree() {
             let off = error(&sim, &kernel);
             let rtt = sim.rtt_ms / kernel.rtt_ms - 1.0;
             println!(
-                "{name}: goodput {:.3} {:.3} ({off:+.3}), RTT {rtt:+.3}; {said:?}",
+                "{name}: goodput {:.3} {:.3} ({off:+.3}), RTT {rtt:+.3}; {notices:?}",
                 kernel.goodput, sim.goodput
             );
-            // What else runs makes the kernel's round trips longer, never shorter.
-            if rtt >= -0.20 || again == 2 {
+            // Other work on the machine makes the kernel's round trips longer, never shorter.
+            if rtt >= -0.20 || retries == 2 {
                 break (kernel, off, rtt);
             }
-            again += 1;
+            retries += 1;
         };
-        assert!(off.abs() <= 0.10, "{name}: kernel {kernel:?}, simulator {sim:?}; {said:?}");
-        assert!(rtt.abs() <= 0.20, "{name}: kernel {kernel:?}, simulator {sim:?}; {said:?}");
+        assert!(off.abs() <= 0.10, "{name}: kernel {kernel:?}, simulator {sim:?}; {notices:?}");
+        assert!(rtt.abs() <= 0.20, "{name}: kernel {kernel:?}, simulator {sim:?}; {notices:?}");
     }
 }
 
 /// Seeds of the runs that are compared packet by packet.
 const SEEDS: std::ops::Range<u64> = 3001..3009;
-/// Of 32 runs so many must be identical. 96 % are on a quiet machine (`docs/fidelity.md`); where others keep it busy,
-/// timers and segments come in orders that nobody can tell afterwards.
+/// Minimum number of identical runs, of 32. On a quiet machine 96 % are identical (`docs/fidelity.md`); on a
+/// busy one, the order of timers and segments cannot be determined afterwards.
 const IDENTICAL: usize = 26;
 
-/// Random paths through TUN, the model beside the kernel after each packet.
+/// Random paths through a TUN device; model and kernel are compared after each packet.
 #[test]
-fn the_sender_is_the_kernels_packet_by_packet() {
+fn the_sender_equals_the_kernels_packet_by_packet() {
     let mut differ = Vec::new();
     let mut runs = 0;
     for (control, paced) in [Control::Reno, Control::Cubic].into_iter().flat_map(|c| [(c, false), (c, true)])

@@ -1,4 +1,5 @@
-//! The simulator against this machine's kernel, as root. One at a time, in real seconds: `make netns`.
+//! Compares the simulator with this machine's kernel, as root, one test at a time and in real time: `make
+//! netns`.
 
 mod live;
 mod times;

@@ -1,10 +1,10 @@
-//! How long transfers, exchanges and pages take on this machine's kernel and simulated, on a plain path. Needs root (or
-//! user namespaces and an open /dev/net/tun), and says so aloud where it has neither.
+//! Durations of transfers, exchanges and pages on this machine's kernel and in the simulator, on a simple
+//! path. Needs root (or user namespaces and access to /dev/net/tun); skipped with a message otherwise.
 
 use result::{Outcome, TimesSummary};
 use scenario::Experiment;
 
-/// 10 Mbit/s and 40 ms, a BDP of queue and more.
+/// 10 Mbit/s and 40 ms, with a queue above the bandwidth-delay product.
 const PATH: &str = r#"
 duration = "5s"
 [links.path]
@@ -17,7 +17,7 @@ to = "web"
 cc = "reno"
 "#;
 
-/// The simulator's and the kernel's; `None` where the kernel may not be asked.
+/// Results of simulator and kernel; `None` without the privileges for the kernel.
 fn both(app: &str) -> Option<[Outcome; 2]> {
     run(&format!("{PATH}app = {app}\n"))
 }
@@ -48,18 +48,18 @@ fn compare(what: &str, of: [Option<TimesSummary>; 2]) {
 }
 
 #[test]
-fn a_transfer_takes_as_long() {
+fn a_transfer_takes_equally_long() {
     let Some(o) = both("{ kind = \"bulk\", bytes = \"2MB\" }") else { return };
     near("2 MB", o.each_ref().map(|o| o.variant.flows[0].completion_s.expect("it ended")), 0.03);
 }
 
 #[test]
-fn answers_take_as_long() {
+fn responses_take_equally_long() {
     let app = "{ kind = \"request\", request = \"400B\", response = \"60kB\", think = \"100ms\" }";
     let Some(o) = both(app) else { return };
     compare("answers", o.each_ref().map(|o| o.variant.response_s));
     let flows = o.each_ref().map(|o| &o.variant.flows[0]);
-    // The answering side's windows, on both.
+    // The responding side's windows, on both.
     let most = o.each_ref().map(|o| o.flow_series[0].cwnd.iter().max().copied().unwrap_or(0));
     println!("largest window: {most:?}; round trips {:?} {:?}", flows[0].rtt_ms, flows[1].rtt_ms);
     assert!(most.iter().all(|&w| w > 20), "{most:?}");
@@ -67,16 +67,17 @@ fn answers_take_as_long() {
 }
 
 #[test]
-fn pages_take_as_long() {
+fn pages_take_equally_long() {
     let app = "{ kind = \"page\", html = \"20kB\", objects = 12, size = \"20kB\", connections = 6, think = \"200ms\" }";
     let Some(o) = both(app) else { return };
     compare("pages", o.each_ref().map(|o| o.variant.page_s));
     compare("objects", o.each_ref().map(|o| o.variant.response_s));
 }
 
-/// The first answer is lost whole, and what is sent of it again at first: only a timeout helps, on the answering side.
+/// The first response is lost completely, and so are its first retransmissions: only a timeout of the
+/// responding side helps.
 #[test]
-fn timeouts_of_the_answering_side_are_told() {
+fn timeouts_of_the_responding_side_are_reported() {
     let app = "{ kind = \"request\", request = \"400B\", response = \"4kB\", think = \"100ms\", count = 5 }";
     let lost = "backward = [{ kind = \"loss\", model = \"list\", packets = [2, 3, 4, 5, 6] }, ";
     let text = format!("{PATH}app = {app}\n").replace("backward = [", lost);

@@ -1,4 +1,4 @@
-//! The simulator against what was recorded of the kernel.
+//! Compares the simulator with recordings of the kernel.
 
 mod recorded;
 mod repeats;

@@ -1,4 +1,4 @@
-//! The aims of `docs/fidelity.md`, held.
+//! Checks the aims in `docs/fidelity.md`.
 
 use twin::{Cell, Outcome, error, quantile, recorded, share_within};
 
@@ -23,8 +23,8 @@ fn goodput_of_the_exact_cells() {
 }
 
 #[test]
-fn pacing_decides_what_a_small_bucket_carries() {
-    // Ten times as much through a bucket of three packets, on the kernel and here.
+fn pacing_multiplies_the_goodput_through_a_small_bucket() {
+    // Ten times as much through a bucket of three packets, on the kernel and in the simulator.
     let rows = recorded::exact();
     let of = |paced| {
         rows.iter()
@@ -36,9 +36,9 @@ fn pacing_decides_what_a_small_bucket_carries() {
     assert!(s1.goodput / s2.goodput > 8.0, "{} {}", s1.goodput, s2.goodput);
 }
 
-/// The lab's cells and the aims they are held to. Those beyond are named and explained in `docs/fidelity.md`.
-/// `rtt_most`: what the 90th percentile of the RTT's error may be.
-fn hold(set: &str, cells: usize, rows: Vec<((Cell, Outcome), u64)>, rtt_most: f64) {
+/// Checks cells of the lab against the aims. Exceptions are named and explained in `docs/fidelity.md`.
+/// `rtt_most`: maximum of the 90th percentile of the RTT's error.
+fn check(set: &str, cells: usize, rows: Vec<((Cell, Outcome), u64)>, rtt_most: f64) {
     let (mut goodput, mut rtt, mut near, mut many) = (Vec::new(), Vec::new(), 0, 0);
     for ((cell, kernel), runs) in rows {
         let sim = cell.simulate_runs(runs).expect("parses");
@@ -58,19 +58,19 @@ fn hold(set: &str, cells: usize, rows: Vec<((Cell, Outcome), u64)>, rtt_most: f6
 }
 
 #[test]
-fn the_grid() {
-    hold("grid", 72, recorded::grid(), 0.10);
+fn goodput_and_rtt_of_the_grid() {
+    check("grid", 72, recorded::grid(), 0.10);
 }
 
 #[test]
-fn jitter_and_handovers() {
-    hold("moving", 27, recorded::moving(), 0.10);
+fn goodput_and_rtt_of_varying_paths() {
+    check("moving", 27, recorded::moving(), 0.10);
 }
 
 #[test]
-fn longfats_own_programs_for_the_kernel() {
+fn goodput_and_rtt_of_longfats_own_controls() {
     for cc in twin::grid::EBPF {
-        // Nothing bounds BBR-HSR's window but T, so a BtlBw that reads 1 % high fills the queue.
-        hold(cc, 18, recorded::ebpf(cc), if cc == "bbr-hsr" { 0.30 } else { 0.10 });
+        // Only T bounds BBR-HSR's window, so a BtlBw that is 1 % too high fills the queue.
+        check(cc, 18, recorded::ebpf(cc), if cc == "bbr-hsr" { 0.30 } else { 0.10 });
     }
 }

@@ -1,4 +1,4 @@
-//! The model's sender held to recorded runs of the kernel's, packet by packet (`src/sample`).
+//! Compares the model's sender with recorded runs of the kernel's, packet by packet (`src/sample`).
 
 use twin::sample::{self, Input, Log};
 
@@ -13,18 +13,18 @@ fn recorded_runs_are_identical() {
     }
 }
 
-/// What is written down reads back.
+/// A log that is written and read again is the same.
 #[test]
-fn a_log_is_its_text() {
+fn a_log_survives_writing_and_reading() {
     let logs = sample::recorded().expect("a log");
     let text: String = logs.iter().map(Log::write).collect();
     assert_eq!(Log::read(&text).expect("reads"), logs);
     assert!(Log::read(&text.replace("\na ", "\nb ")).is_none(), "damaged");
 }
 
-/// An ACK that acknowledges a byte less than the kernel was told of is found out, in every run.
+/// An ACK that acknowledges one byte less than the kernel received is detected, in every run.
 #[test]
-fn a_wrong_input_is_found() {
+fn a_wrong_input_is_detected() {
     for mut log in sample::recorded().expect("a log") {
         let name = log.plan.to_string();
         let acks = log.events.iter_mut().filter(|e| !e.out.is_empty()).map(|e| &mut e.input);

@@ -1,9 +1,8 @@
-//! BBR v1 at the sender: it does not take every loss for congestion, and paces.
+//! BBR v1 at the sender: it paces, and does not take every loss for congestion.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
 
-/// BBR at the sender.
 pub struct BbrControl;
 
 impl Cure for BbrControl {
@@ -11,13 +10,13 @@ impl Cure for BbrControl {
         "bbr"
     }
     fn about(&self) -> &'static str {
-        "BBR as the sender's congestion control: it sends at the rate it measures instead of backing off at each loss."
+        "BBR as the sender's congestion control: it sends at the measured delivery rate instead of backing off at each loss."
     }
     fn applies(&self) -> &'static str {
-        "where a host whose TCP is not Windows' sends data under another congestion control"
+        "where a host with a non-Windows TCP sends data with another congestion control"
     }
     fn hurts(&self) -> &'static str {
-        "Behind a policer it loses many packets, and beside CUBIC in a short queue it takes most of the rate."
+        "At a policer it loses many packets, and in a short queue shared with CUBIC it takes most of the rate."
     }
     fn lever(&self) -> Lever {
         Lever::Control

@@ -3,7 +3,6 @@
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
 
-/// BBR v3 at the sender.
 pub struct Bbr3Control;
 
 impl Cure for Bbr3Control {
@@ -11,13 +10,13 @@ impl Cure for Bbr3Control {
         "bbr3"
     }
     fn about(&self) -> &'static str {
-        "BBR v3 as the sender's congestion control: BBR that gives way where it causes loss above 2 % and leaves room for others."
+        "BBR v3 as the sender's congestion control: BBR that backs off where it causes loss above 2 %, and leaves room for others."
     }
     fn applies(&self) -> &'static str {
-        "where a host whose TCP is not Windows' sends data under another congestion control"
+        "where a host with a non-Windows TCP sends data with another congestion control"
     }
     fn hurts(&self) -> &'static str {
-        "On paths that lose more than 2 % at random it backs off as if it were congestion; no released kernel has it."
+        "On paths with more than 2 % random loss it backs off as if that were congestion; no released kernel has it."
     }
     fn is_released(&self) -> bool {
         false

@@ -1,5 +1,5 @@
-//! Smaller bursts: without segmentation offload a window leaves segment by segment, and a small bucket or queue is not
-//! overrun by 64 KiB at once.
+//! Smaller bursts: without segmentation offload, the segments of a window leave one by one, so that a small
+//! bucket or queue does not get 64 KiB at once.
 
 use super::{Cure, CureOption, Lever, pace, tune};
 use crate::Situation;
@@ -9,20 +9,19 @@ use result::{ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 use transport::Profile;
 
-/// Bursts of one segment.
 pub struct SmallBursts;
 
-/// Buckets and queues that a burst of 64 KiB overruns, bytes.
-const SHALLOW: u64 = 200_000;
+/// Size in bytes below which a burst of 64 KiB overruns a bucket or queue.
+const SHALLOW_BYTES: u64 = 200_000;
 
 impl SmallBursts {
-    /// Whether anything on the way is shallow.
-    fn is_shallow(s: &Situation<'_>, way: &crate::DataWay) -> bool {
-        way.stages.iter().any(|&p| match s.stage(p) {
-            Stage::Policer(policer) => policer.largest().is_some_and(|b| b.get() < SHALLOW),
+    /// Whether a policer or queue on the path is shallow.
+    fn is_shallow(s: &Situation<'_>, path: &crate::DataPath) -> bool {
+        path.stages.iter().any(|&p| match s.stage(p) {
+            Stage::Policer(policer) => policer.largest().is_some_and(|b| b.get() < SHALLOW_BYTES),
             stage => crate::situation::queue(stage).is_some_and(|q| {
                 let limits = q.limits();
-                limits.bytes.min(limits.packets.saturating_mul(1500)) < SHALLOW
+                limits.bytes.min(limits.packets.saturating_mul(1500)) < SHALLOW_BYTES
             }),
         })
     }
@@ -33,13 +32,13 @@ impl Cure for SmallBursts {
         "small-bursts"
     }
     fn about(&self) -> &'static str {
-        "No segmentation offload at the sender: segments leave one by one and not up to 64 KiB at once."
+        "No segmentation offload at the sender: segments leave one by one instead of up to 64 KiB at once."
     }
     fn applies(&self) -> &'static str {
         "where a sender with segmentation offload meets a policer's bucket or a queue below 200 kB"
     }
     fn hurts(&self) -> &'static str {
-        "It costs the sender's CPU, above a gigabit a second much of it."
+        "It costs CPU time at the sender, a lot of it above 1 Gbit/s."
     }
     fn lever(&self) -> Lever {
         Lever::Bursts
@@ -52,7 +51,7 @@ impl Cure for SmallBursts {
             .filter(|&h| {
                 let stack = &reference.hosts[h].stack;
                 stack.tso.unwrap_or(stack.profile == Profile::Linux)
-                    && s.ways.iter().any(|w| w.from == h && SmallBursts::is_shallow(s, w))
+                    && s.paths.iter().any(|w| w.from == h && SmallBursts::is_shallow(s, w))
             })
             .collect();
         if hosts.is_empty() {
@@ -66,14 +65,13 @@ impl Cure for SmallBursts {
     }
 }
 
-/// One segment at a time.
+/// Limits bursts to one segment.
 const SEGMENTS: LinuxSetting = LinuxSetting::Segments { device: None, from: None, to: 1 };
 
 fn commands(host: &str, towards: &str) -> [CommandSet; 4] {
     let offloads = LinuxSetting::Offloads { device: None, names: vec!["tso", "gso"], on: false };
-    let shorter = LinuxSetting::sysctl("net.ipv4.tcp_tso_win_divisor", 10);
-    let needs =
-        "Linux 2.6.9; bursts of half a window instead of a third are allowed with 2, of a tenth with 10";
+    let smaller = LinuxSetting::sysctl("net.ipv4.tcp_tso_win_divisor", 10);
+    let needs = "Linux 2.6.9; 10 limits a burst to a tenth of the window, the default 3 to a third";
     let link = CommandSet::on(
         Platform::Networkd,
         host,
@@ -84,7 +82,7 @@ fn commands(host: &str, towards: &str) -> [CommandSet; 4] {
     [
         SEGMENTS.at(host, "").towards(towards),
         offloads.at(host, "").towards(towards),
-        shorter.at(host, needs),
+        smaller.at(host, needs),
         link.towards(towards),
     ]
 }

@@ -1,4 +1,5 @@
-//! CoDel at the slowest line: packets that have waited too long are dropped early, so that no queue stands.
+//! CoDel at the slowest link: packets that have waited too long are dropped early, so that no queue builds
+//! up.
 
 use super::tune;
 use super::{Cure, CureOption, Lever};
@@ -7,7 +8,6 @@ use crate::situation::{self, StagePlace};
 use path::QueueConfig;
 use path::queue::CoDel;
 
-/// CoDel.
 pub struct CoDelQueueing;
 
 impl Cure for CoDelQueueing {
@@ -15,13 +15,13 @@ impl Cure for CoDelQueueing {
         "codel"
     }
     fn about(&self) -> &'static str {
-        "CoDel where packets wait for the slowest line: it drops early so that no queue stands for long."
+        "CoDel in the queue of the slowest link: it drops early, so that no standing queue builds up."
     }
     fn applies(&self) -> &'static str {
-        "where packets wait for the slowest line of a direction in a queue that is neither CoDel nor FQ-CoDel already"
+        "where the slowest link of a direction has a queue that is neither CoDel nor FQ-CoDel"
     }
     fn hurts(&self) -> &'static str {
-        "Beyond 100 ms of round trip it drops before a window is full, unless its interval is raised."
+        "With a round-trip time above 100 ms it drops before the window is full, unless its interval is raised."
     }
     fn lever(&self) -> Lever {
         Lever::Queue

@@ -1,4 +1,4 @@
-//! Several connections for what one did: each loss costs one of them its window and not all.
+//! Several connections instead of one: each loss reduces the window of only one of them.
 
 use super::{Cure, CureOption, Lever};
 use crate::Situation;
@@ -8,26 +8,25 @@ use scenario::Scenario;
 use transport::App;
 use units::Bytes;
 
-/// Four times as many connections.
 pub struct MoreConnections;
 
-/// How many for each.
-const TIMES: u32 = 4;
-/// More connections than these are many already.
-const MANY: u32 = 8;
+/// Number of connections for each existing one.
+const FACTOR: u32 = 4;
+/// Limit of a flow's connections up to which more are tried.
+const MAX_CONNECTIONS: u32 = 8;
 
 impl Cure for MoreConnections {
     fn name(&self) -> &'static str {
         "connections"
     }
     fn about(&self) -> &'static str {
-        "Four connections for each, which share the bytes: a loss costs a quarter of the windows only."
+        "Four connections instead of each one, which share the bytes: a loss reduces only a quarter of the windows."
     }
     fn applies(&self) -> &'static str {
-        "where bulk data goes over up to eight connections, and no program of the scenario's opens them"
+        "where up to eight connections carry bulk data, and no program of the scenario opens them"
     }
     fn hurts(&self) -> &'static str {
-        "They take four shares from others where a queue is shared, and behind a small policer lose four times as often."
+        "They take four shares of a shared queue, and at a small policer they lose packets four times as often."
     }
     fn is_at_one_host(&self) -> bool {
         true
@@ -38,14 +37,14 @@ impl Cure for MoreConnections {
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
         let bulk = |f: usize| {
             let flow = &s.reference().flows[f];
-            matches!(flow.app, App::Bulk { .. }) && flow.count <= MANY && flow.tool.is_none()
+            matches!(flow.app, App::Bulk { .. }) && flow.count <= MAX_CONNECTIONS && flow.tool.is_none()
         };
-        let flows: Vec<usize> = s.ways.iter().map(|w| w.flow).filter(|&f| bulk(f)).collect();
+        let flows: Vec<usize> = s.paths.iter().map(|w| w.flow).filter(|&f| bulk(f)).collect();
         if flows.is_empty() {
             return Vec::new();
         }
         let [from, to] =
-            s.ways.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
+            s.paths.iter().find(|w| w.flow == flows[0]).map_or(["", ""], |w| [s.host(w.from), s.host(w.to)]);
         let program = |host, needs, apply: String, undo: &str| {
             CommandSet::on(Platform::Application, host, needs, lines(&apply), lines(undo))
         };
@@ -53,30 +52,30 @@ impl Cure for MoreConnections {
             program(
                 from,
                 "where the sender opens the connections: a program that can, such as rclone or iperf3 -P",
-                format!("rclone copy FILE REMOTE: --multi-thread-streams {TIMES} --multi-thread-cutoff 0"),
+                format!("rclone copy FILE REMOTE: --multi-thread-streams {FACTOR} --multi-thread-cutoff 0"),
                 "rclone copy FILE REMOTE: --multi-thread-streams 1",
             ),
             program(
                 to,
                 "where the receiver fetches: a program that can, such as aria2c or lftp pget -n",
-                format!("aria2c -x {TIMES} -s {TIMES} URL"),
+                format!("aria2c -x {FACTOR} -s {FACTOR} URL"),
                 "aria2c -x 1 URL",
             ),
         ];
         let change = move |s: &mut Scenario| {
             for &flow in &flows {
                 let flow = &mut s.flows[flow];
-                // The last one begins when it did.
-                flow.stagger = units::Span::from_nanos(flow.stagger.as_nanos() / u64::from(TIMES));
-                flow.count *= TIMES;
+                // The last connection still begins at the same time.
+                flow.stagger = units::Span::from_nanos(flow.stagger.as_nanos() / u64::from(FACTOR));
+                flow.count *= FACTOR;
                 if let App::Bulk { bytes: Some(bytes), .. } = &mut flow.app {
-                    *bytes = Bytes::new(bytes.get().div_ceil(u64::from(TIMES)));
+                    *bytes = Bytes::new(bytes.get().div_ceil(u64::from(FACTOR)));
                 }
             }
         };
-        let title = format!("{TIMES} connections for each");
+        let title = format!("{FACTOR} connections instead of each one");
         let remedy = Change::new(ChangeKind::MoreConnections, ChangePlace::Sender, "")
-            .set(Some(1.0), TIMES.into(), ChangeUnit::Times)
+            .set(Some(1.0), FACTOR.into(), ChangeUnit::Times)
             .by(commands);
         vec![CureOption::new(self, title, &[ChangePlace::Sender], change).with([remedy])]
     }

@@ -1,9 +1,8 @@
-//! CUBIC at the sender: what most hosts use, gentler to others than BBR where a queue is short.
+//! CUBIC at the sender: the default of most hosts, and gentler to others than BBR where a queue is short.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
 
-/// CUBIC at the sender.
 pub struct CubicControl;
 
 impl Cure for CubicControl {
@@ -14,10 +13,10 @@ impl Cure for CubicControl {
         "CUBIC as the sender's congestion control: it fills queues and backs off at each loss."
     }
     fn applies(&self) -> &'static str {
-        "where a host whose TCP is not Windows' sends data under another congestion control"
+        "where a host with a non-Windows TCP sends data with another congestion control"
     }
     fn hurts(&self) -> &'static str {
-        "On long paths each random loss costs it seconds, and it keeps long queues full."
+        "On long paths each random loss costs seconds, and it keeps long queues full."
     }
     fn lever(&self) -> Lever {
         Lever::Control

@@ -1,4 +1,4 @@
-//! FQ-CoDel at the slowest line: each flow has a queue of its own, and none stands.
+//! FQ-CoDel at the slowest link: each flow has its own queue, and none of them builds up.
 
 use super::{Cure, CureOption, Lever, tune, tune::QueuedAt};
 use crate::Situation;
@@ -8,7 +8,6 @@ use path::queue::FqCoDel;
 use result::Change;
 use result::sizes::SHAPED_SHARE;
 
-/// FQ-CoDel.
 pub struct FqCoDelQueueing;
 
 impl Cure for FqCoDelQueueing {
@@ -16,13 +15,13 @@ impl Cure for FqCoDelQueueing {
         "fq-codel"
     }
     fn about(&self) -> &'static str {
-        "FQ-CoDel where packets wait for the slowest line: flows take turns, and each flow's queue is kept short."
+        "FQ-CoDel in the queue of the slowest link: flows are served in turn, and each flow's queue is kept short."
     }
     fn applies(&self) -> &'static str {
-        "where packets wait for the slowest line of a direction in a queue that is not FQ-CoDel already"
+        "where the slowest link of a direction has a queue that is not FQ-CoDel"
     }
     fn hurts(&self) -> &'static str {
-        "A single flow on a long path loses a little rate; inside a tunnel all flows look like one."
+        "A single flow on a long path loses a little goodput; in a tunnel all flows look like one."
     }
     fn lever(&self) -> Lever {
         Lever::Queue

@@ -1,23 +1,22 @@
-//! `SO_MAX_PACING_RATE` just below what a policer or the line behind a short queue lets through: nothing is dropped because
-//! nothing exceeds.
+//! `SO_MAX_PACING_RATE` just below the rate of a policer, or of the link behind a short queue, so that
+//! nothing exceeds it and nothing is dropped.
 
 use super::{Cure, CureOption, Lever, pace, tune};
 use crate::situation::{self, StagePlace};
-use crate::{DataWay, Situation};
+use crate::{DataPath, Situation};
 use path::StageLimit;
 use result::command::lines;
 use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 use units::Rate;
 
-/// An upper bound of the pacing rate.
 pub struct MaxPacingRate;
 
-/// Of what passes, so that acknowledgements and retransmissions find room.
-const SHARE: f64 = 0.97;
+/// Share of the rate that is used, which leaves room for acknowledgements and retransmissions.
+const USED_SHARE: f64 = 0.97;
 
 impl MaxPacingRate {
-    /// What drops what comes too fast: policers, and queues that hold less than they should.
+    /// Returns the stages that drop what exceeds their rate: policers, and queues that are too short.
     fn droppers(s: &Situation<'_>) -> Vec<StagePlace> {
         let shallow = |p: &StagePlace| {
             let depth = situation::queue(s.stage(*p)).map(|q| situation::depth(&q));
@@ -27,7 +26,7 @@ impl MaxPacingRate {
         s.policers().into_iter().chain(s.policers_of_flows()).chain(queues).collect()
     }
 
-    /// What each connection gets of a place's rate once datagrams have theirs.
+    /// Returns each connection's share of a stage's rate, after datagrams have taken theirs.
     fn share_of(s: &Situation<'_>, place: StagePlace) -> Option<Rate> {
         let rate = s.rate_of(place)?.as_bps();
         if matches!(s.stage(place).limit(), StageLimit::Each(_)) {
@@ -40,22 +39,22 @@ impl MaxPacingRate {
         Some(Rate::from_bps(rate.saturating_sub(s.taken_by_datagrams(place).as_bps()) / connections))
     }
 
-    /// Flows that meet a dropper and the payload rate for each of their connections.
+    /// Returns the flows that pass such a stage, with the payload rate for each of their connections.
     fn rates(s: &Situation<'_>) -> Vec<(usize, Rate)> {
         let reference = s.reference();
         let mut rates: Vec<(usize, Rate)> = Vec::new();
         for place in MaxPacingRate::droppers(s) {
             let Some(each) = MaxPacingRate::share_of(s, place).filter(|r| r.as_bps() > 0) else { continue };
-            for way in s.through(place) {
-                let flow = &reference.flows[way.flow];
-                if !tune::is_linux(reference, way.from) || flow.tool.is_some() {
+            for path in s.through(place) {
+                let flow = &reference.flows[path.flow];
+                if !tune::is_linux(reference, path.from) || flow.tool.is_some() {
                     continue;
                 }
-                let [payload, outer] = way.sizes_at(reference, place);
-                let rate = tune::share(each, SHARE * f64::from(payload) / f64::from(outer));
-                match rates.iter_mut().find(|(f, _)| *f == way.flow) {
+                let [payload, outer] = path.sizes_at(reference, place);
+                let rate = tune::share(each, USED_SHARE * f64::from(payload) / f64::from(outer));
+                match rates.iter_mut().find(|(f, _)| *f == path.flow) {
                     Some((_, known)) => *known = rate.min(*known),
-                    None => rates.push((way.flow, rate)),
+                    None => rates.push((path.flow, rate)),
                 }
             }
         }
@@ -69,14 +68,14 @@ impl Cure for MaxPacingRate {
         "max-pacing-rate"
     }
     fn about(&self) -> &'static str {
-        "A cap of the pacing rate at the sender, just below the connection's share of the rate of a policer or a short queue: nothing exceeds it."
+        "A cap of the pacing rate at the sender, just below the connection's share of the rate of a policer or a short queue, so that nothing exceeds it."
     }
     fn applies(&self) -> &'static str {
-        "where TCP data of a host whose TCP is not Windows' meets a policer that drops, or at the slowest line a queue that holds less \
+        "where TCP data of a host with a non-Windows TCP meets a policer that drops, or at the slowest link a queue that holds less \
          than the bandwidth-delay product or all initial windows"
     }
     fn hurts(&self) -> &'static str {
-        "It is a fixed share: a connection alone gets no more, and more connections than were counted lose again."
+        "The share is fixed: a single connection gets no more, and with more connections than expected packets are lost again."
     }
     fn lever(&self) -> Lever {
         Lever::Pacing
@@ -86,14 +85,14 @@ impl Cure for MaxPacingRate {
         if rates.is_empty() {
             return Vec::new();
         }
-        let way = |flow: usize| s.ways.iter().find(|w| w.flow == flow);
-        let ways: Vec<(&DataWay, Rate)> =
-            rates.iter().filter_map(|&(flow, rate)| Some((way(flow)?, rate))).collect();
+        let path = |flow: usize| s.paths.iter().find(|w| w.flow == flow);
+        let paths: Vec<(&DataPath, Rate)> =
+            rates.iter().filter_map(|&(flow, rate)| Some((path(flow)?, rate))).collect();
         let mut commands: Vec<CommandSet> =
-            ways.iter().flat_map(|(way, rate)| in_program(s.host(way.from), *rate)).collect();
+            paths.iter().flat_map(|(path, rate)| in_program(s.host(path.from), *rate)).collect();
         for host in s.senders() {
-            let of_host = || ways.iter().filter(|(way, _)| way.from == host).map(|(_, rate)| *rate);
-            // One cap for an interface fits where it is every connection's.
+            let of_host = || paths.iter().filter(|(path, _)| path.from == host).map(|(_, rate)| *rate);
+            // A single cap for the interface fits if all connections have the same one.
             if let Some(rate) = of_host().next().filter(|first| of_host().all(|rate| rate == *first)) {
                 commands.push(at_interface(s.host(host), pace::next_of(s, host), rate));
             }
@@ -105,9 +104,9 @@ impl Cure for MaxPacingRate {
             }
             _ => remedy,
         };
-        let mut told: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
-        told.dedup();
-        let title = format!("SO_MAX_PACING_RATE of {} a connection", told.join(" and "));
+        let mut shown: Vec<String> = rates.iter().map(|(_, rate)| rate.to_string()).collect();
+        shown.dedup();
+        let title = format!("SO_MAX_PACING_RATE of {} per connection", shown.join(" and "));
         let change = move |s: &mut Scenario| {
             rates.iter().for_each(|&(f, rate)| s.flows[f].max_pacing_rate = Some(rate))
         };
@@ -115,7 +114,7 @@ impl Cure for MaxPacingRate {
     }
 }
 
-/// The cap in the program that opens the connections.
+/// Returns the commands for a program that opens the connections.
 fn in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
     let set = |needs: &str, apply: &str, undo: &str| {
         CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
@@ -126,18 +125,18 @@ fn in_program(host: &str, rate: Rate) -> [CommandSet; 2] {
         rate.as_bps() / 8
     );
     [
-        set("Linux 4.13; before with the fq queue discipline (3.13)", &call, "leave the call out"),
+        set("Linux 4.13; with the fq queueing discipline Linux 3.13", &call, "remove the call"),
         set(
             "iperf3, which has an option for it",
             &format!("iperf3 -c HOST --fq-rate {}", rate.as_bps()),
-            "leave --fq-rate out",
+            "remove --fq-rate",
         ),
     ]
 }
 
-/// The cap of every connection that leaves by an interface: `maxrate` is a flow's (tc-fq(8)).
+/// Returns the command that caps every connection that leaves by an interface: `maxrate` applies to a flow
+/// (tc-fq(8)).
 fn at_interface(host: &str, towards: &str, rate: Rate) -> CommandSet {
-    let needs =
-        "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever it goes to";
+    let needs = "Linux 3.13 with sch_fq; it caps each connection that leaves by the interface, whatever its destination";
     LinuxSetting::qdisc(format!("fq maxrate {}", tune::tc_rate(rate))).at(host, needs).towards(towards)
 }

@@ -1,4 +1,5 @@
-//! Segments that fit into a tunnel: nothing is refused, cut up or lost as a fragment on the way.
+//! Segments that fit into a tunnel, so that nothing is refused, fragmented, or lost as a fragment on the
+//! path.
 
 use super::{Cure, CureOption, Lever};
 use crate::Situation;
@@ -7,27 +8,26 @@ use result::command::lines;
 use result::{Change, ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 
-/// A clamped MSS.
 pub struct SegmentSize;
 
 impl SegmentSize {
-    /// Ways whose full packets do not fit somewhere, and the MSS that does.
+    /// Returns the flows' ends whose full packets do not fit somewhere on the path, with the MSS that fits.
     fn clamps(s: &Situation<'_>) -> Vec<([usize; 2], u32)> {
         let reference = s.reference();
         let mut clamps: Vec<([usize; 2], u32)> = Vec::new();
-        for way in &s.ways {
-            let Some(largest) = way.largest_packet(reference) else { continue };
+        for path in &s.paths {
+            let Some(largest) = path.largest_packet(reference) else { continue };
             let mss = |host: usize| reference.hosts[host].stack.mss.unwrap_or(u32::MAX);
-            let mtu = reference.mtu(way.from, way.to);
-            let headers = headers(reference, way.to);
-            let now = mss(way.from).min(mss(way.to)).min(mtu.saturating_sub(headers));
+            let mtu = reference.mtu(path.from, path.to);
+            let headers = headers(reference, path.to);
+            let now = mss(path.from).min(mss(path.to)).min(mtu.saturating_sub(headers));
             let fits = largest.saturating_sub(headers);
             if now <= fits || fits < 48 {
                 continue;
             }
-            match clamps.iter_mut().find(|(ends, _)| *ends == [way.from, way.to]) {
-                Some((_, least)) => *least = fits.min(*least),
-                None => clamps.push(([way.from, way.to], fits)),
+            match clamps.iter_mut().find(|(ends, _)| *ends == [path.from, path.to]) {
+                Some((_, mss)) => *mss = fits.min(*mss),
+                None => clamps.push(([path.from, path.to], fits)),
             }
         }
         clamps
@@ -39,13 +39,13 @@ impl Cure for SegmentSize {
         "mss"
     }
     fn about(&self) -> &'static str {
-        "A maximum segment size that fits into the tunnel or the narrowest link, so that nothing is cut or refused."
+        "A maximum segment size that fits into the tunnel or the link with the smallest MTU, so that nothing is fragmented or refused."
     }
     fn applies(&self) -> &'static str {
-        "where full packets of TCP data do not fit into a tunnel or link on the way, and smaller ones do"
+        "where full packets of TCP data do not fit into a tunnel or link on the path, and smaller ones do"
     }
     fn hurts(&self) -> &'static str {
-        "A little more of each packet is headers; traffic that does not enter the tunnel gets smaller segments too."
+        "Headers take a little more of each packet; traffic that does not enter the tunnel gets smaller segments too."
     }
     fn is_at_one_host(&self) -> bool {
         true
@@ -55,8 +55,8 @@ impl Cure for SegmentSize {
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
         let clamps = SegmentSize::clamps(s);
-        let Some(&(_, least)) = clamps.first() else { return Vec::new() };
-        let least = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(least);
+        let Some(&(_, mss)) = clamps.first() else { return Vec::new() };
+        let mss = clamps.iter().map(|(_, mss)| *mss).min().unwrap_or(mss);
         let remedies: Vec<Change> = clamps.iter().map(|(ends, mss)| remedy(s, *ends, *mss)).collect();
         let change = move |s: &mut Scenario| {
             for (ends, mss) in &clamps {
@@ -66,7 +66,7 @@ impl Cure for SegmentSize {
                 }
             }
         };
-        let title = format!("MSS clamped to {least}");
+        let title = format!("MSS clamped to {mss}");
         vec![CureOption::new(self, title, &[ChangePlace::SenderEdge], change).with(remedies)]
     }
 }
@@ -82,9 +82,9 @@ fn remedy(s: &Situation<'_>, ends: [usize; 2], mss: u32) -> Change {
     };
     let clamp = LinuxSetting::MssClamp { device: None, mss: Some(mss) };
     let route = LinuxSetting::Route { name: "advmss", to: mss.to_string(), v6 };
-    let needs = format!("iproute2; at the receiver, for connections with {from} alone");
+    let needs = format!("iproute2; at the receiver, only for connections with {from}");
     let mut sets = vec![clamp.at(router, ""), route.at(to, &needs).towards(from)];
-    // `ip tcp adjust-mss` is IPv4's.
+    // `ip tcp adjust-mss` applies to IPv4.
     if !v6 {
         sets.push(cisco(Platform::CiscoIos, "IOS 12.2(4)T"));
         sets.push(cisco(Platform::CiscoIosXe, "IOS-XE 2.1"));

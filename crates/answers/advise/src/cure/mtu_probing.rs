@@ -1,5 +1,5 @@
-//! Path MTU probing at the sender (RFC 4821): where full packets vanish and no ICMP message says so, TCP finds by its own
-//! timeouts what passes.
+//! Path MTU probing at the sender (RFC 4821): where full packets are dropped without an ICMP message, TCP
+//! finds by its timeouts which size passes.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -7,16 +7,15 @@ use result::{ChangePlace, LinuxSetting};
 use scenario::Scenario;
 use transport::MtuProbing;
 
-/// `tcp_mtu_probing` at the sender.
 pub struct MtuProbes;
 
 impl MtuProbes {
-    /// Sending hosts that do not probe and whose full packets vanish.
+    /// Returns the sending hosts that do not probe and whose full packets are dropped silently.
     fn hosts(s: &Situation<'_>) -> Vec<usize> {
         let reference = s.reference();
         let off = |h: usize| matches!(reference.hosts[h].stack.mtu_probing, None | Some(MtuProbing::Off));
-        let vanish = |h: usize| s.ways.iter().any(|w| w.from == h && w.is_black_hole(reference));
-        s.senders().into_iter().filter(|&h| tune::is_linux(reference, h) && off(h) && vanish(h)).collect()
+        let is_dropped = |h: usize| s.paths.iter().any(|w| w.from == h && w.is_black_hole(reference));
+        s.senders().into_iter().filter(|&h| tune::is_linux(reference, h) && off(h) && is_dropped(h)).collect()
     }
 }
 
@@ -25,13 +24,13 @@ impl Cure for MtuProbes {
         "mtu-probing"
     }
     fn about(&self) -> &'static str {
-        "Path MTU probing at the sender: where full packets vanish unsaid, TCP tries smaller ones after its timeouts."
+        "Path MTU probing at the sender: where full packets are dropped without ICMP, TCP tries smaller ones after some timeouts."
     }
     fn applies(&self) -> &'static str {
-        "where full packets of a host whose TCP is not Windows' and that does not probe are dropped for their size without a word"
+        "where full packets of a host with a non-Windows TCP that does not probe are dropped for their size without ICMP"
     }
     fn hurts(&self) -> &'static str {
-        "Each connection stalls for some seconds until it has found out; a clamped MSS never stalls."
+        "Each connection stalls for some seconds until it has found the size; a clamped MSS never stalls."
     }
     fn lever(&self) -> Lever {
         Lever::Segments

@@ -1,8 +1,10 @@
-//! Pacing by the `fq` queue discipline: segments leave spread over the round trip instead of in bursts. Without `fq` TCP paces
-//! itself (Linux 4.13) once a socket asks for it. `SO_MAX_PACING_RATE` asks, whatever rate it has (`sk_setsockopt` sets
-//! `sk_pacing_status`); BBR asks when a connection begins (`bbr_init`, from `tcp_init_transfer`), and the connection keeps it
-//! under the control that is chosen after that. A default of BBR alone does nothing for a program that chooses its control
-//! before it connects, and one that chooses none gets BBR itself: that is cure `bbr`.
+//! Pacing by the `fq` queueing discipline: segments leave spread over the round trip instead of in bursts.
+//!
+//! Without `fq`, TCP paces itself (Linux 4.13) once a socket requests it. `SO_MAX_PACING_RATE` requests it at
+//! any rate (`sk_setsockopt` sets `sk_pacing_status`). BBR requests it when a connection begins (`bbr_init`,
+//! from `tcp_init_transfer`), and the connection keeps it with a congestion control that is selected later.
+//! BBR as the default alone does nothing for a program that selects its congestion control before it
+//! connects, and a program that selects none gets BBR itself, which is the cure `bbr`.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -10,10 +12,9 @@ use result::command::lines;
 use result::{ChangePlace, CommandSet, LinuxSetting, Platform};
 use scenario::Scenario;
 
-/// `fq` at the sender.
 pub struct FqPacing;
 
-/// Sending hosts with Linux's TCP and a flow that is not paced.
+/// Returns the sets of sending hosts with Linux' TCP and a flow that is not paced.
 pub fn unpaced(s: &Situation<'_>) -> Vec<Vec<usize>> {
     let reference = s.reference();
     let flow = |f: usize| {
@@ -23,7 +24,7 @@ pub fn unpaced(s: &Situation<'_>) -> Vec<Vec<usize>> {
     tune::sets_of_senders(s, |h| {
         tune::is_linux(reference, h)
             && reference.hosts[h].stack.pacing != Some(true)
-            && s.ways.iter().any(|w| w.from == h && flow(w.flow))
+            && s.paths.iter().any(|w| w.from == h && flow(w.flow))
     })
 }
 
@@ -38,13 +39,13 @@ impl Cure for FqPacing {
         "pace-fq"
     }
     fn about(&self) -> &'static str {
-        "The fq queue discipline at the sender: what a window allows leaves spread over the round trip, not in bursts."
+        "The fq queueing discipline at the sender: a window's segments leave spread over the round trip, not in bursts."
     }
     fn applies(&self) -> &'static str {
-        "where a host whose TCP is not Windows' sends data that neither fq nor its congestion control nor a pacing rate paces"
+        "where a host with a non-Windows TCP sends data that is not paced by fq, its congestion control or a pacing rate"
     }
     fn hurts(&self) -> &'static str {
-        "Short transfers end a little later; in a shared deep queue paced flows get less than bursty ones."
+        "Short transfers end a little later; in a shared deep queue, paced flows get less than bursty ones."
     }
     fn lever(&self) -> Lever {
         Lever::Pacing
@@ -60,16 +61,16 @@ impl Cure for FqPacing {
                 .iter()
                 .flat_map(|&h| fq_commands(s.host(h), towards(h)).into_iter().chain(own_pacing(s.host(h))));
             let remedy = LinuxSetting::qdisc("fq").change().by(commands.collect::<Vec<_>>());
-            tune::alone(option, s, &hosts, count).with([remedy])
+            tune::name_single_sender(option, s, &hosts, count).with([remedy])
         };
         sets.into_iter().map(option).collect()
     }
 }
 
-/// The host that the data of `host` meets first.
+/// Returns the first host that the data of `host` reaches.
 pub fn next_of<'a>(s: &Situation<'a>, host: usize) -> &'a str {
-    let way = s.ways.iter().find(|w| w.from == host).and_then(|w| w.hops.first());
-    way.map_or("", |hop| {
+    let path = s.paths.iter().find(|w| w.from == host).and_then(|w| w.hops.first());
+    path.map_or("", |hop| {
         let [a, b] = s.reference().links[hop.link].between;
         s.host(if hop.forward { b } else { a })
     })
@@ -84,7 +85,7 @@ fn fq_commands(host: &str, towards: &str) -> [CommandSet; 2] {
     ]
 }
 
-/// What a program does to be paced without `fq`.
+/// Returns the commands by which a program is paced without `fq`.
 fn own_pacing(host: &str) -> [CommandSet; 2] {
     let program = |needs, apply: &str, undo| {
         CommandSet::on(Platform::Application, host, needs, lines(apply), lines(undo))
@@ -92,9 +93,9 @@ fn own_pacing(host: &str) -> [CommandSet; 2] {
     [
         program(
             "Linux 4.20 on a 64-bit machine",
-            "unsigned long rate = 1ULL << 40;  /* bytes a second: TCP paces at its own rate below that */\n\
+            "unsigned long rate = 1ULL << 40;  /* bytes per second: TCP paces at its own rate below that */\n\
              setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);",
-            "leave the call out",
+            "remove the call",
         ),
         program(
             "Linux 4.13 with tcp_bbr as the default (sysctl net.ipv4.tcp_congestion_control=bbr)",

@@ -1,4 +1,4 @@
-//! A larger bucket of the policer: bursts of a window pass, as long as the mean rate is kept.
+//! A larger bucket of the policer: bursts of a window pass as long as the average rate is kept.
 
 use super::{Cure, CureOption, Lever};
 use crate::Situation;
@@ -9,14 +9,13 @@ use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform, 
 use scenario::Scenario;
 use units::Bytes;
 
-/// A larger bucket.
 pub struct PolicerBucket;
 
-/// A bucket of the bandwidth-delay product, or of Cisco's rule: 250 ms of the rate.
+/// Sizes that are tried: the bandwidth-delay product, and Cisco's rule, 250 ms of the rate.
 const OPTIONS: [(&str, &str); 2] = [("bdp", "the bandwidth-delay product"), ("250ms", "250 ms of the rate")];
 
 impl PolicerBucket {
-    /// Policers with a smaller bucket than the `which`-th option's, and that.
+    /// Returns the policers with a smaller bucket than that of option `which`, and the new size.
     fn larger(s: &Situation<'_>, which: usize) -> Vec<(StagePlace, Bytes)> {
         let larger = |place: StagePlace| {
             let policer = s.policer(place).filter(|p| p.meter == Meter::Single)?;
@@ -36,13 +35,13 @@ impl Cure for PolicerBucket {
         "policer-bucket"
     }
     fn about(&self) -> &'static str {
-        "A larger bucket of the policer, so that what a window sends at once passes."
+        "A larger bucket of the policer, so that the burst of a window passes."
     }
     fn applies(&self) -> &'static str {
-        "where the bucket of a policer of one rate holds less than four fifths of the bandwidth-delay product or of 250 ms of its rate"
+        "where the bucket of a single-rate policer holds less than four fifths of the bandwidth-delay product or of 250 ms of its rate"
     }
     fn hurts(&self) -> &'static str {
-        "What passes in a burst meets the queues behind the policer, and a sender may exceed the rate for that long."
+        "Bursts that pass reach the queues behind the policer, and a sender may exceed the rate for that long."
     }
     fn lever(&self) -> Lever {
         Lever::Limiter
@@ -86,7 +85,7 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
             super::tune::tc_rate(policer.rate)
         ))
     };
-    let needs = "Linux 4.8 with act_police; PARENT and PRIO as `tc filter show dev $DEV` has them";
+    let needs = "Linux 4.8 with act_police; PARENT and PRIO as shown by `tc filter show dev $DEV`";
     let both = [(Platform::CiscoIos, "IOS 12.2"), (Platform::CiscoIosXe, "IOS-XE 2.1")];
     let cisco = both.map(|(platform, needs)| {
         CommandSet::on(platform, at, needs, police(bytes.get()), police(before)).towards(towards)

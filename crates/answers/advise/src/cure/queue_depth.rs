@@ -1,5 +1,6 @@
-//! The depth of the queue at the slowest line: the bandwidth-delay product keeps the line busy while a window halves
-//! (Villamizar and Song 1994), and the initial windows of many connections fit; more only adds delay, less costs rate.
+//! The depth of the queue at the slowest link. The bandwidth-delay product keeps the link busy while a window
+//! halves (Villamizar and Song 1994), and holds the initial windows of many connections. More only adds
+//! delay, less costs goodput.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::{Situation, situation};
@@ -8,44 +9,43 @@ use path::queue::Fifo;
 use result::command::lines;
 use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, Platform};
 
-/// A queue of one bandwidth-delay product, or of all initial windows.
 pub struct QueueDepth;
 
-/// Not worth a change: within this factor of what is right.
-const FACTOR: f64 = 1.5;
+/// Factor by which a depth must be wrong to justify a change.
+const MIN_FACTOR: f64 = 1.5;
 
 impl Cure for QueueDepth {
     fn name(&self) -> &'static str {
         "queue-depth"
     }
     fn about(&self) -> &'static str {
-        "A queue of one bandwidth-delay product, or of all connections' initial windows, at the slowest line: no shallower and no deeper."
+        "A queue of one bandwidth-delay product, or of all connections' initial windows, at the slowest link: no shallower and no deeper."
     }
     fn applies(&self) -> &'static str {
-        "where a FIFO at the slowest line of a direction holds less than two thirds or more than one and a half of what it should"
+        "where a FIFO at the slowest link of a direction holds less than two thirds or more than one and a half times of what it should"
     }
     fn hurts(&self) -> &'static str {
-        "A shorter queue drops more of what comes in bursts; a longer one makes everybody wait."
+        "A shorter queue drops more of each burst; a longer one delays all packets."
     }
     fn lever(&self) -> Lever {
         Lever::Queue
     }
     fn options(&self, s: &Situation<'_>) -> Vec<CureOption> {
-        let right = |place| {
+        let corrected = |place| {
             let queue = situation::queue(s.stage(place))?;
             let now = matches!(queue, QueueConfig::Fifo(_)).then(|| situation::depth(&queue))?;
             let packets = s.right_depth(place)?;
             let factor = packets as f64 / now as f64;
-            let far = !(1.0 / FACTOR..=FACTOR).contains(&factor);
+            let far = !(1.0 / MIN_FACTOR..=MIN_FACTOR).contains(&factor);
             far.then_some(QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }))
         };
-        tune::queue(self, s, "FIFO as deep as the path needs", right, |at| {
+        tune::queue(self, s, "FIFO as deep as the path needs", corrected, |at| {
             let packets = at.queue.limits().packets;
             let own = tune::queue_commands(at, &format!("pfifo limit {packets}"), "Linux 2.6");
-            // The port's own queue, without a shaper: what a provider's router has.
+            // The port's own queue, without a shaper, as in a provider's router.
             let now = situation::queue(at.stage).map(|q| situation::depth(&q));
             let hold = |n: u64| lines(&format!("interface INTERFACE\n hold-queue {n} out"));
-            let needs = "IOS 12.2; a port without a policy of its own, else queue-limit in its class";
+            let needs = "IOS 12.2; a port without its own policy, else queue-limit in its class";
             let undo = hold(now.unwrap_or_default());
             let cisco =
                 CommandSet::on(Platform::CiscoIos, at.at, needs, hold(packets), undo).towards(at.towards);

@@ -1,5 +1,6 @@
-//! A receive buffer that holds what is under way, also while a loss is repaired: else the receiver's window is the limit
-//! (RFC 7323 section 1.1). Behind a hole nothing can be read, and what comes meanwhile stays in the buffer.
+//! A receive buffer that holds all data in flight, also while a loss is recovered: otherwise the receive
+//! window is the limit (RFC 7323 section 1.1). After a loss nothing can be read, and the data that follows
+//! stays in the buffer.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -9,18 +10,17 @@ use scenario::Scenario;
 use transport::Stack;
 use units::Bytes;
 
-/// A larger receive buffer.
 pub struct LargerReceiveBuffer;
 
-/// The window that a stack offers at most.
+/// Returns the largest receive window of a stack.
 fn window(stack: &Stack) -> u64 {
     stack.receive_window.map_or(stack.largest_receive_buffer() / sizes::BUFFER_PER_PAYLOAD, Bytes::get)
 }
 
-/// Receiving hosts whose window is too small, and the buffer that is not.
+/// Returns the receiving hosts whose window is too small, with the buffer that is large enough.
 pub fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
     let needed = |host: usize| {
-        let bdps = s.ways.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
+        let bdps = s.paths.iter().filter(|w| w.to == host).filter_map(|w| w.bdp());
         let bdp = bdps.map(Bytes::get).max()?;
         let fits = window(&s.reference().hosts[host].stack) >= sizes::received_payload(bdp);
         (!fits).then_some((host, Bytes::new(sizes::whole_mib(sizes::receive_buffer(bdp)))))
@@ -38,7 +38,7 @@ pub fn enlarge(new: Vec<(usize, Bytes)>) -> impl Fn(&mut Scenario) + Send + Sync
     }
 }
 
-/// The changes that make it, one for each receiving host.
+/// Returns the changes, one for each receiving host.
 pub fn remedies(s: &Situation<'_>, new: &[(usize, Bytes)]) -> Vec<Change> {
     let remedy = |&(host, bytes): &(usize, Bytes)| {
         let setting = LinuxSetting::BufferLimit { name: "net.ipv4.tcp_rmem", bytes: bytes.get() };
@@ -53,7 +53,7 @@ fn commands(s: &Situation<'_>, host: usize, setting: &LinuxSetting) -> Vec<Comma
             Platform::Application,
             s.host(host),
             "a program that sets SO_RCVBUF itself",
-            lines("leave setsockopt(…, SO_RCVBUF, …) out: the kernel then grows the buffer by itself"),
+            lines("remove setsockopt(…, SO_RCVBUF, …): the kernel then grows the buffer automatically"),
             lines("set it again"),
         )
     });
@@ -66,13 +66,13 @@ impl Cure for LargerReceiveBuffer {
         "receive-buffer"
     }
     fn about(&self) -> &'static str {
-        "A receive buffer for three bandwidth-delay products, so that the receiver's window is not the limit, after a loss either."
+        "A receive buffer for three bandwidth-delay products, so that the receive window is not the limit, not even after a loss."
     }
     fn applies(&self) -> &'static str {
-        "where a receiver's window is below three times the bandwidth-delay product of a path whose rate is known"
+        "where a receive window is below three times the bandwidth-delay product of a path of known rate"
     }
     fn hurts(&self) -> &'static str {
-        "Memory for each connection; behind a deep queue a larger window only fills the queue."
+        "It takes memory for each connection; with a deep queue, a larger window only fills the queue."
     }
     fn lever(&self) -> Lever {
         Lever::Buffers

@@ -1,5 +1,5 @@
-//! A proxy between the ends that ends TCP (split TCP): losses of a near and poor part are repaired over its short round
-//! trip, and a long clean part never sees them.
+//! A proxy between the ends that terminates TCP (split TCP): losses on a nearby, lossy part of the path are
+//! recovered over its short round-trip time, and the long, clean part is not affected.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -9,26 +9,25 @@ use result::{Change, ChangeKind, ChangePlace, CommandSet, Platform};
 use scenario::{Relay, RelayTool, Scenario};
 use units::Bytes;
 
-/// A proxy that ends TCP, with the congestion controls as they are.
 pub struct NearRelay;
 
-/// Hosts between the ends that are tried, the nearest to the receiver first.
-const MOST_HOSTS: usize = 4;
-/// What a scenario's relay holds by default.
-const BUFFER: Bytes = Bytes::new(4_000_000);
+/// Limit of the hosts between the ends that are tried, the nearest to the receiver first.
+const MAX_HOSTS: usize = 4;
+/// Default buffer of a scenario's relay.
+const DEFAULT_BUFFER: Bytes = Bytes::new(4_000_000);
 
-/// Flows without a relay that pass a host between their ends, for each such host.
+/// Returns the hosts that pass flows without a relay, each with those flows.
 fn between(s: &Situation<'_>) -> Vec<(usize, Vec<usize>)> {
     let reference = s.reference();
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
-    for way in &s.ways {
-        let flow = &reference.flows[way.flow];
+    for path in &s.paths {
+        let flow = &reference.flows[path.flow];
         if !flow.via.is_empty() || flow.tool.is_some() {
             continue;
         }
-        let mut at = way.from;
+        let mut at = path.from;
         let mut hosts = Vec::new();
-        for hop in &way.hops {
+        for hop in &path.hops {
             let [a, b] = reference.links[hop.link].between;
             at = if at == a { b } else { a };
             hosts.push(at);
@@ -36,16 +35,17 @@ fn between(s: &Situation<'_>) -> Vec<(usize, Vec<usize>)> {
         hosts.pop();
         for host in hosts.into_iter().rev().filter(|&h| !reference.speaks(h)) {
             match found.iter_mut().find(|(h, _)| *h == host) {
-                Some((_, flows)) => flows.push(way.flow),
-                None => found.push((host, vec![way.flow])),
+                Some((_, flows)) => flows.push(path.flow),
+                None => found.push((host, vec![path.flow])),
             }
         }
     }
-    found.truncate(MOST_HOSTS);
+    found.truncate(MAX_HOSTS);
     found
 }
 
-/// An option for each host between the ends; with `control` on the relay's onward connection.
+/// Returns an option for each host between the ends. `control` is the congestion control of the relay's
+/// onward connection.
 pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> Vec<CureOption> {
     let option = |(host, flows): (usize, Vec<usize>)| {
         let flows: Vec<usize> = flows
@@ -56,11 +56,11 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
             })
             .collect();
         let first = *flows.first()?;
-        let way = s.ways.iter().find(|w| w.flow == first)?;
-        let (name, buffer) = (s.host(host), BUFFER.max(way.bdp().unwrap_or_default()));
+        let path = s.paths.iter().find(|w| w.flow == first)?;
+        let (name, buffer) = (s.host(host), DEFAULT_BUFFER.max(path.bdp().unwrap_or_default()));
         let with = control.map(|c| format!(" with {}", c.label().en)).unwrap_or_default();
-        let title = format!("proxy at {name} that ends TCP{with}");
-        let commands = commands(name, [s.host(way.from), s.host(way.to)], control.map(|c| c.name()));
+        let title = format!("proxy at {name} that terminates TCP{with}");
+        let commands = commands(name, [s.host(path.from), s.host(path.to)], control.map(|c| c.name()));
         let change = move |s: &mut Scenario| {
             let mut name = "proxy".to_string();
             while s.relays.iter().any(|r| r.name == name) {
@@ -76,22 +76,23 @@ pub fn options(cure: &dyn Cure, s: &Situation<'_>, control: Option<Control>) -> 
     between(s).into_iter().filter_map(option).collect()
 }
 
-/// longfat's proxy, nginx and HAProxy at the host between, for users at the receiver that fetch from the sender of the data; where
-/// the sender connects, the two change places.
+/// Returns commands for longfat's proxy, nginx and HAProxy on the host in between, for a receiver that
+/// connects to the sender of the data. If the sender connects, the two are swapped.
 fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec<CommandSet> {
     let client_cc = control.map(|c| format!(" --client-cc {c}")).unwrap_or_default();
     let own = CommandSet::on(
         Platform::Longfat,
         host,
         &format!(
-            "Linux 4.5, longfat at this host; {user} fetches from {origin} by way of it (as a service: packaging/); where {origin} \
-             connects: --upstream {user}:8080, and --upstream-cc for --client-cc"
+            "Linux 4.5, longfat on this host; {user} connects to {origin} through it (as a service: packaging/); if {origin} \
+             connects: --upstream {user}:8080, and --upstream-cc instead of --client-cc"
         ),
         lines(&format!("longfat proxy --listen :8080 --upstream {origin}:8080{client_cc}")),
         lines("pkill -TERM -f '^longfat proxy --listen :8080 '"),
     );
     let sysctl = control.map(|c| {
-        let needs = "Linux 4.9; nginx and HAProxy before 3.3 have no word for it and take the host's default";
+        let needs =
+            "Linux 4.9; nginx, and HAProxy before 3.3, have no option for it and use the host's default";
         tune::control_setting(c).at(host, needs)
     });
     let nginx = format!(
@@ -111,7 +112,7 @@ fn commands(host: &str, [origin, user]: [&str; 2], control: Option<&str>) -> Vec
     );
     let needs = match control {
         Some(_) => {
-            "HAProxy 3.3 for `cc` on bind; an older one without it, and the sysctl above or `congctl` on the route"
+            "HAProxy 3.3 for `cc` on bind; older versions without it, with the sysctl above or `congctl` on the route"
         }
         None => "HAProxy 1.8",
     };
@@ -140,13 +141,13 @@ impl Cure for NearRelay {
         "proxy"
     }
     fn about(&self) -> &'static str {
-        "A proxy between the ends that ends TCP: each part of the path has its own connection and round trip."
+        "A proxy between the ends that terminates TCP: each part of the path has its own connection and round-trip time."
     }
     fn applies(&self) -> &'static str {
-        "where TCP without a proxy or a program of its own passes a host at which no flow begins or ends"
+        "where TCP without a proxy or a program passes a host at which no flow begins or ends"
     }
     fn hurts(&self) -> &'static str {
-        "One more machine to run; what it has acknowledged and not yet handed on is lost with it, and end-to-end IPsec passes by."
+        "It is another machine to run; data it has acknowledged and not yet passed on is lost if it fails, and end-to-end IPsec bypasses it."
     }
     fn lever(&self) -> Lever {
         Lever::Relay

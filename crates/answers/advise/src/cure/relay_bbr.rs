@@ -1,10 +1,10 @@
-//! A proxy that ends TCP and sends on with BBR: for a poor part of the path between it and the receiver.
+//! A proxy that terminates TCP and sends on with BBR, for a lossy part of the path between it and the
+//! receiver.
 
 use super::{Cure, CureOption, Lever, relay};
 use crate::Situation;
 use congestion::Control;
 
-/// A proxy that ends TCP, with BBR towards the receiver.
 pub struct NearRelayBbr;
 
 impl Cure for NearRelayBbr {
@@ -12,13 +12,13 @@ impl Cure for NearRelayBbr {
         "proxy-bbr"
     }
     fn about(&self) -> &'static str {
-        "A proxy between the ends that ends TCP and sends on with BBR."
+        "A proxy between the ends that terminates TCP and sends on with BBR."
     }
     fn applies(&self) -> &'static str {
-        "where TCP that its `from` sends, not under BBR, without a proxy or a program of its own, passes a host at which no flow begins or ends"
+        "where TCP that its `from` sends without BBR, a proxy or a program passes a host at which no flow begins or ends"
     }
     fn hurts(&self) -> &'static str {
-        "One more machine to run; beside CUBIC in a short queue its BBR takes most of the rate."
+        "It is another machine to run; in a short queue shared with CUBIC, its BBR takes most of the rate."
     }
     fn lever(&self) -> Lever {
         Lever::Relay

@@ -1,5 +1,5 @@
-//! A shorter least retransmission timeout at the sender: Linux waits 200 ms, which between hosts of a data centre is thousands
-//! of round trips (Vasudevan et al. 2009).
+//! A shorter minimum retransmission timeout at the sender. Linux waits 200 ms, thousands of round trips
+//! between hosts of a data centre (Vasudevan et al. 2009).
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -7,26 +7,26 @@ use result::{Change, ChangePlace, ChangeUnit, LinuxSetting};
 use scenario::Scenario;
 use units::Span;
 
-/// `rto_min` on the route.
 pub struct ShortTimeout;
 
-/// Tried where a round trip of the empty path is below this.
-const SHORT_TRIP: Span = Span::from_millis(10);
-/// The timeout, at least; and round trips that it is.
-const LEAST: Span = Span::from_millis(5);
-const TRIPS: u64 = 4;
+/// Round-trip time of the empty path below which it is tried.
+const MAX_RTT: Span = Span::from_millis(10);
+/// The smallest timeout that is set.
+const MIN_TIMEOUT: Span = Span::from_millis(5);
+/// The timeout in round trips.
+const TIMEOUT_RTTS: u64 = 4;
 /// `TCP_RTO_MIN` of Linux.
-const USUAL: Span = Span::from_millis(200);
+const LINUX_RTO_MIN: Span = Span::from_millis(200);
 
 impl ShortTimeout {
-    /// Sending hosts with short paths only, and their timeouts.
+    /// Returns the sending hosts that have only short paths, with their new timeouts.
     fn hosts(s: &Situation<'_>) -> Vec<(usize, Span)> {
         let reference = s.reference();
         let shorter = |host: usize| {
-            let longest = s.ways.iter().filter(|w| w.from == host).map(|w| w.rtt).max()?;
-            let wanted = Span::from_nanos(longest.as_nanos() * TRIPS).max(LEAST);
-            let now = reference.hosts[host].stack.rto_min.unwrap_or(USUAL);
-            let fits = longest < SHORT_TRIP && wanted < now && tune::is_linux(reference, host);
+            let longest = s.paths.iter().filter(|w| w.from == host).map(|w| w.rtt).max()?;
+            let wanted = Span::from_nanos(longest.as_nanos() * TIMEOUT_RTTS).max(MIN_TIMEOUT);
+            let now = reference.hosts[host].stack.rto_min.unwrap_or(LINUX_RTO_MIN);
+            let fits = longest < MAX_RTT && wanted < now && tune::is_linux(reference, host);
             fits.then_some((host, wanted))
         };
         s.senders().into_iter().filter_map(shorter).collect()
@@ -38,13 +38,13 @@ impl Cure for ShortTimeout {
         "rto-min"
     }
     fn about(&self) -> &'static str {
-        "A least retransmission timeout of some round trips at the sender, not of 200 ms: after a lost tail it goes on at once."
+        "A minimum retransmission timeout of some round trips at the sender instead of 200 ms: it recovers from a tail loss at once."
     }
     fn applies(&self) -> &'static str {
-        "where a host whose TCP is not Windows' sends over round trips below 10 ms only and waits four of them or 5 ms and more before it sends again"
+        "where a host with a non-Windows TCP sends only over round-trip times below 10 ms, and its minimum timeout is above four of them and above 5 ms"
     }
     fn hurts(&self) -> &'static str {
-        "On a route with longer or varying round trips it sends again what is only late."
+        "On a route with longer or varying round-trip times, it retransmits packets that are only late."
     }
     fn lever(&self) -> Lever {
         Lever::Timers
@@ -53,9 +53,9 @@ impl Cure for ShortTimeout {
         let new = ShortTimeout::hosts(s);
         let Some((_, first)) = new.first() else { return Vec::new() };
         let hosts: Vec<usize> = new.iter().map(|(h, _)| *h).collect();
-        let title = format!("least retransmission timeout of {first} {}", tune::at(s, &hosts));
+        let title = format!("minimum retransmission timeout of {first} {}", tune::at(s, &hosts));
         let remedies = new.iter().flat_map(|&(host, timeout)| {
-            let mut peers: Vec<usize> = s.ways.iter().filter(|w| w.from == host).map(|w| w.to).collect();
+            let mut peers: Vec<usize> = s.paths.iter().filter(|w| w.from == host).map(|w| w.to).collect();
             peers.sort_unstable();
             peers.dedup();
             peers.into_iter().map(move |peer| remedy(s, host, peer, timeout))

@@ -1,4 +1,4 @@
-//! A send buffer that holds the bandwidth-delay product: what is not acknowledged has to be kept.
+//! A send buffer that holds the bandwidth-delay product: data is kept until it is acknowledged.
 
 use super::{Cure, CureOption, Lever, receive_buffer, tune};
 use crate::Situation;
@@ -6,18 +6,17 @@ use result::{Change, ChangePlace, LinuxSetting, sizes};
 use scenario::Scenario;
 use units::Bytes;
 
-/// A larger send buffer; alone, and together with the receiver's.
 pub struct LargerSendBuffer;
 
-/// `tcp_wmem[2]` of Linux.
-const USUAL: u64 = 4 << 20;
+/// Default of `tcp_wmem[2]` in Linux.
+const LINUX_SEND_BUFFER: u64 = 4 << 20;
 
 impl LargerSendBuffer {
     fn too_small(s: &Situation<'_>) -> Vec<(usize, Bytes)> {
         let needed = |host: usize| {
-            let bdps = s.ways.iter().filter(|w| w.from == host).filter_map(|w| w.bdp());
+            let bdps = s.paths.iter().filter(|w| w.from == host).filter_map(|w| w.bdp());
             let needed = bdps.map(|b| sizes::send_buffer(b.get())).max()?;
-            let now = s.reference().hosts[host].stack.send_buffer.map_or(USUAL, Bytes::get);
+            let now = s.reference().hosts[host].stack.send_buffer.map_or(LINUX_SEND_BUFFER, Bytes::get);
             (now < needed && tune::is_linux(s.reference(), host))
                 .then_some((host, Bytes::new(sizes::whole_mib(needed))))
         };
@@ -40,13 +39,13 @@ impl Cure for LargerSendBuffer {
         "send-buffer"
     }
     fn about(&self) -> &'static str {
-        "A send buffer for twice the bandwidth-delay product, alone and with a receive buffer to match."
+        "A send buffer for twice the bandwidth-delay product, alone and with a matching receive buffer."
     }
     fn applies(&self) -> &'static str {
-        "where the buffer of a sender whose TCP is not Windows' is below four times the bandwidth-delay product of a path whose rate is known"
+        "where the send buffer of a host with a non-Windows TCP is below four times the bandwidth-delay product of a path of known rate"
     }
     fn hurts(&self) -> &'static str {
-        "Memory for each connection, and data that a program thinks sent waits longer."
+        "It takes memory for each connection, and data that a program has written waits longer."
     }
     fn lever(&self) -> Lever {
         Lever::Buffers

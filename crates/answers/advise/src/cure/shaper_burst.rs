@@ -1,6 +1,8 @@
-//! The bucket of a shaper: one that holds seconds of its rate limits nothing until it is empty, and overruns what is behind it.
-//! Where the queue is given by a longest wait, as `tbf` and the bandwidth plugin of CNI have it, the bucket is a part of
-//! the queue too, and one that is too small makes the queue shorter than the path needs.
+//! The bucket of a shaper. A bucket of some seconds of the rate limits nothing until it is empty, and
+//! overruns what is behind it.
+//!
+//! Where the queue is specified by a maximum delay, as in `tbf` and the CNI bandwidth plugin, the bucket is a
+//! part of the queue too, and a bucket that is too small makes the queue shorter than the path needs.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::situation::{StagePlace, stages_mut};
@@ -12,17 +14,16 @@ use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetti
 use scenario::Scenario;
 use units::{Bytes, Span};
 
-/// Another bucket of a shaper.
 pub struct ShaperBurst;
 
-/// A bucket that holds more than this at its rate is no limit for short transfers.
-const LONG: Span = Span::from_millis(500);
-/// A queue below this share of what it should hold is too short.
+/// A bucket that lasts longer than this at its rate does not limit short transfers.
+const MAX_BUCKET_TIME: Span = Span::from_millis(500);
+/// Share of the right depth below which a queue is too short.
 const SHORT_QUEUE: f64 = 2.0 / 3.0;
 /// Bytes of a full packet.
 const FULL_PACKET: u64 = 1500;
 
-/// The shaper at `place`, where its bucket grows all the time.
+/// Returns the shaper at `place` if its bucket is refilled continuously.
 fn shaper<'a>(s: &Situation<'a>, place: StagePlace) -> Option<&'a Shaper> {
     match s.stage(place) {
         Stage::Shaper(shaper) if shaper.refill == Refill::Continuous => Some(shaper),
@@ -30,11 +31,11 @@ fn shaper<'a>(s: &Situation<'a>, place: StagePlace) -> Option<&'a Shaper> {
     }
 }
 
-/// The least that a bucket or a queue behind the shaper holds, bytes; `None` where there is none behind it.
-fn held_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
+/// Returns the smallest bucket or queue behind the shaper, in bytes; `None` where there is none.
+fn smallest_capacity_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
     let holds = |p: &StagePlace| match s.stage(*p) {
         Stage::Policer(policer) => policer.largest().map(Bytes::get),
-        // What is faster than the shaper's input takes what comes.
+        // A link faster than the shaper's input queues nothing.
         stage => {
             let queue = situation::queue(stage)?;
             s.rate_of(*p)?;
@@ -45,20 +46,20 @@ fn held_behind(s: &Situation<'_>, place: StagePlace) -> Option<u64> {
     behind.filter_map(holds).min()
 }
 
-/// A bucket that bounds what leaves at once, where the one that is there does not.
+/// Returns a bucket that limits bursts where the current one does not.
 fn smaller(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
     let shaper = shaper(s, place)?;
     let now = shaper.burst().get();
-    let behind = held_behind(s, place);
+    let behind = smallest_capacity_behind(s, place);
     let right = sizes::shaper_bucket(shaper.rate.as_bps());
-    // What is behind holds less than a host's burst: at most half of that, two full packets at least.
+    // If what is behind holds less than a host's burst: at most half of that, but at least two full packets.
     let right = behind.map_or(right, |held| right.min((held / 2).max(2 * (FULL_PACKET + 14))));
     let overruns = behind.is_some_and(|held| now > held);
-    let lasts = now > shaper.rate.bytes_in(LONG).get();
+    let lasts = now > shaper.rate.bytes_in(MAX_BUCKET_TIME).get();
     ((overruns || lasts) && now > 2 * right).then_some(Bytes::new(right))
 }
 
-/// A bucket with which the queue, which holds the bucket on top of its longest wait, is as deep as the path needs.
+/// Returns a bucket with which the queue, maximum delay plus bucket, is as deep as the path needs.
 fn larger(s: &Situation<'_>, place: StagePlace) -> Option<Bytes> {
     let shaper = shaper(s, place)?;
     let waits = shaper.rate.bytes_in(shaper.latency?).get();
@@ -74,14 +75,14 @@ impl Cure for ShaperBurst {
         "shaper-burst"
     }
     fn about(&self) -> &'static str {
-        "Another bucket of a shaper: small enough to bound what leaves at once, or, where it sets the queue's length, large enough."
+        "Another bucket of a shaper: small enough to limit bursts or, where it determines the queue's length, large enough."
     }
     fn applies(&self) -> &'static str {
-        "where data passes a shaper like Linux' whose bucket holds half a second of its rate or more than what is behind it, or which \
-         makes its queue, given by a longest wait, too short"
+        "where data passes a shaper like Linux' whose bucket holds half a second of its rate, or more than what is behind it, or \
+         makes its queue, specified by a maximum delay, too short"
     }
     fn hurts(&self) -> &'static str {
-        "A smaller bucket ends the fast start of short transfers; a larger one lets more wait, and leave at once."
+        "A smaller bucket ends the fast start of short transfers; a larger one queues more, and sends larger bursts."
     }
     fn lever(&self) -> Lever {
         Lever::Limiter
@@ -104,9 +105,9 @@ impl Cure for ShaperBurst {
 impl ShaperBurst {
     fn option(&self, s: &Situation<'_>, new: Vec<(StagePlace, Bytes)>) -> CureOption {
         let names: Vec<String> = new.iter().map(|(p, _)| s.stage_name(*p)).collect();
-        let told: Vec<String> =
+        let shown: Vec<String> =
             new.iter().zip(&names).map(|((_, b), name)| format!("{b} at {name}")).collect();
-        let title = format!("a shaper's burst of {}", told.join(", "));
+        let title = format!("a shaper's burst of {}", shown.join(", "));
         let mut by: Vec<ChangePlace> = new.iter().map(|(p, _)| tune::owner(s, *p)).collect();
         by.sort_unstable();
         by.dedup();
@@ -120,11 +121,14 @@ impl ShaperBurst {
                 }
             }
         };
-        // From the back, so that places stay what they are.
+        // In reverse order, so that the indexes stay valid.
         let without = move |s: &mut Scenario| {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
-        CureOption::new(self, title, &by, change).touching(touches).with(remedies).beneath(without)
+        CureOption::new(self, title, &by, change)
+            .touching(touches)
+            .with(remedies)
+            .on_changed_scenario(without)
     }
 }
 
@@ -136,8 +140,8 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
         (Some(latency), _) => format!("latency {}us", latency.as_nanos() / 1000),
         (None, QueueConfig::Fifo(fifo)) => {
             let packets = fifo.packets.map(|n| n.saturating_mul(FULL_PACKET));
-            let most = fifo.bytes.map(Bytes::get).into_iter().chain(packets).min();
-            format!("limit {}", most.unwrap_or(1000 * FULL_PACKET))
+            let limit = fifo.bytes.map(Bytes::get).into_iter().chain(packets).min();
+            format!("limit {}", limit.unwrap_or(1000 * FULL_PACKET))
         }
         (None, queue) => format!("limit {}", situation::depth(&queue) * FULL_PACKET),
     };
@@ -145,7 +149,7 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
         format!(" peakrate {} mtu {}", tune::tc_rate(peak), bucket.get())
     });
     let tbf = |bytes: Bytes| format!("tbf rate {rate} burst {} {queue}{peak}", bytes.get());
-    // The scenario says what is there now.
+    // The scenario contains the current settings.
     let setting = LinuxSetting::Qdisc {
         device: None,
         from: Some(OldQdisc::Set(tbf(shaper.burst()))),
@@ -158,28 +162,28 @@ fn remedy(s: &Situation<'_>, place: StagePlace, bytes: Bytes) -> Option<Change> 
     Some(remedy.by(std::iter::once(own).chain(cni(s, place, shaper, bytes))))
 }
 
-/// The bandwidth plugin's entry for a pod that is an end of the data: its rates are bits per second, its bursts bits
-/// (containernetworking/plugins, plugins/meta/bandwidth). The numbers that Kubernetes hands over for its annotations have no
-/// burst.
+/// Returns the entry of the CNI bandwidth plugin for a pod that is an end of the data. Its rates are in bits
+/// per second, its bursts in bits (containernetworking/plugins, plugins/meta/bandwidth). The values that
+/// Kubernetes passes on from annotations have no burst.
 fn cni(s: &Situation<'_>, place: StagePlace, shaper: &Shaper, bytes: Bytes) -> Option<CommandSet> {
     let ends = s.ends(place);
-    let is_end = |host: &str, of: fn(&crate::DataWay) -> usize| {
-        let mut ways = s.through(place).peekable();
-        ways.peek().is_some() && ways.all(|w| s.host(of(w)) == host)
+    let is_end = |host: &str, end: fn(&crate::DataPath) -> usize| {
+        let mut paths = s.through(place).peekable();
+        paths.peek().is_some() && paths.all(|w| s.host(end(w)) == host)
     };
-    let (pod, way) = match ends {
+    let (pod, direction) = match ends {
         [from, _] if is_end(from, |w| w.from) => (from, "egress"),
         [_, to] if is_end(to, |w| w.to) => (to, "ingress"),
         _ => return None,
     };
     let entry = |bytes: Bytes| {
         lines(&format!(
-            "{{ \"type\": \"bandwidth\", \"{way}Rate\": {}, \"{way}Burst\": {} }}",
+            "{{ \"type\": \"bandwidth\", \"{direction}Rate\": {}, \"{direction}Burst\": {} }}",
             shaper.rate.as_bps(),
             bytes.bits()
         ))
     };
     let needs = "the CNI bandwidth plugin, in the list of plugins in /etc/cni/net.d without \
-                 \"capabilities\": { \"bandwidth\": true }; for pods that are made afterwards";
+                 \"capabilities\": { \"bandwidth\": true }; for pods that are created afterwards";
     Some(CommandSet::on(Platform::Cni, pod, needs, entry(bytes), entry(shaper.burst())))
 }

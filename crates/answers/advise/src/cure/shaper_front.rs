@@ -1,5 +1,5 @@
-//! A shaper right in front of the policer, rate and bucket matched so that the policer never drops: what passes a
-//! token bucket of a lower rate and a smaller bucket conforms to the one behind it.
+//! A shaper directly in front of the policer, matched so that the policer never drops: traffic that passes a
+//! token bucket with a lower rate and a smaller bucket conforms to the policer.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -11,52 +11,48 @@ use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet, LinuxSetti
 use scenario::{NamedStage, Scenario};
 use units::{Bytes, Rate, Span};
 
-/// A shaper in front of the policer.
 pub struct ShaperInFront;
 
-/// What a queue in front of a policer holds, in time: small, since it stands at the edge for all.
-const WAIT: Span = Span::from_millis(50);
-/// Packets that it holds at least.
-const LEAST_PACKETS: u64 = 20;
-/// The smallest bucket that lets a full packet with a tunnel's headers pass.
-const LEAST_BURST: u64 = 1600;
+/// Queueing delay of the shaper in front of a policer: short, because all traffic passes it.
+const QUEUE_DELAY: Span = Span::from_millis(50);
+/// Packets that its queue holds, at least.
+const MIN_PACKETS: u64 = 20;
+/// Smallest bucket that lets a full packet with a tunnel's headers pass.
+const MIN_BURST: u64 = 1600;
 
-/// A shaper that a policer behind it never drops from.
+/// A shaper from which the policer behind it never drops.
 pub struct Matched {
-    /// Its rate.
     pub rate: Rate,
-    /// Its bucket.
     pub burst: Bytes,
-    /// Packets in its queue.
     pub packets: u64,
 }
 
 impl Matched {
-    /// For the policer at `place`, counting `share` of the bytes that the policer counts; `None` where its bucket is
-    /// too small for any.
+    /// Matches the policer at `place`. `share` is the share of the policer's bytes that the shaper counts.
+    /// `None` where the bucket is too small for any shaper.
     pub fn of(s: &Situation<'_>, place: StagePlace, share: f64) -> Option<Matched> {
         let policed = s.policed_rate(place)?;
         let bucket = s.policed_burst(place)?.get();
         let rate = tune::share(policed, SHAPED_SHARE * share);
         let usual = Shaper::new(rate).burst().get();
-        let burst = usual.min(bucket / 2).max(LEAST_BURST.min(bucket));
-        let packets = tune::packets_for(rate, WAIT).max(LEAST_PACKETS);
+        let burst = usual.min(bucket / 2).max(MIN_BURST.min(bucket));
+        let packets = tune::packets_for(rate, QUEUE_DELAY).max(MIN_PACKETS);
         (bucket >= 1500).then_some(Matched { rate, burst: Bytes::new(burst), packets })
     }
 
-    /// As a stage, with one queue or with fair ones.
+    /// Returns the shaper as a stage, with a FIFO or with fair queues.
     pub fn stage(&self, fair: bool) -> Shaper {
         let fifo = QueueConfig::Fifo(Fifo { packets: Some(self.packets), bytes: None });
         let queue = if fair { QueueConfig::FqCoDel(FqCoDel::default()) } else { fifo };
         Shaper { burst: Some(self.burst), queue: Some(queue), ..Shaper::new(self.rate) }
     }
 
-    /// Packets that its queue holds.
+    /// Returns the packets that its queue holds.
     pub fn depth(&self, fair: bool) -> u64 {
         if fair { FqCoDel::default().packets } else { self.packets }
     }
 
-    /// The change that makes it at `place`, on the interface of the host `at` that leads `towards` another.
+    /// Returns the change at `place`, on the interface of host `at` that leads `towards` another one.
     pub fn remedy(&self, place: ChangePlace, [at, towards]: [&str; 2], fair: bool) -> Change {
         Change::new(ChangeKind::Shape, place, "")
             .set(None, self.rate.as_mbps(), ChangeUnit::Mbps)
@@ -88,7 +84,7 @@ impl Matched {
     }
 }
 
-/// A stage under a name that its direction has not.
+/// Returns a stage with a name that is new in its direction.
 pub fn named_stage(among: &[NamedStage], shaper: Shaper) -> NamedStage {
     let mut name = "edge-shaper".to_string();
     while among.iter().any(|s| s.name == name) {
@@ -108,7 +104,7 @@ impl Cure for ShaperInFront {
         "where a policer with one bucket for all flows, of 1500 bytes or more, drops data"
     }
     fn hurts(&self) -> &'static str {
-        "All traffic into the limiter has to pass it; a wrong rate is either loss again or rate given away."
+        "All traffic into the limiter has to pass it; with a wrong rate, packets are lost again or capacity is wasted."
     }
     fn lever(&self) -> Lever {
         Lever::Limiter
@@ -125,7 +121,7 @@ impl Cure for ShaperInFront {
             let remedies: Vec<Change> = new.iter().map(remedy).collect();
             let shapers: Vec<(StagePlace, Shaper)> = new.iter().map(|(p, m)| (*p, m.stage(fair))).collect();
             let change = move |s: &mut Scenario| {
-                // From the back, so that places stay what they are.
+                // In reverse order, so that the indexes stay valid.
                 for (place, shaper) in shapers.iter().rev() {
                     let list = stages_mut(s, *place);
                     let stage = named_stage(list, shaper.clone());

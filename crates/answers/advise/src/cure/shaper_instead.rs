@@ -1,4 +1,4 @@
-//! A shaper in the policer's place: what exceeds the rate waits instead of being dropped.
+//! A shaper in place of the policer: packets that exceed the rate are queued instead of dropped.
 
 use super::{Cure, CureOption, Lever, tune};
 use crate::Situation;
@@ -9,21 +9,20 @@ use result::{Change, ChangeKind, ChangePlace, ChangeUnit, CommandSet};
 use scenario::Scenario;
 use units::{Bytes, Rate, Span};
 
-/// A shaper of the policer's rate instead of it.
 pub struct ShaperInstead;
 
-/// Packets that a shaper's queue holds at least and at most.
-const PACKETS: [u64; 2] = [50, 1000];
-/// A queue holds what comes in this time at least.
-const WAIT: Span = Span::from_millis(120);
+/// Smallest and largest queue of a shaper, in packets.
+const QUEUE_PACKETS: [u64; 2] = [50, 1000];
+/// A queue holds at least what arrives in this time.
+const MIN_QUEUE_TIME: Span = Span::from_millis(120);
 
-/// Packets that the shortest queue of a shaper holds.
-const SHORTEST: u64 = 10;
+/// Packets of the shortest queue that is tried.
+const MIN_PACKETS: u64 = 10;
 
-/// What the queue of a shaper is.
+/// The queue of a shaper.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ShapedQueue {
-    /// As deep as the policer's bucket: what it gains is not the depth's.
+    /// A FIFO as deep as the policer's bucket, to show the gain that does not come from the depth.
     Short,
     Fifo,
     Wfq,
@@ -54,13 +53,13 @@ impl Cure for ShaperInstead {
         "shaper"
     }
     fn about(&self) -> &'static str {
-        "A shaper of the same rate instead of the policer: what comes faster waits in a queue instead of being dropped."
+        "A shaper of the same rate instead of the policer: packets that exceed the rate are queued instead of dropped."
     }
     fn applies(&self) -> &'static str {
         "where a policer with one bucket for all flows drops data"
     }
     fn hurts(&self) -> &'static str {
-        "What waits is late: calls and games behind a full queue without fair queueing suffer."
+        "Queued packets are late: calls and games suffer behind a full queue without fair queueing."
     }
     fn lever(&self) -> Lever {
         Lever::Limiter
@@ -79,15 +78,15 @@ impl Cure for ShaperInstead {
 }
 
 impl ShaperInstead {
-    /// Packets of the usual queue and of one as deep as the policer's bucket.
+    /// Returns the packets of the default queue, and of one as deep as the policer's bucket.
     fn depths(s: &Situation<'_>, place: StagePlace) -> Option<[u64; 2]> {
         let policer = s.policer(place)?;
-        let wait = s.longest_rtt(place).max(WAIT);
-        let usual = tune::packets_for(policer.rate, wait).clamp(PACKETS[0], PACKETS[1]);
-        Some([usual, (policer.largest()?.get() / 1500).clamp(SHORTEST, usual)])
+        let wait = s.longest_rtt(place).max(MIN_QUEUE_TIME);
+        let usual = tune::packets_for(policer.rate, wait).clamp(QUEUE_PACKETS[0], QUEUE_PACKETS[1]);
+        Some([usual, (policer.largest()?.get() / 1500).clamp(MIN_PACKETS, usual)])
     }
 
-    /// Whether a queue as deep as the bucket is another one than the usual somewhere.
+    /// Whether a queue as deep as the bucket is shorter than the default somewhere.
     fn is_shorter(&self, s: &Situation<'_>, places: &[StagePlace]) -> bool {
         places.iter().filter_map(|&p| ShaperInstead::depths(s, p)).any(|[usual, short]| short < usual)
     }
@@ -121,37 +120,37 @@ impl ShaperInstead {
         let change = move |s: &mut Scenario| {
             for (place, queue, ..) in &new {
                 let stage = &mut stages_mut(s, *place)[place.index].stage;
-                // Each scenario's own rate: what takes the policer's place is set to it.
+                // Each scenario keeps its own rate for the shaper that replaces the policer.
                 if let Stage::Policer(policer) = stage {
                     *stage = policer.as_shaper(queue.clone());
                 }
             }
         };
         let places = places.to_vec();
-        // From the back, so that places stay what they are.
+        // In reverse order, so that the indexes stay valid.
         let without = move |s: &mut Scenario| {
             places.iter().rev().for_each(|p| drop(stages_mut(s, *p).remove(p.index)));
         };
         let option = CureOption::new(self, title, &[ChangePlace::Limiter], change).named(name);
-        option.touching(touches).with(remedies).beneath(without)
+        option.touching(touches).with(remedies).on_changed_scenario(without)
     }
 }
 
-/// The shaper on each platform that has its queue.
+/// Returns the commands for the shaper on each platform that has its queue.
 fn commands(at: &str, rate: Rate, burst: Bytes, (queue, packets): (ShapedQueue, u64)) -> Vec<CommandSet> {
     let leaf = match queue {
         ShapedQueue::Short | ShapedQueue::Fifo => format!("pfifo limit {packets}"),
-        // Linux has no WFQ: SFQ serves flows in turn, as WFQ of equal weights does.
+        // Linux has no WFQ. SFQ serves flows in turn, as WFQ with equal weights does.
         ShapedQueue::Wfq => format!("sfq limit {packets} perturb 10"),
         ShapedQueue::FqCoDel => format!("fq_codel limit {packets}"),
     };
-    let needs = "Linux 3.5; take the policer away (tc filter del dev $DEV …)";
+    let needs = "Linux 3.5; remove the policer (tc filter del dev $DEV …)";
     let mut all = vec![tune::htb_over(rate, burst, &leaf).at(at, needs)];
     if queue == ShapedQueue::FqCoDel {
         all.push(tune::cake(at, rate));
     } else {
         let average = format!("{} {}", rate.as_bps(), burst.bits());
-        let also = "; take the police command away";
+        let also = "; remove the police command";
         all.extend(tune::cisco_shapers(at, &average, queue == ShapedQueue::Wfq, packets, also));
     }
     all

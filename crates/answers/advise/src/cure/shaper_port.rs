@@ -1,5 +1,6 @@
-//! A shaper on the port where data leaves its host, for all that leaves there: where the policer is further on and nobody
-//! can put anything right in front of it. Counted without the headers that tunnels add on the way to the policer.
+//! A shaper on the port where data leaves its host, for all traffic of that port. It is meant for a policer
+//! further on, in front of which nobody can place a shaper. The rate is reduced by the headers that tunnels
+//! add before the policer.
 
 use super::shaper_front::{Matched, named_stage};
 use super::{Cure, CureOption, Lever};
@@ -9,26 +10,25 @@ use path::{Shaper, Stage};
 use result::{Change, ChangePlace};
 use scenario::Scenario;
 
-/// A shaper on the sender's port.
 pub struct ShaperAtPort;
 
 impl ShaperAtPort {
-    /// Where it would stand, for which policer, and how much of the policer's bytes it counts: where all data of the policer
-    /// comes from one port that is not the policer's own link.
+    /// Returns the places of the shapers and their settings. A place exists if all data of a policer leaves
+    /// through one port that is not on the policer's own link.
     fn ports(s: &Situation<'_>) -> Vec<(StagePlace, Matched)> {
         let port = |policer: StagePlace| {
-            let ways: Vec<_> = s.through(policer).collect();
-            let first = ways.first()?.hops.first()?;
-            let shared = ways.iter().all(|w| w.hops.first() == Some(first));
+            let paths: Vec<_> = s.through(policer).collect();
+            let first = paths.first()?.hops.first()?;
+            let shared = paths.iter().all(|w| w.hops.first() == Some(first));
             let own = (first.link, first.forward) == (policer.link, policer.forward);
-            // A relay on the way begins anew what the port has shaped.
-            let relayed = ways.iter().any(|w| !s.reference().flows[w.flow].via.is_empty());
+            // A relay on the path sends with its own bursts and undoes the shaping.
+            let relayed = paths.iter().any(|w| !s.reference().flows[w.flow].via.is_empty());
             let place = StagePlace { link: first.link, forward: first.forward, index: 0 };
             let inner_policer = s.places(|stage| matches!(stage, Stage::Policer(_)));
             if !shared || own || relayed || inner_policer.contains(&place) {
                 return None;
             }
-            let sizes = ways.iter().map(|w| {
+            let sizes = paths.iter().map(|w| {
                 let [_, outer] = w.sizes_at(s.reference(), policer);
                 let [_, here] = w.sizes_at(s.reference(), w.stages[0]);
                 f64::from(here) / f64::from(outer)
@@ -52,14 +52,14 @@ impl Cure for ShaperAtPort {
         "shaper-port"
     }
     fn about(&self) -> &'static str {
-        "A shaper on the sending host's own port, for all that leaves it, below the rate of a policer further on."
+        "A shaper on the sending host's port, for all traffic that leaves there, below the rate of a policer further on."
     }
     fn applies(&self) -> &'static str {
-        "where all TCP data of a policer with one bucket for all flows, of 1500 bytes or more, leaves by one port that is not on the \
+        "where all TCP data of a policer with one bucket for all flows, of 1500 bytes or more, leaves through one port that is not on the \
          policer's own link and has no policer first, and passes no proxy"
     }
     fn hurts(&self) -> &'static str {
-        "Traffic of the port that goes elsewhere is slowed down too, and other hosts behind the policer are not counted."
+        "Traffic of the port to other destinations is slowed down too, and other hosts that use the policer are not counted."
     }
     fn lever(&self) -> Lever {
         Lever::Limiter

@@ -1,4 +1,4 @@
-//! What several cures share: choosing a congestion control, a queue, a shaper's numbers, and how tools spell them.
+//! Helpers of several cures: congestion control, queues, the numbers of shapers, and their spelling in tools.
 
 use super::{Cure, CureOption};
 use crate::Situation;
@@ -12,10 +12,10 @@ use scenario::Scenario;
 use transport::Profile;
 use units::{Bytes, Rate, Span};
 
-/// Most ends that are also tried alone.
-const MOST_ENDS: usize = 3;
+/// Limit of the ends that are also tried one by one.
+const MAX_ENDS: usize = 3;
 
-/// A rate as `tc` reads it.
+/// Formats a rate for `tc`.
 pub fn tc_rate(rate: Rate) -> String {
     match rate.as_bps() {
         bps if bps % 1000 == 0 => format!("{}kbit", bps / 1000),
@@ -23,28 +23,28 @@ pub fn tc_rate(rate: Rate) -> String {
     }
 }
 
-/// `share` of a rate, in whole kbit/s where it has any.
+/// Returns a share of a rate, in whole kbit/s above 1 Mbit/s.
 pub fn share(rate: Rate, share: f64) -> Rate {
     let bps = (rate.as_bps() as f64 * share) as u64;
     Rate::from_bps(if bps > 1_000_000 { bps / 1000 * 1000 } else { bps.max(1) })
 }
 
-/// Hosts with Linux's TCP.
+/// Whether the host has Linux' TCP, or any but Windows'.
 pub fn is_linux(s: &Scenario, host: usize) -> bool {
     s.hosts[host].stack.profile != Profile::Windows
 }
 
-/// Whether a control paces by itself.
+/// Whether a congestion control paces by itself.
 pub fn paces(control: Control) -> bool {
     control.name().starts_with("bbr")
 }
 
-/// The sending hosts that `wanted` takes: all together, and each alone where they are few.
+/// Returns the sending hosts accepted by `wanted`: all together and, if they are few, each one alone.
 pub fn sets_of_senders(s: &Situation<'_>, wanted: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let all: Vec<usize> = s.senders().into_iter().filter(|&h| wanted(h)).collect();
     match all.len() {
         0 => Vec::new(),
-        n @ 2..=MOST_ENDS => {
+        n @ 2..=MAX_ENDS => {
             let alone = all.iter().map(|&h| vec![h]).take(n);
             std::iter::once(all.clone()).chain(alone).collect()
         }
@@ -52,7 +52,7 @@ pub fn sets_of_senders(s: &Situation<'_>, wanted: impl Fn(usize) -> bool) -> Vec
     }
 }
 
-/// Hosts in a sentence: "at `a` and `b`".
+/// Lists hosts in a sentence, such as "at `a` and `b`".
 pub fn at(s: &Situation<'_>, hosts: &[usize]) -> String {
     let names: Vec<&str> = hosts.iter().map(|&h| s.host(h)).collect();
     match names.split_last() {
@@ -62,57 +62,59 @@ pub fn at(s: &Situation<'_>, hosts: &[usize]) -> String {
     }
 }
 
-/// What an option is called that is for some of the senders alone.
-pub fn alone(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize) -> CureOption {
+/// Names an option that applies to only one of several senders.
+pub fn name_single_sender(option: CureOption, s: &Situation<'_>, hosts: &[usize], sets: usize) -> CureOption {
     match hosts {
         [host] if sets > 1 => option.named(s.host(*host)),
         _ => option,
     }
 }
 
-/// Another congestion control for the flows of Linux hosts that have another one.
+/// Returns options with another congestion control for the flows of Linux hosts.
 pub fn control(cure: &dyn Cure, s: &Situation<'_>, name: &'static str, label: &str) -> Vec<CureOption> {
     let Some(control) = Control::named(name) else { return Vec::new() };
     let flows = |hosts: &[usize]| {
-        let ways = s.ways.iter().filter(|w| hosts.contains(&w.from));
-        ways.map(|w| w.flow).filter(|&f| s.reference().flows[f].cc.name() != name).collect::<Vec<_>>()
+        let paths = s.paths.iter().filter(|w| hosts.contains(&w.from));
+        paths.map(|w| w.flow).filter(|&f| s.reference().flows[f].cc.name() != name).collect::<Vec<_>>()
     };
     let wanted = |h: usize| is_linux(s.reference(), h) && !flows(&[h]).is_empty();
     let sets = sets_of_senders(s, wanted);
     let count = sets.len();
     let option = |hosts: Vec<usize>| {
         let flows = flows(&hosts);
-        let change = move |s: &mut Scenario| flows.iter().for_each(|&f| choose(s, f, control));
-        let peers = |h: usize| s.ways.iter().filter(move |w| w.from == h).map(|w| w.to);
+        let change = move |s: &mut Scenario| flows.iter().for_each(|&f| set_control(s, f, control));
+        let peers = |h: usize| s.paths.iter().filter(move |w| w.from == h).map(|w| w.to);
         let commands = hosts.iter().flat_map(|&h| {
             let peer = peers(h).next();
             control_commands(s, h, peer, name)
         });
         let remedy = control_setting(name).change().named(name).by(commands);
         let title = format!("{label} {}", at(s, &hosts));
-        alone(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count).with([remedy])
+        name_single_sender(CureOption::new(cure, title, &[ChangePlace::Sender], change), s, &hosts, count)
+            .with([remedy])
     };
     sets.into_iter().map(option).collect()
 }
 
-/// The flow's own control; relays that follow the flow keep what they had.
-fn choose(s: &mut Scenario, flow: usize, control: Control) {
+/// Sets the flow's congestion control. Relays without their own keep the previous one.
+fn set_control(s: &mut Scenario, flow: usize, control: Control) {
     let before = std::mem::replace(&mut s.flows[flow].cc, control);
     for relay in s.flows[flow].via.clone() {
         s.relays[relay].cc.get_or_insert(before);
     }
 }
 
-/// The control as a sysctl. BBR v3 is called `bbr` in a kernel that has it.
+/// Returns the sysctl of the congestion control. BBR v3 is called `bbr` in kernels that have it.
 pub fn control_setting(name: &str) -> LinuxSetting {
     LinuxSetting::sysctl("net.ipv4.tcp_congestion_control", if name == "bbr3" { "bbr" } else { name })
 }
 
-/// How a Linux host chooses a control: for all connections, for those to a peer, in the program, and to last.
+/// Returns the commands that select a congestion control on a Linux host: for all connections, for those to a
+/// peer, in the program, and permanently.
 pub fn control_commands(s: &Situation<'_>, host: usize, peer: Option<usize>, name: &str) -> Vec<CommandSet> {
     let needs = match name {
-        "bbr" => "Linux 4.9 with tcp_bbr; before 4.13 also the fq queue discipline",
-        "bbr3" => "a kernel with BBR v3: no released Linux has it; there it is called bbr",
+        "bbr" => "Linux 4.9 with tcp_bbr; before 4.13 also the fq queueing discipline",
+        "bbr3" => "a kernel with BBR v3, where it is called bbr; no released Linux has it",
         _ => "Linux 2.6.13",
     };
     let kernel = if name == "bbr3" { "bbr" } else { name };
@@ -122,18 +124,18 @@ pub fn control_commands(s: &Situation<'_>, host: usize, peer: Option<usize>, nam
         let v6 = s.reference().address(peer).is_ipv6();
         let route = LinuxSetting::Route { name: "congctl", to: kernel.into(), v6 };
         let peer = s.host(peer);
-        let needs = format!("{needs}; iproute2 4.0; for connections to {peer} alone");
+        let needs = format!("{needs}; iproute2 4.0; only for connections to {peer}");
         all.push(route.at(at, &needs).towards(peer));
     }
     let call = format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{kernel}\", {});", kernel.len());
-    all.push(CommandSet::on(Platform::Application, at, needs, lines(&call), lines("leave the call out")));
-    let needs = format!("{needs}; systemd-sysctl; containers that run already keep what they began with");
+    all.push(CommandSet::on(Platform::Application, at, needs, lines(&call), lines("remove the call")));
+    let needs = format!("{needs}; systemd-sysctl; running containers keep their setting");
     all.extend(setting.file(at, &needs));
     all
 }
 
-/// Another queue where packets wait: at all such places together, and where they are few at each alone. `queue` says what it is
-/// to be, and nothing where it is that already.
+/// Returns options with another queue at the bottlenecks: at all of them and, if they are few, at each one.
+/// `queue` returns the new queue, and `None` where it is that one already.
 pub fn queue(
     cure: &dyn Cure,
     s: &Situation<'_>,
@@ -145,7 +147,7 @@ pub fn queue(
         s.bottlenecks().into_iter().filter_map(|p| Some((p, queue(p)?))).collect();
     let sets: Vec<Vec<(StagePlace, QueueConfig)>> = match new.len() {
         0 => Vec::new(),
-        2..=MOST_ENDS => {
+        2..=MAX_ENDS => {
             let alone: Vec<_> = new.iter().map(|one| vec![one.clone()]).collect();
             std::iter::once(new).chain(alone).collect()
         }
@@ -186,21 +188,21 @@ pub fn queue(
     sets.into_iter().map(option).collect()
 }
 
-/// Who runs a stage's queue: the host that sends into it where all data that passes it begins there, the receiver's where only
-/// its acknowledgements do, else the provider.
+/// Returns who runs a stage's queue: the sender, if all data that passes it begins at the host that sends
+/// into it; the receiver, if only its acknowledgements pass; otherwise the provider.
 pub fn owner(s: &Situation<'_>, place: StagePlace) -> ChangePlace {
     let [at, _] = s.ends(place);
     let mut data = s.all_through(place).peekable();
     if data.peek().is_some() {
         return if data.all(|w| s.host(w.from) == at) { ChangePlace::Sender } else { ChangePlace::Limiter };
     }
-    let mut back = s.all_ways().filter(|w| w.back.contains(&place));
+    let mut back = s.all_paths().filter(|w| w.back.contains(&place));
     if back.all(|w| s.host(w.to) == at) { ChangePlace::Receiver } else { ChangePlace::Limiter }
 }
 
-/// Depths at which a discipline is tried in the place of another queue: as deep as that one is, and where that is less than
-/// it should be also as deep as the discipline is by default, under a name of its own. What a cure gains by its depth alone shows
-/// in the comparison of the two.
+/// Returns options for a discipline at different depths. The first has the depth of the current queue. If
+/// that is too shallow, another one, with its own name, has the discipline's default depth. Comparing the two
+/// shows what a cure gains by its depth alone.
 pub fn at_depths(
     s: &Situation<'_>,
     default: u64,
@@ -219,20 +221,21 @@ pub fn at_depths(
     all
 }
 
-/// A queue that is to be another one.
+/// A queue that is to be replaced.
 pub struct QueuedAt<'a> {
-    /// The host that sends into it.
+    /// The host that sends into the queue.
     pub at: &'a str,
-    /// Where it leads.
+    /// The host that the queue leads to.
     pub towards: &'a str,
-    /// The link or shaper.
+    /// The link or shaper of the queue.
     pub stage: &'a Stage,
-    /// What it is to be.
+    /// The new queue.
     pub queue: &'a QueueConfig,
 }
 
 impl QueuedAt<'_> {
-    /// Its rate as a shaper on Linux has to have it: a line whose own queue is elsewhere never builds one here. `None`: it varies.
+    /// Returns the rate that a shaper on Linux needs; `None` for a variable rate. A link whose queue is
+    /// elsewhere would never build one up here.
     pub fn rate(&self) -> Option<Rate> {
         match self.stage {
             Stage::Link(link) => link.rate,
@@ -242,28 +245,29 @@ impl QueuedAt<'_> {
     }
 }
 
-/// Another queue discipline where packets wait.
+/// Creates the change to another queueing discipline at a bottleneck.
 pub fn queue_management(name: &str) -> Change {
     Change::new(ChangeKind::QueueManagement, ChangePlace::Limiter, "").named(name)
 }
 
-/// A bucket of HTB below which Linux's timers no longer keep the rate.
-const HTB_BURST: Bytes = Bytes::new(15_000);
+/// HTB bucket below which Linux' timers cannot keep the rate.
+const MIN_HTB_BURST: Bytes = Bytes::new(15_000);
 
-/// A queue discipline for a line: below HTB at the line's rate, or on the device itself where no rate is known ahead, which works
-/// where the driver takes no more than the line sends.
+/// Returns commands for a queueing discipline at a link: below HTB at the link's rate or, if the rate is
+/// unknown in advance, on the device itself. The latter works if the driver takes no more than the link
+/// sends.
 pub fn queue_commands(at: &QueuedAt<'_>, leaf: &str, needs: &str) -> CommandSet {
     let Some(rate) = at.rate() else {
         let needs =
-            format!("{needs}; a driver that holds little itself (byte queue limits), as the rate varies");
+            format!("{needs}; a driver with a short queue (byte queue limits), because the rate varies");
         return LinuxSetting::qdisc(leaf).at(at.at, &needs).towards(at.towards);
     };
-    // A little below the line's own rate: else packets wait in its queue and not in this one.
+    // Slightly below the link's rate, so that packets wait in this queue and not in the link's.
     let rate = if matches!(at.stage, Stage::Link(_)) { share(rate, SHAPED_SHARE) } else { rate };
-    htb_over(rate, HTB_BURST, leaf).at(at.at, &format!("{needs} and sch_htb")).towards(at.towards)
+    htb_over(rate, MIN_HTB_BURST, leaf).at(at.at, &format!("{needs} and sch_htb")).towards(at.towards)
 }
 
-/// HTB at a rate with a queue discipline below it.
+/// Returns HTB at a rate with a queueing discipline below it.
 pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> LinuxSetting {
     let (rate, burst) = (tc_rate(rate), burst.get());
     let class = format!("parent 1: classid 1:10 htb rate {rate} burst {burst} cburst {burst} quantum 1514");
@@ -271,7 +275,7 @@ pub fn htb_over(rate: Rate, burst: Bytes, leaf: &str) -> LinuxSetting {
     LinuxSetting::Qdisc { device: None, from: None, to: "handle 1: htb default 10".into(), below }
 }
 
-/// CAKE of systemd-networkd: shaper and fair queues in one.
+/// Returns the commands for CAKE in systemd-networkd, a shaper with fair queues.
 pub fn cake(at: &str, rate: Rate) -> CommandSet {
     networkd(
         at,
@@ -280,13 +284,14 @@ pub fn cake(at: &str, rate: Rate) -> CommandSet {
     )
 }
 
-/// A section of an interface's .network file.
+/// Returns a section of an interface's .network file.
 pub fn networkd(at: &str, needs: &str, section: &str) -> CommandSet {
     let apply = lines(&format!("# the .network file of the interface\n{section}"));
     CommandSet::on(Platform::Networkd, at, needs, apply, lines("remove the section\nnetworkctl reload"))
 }
 
-/// As systemd.network reads a rate (`Bandwidth=`, `Rate=`): bits per second, K and M are powers of 1000.
+/// Formats a rate for systemd.network (`Bandwidth=`, `Rate=`): bits per second, with K and M as powers of
+/// 1000.
 pub fn networkd_rate(rate: Rate) -> String {
     match rate.as_bps() {
         bps if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),
@@ -295,8 +300,9 @@ pub fn networkd_rate(rate: Rate) -> String {
     }
 }
 
-/// A shaper of Cisco's: the words behind `shape average` (rate, and committed and excess burst in bits), whether flows take turns, and
-/// packets that may wait. `also` is what else is needed.
+/// Returns the commands for a shaper on Cisco routers. `average` follows `shape average` (rate, committed and
+/// excess burst in bits), `fair` selects fair queueing, `packets` is the queue's limit, and `also` is added
+/// to the requirements.
 pub fn cisco_shapers(at: &str, average: &str, fair: bool, packets: u64, also: &str) -> [CommandSet; 2] {
     let fair = if fair { "\n  fair-queue" } else { "" };
     let apply = format!(
@@ -304,13 +310,13 @@ pub fn cisco_shapers(at: &str, average: &str, fair: bool, packets: u64, also: &s
          interface INTERFACE\n service-policy output LONGFAT"
     );
     let undo = "interface INTERFACE\n no service-policy output LONGFAT\nno policy-map LONGFAT";
-    // `queue-limit` in packets.
+    // Versions since which `queue-limit` counts packets.
     [(Platform::CiscoIos, "IOS 12.4(20)T"), (Platform::CiscoIosXe, "IOS-XE 2.1")].map(|(platform, needs)| {
         CommandSet::on(platform, at, &format!("{needs}{also}"), lines(&apply), lines(undo))
     })
 }
 
-/// Packets of 1500 bytes that take this long at a rate.
+/// Returns the number of 1500-byte packets that a rate sends in this time.
 pub fn packets_for(rate: Rate, time: Span) -> u64 {
     rate.bytes_in(time).get() / 1500
 }

@@ -1,4 +1,5 @@
-//! Weighted fair queueing at the slowest line: flows share the rate alike, and one that sends little never waits long.
+//! Weighted fair queueing at the slowest link: flows share the rate equally, and a flow that sends little
+//! never waits long.
 
 use super::{Cure, CureOption, Lever, tune, tune::QueuedAt};
 use crate::Situation;
@@ -8,7 +9,6 @@ use path::queue::Wfq;
 use result::Change;
 use result::sizes::SHAPED_SHARE;
 
-/// WFQ.
 pub struct WfqQueueing;
 
 impl Cure for WfqQueueing {
@@ -16,10 +16,10 @@ impl Cure for WfqQueueing {
         "wfq"
     }
     fn about(&self) -> &'static str {
-        "Weighted fair queueing where packets wait for the slowest line: each flow gets the same share."
+        "Weighted fair queueing in the queue of the slowest link: each flow gets the same share."
     }
     fn applies(&self) -> &'static str {
-        "where packets wait for the slowest line of a direction in a queue that is not WFQ already"
+        "where the slowest link of a direction has a queue that is not WFQ"
     }
     fn hurts(&self) -> &'static str {
         "A flow that fills its own queue waits as long as before; a user with many connections gets many shares."

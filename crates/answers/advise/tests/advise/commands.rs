@@ -1,5 +1,5 @@
-//! What is printed is held against the programs that read it, as far as they are here: nginx and HAProxy by their own
-//! tests of a configuration. What a kernel runs is tested where it runs (`make netns`).
+//! Checks printed configurations with the programs that read them, if these are installed: nginx and HAProxy
+//! have their own tests of a configuration. Commands for a kernel are tested where they run (`make netns`).
 
 use advise::{Situation, named};
 use result::{CommandSet, Platform};
@@ -19,7 +19,7 @@ from = "origin"
 to = "office"
 "#;
 
-/// What a cure prints for a platform, where names of hosts are addresses of this machine.
+/// Returns what a cure prints for a platform, with hosts replaced by addresses of this machine.
 fn printed(cure: &str, platform: Platform) -> CommandSet {
     let s = Experiment::parse("t.toml", PATH, &[]).unwrap().variants.remove(0).scenario;
     let option = named(cure).unwrap().options(&Situation::new(std::slice::from_ref(&s))).remove(0);
@@ -34,66 +34,66 @@ fn file(name: &str, lines: &[String]) -> PathBuf {
     path
 }
 
-/// `None`, said aloud, where the program is not here.
-fn ran(program: &str, args: &[&str]) -> Option<Output> {
-    let places = ["", "/usr/sbin/"];
-    let done = places.iter().find_map(|p| Command::new(format!("{p}{program}")).args(args).output().ok());
+/// Runs a program; `None`, with a message, where it is not installed.
+fn run(program: &str, args: &[&str]) -> Option<Output> {
+    let folders = ["", "/usr/sbin/"];
+    let done = folders.iter().find_map(|p| Command::new(format!("{p}{program}")).args(args).output().ok());
     if done.is_none() {
         eprintln!("SKIPPED: {program} is not on this machine");
     }
     done
 }
 
-fn said(done: &Output) -> String {
+fn output(done: &Output) -> String {
     String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout)
 }
 
 #[test]
-fn nginx_takes_what_is_printed_for_it() {
+fn nginx_accepts_its_configuration() {
     let path = file("nginx.conf", &printed("proxy", Platform::Nginx).apply);
-    let Some(done) = ran("nginx", &["-t", "-g", "pid /dev/null;", "-c", path.to_str().unwrap()]) else {
+    let Some(done) = run("nginx", &["-t", "-g", "pid /dev/null;", "-c", path.to_str().unwrap()]) else {
         return;
     };
-    if said(&done).contains("unknown directive \"stream\"") {
+    if output(&done).contains("unknown directive \"stream\"") {
         eprintln!("SKIPPED: this nginx has no stream module");
         return;
     }
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", output(&done));
     std::fs::remove_file(path).unwrap();
 }
 
 #[test]
-fn haproxy_takes_what_is_printed_for_it() {
-    let Some(version) = ran("haproxy", &["-v"]) else { return };
-    let version = said(&version);
+fn haproxy_accepts_its_configuration() {
+    let Some(version) = run("haproxy", &["-v"]) else { return };
+    let version = output(&version);
     let number = version.split_whitespace().find(|w| w.starts_with(|c: char| c.is_ascii_digit())).unwrap();
     let mut parts = number.split(['.', '-']).map(|n| n.parse::<u32>().unwrap_or(0));
     let knows_cc = (parts.next(), parts.next()) >= (Some(3), Some(3));
     for cure in ["proxy", "proxy-bbr"] {
         let mut set = printed(cure, Platform::Haproxy);
         if !knows_cc {
-            // As it says itself for older ones.
+            // The requirements say so for older versions.
             assert!(cure == "proxy" || set.needs.contains("3.3"), "{}", set.needs);
             set.apply.iter_mut().for_each(|line| *line = line.replace(" cc bbr", ""));
         }
         let path = file(&format!("{cure}.cfg"), &set.apply);
-        let done = ran("haproxy", &["-c", "-f", path.to_str().unwrap()]).unwrap();
-        assert!(done.status.success(), "{cure}: {}", said(&done));
+        let done = run("haproxy", &["-c", "-f", path.to_str().unwrap()]).unwrap();
+        assert!(done.status.success(), "{cure}: {}", output(&done));
         std::fs::remove_file(path).unwrap();
     }
 }
 
-/// Lines for a shell are such: `sh -n` reads them.
+/// Commands for a shell are valid: `sh -n` parses them.
 #[test]
-fn a_shell_reads_what_is_printed_for_it() {
+fn a_shell_parses_the_commands() {
     let s = Experiment::parse("t.toml", PATH, &[]).unwrap().variants.remove(0).scenario;
     let situation = Situation::new(std::slice::from_ref(&s));
     let mut seen = 0;
     for option in advise::CURES.iter().flat_map(|c| c.options(&situation)) {
         for set in option.commands().filter(|c| c.platform == Platform::Linux) {
             for lines in [&set.apply, &set.undo] {
-                let Some(done) = ran("sh", &["-n", "-c", &lines.join("\n")]) else { return };
-                assert!(done.status.success(), "{}: {lines:?}: {}", option.name, said(&done));
+                let Some(done) = run("sh", &["-n", "-c", &lines.join("\n")]) else { return };
+                assert!(done.status.success(), "{}: {lines:?}: {}", option.name, output(&done));
                 seen += 1;
             }
         }

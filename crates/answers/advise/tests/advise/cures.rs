@@ -1,4 +1,4 @@
-//! Each cure changes what it says, and offers nothing where it would make no sense.
+//! Each cure changes what it describes, and has no option where it would make no sense.
 
 use advise::{CURES, CureOption, Situation, named};
 use result::{ChangePlace, CommandSet, Platform};
@@ -9,7 +9,7 @@ fn scenario(text: &str) -> Scenario {
     Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}")).variants.remove(0).scenario
 }
 
-/// A client behind a router, a server, and between the routers what `forward` says.
+/// Returns a client behind a router and a server, with the stages `forward` between the routers.
 fn path(forward: &str, flow: &str) -> Scenario {
     scenario(&format!(
         r#"
@@ -48,17 +48,17 @@ fn options(name: &str, s: &Scenario) -> Vec<CureOption> {
     named(name).unwrap().options(&Situation::new(std::slice::from_ref(s)))
 }
 
-/// What an option changes, line by line.
+/// Returns what an option changes, line by line.
 fn changes(option: &CureOption, s: &Scenario) -> String {
     let changed = option.applied(s);
-    // What comes of it is a scenario that can be written and read.
+    // The changed scenario can be written and read back.
     let text = changed.to_toml();
     let read = Experiment::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{}: {e}", option.name));
     assert_eq!(read.variants[0].scenario, changed, "{}", option.name);
     changed.overrides_of(s).join("\n")
 }
 
-/// The cure offers these options, with these changes.
+/// Checks that the cure has these options, with these changes.
 fn offers(name: &str, s: &Scenario, expected: &[(&str, &str)]) {
     let options = options(name, s);
     let found: Vec<(&str, String)> = options.iter().map(|o| (o.name.as_str(), changes(o, s))).collect();
@@ -66,7 +66,7 @@ fn offers(name: &str, s: &Scenario, expected: &[(&str, &str)]) {
     assert_eq!(found, expected, "{name}");
     for option in &options {
         assert!(!option.by.is_empty() && !option.title.is_empty(), "{name}");
-        assert!(option.commands().next().is_some(), "{name}: nothing to type");
+        assert!(option.commands().next().is_some(), "{name}: no commands");
         for set in option.commands() {
             assert!(
                 !set.apply.is_empty() && !set.undo.is_empty() && !set.needs.is_empty(),
@@ -81,14 +81,14 @@ fn offers_nothing(name: &str, s: &Scenario) {
 }
 
 #[test]
-fn bbr_is_for_linux_senders_that_have_another_control() {
+fn bbr_is_for_linux_senders_with_another_congestion_control() {
     offers("bbr", &policed(), &[("bbr", "flows.f.cc=\"bbr\"")]);
     offers_nothing("bbr", &path(POLICER, &flow("cc = \"bbr\"")));
     offers_nothing("bbr", &path(POLICER, &flow("[hosts.client]\nstack = { profile = \"windows\" }")));
 }
 
 #[test]
-fn each_of_two_senders_may_change_alone() {
+fn each_of_two_senders_has_its_own_option() {
     let s = path(POLICER, &flow("[flows.g]\nfrom = \"server\"\nto = \"client\""));
     let both = "flows.f.cc=\"bbr\"\nflows.g.cc=\"bbr\"";
     let alone = [("bbr-client", "flows.f.cc=\"bbr\""), ("bbr-server", "flows.g.cc=\"bbr\"")];
@@ -96,28 +96,29 @@ fn each_of_two_senders_may_change_alone() {
 }
 
 #[test]
-fn bbr3_as_bbr() {
+fn bbr3_is_for_senders_with_another_congestion_control() {
     offers("bbr3", &policed(), &[("bbr3", "flows.f.cc=\"bbr3\"")]);
     offers_nothing("bbr3", &path(POLICER, &flow("cc = \"bbr3\"")));
 }
 
 #[test]
-fn cubic_where_it_is_not() {
+fn cubic_is_for_senders_with_another_congestion_control() {
     offers("cubic", &path(QUEUE, &flow("cc = \"bbr\"")), &[("cubic", "flows.f.cc=\"cubic\"")]);
     offers_nothing("cubic", &policed());
 }
 
 #[test]
-fn pacing_where_nothing_paces() {
+fn pacing_is_for_unpaced_senders() {
     let changed = "hosts.client.stack={ pacing = true }";
     offers("pace-fq", &policed(), &[("pace-fq", changed)]);
-    // Without fq it takes a program's own call: a default of BBR paces none that chooses its control before it connects.
+    // Without fq, the program needs a call: BBR as the default does not pace a program that selects its
+    // congestion control before it connects.
     let in_program = |c: &&CommandSet| c.platform == Platform::Application;
     let option = options("pace-fq", &policed()).remove(0);
-    let told: Vec<&str> = option.commands().filter(in_program).map(|c| c.apply[0].as_str()).collect();
+    let calls: Vec<&str> = option.commands().filter(in_program).map(|c| c.apply[0].as_str()).collect();
     assert!(
-        told.len() == 2 && told[0].contains("1ULL << 40") && told[1].contains("after connect()"),
-        "{told:?}"
+        calls.len() == 2 && calls[0].contains("1ULL << 40") && calls[1].contains("after connect()"),
+        "{calls:?}"
     );
     for paced in
         ["cc = \"bbr\"", "max_pacing_rate = \"1Mbit/s\"", "[hosts.client]\nstack = { pacing = true }"]
@@ -127,11 +128,11 @@ fn pacing_where_nothing_paces() {
 }
 
 #[test]
-fn the_pacing_rate_is_a_connections_share_of_what_is_policed() {
+fn the_pacing_rate_is_a_connections_share_of_the_policed_rate() {
     // 0.97 * 20 Mbit/s * 1448 / 1500, over two connections.
     let two = path(POLICER, &flow("count = 2"));
     offers("max-pacing-rate", &two, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"9.363Mbit/s\"")]);
-    // A bucket for each flow is not shared.
+    // A bucket per flow is not shared.
     let own = POLICER.replace("burst", "per_flow = true, burst");
     let each = [("max-pacing-rate", "flows.f.max_pacing_rate=\"18.727Mbit/s\"")];
     offers("max-pacing-rate", &path(&own, &flow("count = 2")), &each);
@@ -140,10 +141,10 @@ fn the_pacing_rate_is_a_connections_share_of_what_is_policed() {
 }
 
 #[test]
-fn a_shaper_takes_the_policers_rate_and_place() {
+fn a_shaper_replaces_the_policer_at_its_rate() {
     let s = policed();
     let names: Vec<String> = options("shaper", &s).iter().map(|o| o.name.clone()).collect();
-    // The bucket holds six packets: the short queue has ten, the least.
+    // The bucket holds six packets; the short queue has ten, the minimum.
     assert_eq!(names, ["shaper-fifo-short", "shaper-fifo", "shaper-wfq", "shaper-fq-codel"]);
     let all = &options("shaper", &s)[..];
     assert!(changes(&all[0], &s).contains("packets = 10 }") && all[0].title.contains("(10 packets)"));
@@ -157,7 +158,7 @@ fn a_shaper_takes_the_policers_rate_and_place() {
 }
 
 #[test]
-fn a_shaper_in_front_is_slower_and_smaller_than_the_policer() {
+fn a_shaper_in_front_has_less_rate_and_bucket_than_the_policer() {
     let s = policed();
     let all = options("shaper-front", &s);
     assert_eq!(all.len(), 2);
@@ -168,13 +169,13 @@ fn a_shaper_in_front_is_slower_and_smaller_than_the_policer() {
     );
     assert!(change.contains("\"policer\", rate = \"20Mbit/s\""), "the policer stays: {change}");
     offers_nothing("shaper-front", &queued());
-    // No full packet passes it: no shaper helps.
+    // No full packet passes the policer, so no shaper helps.
     let tiny = POLICER.replace("9kB", "1kB");
     offers_nothing("shaper-front", &path(&tiny, FLOW));
 }
 
 #[test]
-fn a_shaper_on_the_port_counts_what_tunnels_add() {
+fn a_shaper_on_the_port_allows_for_the_overhead_of_tunnels() {
     let tunnel = format!("{{ kind = \"tunnel\", overhead = 100 }}, {POLICER}, {{ kind = \"tunnel-end\" }}");
     let s = path(&tunnel, FLOW);
     // 0.98 * 20 Mbit/s * 1500 / 1600.
@@ -182,7 +183,7 @@ fn a_shaper_on_the_port_counts_what_tunnels_add() {
     let change = changes(&all[0], &s);
     assert!(change.starts_with("links.lan.forward=") && change.contains("18.375Mbit/s"), "{change}");
     offers_nothing("shaper-port", &queued());
-    // Both ends send through the policer of one direction only; another sender behind it is not on the port.
+    // Another sender through the same policer does not use the port.
     let more = flow(
         "[links.other]\nbetween = [\"other\", \"router\"]\n[flows.g]\nfrom = \"other\"\nto = \"server\"",
     );
@@ -190,7 +191,7 @@ fn a_shaper_on_the_port_counts_what_tunnels_add() {
 }
 
 #[test]
-fn a_bucket_grows_to_what_a_window_sends() {
+fn a_policers_bucket_grows_to_hold_a_windows_burst() {
     let bdp = ("policer-bucket-bdp", "links.wan.forward.policer.burst=\"75kB\"");
     let long = ("policer-bucket-250ms", "links.wan.forward.policer.burst=\"625kB\"");
     offers("policer-bucket", &policed(), &[bdp, long]);
@@ -199,7 +200,7 @@ fn a_bucket_grows_to_what_a_window_sends() {
 }
 
 #[test]
-fn queue_disciplines_take_the_place_of_any_other_at_the_slowest_line() {
+fn queueing_disciplines_replace_any_other_at_the_slowest_link() {
     for name in ["codel", "fq-codel", "wfq"] {
         for before in ["fifo", "pie", "drr"] {
             let other = QUEUE.replace(" }", &format!(", queue = {{ kind = \"{before}\", packets = 70 }} }}"));
@@ -208,7 +209,7 @@ fn queue_disciplines_take_the_place_of_any_other_at_the_slowest_line() {
             assert_eq!(all.len(), 1, "{name} for {before}");
             let change = changes(&all[0], &s);
             assert!(change.starts_with("links.wan.forward.link.queue={ kind = \""), "{change}");
-            assert!(change.contains(name) && change.contains("packets = 70"), "as deep as it was: {change}");
+            assert!(change.contains(name) && change.contains("packets = 70"), "the same depth: {change}");
             assert!(all[0].title.contains("(70 packets)"), "{}", all[0].title);
         }
         let own = QUEUE.replace(" }", &format!(", queue = {{ kind = \"{name}\" }} }}"));
@@ -218,7 +219,7 @@ fn queue_disciplines_take_the_place_of_any_other_at_the_slowest_line() {
 }
 
 #[test]
-fn a_shallow_queue_is_replaced_as_shallow_and_as_deep_as_usual() {
+fn a_shallow_queue_is_replaced_at_its_depth_and_at_the_default_depth() {
     // 50 packets are the bandwidth-delay product.
     let shallow = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), FLOW);
     let all = options("fq-codel", &shallow);
@@ -229,7 +230,7 @@ fn a_shallow_queue_is_replaced_as_shallow_and_as_deep_as_usual() {
 }
 
 #[test]
-fn queues_of_both_directions_are_places_together_and_alone() {
+fn queues_of_both_directions_are_options_together_and_alone() {
     let both = scenario(
         r#"
         [links.line]
@@ -250,7 +251,7 @@ fn queues_of_both_directions_are_places_together_and_alone() {
     assert_eq!(names, ["fq-codel", "fq-codel-down", "fq-codel-up"]);
     assert_eq!(all[0].hosts(), ["home", "net"]);
     assert!(changes(&all[2], &both).starts_with("links.line.forward.up.queue="));
-    // Acknowledgements alone fill a line of a fiftieth of the rate, and none of a tenth.
+    // Acknowledgements alone fill a link with a fiftieth of the rate, but not one with a tenth.
     let acks = |rate: &str| {
         let text = both.to_toml().replace("\"1Mbit/s\"", &format!("\"{rate}\""));
         let mut s = scenario(&text);
@@ -261,7 +262,7 @@ fn queues_of_both_directions_are_places_together_and_alone() {
 }
 
 #[test]
-fn queues_of_varying_rates_are_places_too() {
+fn queues_of_varying_rates_count_as_bottlenecks() {
     let trace = r#"{ kind = "rate-trace", steps = [{ at = "0s", rate = "5Mbit/s" }, { at = "1s", rate = "9Mbit/s" }], delay = "15ms" }"#;
     let handover = r#"{ kind = "handover", at = ["1s"], lasts = "100ms", rate = "9Mbit/s", delay = "15ms" }"#;
     for stage in [trace, handover] {
@@ -270,7 +271,7 @@ fn queues_of_varying_rates_are_places_too() {
         let radio = all.iter().find(|o| o.commands().all(|c| c.at == "router"));
         let radio = radio.unwrap_or_else(|| panic!("{stage}"));
         assert!(changes(radio, &s).starts_with("links.wan.forward."), "{stage}");
-        // No rate can be named ahead: the discipline stands on the device itself.
+        // The rate is not known in advance, so the discipline is set on the device itself.
         assert!(
             radio.commands().next().unwrap().apply[0].starts_with("tc qdisc replace dev $DEV root fq_codel")
         );
@@ -278,7 +279,7 @@ fn queues_of_varying_rates_are_places_too() {
 }
 
 #[test]
-fn the_port_that_servers_share_is_the_slowest_for_each() {
+fn the_port_that_servers_share_is_the_bottleneck() {
     let server = |n: u32| {
         format!(
             "[links.own{n}]\nbetween = [\"server{n}\", \"switch\"]\nforward = [{{ kind = \"link\", rate = \"10Gbit/s\" }}]\n\
@@ -288,19 +289,19 @@ fn the_port_that_servers_share_is_the_slowest_for_each() {
     let port = "[links.port]\nbetween = [\"switch\", \"client\"]\nforward = [{ kind = \"link\", name = \"shared\", \
                 rate = \"10Gbit/s\", delay = \"10us\", queue = { kind = \"fifo\", packets = 100 } }]\n";
     let both = scenario(&(server(1) + &server(2) + port));
-    // Two lines of the same rate into one: there is where packets wait, though each line alone is no faster.
+    // Two links feed one of the same rate, so packets wait there, although each link alone is no faster.
     let [depth] = &options("queue-depth", &both)[..] else { panic!("one place") };
     // 32 initial windows do not fit.
     let changed = "links.port.forward.shared.queue={ kind = \"fifo\", packets = 320 }";
     assert_eq!(changes(depth, &both), changed);
-    // Of one server its own line holds what comes, and the port behind it never does.
+    // A single server's own link holds the packets, and the port behind it never does.
     let one = scenario(&(server(1) + port));
     let [depth] = &options("queue-depth", &one)[..] else { panic!("one place") };
     assert!(changes(depth, &one).starts_with("links.own1.forward.link"), "{}", changes(depth, &one));
 }
 
 #[test]
-fn a_short_queue_is_a_place_for_a_pacing_rate_and_a_deep_one_is_not() {
+fn a_pacing_cap_is_for_short_queues_only() {
     // 0.97 * 20 Mbit/s * 1448 / 1500.
     let short = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), FLOW);
     offers("max-pacing-rate", &short, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"18.727Mbit/s\"")]);
@@ -308,7 +309,7 @@ fn a_short_queue_is_a_place_for_a_pacing_rate_and_a_deep_one_is_not() {
     let typed: Vec<&str> = option.commands().map(|c| c.apply[0].as_str()).collect();
     let fq = "tc qdisc replace dev $DEV root fq maxrate 18727kbit";
     assert_eq!(typed[1..], ["iperf3 -c HOST --fq-rate 18727000", fq], "{typed:?}");
-    // What a call takes is not there for the connection.
+    // The rate that datagrams take is not available to the connection.
     let game = "[flows.g]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"udp\", rate = \"10Mbit/s\" }";
     let shared = path(&QUEUE.replace(" }", ", queue = { kind = \"fifo\", packets = 30 } }"), &flow(game));
     offers("max-pacing-rate", &shared, &[("max-pacing-rate", "flows.f.max_pacing_rate=\"9.363Mbit/s\"")]);
@@ -316,7 +317,7 @@ fn a_short_queue_is_a_place_for_a_pacing_rate_and_a_deep_one_is_not() {
 }
 
 #[test]
-fn black_holes_are_probed_for_and_other_limits_are_not() {
+fn mtu_probing_is_for_black_holes_only() {
     let hole = r#"{ kind = "tunnel", overhead = 60, mtu = 1500, icmp = false }, { kind = "tunnel-end" }"#;
     let s = path(hole, FLOW);
     offers("mtu-probing", &s, &[("mtu-probing", "hosts.client.stack={ mtu_probing = \"on-blackhole\" }")]);
@@ -327,14 +328,14 @@ fn black_holes_are_probed_for_and_other_limits_are_not() {
 }
 
 #[test]
-fn timeouts_shrink_on_short_paths_only() {
+fn the_minimum_timeout_shrinks_on_short_paths_only() {
     let near = QUEUE.replace("15ms", "1ms");
     let s = scenario(&path(&near, FLOW).to_toml().replace("15ms", "1ms"));
     offers("rto-min", &s, &[("rto-min", "hosts.client.stack={ rto_min = \"8ms\" }")]);
     offers_nothing("rto-min", &queued());
 }
 
-/// Sysctls for sending are for the host that sends the data, of requests the one that answers.
+/// Sysctls for sending apply to the host that sends the data: for requests, the server.
 #[test]
 fn commands_are_for_the_hosts_that_send() {
     let asks = "app = { kind = \"request\", request = \"1kB\", response = \"1MB\" }";
@@ -344,7 +345,7 @@ fn commands_are_for_the_hosts_that_send() {
         assert!(all[0].commands().all(|c| c.at == "server"), "{name}: {:?}", all[0].remedies);
         assert_eq!(all[0].by, [ChangePlace::Sender]);
     }
-    // Several connections: the sender's program where it opens them, a fetching one at the receiver.
+    // Several connections: the sender's program where it opens them, or a client at the receiver.
     let [many] = &options("connections", &queued())[..] else { panic!("one option") };
     let at = |word: &str| many.commands().find(|c| c.apply[0].contains(word)).map(|c| c.at.as_str());
     assert_eq!([at("rclone"), at("aria2c")], [Some("client"), Some("server")]);
@@ -352,11 +353,11 @@ fn commands_are_for_the_hosts_that_send() {
     let [proxy] = &options("proxy", &queued())[..] else { panic!("one option") };
     let own = proxy.commands().find(|c| c.platform == Platform::Longfat).unwrap();
     assert!(own.apply[0].contains("--upstream client:8080"), "{own:?}");
-    assert!(own.needs.contains("server fetches from client"), "{own:?}");
+    assert!(own.needs.contains("server connects to client"), "{own:?}");
 }
 
-/// What is said of a cure that offers nothing is what it looks at: in each of these scenarios it is either offered, or its
-/// reason names what is not there.
+/// The reason why a cure has no option is true: in each of these scenarios, the cure has an option or its
+/// reason names what is missing.
 #[test]
 fn a_reason_for_leaving_out_is_true() {
     let policers_of_flows = path(&POLICER.replace("burst", "per_flow = true, burst"), FLOW);
@@ -373,7 +374,7 @@ fn a_reason_for_leaving_out_is_true() {
 }
 
 #[test]
-fn a_queue_is_one_bandwidth_delay_product() {
+fn a_queue_is_set_to_one_bandwidth_delay_product() {
     // 20 Mbit/s for 30 ms are 50 packets.
     let changed = "links.wan.forward.link.queue={ kind = \"fifo\", packets = 50 }";
     offers("queue-depth", &queued(), &[("queue-depth", changed)]);
@@ -383,8 +384,9 @@ fn a_queue_is_one_bandwidth_delay_product() {
 }
 
 #[test]
-fn buffers_hold_what_is_under_way_while_a_loss_is_repaired() {
-    // 1 Gbit/s for 30 ms are 3.75 MB: twice that to send, three times to receive, twice for the kernel's own.
+fn buffers_hold_the_data_in_flight_during_loss_recovery() {
+    // 1 Gbit/s for 30 ms are 3.75 MB: twice that for sending, three times for receiving, and twice that for
+    // the kernel's overhead.
     let fast = QUEUE.replace("20Mbit/s", "1Gbit/s");
     let s = path(&fast, FLOW);
     let receive = "hosts.server.stack={ receive_buffer = \"23068672B\" }";
@@ -402,7 +404,7 @@ fn buffers_hold_what_is_under_way_while_a_loss_is_repaired() {
 }
 
 #[test]
-fn segments_shrink_to_what_a_tunnel_carries() {
+fn segments_shrink_to_fit_a_tunnel() {
     let tunnel = r#"{ kind = "tunnel", overhead = 60, mtu = 1500 }, { kind = "tunnel-end" }"#;
     let s = path(tunnel, FLOW);
     let changed = "hosts.client.stack={ mss = 1400 }\nhosts.server.stack={ mss = 1400 }";
@@ -415,7 +417,7 @@ fn segments_shrink_to_what_a_tunnel_carries() {
 }
 
 #[test]
-fn bursts_shrink_where_something_is_shallow() {
+fn bursts_shrink_at_shallow_buckets_and_queues() {
     offers("small-bursts", &policed(), &[("small-bursts", "hosts.client.stack={ tso = false }")]);
     offers_nothing("small-bursts", &path(POLICER, &flow("[hosts.client]\nstack = { tso = false }")));
     let deep = "{ kind = \"delay\", delay = \"1ms\" }";
@@ -436,7 +438,7 @@ fn more_connections_share_the_bytes() {
 }
 
 #[test]
-fn a_proxy_stands_between_the_ends() {
+fn a_proxy_is_placed_between_the_ends() {
     let s = queued();
     let whole = "relays.proxy={ host = \"router\" }\nflows.f.via=[\"proxy\"]";
     offers("proxy", &s, &[("proxy-router", whole)]);
@@ -452,7 +454,7 @@ fn a_proxy_stands_between_the_ends() {
 }
 
 #[test]
-fn cures_have_names_of_their_own_and_only_the_path_helps_datagrams() {
+fn cures_have_unique_names_and_only_some_apply_to_datagrams() {
     let names: BTreeSet<&str> = CURES.iter().map(|c| c.name()).collect();
     assert_eq!(names.len(), CURES.len());
     let datagrams = path(POLICER, &flow("app = { kind = \"udp\", rate = \"1Mbit/s\" }"));
@@ -463,9 +465,9 @@ fn cures_have_names_of_their_own_and_only_the_path_helps_datagrams() {
     }
 }
 
-/// What is not known for sure is the smallest that it may be.
+/// An uncertain value counts as the smallest that it may be.
 #[test]
-fn of_several_scenarios_the_smallest_policer_counts() {
+fn a_shaper_fits_the_smallest_policer_of_several_scenarios() {
     let (likely, slower) =
         (policed(), path(&POLICER.replace("20Mbit/s", "18Mbit/s").replace("9kB", "6kB"), FLOW));
     let both = [likely.clone(), slower];
@@ -475,7 +477,7 @@ fn of_several_scenarios_the_smallest_policer_counts() {
 }
 
 #[test]
-fn a_shapers_bucket_bounds_what_leaves_and_is_a_part_of_its_queue() {
+fn a_shapers_bucket_limits_bursts_and_is_a_part_of_its_queue() {
     let shaped = |burst: &str, behind: &str| {
         let shaper = format!(
             "{{ kind = \"shaper\", name = \"tbf\", rate = \"100Mbit/s\", burst = \"{burst}\", latency = \"25ms\" }}, \
@@ -484,17 +486,17 @@ fn a_shapers_bucket_bounds_what_leaves_and_is_a_part_of_its_queue() {
         path(&shaper, FLOW)
     };
     let policer = ", { kind = \"policer\", rate = \"100Mbit/s\", burst = \"40kB\" }";
-    // 5 ms of 100 Mbit/s are 62.5 kB: less than a host's burst.
+    // 5 ms at 100 Mbit/s are 62.5 kB, less than a host's burst.
     let small = |bytes: &str| format!("links.wan.forward.tbf.burst=\"{bytes}\"");
     offers("shaper-burst", &shaped("268MB", ""), &[("shaper-burst-small", &small("65536B"))]);
-    // Half of what the policer holds.
+    // Half of the policer's bucket.
     offers("shaper-burst", &shaped("1MB", policer), &[("shaper-burst-small", &small("20kB"))]);
-    // 100 ms are 1.25 MB: 833 packets, less the 312.5 kB that 25 ms are.
+    // 100 ms are 1.25 MB: 833 packets, minus 312.5 kB for 25 ms.
     offers("shaper-burst", &shaped("100kB", ""), &[("shaper-burst-deep", &small("937kB"))]);
     offers_nothing("shaper-burst", &shaped("1MB", ""));
     offers_nothing("shaper-burst", &queued());
-    // The plugin of CNI counts bits, and the undo is what is there now.
-    // Of a pod that receives it is what comes in.
+    // The CNI plugin counts bits, and the undo restores the current values. For a pod that receives, ingress
+    // is limited.
     let option = options("shaper-burst", &shaped("268MB", "")).remove(0);
     let cni = option.commands().find(|c| c.platform == Platform::Cni).expect("an entry for the plugin");
     assert!(cni.at == "server" && cni.apply[0].contains("\"ingressBurst\": 524288 "), "{cni:?}");

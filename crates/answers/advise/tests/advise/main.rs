@@ -1,4 +1,4 @@
-//! What a plan offers, what each cure changes, and the commands that carry it out.
+//! Tests of plans, of what each cure changes, and of the commands that apply it.
 
 mod commands;
 mod cures;

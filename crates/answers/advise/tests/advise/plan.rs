@@ -1,4 +1,4 @@
-//! Whole plans of small scenarios: what is found, what constraints forbid, what is told.
+//! Whole plans of small scenarios: cures, constraints, and texts.
 
 use advise::{CureEffect, MadePlan, PlanError, PlanWish, advised, plan};
 use result::ChangePlace;
@@ -9,7 +9,7 @@ fn scenario(text: &str) -> Scenario {
     Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}")).variants.remove(0).scenario
 }
 
-/// 10 Mbit/s through a bucket of four packets, 40 ms.
+/// Returns a path of 10 Mbit/s through a bucket of four packets, with 40 ms round-trip time.
 fn policed(more: &str) -> Scenario {
     scenario(&format!(
         r#"
@@ -38,7 +38,7 @@ fn made(s: &Scenario, wish: &PlanWish) -> MadePlan {
 }
 
 #[test]
-fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act() {
+fn a_small_bucket_is_cured_by_a_shaper_or_by_the_sender_alone() {
     let s = policed("");
     let all = made(&s, &small()).plan;
     let best = advised(&all).expect("something helps");
@@ -46,7 +46,7 @@ fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act(
     let shaped = all.cures.iter().find(|c| c.name == "shaper-front-fifo").expect("it was tried");
     assert!(shaped.figures.goodput_mbps.mean > 8.5 && shaped.effect == CureEffect::Gains, "{shaped:?}");
     assert!(best.figures.goodput_mbps.mean > 8.5 && all.now.goodput_mbps.mean < 5.0, "{}", all.advice);
-    // Finalists of several cures are of several kinds.
+    // Finalists that combine cures are of different kinds.
     let joined: Vec<_> = all.cures.iter().filter(|c| c.finalist && c.steps.len() > 1).collect();
     assert!(!joined.is_empty(), "some cures together are worth it");
     let mut cures: Vec<&str> = joined.iter().flat_map(|c| &c.steps).map(|s| s.cure.as_str()).collect();
@@ -70,7 +70,7 @@ fn a_small_bucket_is_cured_by_a_shaper_and_by_bbr_where_only_the_sender_can_act(
 }
 
 #[test]
-fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
+fn a_kept_stage_stays_and_a_plan_reads_back() {
     let s = policed("");
     let wish = PlanWish { keep: vec!["policer".into()], finalists: 2, ..small() };
     let MadePlan { plan: all, options } = made(&s, &wish);
@@ -80,7 +80,7 @@ fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
     let finalists: Vec<_> = all.cures.iter().filter(|c| c.finalist).collect();
     for (cure, cured) in finalists.iter().zip(&cured) {
         assert_eq!(cured.overrides_of(&s), cure.changes, "{}", cure.name);
-        // What `--set` is told makes the same scenario.
+        // The overrides for `--set` give the same scenario.
         let read = Experiment::parse("t.toml", &s.to_toml(), &cure.changes).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(read.variants[0].scenario, *cured, "{}", cure.name);
         assert!(cure.figures.voice.is_some());
@@ -89,10 +89,10 @@ fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
     assert_eq!(serde_json::from_str::<advise::Plan>(&json).unwrap(), all);
     let text = advise::text(&all, 100);
     assert!(text.starts_with("Do this (") && text.contains("as it is"), "{text}");
-    let told = advise::commands(&all, None).unwrap();
-    assert!(told.contains("undo:") && told.contains("--set '"), "{told}");
+    let commands = advise::commands(&all, None).unwrap();
+    assert!(commands.contains("undo:") && commands.contains("--set '"), "{commands}");
     assert_eq!(advise::commands(&all, Some("none-such")), None);
-    // The page holds the same, and no name of a scenario becomes a tag.
+    // The page has the same content, and a scenario's name is escaped.
     let named = advise::Plan { scenario: "<b>&".into(), ..all.clone() };
     let page = advise::page(&named);
     assert!(page.contains("&lt;b&gt;&amp;") && !page.contains("<b>"), "{page}");
@@ -103,7 +103,7 @@ fn what_is_to_be_kept_stays_and_a_plan_reads_back() {
 }
 
 #[test]
-fn constraints_and_objectives_that_mean_nothing_are_refused() {
+fn unknown_names_and_objectives_without_a_figure_are_refused() {
     let s = policed("");
     let fails = |wish: PlanWish| plan("default", std::slice::from_ref(&s), &wish, None).err().unwrap();
     let unknown = fails(PlanWish { keep: vec!["policier".into()], ..small() });
@@ -118,7 +118,7 @@ fn constraints_and_objectives_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn delays_that_are_not_accepted_are_left_out_with_what_they_are() {
+fn cures_above_the_maximum_delay_are_left_out_with_their_delay() {
     let s = scenario(
         r#"
         duration = "5s"
@@ -142,7 +142,7 @@ fn delays_that_are_not_accepted_are_left_out_with_what_they_are() {
     assert!(plan.calls.is_empty() && call(&best.figures) < call(&plan.now), "a call that is added gains too");
 }
 
-/// An uplink of 10 Mbit/s with a deep FIFO, a backup, and what `more` adds.
+/// Returns an uplink of 10 Mbit/s with a deep FIFO, a backup, and the flows in `more`.
 fn home(more: &str) -> Scenario {
     scenario(&format!(
         r#"
@@ -163,13 +163,13 @@ const CALL: &str =
     "[flows.call]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"udp\", rate = \"2Mbit/s\", size = 1200 }";
 const PING: &str = "[flows.ping]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"probe\" }";
 
-/// As the command chooses it.
+/// Returns the wish that the command line uses.
 fn usual(s: &Scenario) -> PlanWish {
     PlanWish { objective: s.usual_goals()[0], finalists: 8, repeats: 3, ..PlanWish::default() }
 }
 
 #[test]
-fn the_call_that_is_there_is_served_and_none_is_made_up() {
+fn the_scenarios_own_call_is_improved_and_none_is_added() {
     let s = home(CALL);
     let plan = made(&s, &usual(&s)).plan;
     assert_eq!((plan.objective, &plan.calls[..]), (Goal::Delay, &["call".to_string()][..]));
@@ -180,17 +180,17 @@ fn the_call_that_is_there_is_served_and_none_is_made_up() {
     assert!(best.figures.judged.mean < 25.0, "{}", plan.advice);
     assert!(plan.advice.contains("p95 delay of call"), "{}", plan.advice);
     assert!((1..=4).contains(&plan.facts.len()), "{:?}", plan.facts);
-    // Some twenty words, names of stages and figures among them.
+    // Some twenty words, plus names of stages and figures.
     assert!(plan.advice.split_whitespace().count() <= 30, "{}", plan.advice);
 }
 
 #[test]
-fn a_ping_does_not_change_the_goal_but_counts() {
+fn a_ping_does_not_change_the_goal_but_justifies_a_cure() {
     let (without, with) = (home(""), home(PING));
     assert_eq!(without.usual_goals(), with.usual_goals());
     let plan = made(&with, &usual(&with)).plan;
     assert_eq!((plan.objective, &plan.calls[..]), (Goal::Goodput, &["ping".to_string()][..]));
-    // The line is full: nothing is to be had for goodput, much for the ping.
+    // The link is full: goodput cannot improve, but the ping can.
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
     assert!(
         plan.advice.contains("not for goodput") && plan.advice.contains("ping: p95 ping"),
@@ -201,10 +201,10 @@ fn a_ping_does_not_change_the_goal_but_counts() {
     assert!(ping(&best.figures) < ping(&plan.now) / 3.0, "{}", plan.advice);
 }
 
-/// The policer lets the call pass untouched while its deep shaper would make it wait: that gains most for the data, and is not
-/// advised.
+/// The policer does not affect the call, but a deep shaper would delay it. That shaper gains most for the
+/// data, but is not advised.
 #[test]
-fn what_ruins_the_scenarios_own_call_is_not_advised() {
+fn a_cure_that_ruins_the_scenarios_call_is_not_advised() {
     let s = policed(
         "[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }",
     );
@@ -217,7 +217,7 @@ fn what_ruins_the_scenarios_own_call_is_not_advised() {
     assert!(fifo.ruins.iter().all(|r| r.starts_with("call: ")), "{:?}", fifo.ruins);
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
     assert!(best.ruins.is_empty() && best.name != fifo.name, "{}", plan.advice);
-    // Harmless ones stand before it in the table.
+    // Harmless cures come first in the table.
     let place = |name: &str| plan.cures.iter().position(|c| c.name == name);
     assert!(place(&best.name) < place("shaper-fifo"));
     if fifo.gain.mean > best.gain.mean {
@@ -226,7 +226,7 @@ fn what_ruins_the_scenarios_own_call_is_not_advised() {
 }
 
 #[test]
-fn of_equal_gains_a_released_kernel_fewer_parties_and_less_loss_win() {
+fn among_equal_gains_released_kernels_fewer_parties_and_less_loss_win() {
     let s = scenario(
         r#"
         duration = "15s"
@@ -246,15 +246,15 @@ fn of_equal_gains_a_released_kernel_fewer_parties_and_less_loss_win() {
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
     assert!(best.steps.iter().all(|s| s.cure != "bbr3"), "{}", plan.advice);
     assert_eq!((best.parties, best.steps.len()), (1, 1), "{}", plan.advice);
-    // The other one is for users who build their kernel.
+    // The other one is for users who build their own kernel.
     let own = plan.facts.iter().any(|f| f.starts_with("If you build your own kernel: BBR v3"));
     assert!(own, "{:?}", plan.facts);
 }
 
-/// Whatever limits the path: the first advice is on a released kernel, is what the given actors may change, and gains within a
-/// twentieth of the best that is both.
+/// For different limits of a path, the advised cure needs only a released kernel, is within reach of the
+/// given parties, and gains within a twentieth of the best such cure.
 #[test]
-fn the_first_advice_can_be_followed() {
+fn the_advised_cure_can_be_applied() {
     let line = |queue: u32| {
         format!(
             r#"{{ kind = "link", rate = "50Mbit/s", delay = "20ms", queue = {{ kind = "fifo", packets = {queue} }} }}"#
@@ -300,15 +300,15 @@ fn the_first_advice_can_be_followed() {
                 assert!(first.gain.mean >= best - 0.05 * reached - 1e-9, "{}: {best}", plan.advice);
             }
             assert!(!plan.advice.contains("BBR v3"), "{}", plan.advice);
-            // Joined with others it would not be something to follow either.
+            // Combined with other cures, it could not be applied either.
             assert!(plan.cures.iter().chain(&plan.screened).all(|c| released(c) || c.steps.len() == 1));
         }
     }
 }
 
-/// A bucket of 200 ms of the rate: the policer carries all it can, and the headline says so first.
+/// A bucket of 200 ms of the rate: the policer carries its full rate, and the advice says so first.
 #[test]
-fn a_policer_that_carries_all_it_can_needs_no_cure() {
+fn a_policer_at_its_full_rate_needs_no_cure() {
     let s = policed("").to_toml().replace("6kB", "500kB");
     let plan = made(&scenario(&s), &PlanWish { finalists: 8, repeats: 2, ..PlanWish::default() }).plan;
     assert!(plan.advice.starts_with("Goodput is already "), "{}", plan.advice);
@@ -316,9 +316,9 @@ fn a_policer_that_carries_all_it_can_needs_no_cure() {
     assert!(plan.now.resent > 0.0, "it drops, and that is no reason: {:?}", plan.now);
 }
 
-/// Rows of the table are of the same time and seeds: what was only screened has a list of its own.
+/// All rows of the table have the same time and seeds; screened cures are listed separately.
 #[test]
-fn screened_cures_are_in_no_row_and_idle_ones_say_why() {
+fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
     let s = home("");
     let plan = made(&s, &small()).plan;
     assert!(plan.cures.iter().all(|c| c.finalist) && plan.screened.iter().all(|c| !c.finalist));
@@ -327,15 +327,15 @@ fn screened_cures_are_in_no_row_and_idle_ones_say_why() {
         let row = text.lines().any(|l| l.trim_start_matches(['=', '-', '!', ' ']).starts_with(&cure.name));
         assert!(!row || text.contains("Screened only"), "{}: {text}", cure.name);
     }
-    for left in plan.left_out.iter().filter(|l| l.why.contains("to the last digit")) {
+    for left in plan.left_out.iter().filter(|l| l.why.contains("changes no figure")) {
         assert!(plan.cures.iter().all(|c| c.name != left.name), "{left:?}");
     }
     assert!(plan.cures.iter().all(|c| c.gain.mean != 0.0 || c.figures != plan.now), "{:?}", plan.cures);
 }
 
-/// Same scenario, same plan, however many threads.
+/// The same scenario gives the same plan, with any number of threads.
 #[test]
-fn a_plan_is_the_same_each_time() {
+fn a_plan_is_reproducible() {
     let s = policed("");
     let wish = PlanWish { only: vec![ChangePlace::Sender], finalists: 2, ..small() };
     let one = PlanWish { threads: std::num::NonZeroUsize::new(1), ..wish.clone() };
@@ -343,9 +343,9 @@ fn a_plan_is_the_same_each_time() {
 }
 
 #[test]
-fn of_equally_likely_scenarios_the_interval_covers_both() {
+fn the_interval_covers_all_equally_likely_scenarios() {
     let slow = policed("");
-    // A bucket of 6 kB leaves CUBIC as little at either rate: the fast one has a larger one.
+    // With a bucket of 6 kB, CUBIC gets equally little at both rates, so the faster one has a larger bucket.
     let policer = ["rate=14Mbit/s", "burst=15kB"].map(|set| format!("links.wan.forward.policer.{set}"));
     let fast = Experiment::parse("t.toml", &slow.to_toml(), &policer);
     let both = [slow, fast.unwrap().variants.remove(0).scenario];
@@ -353,14 +353,15 @@ fn of_equally_likely_scenarios_the_interval_covers_both() {
     let plan = plan("default", &both, &wish, None).unwrap_or_else(|e| panic!("{e}")).plan;
     assert_eq!(plan.simulated.scenarios, 2);
     let best = &plan.cures[0];
-    // What no policer of either drops is a rate of the slower one, in both.
+    // The shaper's rate fits the slower policer in both scenarios.
     assert!((8.0..10.0).contains(&best.figures.goodput_mbps.mean), "{:?}", best.figures);
     assert!(best.gain.high - best.gain.low > 0.0 && best.gain.low <= best.gain.mean, "{:?}", best.gain);
 }
 
-/// A window of two bandwidth-delay products is what BBR has in flight: what comes while a loss is repaired needs a third.
+/// BBR has two bandwidth-delay products in flight; the data that arrives during loss recovery needs a third
+/// one.
 #[test]
-fn a_receive_buffer_has_room_for_what_comes_while_a_loss_is_repaired() {
+fn a_receive_buffer_has_room_for_data_during_loss_recovery() {
     let s = scenario(
         r#"
         duration = "10s"
@@ -382,10 +383,10 @@ fn a_receive_buffer_has_room_for_what_comes_while_a_loss_is_repaired() {
     assert!(best.gain.mean > 0.05 * plan.now.goodput_mbps.mean, "{}", plan.advice);
 }
 
-/// A shaper with the bucket that Kubernetes sets lets a second of traffic pass at the line's rate, and the policer behind it
-/// drops it.
+/// A shaper with the bucket that Kubernetes sets passes a second of traffic at line rate, and the policer
+/// behind it drops that.
 #[test]
-fn a_bucket_that_shapes_nothing_is_made_smaller() {
+fn a_shapers_bucket_that_is_too_large_is_reduced() {
     let s = scenario(
         r#"
         duration = "8s"

@@ -1,5 +1,6 @@
-//! One vocabulary of change: for a fault that `diagnose`, `plan` and `check` know, all three advise the same kind of change at the
-//! same place under the same name, with the same number and, where they print commands, the same commands.
+//! One vocabulary of changes: for a fault that `diagnose`, `plan` and `check` know, all three advise the same
+//! kind of change in the same place under the same name, with the same number and, where they print commands,
+//! the same commands.
 
 use advise::{CURES, Situation};
 use audit::{CheckedPath, DeviceFacts, HostFacts, NamespaceFacts, judge};
@@ -10,24 +11,25 @@ use result::{Cause, Platform, RttSummary};
 use scenario::Experiment;
 use units::{Bytes, Rate, Span};
 
-/// What is wrong on a host.
+/// Changes a host so that it has a fault.
 type HostFault = fn(&mut NamespaceFacts);
 
-/// What a fault looks like to each of the three.
+/// A fault as it appears to each of the three commands.
 struct Fault {
     name: &'static str,
-    /// To `diagnose`.
+    /// The flow that `diagnose` sees.
     flow: FlowDiagnosis,
     limiter: Option<Limiter>,
-    /// To `plan`: what the data passes from a router on.
+    /// The stages that `plan` sees after the first router.
     forward: &'static str,
-    /// To `check`: the path, and what differs on a host with the kernel's defaults; `None` where no rule knows the fault.
+    /// The path that `check` is given, and the change of a host with the kernel's defaults; `None` where no
+    /// rule knows the fault.
     checked: Option<(CheckedPath, HostFault)>,
-    /// What all advise that know it.
+    /// The changes that all commands advise that know the fault.
     shared: &'static [(ChangeKind, ChangePlace, &'static str)],
 }
 
-/// Kinds that `diagnose` advises and no scenario can try: somebody else's link, rate or filter.
+/// Kinds of changes that `diagnose` advises but no scenario can try: another party's link, rate or filter.
 const NOT_TRIED: [ChangeKind; 4] =
     [ChangeKind::HigherRate, ChangeKind::RepairLink, ChangeKind::AllowIcmp, ChangeKind::Ecn];
 
@@ -162,7 +164,7 @@ fn link() -> DeviceFacts {
     }
 }
 
-/// A host with the kernel's defaults.
+/// Returns a host with the kernel's defaults.
 fn host() -> NamespaceFacts {
     let mut ns = NamespaceFacts {
         name: "host".into(),
@@ -212,29 +214,33 @@ fn checked(fault: &Fault) -> Vec<Change> {
     judge(&facts, Some(path)).into_iter().flat_map(|f| f.remedies).collect()
 }
 
-fn same<'a>(among: &'a [Change], of: &Change) -> Vec<&'a Change> {
-    among.iter().filter(|c| (c.kind, c.place, &c.name) == (of.kind, of.place, &of.name)).collect()
+fn same<'a>(among: &'a [Change], wanted: &Change) -> Vec<&'a Change> {
+    among.iter().filter(|c| (c.kind, c.place, &c.name) == (wanted.kind, wanted.place, &wanted.name)).collect()
 }
 
 #[test]
-fn the_three_advise_the_same_change_for_the_same_fault() {
+fn diagnose_plan_and_check_advise_the_same_change() {
     for fault in faults() {
         let [diagnosed, planned, checked] = [diagnosed(&fault), planned(&fault), checked(&fault)];
         for &(kind, place, name) in fault.shared {
             let name = Some(name.to_string()).filter(|n| !n.is_empty());
-            let of = Change { name, ..Change::new(kind, place, "") };
+            let wanted = Change { name, ..Change::new(kind, place, "") };
             for (part, all, knows) in [
                 ("diagnose", &diagnosed, true),
                 ("plan", &planned, !fault.forward.is_empty()),
                 ("check", &checked, fault.checked.is_some()),
             ] {
-                assert!(!knows || !same(all, &of).is_empty(), "{}: {part}: {kind:?}: {all:#?}", fault.name);
+                assert!(
+                    !knows || !same(all, &wanted).is_empty(),
+                    "{}: {part}: {kind:?}: {all:#?}",
+                    fault.name
+                );
             }
         }
         if planned.is_empty() {
             continue;
         }
-        // Whatever a capture or a host's settings lead to, the simulator tries it.
+        // The simulator tries every change that a capture or a host's settings lead to.
         let tried = diagnosed.iter().filter(|c| !NOT_TRIED.contains(&c.kind)).chain(&checked);
         for change in tried {
             let of_kind: Vec<_> = planned.iter().filter(|c| c.kind == change.kind).collect();
@@ -250,9 +256,9 @@ fn the_three_advise_the_same_change_for_the_same_fault() {
     }
 }
 
-/// Numbers that all of them work out: a shaper's rate, a clamp, a buffer.
+/// Numbers that all of them compute: a shaper's rate, an MSS clamp, a buffer size.
 #[test]
-fn the_number_is_the_same_too() {
+fn diagnose_plan_and_check_compute_the_same_numbers() {
     let to = |all: &[Change], kind, place| -> Vec<f64> {
         let of_kind = all.iter().filter(|c| (c.kind, c.place) == (kind, place));
         let mut all: Vec<f64> = of_kind.filter_map(|c| c.setting).map(|s| s.to).collect();
@@ -260,12 +266,12 @@ fn the_number_is_the_same_too() {
         all
     };
     let all = faults();
-    let of = |name: &str| all.iter().find(|f| f.name == name).unwrap();
-    let policed = of("a policer met by CUBIC");
+    let fault_named = |name: &str| all.iter().find(|f| f.name == name).unwrap();
+    let policed = fault_named("a policer met by CUBIC");
     let shape = (ChangeKind::Shape, ChangePlace::SenderEdge);
     assert_eq!(to(&diagnosed(policed), shape.0, shape.1), [19.6]);
     assert_eq!(to(&planned(policed), shape.0, shape.1), [19.6]);
-    let hole = of("an MTU black hole");
+    let hole = fault_named("an MTU black hole");
     let clamp = (ChangeKind::MssClamp, ChangePlace::Path);
     assert_eq!(to(&diagnosed(hole), clamp.0, clamp.1), [1400.0]);
     assert_eq!(to(&planned(hole), clamp.0, clamp.1), [1400.0]);
@@ -273,17 +279,17 @@ fn the_number_is_the_same_too() {
         ("a receive window", ChangeKind::ReceiveBuffer, ChangePlace::Receiver),
         ("a send buffer", ChangeKind::SendBuffer, ChangePlace::Sender),
     ] {
-        let fault = of(name);
+        let fault = fault_named(name);
         let planned = to(&planned(fault), kind, place);
         assert_eq!(planned.len(), 1, "{name}: {planned:?}");
         assert_eq!(to(&checked(fault), kind, place), planned, "{name}");
     }
 }
 
-/// Where `plan` and `check` print commands for the same change, they are the same but for the device and what is known of it; and
-/// only `check`, which read what is there, says how to have that back.
+/// Where `plan` and `check` print commands for the same change, these differ only in the device and in what
+/// is known of it. Only `check`, which has read the current value, can restore it.
 #[test]
-fn the_commands_are_the_same_and_an_undo_knows_what_was_read() {
+fn plan_and_check_print_the_same_commands() {
     let mut compared = 0;
     for fault in faults() {
         let planned = planned(&fault);

@@ -1,11 +1,11 @@
-//! What a result says of something expected.
+//! Checks a condition against a result.
 
 use super::Expected;
 use result::{Expectation, Run, Subject, VariantResult, measure::connections};
 
 impl Expected {
-    /// Holds it against each variant that it is about and that has what it is about. A variant without any result
-    /// does not meet it.
+    /// Checks the condition in each variant that it applies to and that has the flow or stage it names. A
+    /// variant without any result does not meet the condition.
     pub fn hold(&self, run: &Run) -> Vec<Expectation> {
         let mut list = Vec::new();
         for name in &self.variants {
@@ -21,14 +21,14 @@ impl Expected {
             if results.is_empty() {
                 list.push(held(&VariantResult::default(), None));
             }
-            let there = results.into_iter().filter(|v| self.is_there(v));
+            let there = results.into_iter().filter(|v| self.has_subject(v));
             list.extend(there.map(|v| held(v, self.measure.of(v))));
         }
         list
     }
 
-    /// Whether the variant has the flow or stage: another may have disabled it.
-    fn is_there(&self, variant: &VariantResult) -> bool {
+    /// Whether the variant has the measured flow or stage, which it may have disabled.
+    fn has_subject(&self, variant: &VariantResult) -> bool {
         match &self.measure.subject {
             Subject::Flow(name) => !connections(&variant.flows, name).is_empty(),
             Subject::Element(_) => self.measure.of(variant).is_some(),

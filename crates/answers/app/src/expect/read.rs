@@ -1,4 +1,4 @@
-//! From `policer/bulk.rtt.p95 < 50ms` to what is to be measured; names are held against the scenario.
+//! Parses conditions such as `policer/bulk.rtt.p95 < 50ms` and checks their names against the scenario.
 
 use super::{Expected, Relation};
 use crate::CommandError;
@@ -9,18 +9,19 @@ use std::ops::Range;
 use transport::App;
 use units::{Rate, Span};
 
-/// A share of packets: `0.1%` or `0.001`.
+/// Parses a share of packets, such as `0.1%` or `0.001`.
 pub fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
     let value = number.trim().parse::<f64>().map(|n| n / scale);
-    let value = value.map_err(|_| format!("`{text}` is no share: write 0.1% or 0.001"))?;
-    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("a share is from 0% to 100%".into()) }
+    let value = value.map_err(|_| format!("`{text}` is not a share: write 0.1% or 0.001"))?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err("a share must be from 0% to 100%".into()) }
 }
 
-/// Reads the arguments of `--expect`.
+/// Parses the arguments of `--expect`.
 ///
 /// # Errors
-/// What is no expectation, or names what the scenario does not have: with its place and what would be right.
+/// Fails when a text is not a condition or names what the scenario does not have. The error gives the place
+/// and what would be right.
 pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, CommandError> {
     let one = |(text, n): (&String, usize)| {
         let refused = |(range, cause)| {
@@ -32,7 +33,7 @@ pub fn read(texts: &[String], experiment: &Experiment) -> Result<Vec<Expected>, 
     texts.iter().zip(1..).map(one).collect()
 }
 
-/// A place in the text and what is wrong there.
+/// The place of an error in the text, and its cause.
 type Refusal = (Range<usize>, RefusalCause);
 
 struct ExpectationReader<'a> {
@@ -43,7 +44,7 @@ struct ExpectationReader<'a> {
 impl ExpectationReader<'_> {
     fn read(&self) -> Result<Expected, Refusal> {
         let places = Relation::ALL.into_iter().filter_map(|(sign, r)| Some((self.text.find(sign)?, sign, r)));
-        // The first in the text; of two at one place the longer, which stands first in the list.
+        // The first sign in the text; of two signs at one place the longer, which comes first in the list.
         let Some((at, sign, relation)) = places.min_by_key(|(at, ..)| *at) else {
             let message = "a comparison is missing: write for example \"upload.goodput > 18Mbit/s\"".into();
             return Err((0..self.text.len(), RefusalCause::BadValue { message }));
@@ -57,15 +58,15 @@ impl ExpectationReader<'_> {
         Ok(Expected { text, variants, measure, relation, bound })
     }
 
-    /// The same range without blanks around.
+    /// The same range without the blanks around it.
     fn trimmed(&self, range: Range<usize>) -> Range<usize> {
         let part = &self.text[range.clone()];
         let begin = range.start + part.len() - part.trim_start().len();
         begin..begin + part.trim().len()
     }
 
-    /// The variants before `/`: the one of that name, else those whose names begin so; without it all. And what is
-    /// left.
+    /// Returns the variants named before `/`, and the range after it. A name means the variant of that name,
+    /// or else all variants whose names begin with it. Without `/` all variants are meant.
     fn variants(&self, range: Range<usize>) -> Result<(Vec<&Variant>, Range<usize>), Refusal> {
         let all = &self.experiment.variants;
         let Some(slash) = self.text[range.clone()].find('/') else {
@@ -83,7 +84,8 @@ impl ExpectationReader<'_> {
         Ok((found, self.trimmed(range.start + slash + 1..range.end)))
     }
 
-    /// `flow.quantity.statistic` and its shorter forms. Names may have dots, so it is read from its end.
+    /// Parses `flow.quantity.statistic` and its shorter forms. It is parsed from its end, because names may
+    /// contain dots.
     fn measure(&self, range: Range<usize>, variants: &[&Variant]) -> Result<Measure, Refusal> {
         let text = &self.text[range.clone()];
         let flows = || variants.iter().flat_map(|v| &v.scenario.flows);
@@ -102,11 +104,11 @@ impl ExpectationReader<'_> {
             }
             MeasureError::Subject(..) => (
                 range.clone(),
-                RefusalCause::Conflict { message: format!("{error}: leave out what stands before it") },
+                RefusalCause::Conflict { message: format!("{error}: remove the text before it") },
             ),
         })?;
         self.known(&measure, range.clone(), variants)?;
-        // A probe's delay is there and back, which has a name of its own.
+        // The delay of a probe is a round trip, which is a quantity of its own.
         if let (Subject::Flow(name), Quantity::Delay) = (&measure.subject, measure.quantity)
             && flows().any(|f| is_connection_of(name, &f.name) && matches!(f.app, App::Probe { .. }))
         {
@@ -119,13 +121,13 @@ impl ExpectationReader<'_> {
                 wrong("a flow has one completion time; `completion.p95` is that of all flows")
             }
             (_, Quantity::Response | Quantity::Page, Some(Statistic::Min)) => {
-                wrong("the smallest of these times is not kept; there are mean, p50, p95, p99, max")
+                wrong("the minimum of these times is not recorded; use mean, p50, p95, p99 or max")
             }
             _ => Ok(measure),
         }
     }
 
-    /// Whether the scenario has what is measured.
+    /// Fails when the scenario does not have the flow or stage that is measured.
     fn known(&self, measure: &Measure, range: Range<usize>, variants: &[&Variant]) -> Result<(), Refusal> {
         let (name, kind) = match &measure.subject {
             Subject::Flow(name) => (name, "flow"),
@@ -139,7 +141,7 @@ impl ExpectationReader<'_> {
         } else {
             let flows = variants.iter().flat_map(|v| &v.scenario.flows);
             known.extend(flows.clone().map(|f| f.name.clone()));
-            // A single connection of several.
+            // The name of one connection of a flow that has several.
             let single = |f: &scenario::Flow| (1..=f.count).any(|n| format!("{}-{n}", f.name) == *name);
             if flows.into_iter().filter(|f| f.count > 1).any(single) {
                 return Ok(());
@@ -153,7 +155,8 @@ impl ExpectationReader<'_> {
         Err((at, RefusalCause::UnknownName { what: kind, name: name.clone(), known }))
     }
 
-    /// The bound in the measure's unit; of goodput a share of the limit makes the measure that share.
+    /// Parses the bound into the measure's unit. A bound in percent on goodput changes the quantity to the
+    /// share of the limit.
     fn bound(&self, range: Range<usize>, measure: &mut Measure) -> Result<f64, Refusal> {
         let text = &self.text[range.clone()];
         let bad =
@@ -162,7 +165,7 @@ impl ExpectationReader<'_> {
         match (measure.unit(), text.strip_suffix('%')) {
             (MeasureUnit::Mbps, Some(share)) => {
                 measure.quantity = Quantity::LimitShare;
-                plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, as 90%")))
+                plain(share).ok_or_else(|| bad(format!("`{text}` is not a share of the limit, such as 90%")))
             }
             (MeasureUnit::Mbps, None) => {
                 text.parse::<Rate>().map(Rate::as_mbps).map_err(|e| bad(e.to_string()))
@@ -172,7 +175,7 @@ impl ExpectationReader<'_> {
                 share.ok_or_else(|| bad(format!("`{text}` is not a share: write for example 0.1%")))
             }
             (MeasureUnit::Percent, None) if plain(text) == Some(0.0) => Ok(0.0),
-            // 1 would be all packets to one reader and one in a hundred to another.
+            // A bare 1 could mean all packets or one in a hundred.
             (MeasureUnit::Percent, None) => Err(bad(match plain(text) {
                 Some(_) => format!("a share needs its unit: write {text}%"),
                 None => format!("`{text}` is not a share: write for example 0.1%"),
@@ -188,10 +191,13 @@ impl ExpectationReader<'_> {
     }
 }
 
-/// The names of a variant's elements, as results have them.
+/// Returns the names of a variant's elements as results spell them.
 fn elements(variant: &Variant) -> Vec<String> {
     let links = variant.scenario.links.iter();
-    let ways = links.flat_map(|l| [(l, "forward", &l.forward), (l, "backward", &l.backward)]);
-    ways.flat_map(|(l, way, stages)| stages.iter().map(move |s| format!("{}.{way}.{}", l.name, s.name)))
+    let directions = links.flat_map(|l| [(l, "forward", &l.forward), (l, "backward", &l.backward)]);
+    directions
+        .flat_map(|(l, direction, stages)| {
+            stages.iter().map(move |s| format!("{}.{direction}.{}", l.name, s.name))
+        })
         .collect()
 }

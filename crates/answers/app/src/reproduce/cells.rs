@@ -1,24 +1,24 @@
-//! The numbers of one study: what was measured of each cell, and what is published.
+//! The numbers of one study: measured and published, by cell.
 
 use crate::reproduce::expression::{CellName, CellNumbers};
 use crate::reproduce::study::Study;
 use result::TrustKind;
 use std::collections::BTreeMap;
 
-/// What was measured of a study on one clock: the repeats of each cell.
+/// The repeats of each cell of a study, measured on one clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MeasuredCells {
-    /// By cell; a cell that nothing was measured of is not in it.
+    /// Repeats by cell. A cell without a measurement is absent.
     pub values: BTreeMap<CellName, Vec<f64>>,
-    /// Why measurements of a row (`table.row`) are not to be trusted.
+    /// Reasons why a row's (`table.row`) measurements are not to be trusted.
     pub doubts: BTreeMap<String, Vec<TrustKind>>,
 }
 
-/// The means, or one repeat alone.
+/// The numbers that a claim is judged on: the means, or one repeat.
 pub(crate) struct CellView<'a> {
     pub study: &'a Study,
     pub measured: &'a MeasuredCells,
-    /// Which repeat; `None`: the means.
+    /// The repeat; `None` for the means.
     pub repeat: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl CellNumbers for CellView<'_> {
         let values = self.measured.values.get(cell).filter(|v| !v.is_empty())?;
         match self.repeat {
             None => Some(values.iter().sum::<f64>() / values.len() as f64),
-            // What was run once only is the same in every repeat.
+            // A row that ran once has the same number in every repeat.
             Some(_) if values.len() == 1 => Some(values[0]),
             Some(repeat) => values.get(repeat).copied(),
         }
@@ -38,7 +38,8 @@ impl CellNumbers for CellView<'_> {
     }
 }
 
-/// Published numbers in the place of measured ones: what a claim must hold on if it says what the study says.
+/// Uses the published numbers as if they were measured. A claim must hold on them if it says what the study
+/// says.
 pub struct PublishedNumbers<'a>(pub &'a Study);
 
 impl CellNumbers for PublishedNumbers<'_> {

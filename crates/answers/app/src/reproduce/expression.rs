@@ -7,25 +7,22 @@
 //! | sum | `+ - * /`, `( )`, numbers (`15 %` is 0.15), cells `table.row.column` |
 //! | functions | `min(…)`, `max(…)`, `mean(…)`, `abs(…)`, `published(cell)` |
 //!
-//! A cell without a number leaves the claim undecided. Division by zero is such a number.
+//! A cell without a number leaves the claim undecided, and so does a division by zero.
 
 mod parse;
 
 use std::fmt;
 
-/// A cell of a study: table, row, column.
+/// Names a cell of a study by table, row and column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellName {
-    /// The table.
     pub table: String,
-    /// The row.
     pub row: String,
-    /// The column.
     pub column: String,
 }
 
 impl CellName {
-    /// Reads `table.row.column`.
+    /// Parses `table.row.column`; `None` where the text is not of that form.
     pub fn parse(text: &str) -> Option<CellName> {
         let mut parts = text.split('.').map(str::to_string);
         let (table, row, column) = (parts.next()?, parts.next()?, parts.next()?);
@@ -40,21 +37,21 @@ impl fmt::Display for CellName {
     }
 }
 
-/// Who knows the numbers of cells.
+/// Looks up the numbers of cells.
 pub trait CellNumbers {
-    /// What was measured.
+    /// Returns the measured number.
     fn ours(&self, cell: &CellName) -> Option<f64>;
-    /// What is published.
+    /// Returns the published number.
     fn published(&self, cell: &CellName) -> Option<f64>;
 }
 
-/// A claim, read.
+/// A parsed claim: comparisons that must all hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimExpression {
-    all: Vec<ClaimComparison>,
+    comparisons: Vec<ClaimComparison>,
 }
 
-/// Sums in a row, each of which stands to the next as told.
+/// Sums in a row, each with its relation to the one before.
 #[derive(Clone, Debug, PartialEq)]
 struct ClaimComparison {
     first: ClaimTerm,
@@ -67,7 +64,7 @@ enum ClaimRelation {
     AtMost,
     Greater,
     AtLeast,
-    /// Not farther than this share of the right side.
+    /// The distance is at most this share of the right side.
     Within(f64),
 }
 
@@ -96,52 +93,54 @@ enum ClaimFunction {
     Abs,
 }
 
-/// Why a text is no claim.
+/// Why a text is not a claim.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at character {}: {message}", .at + 1)]
 pub struct ExpressionError {
-    /// The byte of the text where it goes wrong.
+    /// Index of the byte at which parsing failed.
     pub at: usize,
     /// What would be right.
     pub message: String,
 }
 
-/// What came of a claim: each comparison with its numbers.
+/// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proved {
-    /// Whether all hold.
+    /// Whether all comparisons hold.
     pub holds: bool,
-    /// Each with its numbers: `19.3 >= 20.7`, and whether it holds.
+    /// Each comparison with its numbers, such as `19.3 >= 20.7`, and whether it holds.
     pub steps: Vec<(String, bool)>,
 }
 
 impl ClaimExpression {
-    /// Reads a claim.
+    /// Parses a claim.
     ///
     /// # Errors
-    /// It is none: where, and what would be right.
+    /// Fails when the text is not a claim. The error gives the place and what would be right.
     pub fn parse(text: &str) -> Result<ClaimExpression, ExpressionError> {
         parse::claim(text)
     }
 
-    /// Holds it against numbers; `Err` names the first cell that has none, or says that a division has no result.
+    /// Evaluates the claim. `Err` names the first cell without a number, or says that a division has no
+    /// result.
     pub fn prove(&self, numbers: &dyn CellNumbers) -> Result<Proved, String> {
         let mut steps = Vec::new();
-        for comparison in &self.all {
+        for comparison in &self.comparisons {
             let mut left = comparison.first.value(numbers)?;
             for (relation, term) in &comparison.rest {
                 let right = term.value(numbers)?;
-                steps.push((relation.told(left, right), relation.holds(left, right)));
+                steps.push((relation.text(left, right), relation.holds(left, right)));
                 left = right;
             }
         }
         Ok(Proved { holds: steps.iter().all(|(_, holds)| *holds), steps })
     }
 
-    /// Every cell whose number it wants: measured, then published, each as often as it stands there.
+    /// Returns the cells whose measured number is needed, then those whose published number is needed, each
+    /// as often as it occurs.
     pub fn cells(&self) -> (Vec<&CellName>, Vec<&CellName>) {
         let mut found = (Vec::new(), Vec::new());
-        for comparison in &self.all {
+        for comparison in &self.comparisons {
             comparison.first.collect(&mut found);
             comparison.rest.iter().for_each(|(_, term)| term.collect(&mut found));
         }
@@ -160,7 +159,7 @@ impl ClaimRelation {
         }
     }
 
-    fn told(self, left: f64, right: f64) -> String {
+    fn text(self, left: f64, right: f64) -> String {
         let (left, right) = (print::three_digits(left), print::three_digits(right));
         match self {
             ClaimRelation::Less => format!("{left} < {right}"),

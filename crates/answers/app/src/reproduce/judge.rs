@@ -1,4 +1,4 @@
-//! Claims held against what was measured.
+//! Judges claims on the measured numbers.
 
 use crate::reproduce::cells::{CellView, MeasuredCells};
 use crate::reproduce::expression::{ClaimExpression, Proved};
@@ -6,7 +6,8 @@ use crate::reproduce::model::{ClaimTrace, ClaimVerdict, ClockVerdict};
 use crate::reproduce::study::{Study, StudyClaim};
 use result::Clock;
 
-/// The verdict on one clock; `trace` is what shows it, where the study names something.
+/// Returns the verdict on one clock; `None` for a claim that cannot be judged. `trace` is the series that
+/// shows why the claim does not hold, where the study names one.
 pub(crate) fn judge(
     study: &Study,
     claim: &StudyClaim,
@@ -33,10 +34,10 @@ pub(crate) fn judge(
             return Some(verdict);
         }
     };
-    verdict.numbers = proved.steps.iter().map(|(told, _)| told.clone()).collect();
-    let of = |repeat| verdict_of(&holds, direction.as_ref(), &view(repeat));
-    let found = of(None);
-    verdict.in_repeats = (0..verdict.repeats).filter(|&i| of(Some(i)) == found).count();
+    verdict.numbers = proved.steps.iter().map(|(step, _)| step.clone()).collect();
+    let judged = |repeat| verdict_of(&holds, direction.as_ref(), &view(repeat));
+    let found = judged(None);
+    verdict.in_repeats = (0..verdict.repeats).filter(|&i| judged(Some(i)) == found).count();
     verdict.verdict =
         Some([ClaimVerdict::Holds, ClaimVerdict::HoldsInDirection, ClaimVerdict::DoesNotHold][found]);
     if found > 0 {
@@ -48,7 +49,7 @@ pub(crate) fn judge(
     Some(verdict)
 }
 
-/// 0 it holds, 1 in direction, 2 not, also where a number is missing.
+/// Returns 0 for "holds", 1 for "holds in direction", 2 for "does not hold" or a missing number.
 fn verdict_of(holds: &ClaimExpression, direction: Option<&ClaimExpression>, view: &CellView<'_>) -> usize {
     let is = |claim: &ClaimExpression| claim.prove(view).is_ok_and(|proved| proved.holds);
     match (is(holds), direction.is_some_and(is)) {
@@ -58,7 +59,8 @@ fn verdict_of(holds: &ClaimExpression, direction: Option<&ClaimExpression>, view
     }
 }
 
-/// How many repeats can be judged alone: as many as the cell with fewest has, those aside that were run once only.
+/// Returns how many repeats can be judged one by one: the smallest number of repeats of a cell. Cells that
+/// ran once do not count where others ran several times.
 fn repeats(claim: &ClaimExpression, measured: &MeasuredCells) -> usize {
     let counts = claim.cells().0.into_iter().filter_map(|cell| measured.values.get(cell)).map(Vec::len);
     let counts: Vec<usize> = counts.collect();
@@ -66,10 +68,10 @@ fn repeats(claim: &ClaimExpression, measured: &MeasuredCells) -> usize {
     several.or(counts.iter().copied().min()).unwrap_or(0)
 }
 
-/// Which comparisons fail, and what the study's file knows of why.
+/// Returns the comparisons that fail, and the explanation in the study's file.
 fn reason(proved: &Proved, claim: &StudyClaim) -> String {
     let failed: Vec<&str> =
-        proved.steps.iter().filter(|(_, holds)| !holds).map(|(told, _)| told.as_str()).collect();
+        proved.steps.iter().filter(|(_, holds)| !holds).map(|(step, _)| step.as_str()).collect();
     let because = claim.because.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     format!("not {}{because}", failed.join(", not "))
 }

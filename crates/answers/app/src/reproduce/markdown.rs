@@ -1,4 +1,4 @@
-//! What was reproduced as Markdown: docs/reproduction.md is this of all studies.
+//! Shows a reproduction as Markdown; docs/reproduction.md shows all studies this way.
 
 use crate::reproduce::model::{
     JudgedClaim, ReproducedColumn, ReproducedStudy, ReproducedTable, Reproduction,
@@ -7,14 +7,14 @@ use crate::reproduce::text::{counted, long, ours, published};
 use report::{Table, TableCell, TableColumn};
 use std::fmt::Write;
 
-/// The page: counts, then each study with its tables and claims.
+/// Returns the page: counts, then each study with its tables and claims.
 pub fn markdown(reproduction: &Reproduction) -> String {
-    let mut out = String::from("# Published numbers beside ours\n\n");
+    let mut out = String::from("# Published numbers and ours\n\n");
     let clocks: Vec<&str> = reproduction.clocks.iter().map(|c| long(*c)).collect();
     let _ = writeln!(
         out,
-        "Written by `longfat reproduce --on {} --markdown FILE` ([reproduce.md](reproduce.md)); what it means is told in \
-         [studies.md](studies.md).\nA cell is what is published, then {}; `–`: none, `*`: an unknown was fitted on it, `?`: the \
+        "Written by `longfat reproduce --on {} --markdown FILE` ([reproduce.md](reproduce.md)); \
+         [studies.md](studies.md) explains it.\nA cell shows the published number, then {}; `–`: none, `*`: an unknown was fitted on it, `?`: the \
          kernel's measurement is not to be trusted.\n± is the 95 % interval of the mean.\n",
         if reproduction.clocks.len() > 1 {
             "both"
@@ -32,13 +32,13 @@ pub fn markdown(reproduction: &Reproduction) -> String {
 
 fn study_part(out: &mut String, study: &ReproducedStudy) {
     let _ = writeln!(out, "\n## {}\n\n`{}`, {}. {}", study.title, study.name, study.source, study.about);
-    let mut fitted = names(&["fitted", "to", "on"]);
+    let mut fitted = empty_table(&["fitted", "to", "on"]);
     for fit in &study.fitted {
         fitted.row([fit.unknown.as_str(), &fit.value, &format!("`{}`", fit.on)].map(TableCell::from));
     }
     part(out, &fitted);
     study.tables.iter().for_each(|table| table_part(out, table));
-    let mut claims = names(&["claim", "verdict"]);
+    let mut claims = empty_table(&["claim", "verdict"]);
     study.claims.iter().for_each(|claim| claims.row(claim_row(claim)));
     part(out, &claims);
     for part in &study.unrun {
@@ -53,7 +53,7 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
     }
     let head: Vec<String> = table.columns.iter().map(ReproducedColumn::with_unit).collect();
     let head: Vec<&str> = [""].into_iter().chain(head.iter().map(String::as_str)).collect();
-    let mut shown = names(&head);
+    let mut shown = empty_table(&head);
     for row in &table.rows {
         let cells = row.cells.iter().map(|c| {
             let mine: Vec<String> = c.ours.iter().map(|value| ours(c, value.as_ref())).collect();
@@ -65,12 +65,12 @@ fn table_part(out: &mut String, table: &ReproducedTable) {
     part(out, &shown);
 }
 
-/// A table without rows.
-fn names<'a>(head: &[&'a str]) -> Table<'a> {
+/// Creates a table without rows.
+fn empty_table<'a>(head: &[&'a str]) -> Table<'a> {
     Table::of(head.iter().map(|head| TableColumn::names(head)).collect())
 }
 
-/// The table behind an empty line; nothing without rows.
+/// Appends the table after an empty line; nothing if it has no rows.
 fn part(out: &mut String, table: &Table<'_>) {
     if table.rows() > 0 {
         let _ = write!(out, "\n{}", table.markdown());
@@ -83,7 +83,7 @@ fn claim_row(claim: &JudgedClaim) -> [TableCell; 2] {
             0 | 1 => String::new(),
             n => format!(" ({} of {n})", judged.in_repeats),
         };
-        format!("{}: **{}**{repeats}: {}", long(judged.clock), judged.name(), judged.told())
+        format!("{}: **{}**{repeats}: {}", long(judged.clock), judged.name(), judged.explanation())
     });
     let mut verdicts: Vec<String> = verdicts.collect();
     verdicts.extend(claim.cannot.as_ref().map(|why| format!("cannot be judged here: {why}")));

@@ -1,28 +1,29 @@
-//! What of a run a study compares: [`result::Measure`], and what only time series know: `silence`, `variation`, `inflight`, and
-//! `entered.STATE`, how often a congestion control entered a state. These are of all TCP flows, or of one: `up.variation`.
+//! What a study compares: any [`result::Measure`], and measures that need time series: `silence`,
+//! `variation`, `inflight`, and `entered.STATE`, the number of times that a congestion control entered a
+//! state. These apply to all TCP flows, or to one: `up.variation`.
 
 use result::measure::connections;
 use result::{FlowKind, FlowResult, FlowSeries, Measure, MeasureUnit, Outcome};
 
-/// What is measured, and of what.
+/// A quantity and what it is measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StudyMeasure {
-    /// Known from a run's summary.
+    /// A measure of the run's summary.
     Summary(Measure),
-    /// Known from time series and states alone: of this flow, or of all TCP flows.
+    /// A measure of the time series and states of this flow, or of all TCP flows.
     Series(Option<String>, SeriesQuantity),
 }
 
-/// What only time series and states know.
+/// Quantities that need time series or states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeriesQuantity {
-    /// The longest time without a byte, ms; of several flows the longest.
+    /// The longest time without a byte, in ms; the longest of several flows.
     Silence,
-    /// Standard deviation of the goodput of whole seconds, % of its mean; of several flows the mean.
+    /// Standard deviation of the goodput per second, in % of its mean; the mean of several flows.
     Variation,
-    /// Mean packets in flight; of several flows the sum.
+    /// Mean packets in flight; the sum of several flows.
     Inflight,
-    /// How often the congestion control entered this state; of several flows the sum.
+    /// Number of times that the congestion control entered this state; the sum of several flows.
     Entered(String),
 }
 
@@ -38,33 +39,33 @@ impl SeriesQuantity {
 }
 
 impl StudyMeasure {
-    /// Reads a measure.
+    /// Parses a measure.
     ///
     /// # Errors
-    /// It is not one; says what would be right.
+    /// Fails when the text is not a measure. The error says what would be right.
     pub fn parse(text: &str) -> Result<StudyMeasure, String> {
         let (before, last) = text.rsplit_once('.').unwrap_or(("", text));
-        let of = |name: &str| (!name.is_empty()).then(|| name.to_string());
+        let flow_name = |name: &str| (!name.is_empty()).then(|| name.to_string());
         if let Some(quantity) = SeriesQuantity::named(last) {
-            return Ok(StudyMeasure::Series(of(before), quantity));
+            return Ok(StudyMeasure::Series(flow_name(before), quantity));
         }
         if let Some(flow) = before.strip_suffix("entered").filter(|f| f.is_empty() || f.ends_with('.')) {
             return Ok(StudyMeasure::Series(
-                of(flow.trim_end_matches('.')),
+                flow_name(flow.trim_end_matches('.')),
                 SeriesQuantity::Entered(last.into()),
             ));
         }
         if last == "entered" {
             return Err(format!("`{text}`: which state? write `entered.PROBE_RTT`"));
         }
-        // A study's flows have names of their own: `tcp` may be one of them.
+        // A study may call one of its flows `tcp`, so every name is taken for a flow's.
         let known = |text: &str| Measure::parse(text, |_| true).map(StudyMeasure::Summary);
         known(text).map_err(|e| {
             format!("`{text}` is not a measure: {e}, silence, variation, inflight or entered.STATE")
         })
     }
 
-    /// `Mbit/s`, `ms`, `%`, `packets`; empty for what is counted or an index.
+    /// Returns the unit: `Mbit/s`, `ms`, `%`, `packets`, `times`; empty for counts and indexes.
     pub fn unit(&self) -> &'static str {
         match self {
             StudyMeasure::Summary(measure) => measure.unit().symbol(),
@@ -75,7 +76,7 @@ impl StudyMeasure {
         }
     }
 
-    /// The number of one run; `None` where it has none.
+    /// Returns the number of one run; `None` where it has none.
     pub fn of(&self, outcome: &Outcome) -> Option<f64> {
         let v = &outcome.variant;
         let (flow, quantity) = match self {
@@ -87,8 +88,8 @@ impl StudyMeasure {
             None => v.flows.iter().filter(|f| f.kind == FlowKind::Tcp).collect(),
         };
         let series = |f: &&FlowResult| outcome.flow_series.iter().find(|s| s.name == f.name);
-        let each = |of: &dyn Fn(&FlowSeries) -> Option<f64>| -> Option<Vec<f64>> {
-            flows.iter().map(|f| series(f).and_then(of)).collect()
+        let each = |number: &dyn Fn(&FlowSeries) -> Option<f64>| -> Option<Vec<f64>> {
+            flows.iter().map(|f| series(f).and_then(number)).collect()
         };
         if flows.is_empty() {
             return None;
@@ -109,7 +110,8 @@ impl StudyMeasure {
     }
 }
 
-/// The longest time in which nothing was delivered between the first byte and the end, ms; as fine as the samples are.
+/// The longest time without delivered bytes between the first byte and the end, in ms, at the resolution of
+/// the samples.
 fn silence(series: &FlowSeries) -> Option<f64> {
     let mut since = None;
     let mut longest: f64 = 0.0;
@@ -127,8 +129,8 @@ fn silence(series: &FlowSeries) -> Option<f64> {
     Some(1e3 * longest.max(end - since))
 }
 
-/// How far the goodput of whole seconds (iperf3's interval) strays from its mean, standard deviation, % of the mean; `None`
-/// for less than two seconds, or where nothing was delivered.
+/// Standard deviation of the goodput per second (iperf3's interval), in % of its mean. `None` for less than
+/// two seconds, and where nothing was delivered.
 fn variation(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
     let seconds = (to - from) as usize;
     let until = |t: f64| {
@@ -142,7 +144,7 @@ fn variation(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
     (each.len() >= 2 && mean > 0.0).then(|| 100.0 * square.sqrt() / mean)
 }
 
-/// The mean of what is in flight over the measured interval, packets.
+/// Mean packets in flight over the measured interval.
 fn inflight(series: &FlowSeries, [from, to]: [f64; 2]) -> Option<f64> {
     let rows = series.time_s.iter().zip(&series.inflight).filter(|(t, _)| (from..=to).contains(*t));
     let (sum, count) = rows.fold((0, 0u32), |(sum, count), (_, n)| (sum + n, count + 1));
@@ -155,7 +157,7 @@ mod tests {
     use result::Subject;
 
     #[test]
-    fn names_of_measures_are_read_from_their_end() {
+    fn measures_are_parsed_from_their_end() {
         let read = |text: &str| StudyMeasure::parse(text).expect(text);
         assert_eq!((read("up.rtt.p95").unit(), read("wan.forward.limiter.drops").unit()), ("ms", "packets"));
         let entered = SeriesQuantity::Entered("PROBE_RTT".into());
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn silence_is_the_longest_time_without_a_byte() {
         let mut series = FlowSeries::new("up");
-        // Nothing before the first byte at 0.2 s; then 0.3 s without any, and 0.1 s at the end.
+        // Nothing before the first byte at 0.2 s; then 0.3 s without a byte, and 0.1 s at the end.
         series.time_s = vec![0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
         series.delivered_bytes = vec![0, 0, 10, 10, 10, 30, 30];
         assert!((silence(&series).expect("moved") - 300.0).abs() < 1e-6);
@@ -185,12 +187,15 @@ mod tests {
     #[test]
     fn variation_is_of_whole_seconds() {
         let mut series = FlowSeries::new("up");
-        // 10, 20, 10, 20 bytes in four seconds, whatever goes on within one: a deviation of 5.77 around 15.
+        // 10, 20, 10, 20 bytes in four seconds: a deviation of 5.77 around 15. The distribution within a
+        // second does not count.
         series.time_s = (0..=8).map(|i| 0.5 * f64::from(i)).collect();
         series.delivered_bytes = vec![0, 9, 10, 10, 30, 40, 40, 60, 60];
-        let of = |span| variation(&series, span);
-        assert!((of([0.0, 4.0]).expect("moved") - 100.0 * (100.0f64 / 3.0).sqrt() / 15.0).abs() < 1e-9);
-        assert_eq!(of([0.0, 1.0]), None);
+        let deviation = |span| variation(&series, span);
+        assert!(
+            (deviation([0.0, 4.0]).expect("moved") - 100.0 * (100.0f64 / 3.0).sqrt() / 15.0).abs() < 1e-9
+        );
+        assert_eq!(deviation([0.0, 1.0]), None);
         series.delivered_bytes = vec![7; 9];
         assert_eq!(variation(&series, [1.0, 4.0]), None);
     }

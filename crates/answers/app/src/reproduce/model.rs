@@ -1,27 +1,27 @@
-//! What was reproduced, as `--json` prints it.
+//! A reproduction, as `--json` prints it.
 
 use result::{Clock, TrustKind};
 use serde::{Deserialize, Serialize};
 
-/// The schema's name and version, first key of the object.
+/// The schema's name and version, the first key of the object.
 pub const REPRODUCTION_SCHEMA: &str = "longfat-reproduction/1";
 
-/// Published numbers beside ours, and what became of each claim.
+/// Published numbers and ours, and the verdict on each claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
-    /// What this is, and its version.
+    /// Name and version of this format.
     #[cfg_attr(test, schemars(extend("const" = REPRODUCTION_SCHEMA)))]
     pub schema: String,
-    /// The clocks, in order: a row has a number for each, a claim a verdict.
+    /// The clocks, in order. Cells have a number, and claims a verdict, for each.
     pub clocks: Vec<Clock>,
-    /// How many claims came to what, a clock each.
+    /// Number of claims per verdict, for each clock.
     pub counts: Vec<VerdictCounts>,
     /// The studies.
     pub studies: Vec<ReproducedStudy>,
 }
 
-/// How many claims came to what on one clock.
+/// Number of claims per verdict on one clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerdictCounts {
@@ -29,208 +29,208 @@ pub struct VerdictCounts {
     pub clock: Clock,
     /// Claims that hold.
     pub holds: usize,
-    /// Claims that hold in direction.
+    /// Claims that hold in direction only.
     pub holds_in_direction: usize,
-    /// Claims that do not.
+    /// Claims that do not hold.
     pub does_not_hold: usize,
     /// Claims that could not be judged.
     pub not_judged: usize,
 }
 
-/// A study.
+/// A published study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedStudy {
-    /// Its name here.
+    /// The study's name in longfat.
     pub name: String,
-    /// What it is called.
+    /// The study's title.
     pub title: String,
-    /// Where it was published, and when.
+    /// Where and when it was published.
     pub source: String,
-    /// Its set-up.
+    /// The study's set-up.
     pub about: String,
-    /// The clocks that it was run on, of those of the whole.
+    /// The clocks that the study ran on, out of the reproduction's.
     #[serde(default)]
     pub clocks: Vec<Clock>,
-    /// What was fitted, each on one number.
+    /// Unknowns that were fitted, each on one published number.
     pub fitted: Vec<ReproducedFit>,
-    /// What it measured, and what we did.
+    /// Tables with the published numbers and ours.
     pub tables: Vec<ReproducedTable>,
-    /// What it says.
+    /// The study's claims and their verdicts.
     pub claims: Vec<JudgedClaim>,
-    /// What could not be run, and why.
+    /// Parts that could not be run, and why.
     pub unrun: Vec<UnrunPart>,
 }
 
-/// An unknown that was fitted on one number.
+/// An unknown that was fitted on one published number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedFit {
-    /// What the study does not tell.
+    /// What the study does not state.
     pub unknown: String,
-    /// What it was set to.
+    /// The fitted value.
     pub value: String,
-    /// The cell it was fitted on, `table.row.column`; or the name of a claim, which is not judged then.
+    /// The cell it was fitted on, `table.row.column`, or the name of a claim, which is then not judged.
     pub on: String,
 }
 
-/// What was not run.
+/// A part that was not run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UnrunPart {
-    /// `table.row`, and the clock where it is about one.
+    /// `table.row`, followed by the clock if the reason applies to one clock only.
     pub what: String,
-    /// Why.
+    /// Why it was not run.
     pub why: String,
 }
 
-/// A table.
+/// A table of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedTable {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// What it shows.
+    /// The table's title.
     pub title: String,
-    /// Where the study has it.
+    /// Where the study has it, such as a table or figure.
     pub place: String,
-    /// What is to be known of it.
+    /// A remark on the table.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
-    /// What is compared.
+    /// The compared quantities.
     pub columns: Vec<ReproducedColumn>,
-    /// What was run.
+    /// The runs.
     pub rows: Vec<ReproducedRow>,
-    /// What is drawn over time.
+    /// Plots over time.
     pub plots: Vec<ReproducedPlot>,
-    /// Columns that are drawn against each other.
+    /// Plots of one column against another.
     pub curves: Vec<ReproducedCurve>,
 }
 
-/// A column against another, joined in the order of the rows.
+/// A plot of a column against another, joined in the order of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedCurve {
-    /// What it shows.
+    /// The plot's title.
     pub title: String,
     /// The column of the horizontal axis.
     pub x: String,
-    /// That of the vertical one.
+    /// The column of the vertical axis.
     pub y: String,
-    /// The row whose point is marked, and what it is.
+    /// The row whose point is marked, and the mark's label.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mark: Option<[String; 2]>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedColumn {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// What it is called.
+    /// The column's title.
     pub title: String,
-    /// What its numbers are in; empty for counts and indexes.
+    /// Unit of the column's numbers; empty for counts and indexes.
     pub unit: String,
 }
 
-/// A row.
+/// A row of a table: one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedRow {
-    /// Its name.
+    /// The row's name.
     pub name: String,
-    /// What it is called.
+    /// The row's title.
     pub title: String,
     /// The scenario that was run.
     pub scenario: String,
-    /// Its variant; absent: the first.
+    /// The scenario's variant; absent for its first.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub variant: Option<String>,
-    /// What was overridden, as `--set` takes it.
+    /// Overrides of the scenario, as `--set` takes them.
     pub set: Vec<String>,
-    /// A cell for each column.
+    /// One cell for each column.
     pub cells: Vec<ReproducedCell>,
 }
 
-/// A number of a study, and ours.
+/// A published number and ours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedCell {
-    /// What is published; absent where the study prints none.
+    /// The published number; absent where the study prints none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub published: Option<f64>,
-    /// The least and the largest that is published.
+    /// The smallest and the largest published number.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between: Option<[f64; 2]>,
-    /// The unknown that was fitted on it; then it predicts nothing.
+    /// The unknown that was fitted on this cell, which therefore tests nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fitted: Option<String>,
-    /// What was measured, a clock each; null where nothing was.
+    /// The measurement on each clock; null where there is none.
     pub ours: Vec<Option<CellValue>>,
 }
 
-/// What was measured.
+/// A measurement of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellValue {
-    /// The mean of the repeats.
+    /// Mean of the repeats.
     pub mean: f64,
-    /// Half the 95 % interval of the mean; 0 of a single run.
+    /// Half the 95 % interval of the mean; 0 for a single run.
     pub ci95: f64,
-    /// What each repeat yielded.
+    /// The measured number of each repeat.
     pub values: Vec<f64>,
-    /// Why a measurement on the kernel is not to be trusted.
+    /// Reasons why a measurement on the kernel is not to be trusted.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub doubts: Vec<TrustKind>,
 }
 
-/// A claim.
+/// A claim of a study and its verdicts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgedClaim {
-    /// Its name.
+    /// The claim's name.
     pub name: String,
-    /// What it says, in our words.
+    /// The claim in our words.
     pub says: String,
-    /// Where the study says so.
+    /// Where the study makes the claim.
     pub place: String,
-    /// When it holds; empty where it cannot be judged.
+    /// The expression under which it holds; empty where it cannot be judged.
     pub holds_if: String,
-    /// When it holds in direction.
+    /// The expression under which it holds in direction.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub in_direction_if: Option<String>,
     /// Why it cannot be judged here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cannot: Option<String>,
-    /// What came of it, a clock each; empty where it cannot be judged.
+    /// The verdict on each clock; empty where it cannot be judged.
     pub judged: Vec<ClockVerdict>,
 }
 
-/// What came of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ClaimVerdict {
-    /// As it says, within its tolerance.
+    /// The claim holds as stated, within its tolerance.
     #[serde(rename = "holds")]
     Holds,
-    /// The same way, not as far.
+    /// The effect has the same sign but is smaller.
     #[serde(rename = "holds in direction")]
     HoldsInDirection,
-    /// Neither.
+    /// The claim does not hold.
     #[serde(rename = "does not hold")]
     DoesNotHold,
 }
 
 impl ReproducedColumn {
-    /// Its title and its unit.
+    /// Returns the title with its unit.
     pub(crate) fn with_unit(&self) -> String {
         if self.unit.is_empty() { self.title.clone() } else { format!("{}, {}", self.title, self.unit) }
     }
 }
 
 impl ClaimVerdict {
-    /// As JSON spells it.
+    /// Returns the name as JSON spells it.
     pub fn name(self) -> &'static str {
         match self {
             ClaimVerdict::Holds => "holds",
@@ -240,41 +240,41 @@ impl ClaimVerdict {
     }
 }
 
-/// A verdict on one clock, on the means over the repeats.
+/// The verdict on one clock, judged on the means of the repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockVerdict {
     /// The clock.
     pub clock: Clock,
-    /// What came of it; null where a number is missing, and `reason` says which.
+    /// The verdict; null where a number is missing, which `reason` names.
     pub verdict: Option<ClaimVerdict>,
     /// The claim's comparisons with our numbers.
     pub numbers: Vec<String>,
-    /// In how many of the repeats, each taken alone, the verdict is the same.
+    /// Number of repeats that, judged alone, lead to the same verdict.
     pub in_repeats: usize,
-    /// How many repeats that is of.
+    /// Number of repeats that can be judged alone.
     pub repeats: usize,
-    /// Which comparisons do not hold, and why, where it does not hold as it says.
+    /// The comparisons that do not hold and the explanation; absent where the claim holds as stated.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// What shows it, where it does not hold.
+    /// A series that shows why the claim does not hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<ClaimTrace>,
 }
 
 impl ClockVerdict {
-    /// The verdict for people.
+    /// Returns the verdict for people.
     pub(crate) fn name(&self) -> &'static str {
         self.verdict.map_or("not judged", |v| v.name())
     }
 
-    /// What says so: the reason, or the comparisons with our numbers.
-    pub(crate) fn told(&self) -> String {
+    /// Returns the reason, or the comparisons with our numbers where there is none.
+    pub(crate) fn explanation(&self) -> String {
         self.reason.clone().unwrap_or_else(|| self.numbers.join(", "))
     }
 }
 
-/// A series over time of the first repeat, thinned to a few hundred points.
+/// A time series of the first repeat, thinned to a few hundred points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimTrace {
@@ -284,13 +284,13 @@ pub struct ClaimTrace {
     pub clock: Clock,
     /// The flow.
     pub flow: String,
-    /// `goodput`, `cwnd`, `inflight`, `rtt` or `btl_bw`.
+    /// The series: `goodput`, `cwnd`, `inflight`, `rtt` or `btl_bw`.
     pub column: String,
-    /// What its numbers are in.
+    /// Unit of the values.
     pub unit: String,
     /// Seconds since the run began.
     pub time_s: Vec<f64>,
-    /// The numbers; null where there is none.
+    /// The values; null where there is none.
     pub values: Vec<Option<f64>>,
 }
 
@@ -298,8 +298,8 @@ pub struct ClaimTrace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReproducedPlot {
-    /// What it shows.
+    /// The plot's title.
     pub title: String,
-    /// A series each flow and clock.
+    /// One series for each flow and clock.
     pub series: Vec<ClaimTrace>,
 }

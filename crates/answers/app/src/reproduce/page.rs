@@ -1,4 +1,4 @@
-//! What was reproduced as a page of its own: tables, bars, lines over time, claims.
+//! Shows a reproduction as an HTML page: tables, bars, lines over time, claims.
 
 use crate::reproduce::model::{
     ClaimVerdict, JudgedClaim, ReproducedColumn, ReproducedStudy, ReproducedTable, Reproduction,
@@ -8,12 +8,12 @@ use crate::reproduce::text::{counted, long, ours, published};
 use report::{PlainPage, Table, TableCell, TableColumn, Tone};
 use result::Clock;
 
-/// The page.
+/// Returns the page.
 pub fn page(reproduction: &Reproduction) -> String {
     let counts: Vec<String> = reproduction.counts.iter().map(counted).collect();
-    let mut page = PlainPage::new("Published numbers beside ours", &counts.join(" "));
+    let mut page = PlainPage::new("Published numbers and ours", &counts.join(" "));
     page.note(
-        "* an unknown was fitted on it; ? the kernel's measurement is not to be trusted; ± the 95 % interval of the mean",
+        "*: an unknown was fitted on this number; ?: the kernel's measurement is not to be trusted; ±: the 95 % interval of the mean",
     );
     reproduction.studies.iter().for_each(|study| study_part(&mut page, study, &reproduction.clocks));
     page.html()
@@ -41,7 +41,7 @@ fn study_part(page: &mut PlainPage, study: &ReproducedStudy, clocks: &[Clock]) {
     }
 }
 
-/// A row for each clock, the claim on the first.
+/// Appends a row for each clock; the claim itself stands in the first.
 fn claim_rows(table: &mut Table<'_>, claim: &JudgedClaim) {
     let mut says = format!("{} ({})", claim.says, claim.place);
     if let Some(why) = &claim.cannot {
@@ -60,7 +60,7 @@ fn claim_rows(table: &mut Table<'_>, claim: &JudgedClaim) {
             std::mem::take(&mut says).into(),
             long(judged.clock).into(),
             verdict,
-            judged.told().into(),
+            judged.explanation().into(),
         ]);
     }
 }
@@ -89,8 +89,8 @@ fn table_part(page: &mut PlainPage, table: &ReproducedTable, clocks: &[Clock]) {
     for column in 0..table.columns.len() {
         page.drawing(|look| bars_of(table, column, clocks, look));
     }
-    for of in &table.curves {
-        page.drawing(|look| curve(table, of, clocks, look));
+    for plot in &table.curves {
+        page.drawing(|look| curve(table, plot, clocks, look));
     }
     for plot in &table.plots {
         page.drawing(|look| lines(&plot.title, &plot.series.iter().collect::<Vec<_>>(), look));

@@ -1,6 +1,7 @@
-//! Runs what the tables name: rows of one scenario with the same overrides are one experiment, so that all cores have work.
+//! Runs the rows of a study's tables. Rows of one scenario with the same overrides form one experiment, so
+//! that all cores have work.
 //!
-//! What is kept of a run is a number for each cell, and the few series that plots and claims show.
+//! Of each run, only a number per cell is kept, and the few series that plots and claims show.
 
 use crate::reproduce::cells::MeasuredCells;
 use crate::reproduce::expression::CellName;
@@ -18,39 +19,40 @@ use scenario::{AskedScenario, DocumentError, Experiment};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-/// Gives the text of a scenario by the name that a study has for it, or why there is none.
+/// Returns the text of a scenario by the name that a study gives it, or the reason why there is none.
 pub type ScenarioSource<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// How it is to be run.
+/// How to run a study.
 #[derive(Clone, Debug)]
 pub struct PlayWish {
     /// The clocks, in order.
     pub clocks: Vec<Clock>,
-    /// How many simulated runs at a time; `None`: one for each core.
+    /// Number of simulated runs at a time; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
-    /// At most so many repeats of a row, for a look in a hurry; `None`: as the studies have it.
+    /// Limit of the repeats of a row, for a quick look; `None` for as many as the study says.
     pub most_repeats: Option<u32>,
 }
 
-/// Why nothing came of it.
+/// Why a reproduction ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
-    /// A scenario that a study names, or its overrides, are wrong.
+    /// A scenario that a study names is wrong, or its overrides are.
     #[error("{0}")]
     Scenario(Box<DocumentError>),
-    /// A scenario or variant that a study names is not there; says which.
+    /// A study names a scenario or variant that does not exist.
     #[error("{0}")]
     Missing(String),
-    /// The caller ended it.
-    #[error("ended early")]
+    /// The caller stopped the runs.
+    #[error("stopped")]
     Stopped,
 }
 
 /// Runs the selected part of each study and judges the claims over it.
 ///
 /// # Errors
-/// A study names a scenario or variant that is not there or is wrong, or the caller ended the runs. Runs that fail on the
-/// kernel are no error: their cells are empty, and it is said why.
+/// Fails when a study names a scenario or variant that does not exist or is wrong, and when the caller stops
+/// the runs. Runs that fail on the kernel are not an error: their cells are empty, and the study lists the
+/// reason.
 pub fn reproduce(
     studies: &[(Study, Selection)],
     wish: &PlayWish,
@@ -61,19 +63,19 @@ pub fn reproduce(
     for (study, selection) in studies {
         let mut player = StudyPlayer { study, selection, wish, source, kept: Vec::new(), unrun: Vec::new() };
         for &clock in &wish.clocks {
-            let kept = player.on(clock, &mut progress)?;
+            let kept = player.run_on(clock, &mut progress)?;
             player.kept.push(kept);
         }
-        done.push(player.told());
+        done.push(player.into_study());
     }
     Ok(gathered(wish.clocks.clone(), done))
 }
 
-/// What was measured of a study on one clock.
+/// Measurements of a study on one clock.
 #[derive(Default)]
 struct KeptStudy {
     cells: MeasuredCells,
-    /// By `table.row`, flow (empty: all) and column.
+    /// Series by `table.row`, flow (empty for all flows) and column.
     traces: BTreeMap<(String, String, String), Vec<ClaimTrace>>,
 }
 
@@ -86,7 +88,7 @@ struct StudyPlayer<'a> {
     unrun: Vec<UnrunPart>,
 }
 
-/// Rows that are one experiment.
+/// Rows that run as one experiment.
 struct RowGroup<'a> {
     scenario: &'a str,
     set: Vec<String>,
@@ -95,7 +97,11 @@ struct RowGroup<'a> {
 }
 
 impl<'a> StudyPlayer<'a> {
-    fn on(&mut self, clock: Clock, progress: &mut Option<&mut Watcher<'_>>) -> Result<KeptStudy, PlayError> {
+    fn run_on(
+        &mut self,
+        clock: Clock,
+        progress: &mut Option<&mut Watcher<'_>>,
+    ) -> Result<KeptStudy, PlayError> {
         let mut kept = KeptStudy::default();
         for group in self.groups(clock) {
             let (experiment, first) = self.experiment(&group)?;
@@ -119,7 +125,7 @@ impl<'a> StudyPlayer<'a> {
         Ok(kept)
     }
 
-    /// What is to be run on this clock; what is not is told.
+    /// Groups the rows to run on this clock, and notes why others are not run.
     fn groups(&mut self, clock: Clock) -> Vec<RowGroup<'a>> {
         let mut groups: Vec<RowGroup> = Vec::new();
         let study = self.study;
@@ -131,7 +137,7 @@ impl<'a> StudyPlayer<'a> {
                 };
                 if let Some(why) = left_out {
                     let on = if row.cannot.is_none() { ", kernel" } else { "" };
-                    self.tell(format!("{}.{}{on}", table.name, row.name), why.clone());
+                    self.note_unrun(format!("{}.{}{on}", table.name, row.name), why.clone());
                     continue;
                 }
                 let Some(scenario) = table.scenario_of(row) else { continue };
@@ -148,14 +154,15 @@ impl<'a> StudyPlayer<'a> {
         groups
     }
 
-    fn tell(&mut self, what: String, why: String) {
+    fn note_unrun(&mut self, what: String, why: String) {
         let part = UnrunPart { what, why };
         if !self.unrun.contains(&part) {
             self.unrun.push(part);
         }
     }
 
-    /// The variants that the rows want, of the scenario with their overrides; and which is the scenario's first.
+    /// Parses the scenario with the overrides and the variants that the rows need. Also returns the name of
+    /// the scenario's first variant.
     fn experiment(&self, group: &RowGroup<'_>) -> Result<(Experiment, String), PlayError> {
         let missing = |what: String| PlayError::Missing(format!("study {}: {what}", self.study.name));
         let text =
@@ -169,11 +176,11 @@ impl<'a> StudyPlayer<'a> {
         let wanted: Vec<String> = wanted.collect();
         experiment::known_variants(&names, &wanted)
             .map_err(|e| missing(format!("{}: {e}", group.scenario)))?;
-        let asked = AskedScenario { variants: &wanted, ..all };
-        Ok((asked.parse_alone().map_err(wrong)?, first))
+        let wanted_only = AskedScenario { variants: &wanted, ..all };
+        Ok((wanted_only.parse_alone().map_err(wrong)?, first))
     }
 
-    /// Keeps a row's numbers and series, or says why there are none.
+    /// Keeps a row's numbers and series, or notes why there are none.
     fn keep(
         &mut self,
         kept: &mut KeptStudy,
@@ -184,7 +191,10 @@ impl<'a> StudyPlayer<'a> {
     ) {
         let place = format!("{}.{}", table.name, row.name);
         for failed in outcomes.failed.iter().filter(|f| f.variant == variant) {
-            self.tell(format!("{place}, {}", clock.name()), failed.failure.to_string().trim().to_string());
+            self.note_unrun(
+                format!("{place}, {}", clock.name()),
+                failed.failure.to_string().trim().to_string(),
+            );
         }
         let found = outcomes.variants.iter().find(|v| v.variant == variant);
         let Some(found) = found.filter(|v| !v.outcomes.is_empty()) else { return };
@@ -201,7 +211,7 @@ impl<'a> StudyPlayer<'a> {
                 kept.cells.values.insert(cell, values);
             }
         }
-        kept.cells.doubts.insert(place.clone(), doubts(found));
+        kept.cells.doubts.insert(place.clone(), untrusted_kinds(found));
         let plots = table.plots.iter().filter(|p| p.row == row.name);
         let plots = plots.map(|p| (p.flow.as_deref(), p.column.as_str()));
         let shown = self.study.claims.iter().filter_map(|c| c.trace.as_ref()).filter(|t| t.row == place);
@@ -212,7 +222,7 @@ impl<'a> StudyPlayer<'a> {
         }
     }
 
-    fn told(self) -> ReproducedStudy {
+    fn into_study(self) -> ReproducedStudy {
         let study = self.study;
         let tables: Vec<&StudyTable> = study.tables.iter().filter(|t| self.selection.has(&t.name)).collect();
         let fit = |f: &crate::reproduce::StudyFit| ReproducedFit {
@@ -317,8 +327,8 @@ impl<'a> StudyPlayer<'a> {
     }
 }
 
-/// Why a variant's measurements on the kernel are not to be trusted: each reason once.
-fn doubts(found: &VariantOutcomes) -> Vec<TrustKind> {
+/// Returns the reasons, each once, why a variant's measurements on the kernel are not to be trusted.
+fn untrusted_kinds(found: &VariantOutcomes) -> Vec<TrustKind> {
     let trust = found.outcomes.iter().filter_map(|o| o.variant.trust.as_ref()).filter(|t| !t.reliable);
     let mut kinds = Vec::new();
     for reason in trust.flat_map(|t| &t.reasons) {

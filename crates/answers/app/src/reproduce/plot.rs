@@ -1,14 +1,15 @@
-//! What the page draws of a study: bars of a column, published beside ours; a column against another; lines over time.
+//! Draws a study's plots: bars of a column, published and ours; a column against another; lines over time.
 
 use crate::reproduce::model::{ClaimTrace, ReproducedCurve, ReproducedRow, ReproducedTable};
 use crate::reproduce::text::long;
 use report::plot::{BarRow, Drawing, Look, XyMark, XyPlot, XySeries, bars, xy};
 use result::Clock;
 
-/// Above this lines are cut, in units of their 99th percentile.
-const ROOM: f64 = 1.1;
+/// Upper end of the vertical axis, in units of the values' 99th percentile. Values above it are clipped.
+const HEADROOM: f64 = 1.1;
 
-/// Bars of one column: each row published, then a clock each; `None` where nothing in it is published.
+/// Draws the bars of one column: for each row the published number, then the measured one of each clock.
+/// `None` where nothing in the column is published.
 pub(crate) fn bars_of(
     table: &ReproducedTable,
     column: usize,
@@ -27,14 +28,14 @@ pub(crate) fn bars_of(
     bars(&head.title, &head.unit, &series, &rows, look)
 }
 
-/// Lines over time; `None` where there is none.
+/// Draws lines over time; `None` where there are no values.
 pub(crate) fn lines(title: &str, series: &[&ClaimTrace], look: &Look) -> Option<Drawing> {
     let first = series.first()?;
     let mut all: Vec<f64> = series.iter().flat_map(|s| s.values.iter().flatten().copied()).collect();
     all.sort_by(f64::total_cmp);
-    let most = ROOM * all.get(all.len() * 99 / 100)?;
+    let top = HEADROOM * all.get(all.len() * 99 / 100)?;
     let line = |(i, trace): (usize, &&ClaimTrace)| {
-        let values = trace.values.iter().map(|v| v.map_or(f64::NAN, |v| v.min(most)));
+        let values = trace.values.iter().map(|v| v.map_or(f64::NAN, |v| v.min(top)));
         let points = trace.time_s.iter().copied().zip(values).collect();
         let label = format!("{} {}", long(trace.clock), trace.flow);
         XySeries::new(XyMark::Line, Some(i), label, points)
@@ -44,7 +45,8 @@ pub(crate) fn lines(title: &str, series: &[&ClaimTrace], look: &Look) -> Option<
     xy(&XyPlot { title, x: "time (s)", y: &y, right: "", series: &drawn }, look)
 }
 
-/// A column against another, a line a clock, the marked row's point ringed; `None` where nothing was measured.
+/// Draws a column against another, a line for each clock, with a ring around the marked row's point. `None`
+/// where nothing was measured.
 pub(crate) fn curve(
     table: &ReproducedTable,
     curve: &ReproducedCurve,

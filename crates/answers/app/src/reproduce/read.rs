@@ -1,20 +1,21 @@
-//! Reads a study and refuses what cannot be run or judged, with file, line, column and key as scenarios have it.
+//! Parses a study and refuses one that cannot be run or judged. Errors name file, line, column and key, as
+//! those of scenarios do.
 
 use crate::reproduce::expression::{CellName, ClaimExpression};
 use crate::reproduce::study::{Study, StudyClaim, StudyTable};
-use crate::reproduce::trace::SHOWN;
+use crate::reproduce::trace::COLUMNS;
 use document::{DocumentError, RefusalCause, SettingsFile};
 use std::fmt::Display;
 
-/// Repeats of a row, at most.
-const MOST_REPEATS: u32 = 1000;
+/// Limit of the repeats of a row.
+const MAX_REPEATS: u32 = 1000;
 
 impl Study {
-    /// Reads a study. `name` is what it is called, `file` what its file is called in errors.
+    /// Parses a study. `name` is the study's name, `file` the file's name in errors.
     ///
     /// # Errors
-    /// No TOML, an unknown key, a name that is there twice or not at all, a measure or claim that cannot be read: where it
-    /// stands, and what would be right.
+    /// Fails on invalid TOML, an unknown key, a duplicate or unknown name, and a measure or claim that cannot
+    /// be parsed. The error gives the place and what would be right.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Study, DocumentError> {
         let settings = SettingsFile::parse(file, text)?;
         let mut study: Study = settings.read()?;
@@ -34,7 +35,7 @@ struct StudyCheck<'a> {
 
 type Check = Result<(), DocumentError>;
 
-/// A path of keys and indexes.
+/// Builds a path of keys and indexes.
 macro_rules! at {
     ($($step:expr),*) => { &[$(&$step as &dyn Display),*] };
 }
@@ -45,16 +46,18 @@ impl StudyCheck<'_> {
         self.file.refuse(&steps.iter().map(String::as_str).collect::<Vec<_>>(), cause)
     }
 
-    fn bad(&self, path: &[&dyn Display], message: String) -> DocumentError {
+    fn error(&self, path: &[&dyn Display], message: String) -> DocumentError {
         self.refuse(path, RefusalCause::BadValue { message })
     }
 
-    /// A name that expressions can hold, and no other of its kind has.
+    /// Checks that a name can be used in expressions and is unique among its kind.
     fn name(&self, path: &[&dyn Display], what: &'static str, name: &str, before: &[&str]) -> Check {
         let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if name.is_empty() || !name.chars().all(fit) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            let message = format!("`{name}` cannot be a name: small letters, digits and `_`, a letter first");
-            return Err(self.bad(path, message));
+            let message = format!(
+                "`{name}` cannot be a name: use lower-case letters, digits and `_`, beginning with a letter"
+            );
+            return Err(self.error(path, message));
         }
         if before.contains(&name) {
             return Err(self.refuse(path, RefusalCause::DuplicateName { what, name: name.into() }));
@@ -68,8 +71,8 @@ impl StudyCheck<'_> {
             self.name(at!["tables", i, "name"], "table", &table.name, &names)?;
             names.push(&table.name);
             for (key, count) in [("repeat", table.repeat), ("kernel_repeat", table.kernel_repeat)] {
-                if !(1..=MOST_REPEATS).contains(&count) {
-                    let allowed = format!("1 to {MOST_REPEATS}");
+                if !(1..=MAX_REPEATS).contains(&count) {
+                    let allowed = format!("1 to {MAX_REPEATS}");
                     let cause = RefusalCause::OutOfRange { found: count.to_string(), allowed };
                     return Err(self.refuse(at!["tables", i, key], cause));
                 }
@@ -100,7 +103,7 @@ impl StudyCheck<'_> {
             self.name(at!["tables", i, "columns", c, "name"], "column", &column.name, &names)?;
             names.push(&column.name);
             crate::reproduce::StudyMeasure::parse(&column.measure)
-                .map_err(|why| self.bad(at!["tables", i, "columns", c, "measure"], why))?;
+                .map_err(|why| self.error(at!["tables", i, "columns", c, "measure"], why))?;
         }
         Ok(())
     }
@@ -120,7 +123,7 @@ impl StudyCheck<'_> {
             for (column, measure) in &row.measure {
                 let path: &[&dyn Display] = at!["tables", i, "rows", r, "measure", column];
                 self.known(path, "column", column, columns())?;
-                crate::reproduce::StudyMeasure::parse(measure).map_err(|why| self.bad(path, why))?;
+                crate::reproduce::StudyMeasure::parse(measure).map_err(|why| self.error(path, why))?;
             }
             if row.cannot.is_none() && row.scenario.is_none() && table.scenario.is_none() {
                 let cause = RefusalCause::MissingKey { key: "scenario".into() };
@@ -145,10 +148,10 @@ impl StudyCheck<'_> {
     }
 
     fn shown(&self, path: &[&dyn Display], column: &str) -> Check {
-        self.known(path, "column", column, SHOWN.iter().map(|(name, _)| *name))
+        self.known(path, "column", column, COLUMNS.iter().map(|(name, _)| *name))
     }
 
-    /// Whether there is such a cell, and whether something is published of it where that is wanted.
+    /// Checks that a cell exists and, if `published`, that a number is published for it.
     fn cell(&self, path: &[&dyn Display], cell: &CellName, published: bool) -> Check {
         let tables = self.study.tables.iter().map(|t| t.name.as_str());
         self.known(path, "table", &cell.table, tables)?;
@@ -157,18 +160,19 @@ impl StudyCheck<'_> {
         self.known(path, "column", &cell.column, table.columns.iter().map(|c| c.name.as_str()))?;
         let has = table.row(&cell.row).is_some_and(|r| r.published.contains_key(&cell.column));
         if published && !has {
-            return Err(self.bad(path, format!("nothing is published for {cell}")));
+            return Err(self.error(path, format!("nothing is published for {cell}")));
         }
         Ok(())
     }
 
-    /// A fit stands on a published number, or on what a claim says; then the claim predicts nothing and is not judged.
+    /// Checks that each fit names a published number or a claim. A claim that is fitted on tests nothing, so
+    /// it must not be judged.
     fn fits(&self) -> Check {
         for (f, fit) in self.study.fitted.iter().enumerate() {
             let path: &[&dyn Display] = at!["fitted", f, "on"];
             match self.study.claims.iter().find(|claim| claim.name == fit.on) {
                 Some(claim) if claim.cannot.is_none() => {
-                    let message = format!("`{}` is judged: a claim that is fitted on has `cannot`", fit.on);
+                    let message = format!("`{}` is judged: a claim that is fitted on needs `cannot`", fit.on);
                     return Err(self.refuse(path, RefusalCause::Conflict { message }));
                 }
                 Some(_) => {}
@@ -182,7 +186,7 @@ impl StudyCheck<'_> {
     }
 
     fn published_cell(&self, path: &[&dyn Display], text: &str) -> Check {
-        let wrong = || self.bad(path, "expected a cell, table.row.column, or the name of a claim".into());
+        let wrong = || self.error(path, "expected a cell, table.row.column, or the name of a claim".into());
         self.cell(path, &CellName::parse(text).ok_or_else(wrong)?, true)
     }
 
@@ -195,7 +199,7 @@ impl StudyCheck<'_> {
                 (true, true) => continue,
                 (false, false) => {}
                 _ => {
-                    let message = "a claim has either `holds` or `cannot`".into();
+                    let message = "a claim needs either `holds` or `cannot`".into();
                     return Err(self.refuse(at!["claims", c, "name"], RefusalCause::Conflict { message }));
                 }
             }
@@ -209,7 +213,7 @@ impl StudyCheck<'_> {
     }
 
     fn expression(&self, path: &[&dyn Display], text: &str) -> Check {
-        let claim = ClaimExpression::parse(text).map_err(|e| self.bad(path, e.to_string()))?;
+        let claim = ClaimExpression::parse(text).map_err(|e| self.error(path, e.to_string()))?;
         let (ours, published) = claim.cells();
         for cell in ours {
             self.cell(path, cell, false)?;

@@ -1,164 +1,166 @@
-//! A study as its file has it. Lists keep the order of the file; names join what belongs together.
+//! A study as its file describes it. Lists keep the file's order; tables, rows, columns and claims refer to
+//! each other by name.
 
 use crate::reproduce::expression::{CellName, ClaimExpression};
 use crate::reproduce::measure::StudyMeasure;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A published study: where it is from, its tables and claims, what of it cannot be run here.
+/// A published study: its source, its tables and its claims.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
     /// The file's name without `.toml`.
     #[serde(skip)]
     pub name: String,
-    /// What it is called.
+    /// The study's title.
     pub title: String,
-    /// Where it was published, and when.
+    /// Where and when the study was published.
     pub source: String,
-    /// Its set-up in a few sentences.
+    /// The study's set-up in a few sentences.
     pub about: String,
-    /// What it leaves open and was fitted here, each on one published number.
+    /// Unknowns that the study leaves open and that were fitted here, each on one published number.
     #[serde(default)]
     pub fitted: Vec<StudyFit>,
-    /// What it measured.
+    /// The study's tables of measurements.
     #[serde(default)]
     pub tables: Vec<StudyTable>,
-    /// What it concludes.
+    /// The study's conclusions.
     #[serde(default)]
     pub claims: Vec<StudyClaim>,
 }
 
-/// An unknown of a set-up that was fitted.
+/// An unknown of the set-up that was fitted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFit {
-    /// What the study does not tell.
+    /// What the study does not state.
     pub unknown: String,
-    /// What it was set to.
+    /// The fitted value.
     pub value: String,
-    /// The cell it was fitted on, `table.row.column`; or the name of a claim without a number, which is not judged then.
+    /// The cell it was fitted on, `table.row.column`; or the name of a claim without a number, which is then
+    /// not judged.
     pub on: String,
-    /// Other cells that the study has of the same run.
+    /// Further cells in which the study reports the same run.
     #[serde(default)]
     pub also: Vec<String>,
 }
 
 impl StudyFit {
-    /// Whether the cell's number is what it was fitted on.
+    /// Whether the unknown was fitted on this cell.
     pub fn is_of(&self, cell: &str) -> bool {
         self.on == cell || self.also.iter().any(|other| other == cell)
     }
 }
 
-/// A table: rows are runs, columns what is compared.
+/// A table: rows are runs, columns are the compared quantities.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyTable {
-    /// Unique in the study: letters, digits, `_`.
+    /// Name, unique in the study: letters, digits, `_`.
     pub name: String,
-    /// What it shows.
+    /// The table's title.
     pub title: String,
-    /// Where the study has it.
+    /// Where the study has it, such as a table or figure.
     pub place: String,
-    /// The scenario of its rows, unless they name another.
+    /// The scenario of the rows that do not name their own.
     #[serde(default)]
     pub scenario: Option<String>,
     /// Overrides of all rows, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
-    /// How often each row runs in the simulator.
-    #[serde(default = "once")]
+    /// Number of simulated runs of each row.
+    #[serde(default = "default_repeats")]
     pub repeat: u32,
-    /// How often each row runs on the kernel.
-    #[serde(default = "once")]
+    /// Number of runs of each row on the kernel.
+    #[serde(default = "default_repeats")]
     pub kernel_repeat: u32,
-    /// What is compared.
+    /// The compared quantities.
     pub columns: Vec<StudyColumn>,
-    /// What is run.
+    /// The runs.
     pub rows: Vec<StudyRow>,
-    /// What of it is drawn over time.
+    /// Plots over time.
     #[serde(default)]
     pub plots: Vec<StudyPlot>,
-    /// Columns drawn against each other, a point a row.
+    /// Plots of one column against another, a point for each row.
     #[serde(default)]
     pub curves: Vec<StudyCurve>,
-    /// What is to be known of it.
+    /// A remark on the table.
     #[serde(default)]
     pub note: Option<String>,
 }
 
-/// A column against another, joined in the order of the rows.
+/// A plot of a column against another, joined in the order of the rows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyCurve {
-    /// What it shows.
+    /// The plot's title.
     pub title: String,
     /// The column of the horizontal axis.
     pub x: String,
-    /// That of the vertical one.
+    /// The column of the vertical axis.
     pub y: String,
-    /// The row whose point is marked, and what it is.
+    /// The row whose point is marked, and the mark's label.
     #[serde(default)]
     pub mark: Option<[String; 2]>,
 }
 
-fn once() -> u32 {
+fn default_repeats() -> u32 {
     1
 }
 
-/// What a table compares.
+/// A quantity that a table compares.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyColumn {
-    /// Unique in the table: letters, digits, `_`.
+    /// Name, unique in the table: letters, digits, `_`.
     pub name: String,
-    /// What it is called.
+    /// The column's title.
     pub title: String,
-    /// What of a result it is; rows may have another.
+    /// The measure of the result; a row may use another one.
     pub measure: String,
-    /// Another unit than the measure's; `scale` makes it of that.
+    /// Unit of the column, if it is not the measure's; `scale` converts to it.
     #[serde(default)]
     pub unit: Option<String>,
-    /// What a measured number is multiplied by.
-    #[serde(default = "unscaled")]
+    /// Factor that converts the measure to the column's unit.
+    #[serde(default = "default_scale")]
     pub scale: f64,
 }
 
-fn unscaled() -> f64 {
+fn default_scale() -> f64 {
     1.0
 }
 
-/// A run and what is published of it.
+/// A run and the numbers published for it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRow {
-    /// Unique in the table: letters, digits, `_`.
+    /// Name, unique in the table: letters, digits, `_`.
     pub name: String,
-    /// What it is called.
+    /// The row's title.
     pub title: String,
-    /// Another scenario than the table's.
+    /// The scenario, if it is not the table's.
     #[serde(default)]
     pub scenario: Option<String>,
-    /// The scenario's variant; default: its first.
+    /// The scenario's variant; by default its first.
     #[serde(default)]
     pub variant: Option<String>,
-    /// Overrides after the table's.
+    /// Overrides that are applied after the table's.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Other measures than the columns', by column.
+    /// Measures that replace those of the columns, by column.
     #[serde(default)]
     pub measure: BTreeMap<String, String>,
-    /// What is published, by column, in the column's unit.
+    /// The published numbers in the columns' units, by column.
     #[serde(default)]
     pub published: BTreeMap<String, f64>,
-    /// The least and the largest that is published, by column.
+    /// The smallest and the largest published number, by column.
     #[serde(default)]
     pub between: BTreeMap<String, [f64; 2]>,
-    /// Why it cannot be run here; what is published stands alone then.
+    /// Why the row cannot be run here. Its published numbers are then shown alone.
     #[serde(default)]
     pub cannot: Option<String>,
-    /// Why it is not run on the kernel.
+    /// Why the row is not run on the kernel.
     #[serde(default)]
     pub not_on_kernel: Option<String>,
 }
@@ -167,116 +169,117 @@ pub struct StudyRow {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyPlot {
-    /// What it shows.
+    /// The plot's title.
     pub title: String,
-    /// The row.
+    /// The row's name.
     pub row: String,
-    /// The flow; default: all.
+    /// The flow; by default all flows.
     #[serde(default)]
     pub flow: Option<String>,
-    /// What of it: `goodput`, `cwnd`, `inflight`, `rtt` or `btl_bw`.
+    /// The series: `goodput`, `cwnd`, `inflight`, `rtt` or `btl_bw`.
     pub column: String,
 }
 
-/// Something that a study says, as an expression over its cells.
+/// A claim of the study, as an expression over its cells.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyClaim {
-    /// Unique in the study.
+    /// Name, unique in the study.
     pub name: String,
-    /// What it says, in our words.
+    /// The claim in our words.
     pub says: String,
-    /// Where it says so.
+    /// Where the study makes the claim.
     pub place: String,
-    /// When it holds.
+    /// The expression under which the claim holds.
     #[serde(default)]
     pub holds: String,
-    /// When it holds in direction.
+    /// The expression under which the claim holds in direction.
     #[serde(default)]
     pub direction: Option<String>,
-    /// Why it does not hold, where it does not.
+    /// Why the claim does not hold, where it does not.
     #[serde(default)]
     pub because: Option<String>,
-    /// What shows that.
+    /// The series that shows why the claim does not hold.
     #[serde(default)]
     pub trace: Option<ClaimTracePlace>,
-    /// Why it cannot be judged here.
+    /// Why the claim cannot be judged here.
     #[serde(default)]
     pub cannot: Option<String>,
 }
 
-/// Which series shows it.
+/// Names a series of a run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimTracePlace {
     /// `table.row`.
     pub row: String,
-    /// The flow.
+    /// The flow's name.
     pub flow: String,
-    /// As in [`StudyPlot::column`].
+    /// The series, as in [`StudyPlot::column`].
     pub column: String,
 }
 
-/// What of the studies is wanted.
+/// Selects a part of the studies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only this table, and the claims over it alone.
+    /// Only this table, and the claims over it alone; `None` for everything.
     pub table: Option<String>,
 }
 
 impl Selection {
-    /// Whether this table is wanted.
+    /// Whether the selection includes this table.
     pub fn has(&self, table: &str) -> bool {
         self.table.as_deref().is_none_or(|wanted| wanted == table)
     }
 }
 
 impl Study {
-    /// The table of this name.
+    /// Returns the table of this name.
     pub fn table(&self, name: &str) -> Option<&StudyTable> {
         self.tables.iter().find(|t| t.name == name)
     }
 
-    /// What is published of a cell.
+    /// Returns the number published for a cell.
     pub fn published(&self, cell: &CellName) -> Option<f64> {
         self.table(&cell.table)?.row(&cell.row)?.published.get(&cell.column).copied()
     }
 }
 
 impl StudyTable {
-    /// The scenario that a row runs; `None` where neither names one.
+    /// Returns the scenario that a row runs; `None` where neither row nor table names one.
     pub fn scenario_of<'a>(&'a self, row: &'a StudyRow) -> Option<&'a str> {
         row.scenario.as_deref().or(self.scenario.as_deref())
     }
 
-    /// A row's overrides: the table's, then its own.
+    /// Returns a row's overrides: the table's, then its own.
     pub fn overrides_of(&self, row: &StudyRow) -> Vec<String> {
         self.set.iter().chain(&row.set).cloned().collect()
     }
 
-    /// The row of this name.
+    /// Returns the row of this name.
     pub fn row(&self, name: &str) -> Option<&StudyRow> {
         self.rows.iter().find(|r| r.name == name)
     }
 
-    /// The column of this name.
+    /// Returns the column of this name.
     pub fn column(&self, name: &str) -> Option<&StudyColumn> {
         self.columns.iter().find(|c| c.name == name)
     }
 }
 
 impl StudyRow {
-    /// What is measured of this row in this column.
+    /// Returns the measure of this row in this column.
     ///
     /// # Errors
-    /// It is no measure; says what would be right.
+    /// Fails when the text is not a measure. The error says what would be right.
     pub fn measured(&self, column: &StudyColumn) -> Result<StudyMeasure, String> {
         StudyMeasure::parse(self.measure.get(&column.name).unwrap_or(&column.measure))
     }
 }
 
 impl StudyClaim {
-    /// When it holds, and when in direction. Both were read when the study was: an expression that cannot be is empty.
+    /// Returns the expressions for "holds" and "holds in direction". They were checked when the study was
+    /// parsed; `None` stands for one that is missing or cannot be parsed.
     pub fn expressions(&self) -> (Option<ClaimExpression>, Option<ClaimExpression>) {
         let read = |text: &str| ClaimExpression::parse(text).ok();
         (read(&self.holds), self.direction.as_deref().and_then(read))

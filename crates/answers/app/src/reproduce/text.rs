@@ -1,4 +1,4 @@
-//! What was reproduced for a terminal: a line a number, published beside ours, then the claims.
+//! Shows a reproduction in a terminal: a line for each number, published and ours, then the claims.
 
 use crate::reproduce::model::{
     CellValue, JudgedClaim, ReproducedCell, ReproducedStudy, ReproducedTable, Reproduction, VerdictCounts,
@@ -7,10 +7,11 @@ use print::{three_digits, wrap};
 use report::{Style, Table, TableCell, TableColumn};
 use result::Clock;
 
-/// A narrower interval is not told: it would be written as 0.
-const LEAST_INTERVAL: f64 = 0.0005;
+/// Intervals narrower than this are not shown: they would be printed as 0.
+const MIN_INTERVAL: f64 = 0.0005;
 
-/// Every study, then how many claims came to what; lines are at most `width` columns wide, 60 at least.
+/// Returns the text of all studies, then the number of claims per verdict. Lines are at most `width` columns
+/// wide; a `width` below 60 counts as 60.
 pub fn text(reproduction: &Reproduction, width: usize) -> String {
     let width = width.max(60);
     let mut out = String::new();
@@ -23,7 +24,7 @@ pub fn text(reproduction: &Reproduction, width: usize) -> String {
     out
 }
 
-/// How many claims came to what, as a sentence.
+/// Returns the number of claims per verdict as a sentence.
 pub(crate) fn counted(c: &VerdictCounts) -> String {
     let all = c.holds + c.holds_in_direction + c.does_not_hold + c.not_judged;
     format!(
@@ -36,7 +37,7 @@ pub(crate) fn counted(c: &VerdictCounts) -> String {
     )
 }
 
-/// The clock for people.
+/// Returns the clock's name for people.
 pub(crate) fn long(clock: Clock) -> &'static str {
     match clock {
         Clock::Sim => "simulator",
@@ -80,7 +81,7 @@ fn table_text(out: &mut String, table: &ReproducedTable, clocks: &[Clock], width
     *out += &shown.text(Style::plain(width));
 }
 
-/// What is published; with the range where there is one.
+/// Formats the published number, with its range where there is one.
 pub(crate) fn published(cell: &ReproducedCell) -> String {
     match (cell.published, cell.between) {
         (None, _) => "–".into(),
@@ -91,23 +92,23 @@ pub(crate) fn published(cell: &ReproducedCell) -> String {
     }
 }
 
-/// What was measured; `*`: fitted on it, `?`: not to be trusted.
+/// Formats the measured number. `*`: an unknown was fitted on it; `?`: it is not to be trusted.
 pub(crate) fn ours(cell: &ReproducedCell, value: Option<&CellValue>) -> String {
     let Some(value) = value else { return "–".into() };
     let interval =
-        if value.ci95 >= LEAST_INTERVAL { format!(" ±{}", short(value.ci95)) } else { String::new() };
+        if value.ci95 >= MIN_INTERVAL { format!(" ±{}", two_digits(value.ci95)) } else { String::new() };
     let fitted = if cell.fitted.is_some() { "*" } else { "" };
-    let doubt = if value.doubts.is_empty() { "" } else { "?" };
-    format!("{}{interval}{fitted}{doubt}", number(value.mean))
+    let untrusted = if value.doubts.is_empty() { "" } else { "?" };
+    format!("{}{interval}{fitted}{untrusted}", number(value.mean))
 }
 
-/// Three digits that matter; a whole number as it is.
+/// Formats three significant digits, or a whole number as it is.
 fn number(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x}") } else { three_digits(x) }
 }
 
-/// Two digits are enough of an interval.
-fn short(x: f64) -> String {
+/// Formats two significant digits, enough for an interval.
+fn two_digits(x: f64) -> String {
     let decimals = match x.abs() {
         a if a < 0.095 => 3,
         a if a < 0.95 => 2,
@@ -127,7 +128,7 @@ fn claim_text(out: &mut String, claim: &JudgedClaim, width: usize) {
             0 | 1 => String::new(),
             n => format!(" ({} of {n} repeats)", judged.in_repeats),
         };
-        let told = format!("{}: {}{repeats}: {}", long(judged.clock), judged.name(), judged.told());
-        *out += &wrap(&told, width, "    ");
+        let verdict = format!("{}: {}{repeats}: {}", long(judged.clock), judged.name(), judged.explanation());
+        *out += &wrap(&verdict, width, "    ");
     }
 }

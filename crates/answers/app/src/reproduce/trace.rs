@@ -1,14 +1,14 @@
-//! Series over time: what plots and claims show of a run.
+//! Time series of a run for plots and claims.
 
 use crate::reproduce::model::ClaimTrace;
 use result::measure::is_connection_of;
 use result::{Clock, FlowSeries, Outcome};
 
-/// Points of a series, at most.
-const POINTS: usize = 240;
+/// Limit of the points of a series.
+const MAX_POINTS: usize = 240;
 
-/// What can be shown, and its unit.
-pub(crate) const SHOWN: [(&str, &str); 5] = [
+/// The series that can be shown, and their units.
+pub(crate) const COLUMNS: [(&str, &str); 5] = [
     ("goodput", "Mbit/s"),
     ("cwnd", "packets"),
     ("inflight", "packets"),
@@ -16,7 +16,7 @@ pub(crate) const SHOWN: [(&str, &str); 5] = [
     ("btl_bw", "Mbit/s"),
 ];
 
-/// The series of a flow, or of all flows, of one run. `column` is one of [`SHOWN`].
+/// Returns the series of a flow, or of all flows, of one run. `column` is one of [`COLUMNS`].
 pub(crate) fn traces(
     outcome: &Outcome,
     row: &str,
@@ -24,7 +24,7 @@ pub(crate) fn traces(
     flow: Option<&str>,
     column: &str,
 ) -> Vec<ClaimTrace> {
-    let Some((column, unit)) = SHOWN.iter().find(|(name, _)| *name == column) else { return Vec::new() };
+    let Some((column, unit)) = COLUMNS.iter().find(|(name, _)| *name == column) else { return Vec::new() };
     let wanted = |s: &&FlowSeries| flow.is_none_or(|name| is_connection_of(&s.name, name));
     let one = |series: &FlowSeries| {
         let (time_s, values) = thinned(series, column);
@@ -41,10 +41,11 @@ pub(crate) fn traces(
     outcome.flow_series.iter().filter(wanted).map(one).collect()
 }
 
-/// Times and numbers at the end of each of at most [`POINTS`] stretches: of goodput the mean of the stretch, else what it was last.
+/// Thins a series to at most [`MAX_POINTS`] intervals. Returns the time at each interval's end and the value
+/// there; for goodput, the mean over the interval.
 fn thinned(series: &FlowSeries, column: &str) -> (Vec<f64>, Vec<Option<f64>>) {
     let rows = series.time_s.len();
-    let step = rows.div_ceil(POINTS).max(1);
+    let step = rows.div_ceil(MAX_POINTS).max(1);
     let ends = (1..).map(|i| i * step).take_while(|end| *end < rows);
     let value = |end: usize| {
         let begin = end - step;
@@ -64,7 +65,7 @@ fn thinned(series: &FlowSeries, column: &str) -> (Vec<f64>, Vec<Option<f64>>) {
     ends.map(|end| (rounded(series.time_s[end]), value(end).map(rounded))).unzip()
 }
 
-/// Three decimals are more than a plot shows.
+/// Rounds to three decimals, more than a plot shows.
 fn rounded(x: f64) -> f64 {
     (x * 1e3).round() / 1e3
 }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goodput_is_the_mean_of_each_stretch_and_points_are_few() {
+    fn goodput_is_averaged_over_each_interval_of_a_thinned_series() {
         let mut series = FlowSeries::new("up");
         for i in 0..1000u64 {
             series.time_s.push(i as f64 * 0.01);
@@ -82,7 +83,7 @@ mod tests {
             series.cwnd.push(i);
         }
         let (times, values) = thinned(&series, "goodput");
-        assert!(times.len() <= POINTS && times.len() > POINTS / 2, "{}", times.len());
+        assert!(times.len() <= MAX_POINTS && times.len() > MAX_POINTS / 2, "{}", times.len());
         // 12.5 kB in 10 ms are 10 Mbit/s.
         assert!(values.iter().all(|v| (v.expect("moves") - 10.0).abs() < 1e-3));
         assert_eq!(thinned(&series, "cwnd").1[0], Some(5.0));

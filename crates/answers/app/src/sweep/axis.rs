@@ -1,33 +1,33 @@
-//! An axis of a grid: what is varied, and its values.
+//! An axis of a grid: the keys that are varied, and their values.
 //!
-//! `KEY=A,B,C` lists values as `--set` takes them; commas within brackets, braces or quotes are a value's own.
-//! `KEY=LO..HI:log:N` and `KEY=LO..HI:lin:N` are N values from LO to HI, evenly spaced or by equal factors, in the unit
-//! that HI is written in. `KEY+KEY=…` sets several keys to the same value, as the two directions of a delay.
-//! `NAME:KEY=…` gives the axis a name of its own; else it is called as its keys are.
+//! `KEY=A,B,C` lists values in the syntax of `--set`; a comma within brackets, braces or quotes belongs to a
+//! value. `KEY=LO..HI:lin:N` and `KEY=LO..HI:log:N` are N values from LO to HI, at equal distances or by
+//! equal factors, in HI's unit. `KEY+KEY=…` sets several keys to the same value, such as the delay of both
+//! directions. `NAME:KEY=…` names the axis; by default its name is its keys.
 
 use serde::{Deserialize, Serialize};
 
-/// The most values of one axis.
-const MOST_VALUES: usize = 100_000;
-/// Significant digits of a value between two ends: enough for steps of a thousandth, and still read at a glance.
+/// Limit of the values of an axis.
+const MAX_VALUES: usize = 100_000;
+/// Significant digits of the values in a range: enough for steps of a thousandth, and still easy to read.
 const DIGITS: i32 = 4;
 
-/// One axis.
+/// An axis of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What its column is called.
+    /// Name of the axis and of its column.
     pub name: String,
-    /// The keys it sets, as `--set` names them.
+    /// The keys that the axis sets, in the syntax of `--set`.
     pub keys: Vec<String>,
-    /// Its values, as `--set` takes them; at least one, none twice.
+    /// The values in the syntax of `--set`: at least one, without duplicates.
     pub values: Vec<String>,
 }
 
 impl Axis {
-    /// Reads the argument of `--vary`.
+    /// Parses the argument of `--vary`.
     ///
     /// # Errors
-    /// It says what would be right.
+    /// Fails with a message that says what would be right.
     pub fn parse(text: &str) -> Result<Axis, String> {
         let (keys, values) = text
             .split_once('=')
@@ -40,10 +40,10 @@ impl Axis {
         Axis::of(keys, values).map_err(wrong)
     }
 
-    /// Of what stands before `=`, and the values, each as `--set` takes it.
+    /// Builds an axis from the text before `=` and from values in the syntax of `--set`.
     ///
     /// # Errors
-    /// It says what would be right.
+    /// Fails with a message that says what would be right.
     pub fn of(keys: &str, values: Vec<String>) -> Result<Axis, String> {
         let (name, keys) = match keys.split_once(':') {
             Some((name, keys)) => (Some(name.trim()), keys),
@@ -58,31 +58,31 @@ impl Axis {
         Ok(axis)
     }
 
-    /// Of an axis that was put together elsewhere.
+    /// Checks an axis that was deserialised or built elsewhere.
     ///
     /// # Errors
-    /// It has no value, too many, or one twice.
+    /// Fails when the axis has no value, too many, or a duplicate.
     pub fn check(&self) -> Result<(), String> {
         if self.keys.is_empty() || self.values.iter().any(String::is_empty) || self.values.is_empty() {
             return Err("a value is missing".into());
         }
-        if self.values.len() > MOST_VALUES {
-            return Err(format!("has {} values, {MOST_VALUES} at most", self.values.len()));
+        if self.values.len() > MAX_VALUES {
+            return Err(format!("has {} values, the limit is {MAX_VALUES}", self.values.len()));
         }
         let mut sorted: Vec<&String> = self.values.iter().collect();
         sorted.sort();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(format!("the value {} stands twice", pair[0])),
+            Some(pair) => Err(format!("the value {} is given twice", pair[0])),
             None => Ok(()),
         }
     }
 
-    /// The overrides of its value number `at`, as `--set` takes them.
+    /// Returns the overrides for the value with index `at`, in the syntax of `--set`.
     pub fn overrides(&self, at: usize) -> impl Iterator<Item = String> + '_ {
         self.keys.iter().map(move |key| format!("{key}={}", self.values[at]))
     }
 
-    /// Its values as numbers and their unit, where all are numbers of the same unit.
+    /// Returns the values as numbers, and their unit, if all are numbers with the same unit.
     pub fn numbers(&self) -> Option<(Vec<f64>, &str)> {
         let (_, unit) = number(&self.values[0])?;
         let all = self.values.iter().map(|v| number(v).filter(|n| n.1 == unit).map(|n| n.0));
@@ -90,7 +90,7 @@ impl Axis {
     }
 }
 
-/// A number and what follows it: `20Mbit/s` is 20 and `Mbit/s`.
+/// Splits a number from its unit: `20Mbit/s` is 20 and `Mbit/s`.
 fn number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let in_number = |(i, c): &(usize, char)| {
@@ -108,26 +108,26 @@ fn number(text: &str) -> Option<(f64, &str)> {
     value.is_finite().then_some((value, unit.trim()))
 }
 
-/// `LO..HI:log:N`; `None` where it is written otherwise.
+/// Parses `LO..HI:log:N`; `None` for another syntax.
 fn spaced(text: &str) -> Option<Result<Vec<String>, String>> {
     let (ends, how) = text.trim().split_once(':')?;
     let (low, high) = ends.split_once("..")?;
     let (kind, count) = how.split_once(':')?;
-    Some(spread(low, high, kind, count))
+    Some(spaced_values(low, high, kind, count))
 }
 
-fn spread(low: &str, high: &str, kind: &str, count: &str) -> Result<Vec<String>, String> {
-    let of = |end: &str| match number(end) {
+fn spaced_values(low: &str, high: &str, kind: &str, count: &str) -> Result<Vec<String>, String> {
+    let parse_end = |end: &str| match number(end) {
         Some((value, unit)) => Ok((value, unit.to_string())),
-        None => Err(format!("`{end}` is no number")),
+        None => Err(format!("`{end}` is not a number")),
     };
-    let ((low, own), (high, unit)) = (of(low)?, of(high)?);
+    let ((low, own), (high, unit)) = (parse_end(low)?, parse_end(high)?);
     if !own.is_empty() && own != unit {
-        return Err(format!("its ends have different units, `{own}` and `{unit}`: write both in one"));
+        return Err(format!("the ends have different units, `{own}` and `{unit}`: use the same unit"));
     }
-    let n: usize = count.parse().map_err(|_| format!("`{count}` is no number of values"))?;
-    if !(2..=MOST_VALUES).contains(&n) {
-        return Err(format!("{n} values: 2 to {MOST_VALUES} are possible"));
+    let n: usize = count.parse().map_err(|_| format!("`{count}` is not a number of values"))?;
+    if !(2..=MAX_VALUES).contains(&n) {
+        return Err(format!("{n} values: a range has 2 to {MAX_VALUES}"));
     }
     let share = |i: usize| i as f64 / (n - 1) as f64;
     let value = |i: usize| match kind {
@@ -143,7 +143,7 @@ fn spread(low: &str, high: &str, kind: &str, count: &str) -> Result<Vec<String>,
     }
 }
 
-/// A number with [`DIGITS`] significant digits at most, none of them a needless zero.
+/// Formats a number with at most [`DIGITS`] significant digits and without trailing zeros.
 fn printed(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
@@ -157,7 +157,7 @@ fn printed(x: f64) -> String {
     }
 }
 
-/// A list's values.
+/// Splits a list of values at its commas.
 fn listed(text: &str) -> Vec<String> {
     let (mut values, mut value) = (Vec::new(), String::new());
     let (mut depth, mut quote) = (0usize, None);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_ranges() {
+    fn lists_and_ranges_are_parsed() {
         assert_eq!(values("flows.up.cc=cubic, bbr,reno"), ["cubic", "bbr", "reno"]);
         let tables = values("a.b={ kind = \"x\", y = [1, 2] },'p,q'");
         assert_eq!(tables, ["{ kind = \"x\", y = [1, 2] }", "'p,q'"]);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_keys() {
+    fn an_axis_may_have_a_name_and_several_keys() {
         let axis = Axis::parse("rtt: links.a.forward.d.delay + links.a.backward.d.delay=1ms,2ms").unwrap();
         assert_eq!(axis.name, "rtt");
         let sets: Vec<String> = axis.overrides(1).collect();
@@ -212,19 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn a_wrong_axis_is_refused_with_the_reason() {
         for (text, why) in [
             ("links.a", "`=` is missing"),
             ("=1,2", "a key is missing"),
             ("a=", "a value is missing"),
             ("a=1,,2", "a value is missing"),
-            ("a=1,2,1", "stands twice"),
+            ("a=1,2,1", "is given twice"),
             ("a=1ms..2s:lin:3", "different units"),
             ("a=0..2s:log:3", "above 0"),
             ("a=1..2:sqrt:3", "by `lin` or by `log`"),
             ("a=1..2:lin:1", "2 to 100000"),
-            ("a=x..2:lin:4", "`x` is no number"),
-            ("a=1..2:lin:many", "no number of values"),
+            ("a=x..2:lin:4", "`x` is not a number"),
+            ("a=1..2:lin:many", "not a number of values"),
         ] {
             let said = Axis::parse(text).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");

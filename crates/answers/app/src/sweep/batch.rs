@@ -1,10 +1,11 @@
-//! Batches of points: run them, and their rows as bytes, which is what a thread, another process or another machine
-//! hands back.
+//! Runs batches of points and serialises their rows, which a thread, another process or another machine
+//! returns.
 //!
-//! A batch's bytes are a JSON object a line, a cell each, and a last line `{"cells": N}`; without it they were cut short
-//! and count for nothing. A batch is called by its first cell, so that one that two machines ran is kept once.
+//! A batch's bytes are one JSON object per line, one for each cell, and a last line `{"cells": N}`; a batch
+//! without it was truncated and is discarded. A batch is named after its first cell, so that a batch that two
+//! machines ran is kept once.
 
-use crate::sweep::guard::{WorkSaid, apart};
+use crate::sweep::guard::{WorkEvent, run_guarded};
 use crate::sweep::{CellFigures, CellRow, SweepGrid};
 use experiment::{Order, RunJob, simulate};
 use result::concat;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 /// A row of a batch.
 pub trait PartRow: Serialize + DeserializeOwned {
-    /// Its name, fit for a file: a hash of what determines it.
+    /// Returns the row's name, fit for a file: a hash of the row's inputs.
     fn name(&self) -> &str;
 }
 
@@ -36,14 +37,14 @@ struct BatchEnd {
     cells: usize,
 }
 
-/// A batch that the caller ended: nothing of it is kept.
+/// The caller stopped the batch, so none of its rows is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchStopped;
 
-/// How often it is asked whether to stop.
-const TICK: Duration = Duration::from_millis(20);
+/// Interval at which `stop` is called.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The cells of some points, one after the other: of each point by variant, of that by repeat.
+/// The cells of some points: sorted by point, then by variant, then by repeat.
 struct PointCells {
     grid: Arc<SweepGrid>,
     basis: u128,
@@ -51,7 +52,7 @@ struct PointCells {
     variants: Vec<String>,
 }
 
-/// A variant at a point, and its runs; or why there are none.
+/// A variant at a point and its runs, or the error that prevents them.
 type PointVariant = Result<(Experiment, Vec<RunJob>), String>;
 
 impl PointCells {
@@ -63,13 +64,13 @@ impl PointCells {
         self.points.len() * self.variants.len() * self.repeats()
     }
 
-    /// Point, variant and repeat of the cell number `i`, of the last two the index.
+    /// Returns the point of cell `i` and the indexes of its variant and its repeat.
     fn place(&self, i: usize) -> (usize, usize, usize) {
         let (repeats, variants) = (self.repeats(), self.variants.len());
         (self.points[i / (repeats * variants)], i / repeats % variants, i % repeats)
     }
 
-    /// Its row, of which only the figures are missing, or why there are none.
+    /// Returns the row of cell `i`, without figures and without an error.
     fn row(&self, i: usize) -> CellRow {
         let (point, variant, repeat) = self.place(i);
         let (variant, repeat) = (&self.variants[variant], repeat as u32 + 1);
@@ -87,11 +88,11 @@ impl PointCells {
         CellRow { error: Some(why), ..self.row(i) }
     }
 
-    /// All variants at a point. What does not fit one of them does not touch the others.
+    /// Parses all variants at a point. An error in one variant does not affect the others.
     fn read(&self, point: usize) -> Vec<PointVariant> {
         let order = Order { repeats: self.grid.repeats.max(1), seed: self.grid.seed, ..Order::default() };
         let alone = |variant: &Variant| {
-            // The figures alone are wanted.
+            // Only the figures are kept, so no series are recorded.
             let scenario = variant.scenario.clone().without_series();
             let variants = vec![Variant { name: variant.name.clone(), scenario }];
             let (name, description) = (String::new(), String::new());
@@ -103,13 +104,14 @@ impl PointCells {
             Ok(all) => all.variants.iter().map(|v| Ok(alone(v))).collect(),
             Err(_) => {
                 let each = self.variants.iter().map(|name| self.grid.read_at(point, slice::from_ref(name)));
-                each.map(|of| of.map(|of| alone(&of.variants[0])).map_err(|e| e.to_string())).collect()
+                each.map(|read| read.map(|read| alone(&read.variants[0])).map_err(|e| e.to_string()))
+                    .collect()
             }
         }
     }
 
-    /// Runs the cells from number `from` on; `tell` is given their rows. Ends early when `stop` says so.
-    fn run_from(&self, from: usize, stop: &AtomicBool, tell: &mut dyn FnMut(CellRow)) {
+    /// Runs the cells from number `from` on and passes each row to `emit`. Stops early once `stop` is set.
+    fn run_from(&self, from: usize, stop: &AtomicBool, emit: &mut dyn FnMut(CellRow)) {
         let mut read: (Option<usize>, Vec<PointVariant>) = (None, Vec::new());
         for i in from..self.len() {
             let (point, variant, repeat) = self.place(i);
@@ -125,12 +127,12 @@ impl PointCells {
                 },
                 Err(why) => self.failed(i, why.clone()),
             };
-            tell(row);
+            emit(row);
         }
     }
 }
 
-/// Runs one repeat of a variant; `None` when `stop` says so.
+/// Runs one repeat of a variant; `None` once `stop` is set.
 fn run_cell(variant: &Variant, jobs: &[RunJob], repeat: u32, stop: &AtomicBool) -> Option<CellFigures> {
     let mut progress =
         |_| if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -140,18 +142,18 @@ fn run_cell(variant: &Variant, jobs: &[RunJob], repeat: u32, stop: &AtomicBool) 
         parts.push(simulate(variant, job.seed, job.flow, job.unrest, None, None, &mut progress)?);
     }
     let outcome = match jobs.first()?.flow {
-        // Flows that are measured one at a time stand side by side.
+        // The results of flows that run one at a time are put next to each other.
         Some(_) => concat(variant.scenario.flows.iter().map(|f| f.name.clone()).zip(parts).collect()),
         None => parts.pop()?,
     };
     Some(CellFigures::of(&outcome.variant, seed))
 }
 
-/// Runs all cells of these points, one after the other, and waits for them. `stop` is asked now and then. A cell that
-/// panics is a row that says so.
+/// Runs all cells of these points one after the other and returns their rows. `stop` is called regularly; if
+/// it returns true, the batch ends. A cell that panics becomes a row with an error.
 ///
 /// # Errors
-/// `stop` said so.
+/// Fails when `stop` returned true.
 pub fn run_points(
     grid: &Arc<SweepGrid>,
     points: &[usize],
@@ -162,36 +164,36 @@ pub fn run_points(
     let mut rows = Vec::new();
     while rows.len() < cells.len() {
         match run_until_panic(&cells, &mut rows, stop)? {
-            Some(why) => rows.push(cells.failed(rows.len(), format!("a fault of longfat's own: {why}"))),
+            Some(why) => rows.push(cells.failed(rows.len(), format!("internal error: {why}"))),
             None => break,
         }
     }
     Ok(rows)
 }
 
-/// The rows of a point's cells that nobody could run, and why.
+/// Returns rows with an error for the cells of a point that could not be run.
 pub fn lost(grid: &Arc<SweepGrid>, point: usize, why: &str) -> Vec<CellRow> {
     let (basis, variants) = (grid.basis(), grid.variant_names());
     let cells = PointCells { grid: grid.clone(), basis, points: vec![point], variants };
     (0..cells.len()).map(|i| cells.failed(i, why.into())).collect()
 }
 
-/// Runs the cells that follow those of `rows`, until all are there or one panics: with what words.
+/// Runs the cells that follow those in `rows`, until all are done or one panics. Returns the panic's message.
 fn run_until_panic(
     cells: &Arc<PointCells>,
     rows: &mut Vec<CellRow>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<String>, BatchStopped> {
     let flag = Arc::new(AtomicBool::new(false));
-    let (of, from, ended) = (cells.clone(), rows.len(), flag.clone());
-    let told = match apart(move |tell| of.run_from(from, &ended, tell)) {
-        Ok(told) => told,
+    let (shared, from, ended) = (cells.clone(), rows.len(), flag.clone());
+    let events = match run_guarded(move |emit| shared.run_from(from, &ended, emit)) {
+        Ok(events) => events,
         Err(e) => return Ok(Some(format!("no thread: {e}"))),
     };
     loop {
-        match told.recv_timeout(TICK) {
-            Ok(WorkSaid::Item(row)) => rows.push(row),
-            Ok(WorkSaid::Panicked(why)) => return Ok(Some(why)),
+        match events.recv_timeout(STOP_POLL_INTERVAL) {
+            Ok(WorkEvent::Item(row)) => rows.push(row),
+            Ok(WorkEvent::Panicked(why)) => return Ok(Some(why)),
             Err(RecvTimeoutError::Disconnected) if flag.load(Relaxed) => return Err(BatchStopped),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
@@ -202,10 +204,10 @@ fn run_until_panic(
     }
 }
 
-/// The same, their rows as bytes.
+/// Runs all cells of these points and returns their rows as bytes ([`run_points`], [`pack`]).
 ///
 /// # Errors
-/// As [`run_points`].
+/// Fails when `stop` returned true.
 pub fn run_batch(
     grid: &Arc<SweepGrid>,
     points: &[usize],
@@ -214,11 +216,11 @@ pub fn run_batch(
     run_points(grid, points, stop).map(|rows| pack(&rows))
 }
 
-/// Rows as bytes.
+/// Serialises rows as the bytes of a batch.
 pub fn pack<R: PartRow>(rows: &[R]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut line = |json: serde_json::Result<Vec<u8>>| {
-        // Nothing in a row cannot be written as JSON.
+        // Every row can be serialised as JSON.
         bytes.extend(json.unwrap_or_default());
         bytes.push(b'\n');
     };
@@ -227,7 +229,7 @@ pub fn pack<R: PartRow>(rows: &[R]) -> Vec<u8> {
     bytes
 }
 
-/// The rows in a batch's bytes; `None` where they are not whole.
+/// Parses a batch's bytes; `None` where they are not complete.
 pub fn unpack<R: PartRow>(bytes: &[u8]) -> Option<Vec<R>> {
     let mut lines: Vec<&[u8]> = bytes.strip_suffix(b"\n")?.split(|&b| b == b'\n').collect();
     let end: BatchEnd = serde_json::from_slice(lines.pop()?).ok()?;
@@ -243,7 +245,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
-    /// Cells that are to panic: their grid's basis, and their numbers.
+    /// Cells that are to panic: the basis of their grid, and their numbers.
     static PANICS: Mutex<Vec<(u128, usize)>> = Mutex::new(Vec::new());
 
     pub(super) fn may_panic(basis: u128, cell: usize) {
@@ -266,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_panics_is_a_row_and_all_others_are_as_without_it() {
-        // Another basis than that of the tests beside this one: their cells have the same numbers.
+    fn a_cell_that_panics_becomes_an_error_row_and_changes_no_other() {
+        // The basis differs from that of the other tests in this file, whose cells have the same numbers.
         let grid =
             Arc::new(SweepGrid { program: "another".into(), ..(*grid("flows.up.count=1,2,3")).clone() });
         let all = run_points(&grid, &[0, 1, 2], &|| false).unwrap();
@@ -279,7 +281,7 @@ mod tests {
             if [0, 5, 6, 11].contains(&i) {
                 let why = with.error.as_deref().unwrap();
                 assert!(
-                    why.starts_with("a fault of longfat's own: panicked at ") && why.contains("on purpose"),
+                    why.starts_with("internal error: panicked at ") && why.contains("on purpose"),
                     "{why}"
                 );
                 assert_eq!(
@@ -290,15 +292,15 @@ mod tests {
                 assert_eq!(with, without);
             }
         }
-        // The caller may end it, and then there is nothing.
-        let asked = Cell::new(0);
-        let stop = || asked.replace(asked.get() + 1) > 0;
+        // A batch that the caller stops returns no rows.
+        let calls = Cell::new(0);
+        let stop = || calls.replace(calls.get() + 1) > 0;
         let long = Arc::new(SweepGrid { sets: vec!["duration=1000s".into()], ..(*grid).clone() });
         assert_eq!(run_points(&long, &[0], &stop), Err(BatchStopped));
     }
 
     #[test]
-    fn what_does_not_fit_one_variant_does_not_touch_the_others() {
+    fn a_value_that_does_not_fit_one_variant_leaves_the_others_alone() {
         let grid = grid("variants.two.flows.up.cc=cubic,nonsense");
         let rows = run_points(&grid, &[0, 1], &|| false).unwrap();
         let bad: Vec<&CellRow> = rows.iter().filter(|row| row.error.is_some()).collect();

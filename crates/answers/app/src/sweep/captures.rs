@@ -1,16 +1,20 @@
-//! Many captures diagnosed into one dataset: `flows.parquet`, a row a flow of any of them, and `captures.parquet`, a row a
-//! capture. One that cannot be diagnosed is a row of both with its error. Beside them `diagnoses.json`, which is written last.
+//! Diagnoses many captures into one dataset: `flows.parquet`, a row for each flow of any capture, and
+//! `captures.parquet`, a row for each capture. A capture that cannot be diagnosed has a row with its error in
+//! both. The file `diagnoses.json` is written last.
 //!
-//! 1. [`CaptureSet`] says which captures, and what of them is read; each has a name, a hash of all that determines its rows.
-//! 2. [`CaptureFolder`] holds what is there already, as a sweep's does; [`diagnose_capture`] makes a row anywhere.
-//! 3. [`CaptureFolder::finish`] makes the dataset: the same bytes whoever diagnosed which capture, and when.
+//! 1. [`CaptureSet`] lists the captures and the packets that are read. Each capture has a name, a hash of all
+//!    that determines its rows.
+//! 2. [`CaptureFolder`] holds the finished rows, as a sweep's folder does; [`diagnose_capture`] makes a row
+//!    anywhere.
+//! 3. [`CaptureFolder::finish`] writes the dataset: the same bytes wherever and in whatever order the
+//!    captures were diagnosed.
 
 use crate::CommandError;
 use crate::diagnose::{CaptureSource, diagnosed};
 use crate::sweep::batch::PartRow;
 use crate::sweep::folder::{FinishedBy, HeldFolder};
 use crate::sweep::grid::hash_of;
-use crate::sweep::guard::{WorkSaid, apart};
+use crate::sweep::guard::{WorkEvent, run_guarded};
 use crate::tables::{ColumnKind, FLOW_DIAGNOSES, FieldValue, SheetColumn, SheetValues, flow_values};
 use capture::{CaptureReader, PacketFilter};
 use result::Diagnosis;
@@ -19,69 +23,69 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What the JSON says it is.
+/// Name and version of the JSON's schema.
 pub const DIAGNOSES_SCHEMA: &str = "longfat-diagnoses/1";
 const SUMMARY: &str = "diagnoses.json";
 
-/// A capture, wherever it lies.
+/// A capture, identified by where it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCapture {
-    /// Its path or URL.
+    /// The capture's path or URL.
     pub capture: String,
-    /// Its size, bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What changes with its content: a checksum of the store's, or when it was written.
+    /// A value that changes with the content: a checksum of the store, or the time of the last write.
     pub stamp: String,
 }
 
-/// Captures, and what of them is read.
+/// The captures of a dataset, and the packets that are read.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureSet {
-    /// The program, to the commit where that is known.
+    /// The program, with its commit where that is known.
     pub program: String,
-    /// Which packets are read.
+    /// Filter of the packets that are read.
     pub filter: PacketFilter,
-    /// In the dataset's order.
+    /// The captures in the dataset's order.
     pub captures: Vec<StoredCapture>,
 }
 
-/// What came of a capture.
+/// The row of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaptureRow {
-    /// Its name: a hash of what determines the rest.
+    /// The row's name: a hash of what determines the rest.
     pub name: String,
-    /// Its path or URL.
+    /// The capture's path or URL.
     pub capture: String,
-    /// Its size, bytes.
+    /// Size in bytes.
     pub bytes: u64,
     /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// What it holds.
+    /// The content of the capture.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub figures: Option<CaptureFigures>,
 }
 
-/// What a capture holds.
+/// The content of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaptureFigures {
     /// Format and compression.
     pub format: String,
-    /// First record, seconds since 1970.
+    /// Time of the first record, in seconds since 1970.
     pub start_s: f64,
-    /// From first to last record, seconds.
+    /// Time from the first to the last record, in seconds.
     pub duration_s: f64,
-    /// Records read.
+    /// Number of records read.
     pub packets: u64,
-    /// Those with TCP.
+    /// Number of records with TCP.
     pub tcp_packets: u64,
-    /// TCP connections.
+    /// Number of TCP connections.
     pub connections: u64,
-    /// Packets that the capture program says it dropped.
+    /// Packets that the capturing program reports as dropped.
     pub dropped: Option<u64>,
-    /// Why reading ended early; all before it counts.
+    /// Why reading ended early; all records before that count.
     pub damage: Option<String>,
-    /// Flow by flow a value for each column of [`FLOW_DIAGNOSES`].
+    /// For each flow, a value for each column of [`FLOW_DIAGNOSES`].
     pub flows: Vec<Vec<FieldValue>>,
 }
 
@@ -92,44 +96,45 @@ impl PartRow for CaptureRow {
 }
 
 impl CaptureSet {
-    /// The name of a capture's row.
-    pub fn name(&self, of: &StoredCapture) -> String {
+    /// Returns the name of a capture's row.
+    pub fn name(&self, capture: &StoredCapture) -> String {
         let filter = format!("{:?}", self.filter);
-        hash_of(&[&self.program, &filter, &of.capture, &of.bytes.to_string(), &of.stamp])
+        hash_of(&[&self.program, &filter, &capture.capture, &capture.bytes.to_string(), &capture.stamp])
     }
 
-    /// All names, hashed.
+    /// Returns a hash of all names.
     pub fn digest(&self) -> String {
         let names: Vec<String> = self.captures.iter().map(|c| self.name(c)).collect();
         hash_of(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// The row of a capture that could not be had, and why.
-    pub fn lost(&self, of: &StoredCapture, why: String) -> CaptureRow {
+    /// Returns the row of a capture that could not be read, with the reason.
+    pub fn lost(&self, capture: &StoredCapture, why: String) -> CaptureRow {
         CaptureRow {
-            name: self.name(of),
-            capture: of.capture.clone(),
-            bytes: of.bytes,
+            name: self.name(capture),
+            capture: capture.capture.clone(),
+            bytes: capture.bytes,
             error: Some(why),
             figures: None,
         }
     }
 }
 
-/// Diagnoses a capture, which lies at `path` for now. What cannot be read, or panics, is a row that says so.
-pub fn diagnose_capture(set: &CaptureSet, of: &StoredCapture, path: &Path) -> CaptureRow {
-    let (filter, file, name) = (set.filter.clone(), path.to_path_buf(), of.capture.clone());
+/// Diagnoses a capture, which is now the file `path`. A capture that cannot be read, or whose diagnosis
+/// panics, becomes a row with an error.
+pub fn diagnose_capture(set: &CaptureSet, capture: &StoredCapture, path: &Path) -> CaptureRow {
+    let (filter, file, name) = (set.filter.clone(), path.to_path_buf(), capture.capture.clone());
     let work =
-        move |tell: &mut dyn FnMut(Result<CaptureFigures, String>)| tell(figures(&file, &name, filter));
-    let told = apart(work).map_err(|e| format!("no thread: {e}"));
-    let done = told.and_then(|told| match told.recv() {
-        Ok(WorkSaid::Item(done)) => done,
-        Ok(WorkSaid::Panicked(why)) => Err(format!("a fault of longfat's own: {why}")),
-        Err(_) => Err("a fault of longfat's own: its thread ended".into()),
+        move |emit: &mut dyn FnMut(Result<CaptureFigures, String>)| emit(figures(&file, &name, filter));
+    let events = run_guarded(work).map_err(|e| format!("no thread: {e}"));
+    let done = events.and_then(|events| match events.recv() {
+        Ok(WorkEvent::Item(done)) => done,
+        Ok(WorkEvent::Panicked(why)) => Err(format!("internal error: {why}")),
+        Err(_) => Err("internal error: the thread ended".into()),
     });
     match done {
-        Ok(figures) => CaptureRow { error: None, figures: Some(figures), ..set.lost(of, String::new()) },
-        Err(why) => set.lost(of, why),
+        Ok(figures) => CaptureRow { error: None, figures: Some(figures), ..set.lost(capture, String::new()) },
+        Err(why) => set.lost(capture, why),
     }
 }
 
@@ -158,18 +163,18 @@ impl CaptureFigures {
     }
 }
 
-/// The folder of such a dataset, which nobody else writes to.
+/// The locked folder of a dataset of captures.
 pub struct CaptureFolder {
     set: CaptureSet,
     held: HeldFolder<CaptureRow>,
 }
 
-/// `diagnoses.json`.
+/// The content of `diagnoses.json`.
 #[derive(Serialize)]
 struct DiagnosesSummary<'a> {
     schema: &'static str,
     program: &'a str,
-    /// All names, hashed.
+    /// Hash of all names.
     captures_hash: String,
     captures: usize,
     failed: usize,
@@ -178,43 +183,44 @@ struct DiagnosesSummary<'a> {
 }
 
 impl CaptureFolder {
-    /// Takes the folder; `force` replaces a finished dataset of something else.
+    /// Locks the folder and reads its rows; `force` replaces a finished dataset of other captures.
     ///
     /// # Errors
-    /// Another process has it, or it holds a dataset of other captures.
+    /// Fails when another process has locked the folder, or when it holds a dataset of other captures.
     pub fn open(set: CaptureSet, folder: &Path, force: bool) -> Result<CaptureFolder, CommandError> {
         let by = FinishedBy { what: "diagnoses", file: SUMMARY, key: "captures_hash", digest: set.digest() };
         Ok(CaptureFolder { held: HeldFolder::claim(folder, &by, force)?, set })
     }
 
-    /// What is diagnosed.
+    /// Returns the captures of the dataset.
     pub fn set(&self) -> &CaptureSet {
         &self.set
     }
 
-    /// The numbers of captures whose row is missing.
+    /// Returns the indexes of the captures without a row.
     pub fn missing(&self) -> Vec<usize> {
         let all = self.set.captures.iter().enumerate();
         all.filter(|(_, c)| !self.held.known.contains_key(&self.set.name(c))).map(|(i, _)| i).collect()
     }
 
-    /// Keeps rows that were made anywhere.
+    /// Stores rows, wherever they were made.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// Fails when the rows cannot be written.
     pub fn keep(&mut self, rows: Vec<CaptureRow>) -> io::Result<()> {
         self.held.keep(rows)
     }
 
-    /// Writes the dataset, when no row is missing, and gives `diagnoses.json`. The batches go.
+    /// Writes the dataset once no row is missing, removes the batches, and returns the content of
+    /// `diagnoses.json`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails when a file cannot be written.
     pub fn finish(&self) -> io::Result<String> {
         let rows: Vec<&CaptureRow> =
             self.set.captures.iter().filter_map(|c| self.held.known.get(&self.set.name(c))).collect();
         let flows: Vec<(&CaptureRow, Option<&Vec<FieldValue>>)> =
-            rows.iter().flat_map(|r| of_flows(r)).collect();
+            rows.iter().flat_map(|r| flow_rows(r)).collect();
         let meta = [("longfat.schema", DIAGNOSES_SCHEMA.to_string())];
         self.held.write_table("flows.parquet", &flow_columns(&flows), &meta)?;
         self.held.write_table("captures.parquet", &capture_columns(&rows), &meta)?;
@@ -227,7 +233,7 @@ impl CaptureFolder {
             flows: flows.iter().filter(|(_, flow)| flow.is_some()).count(),
             files: ["flows.parquet", "captures.parquet"],
         };
-        // Texts and numbers: nothing in it cannot be written.
+        // The summary consists of texts and numbers, which can always be serialised.
         let json = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
         self.held.write(SUMMARY, json.as_bytes())?;
         self.held.store.clear();
@@ -235,15 +241,15 @@ impl CaptureFolder {
     }
 }
 
-/// A capture's flows; one row without a flow where it could not be diagnosed.
-fn of_flows(row: &CaptureRow) -> Vec<(&CaptureRow, Option<&Vec<FieldValue>>)> {
+/// Returns a capture's flows, or one row without a flow where the capture could not be diagnosed.
+fn flow_rows(row: &CaptureRow) -> Vec<(&CaptureRow, Option<&Vec<FieldValue>>)> {
     match &row.figures {
         Some(figures) => figures.flows.iter().map(|flow| (row, Some(flow))).collect(),
         None => vec![(row, None)],
     }
 }
 
-/// `capture`, `error`, and the columns of `diagnose --out`.
+/// Returns the columns `capture`, `error`, and those of `diagnose --out`.
 fn flow_columns<'a>(rows: &[(&'a CaptureRow, Option<&'a Vec<FieldValue>>)]) -> Vec<SheetColumn<'a>> {
     let mut all = vec![
         SheetColumn {
@@ -291,23 +297,23 @@ fn as_real(value: Option<&FieldValue>) -> Option<f64> {
 
 fn capture_columns<'a>(rows: &[&'a CaptureRow]) -> Vec<SheetColumn<'a>> {
     let figures = || rows.iter().map(|r| r.figures.as_ref());
-    let texts = |name, of: fn(&'a CaptureFigures) -> Option<&'a str>| SheetColumn {
+    let texts = |name, figure: fn(&'a CaptureFigures) -> Option<&'a str>| SheetColumn {
         name,
-        values: SheetValues::Text(figures().map(|f| f.and_then(of)).collect()),
+        values: SheetValues::Text(figures().map(|f| f.and_then(figure)).collect()),
     };
-    let ints = |name, of: fn(&CaptureFigures) -> Option<u64>| SheetColumn {
+    let ints = |name, figure: fn(&CaptureFigures) -> Option<u64>| SheetColumn {
         name,
-        values: SheetValues::Int(figures().map(|f| f.and_then(of)).collect()),
+        values: SheetValues::Int(figures().map(|f| f.and_then(figure)).collect()),
     };
-    let reals = |name, of: fn(&CaptureFigures) -> f64| SheetColumn {
+    let reals = |name, figure: fn(&CaptureFigures) -> f64| SheetColumn {
         name,
-        values: SheetValues::Real(figures().map(|f| f.map(of)).collect()),
+        values: SheetValues::Real(figures().map(|f| f.map(figure)).collect()),
     };
-    let own = |name, values| SheetColumn { name, values };
+    let column = |name, values| SheetColumn { name, values };
     vec![
-        own("capture", SheetValues::Text(rows.iter().map(|r| Some(r.capture.as_str())).collect())),
-        own("bytes", SheetValues::Int(rows.iter().map(|r| Some(r.bytes)).collect())),
-        own("error", SheetValues::Text(rows.iter().map(|r| r.error.as_deref()).collect())),
+        column("capture", SheetValues::Text(rows.iter().map(|r| Some(r.capture.as_str())).collect())),
+        column("bytes", SheetValues::Int(rows.iter().map(|r| Some(r.bytes)).collect())),
+        column("error", SheetValues::Text(rows.iter().map(|r| r.error.as_deref()).collect())),
         texts("format", |f| Some(f.format.as_str())),
         reals("start_s", |f| f.start_s),
         reals("duration_s", |f| f.duration_s),

@@ -1,4 +1,4 @@
-//! A cell's row: the figures of `longfat run`, summed up over its flows, and a line for each flow.
+//! The row of a cell: the figures of `longfat run` summed over its flows, and the figures of each flow.
 
 use result::{FlowResult, Measure, Quantity, RttSummary, Statistic, VariantResult};
 use serde::{Deserialize, Serialize};
@@ -6,87 +6,87 @@ use serde::{Deserialize, Serialize};
 /// A row of the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellRow {
-    /// Its name ([`crate::sweep::SweepGrid::name`]).
+    /// The cell's name ([`crate::sweep::SweepGrid::name`]).
     pub cell: String,
-    /// The variant.
     pub variant: String,
-    /// Which repeat, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// The value of each axis, as it is written.
+    /// The value of each axis, as written.
     pub values: Vec<String>,
-    /// Why there are no figures: what is wrong with these values.
+    /// Why there are no figures: the error in these values.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// What came of it.
+    /// The figures of the run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub figures: Option<CellFigures>,
 }
 
-/// What a cell's run came to.
+/// The figures of a cell's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellFigures {
     /// The run's seed.
     pub seed: u64,
-    /// Sum of the flows' goodputs, Mbit/s, as in `result.json`.
+    /// Sum of the flows' goodputs in Mbit/s, as in `result.json`.
     pub total_goodput_mbps: f64,
-    /// The rate of the tightest limit that all flows meet, Mbit/s.
+    /// Rate of the tightest limit that all flows share, in Mbit/s.
     pub limit_mbps: Option<f64>,
-    /// Jain's index, where equal shares are to be expected.
+    /// Jain's fairness index, where equal shares are expected.
     pub jain_index: Option<f64>,
-    /// Share of TCP's data packets that were sent again, 0 to 1; `None` where none was sent.
+    /// Share of TCP's data packets that were retransmissions, 0 to 1; `None` where none was sent.
     pub sent_again: Option<f64>,
-    /// `rtt.p95` of [`Measure`]: the TCP flow's in which it is longest, ms; `None` without TCP.
+    /// `rtt.p95` of [`Measure`], in ms: that of the TCP flow with the longest; `None` without TCP.
     pub rtt_p95_ms: Option<f64>,
-    /// `completion.mean` of [`Measure`], s; `None` where a flow did not come to its end.
+    /// `completion.mean` of [`Measure`], in s; `None` where a flow did not complete.
     pub completion_s: Option<f64>,
     /// Packets dropped by the path's elements.
     pub dropped_packets: u64,
-    /// Packets marked by them.
+    /// Packets marked by the path's elements.
     pub marked_packets: u64,
-    /// The longest queue of any of them, packets.
+    /// The longest queue of any element, in packets.
     pub max_queue_packets: u64,
-    /// Flow by flow, in the scenario's order.
+    /// The flows, in the scenario's order.
     pub flows: Vec<SweptFlow>,
 }
 
 /// A flow of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweptFlow {
-    /// Its name.
+    /// The flow's name.
     pub name: String,
     /// Congestion control; `udp` for datagrams.
     pub cc: String,
-    /// Mbit/s.
+    /// Goodput in Mbit/s.
     pub goodput_mbps: f64,
-    /// Data packets sent, those sent again among them.
+    /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Those sent again.
+    /// Retransmitted packets.
     pub retransmitted_packets: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Round-trip times of TCP over time, ms: least, mean, median, 95th percentile.
+    /// Round-trip times of TCP over time, in ms: minimum, mean, median, 95th percentile.
     pub rtt_ms: Option<[f64; 4]>,
-    /// One-way delay of datagrams, of probes there and back, ms: least, mean, median, 95th percentile.
+    /// One-way delay of datagrams, or round-trip time of probes, in ms: minimum, mean, median, 95th
+    /// percentile.
     pub delay_ms: Option<[f64; 4]>,
-    /// Seconds from start to last byte, where it has an end and came to it.
+    /// Time from start to last byte in seconds, for a flow that has an end and reached it.
     pub completion_s: Option<f64>,
-    /// 95th percentile of the times from request to answer, s; of flows that ask.
+    /// 95th percentile of the times from request to response, in s, for flows that send requests.
     pub response_p95_s: Option<f64>,
 }
 
 impl CellFigures {
-    /// Of a run.
+    /// Takes the figures from a variant's result.
     pub fn of(variant: &VariantResult, seed: u64) -> CellFigures {
-        let sum = |of: &dyn Fn(&result::ElementResult) -> u64| variant.elements.iter().map(of).sum();
-        let of = |measure: Measure| measure.of(variant).filter(|value| value.is_finite());
+        let sum = |count: &dyn Fn(&result::ElementResult) -> u64| variant.elements.iter().map(count).sum();
+        let value = |measure: Measure| measure.of(variant).filter(|value| value.is_finite());
         CellFigures {
             seed,
             total_goodput_mbps: variant.total_goodput_mbps,
             limit_mbps: variant.limit_mbps,
             jain_index: variant.jain_index,
-            sent_again: of(Measure::new(Quantity::ResentShare)).map(|percent| percent / 100.0),
-            rtt_p95_ms: of(Measure::at(Quantity::Rtt, Statistic::P95)),
-            completion_s: of(Measure::at(Quantity::Completion, Statistic::Mean)),
+            sent_again: value(Measure::new(Quantity::ResentShare)).map(|percent| percent / 100.0),
+            rtt_p95_ms: value(Measure::at(Quantity::Rtt, Statistic::P95)),
+            completion_s: value(Measure::at(Quantity::Completion, Statistic::Mean)),
             dropped_packets: sum(&|e| e.dropped_packets),
             marked_packets: sum(&|e| e.marked_packets),
             max_queue_packets: variant.elements.iter().map(|e| e.max_queue_packets).max().unwrap_or(0),
@@ -95,7 +95,7 @@ impl CellFigures {
     }
 }
 
-/// Least, mean, median and 95th percentile; `None` without a sample.
+/// Returns minimum, mean, median and 95th percentile; `None` without a sample.
 fn numbers(r: &RttSummary) -> Option<[f64; 4]> {
     (!r.is_empty()).then_some([r.min, r.mean, r.p50, r.p95])
 }

@@ -1,6 +1,7 @@
-//! The dataset: `cells.parquet`, a row a cell, and `flows.parquet`, a row a flow of a cell. Each has the axes as columns:
-//! as numbers where all values of an axis are numbers of one unit (`sweep.json` and the file's metadata name it), else as
-//! text. Beside them `report.html`, and `sweep.json`, which is written last: where it is, the others are whole.
+//! The dataset of a sweep: `cells.parquet`, a row for each cell, and `flows.parquet`, a row for each flow of
+//! a cell. Both have the axes as columns: as numbers where all values of an axis are numbers of one unit
+//! (named in `sweep.json` and in the file's metadata), else as text. The folder also holds `report.html`, and
+//! `sweep.json`, which is written last: if it exists, the other files are complete.
 
 use crate::sweep::folder::{HeldFolder, SUMMARY};
 use crate::sweep::{Axis, CellFigures, CellRow, SweepGrid, SweptFlow};
@@ -9,31 +10,31 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What the JSON says it is.
+/// Name and version of the JSON's schema.
 pub const SWEEP_SCHEMA: &str = "longfat-sweep/1";
 
-/// `sweep.json`, and what `--json` prints.
+/// The content of `sweep.json`, which `--json` prints.
 #[derive(Debug, Serialize)]
 pub struct SweepSummary<'a> {
-    /// `longfat-sweep/1`.
+    /// Name and version of the schema: `longfat-sweep/1`.
     pub schema: &'static str,
     /// The scenario's name.
     pub scenario: &'a str,
-    /// All that determines the dataset, hashed.
+    /// Hash of all that determines the dataset.
     pub grid: String,
     /// The program that ran the cells.
     pub program: &'a str,
-    /// What every cell overrides.
+    /// Overrides of every cell, as `--set` takes them.
     pub overrides: &'a [String],
-    /// What was varied.
+    /// The axes that were varied.
     pub axes: Vec<AxisSummary<'a>>,
     /// The variants that were run.
     pub variants: Vec<&'a str>,
     /// Repeats of each cell.
     pub repeats: u32,
-    /// All cells.
+    /// Number of cells.
     pub cells: usize,
-    /// Those that could not be run; their rows say why.
+    /// Number of cells that could not be run; their rows say why.
     pub failed: usize,
     /// The dataset's files.
     pub files: [&'static str; 2],
@@ -42,19 +43,19 @@ pub struct SweepSummary<'a> {
 /// An axis of `sweep.json`.
 #[derive(Debug, Serialize)]
 pub struct AxisSummary<'a> {
-    /// Its column.
+    /// Name of the axis and of its column.
     pub name: &'a str,
-    /// What it sets.
+    /// The keys that the axis sets.
     pub keys: &'a [String],
-    /// The unit of its numbers; absent where its column is text.
+    /// Unit of the axis' numbers; absent where its column is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<&'a str>,
-    /// Its values, as written.
+    /// The axis' values, as written.
     pub values: &'a [String],
 }
 
 impl<'a> SweepSummary<'a> {
-    /// Of rows in the grid's order.
+    /// Summarises rows that are in the grid's order.
     pub fn of(
         grid: &'a SweepGrid,
         experiment: &'a scenario::Experiment,
@@ -82,16 +83,17 @@ impl<'a> SweepSummary<'a> {
     }
 }
 
-/// The summary as `sweep.json` has it.
+/// Serialises the summary as in `sweep.json`.
 pub fn to_json(summary: &SweepSummary<'_>) -> String {
-    // Texts and numbers: nothing in it cannot be written.
+    // The summary consists of texts and numbers, which can always be serialised.
     serde_json::to_string_pretty(summary).unwrap_or_default() + "\n"
 }
 
-/// Writes the dataset of rows in the grid's order, each file as a whole. Same rows, same bytes.
+/// Writes the dataset of rows that are in the grid's order, each file atomically. The same rows give the same
+/// bytes.
 ///
 /// # Errors
-/// A file cannot be written.
+/// Fails when a file cannot be written.
 pub(crate) fn write_dataset(
     held: &HeldFolder<CellRow>,
     grid: &SweepGrid,
@@ -117,35 +119,37 @@ pub(crate) fn write_dataset(
     held.write(SUMMARY, to_json(summary).as_bytes())
 }
 
-fn texts<'a>(name: &'a str, of: impl Iterator<Item = Option<&'a str>>) -> SheetColumn<'a> {
-    SheetColumn { name, values: SheetValues::Text(of.collect()) }
+fn texts<'a>(name: &'a str, values: impl Iterator<Item = Option<&'a str>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Text(values.collect()) }
 }
 
-fn ints<'a>(name: &'a str, of: impl Iterator<Item = Option<u64>>) -> SheetColumn<'a> {
-    SheetColumn { name, values: SheetValues::Int(of.collect()) }
+fn ints<'a>(name: &'a str, values: impl Iterator<Item = Option<u64>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Int(values.collect()) }
 }
 
-fn reals<'a>(name: &'a str, of: impl Iterator<Item = Option<f64>>) -> SheetColumn<'a> {
-    SheetColumn { name, values: SheetValues::Real(of.collect()) }
+fn reals<'a>(name: &'a str, values: impl Iterator<Item = Option<f64>>) -> SheetColumn<'a> {
+    SheetColumn { name, values: SheetValues::Real(values.collect()) }
 }
 
-/// What both files begin with: whose row it is.
-fn whose<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
+/// Returns the columns that identify a row's cell, with which both files begin.
+fn cell_key_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
     let mut all = vec![
         texts("cell", rows.iter().map(|r| Some(r.cell.as_str()))),
         texts("variant", rows.iter().map(|r| Some(r.variant.as_str()))),
         ints("repeat", rows.iter().map(|r| Some(r.repeat.into()))),
     ];
     let seeds = grid.axes.iter().position(Axis::is_seed);
-    // An axis of seeds is the column `seed`, of cells that could not be run too.
+    // An axis of seeds takes the place of the column `seed`. It has a value for cells that could not be run,
+    // too.
     let varied = |r: &CellRow| r.values.get(seeds?)?.parse().ok();
     all.push(ints("seed", rows.iter().map(|r| r.figures.as_ref().map(|f| f.seed).or_else(|| varied(r)))));
     for (i, axis) in grid.axes.iter().enumerate().filter(|(i, _)| Some(*i) != seeds) {
         let value = |row: &&'a CellRow| row.values.get(i).map(String::as_str);
         all.push(match axis.numbers() {
             Some((numbers, _)) => {
-                let of: BTreeMap<&str, f64> = axis.values.iter().map(String::as_str).zip(numbers).collect();
-                reals(&axis.name, rows.iter().map(|r| of.get(value(r)?).copied()))
+                let by_text: BTreeMap<&str, f64> =
+                    axis.values.iter().map(String::as_str).zip(numbers).collect();
+                reals(&axis.name, rows.iter().map(|r| by_text.get(value(r)?).copied()))
             }
             None => texts(&axis.name, rows.iter().map(value)),
         });
@@ -155,9 +159,10 @@ fn whose<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> 
 
 fn cell_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColumn<'a>> {
     let figures = || rows.iter().map(|r| r.figures.as_ref());
-    let real = |name, of: fn(&CellFigures) -> Option<f64>| reals(name, figures().map(|f| f.and_then(of)));
-    let int = |name, of: fn(&CellFigures) -> u64| ints(name, figures().map(|f| f.map(of)));
-    let mut all = whose(grid, rows);
+    let real =
+        |name, figure: fn(&CellFigures) -> Option<f64>| reals(name, figures().map(|f| f.and_then(figure)));
+    let int = |name, figure: fn(&CellFigures) -> u64| ints(name, figures().map(|f| f.map(figure)));
+    let mut all = cell_key_columns(grid, rows);
     all.extend([
         texts("error", rows.iter().map(|r| r.error.as_deref())),
         real("total_goodput_mbps", |f| Some(f.total_goodput_mbps)),
@@ -175,9 +180,9 @@ fn cell_columns<'a>(grid: &'a SweepGrid, rows: &[&'a CellRow]) -> Vec<SheetColum
 
 fn flow_columns<'a>(grid: &'a SweepGrid, rows: &[(&'a CellRow, &'a SweptFlow)]) -> Vec<SheetColumn<'a>> {
     let flows = || rows.iter().map(|(_, f)| *f);
-    let real = |name, of: fn(&SweptFlow) -> Option<f64>| reals(name, flows().map(of));
-    let int = |name, of: fn(&SweptFlow) -> u64| ints(name, flows().map(|f| Some(of(f))));
-    let mut all = whose(grid, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    let real = |name, figure: fn(&SweptFlow) -> Option<f64>| reals(name, flows().map(figure));
+    let int = |name, figure: fn(&SweptFlow) -> u64| ints(name, flows().map(|f| Some(figure(f))));
+    let mut all = cell_key_columns(grid, &rows.iter().map(|(row, _)| *row).collect::<Vec<_>>());
     all.extend([
         texts("flow", flows().map(|f| Some(f.name.as_str()))),
         texts("cc", flows().map(|f| Some(f.cc.as_str()))),

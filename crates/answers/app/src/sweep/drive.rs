@@ -1,7 +1,8 @@
-//! The cells that are not there yet, run on all cores of this machine.
+//! Runs the missing cells on all cores of this machine.
 //!
-//! Threads take batches of points. A batch is to last about a second, so that neither keeping a batch nor a batch lost to a
-//! kill costs much: how many points that are is told by those that are over.
+//! Threads take batches of points. A batch should last about a second, so that storing it costs little and
+//! little is lost if the process is killed. Its number of points follows from the duration of finished
+//! batches.
 
 use crate::sweep::{BatchStopped, CellRow, PartStore, SweepGrid, run_points};
 use scenario::Experiment;
@@ -15,39 +16,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a batch is to last, s.
-const BATCH_S: f64 = 1.0;
-/// The most points of a batch.
-const MOST_POINTS: usize = 10_000;
-/// How often the caller is told.
-const TICK: Duration = Duration::from_millis(100);
+/// Target duration of a batch, in seconds.
+const TARGET_BATCH_S: f64 = 1.0;
+/// Limit of the points of a batch.
+const MAX_BATCH_POINTS: usize = 10_000;
+/// Interval at which the caller gets the progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How far a sweep is.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepProgress {
-    /// Cells that are there, those of earlier runs among them.
+    /// Finished cells, including those of earlier runs.
     pub done: usize,
-    /// Those of them that an earlier run left.
+    /// Finished cells that an earlier run left.
     pub kept: usize,
-    /// All cells.
+    /// All cells of the sweep.
     pub cells: usize,
     /// Cells that could not be run.
     pub failed: usize,
 }
 
-/// Why a sweep is not whole. What was done is kept.
+/// Why a sweep is incomplete. Finished batches are kept.
 #[derive(Debug)]
 pub enum SweepError {
-    /// The caller ended it.
+    /// The caller stopped the sweep.
     Stopped,
-    /// A batch could not be kept.
+    /// A batch could not be written.
     Io(io::Error),
 }
 
-/// All rows of a grid that are known, by name.
+/// The known rows of a grid, by cell name.
 pub type KnownRows = BTreeMap<String, CellRow>;
 
-/// Which points of a grid lack a cell.
+/// Returns the points of a grid that lack a row.
 pub fn missing(grid: &SweepGrid, experiment: &Experiment, known: &KnownRows) -> Vec<usize> {
     let basis = grid.basis();
     let lacks = |point: &usize| {
@@ -59,7 +60,7 @@ pub fn missing(grid: &SweepGrid, experiment: &Experiment, known: &KnownRows) -> 
     (0..grid.points().unwrap_or(0)).filter(lacks).collect()
 }
 
-/// The grid's rows in its own order: by point, in it by variant, in that by repeat.
+/// Returns the grid's rows in order: by point, then by variant, then by repeat.
 pub fn in_order(grid: &SweepGrid, experiment: &Experiment, known: &KnownRows) -> Vec<CellRow> {
     let basis = grid.basis();
     let mut rows = Vec::with_capacity(known.len());
@@ -67,19 +68,20 @@ pub fn in_order(grid: &SweepGrid, experiment: &Experiment, known: &KnownRows) ->
         for variant in &experiment.variants {
             let names =
                 (1..=grid.repeats.max(1)).map(|repeat| grid.name(basis, point, &variant.name, repeat));
-            // A row of another grid has the same figures, and its own order of values.
-            let own = |row: &CellRow| CellRow { values: grid.values(point), ..row.clone() };
-            rows.extend(names.filter_map(|name| known.get(&name)).map(own));
+            // A row that another grid stored has the same figures, but its values may be in another order.
+            let reordered = |row: &CellRow| CellRow { values: grid.values(point), ..row.clone() };
+            rows.extend(names.filter_map(|name| known.get(&name)).map(reordered));
         }
     }
     rows
 }
 
-/// Runs what is missing on so many threads, keeps each batch in `store` and adds its rows to `known`. `progress` is told
-/// ten times a second, on this thread, and may end it: what is under way ends within moments.
+/// Runs the missing cells on `threads` threads, stores each batch in `store` and adds its rows to `known`.
+/// `progress` is called ten times a second on the calling thread and may stop the sweep; running cells then
+/// end within moments.
 ///
 /// # Errors
-/// [`SweepError`].
+/// Fails with a [`SweepError`] when the caller stops the sweep or a batch cannot be written.
 pub fn run_missing(
     grid: &Arc<SweepGrid>,
     experiment: &Experiment,
@@ -92,12 +94,12 @@ pub fn run_missing(
     let cells_a_point = experiment.variants.len() * grid.repeats.max(1) as usize;
     let cells = grid.points().unwrap_or(0) * cells_a_point;
     let kept = cells - points.len() * cells_a_point;
-    let mut told = SweepProgress { done: kept, kept, cells, failed: 0 };
+    let mut state = SweepProgress { done: kept, kept, cells, failed: 0 };
     let queue =
         Mutex::new(PointQueue { points: &points, next: 0, seconds: 0.0, done: 0, threads: threads.get() });
     let stop = AtomicBool::new(false);
     let (sender, batches) = channel();
-    let mut trouble = None;
+    let mut write_error = None;
     thread::scope(|scope| {
         for _ in 0..threads.get() {
             let (queue, stop, sender) = (&queue, &stop, sender.clone());
@@ -105,32 +107,32 @@ pub fn run_missing(
         }
         drop(sender);
         loop {
-            match batches.recv_timeout(TICK) {
+            match batches.recv_timeout(PROGRESS_INTERVAL) {
                 Ok(Ok(rows)) => {
-                    told.done += rows.len();
-                    told.failed += rows.iter().filter(|r| r.error.is_some()).count();
+                    state.done += rows.len();
+                    state.failed += rows.iter().filter(|r| r.error.is_some()).count();
                     known.extend(rows.into_iter().map(|row| (row.cell.clone(), row)));
                 }
                 Ok(Err(e)) => {
-                    trouble.get_or_insert(e);
+                    write_error.get_or_insert(e);
                     stop.store(true, Relaxed);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if progress(&told).is_break() {
+            if progress(&state).is_break() {
                 stop.store(true, Relaxed);
             }
         }
     });
-    match trouble {
+    match write_error {
         Some(e) => Err(SweepError::Io(e)),
         None if stop.into_inner() => Err(SweepError::Stopped),
         None => Ok(()),
     }
 }
 
-/// A thread's work: batch after batch.
+/// Runs batches on one thread until no point is left or `stop` is set.
 fn work(
     grid: &Arc<SweepGrid>,
     queue: &Mutex<PointQueue<'_>>,
@@ -140,7 +142,7 @@ fn work(
 ) {
     let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
     while !stop.load(Relaxed) {
-        let batch = lock().take();
+        let batch = lock().next_batch();
         if batch.is_empty() {
             break;
         }
@@ -149,36 +151,37 @@ fn work(
             Ok(rows) => rows,
             Err(BatchStopped) => break,
         };
-        lock().over(batch.len(), begun.elapsed().as_secs_f64());
+        lock().finished(batch.len(), begun.elapsed().as_secs_f64());
         if sender.send(store.keep(&rows).map(|()| rows)).is_err() {
             break;
         }
     }
 }
 
-/// The points that nobody has taken yet.
+/// Points of the sweep, handed out to threads in batches.
 struct PointQueue<'a> {
     points: &'a [usize],
     next: usize,
-    /// What those that are over took.
+    /// Run time of the finished points, in seconds.
     seconds: f64,
     done: usize,
     threads: usize,
 }
 
 impl<'a> PointQueue<'a> {
-    /// The next batch; empty when all are taken.
-    fn take(&mut self) -> &'a [usize] {
+    /// Returns the next batch; empty when all points are handed out.
+    fn next_batch(&mut self) -> &'a [usize] {
         let left = self.points.len() - self.next;
-        let wanted = if self.done == 0 { 1.0 } else { BATCH_S * self.done as f64 / self.seconds.max(1e-9) };
-        // At the end all threads have work until it is over.
-        let n = (wanted as usize).clamp(1, MOST_POINTS).min(left.div_ceil(2 * self.threads));
+        let wanted =
+            if self.done == 0 { 1.0 } else { TARGET_BATCH_S * self.done as f64 / self.seconds.max(1e-9) };
+        // Shrink the batches towards the end, so that all threads stay busy.
+        let n = (wanted as usize).clamp(1, MAX_BATCH_POINTS).min(left.div_ceil(2 * self.threads));
         let batch = &self.points[self.next..self.next + n];
         self.next += n;
         batch
     }
 
-    fn over(&mut self, points: usize, seconds: f64) {
+    fn finished(&mut self, points: usize, seconds: f64) {
         self.done += points;
         self.seconds += seconds;
     }

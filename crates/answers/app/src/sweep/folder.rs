@@ -1,8 +1,9 @@
-//! A dataset's folder while one process has it: what is there, what is missing, and the dataset when all is there.
+//! A dataset's folder while one process holds it: its finished rows, the missing ones, and the dataset once
+//! all rows exist.
 //!
-//! The folder is locked, so that two sweeps never write to one; its finished dataset is replaced by another grid's only when
-//! that is asked for. Whoever runs the cells, it is the same: [`SweepFolder::run`] on this machine, or others, whose batches
-//! [`SweepFolder::keep`] takes.
+//! The folder is locked, so that two sweeps never write to it at the same time. A finished dataset is
+//! replaced by that of another grid only on request. The cells can be run by [`SweepFolder::run`] on this
+//! machine, or elsewhere, with [`SweepFolder::keep`] storing the batches.
 
 use crate::sweep::batch::PartRow;
 use crate::sweep::dataset::write_dataset;
@@ -24,33 +25,35 @@ use std::sync::Arc;
 /// The file of a sweep that is written last.
 pub(crate) const SUMMARY: &str = "sweep.json";
 
-/// A folder that nobody else writes to, and the rows in it.
+/// A locked folder and the rows in it.
 pub(crate) struct HeldFolder<R> {
     pub folder: PathBuf,
     pub store: PartStore,
-    /// By name.
+    /// Rows by name.
     pub known: BTreeMap<String, R>,
     lock: PathBuf,
     _held: File,
 }
 
-/// What a finished dataset is compared by.
+/// Identifies a finished dataset.
 pub(crate) struct FinishedBy<'a> {
-    /// What it is.
+    /// Kind of the dataset, for messages.
     pub what: &'a str,
-    /// Its file that is written last, and the key in it.
+    /// The file that is written last.
     pub file: &'a str,
+    /// Key in that file that holds the digest.
     pub key: &'a str,
-    /// What stands there where the dataset is the one that is wanted.
+    /// Digest of the dataset that is to be in the folder.
     pub digest: String,
 }
 
 impl<R: PartRow> HeldFolder<R> {
-    /// Makes the folder where it is not there, locks it and reads its rows; `force` replaces a finished dataset of something
-    /// else.
+    /// Creates the folder if it does not exist, locks it and reads its rows; `force` replaces a finished
+    /// dataset of something else.
     ///
     /// # Errors
-    /// Another process has it, it holds a dataset of something else, or it cannot be read.
+    /// Fails when another process has locked the folder, when it holds a dataset of something else, or when
+    /// it cannot be read.
     pub fn claim(folder: &Path, by: &FinishedBy<'_>, force: bool) -> Result<HeldFolder<R>, CommandError> {
         let at = |path: &Path, e| CommandError::Io(path.display().to_string(), e);
         let usage = |why: &str| CommandError::Usage(format!("{}: {why}", folder.display()));
@@ -58,7 +61,7 @@ impl<R: PartRow> HeldFolder<R> {
         let lock = folder.join(".longfat-lock");
         let held = regular::lock(&lock).map_err(|e| at(&lock, e))?;
         let held = held.ok_or_else(|| {
-            usage("another process is writing to it: wait for it, or write to another folder (--out DIR)")
+            usage("another process is writing to it: wait for it to end, or use another folder (--out DIR)")
         })?;
         if let Ok(text) = regular::read_text(&folder.join(by.file)) {
             let there: Option<serde_json::Value> = serde_json::from_str(&text).ok();
@@ -76,28 +79,28 @@ impl<R: PartRow> HeldFolder<R> {
         Ok(HeldFolder { folder: folder.into(), store, known, lock, _held: held })
     }
 
-    /// Keeps rows that were made anywhere.
+    /// Stores rows, wherever they were made.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// Fails when the rows cannot be written.
     pub fn keep(&mut self, rows: Vec<R>) -> io::Result<()> {
         self.store.keep(&rows)?;
         self.known.extend(rows.into_iter().map(|row| (row.name().to_string(), row)));
         Ok(())
     }
 
-    /// Writes a file of the dataset as a whole.
+    /// Writes a file of the dataset atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails when the file cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         write_whole(&self.folder.join(name), |out| out.write_all(bytes))
     }
 
-    /// Writes a table of the dataset as a whole.
+    /// Writes a table of the dataset atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails when the file cannot be written.
     pub fn write_table(
         &self,
         name: &str,
@@ -118,7 +121,7 @@ impl<R> Drop for HeldFolder<R> {
     }
 }
 
-/// A sweep's folder.
+/// The locked folder of a sweep.
 pub struct SweepFolder {
     grid: Arc<SweepGrid>,
     experiment: Experiment,
@@ -126,11 +129,12 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Takes the folder for a grid that was checked, and what [`SweepGrid::check`] gave; `force` replaces a finished sweep of
-    /// something else.
+    /// Locks the folder for a grid, with the experiment that [`SweepGrid::check`] returned; `force` replaces
+    /// a finished sweep of another grid.
     ///
     /// # Errors
-    /// Another process has it, it holds a sweep of something else, or it cannot be read.
+    /// Fails when another process has locked the folder, when it holds a sweep of another grid, or when it
+    /// cannot be read.
     pub fn open(
         grid: SweepGrid,
         experiment: Experiment,
@@ -142,35 +146,35 @@ impl SweepFolder {
         Ok(SweepFolder { grid: Arc::new(grid), experiment, held })
     }
 
-    /// What is run.
+    /// Returns the grid.
     pub fn grid(&self) -> &Arc<SweepGrid> {
         &self.grid
     }
 
-    /// The scenario's name.
+    /// Returns the scenario's name.
     pub fn scenario(&self) -> &str {
         &self.experiment.name
     }
 
-    /// Cells of a point.
+    /// Returns the number of cells per point.
     pub fn cells_a_point(&self) -> usize {
         self.experiment.variants.len() * self.grid.repeats.max(1) as usize
     }
 
-    /// Rows that are there, those of other grids' cells among them.
+    /// Returns the number of stored rows, including those of other grids.
     pub fn kept(&self) -> usize {
         self.held.known.len()
     }
 
-    /// Points of which a cell is missing.
+    /// Returns the points that lack a row.
     pub fn missing(&self) -> Vec<usize> {
         missing(&self.grid, &self.experiment, &self.held.known)
     }
 
-    /// Runs what is missing on threads of this process.
+    /// Runs the missing cells on threads of this process.
     ///
     /// # Errors
-    /// [`SweepError`].
+    /// Fails with a [`SweepError`] when the caller stops the sweep or a batch cannot be written.
     pub fn run(
         &mut self,
         threads: NonZeroUsize,
@@ -180,18 +184,19 @@ impl SweepFolder {
         run_missing(&self.grid, &self.experiment, known, store, threads, progress)
     }
 
-    /// Keeps a batch that was run elsewhere.
+    /// Stores a batch that was run elsewhere.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails when the batch cannot be written.
     pub fn keep(&mut self, rows: Vec<CellRow>) -> io::Result<()> {
         self.held.keep(rows)
     }
 
-    /// Writes the dataset, when no cell is missing, and gives its summary as JSON and its rows. The batches go.
+    /// Writes the dataset once no cell is missing and removes the batches. Returns the summary as JSON, and
+    /// the rows.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Fails when a file cannot be written.
     pub fn finish(&self) -> io::Result<(String, Vec<CellRow>)> {
         let rows = in_order(&self.grid, &self.experiment, &self.held.known);
         let summary = SweepSummary::of(&self.grid, &self.experiment, &rows);

@@ -1,8 +1,9 @@
-//! A grid: a scenario, what is varied, and the cells that come of it.
+//! A grid: a scenario, the axes that are varied, and the resulting cells.
 //!
-//! A *point* is one value of each axis; a *cell* is a point, a variant and a repeat: one row of the dataset. A cell's
-//! name is a hash of all that determines its figures: program, scenario text, files that it names, overrides, variant,
-//! repeat's seed. So a cell that is there need not be run again, whoever ran it and in whatever order.
+//! A *point* is one value of each axis. A *cell* is a point, a variant and a repeat: one row of the dataset.
+//! A cell's name is a hash of all that determines its figures: the program, the scenario's text and the files
+//! it names, the overrides, the variant, and the seed of the repeat. A stored cell therefore need not run
+//! again, wherever and in whatever order it ran.
 
 use crate::CommandError;
 use crate::sweep::Axis;
@@ -11,46 +12,47 @@ use scenario::{AskedScenario, DocumentError, Experiment};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// FNV-1a with 128 bits: offset basis and prime of the reference (draft-eastlake-fnv, table of sizes). Among 10^8 cells
-/// two of the same name have a chance of 10^-23.
+/// Offset basis of FNV-1a with 128 bits (draft-eastlake-fnv). Among 10^8 cells, the probability that two have
+/// the same name is 10^-23.
 const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+/// Prime of FNV-1a with 128 bits.
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// The key of a run's seed, and its column.
+/// Key of a run's seed, and name of its column.
 const SEED: &str = "seed";
 
-/// The most cells of a grid: what a list of rows in memory has room for.
-pub const MOST_CELLS: usize = 20_000_000;
+/// Limit of a grid's cells: as many rows as fit in memory.
+pub const MAX_CELLS: usize = 20_000_000;
 
-/// What to run. It holds all that a batch of cells needs, on whatever machine.
+/// A grid with all that a batch of cells needs on another machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepGrid {
-    /// The program, to the commit where that is known: another one may simulate otherwise.
+    /// The program, with its commit where that is known: another version may simulate differently.
     pub program: String,
-    /// The scenario's file, for errors.
+    /// The scenario's file name, for errors.
     pub file: String,
-    /// Its text.
+    /// The scenario's text.
     pub text: String,
-    /// Files that its stages name, as they are named there.
+    /// Files that the scenario's stages name: name and text.
     pub files: BTreeMap<String, String>,
-    /// What every cell overrides, as `--set` takes it.
+    /// Overrides of every cell, as `--set` takes them.
     pub sets: Vec<String>,
-    /// What is varied; the last one fastest.
+    /// The axes; the last one varies fastest.
     pub axes: Vec<Axis>,
-    /// The scenario's variants that are run; all when there are none.
+    /// The variants to run; all of the scenario's if empty.
     pub variants: Vec<String>,
-    /// Seed of each cell's first repeat; `None`: the scenario's.
+    /// Seed of each cell's first repeat; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// Repeats of a cell, each with the next seed; at least one.
+    /// Repeats of each cell, with consecutive seeds; 0 counts as 1.
     pub repeats: u32,
 }
 
-/// Why there is no grid.
+/// Why a grid was refused.
 #[derive(Debug)]
 pub enum GridError {
     /// The scenario is wrong, or no value of an axis fits it.
     Scenario(Box<DocumentError>),
-    /// What is asked for does not fit together; says what would be right.
+    /// The options do not fit together. The message says what would be right.
     Asked(String),
 }
 
@@ -64,14 +66,14 @@ impl From<GridError> for CommandError {
 }
 
 impl SweepGrid {
-    /// Checks the grid as a whole, before anything is run: the scenario, that each axis has a value that fits it, and how
-    /// many cells there are. Files that stages name are read through `read` and kept in the grid.
+    /// Checks the grid before anything runs: the scenario, that each axis has a value that fits it, and the
+    /// number of cells. Files that stages name are read through `read` and kept in the grid.
     ///
-    /// A value that does not fit is no error here: its cells become rows that say why.
+    /// A single value that does not fit is not an error: its cells become rows that say why.
     ///
     /// # Errors
-    /// The scenario is wrong; no value of an axis fits it; an axis' name stands twice, or is a column's; there are too
-    /// many cells.
+    /// Fails when the scenario is wrong, when no value of an axis fits it, when two axes have the same name
+    /// or one has the name of a column, and when there are too many cells.
     pub fn check(
         &mut self,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -90,24 +92,24 @@ impl SweepGrid {
             files.insert(name.into(), text.clone());
             Ok(text)
         };
-        // A key that the scenario lacks may be one that an axis gives: only with some value of each axis it is read.
+        // An axis may set a key that the scenario needs, so the scenario is parsed with a value of each axis.
         let mut first: Vec<usize> = vec![0; self.axes.len()];
         let mut read_at = |at: &[usize]| self.asked(&self.varied_at(at), &self.variants).parse(&mut keep);
         if read_at(&first).is_err() {
             for axis in 0..first.len() {
-                first[axis] = fitting(&first, axis, self.axes[axis].values.len(), &mut read_at);
+                first[axis] = first_fitting(&first, axis, self.axes[axis].values.len(), &mut read_at);
             }
         }
         let experiment = read_at(&first).map_err(wrong)?;
         let runs = experiment.variants.len() * self.repeats.max(1) as usize;
-        if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MOST_CELLS) {
+        if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MAX_CELLS) {
             return Err(GridError::Asked(format!(
-                "more than {MOST_CELLS} cells: leave values out, or sweep in several folders"
+                "more than {MAX_CELLS} cells: use fewer values, or several sweeps"
             )));
         }
-        // Files that other values name; numbers name none.
-        for (axis, of) in self.axes.iter().enumerate().filter(|(_, of)| of.numbers().is_none()) {
-            for value in 0..of.values.len() {
+        // Also read the files that other values name. Numbers do not name files.
+        for (axis, varied) in self.axes.iter().enumerate().filter(|(_, varied)| varied.numbers().is_none()) {
+            for value in 0..varied.values.len() {
                 let mut at = first.clone();
                 at[axis] = value;
                 drop(read_at(&at));
@@ -123,7 +125,7 @@ impl SweepGrid {
             axis.check().map_err(|why| format!("{}: {why}", axis.name))?;
             if axis.keys.iter().any(|key| key == SEED) && (self.seed.is_some() || self.repeats > 1) {
                 return Err(format!(
-                    "{}: an axis of seeds, --seed and --repeat each choose the runs' seeds: give one of them",
+                    "{}: an axis of seeds, --seed and --repeat each set the seeds: use only one of them",
                     axis.name
                 ));
             }
@@ -141,41 +143,42 @@ impl SweepGrid {
         Ok(())
     }
 
-    /// What is read of the scenario.
+    /// Describes the scenario to parse, with these overrides and variants.
     fn asked<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> AskedScenario<'a> {
         AskedScenario { file: &self.file, text: &self.text, sets: &self.sets, varied, variants }
     }
 
-    /// These variants at a point, from the grid alone.
+    /// Parses the given variants at a point; files come from the grid alone.
     pub(crate) fn read_at(&self, point: usize, variants: &[String]) -> Result<Experiment, DocumentError> {
-        let mut read = |name: &str| self.files.get(name).cloned().ok_or_else(|| "is not there".to_string());
+        let mut read =
+            |name: &str| self.files.get(name).cloned().ok_or_else(|| "is not in the grid".to_string());
         self.asked(&self.varied_at(&self.place(point)), variants).parse(&mut read)
     }
 
-    /// The variants that are run, in the scenario's order.
+    /// Returns the names of the variants that run, in the scenario's order.
     pub fn variant_names(&self) -> Vec<String> {
-        // A grid that was checked has names.
+        // A checked grid has valid names.
         let mut all = self.asked(&[], &[]).variant_names().unwrap_or_default();
         all.retain(|name| self.variants.is_empty() || self.variants.contains(name));
         all
     }
 
-    /// How many points there are; `None` where they cannot be counted.
+    /// Returns the number of points; `None` on overflow.
     pub fn points(&self) -> Option<usize> {
         self.axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()))
     }
 
-    /// The number of each axis' value at a point.
+    /// Returns the index of each axis' value at a point.
     pub fn place(&self, point: usize) -> Vec<usize> {
         place(&self.axes, point)
     }
 
-    /// The values at a point, as they are written.
+    /// Returns the values at a point, as written.
     pub fn values(&self, point: usize) -> Vec<String> {
         self.axes.iter().zip(self.place(point)).map(|(axis, at)| axis.values[at].clone()).collect()
     }
 
-    /// What the axes override at a point.
+    /// Returns the overrides of the axes at a point.
     pub fn varied(&self, point: usize) -> Vec<String> {
         self.varied_at(&self.place(point))
     }
@@ -184,48 +187,48 @@ impl SweepGrid {
         self.axes.iter().zip(place).flat_map(|(axis, &at)| axis.overrides(at)).collect()
     }
 
-    /// What all names have in common, hashed once.
+    /// Returns the hash of what all cell names have in common.
     pub fn basis(&self) -> u128 {
         let mut hash = BASIS;
-        [&self.program, &self.text].into_iter().for_each(|part| hash = hashed(hash, part));
-        self.files.iter().for_each(|(name, text)| hash = hashed(hashed(hash, name), text));
-        self.sets.iter().for_each(|set| hash = hashed(hash, set));
-        // Hosts are restless where there are repeats.
-        hashed(hash, if self.repeats > 1 { "repeats" } else { "once" })
+        [&self.program, &self.text].into_iter().for_each(|part| hash = hash_with(hash, part));
+        self.files.iter().for_each(|(name, text)| hash = hash_with(hash_with(hash, name), text));
+        self.sets.iter().for_each(|set| hash = hash_with(hash, set));
+        // Repeats have random host jitter, single runs do not.
+        hash_with(hash, if self.repeats > 1 { "repeats" } else { "once" })
     }
 
-    /// The names of all cells, hashed: two grids of the same are the same dataset.
+    /// Returns a hash that identifies the dataset: two grids with the same cells have the same hash.
     pub fn digest(&self) -> String {
-        let mut hash = hashed(self.basis(), &self.repeats.to_string());
-        self.variants.iter().for_each(|v| hash = hashed(hash, v));
-        hash = hashed(hash, &format!("{:?}", self.seed));
+        let mut hash = hash_with(self.basis(), &self.repeats.to_string());
+        self.variants.iter().for_each(|v| hash = hash_with(hash, v));
+        hash = hash_with(hash, &format!("{:?}", self.seed));
         for axis in &self.axes {
             let parts = [&axis.name].into_iter().chain(&axis.keys).chain(&axis.values);
-            parts.for_each(|part| hash = hashed(hash, part));
+            parts.for_each(|part| hash = hash_with(hash, part));
         }
         format!("{hash:032x}")
     }
 
-    /// The name of a cell, 32 hexadecimal digits; `basis` is [`SweepGrid::basis`].
+    /// Returns the name of a cell, 32 hexadecimal digits. `basis` is the value of [`SweepGrid::basis`].
     pub fn name(&self, basis: u128, point: usize, variant: &str, repeat: u32) -> String {
         let mut hash = basis;
-        // By what an axis sets, whatever it is called and wherever it stands.
+        // Only the overrides count, not the name or the order of the axes.
         let mut sets = self.varied(point);
         sets.sort();
-        sets.iter().for_each(|set| hash = hashed(hash, set));
+        sets.iter().for_each(|set| hash = hash_with(hash, set));
         let seed = self.seed.map_or_else(String::new, |seed| seed.to_string());
-        format!("{:032x}", hashed(hashed(hashed(hash, variant), &seed), &repeat.to_string()))
+        format!("{:032x}", hash_with(hash_with(hash_with(hash, variant), &seed), &repeat.to_string()))
     }
 }
 
 impl Axis {
-    /// Whether it is the runs' seed under its own name: then the dataset's column `seed` is this axis.
+    /// Whether the axis sets the runs' seed under its own name. The column `seed` is then this axis.
     pub(crate) fn is_seed(&self) -> bool {
         self.name == SEED && self.keys == [SEED]
     }
 }
 
-/// The number of each axis' value at a point.
+/// Returns the index of each axis' value at a point.
 pub(crate) fn place(axes: &[Axis], point: usize) -> Vec<usize> {
     let mut left = point;
     let mut place = vec![0; axes.len()];
@@ -236,8 +239,9 @@ pub(crate) fn place(axes: &[Axis], point: usize) -> Vec<usize> {
     place
 }
 
-/// The first value of an axis with which the scenario is read while the others stay; else the first of all.
-fn fitting(
+/// Returns the first value of an axis with which the scenario can be parsed while the others stay; 0 if there
+/// is none.
+fn first_fitting(
     place: &[usize],
     axis: usize,
     values: usize,
@@ -252,13 +256,13 @@ fn fitting(
         .unwrap_or(0)
 }
 
-/// These texts, hashed: 32 hexadecimal digits.
+/// Returns the hash of the texts, 32 hexadecimal digits.
 pub(crate) fn hash_of(texts: &[&str]) -> String {
-    format!("{:032x}", texts.iter().fold(BASIS, |hash, text| hashed(hash, text)))
+    format!("{:032x}", texts.iter().fold(BASIS, |hash, text| hash_with(hash, text)))
 }
 
-/// A text and its end, hashed.
-fn hashed(hash: u128, text: &str) -> u128 {
+/// Adds a text and a terminator to the hash.
+fn hash_with(hash: u128, text: &str) -> u128 {
     let bytes = text.bytes().chain([0xff]);
     bytes.fold(hash, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME))
 }
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn points_go_through_the_last_axis_first() {
+    fn the_last_axis_varies_fastest() {
         let g = grid(&["flows.up.cc=cubic,bbr", "links.wan.forward.policer.rate=1Mbit/s,2Mbit/s,3Mbit/s"]);
         assert_eq!(g.points(), Some(6));
         assert_eq!(g.values(0), ["cubic", "1Mbit/s"]);
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_of_what_determines_a_cell() {
+    fn a_cells_name_depends_only_on_its_inputs() {
         let g = grid(&["flows.up.cc=cubic,bbr", "links.wan.forward.policer.rate=1Mbit/s,2Mbit/s"]);
         let mut all: Vec<String> = Vec::new();
         for point in 0..4 {
@@ -326,7 +330,8 @@ mod tests {
         different.sort();
         different.dedup();
         assert_eq!(different.len(), 16);
-        // The order and the names of axes change nothing; one value more leaves the others' names as they are.
+        // The order and the names of the axes do not matter. Another value leaves the other cells' names as
+        // they are.
         let h = grid(&["r:links.wan.forward.policer.rate=2Mbit/s,1Mbit/s,7Mbit/s", "flows.up.cc=bbr,cubic"]);
         assert_eq!(h.values(3), ["1Mbit/s", "cubic"]);
         assert_eq!(h.name(h.basis(), 3, "one", 1), all[0]);
@@ -337,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_are_an_axis_and_nothing_else_chooses_them() {
+    fn an_axis_of_seeds_excludes_other_settings_of_the_seed() {
         let once = |axis: &str| SweepGrid { repeats: 1, ..grid(&[axis]) };
         for axis in ["seed=1,2,3", "run:seed=4,5"] {
             assert!(once(axis).check(&mut none).is_ok(), "{axis}");
@@ -354,19 +359,20 @@ mod tests {
     #[test]
     fn a_grid_is_checked_before_anything_runs() {
         assert_eq!(grid(&["flows.up.cc=bbr"]).check(&mut none).unwrap().variants.len(), 2);
-        // One value that does not fit becomes rows; none that fits is a mistake.
+        // A single value that does not fit becomes rows with an error; an axis without any fitting value is
+        // refused.
         assert!(grid(&["flows.up.cc=nonsense,bbr"]).check(&mut none).is_ok());
-        let told = |axes: &[&str]| match grid(axes).check(&mut none) {
+        let refusal = |axes: &[&str]| match grid(axes).check(&mut none) {
             Err(GridError::Scenario(e)) => e.render(),
             Err(GridError::Asked(why)) => why,
             Ok(_) => panic!("{axes:?}"),
         };
-        assert!(told(&["flows.up.cc=nonsense,more"]).contains("nonsense"));
-        assert!(told(&["flows.down.cc=bbr,cubic"]).contains("down"));
-        assert!(told(&["variant:flows.up.cc=bbr,cubic"]).contains("another column"));
-        assert!(told(&["seed:flows.up.count=1,2"]).contains("another column"));
+        assert!(refusal(&["flows.up.cc=nonsense,more"]).contains("nonsense"));
+        assert!(refusal(&["flows.down.cc=bbr,cubic"]).contains("down"));
+        assert!(refusal(&["variant:flows.up.cc=bbr,cubic"]).contains("another column"));
+        assert!(refusal(&["seed:flows.up.count=1,2"]).contains("another column"));
         let long = "links.wan.forward.policer.rate=1..90000kbit/s:lin:90000";
         let axes = [long, "flows.up.count=1..90000:lin:90000"];
-        assert!(told(&axes).contains("more than 20000000 cells"));
+        assert!(refusal(&axes).contains("more than 20000000 cells"));
     }
 }

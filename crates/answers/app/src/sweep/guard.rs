@@ -1,7 +1,7 @@
-//! Work that may panic, on a thread of its own, and whoever waits for it is told.
+//! Runs work that may panic on its own thread, and reports a panic to the receiver.
 //!
-//! Where panics unwind, that thread ends. Where they abort (a release build), the hook, which is called before, tells what
-//! was said and never returns: the thread is lost with the memory that it holds, and nothing else is.
+//! Where panics unwind, the thread ends. Where they abort (a release build), the panic hook, which runs
+//! first, reports the message and never returns: the thread and its memory are lost, but the process goes on.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,47 +10,47 @@ use std::sync::Once;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// What such a thread says.
-pub(crate) enum WorkSaid<T> {
-    /// A piece of its work is done.
+/// An event of a guarded thread.
+pub(crate) enum WorkEvent<T> {
+    /// A piece of the work is done.
     Item(T),
-    /// It panicked, where and with what words; it says no more.
+    /// The thread panicked, with this message and place. No further event follows.
     Panicked(String),
 }
 
-type LastWords = Box<dyn FnOnce(String)>;
+type PanicReport = Box<dyn FnOnce(String)>;
 
 thread_local! {
-    static LAST_WORDS: RefCell<Option<LastWords>> = const { RefCell::new(None) };
+    static ON_PANIC: RefCell<Option<PanicReport>> = const { RefCell::new(None) };
 }
 
-/// Begins `work`, which hands over its pieces one by one; the end of the channel is the end of the work.
+/// Starts `work` on a thread. `work` passes its items on one by one; the channel closes when the work ends.
 ///
 /// # Errors
-/// The system gives no thread.
-pub(crate) fn apart<T: Send + 'static>(
+/// Fails when the system cannot create a thread.
+pub(crate) fn run_guarded<T: Send + 'static>(
     work: impl FnOnce(&mut dyn FnMut(T)) + Send + 'static,
-) -> io::Result<Receiver<WorkSaid<T>>> {
+) -> io::Result<Receiver<WorkEvent<T>>> {
     install();
-    let (tell, told) = channel();
+    let (sender, events) = channel();
     thread::Builder::new().spawn(move || {
-        let last = tell.clone();
-        LAST_WORDS.set(Some(Box::new(move |why| drop(last.send(WorkSaid::Panicked(why))))));
-        let all = || work(&mut |item| drop(tell.send(WorkSaid::Item(item))));
+        let last = sender.clone();
+        ON_PANIC.set(Some(Box::new(move |why| drop(last.send(WorkEvent::Panicked(why))))));
+        let all = || work(&mut |item| drop(sender.send(WorkEvent::Item(item))));
         drop(catch_unwind(AssertUnwindSafe(all)));
-        LAST_WORDS.set(None);
+        ON_PANIC.set(None);
     })?;
-    Ok(told)
+    Ok(events)
 }
 
-/// The hook that other threads' panics pass through untouched.
+/// Installs a panic hook that reports panics of guarded threads and passes those of other threads on.
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |info| {
-            let Some(tell) = LAST_WORDS.try_with(RefCell::take).ok().flatten() else { return before(info) };
-            tell(info.to_string().replace('\n', " "));
+            let Some(report) = ON_PANIC.try_with(RefCell::take).ok().flatten() else { return before(info) };
+            report(info.to_string().replace('\n', " "));
             if cfg!(panic = "abort") {
                 loop {
                     thread::park();
@@ -65,18 +65,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_before_a_panic_counts_and_the_panic_is_told() {
-        let told = apart(|tell: &mut dyn FnMut(u32)| {
-            tell(1);
-            tell(2);
+    fn items_before_a_panic_arrive_and_the_panic_is_reported() {
+        let events = run_guarded(|emit: &mut dyn FnMut(u32)| {
+            emit(1);
+            emit(2);
             panic!("on purpose\nin two lines");
         });
-        let all: Vec<WorkSaid<u32>> = told.unwrap().iter().collect();
-        let [WorkSaid::Item(1), WorkSaid::Item(2), WorkSaid::Panicked(why)] = &all[..] else {
+        let all: Vec<WorkEvent<u32>> = events.unwrap().iter().collect();
+        let [WorkEvent::Item(1), WorkEvent::Item(2), WorkEvent::Panicked(why)] = &all[..] else {
             panic!("{}", all.len())
         };
         assert!(why.contains("guard.rs") && why.ends_with("on purpose in two lines"), "{why}");
-        let told = apart(|tell: &mut dyn FnMut(u32)| tell(3)).unwrap();
-        assert!(matches!(told.iter().collect::<Vec<_>>()[..], [WorkSaid::Item(3)]));
+        let events = run_guarded(|emit: &mut dyn FnMut(u32)| emit(3)).unwrap();
+        assert!(matches!(events.iter().collect::<Vec<_>>()[..], [WorkEvent::Item(3)]));
     }
 }

@@ -1,12 +1,14 @@
-//! Operating points: what one flow carries and how long its round trips are, with its window held fixed at parts and
-//! multiples of the bandwidth-delay product (BDP).
+//! Operating points of a path: goodput and round-trip time of one flow whose window is fixed at
+//! fractions and multiples of the bandwidth-delay product (BDP).
 //!
-//! Below the BDP the round trip is the path's own and the rate grows with the window; from there to the end of the queue
-//! the rate is the path's and the round trip grows; beyond, packets are lost. Kleinrock's point is where the power, rate
-//! divided by round trip, is largest (Kleinrock 1979): the whole rate at the least round trip, in flight one BDP.
+//! Below the BDP, the round-trip time is the path's minimum and the rate grows with the window. Between the
+//! BDP and a full queue, the rate is the path's and the round-trip time grows. Beyond that, packets are lost.
+//! Kleinrock's optimal point maximises the power, rate divided by round-trip time (Kleinrock 1979): full rate
+//! at minimum round-trip time, with one BDP in flight.
 //!
-//! The receiver's window holds what is in flight, so the flow's own congestion control decides only where packets are
-//! lost. The BDP is measured: the largest rate of windows that double, times the least round trip of the smallest.
+//! The receive window limits what is in flight, so the flow's congestion control matters only where packets
+//! are lost. The BDP is measured: the largest rate over a series of doubling windows, times the minimum
+//! round-trip time.
 
 use experiment::{BatchRunner, Unfinished};
 use report::plot::{Drawing, Look, XyMark, XyPlot, XySeries, xy};
@@ -18,72 +20,74 @@ use std::fmt::Write;
 use transport::App;
 use units::{Bytes, Span};
 
-/// Windows that double, segments: from two, that no delayed ACK holds back, to 759 MB, near what window scaling can say
-/// (RFC 7323: 1 GiB).
-const DOUBLINGS: u32 = 19;
-/// A full segment of the windows that double, bytes.
-const SEGMENT: u64 = 1448;
-/// Shares of the BDP that are measured.
-const SHARES: [f64; 14] = [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
+/// Number of doubling windows: from two segments, which no delayed ACK holds back, to 759 MB, near the limit
+/// of window scaling (RFC 7323: 1 GiB).
+const DOUBLED_WINDOWS: u32 = 19;
+/// Bytes of a full segment.
+const SEGMENT_BYTES: u64 = 1448;
+/// Windows that are measured, in units of the BDP.
+const WINDOWS_IN_BDPS: [f64; 14] =
+    [0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0];
 
-/// Samples of a run, from which the rate over an interval is read.
-const SAMPLES: u64 = 200;
+/// Samples per run, from which the rate over an interval is computed.
+const SAMPLES_PER_RUN: u64 = 200;
 
-/// What the JSON says it is.
+/// Name and version of the JSON's schema.
 pub const OPERATING_SCHEMA: &str = "longfat-operating-point/1";
 
-/// All that is printed.
+/// The operating points of a scenario's variants.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperatingCurves {
-    /// `longfat-operating-point/1`.
+    /// Name and version of the schema: `longfat-operating-point/1`.
     pub schema: &'static str,
     /// The scenario's name.
     pub scenario: String,
-    /// One for each variant that has a TCP flow.
+    /// A curve for each variant that has a TCP flow.
     pub variants: Vec<OperatingCurve>,
 }
 
 /// The operating points of a variant's flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperatingCurve {
-    /// The variant.
+    /// The variant's name.
     pub variant: String,
-    /// The flow, alone on the path, one connection without end.
+    /// The flow's name. One connection of it runs alone and without end.
     pub flow: String,
-    /// Its congestion control.
+    /// The flow's congestion control.
     pub cc: String,
-    /// The largest rate of any window, Mbit/s of payload.
+    /// The largest goodput of any window, in Mbit/s.
     pub most_mbps: f64,
-    /// The least round trip, ms.
+    /// The minimum round-trip time, in ms.
     pub least_rtt_ms: f64,
-    /// Their product, bytes of payload.
+    /// Product of the two above, in bytes of payload.
     pub bdp_bytes: u64,
-    /// By window.
+    /// The points, by window.
     pub points: Vec<OperatingPoint>,
-    /// Which of them has the largest power: Kleinrock's point.
+    /// Index of the point with the largest power: Kleinrock's point.
     pub kleinrock: usize,
 }
 
-/// One window.
+/// A window and its measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OperatingPoint {
-    /// The window, bytes.
+    /// Window in bytes.
     pub window_bytes: u64,
-    /// The same in BDPs.
+    /// Window in units of the BDP.
     pub bdps: f64,
-    /// Goodput, Mbit/s.
+    /// Goodput in Mbit/s.
     pub rate_mbps: f64,
-    /// Mean round trip, ms.
+    /// Mean round-trip time in ms.
     pub rtt_ms: f64,
-    /// What was in flight in the mean, bytes: rate times round trip (Little's law). Less than the window where packets are
-    /// lost.
+    /// Mean bytes in flight: rate times round-trip time (Little's law). Smaller than the window where packets
+    /// are lost.
     pub inflight_bytes: f64,
-    /// Share of the data packets that were sent again, 0 to 1.
+    /// Share of the data packets that were retransmissions, 0 to 1.
     pub sent_again: f64,
 }
 
 impl OperatingPoint {
-    /// Rate divided by round trip, in units of the most and the least: 1 at best.
+    /// Returns rate divided by round-trip time, in units of the largest rate and the minimum round-trip time:
+    /// at best 1.
     fn power(&self, most_mbps: f64, least_rtt_ms: f64) -> f64 {
         if self.rtt_ms > 0.0 { self.rate_mbps / most_mbps * least_rtt_ms / self.rtt_ms } else { 0.0 }
     }
@@ -92,7 +96,7 @@ impl OperatingPoint {
 /// Measures the first TCP flow of each variant, or the one called `flow`.
 ///
 /// # Errors
-/// No variant has such a flow; a run failed, or the watcher ended it.
+/// Fails when no variant has such a flow, when a run fails, and when the watcher stops it.
 pub fn operating_curves(
     experiment: &Experiment,
     flow: Option<&str>,
@@ -111,30 +115,31 @@ pub fn operating_curves(
     Ok(OperatingCurves { schema: OPERATING_SCHEMA, scenario: experiment.name.clone(), variants })
 }
 
-/// The scenario with one connection of this flow alone, which always has something to send.
+/// Returns the scenario with only one connection of this flow, which always has data to send.
 fn alone(scenario: &Scenario, flow: Option<&str>) -> Option<Scenario> {
     let tcp = |f: &&scenario::Flow| !f.app.is_datagrams() && flow.is_none_or(|name| f.name == name);
     let mut one = scenario.flows.iter().find(tcp)?.clone();
-    // Who asks is answered with more: the path of the answers is what matters.
+    // A client receives more than it sends, so the flow is turned around to measure the direction of the
+    // responses.
     if matches!(one.app, App::Request { .. } | App::Page { .. }) {
         (one.from, one.to) = (one.to, one.from);
         one.via.reverse();
     }
     one.app = App::Bulk { duration: None, bytes: None };
     (one.count, one.start, one.stagger, one.tool) = (1, Span::ZERO, Span::ZERO, None);
-    // Rates count over the second half of the run: slow start is over.
+    // Rates are measured over the second half of the run, after slow start.
     let (end, half) = (scenario.duration, scenario.duration / 2);
     let measure = scenario.measure.or(Some([half, end]));
-    let sample = (end / SAMPLES).max(Span::from_nanos(1));
+    let sample = (end / SAMPLES_PER_RUN).max(Span::from_nanos(1));
     Some(Scenario { flows: vec![one], measure, sample, one_at_a_time: false, ..scenario.clone() })
 }
 
-/// The scenario with the window held at so many bytes.
-fn held(scenario: &Scenario, window: u64) -> Scenario {
-    let mut held = scenario.clone();
-    let to = held.flows[0].to;
-    held.hosts[to].stack.receive_window = Some(Bytes::new(window));
-    held
+/// Returns the scenario with the receive window limited to `window` bytes.
+fn with_window(scenario: &Scenario, window: u64) -> Scenario {
+    let mut limited = scenario.clone();
+    let to = limited.flows[0].to;
+    limited.hosts[to].stack.receive_window = Some(Bytes::new(window));
+    limited
 }
 
 fn curve(
@@ -142,7 +147,7 @@ fn curve(
     scenario: &Scenario,
     runner: &mut BatchRunner<'_, '_>,
 ) -> Result<OperatingCurve, Unfinished> {
-    let doubled = (0..DOUBLINGS).map(|i| held(scenario, SEGMENT << (i + 1))).collect();
+    let doubled = (0..DOUBLED_WINDOWS).map(|i| with_window(scenario, SEGMENT_BYTES << (i + 1))).collect();
     let doubled = flows(runner.run(doubled, 1)?);
     let most_mbps = doubled.iter().map(|f| f.goodput_mbps).fold(0.0, f64::max);
     let least_rtt_ms =
@@ -152,8 +157,9 @@ fn curve(
     }
     // Mbit/s × ms = kbit.
     let bdp = most_mbps * least_rtt_ms * 1000.0 / 8.0;
-    let windows: Vec<u64> = SHARES.iter().map(|share| ((share * bdp) as u64).max(SEGMENT)).collect();
-    let measured = flows(runner.run(windows.iter().map(|&w| held(scenario, w)).collect(), 1)?);
+    let windows: Vec<u64> =
+        WINDOWS_IN_BDPS.iter().map(|share| ((share * bdp) as u64).max(SEGMENT_BYTES)).collect();
+    let measured = flows(runner.run(windows.iter().map(|&w| with_window(scenario, w)).collect(), 1)?);
     let point = |(&window_bytes, f): (&u64, &FlowResult)| OperatingPoint {
         window_bytes,
         bdps: window_bytes as f64 / bdp,
@@ -180,19 +186,19 @@ fn curve(
     })
 }
 
-/// The one flow of each scenario.
+/// Returns the single flow of each scenario.
 fn flows(results: Vec<Vec<VariantResult>>) -> Vec<FlowResult> {
     results.into_iter().flatten().filter_map(|v| v.flows.into_iter().next()).collect()
 }
 
-/// The curves as tables.
+/// Formats the curves as tables.
 pub fn operating_text(curves: &OperatingCurves) -> String {
     let three = print::three_digits;
     let mut text = String::new();
     for c in &curves.variants {
         let _ = writeln!(
             text,
-            "{}: {} ({}) alone, its window held; at most {} Mbit/s, at least {} ms, BDP {} kB",
+            "{}: {} ({}) alone, with a fixed window; at most {} Mbit/s, at least {} ms, BDP {} kB",
             c.variant,
             c.flow,
             c.cc,
@@ -229,13 +235,13 @@ pub fn operating_text(curves: &OperatingCurves) -> String {
     text
 }
 
-/// Each variant's curve as SVG, with the variant's name.
+/// Draws each variant's curve as SVG. Returns pairs of the variant's name and the SVG.
 pub fn operating_plots(curves: &OperatingCurves) -> Vec<(String, String)> {
     curves.variants.iter().filter_map(|c| Some((c.variant.clone(), c.plot()?.svg()))).collect()
 }
 
 impl OperatingCurve {
-    /// Rate and round trip over the window, and Kleinrock's point on both.
+    /// Draws rate and round-trip time over the window, with Kleinrock's point on both.
     fn plot(&self) -> Option<Drawing> {
         let rate = |p: &OperatingPoint| (p.bdps, p.rate_mbps);
         let rtt = |p: &OperatingPoint| (p.bdps, p.rtt_ms);
@@ -274,10 +280,11 @@ mod tests {
         operating_curves(&experiment, None, &mut runner).unwrap().variants.remove(0)
     }
 
-    /// 10 Mbit/s and 40 ms before a queue of three BDPs, by hand: 10 × 1448 / 1500 = 9.65 Mbit/s; a window of two segments is
-    /// acknowledged when the second has come, 2 × 1.2 ms after the path's 40 ms; the BDP is 51 kB.
+    /// A link of 10 Mbit/s and 40 ms with a queue of three BDPs, computed by hand: goodput 10 × 1448 / 1500 =
+    /// 9.65 Mbit/s. A window of two segments is acknowledged when the second segment has arrived, 2 × 1.2 ms
+    /// after the path's 40 ms. The BDP is 51 kB.
     #[test]
-    fn a_line_and_its_queue() {
+    fn the_rtt_of_a_link_grows_with_its_queue() {
         let c = curves(
             "{ kind = \"link\", rate = \"10Mbit/s\", queue = { kind = \"fifo\", packets = 100 } }",
             "",
@@ -291,21 +298,21 @@ mod tests {
             assert!((p.rate_mbps / c.most_mbps - share).abs() < 0.15, "{p:?}");
             assert!(p.bdps > 3.2 || p.sent_again == 0.0, "{p:?}");
         }
-        // The round trip grows by the queue: at three BDPs two of them stand.
+        // The round-trip time grows with the queue: at three BDPs, two of them are queued.
         let three = c.points.iter().find(|p| p.bdps > 2.9).unwrap();
         assert!((three.rtt_ms / c.least_rtt_ms - 3.0).abs() < 0.25, "{three:?}");
     }
 
-    /// A policer has no queue: the round trip stays, and what is above the BDP is lost.
+    /// A policer has no queue: the round-trip time stays constant, and packets above the BDP are lost.
     #[test]
-    fn a_policer_has_no_queue() {
+    fn a_policer_loses_packets_but_adds_no_delay() {
         let c = curves("{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"15kB\" }", "");
         let last = c.points.last().unwrap();
         assert!(last.rtt_ms < 1.3 * c.least_rtt_ms && last.sent_again > 0.0, "{last:?}");
     }
 
     #[test]
-    fn a_flow_that_is_not_there() {
+    fn an_unknown_flow_is_refused() {
         let text = "[links.l]\nbetween = [\"a\", \"b\"]\nforward = [{ kind = \"delay\", delay = \"1ms\" }]\n[flows.f]\nfrom = \
                     \"a\"\nto = \"b\"\n";
         let experiment = Experiment::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));

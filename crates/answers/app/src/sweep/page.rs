@@ -1,5 +1,5 @@
-//! A sweep as a page: heat maps over its two longest axes, a panel for each combination of the others, and distributions
-//! over all cells for each value of each axis.
+//! Shows a sweep as an HTML page: heat maps over its two longest axes, a panel for each combination of the
+//! others, and distributions over all cells for each value of each axis.
 
 use crate::sweep::shown::{ShownCell, ShownSweep, SweptAxis, axes, picked, quantile};
 use crate::sweep::text::{errors, headline, table};
@@ -7,27 +7,27 @@ use report::PlainPage;
 use report::plot::{HeatMap, distribution, heat};
 use std::collections::BTreeMap;
 
-/// Panels of one heat map; the others are in the dataset.
-const MOST_PANELS: usize = 24;
-/// Values of an axis that lines of a distribution are drawn for.
-const MOST_LINES: usize = 8;
-/// A map with more columns or rows than these cannot be looked at.
-const MOST_SIDE: usize = 60;
+/// Limit of the panels of a heat map; the other combinations are in the dataset.
+const MAX_PANELS: usize = 24;
+/// Limit of the lines in a distribution.
+const MAX_LINES: usize = 8;
+/// Limit of a heat map's rows and columns; larger maps are not legible.
+const MAX_SIDE: usize = 60;
 
-/// What a page shows of each cell.
+/// A figure of the cells that the page shows.
 struct ShownFigure {
     title: &'static str,
     unit: &'static str,
-    of: fn(&ShownCell) -> Option<f64>,
+    value: fn(&ShownCell) -> Option<f64>,
 }
 
 const FIGURES: [ShownFigure; 3] = [
-    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", of: |c| c.figures[0] },
-    ShownFigure { title: "Data packets sent again", unit: "%", of: |c| Some(c.figures[1]? * 100.0) },
-    ShownFigure { title: "RTT, 95th percentile", unit: "ms", of: |c| c.figures[2] },
+    ShownFigure { title: "Goodput of all flows", unit: "Mbit/s", value: |c| c.figures[0] },
+    ShownFigure { title: "Retransmitted data packets", unit: "%", value: |c| Some(c.figures[1]? * 100.0) },
+    ShownFigure { title: "RTT, 95th percentile", unit: "ms", value: |c| c.figures[2] },
 ];
 
-/// The page.
+/// Returns the page.
 pub fn page(sweep: &ShownSweep) -> String {
     let rows = &sweep.cells;
     let mut page = PlainPage::new(&sweep.scenario, &format!("{}.", headline(sweep)));
@@ -50,17 +50,17 @@ pub fn page(sweep: &ShownSweep) -> String {
     page.html()
 }
 
-/// The two axes with most values that can still be drawn, the longest across.
+/// Returns the two axes with most values that can still be drawn, the longest first.
 fn sides(all: &[SweptAxis]) -> Vec<&SweptAxis> {
     let mut sides: Vec<&SweptAxis> =
-        all.iter().filter(|a| (2..=MOST_SIDE).contains(&a.values.len())).collect();
-    // Stable: of equal ones the first.
+        all.iter().filter(|a| (2..=MAX_SIDE).contains(&a.values.len())).collect();
+    // The sort is stable: of axes of equal length, the first comes first.
     sides.sort_by_key(|a| std::cmp::Reverse(a.values.len()));
     sides.truncate(2);
     sides
 }
 
-/// A heat map of the cells' medians, a panel for each combination of the other axes.
+/// Draws a heat map of the cells' medians, a panel for each combination of the other axes.
 fn map(
     page: &mut PlainPage,
     figure: &ShownFigure,
@@ -73,11 +73,11 @@ fn map(
     let size = x.values.len() * y.values.len();
     let mut panels: BTreeMap<Vec<usize>, Vec<Vec<f64>>> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
-        let key = others.iter().map(|a| a.of[i]).collect();
+        let key = others.iter().map(|a| a.value_of[i]).collect();
         let cells = panels.entry(key).or_insert_with(|| vec![Vec::new(); size]);
-        cells[y.of[i] * x.values.len() + x.of[i]].extend((figure.of)(row));
+        cells[y.value_of[i] * x.values.len() + x.value_of[i]].extend((figure.value)(row));
     }
-    let left = panels.len().saturating_sub(MOST_PANELS);
+    let left = panels.len().saturating_sub(MAX_PANELS);
     let named = |(key, cells): (Vec<usize>, Vec<Vec<f64>>)| {
         let parts: Vec<&str> = others.iter().zip(key).map(|(a, at)| a.values[at].as_str()).collect();
         (parts.join(", "), cells.into_iter().map(median).collect())
@@ -87,7 +87,7 @@ fn map(
         title: &title,
         x: (&x.name, &x.values),
         y: (&y.name, &y.values),
-        panels: panels.into_iter().take(MOST_PANELS).map(named).collect(),
+        panels: panels.into_iter().take(MAX_PANELS).map(named).collect(),
     };
     page.drawing(|look| heat(&map, look));
     if left > 0 {
@@ -100,13 +100,14 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     quantile(&values, 0.5)
 }
 
-/// The distribution over all cells, a line for each value of an axis; of more values, as many evenly picked.
+/// Draws the distribution over all cells, a line for each value of an axis; of many values, some are picked
+/// evenly.
 fn distributions(page: &mut PlainPage, figure: &ShownFigure, axis: &SweptAxis, rows: &[ShownCell]) {
     let group = |value: usize| {
-        let of = rows.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-        (axis.values[value].clone(), of.filter_map(|(row, _)| (figure.of)(row)).collect())
+        let group = rows.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+        (axis.values[value].clone(), group.filter_map(|(row, _)| (figure.value)(row)).collect())
     };
-    let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MOST_LINES).map(group).collect();
+    let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MAX_LINES).map(group).collect();
     let title = format!("{} over all cells, by {}", figure.title, axis.name);
     page.drawing(|look| distribution(&title, [figure.unit, "cells with no more (%)"], &groups, look));
 }

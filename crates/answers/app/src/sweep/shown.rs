@@ -1,4 +1,5 @@
-//! What text and page show of a sweep: of its rows when they were just run, or read back from its folder.
+//! The data that a sweep's text and page show, taken from rows that were just run or read back from the
+//! sweep's folder.
 
 use crate::sweep::{Axis, CellRow, SweepGrid};
 use crate::tables::SweptColumns;
@@ -6,33 +7,33 @@ use serde::Deserialize;
 use std::fs;
 use std::path::Path;
 
-/// A cell as it is shown.
+/// A cell with what is shown of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShownCell {
-    /// The number of its variant.
+    /// Index of the variant.
     pub variant: usize,
-    /// Of each axis the number of its value.
+    /// Index of each axis' value.
     pub values: Vec<usize>,
     /// Why there are no figures.
     pub error: Option<String>,
-    /// Goodput of all flows (Mbit/s), share of the data packets sent again, 95th percentile of RTT (ms).
+    /// Goodput of all flows (Mbit/s), share of the data packets that were retransmissions, 95th percentile of
+    /// the RTT (ms).
     pub figures: [Option<f64>; 3],
 }
 
-/// A sweep as it is shown.
+/// A sweep with what is shown of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShownSweep {
-    /// The scenario's name.
     pub scenario: String,
-    /// What was varied.
+    /// The axes that were varied.
     pub axes: Vec<Axis>,
     /// The variants' names.
     pub variants: Vec<String>,
-    /// In the grid's order.
+    /// The cells in the grid's order.
     pub cells: Vec<ShownCell>,
 }
 
-/// What of `sweep.json` is needed to read a dataset back.
+/// The part of `sweep.json` that is needed to read a dataset back.
 #[derive(Deserialize)]
 struct ReadSummary {
     scenario: String,
@@ -42,7 +43,7 @@ struct ReadSummary {
 }
 
 impl ShownSweep {
-    /// Of rows that were run, in the grid's order.
+    /// Takes rows that were run, in the grid's order.
     pub fn of(grid: &SweepGrid, scenario: &str, rows: &[CellRow]) -> ShownSweep {
         let figures = |row: &CellRow| {
             let f = row.figures.as_ref();
@@ -61,34 +62,35 @@ impl ShownSweep {
         shown
     }
 
-    /// Of a finished sweep's folder.
+    /// Reads a finished sweep from its folder.
     ///
     /// # Errors
-    /// Which of its files cannot be read or does not fit the other, and why.
+    /// Fails when a file cannot be read or the two files do not match. The message names the file.
     ///
     /// # Panics
-    /// On rare damage of the Parquet file ([`tables`]).
+    /// Panics on rare damage of the Parquet file ([`crate::tables`]).
     pub fn read(folder: &Path) -> Result<ShownSweep, String> {
         let wrong = |file: &str, why: String| format!("{}: {why}", folder.join(file).display());
         let text = fs::read_to_string(folder.join("sweep.json"));
         let text = text.map_err(|e| wrong("sweep.json", e.to_string()))?;
-        let told: ReadSummary =
+        let summary: ReadSummary =
             serde_json::from_str(&text).map_err(|e| wrong("sweep.json", e.to_string()))?;
         let bytes = fs::read(folder.join("cells.parquet"));
         let bytes = bytes.map_err(|e| wrong("cells.parquet", e.to_string()))?;
         let read = crate::tables::read_swept(&bytes).map_err(|e| wrong("cells.parquet", e.to_string()))?;
-        if told.axes.iter().any(|axis| axis.check().is_err()) {
+        if summary.axes.iter().any(|axis| axis.check().is_err()) {
             return Err(wrong("sweep.json", "an axis has no values".into()));
         }
-        let points = told.axes.iter().map(|a| a.values.len()).try_fold(1usize, usize::checked_mul);
-        let runs = told.variants.len().checked_mul(told.repeats.max(1) as usize);
+        let points = summary.axes.iter().map(|a| a.values.len()).try_fold(1usize, usize::checked_mul);
+        let runs = summary.variants.len().checked_mul(summary.repeats.max(1) as usize);
         let cells = points.zip(runs).and_then(|(points, runs)| points.checked_mul(runs));
         if cells != Some(read.error.len()) {
-            let why = format!("has {} rows, which is not what sweep.json says", read.error.len());
+            let why = format!("has {} rows, which does not match sweep.json", read.error.len());
             return Err(wrong("cells.parquet", why));
         }
         let rows = read.error.len();
-        let mut shown = ShownSweep::of_axes(told.scenario, told.axes, told.variants, told.repeats, rows);
+        let mut shown =
+            ShownSweep::of_axes(summary.scenario, summary.axes, summary.variants, summary.repeats, rows);
         let SweptColumns { error, total_goodput_mbps, sent_again, rtt_p95_ms } = read;
         for (i, (cell, error)) in shown.cells.iter_mut().zip(error).enumerate() {
             (cell.error, cell.figures) = (error, [total_goodput_mbps[i], sent_again[i], rtt_p95_ms[i]]);
@@ -96,7 +98,7 @@ impl ShownSweep {
         Ok(shown)
     }
 
-    /// Cells without figures, as the grid's order has them.
+    /// Creates cells without figures, in the grid's order.
     fn of_axes(
         scenario: String,
         axes: Vec<Axis>,
@@ -116,34 +118,36 @@ impl ShownSweep {
     }
 }
 
-/// An axis, or the variants, and the number of its value in each cell.
+/// An axis of the grid, or the variants as an axis.
 pub(crate) struct SweptAxis {
     pub name: String,
     pub values: Vec<String>,
-    pub of: Vec<usize>,
+    /// Index of the value of each cell.
+    pub value_of: Vec<usize>,
 }
 
-/// The grid's axes and, where there are several, the variants.
+/// Returns the grid's axes and, if there are several variants, the variants as a further axis.
 pub(crate) fn axes(sweep: &ShownSweep) -> Vec<SweptAxis> {
     let axis = |(i, axis): (usize, &Axis)| {
-        let of = sweep.cells.iter().map(|c| c.values[i]).collect();
-        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), of }
+        let value_of = sweep.cells.iter().map(|c| c.values[i]).collect();
+        SweptAxis { name: axis.name.clone(), values: axis.values.clone(), value_of }
     };
     let mut all: Vec<SweptAxis> = sweep.axes.iter().enumerate().map(axis).collect();
     if sweep.variants.len() > 1 {
-        let of = sweep.cells.iter().map(|c| c.variant).collect();
-        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), of });
+        let value_of = sweep.cells.iter().map(|c| c.variant).collect();
+        all.push(SweptAxis { name: "variant".into(), values: sweep.variants.clone(), value_of });
     }
     all
 }
 
-/// Indexes of `n` values, `most` at most (two or more): all, or as many evenly picked, the first and the last among them.
-pub(crate) fn picked(n: usize, most: usize) -> impl Iterator<Item = usize> {
-    let shown = n.min(most);
+/// Picks at most `max` of `n` indexes, evenly and including the first and the last. `max` must be at least
+/// 2.
+pub(crate) fn picked(n: usize, max: usize) -> impl Iterator<Item = usize> {
+    let shown = n.min(max);
     (0..shown).map(move |i| if shown < n { i * (n - 1) / (shown - 1) } else { i })
 }
 
-/// The quantile of sorted numbers: the smallest that at least this share does not exceed.
+/// Returns a quantile of sorted numbers: the smallest that at least this share of them does not exceed.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let at = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(at.saturating_sub(1)).copied()

@@ -1,8 +1,9 @@
-//! Batches that are done, as files in a folder, until all are: what a kill or a failure ends goes on from them.
+//! Finished batches of a sweep, kept as files until all are finished, so that the sweep can be resumed after
+//! a failure.
 //!
-//! A file is written under another name, brought to the disk and renamed: it is there as a whole or not at all. It is
-//! called as the batch's first cell, so that who runs a batch again replaces it by the same. Several machines may write to
-//! one folder.
+//! A file is written under another name, synced and renamed, so it is either complete or absent. It is named
+//! after the batch's first cell: running a batch again replaces the file by the same content. Several
+//! machines may write to one folder.
 
 use crate::sweep::batch::PartRow;
 use crate::sweep::{pack, unpack};
@@ -10,14 +11,14 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder of batches within the sweep's.
+/// Name of the folder of batches in the sweep's folder.
 pub const PARTS: &str = "parts";
 const EXTENSION: &str = "cells";
 
-/// How the names of files end that are being written.
-const NEW: &str = "-new";
+/// Suffix of the extension of files that are being written.
+const UNFINISHED: &str = "-new";
 
-/// The batches of a sweep's folder.
+/// The stored batches of a sweep.
 #[derive(Clone, Debug)]
 pub struct PartStore {
     sweep: PathBuf,
@@ -25,21 +26,22 @@ pub struct PartStore {
 }
 
 impl PartStore {
-    /// Those in a sweep's folder, be there any or none.
+    /// Looks into a sweep's folder, which may have no batches.
     pub fn new(sweep: &Path) -> PartStore {
         PartStore { sweep: sweep.into(), folder: sweep.join(PARTS) }
     }
 
-    /// All rows of whole batches, in no order; what is no batch of ours, or cut short, is passed over.
+    /// Loads the rows of all complete batches, in no particular order. Truncated files and files of other
+    /// formats are ignored.
     pub fn load<R: PartRow>(&self) -> Vec<R> {
         let files = self.files();
         files.iter().filter_map(|path| unpack::<R>(&fs::read(path).ok()?)).flatten().collect()
     }
 
-    /// Keeps a batch.
+    /// Stores a batch.
     ///
     /// # Errors
-    /// It cannot be written, or holds no row.
+    /// Fails when the batch cannot be written or is empty.
     pub fn keep<R: PartRow>(&self, rows: &[R]) -> io::Result<()> {
         let Some(first) = rows.first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "is an empty batch"));
@@ -49,36 +51,37 @@ impl PartStore {
         write_whole(&path, |out| out.write_all(&pack(rows)))
     }
 
-    /// All are in the dataset: they go, and what a killed process left half written.
+    /// Removes the batches, which are now in the dataset, and incomplete files that a killed process left.
     pub fn clear(&self) {
-        let half =
-            [&self.sweep, &self.folder].into_iter().flat_map(|folder| with(folder, |e| e.ends_with(NEW)));
+        let unfinished = [&self.sweep, &self.folder]
+            .into_iter()
+            .flat_map(|folder| files_with_extension(folder, |e| e.ends_with(UNFINISHED)));
         self.files().iter().for_each(|path| drop(fs::remove_file(path)));
-        half.for_each(|path| drop(fs::remove_file(path)));
+        unfinished.for_each(|path| drop(fs::remove_file(path)));
         drop(fs::remove_dir(&self.folder));
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        with(&self.folder, |e| e == EXTENSION)
+        files_with_extension(&self.folder, |e| e == EXTENSION)
     }
 }
 
-/// The files of a folder with such an extension.
-fn with(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+/// Returns the files of a folder whose extension is accepted by `wanted`.
+fn files_with_extension(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     entries.filter(|p| p.extension().and_then(|e| e.to_str()).is_some_and(&wanted)).collect()
 }
 
-/// Writes a file under a name of this process beside its own, and renames it when it is on the disk.
+/// Writes a file under a temporary name next to its own, syncs it, and renames it.
 pub(crate) fn write_whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let beside = path.with_extension(format!("{}{NEW}", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
+    let unfinished = path.with_extension(format!("{}{UNFINISHED}", std::process::id()));
+    let written = File::create(&unfinished).and_then(|mut file| {
         write(&mut file)?;
         file.sync_all()
     });
-    let done = written.and_then(|()| fs::rename(&beside, path));
+    let done = written.and_then(|()| fs::rename(&unfinished, path));
     if done.is_err() {
-        drop(fs::remove_file(&beside));
+        drop(fs::remove_file(&unfinished));
     }
     done
 }

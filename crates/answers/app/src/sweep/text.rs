@@ -1,28 +1,29 @@
-//! A sweep for the terminal: what each value of each axis does to all cells that have it.
+//! Shows a sweep in a terminal: how each value of each axis affects the cells that have it.
 
 use crate::sweep::shown::{ShownCell, ShownSweep, axes, picked, quantile};
 use report::{Style, Table, TableCell, TableColumn};
 use std::fmt::Write;
 
-/// Values of an axis that are shown; of more, as many evenly picked.
-const MOST_SHOWN: usize = 12;
-/// Reasons that are shown of cells that could not be run.
-const MOST_ERRORS: usize = 3;
+/// Limit of an axis' values that are shown; of more values, as many are picked evenly.
+const MAX_VALUES: usize = 12;
+/// Limit of the different errors that are shown.
+const MAX_ERRORS: usize = 3;
 
-/// The sweep in lines of `width` columns: how many cells, the table, why cells could not be run.
+/// Returns the sweep in lines of `width` columns: the number of cells, the table, and the errors of cells
+/// that could not be run.
 pub fn text(sweep: &ShownSweep, width: usize) -> String {
     format!("{}.\n\n{}{}", headline(sweep), table(sweep).text(Style::plain(width)), errors(&sweep.cells))
 }
 
-/// How many cells there are, and how many failed.
+/// Returns the number of cells and, if there are any, of those that failed.
 pub(crate) fn headline(sweep: &ShownSweep) -> String {
     let failed = sweep.cells.iter().filter(|c| c.error.is_some()).count();
     let failed = if failed > 0 { format!(", {failed} of them could not be run") } else { String::new() };
     format!("{} cells of {}{failed}", sweep.cells.len(), sweep.scenario)
 }
 
-/// For each value of each axis, over all cells that have it: median and quartiles of the goodput, medians of what was sent
-/// again and of the RTT.
+/// For each value of each axis, over all cells that have it: median and quartiles of the goodput, medians of
+/// the retransmitted share and of the RTT.
 pub(crate) fn table(sweep: &ShownSweep) -> Table<'static> {
     let numbers = TableColumn::numbers;
     let mut table = Table::of(vec![
@@ -35,18 +36,18 @@ pub(crate) fn table(sweep: &ShownSweep) -> Table<'static> {
     ]);
     for axis in axes(sweep) {
         table.heading(&axis.name);
-        for value in picked(axis.values.len(), MOST_SHOWN) {
-            let of = sweep.cells.iter().zip(&axis.of).filter(|(_, of)| **of == value);
-            table.row(row(&format!("  {}", axis.values[value]), of.map(|(cell, _)| cell)));
+        for value in picked(axis.values.len(), MAX_VALUES) {
+            let group = sweep.cells.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+            table.row(row(&format!("  {}", axis.values[value]), group.map(|(cell, _)| cell)));
         }
     }
     table
 }
 
-/// The medians of these cells.
+/// Returns the medians over these cells.
 fn row<'a>(value: &str, cells: impl Iterator<Item = &'a ShownCell>) -> [TableCell; 6] {
     let cells: Vec<&ShownCell> = cells.collect();
-    let [goodput, again, rtt] = [0, 1, 2].map(|i| {
+    let [goodput, resent, rtt] = [0, 1, 2].map(|i| {
         let mut all: Vec<f64> = cells.iter().filter_map(|c| c.figures[i]).collect();
         all.sort_by(f64::total_cmp);
         all
@@ -55,7 +56,7 @@ fn row<'a>(value: &str, cells: impl Iterator<Item = &'a ShownCell>) -> [TableCel
     let quartiles = quantile(&goodput, 0.25)
         .zip(quantile(&goodput, 0.75))
         .map(|(low, high)| format!("{} to {}", print::three_digits(low), print::three_digits(high)));
-    let percent = quantile(&again, 0.5).map(|x| format!("{:.2}", x * 100.0));
+    let percent = quantile(&resent, 0.5).map(|x| format!("{:.2}", x * 100.0));
     [
         value.into(),
         goodput.len().to_string().into(),
@@ -66,7 +67,7 @@ fn row<'a>(value: &str, cells: impl Iterator<Item = &'a ShownCell>) -> [TableCel
     ]
 }
 
-/// The different reasons of cells that could not be run, the most frequent first.
+/// Lists the different errors of cells that could not be run, the most frequent first.
 pub(crate) fn errors(cells: &[ShownCell]) -> String {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for why in cells.iter().filter_map(|r| r.error.as_deref()) {
@@ -76,16 +77,16 @@ pub(crate) fn errors(cells: &[ShownCell]) -> String {
         }
     }
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let mut told = String::new();
-    for (why, n) in reasons.iter().take(MOST_ERRORS) {
-        let _ = writeln!(told, "could not be run: {n}: {why}");
+    let mut lines = String::new();
+    for (why, n) in reasons.iter().take(MAX_ERRORS) {
+        let _ = writeln!(lines, "could not be run: {n}: {why}");
     }
-    if reasons.len() > MOST_ERRORS {
+    if reasons.len() > MAX_ERRORS {
         let _ = writeln!(
-            told,
+            lines,
             "and {} other reasons: column `error` of cells.parquet",
-            reasons.len() - MOST_ERRORS
+            reasons.len() - MAX_ERRORS
         );
     }
-    told
+    lines
 }

@@ -1,4 +1,5 @@
-//! What `longfat diagnose --out` writes: every packet while the capture is read, and a row for each flow at its end.
+//! The files of `longfat diagnose --out`: a row for each packet, written while the capture is read, and a row
+//! for each flow, written at its end.
 
 use crate::tables::columns::{Column, ColumnKind, File, column};
 use crate::tables::sheet::{ParquetSheet, RowBlock, text};
@@ -8,39 +9,38 @@ use result::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Rows of a row group: readers take these at a time, and so much memory a writer has.
+/// Rows per row group: a reader decodes this many at a time, and the writer buffers as many.
 const GROUP_ROWS: usize = 64 * 1024;
-/// Packets gathered before they become columns.
-const BATCH: usize = 4096;
+/// Packets that are collected before they are appended to the columns.
+const BATCH_PACKETS: usize = 4096;
 
-/// A TCP packet with what was known when it passed.
+/// A TCP packet, and the state of its flow when it passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PacketRecord {
-    /// [`FlowDiagnosis::id`] of the direction it travels in.
+    /// [`FlowDiagnosis::id`] of the packet's direction.
     pub flow: u32,
-    /// Nanoseconds since 1970.
+    /// Time in nanoseconds since 1970.
     pub time_ns: u64,
-    /// First payload byte, the connection's first in this direction is 0.
+    /// Offset of the first payload byte in its direction's stream.
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
-    /// IP bytes.
+    /// Bytes of the IP packet.
     pub ip_bytes: u32,
-    /// What it acknowledges of the other direction.
+    /// Offset in the other direction's stream up to which the packet acknowledges.
     pub ack: u64,
-    /// TCP flags.
     pub flags: u8,
-    /// What it is.
+    /// Kind of the packet: a first transmission, a retransmission, an ACK, …
     pub kind: &'static str,
-    /// Bytes in flight of its own direction.
+    /// Bytes in flight in the packet's direction.
     pub inflight: u32,
-    /// The receive window it announces, bytes; `None` where the scale is not known.
+    /// Receive window that the packet announces, in bytes; `None` where the window scale is unknown.
     pub window: Option<u32>,
-    /// RTT of what it acknowledges, µs.
+    /// Round-trip time of the acknowledged segment, in µs.
     pub rtt_us: Option<u64>,
 }
 
-/// Every TCP packet.
+/// The file of all TCP packets.
 pub const PACKETS: File = File {
     name: "packets.parquet",
     about: "a TCP packet of the capture, in its order",
@@ -48,18 +48,18 @@ pub const PACKETS: File = File {
         column(
             "flow",
             ColumnKind::Int,
-            "the flow its payload is of, as in `flows.parquet`; what it acknowledges is of the flow whose number \
+            "the flow of its payload, as in `flows.parquet`; the flow that it acknowledges has the number that \
              differs in the last bit",
         ),
         column("time_ns", ColumnKind::Int, "when it was captured, nanoseconds since 1970"),
         column(
             "seq",
             ColumnKind::Int,
-            "its first payload byte; the flow's first is 0, and no wrap-around is left in it",
+            "offset of its first payload byte in the flow, from 0, without wrap-around",
         ),
         column("len", ColumnKind::Int, "payload bytes"),
         column("ip_bytes", ColumnKind::Int, "IP bytes on the wire"),
-        column("ack", ColumnKind::Int, "what it acknowledges, counted as `seq` of the other flow"),
+        column("ack", ColumnKind::Int, "offset up to which it acknowledges, in `seq` of the other flow"),
         column(
             "flags",
             ColumnKind::Int,
@@ -68,48 +68,52 @@ pub const PACKETS: File = File {
         column(
             "kind",
             ColumnKind::Text,
-            "`ack` without payload, `data` sent first; sent again: `fast` in fast recovery, `timeout` after one, \
-             `probe` for a lost tail; `reordered` came late, but once",
+            "`ack`: no payload; `data`: first transmission; retransmissions: `fast` in fast recovery, `timeout` after an RTO, \
+             `probe` as tail loss probe; `reordered`: arrived late, but sent once",
         ),
         column(
             "inflight",
             ColumnKind::Int,
-            "payload bytes of its flow in flight after it, as the sender sees it",
+            "payload bytes in flight in its flow after it was sent, as the sender counts",
         ),
         column(
             "window",
             ColumnKind::IntOrNull,
-            "receive window it announces, bytes, scaled; null where the scale is not known",
+            "receive window it announces, bytes, scaled; null where the window scale is unknown",
         ),
-        column("rtt_us", ColumnKind::IntOrNull, "round-trip time of what it acknowledges, µs; null for none"),
+        column(
+            "rtt_us",
+            ColumnKind::IntOrNull,
+            "round-trip time of the segment it acknowledges, µs; null where there is none",
+        ),
     ],
 };
 
-/// Writes packets as they come.
+/// Writes packets while a capture is read.
 pub struct PacketWriter<'a> {
     sheet: ParquetSheet<'a>,
     batch: Vec<PacketRecord>,
-    /// Kinds' names met so far: bytes that rows share.
+    /// Names of packet kinds met so far, as bytes that rows share.
     kinds: Vec<(&'static str, ByteArray)>,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// A file of the packets of `capture`, its name.
+    /// Creates the file of the packets of the capture named `capture`.
     ///
     /// # Errors
-    /// As `out`'s.
+    /// Fails when `out` fails.
     pub fn create(out: Box<dyn Write + Send + 'a>, capture: &str) -> io::Result<PacketWriter<'a>> {
         let sheet = ParquetSheet::create(out, PACKETS, &meta(capture), GROUP_ROWS)?;
-        Ok(PacketWriter { sheet, batch: Vec::with_capacity(BATCH), kinds: Vec::new() })
+        Ok(PacketWriter { sheet, batch: Vec::with_capacity(BATCH_PACKETS), kinds: Vec::new() })
     }
 
-    /// Adds one.
+    /// Appends a packet.
     ///
     /// # Errors
-    /// As `out`'s.
+    /// Fails when `out` fails.
     pub fn push(&mut self, packet: PacketRecord) -> io::Result<()> {
         self.batch.push(packet);
-        if self.batch.len() < BATCH { Ok(()) } else { self.flush() }
+        if self.batch.len() < BATCH_PACKETS { Ok(()) } else { self.flush() }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -131,10 +135,10 @@ impl<'a> PacketWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left and the footer.
+    /// Writes the remaining packets and the footer.
     ///
     /// # Errors
-    /// As `out`'s.
+    /// Fails when `out` fails.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.sheet.close()
@@ -153,26 +157,23 @@ fn meta(capture: &str) -> [(&'static str, &str); 2] {
     [("longfat.schema", DIAGNOSIS_SCHEMA), ("longfat.capture", capture)]
 }
 
-/// A value of a flow's row.
+/// A value in a flow's row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FieldValue {
-    /// A text.
     Text(Option<String>),
-    /// A whole number.
     Int(Option<u64>),
-    /// A number.
     Real(Option<f64>),
 }
 
-/// A column of `flows.parquet` and where its values come from.
+/// A column of `flows.parquet` and the source of its values.
 #[derive(Clone, Copy)]
 struct Field {
     column: Column,
-    of: FieldSource,
+    source: FieldSource,
 }
 
-/// Where a flow's value comes from.
+/// The source of a column's values.
 #[derive(Clone, Copy)]
 enum FieldSource {
     Share(Cause),
@@ -183,7 +184,7 @@ impl FieldSource {
     fn value(self, flow: &FlowDiagnosis, diagnosis: &Diagnosis) -> FieldValue {
         match self {
             FieldSource::Share(cause) => Real(Some(flow.share(cause))),
-            FieldSource::Value(of) => of(flow, diagnosis),
+            FieldSource::Value(source) => source(flow, diagnosis),
         }
     }
 }
@@ -191,166 +192,185 @@ impl FieldSource {
 const fn texts(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Text, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Text, about), source: FieldSource::Value(source) }
 }
 
 const fn ints(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Int, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Int, about), source: FieldSource::Value(source) }
 }
 
 const fn reals(
     name: &'static str,
     about: &'static str,
-    of: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
+    source: fn(&FlowDiagnosis, &Diagnosis) -> FieldValue,
 ) -> Field {
-    Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Value(of) }
+    Field { column: column(name, ColumnKind::Real, about), source: FieldSource::Value(source) }
 }
 
-/// The same column, but it may be null.
+/// Returns the same column as nullable.
 const fn or_null(field: Field) -> Field {
     let kind = match field.column.kind {
         ColumnKind::Text | ColumnKind::TextOrNull => ColumnKind::TextOrNull,
         ColumnKind::Int | ColumnKind::IntOrNull => ColumnKind::IntOrNull,
         ColumnKind::Real | ColumnKind::RealOrNull => ColumnKind::RealOrNull,
     };
-    Field { column: Column { kind, ..field.column }, of: field.of }
+    Field { column: Column { kind, ..field.column }, source: field.source }
 }
 
 use FieldValue::{Int, Real, Text};
 
-/// What goes before the causes' shares.
-const HEAD: [Field; 8] = [
+/// The columns before the shares of the causes.
+const COLUMNS_BEFORE_SHARES: [Field; 8] = [
     ints("flow", "the flow's number, `id` in `diagnosis.json`", |f, _| Int(Some(f.id.into()))),
     ints("connection", "number of the connection in the capture", |f, _| Int(Some(f.connection.into()))),
     texts("from", "the sender, `address:port`", |f, _| Text(Some(f.from.clone()))),
-    texts("to", "the receiver", |f, _| Text(Some(f.to.clone()))),
-    reals("start_s", "its first packet, seconds since the capture began", |f, _| Real(Some(f.start_s))),
+    texts("to", "the receiver, `address:port`", |f, _| Text(Some(f.to.clone()))),
+    reals("start_s", "time of its first packet, seconds since the capture began", |f, _| {
+        Real(Some(f.start_s))
+    }),
     reals("duration_s", "from first data to its last ACK, seconds", |f, _| Real(Some(f.duration_s))),
     texts("cause", "main cause, as in `diagnosis.json`", |f, _| Text(Some(f.cause.name().into()))),
-    reals("confidence", "how sure, 0 to 1", |f, _| Real(Some(f.confidence))),
+    reals("confidence", "probability that the cause is right, 0 to 1", |f, _| Real(Some(f.confidence))),
 ];
 
-/// What follows the shares.
-const REST: [Field; 47] = [
-    or_null(ints("limiter", "index into `limiters` of `diagnosis.json`; null: none was found", |f, _| {
-        Int(f.limiter.map(|n| n as u64))
-    })),
-    or_null(texts("limiter_kind", "`policer`, `shaper` or `bottleneck`; null as above", |f, d| {
-        Text(limiter(f, d).map(|l| kind(l.kind).into()))
-    })),
-    or_null(reals("limiter_rate_mbps", "its rate of IP bytes, Mbit/s; null as above", |f, d| {
-        Real(limiter(f, d).map(|l| l.rate_mbps))
-    })),
-    or_null(reals("limiter_burst_bytes", "its bucket, bytes; null where not known", |f, d| {
+/// The columns after the shares of the causes.
+const COLUMNS_AFTER_SHARES: [Field; 47] = [
+    or_null(ints(
+        "limiter",
+        "index into `limiters` of `diagnosis.json`; null where none was found",
+        |f, _| Int(f.limiter.map(|n| n as u64)),
+    )),
+    or_null(texts(
+        "limiter_kind",
+        "`policer`, `shaper` or `bottleneck`; null where none was found",
+        |f, d| Text(limiter(f, d).map(|l| kind(l.kind).into())),
+    )),
+    or_null(reals(
+        "limiter_rate_mbps",
+        "the limiter's rate of IP bytes, Mbit/s; null where none was found",
+        |f, d| Real(limiter(f, d).map(|l| l.rate_mbps)),
+    )),
+    or_null(reals("limiter_burst_bytes", "the limiter's burst size, bytes; null where unknown", |f, d| {
         Real(limiter(f, d).and_then(|l| l.burst_bytes))
     })),
     texts("place", "where the capture was taken: `sender`, `receiver`, `middle` or `unknown`", |f, _| {
         Text(Some(place(f.vantage.place).into()))
     }),
-    or_null(reals("to_sender_ms", "least time to the sender and back, ms; null where not known", |f, _| {
-        Real(f.vantage.to_sender_ms)
-    })),
+    or_null(reals(
+        "to_sender_ms",
+        "minimum round-trip time between capture and sender, ms; null where unknown",
+        |f, _| Real(f.vantage.to_sender_ms),
+    )),
     or_null(reals(
         "to_receiver_ms",
-        "least time to the receiver and back, ms; null where not known",
+        "minimum round-trip time between capture and receiver, ms; null where unknown",
         |f, _| Real(f.vantage.to_receiver_ms),
     )),
-    texts("cc", "the sender's congestion control, as it seems", |f, _| Text(Some(f.cc.name.clone()))),
-    reals("cc_confidence", "how sure, 0 to 1", |f, _| Real(Some(f.cc.confidence))),
-    reals("goodput_mbps", "payload acknowledged over its time, Mbit/s", |f, _| {
+    texts("cc", "the sender's congestion control, as inferred", |f, _| Text(Some(f.cc.name.clone()))),
+    reals("cc_confidence", "probability that the congestion control is right, 0 to 1", |f, _| {
+        Real(Some(f.cc.confidence))
+    }),
+    reals("goodput_mbps", "acknowledged payload per time, Mbit/s", |f, _| {
         Real(Some(f.measures.goodput_mbps))
     }),
-    reals("max_delivery_mbps", "greatest delivery rate over a round trip, Mbit/s", |f, _| {
+    reals("max_delivery_mbps", "largest delivery rate over a round trip, Mbit/s", |f, _| {
         Real(Some(f.measures.max_delivery_mbps))
     }),
     ints("bytes", "payload bytes acknowledged", |f, _| Int(Some(f.measures.bytes))),
     ints("data_packets", "data packets on the wire", |f, _| Int(Some(f.measures.data_packets))),
     ints("mss_bytes", "payload bytes of a full segment", |f, _| Int(Some(f.measures.mss_bytes.into()))),
-    or_null(reals("handshake_rtt_ms", "RTT of the handshake, ms; null where it was not seen", |f, _| {
+    or_null(reals("handshake_rtt_ms", "RTT of the handshake, ms; null where it was not captured", |f, _| {
         Real(f.measures.handshake_rtt_ms)
     })),
-    reals("rtt_min_ms", "RTT of data, ms: least", |f, _| Real(Some(f.measures.rtt_ms.min))),
-    reals("rtt_mean_ms", "mean", |f, _| Real(Some(f.measures.rtt_ms.mean))),
-    reals("rtt_p50_ms", "median", |f, _| Real(Some(f.measures.rtt_ms.p50))),
-    reals("rtt_p95_ms", "95th percentile", |f, _| Real(Some(f.measures.rtt_ms.p95))),
-    reals("rtt_p99_ms", "99th percentile", |f, _| Real(Some(f.measures.rtt_ms.p99))),
-    reals("rtt_max_ms", "greatest", |f, _| Real(Some(f.measures.rtt_ms.max))),
-    ints("bdp_bytes", "greatest delivery rate times least RTT, bytes", |f, _| {
+    reals("rtt_min_ms", "minimum RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.min))),
+    reals("rtt_mean_ms", "mean RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.mean))),
+    reals("rtt_p50_ms", "median RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.p50))),
+    reals("rtt_p95_ms", "95th percentile of the RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.p95))),
+    reals("rtt_p99_ms", "99th percentile of the RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.p99))),
+    reals("rtt_max_ms", "largest RTT of data, ms", |f, _| Real(Some(f.measures.rtt_ms.max))),
+    ints("bdp_bytes", "largest delivery rate times minimum RTT, bytes", |f, _| {
         Int(Some(f.measures.bdp_bytes))
     }),
-    ints("max_inflight_bytes", "most bytes in flight", |f, _| Int(Some(f.measures.max_inflight_bytes))),
-    ints("mean_inflight_bytes", "mean of each bin's most, bytes", |f, _| {
+    ints("max_inflight_bytes", "largest number of bytes in flight", |f, _| {
+        Int(Some(f.measures.max_inflight_bytes))
+    }),
+    ints("mean_inflight_bytes", "mean of the largest inflight per time bin, bytes", |f, _| {
         Int(Some(f.measures.mean_inflight_bytes))
     }),
     or_null(ints(
         "max_window_bytes",
-        "greatest receive window, bytes; null where its scale is not known",
+        "largest receive window, bytes; null where the window scale is unknown",
         |f, _| Int(f.measures.max_window_bytes),
     )),
-    ints("retransmitted_packets", "packets sent again", |f, _| Int(Some(f.measures.retransmitted_packets))),
-    ints("fast", "of them in fast recovery", |f, _| Int(Some(f.measures.fast))),
-    ints("rto", "after a timeout", |f, _| Int(Some(f.measures.rto))),
-    ints("tlp", "tail loss probes", |f, _| Int(Some(f.measures.tlp))),
-    ints("spurious", "needless", |f, _| Int(Some(f.measures.spurious))),
-    ints("timeouts", "timeouts", |f, _| Int(Some(f.measures.timeouts))),
+    ints("retransmitted_packets", "packets retransmitted", |f, _| {
+        Int(Some(f.measures.retransmitted_packets))
+    }),
+    ints("fast", "packets retransmitted in fast recovery", |f, _| Int(Some(f.measures.fast))),
+    ints("rto", "packets retransmitted after a timeout", |f, _| Int(Some(f.measures.rto))),
+    ints("tlp", "retransmissions that are tail loss probes", |f, _| Int(Some(f.measures.tlp))),
+    ints("spurious", "spurious retransmissions", |f, _| Int(Some(f.measures.spurious))),
+    ints("timeouts", "retransmission timeouts", |f, _| Int(Some(f.measures.timeouts))),
     ints("lost_up", "packets lost before the capture", |f, _| Int(Some(f.measures.lost_up))),
-    ints("lost_down", "packets lost behind it", |f, _| Int(Some(f.measures.lost_down))),
+    ints("lost_down", "packets lost after the capture", |f, _| Int(Some(f.measures.lost_down))),
     ints("reordered", "packets reordered before the capture", |f, _| Int(Some(f.measures.reordered))),
-    reals("reordered_by_ms", "the most by which one was late, ms", |f, _| {
+    reals("reordered_by_ms", "largest delay of a reordered packet, ms", |f, _| {
         Real(Some(f.measures.reordered_by_ms))
     }),
     ints("acks", "ACKs", |f, _| Int(Some(f.measures.acks))),
     ints("dup_acks", "duplicate ACKs", |f, _| Int(Some(f.measures.dup_acks))),
-    ints("zero_windows", "times the window closed", |f, _| Int(Some(f.measures.zero_windows))),
-    reals("idle_s", "seconds with nothing outstanding", |f, _| Real(Some(f.measures.idle_s))),
-    reals("timeout_s", "seconds waiting for timeouts", |f, _| Real(Some(f.measures.timeout_s))),
-    ints("largest_burst_bytes", "bytes of the largest burst back to back", |f, _| {
+    ints("zero_windows", "number of times that the receive window closed", |f, _| {
+        Int(Some(f.measures.zero_windows))
+    }),
+    reals("idle_s", "seconds with no data in flight", |f, _| Real(Some(f.measures.idle_s))),
+    reals("timeout_s", "seconds spent waiting for timeouts", |f, _| Real(Some(f.measures.timeout_s))),
+    ints("largest_burst_bytes", "bytes of the largest back-to-back burst", |f, _| {
         Int(Some(f.measures.largest_burst_bytes))
     }),
-    ints("mean_burst_bytes", "mean of bursts, bytes", |f, _| Int(Some(f.measures.mean_burst_bytes))),
-    ints("too_big", "full segments lost again and again while small ones passed", |f, _| {
+    ints("mean_burst_bytes", "mean size of bursts, bytes", |f, _| Int(Some(f.measures.mean_burst_bytes))),
+    ints("too_big", "full segments lost repeatedly while small ones passed", |f, _| {
         Int(Some(f.measures.too_big))
     }),
     ints("ce", "data packets marked before the capture (ECN)", |f, _| Int(Some(f.measures.ce))),
-    ints("ece", "ACKs that echo a mark", |f, _| Int(Some(f.measures.ece))),
+    ints("ece", "ACKs that echo a mark (ECE)", |f, _| Int(Some(f.measures.ece))),
     ints("ecn", "1: both ends agreed on ECN, 0: they did not", |f, _| Int(Some(f.measures.ecn.into()))),
-    texts(
-        "notes",
-        "how far the numbers can be trusted: codes of `diagnosis.json` with blanks between",
-        |f, _| Text(Some(f.notes.join(" "))),
-    ),
+    texts("notes", "limits of the measurements: codes of `diagnosis.json`, separated by blanks", |f, _| {
+        Text(Some(f.notes.join(" ")))
+    }),
 ];
 
-/// The share of each cause, by the registry.
+/// The share of each cause, in the registry's order.
 const SHARES: [Field; Cause::ALL.len()] = {
-    let mut all = [HEAD[0]; Cause::ALL.len()];
+    let mut all = [COLUMNS_BEFORE_SHARES[0]; Cause::ALL.len()];
     let mut i = 0;
     while i < all.len() {
         let (name, about) = Cause::ALL[i].share_column();
-        all[i] =
-            Field { column: column(name, ColumnKind::Real, about), of: FieldSource::Share(Cause::ALL[i]) };
+        all[i] = Field {
+            column: column(name, ColumnKind::Real, about),
+            source: FieldSource::Share(Cause::ALL[i]),
+        };
         i += 1;
     }
     all
 };
 
-const FIELDS: [Field; HEAD.len() + SHARES.len() + REST.len()] = {
-    let mut all = [HEAD[0]; HEAD.len() + SHARES.len() + REST.len()];
+const FIELDS: [Field; COLUMNS_BEFORE_SHARES.len() + SHARES.len() + COLUMNS_AFTER_SHARES.len()] = {
+    let mut all =
+        [COLUMNS_BEFORE_SHARES[0]; COLUMNS_BEFORE_SHARES.len() + SHARES.len() + COLUMNS_AFTER_SHARES.len()];
     let mut i = 0;
     while i < all.len() {
-        let (shares, rest) = (HEAD.len(), HEAD.len() + SHARES.len());
+        let (shares, rest) = (COLUMNS_BEFORE_SHARES.len(), COLUMNS_BEFORE_SHARES.len() + SHARES.len());
         all[i] = if i < shares {
-            HEAD[i]
+            COLUMNS_BEFORE_SHARES[i]
         } else if i < rest {
             SHARES[i - shares]
         } else {
-            REST[i - rest]
+            COLUMNS_AFTER_SHARES[i - rest]
         };
         i += 1;
     }
@@ -367,11 +387,11 @@ const COLUMNS: [Column; FIELDS.len()] = {
     all
 };
 
-/// One row a flow.
+/// The file of flows, one row each.
 pub const FLOW_DIAGNOSES: File =
     File { name: "flows.parquet", about: "a flow of the capture", columns: &COLUMNS };
 
-/// Both files.
+/// The files of a diagnosed capture.
 pub const CAPTURE_FILES: [File; 2] = [PACKETS, FLOW_DIAGNOSES];
 
 fn limiter<'a>(f: &FlowDiagnosis, d: &'a Diagnosis) -> Option<&'a result::diagnosis::Limiter> {
@@ -395,10 +415,10 @@ fn place(place: CapturePlace) -> &'static str {
     }
 }
 
-/// Writes a row for each flow to `out` ([`FLOW_DIAGNOSES`]).
+/// Writes [`FLOW_DIAGNOSES`] to `out`, a row for each flow.
 ///
 /// # Errors
-/// As `out`'s.
+/// Fails when `out` fails.
 pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis) -> io::Result<()> {
     let mut sheet = ParquetSheet::create(out, FLOW_DIAGNOSES, &meta(&diagnosis.capture.file), GROUP_ROWS)?;
     for flows in diagnosis.flows.chunks(GROUP_ROWS) {
@@ -407,14 +427,15 @@ pub fn write_flow_diagnoses(out: &mut (dyn Write + Send), diagnosis: &Diagnosis)
     sheet.close()
 }
 
-/// The rows of [`write_flow_diagnoses`], a value for each column of [`FLOW_DIAGNOSES`].
+/// Returns the rows of [`write_flow_diagnoses`]: for each flow, a value for each column of
+/// [`FLOW_DIAGNOSES`].
 pub fn flow_values(diagnosis: &Diagnosis) -> Vec<Vec<FieldValue>> {
-    let row = |flow| FIELDS.iter().map(|field| field.of.value(flow, diagnosis)).collect();
+    let row = |flow| FIELDS.iter().map(|field| field.source.value(flow, diagnosis)).collect();
     diagnosis.flows.iter().map(row).collect()
 }
 
 fn fill(b: &mut RowBlock, field: &Field, flows: &[FlowDiagnosis], d: &Diagnosis) {
-    let values = flows.iter().map(|f| field.of.value(f, d));
+    let values = flows.iter().map(|f| field.source.value(f, d));
     match field.column.kind {
         ColumnKind::Text | ColumnKind::TextOrNull => b.texts(values.map(|v| match v {
             Text(v) => v.as_deref().map(text),
@@ -452,10 +473,10 @@ mod tests {
     }
 
     #[test]
-    fn packets_read_back_in_their_order_with_nulls_where_nothing_is_known() {
+    fn packets_read_back_in_order_with_nulls_for_unknown_values() {
         let mut file = Vec::new();
         let mut writer = PacketWriter::create(Box::new(&mut file), "a.pcap").unwrap();
-        let n = GROUP_ROWS + BATCH + 7;
+        let n = GROUP_ROWS + BATCH_PACKETS + 7;
         for i in 0..n as u64 {
             let known = i % 2 == 0;
             let packet = PacketRecord {
@@ -478,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flow_has_a_row_and_every_column_its_own_value() {
+    fn every_flow_has_a_row_with_its_own_values() {
         let share = |cause, share| CauseShare { cause, share, seconds: 10.0 * share };
         let mut policed = FlowDiagnosis {
             id: 4,
@@ -490,41 +511,41 @@ mod tests {
             ..FlowDiagnosis::default()
         };
         policed.measures.goodput_mbps = 4.25;
-        // A limiter that is not there is none.
+        // An index without a limiter stands for no limiter.
         let lost = FlowDiagnosis { id: 6, limiter: Some(9), ..FlowDiagnosis::default() };
         let limiter = Limiter { kind: LimiterKind::Policer, rate_mbps: 20.0, ..Limiter::default() };
         let d = Diagnosis { limiters: vec![limiter], flows: vec![policed, lost], ..Diagnosis::default() };
         let mut file = Vec::new();
         write_flow_diagnoses(&mut file, &d).unwrap();
         let (_, rows) = rows(file);
-        let of = |row: usize, name: &str| rows[row].iter().find(|(n, _)| n == name).unwrap().1.to_string();
+        let value = |row: usize, name: &str| rows[row].iter().find(|(n, _)| n == name).unwrap().1.to_string();
         assert_eq!(rows.len(), 2);
         assert_eq!(
-            (of(0, "flow"), of(0, "cause"), of(0, "notes")),
+            (value(0, "flow"), value(0, "cause"), value(0, "notes")),
             ("4".into(), "\"policed\"".into(), "\"no-handshake one-way\"".into())
         );
         assert_eq!(
-            (of(0, "share_policed"), of(0, "share_slow_start"), of(0, "share_outage")),
+            (value(0, "share_policed"), value(0, "share_slow_start"), value(0, "share_outage")),
             ("0.75".into(), "0.25".into(), "0E0".into())
         );
         assert_eq!(
-            (of(0, "goodput_mbps"), of(0, "limiter_rate_mbps"), of(0, "limiter_burst_bytes")),
+            (value(0, "goodput_mbps"), value(0, "limiter_rate_mbps"), value(0, "limiter_burst_bytes")),
             ("4.25".into(), "20.0".into(), "null".into())
         );
         assert_eq!(
-            (of(1, "limiter"), of(1, "limiter_kind"), of(1, "handshake_rtt_ms")),
+            (value(1, "limiter"), value(1, "limiter_kind"), value(1, "handshake_rtt_ms")),
             ("9".into(), "null".into(), "null".into())
         );
     }
 
     #[test]
-    fn each_cause_has_its_column() {
+    fn each_cause_has_a_share_column() {
         for cause in Cause::ALL {
             let name = format!("share_{}", cause.name().replace('-', "_"));
             let field = FIELDS.iter().find(|f| f.column.name == name).unwrap_or_else(|| panic!("{name}"));
             let causes = vec![CauseShare { cause, share: 0.5, seconds: 1.0 }];
             let flow = FlowDiagnosis { causes, ..FlowDiagnosis::default() };
-            assert!(matches!(field.of.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
+            assert!(matches!(field.source.value(&flow, &Diagnosis::default()), Real(Some(0.5))), "{name}");
         }
     }
 }

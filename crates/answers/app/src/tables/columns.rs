@@ -1,18 +1,17 @@
-//! The files' columns, each with what it means: written, read and documented from here. Those of time series are
-//! declared with the series (`result::FlowSeries`).
+//! The columns of the files and their meaning. Writer, reader and documentation all use this list. The
+//! columns of time series are declared with the series (`result::FlowSeries`).
 
 use result::{Clocks, Columns, Growth};
 pub use result::{Column, ColumnKind};
 use result::{ElementSeries, FlowSeries};
 
-/// A file of a result's folder.
+/// A file of a result folder.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// Its name.
     pub name: &'static str,
     /// What a row is.
     pub about: &'static str,
-    /// Its columns, in order.
+    /// The columns, in order.
     pub columns: &'static [Column],
 }
 
@@ -22,11 +21,14 @@ pub(crate) const fn column(name: &'static str, kind: ColumnKind, about: &'static
 
 const VARIANT: Column = column("variant", ColumnKind::Text, "the variant's name");
 const CLOCK: Column = column("clock", ColumnKind::Text, "`sim` or `kernel`");
-const REPEAT: Column =
-    column("repeat", ColumnKind::Int, "1, 2 …; repeat r ran with the r-th of the variant's seeds");
+const REPEAT: Column = column(
+    "repeat",
+    ColumnKind::Int,
+    "number of the repeat, from 1; it ran with the variant's seed of that number",
+);
 const FLOW: Column = column("name", ColumnKind::Text, "the flow's name");
 
-/// The columns of all of `parts`, in order.
+/// Concatenates the columns of all `parts`.
 const fn join<const N: usize>(parts: &[&[Column]]) -> [Column; N] {
     let mut all = [VARIANT; N];
     let (mut n, mut part) = (0, 0);
@@ -42,10 +44,10 @@ const fn join<const N: usize>(parts: &[&[Column]]) -> [Column; N] {
     all
 }
 
-/// Time series of flows.
+/// The file of flows' time series.
 pub const FLOWS: File = File {
     name: "flows.parquet",
-    about: "a flow at one moment; with relays of its first connection, but for `delivered_bytes`",
+    about: "a flow at one time; where relays split a flow, all but `delivered_bytes` is of its first connection",
     columns: &join::<{ 4 + FlowSeries::COLUMNS.len() + 1 }>(&[
         &[VARIANT, CLOCK, REPEAT, FLOW],
         FlowSeries::COLUMNS,
@@ -57,25 +59,33 @@ pub const FLOWS: File = File {
     ]),
 };
 
-/// The timeline of flows' states.
+/// The file of flows' states over time.
 pub const STATES: File = File {
     name: "states.parquet",
-    about: "a stretch of samples in the same state",
+    about: "a period in which samples have the same state",
     columns: &[
         VARIANT,
         CLOCK,
         REPEAT,
         FLOW,
         column("state", ColumnKind::Text, "the state, as in `flows.parquet`"),
-        column("start_s", ColumnKind::Real, "the first sample in it, seconds since the run began"),
-        column("end_s", ColumnKind::Real, "the first sample in the next state, or the last of the series"),
+        column(
+            "start_s",
+            ColumnKind::Real,
+            "time of the first sample in the state, seconds since the run began",
+        ),
+        column(
+            "end_s",
+            ColumnKind::Real,
+            "time of the first sample in the next state, or of the last sample of the series",
+        ),
     ],
 };
 
-/// Time series of path elements.
+/// The file of path elements' time series.
 pub const ELEMENTS: File = File {
     name: "elements.parquet",
-    about: "a path element at one moment",
+    about: "a path element at one time",
     columns: &join::<{ 4 + ElementSeries::COLUMNS.len() }>(&[
         &[
             VARIANT,
@@ -87,7 +97,7 @@ pub const ELEMENTS: File = File {
     ]),
 };
 
-/// What flows sent again.
+/// The file of flows' retransmissions.
 pub const RETRANSMISSIONS: File = File {
     name: "retransmissions.parquet",
     about: "a retransmission of one of the flow's senders",
@@ -96,31 +106,31 @@ pub const RETRANSMISSIONS: File = File {
         CLOCK,
         REPEAT,
         FLOW,
-        column("time_s", ColumnKind::Real, "when it left the sender, seconds since the run began"),
-        column("byte", ColumnKind::Int, "its first payload byte; the sender's first is 0"),
+        column("time_s", ColumnKind::Real, "time of sending, seconds since the run began"),
+        column("byte", ColumnKind::Int, "offset of its first payload byte, from 0"),
         column("bytes", ColumnKind::Int, "payload bytes"),
         column(
             "sender",
             ColumnKind::Int,
-            "0: the sender that the time series show; 1, 2 …: the flow's others, of further connections, of the legs between relays, of the direction that carries less",
+            "0: the sender that the time series show; 1, 2 …: the flow's other senders, namely those of further connections, of the legs between relays, and of the direction that carries less",
         ),
     ],
 };
 
-/// How long what flows asked for took.
+/// The file of response times.
 pub const RESPONSES: File = File {
     name: "responses.parquet",
-    about: "an exchange of a `request` flow; an object, the first document or the whole of a page",
+    about: "a response of a `request` flow, or an object, the first document or the whole of a page",
     columns: &[
         VARIANT,
         CLOCK,
         REPEAT,
         FLOW,
-        column("start_s", ColumnKind::Real, "when it was asked for, seconds since the run began"),
-        column("seconds", ColumnKind::Real, "from then to the last byte of what was asked for"),
+        column("start_s", ColumnKind::Real, "time of the request, seconds since the run began"),
+        column("seconds", ColumnKind::Real, "seconds from the request to the last byte of the response"),
         column("what", ColumnKind::Text, "`answer`, `html`, `object` or `page`"),
     ],
 };
 
-/// Every file.
+/// All files of a result folder.
 pub const FILES: [File; 5] = [FLOWS, STATES, ELEMENTS, RETRANSMISSIONS, RESPONSES];

@@ -1,29 +1,25 @@
-//! A file whose columns only its writer knows, as of a sweep's axes.
+//! Writes files whose columns are known only to the caller, such as those of a sweep.
 
 use crate::tables::columns::ColumnKind;
 use crate::tables::sheet::{ParquetSheet, text};
 use std::io::{self, Write};
 
-/// Rows of a row group.
+/// Rows per row group.
 const GROUP_ROWS: usize = 64 * 1024;
 
 /// A column with all its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetColumn<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its values.
     pub values: SheetValues<'a>,
 }
 
-/// A column's values; each may be null.
+/// The values of a column; each may be null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SheetValues<'a> {
-    /// Texts.
     Text(Vec<Option<&'a str>>),
-    /// Integers.
     Int(Vec<Option<u64>>),
-    /// Doubles; NaN is null.
+    /// Numbers; NaN is written as null.
     Real(Vec<Option<f64>>),
 }
 
@@ -45,10 +41,10 @@ impl SheetValues<'_> {
     }
 }
 
-/// Writes columns of equal length as a file; `meta` goes into its footer. Same columns, same bytes.
+/// Writes columns of equal length as a file, with `meta` in its footer. The same columns give the same bytes.
 ///
 /// # Errors
-/// As `out`'s; columns of different lengths.
+/// Fails when `out` fails, and when columns have different lengths.
 pub fn write_sheet(
     out: &mut (dyn Write + Send),
     columns: &[SheetColumn<'_>],

@@ -1,4 +1,4 @@
-//! A Parquet file being written, row group by row group.
+//! Writes a Parquet file row group by row group.
 
 use crate::tables::columns::{ColumnKind, File};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -12,8 +12,8 @@ use result::Cells;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// A column's entry in the schema.
-fn field((name, kind): &(&str, ColumnKind)) -> Result<Type, ParquetError> {
+/// Returns a column's entry in the schema.
+fn schema_field((name, kind): &(&str, ColumnKind)) -> Result<Type, ParquetError> {
     let (physical, logical) = match kind {
         ColumnKind::Text | ColumnKind::TextOrNull => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         ColumnKind::Int | ColumnKind::IntOrNull => (Physical::INT64, None),
@@ -40,16 +40,17 @@ enum ColumnValues {
     Real(Vec<f64>),
 }
 
-/// A column's rows of the row group being gathered.
+/// The buffered rows of a column in the current row group.
 struct GatheredColumn {
     kind: ColumnKind,
     values: ColumnValues,
-    /// A level per row: 1 = present, 0 = null. Only of nullable columns.
+    /// Definition level of each row: 1 = present, 0 = null. Empty for columns that are not nullable.
     levels: Vec<i16>,
     rows: usize,
 }
 
-/// Appends `rows` to a column's values, nulls as levels or, where none are due, as `null`; how many.
+/// Appends `rows` to a column's values and returns their number. Nulls become levels, or `null` where the
+/// column has no levels.
 fn gather<T: Clone>(
     values: &mut Vec<T>,
     mut levels: Option<&mut Vec<i16>>,
@@ -70,9 +71,10 @@ fn gather<T: Clone>(
     n
 }
 
-/// A file being written, row group by row group.
+/// A Parquet file that is written row group by row group.
 pub(crate) struct ParquetSheet<'a> {
-    /// Not generic: Parquet's encoders would be compiled again, and for size, in each crate that writes.
+    /// A boxed writer, not a type parameter: otherwise Parquet's encoders would be compiled again, optimised
+    /// for size, in each crate that writes.
     file: SerializedFileWriter<Box<dyn Write + Send + 'a>>,
     columns: Vec<GatheredColumn>,
     rows: usize,
@@ -80,7 +82,7 @@ pub(crate) struct ParquetSheet<'a> {
 }
 
 impl<'a> ParquetSheet<'a> {
-    /// `meta` goes into the footer; every `group_rows` rows are written as a row group.
+    /// Creates the file with `meta` in its footer. Every `group_rows` rows are written as a row group.
     pub fn create(
         out: impl Write + Send + 'a,
         file: File,
@@ -91,14 +93,14 @@ impl<'a> ParquetSheet<'a> {
         ParquetSheet::with_columns(out, &columns, meta, group_rows)
     }
 
-    /// The same of columns that no file declares.
+    /// Creates a file with columns that are not declared in a [`File`].
     pub fn with_columns(
         out: impl Write + Send + 'a,
         columns: &[(&str, ColumnKind)],
         meta: &[(&str, &str)],
         group_rows: usize,
     ) -> io::Result<ParquetSheet<'a>> {
-        let fields = columns.iter().map(|c| field(c).map(Arc::new)).collect::<Result<_, _>>();
+        let fields = columns.iter().map(|c| schema_field(c).map(Arc::new)).collect::<Result<_, _>>();
         let schema =
             Type::group_type_builder("schema").with_fields(fields.map_err(io::Error::other)?).build();
         let meta =
@@ -121,7 +123,7 @@ impl<'a> ParquetSheet<'a> {
         Ok(ParquetSheet { file, columns, rows: 0, group_rows })
     }
 
-    /// Adds `rows` rows; `fill` gives each column its values, in order.
+    /// Appends `rows` rows. `fill` must pass each column its values, in order.
     pub fn add(&mut self, rows: usize, fill: impl FnOnce(&mut RowBlock)) -> io::Result<()> {
         let mut block = RowBlock { columns: self.columns.iter_mut(), rows };
         fill(&mut block);
@@ -134,13 +136,13 @@ impl<'a> ParquetSheet<'a> {
 
     fn flush(&mut self) -> io::Result<()> {
         if self.rows > 0 {
-            self.group().map_err(io::Error::other)?;
+            self.write_group().map_err(io::Error::other)?;
             self.rows = 0;
         }
         Ok(())
     }
 
-    fn group(&mut self) -> Result<(), ParquetError> {
+    fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {
             let Some(mut writer) = group.next_column()? else { break };
@@ -159,14 +161,14 @@ impl<'a> ParquetSheet<'a> {
         Ok(())
     }
 
-    /// Writes the footer.
+    /// Writes the last row group and the footer.
     pub fn close(mut self) -> io::Result<()> {
         self.flush()?;
         self.file.close().map(drop).map_err(io::Error::other)
     }
 }
 
-/// Rows being added; each call fills the next column.
+/// Rows that are being appended; each call fills the next column.
 pub(crate) struct RowBlock<'a> {
     columns: std::slice::IterMut<'a, GatheredColumn>,
     rows: usize,
@@ -176,7 +178,7 @@ pub(crate) fn text(s: &str) -> ByteArray {
     ByteArray::from(s.as_bytes().to_vec())
 }
 
-// A value of another kind than the column's adds no row, which `Sheet::add` then reports.
+// A value of another kind than the column's adds no row, which `ParquetSheet::add` reports as an error.
 impl RowBlock<'_> {
     pub fn texts(&mut self, rows: impl Iterator<Item = Option<ByteArray>>) {
         if let Some(GatheredColumn { kind, values: ColumnValues::Text(values), levels, rows: n }) =
@@ -198,7 +200,7 @@ impl RowBlock<'_> {
         self.options(rows.iter().map(|&x| Some(x)));
     }
 
-    /// NaN becomes null where null may be.
+    /// Writes NaN as null in a nullable column.
     pub fn options(&mut self, rows: impl Iterator<Item = Option<f64>>) {
         if let Some(GatheredColumn { kind, values: ColumnValues::Real(values), levels, rows: n }) =
             self.columns.next()
@@ -208,7 +210,7 @@ impl RowBlock<'_> {
         }
     }
 
-    /// A series' column.
+    /// Fills a column of a series.
     pub fn cells(&mut self, cells: Cells) {
         match cells {
             Cells::Int(all) => self.ints(all.iter().map(|&n| Some(n as i64))),

@@ -1,7 +1,7 @@
-//! A file of series, read column by column.
+//! A Parquet file of series, read column by column.
 
 use crate::tables::columns::{Column, File};
-use crate::tables::guard::{Bounded, Pages};
+use crate::tables::guard::{CheckedBytes, CheckedPages};
 use crate::tables::write::RUN_ID;
 use bytes::Bytes;
 use parquet::column::reader::ColumnReaderImpl;
@@ -12,25 +12,27 @@ use parquet::schema::types::ColumnDescPtr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a file begins and ends with.
+/// Magic bytes at both ends of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-/// The most rows of a file: some 5 GB of series.
-const MOST_ROWS: usize = 1 << 25;
-/// The most rows a byte of a file can stand for; real ones have ten at most.
-const ROWS_A_BYTE: usize = 64;
-/// Rows decoded at a time, so that a broken column fails before there is room for all it claims.
-const BATCH: usize = 8192;
+/// Limit of a file's rows: some 5 GB of series.
+const MAX_ROWS: usize = 1 << 25;
+/// Limit of a file's rows per byte; real files have at most ten.
+const MAX_ROWS_PER_BYTE: usize = 64;
+/// Rows decoded at a time, so that a damaged column fails before memory for all its claimed rows is
+/// allocated.
+const BATCH_ROWS: usize = 8192;
 
-/// So many columns every version of a file has: whose, when, and one number.
-const ALWAYS: usize = 6;
+/// Number of leading columns that every version of a file has: variant, clock, repeat, name, time, and one
+/// value.
+const REQUIRED_COLUMNS: usize = 6;
 
-/// Why a file is no series of longfat's.
+/// Why a file cannot be read as a series file of longfat.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{} {what}", in_column(*.column))]
 pub struct SeriesError {
     /// The file's name.
     pub file: &'static str,
-    /// The column, where it is one.
+    /// The column, where the error is in one.
     pub column: Option<&'static str>,
     /// What is wrong.
     pub what: String,
@@ -40,11 +42,11 @@ fn in_column(column: Option<&str>) -> String {
     column.map(|column| format!(": column `{column}`")).unwrap_or_default()
 }
 
-/// A text, by its number in a [`Texts`].
+/// Index of a text in a [`Dictionary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text(u32);
 
-/// Different texts, in order of appearance.
+/// Distinct texts, in order of appearance.
 #[derive(Debug, Default)]
 pub struct Dictionary {
     list: Vec<String>,
@@ -52,7 +54,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The text's number, a new one if need be; `None` when it is no UTF-8.
+    /// Returns the index of a text, which is added if it is new; `None` when it is not UTF-8.
     fn number(&mut self, text: &[u8]) -> Option<Text> {
         let text = std::str::from_utf8(text).ok()?;
         if let Some(&number) = self.numbers.get(text) {
@@ -72,44 +74,47 @@ impl std::ops::Index<Text> for Dictionary {
     }
 }
 
-/// An opened file.
+/// An opened Parquet file.
 pub struct ParquetTable {
     file: File,
-    pages: Arc<Pages>,
+    pages: Arc<CheckedBytes>,
     meta: ParquetMetaData,
-    /// Of each row group.
+    /// Number of rows of each row group.
     rows: Vec<usize>,
 }
 
 impl ParquetTable {
+    /// Opens a file, passed as its bytes.
+    ///
     /// # Errors
-    /// What is no Parquet file, lacks what all have, or has more rows than its size can hold.
+    /// Fails when the bytes are not a Parquet file, lack a column that every version has, or claim more rows
+    /// than their size can hold.
     pub fn open(file: File, bytes: &[u8]) -> Result<ParquetTable, SeriesError> {
         let wrong = |what| SeriesError { file: file.name, column: None, what };
         if !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
-            return Err(wrong("is no Parquet file, or was cut".into()));
+            return Err(wrong("is not a Parquet file, or is truncated".into()));
         }
         let all = Bytes::copy_from_slice(bytes);
-        let meta = ParquetMetaDataReader::new().parse_and_finish(&all).map_err(|e| wrong(unread(e)))?;
-        let pages = Arc::new(Pages(all));
+        let meta = ParquetMetaDataReader::new().parse_and_finish(&all).map_err(|e| wrong(read_error(e)))?;
+        let pages = Arc::new(CheckedBytes(all));
         let groups = meta.row_groups().iter().map(|g| usize::try_from(g.num_rows()));
         let rows: Vec<usize> = groups.collect::<Result<_, _>>().map_err(|_| wrong("is damaged".into()))?;
         let all = rows.iter().fold(0usize, |n, &rows| n.saturating_add(rows));
-        if all > MOST_ROWS.min(bytes.len().saturating_mul(ROWS_A_BYTE)) {
+        if all > MAX_ROWS.min(bytes.len().saturating_mul(MAX_ROWS_PER_BYTE)) {
             return Err(wrong(format!("claims {all} rows in {} bytes", bytes.len())));
         }
-        let said = meta.file_metadata().num_rows();
-        if usize::try_from(said) != Ok(all) {
-            return Err(wrong(format!("has {all} rows, though it says {said}")));
+        let stated = meta.file_metadata().num_rows();
+        if usize::try_from(stated) != Ok(all) {
+            return Err(wrong(format!("has {all} rows, but states {stated}")));
         }
         let table = ParquetTable { file, pages, meta, rows };
-        match file.columns.iter().take(ALWAYS).find(|c| !table.has(c)) {
+        match file.columns.iter().take(REQUIRED_COLUMNS).find(|c| !table.has(c)) {
             Some(column) => Err(table.wrong(column, "is missing")),
             None => Ok(table),
         }
     }
 
-    /// The file, if it says that it is of the run with this id; one without an id is of a run without.
+    /// Returns the file if its metadata name this run id. A file without an id belongs to a run without one.
     pub fn of_run(self, run_id: &str) -> Result<ParquetTable, SeriesError> {
         let all = self.meta.file_metadata().key_value_metadata();
         let found = all.into_iter().flatten().find(|entry| entry.key == RUN_ID);
@@ -119,29 +124,29 @@ impl ParquetTable {
         }
         let named = |id: &str| if id.is_empty() { "none".into() } else { format!("{id:?}") };
         let what = format!(
-            "is of another run (its run id is {}, that of result.json {}): the folder holds files of two runs",
+            "belongs to another run (its run id is {}, that of result.json is {}): the folder holds files of two runs",
             named(found),
             named(run_id)
         );
         Err(SeriesError { file: self.file.name, column: None, what })
     }
 
-    /// How many row groups there are.
+    /// Returns the number of row groups.
     pub fn groups(&self) -> usize {
         self.rows.len()
     }
 
-    /// Rows of all groups.
+    /// Returns the number of rows in all groups.
     pub fn row_count(&self) -> usize {
         self.rows.iter().sum()
     }
 
-    /// An error of a column.
+    /// Builds an error about a column.
     pub fn wrong(&self, column: &Column, what: impl Into<String>) -> SeriesError {
         SeriesError { file: self.file.name, column: Some(column.name), what: what.into() }
     }
 
-    /// The file's column of this name.
+    /// Returns the declared column of this name.
     pub fn column(&self, name: &str) -> &'static Column {
         self.file.columns.iter().find(|c| c.name == name).expect("a column of the file's list")
     }
@@ -151,12 +156,12 @@ impl ParquetTable {
         leaves.iter().enumerate().find(|(_, leaf)| leaf.path().parts() == [column.name])
     }
 
-    /// Whether the file has the column; older ones have fewer.
+    /// Whether the file has the column. Older files have fewer columns.
     pub fn has(&self, column: &Column) -> bool {
         self.leaf(column).is_some()
     }
 
-    /// Gives `take` a group's cells of a column that is there, in order; `None` is null.
+    /// Calls `take` for each cell of a column in a group, in order; null is `None`.
     fn cells<T: DataType>(
         &self,
         group: usize,
@@ -171,15 +176,16 @@ impl ParquetTable {
         }
         let rows = self.rows[group];
         let chunk = self.meta.row_group(group).column(index);
-        let pages = Bounded::new(&self.pages, chunk, rows).map_err(|e| wrong(unread(e)))?;
+        let pages = CheckedPages::new(&self.pages, chunk, rows).map_err(|e| wrong(read_error(e)))?;
         let reader = ColumnReaderImpl::<T>::new(leaf.clone(), Box::new(pages));
         decode(reader, rows, leaf.max_def_level(), take).map_err(wrong)
     }
 
-    /// A group's numbers of a column, `None` where there is none.
+    /// Reads the integers of a column in a group; null is `None`.
     ///
     /// # Errors
-    /// What does not decode, is out of `T`'s range, or is null where null may not be.
+    /// Fails when the column cannot be decoded, a value is out of `T`'s range, or a null is in a column
+    /// without nulls.
     pub fn counts<T: TryFrom<i64>>(
         &self,
         group: usize,
@@ -197,12 +203,12 @@ impl ParquetTable {
         Ok(out)
     }
 
-    /// As [`Table::counts`], of a column that is never null.
+    /// Reads the integers of a column without nulls, as [`ParquetTable::counts`] does.
     pub fn known<T: TryFrom<i64>>(&self, group: usize, column: &Column) -> Result<Vec<T>, SeriesError> {
         Ok(self.counts(group, column)?.into_iter().flatten().collect())
     }
 
-    /// A group's doubles of a column, `None` where there is none.
+    /// Reads the doubles of a column in a group; null is `None`.
     pub fn reals(&self, group: usize, column: &Column) -> Result<Vec<Option<f64>>, SeriesError> {
         let mut out = Vec::new();
         self.cells::<DoubleType>(group, column, "doubles", |x| {
@@ -212,15 +218,16 @@ impl ParquetTable {
         Ok(out)
     }
 
-    /// A group's texts of a column: their numbers in the second; null is the empty text.
+    /// Reads the texts of a column in a group, as indexes into the returned dictionary. Null is read as the
+    /// empty text.
     pub fn texts(&self, group: usize, column: &Column) -> Result<(Vec<Text>, Dictionary), SeriesError> {
         let (mut out, mut texts) = (Vec::new(), Dictionary::default());
-        // Most are what the row before has.
+        // Most rows have the same text as the row before.
         let (mut last, mut number) = (Vec::new(), texts.number(b"").expect("the empty text"));
         self.cells::<ByteArrayType>(group, column, "texts", |text| {
             let text = text.map_or(&[][..], |text| text.data());
             if text != last {
-                number = texts.number(text).ok_or("has a text that is no UTF-8")?;
+                number = texts.number(text).ok_or("has a text that is not UTF-8")?;
                 last = text.to_vec();
             }
             out.push(number);
@@ -230,11 +237,12 @@ impl ParquetTable {
     }
 }
 
-fn unread(e: ParquetError) -> String {
+fn read_error(e: ParquetError) -> String {
     format!("cannot be read: {e}")
 }
 
-/// Gives `take` all `rows` cells; `level` is the definition level of what is there, 0 where null cannot be.
+/// Calls `take` for each of the `rows` cells. `level` is the definition level of a value, 0 for columns
+/// without nulls.
 fn decode<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     rows: usize,
@@ -246,11 +254,11 @@ fn decode<T: DataType>(
     while left > 0 {
         values.clear();
         levels.clear();
-        let batch = left.min(BATCH);
+        let batch = left.min(BATCH_ROWS);
         let read = reader.read_records(batch, Some(&mut levels), None, &mut values);
-        let (n, _, _) = read.map_err(unread)?;
+        let (n, _, _) = read.map_err(read_error)?;
         if n == 0 {
-            return Err("has fewer rows than the file says".into());
+            return Err("has fewer rows than the file states".into());
         }
         left -= n;
         if level == 0 {

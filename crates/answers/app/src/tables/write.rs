@@ -1,4 +1,4 @@
-//! The files, written row group by row group.
+//! Writes the series files row group by row group.
 
 use crate::tables::columns::{ELEMENTS, FLOWS, File, RESPONSES, RETRANSMISSIONS, STATES};
 use crate::tables::sheet::{ParquetSheet, RowBlock, text};
@@ -6,33 +6,33 @@ use parquet::data_type::ByteArray;
 use result::{Columns, FlowSeries, Outcome, SCHEMA};
 use std::io::{self, Write};
 
-/// Rows held before they are written as a row group: some 15 MB.
+/// Rows buffered before they are written as a row group: some 15 MB.
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// The footer's key of the run's id.
+/// Key of the run's id in the footer's metadata.
 pub(crate) const RUN_ID: &str = "longfat.run_id";
 
-/// One run whose series are to be written.
+/// A run whose series are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampled<'a> {
-    /// Which repeat, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// The run; its variant's name goes into every row.
+    /// The run's outcome; its variant's name goes into every row.
     pub outcome: &'a Outcome,
 }
 
-/// What a file says of its origin.
+/// The origin that is noted in a file's footer.
 #[derive(Clone, Copy, Debug)]
 pub struct FileOrigin<'a> {
     /// The scenario's name.
     pub scenario: &'a str,
-    /// The first repeat's seed.
+    /// The seed of the first repeat.
     pub seed: u64,
-    /// [`result::Run::run_id`].
+    /// The run's id ([`result::Run::run_id`]).
     pub run_id: &'a str,
 }
 
-/// Writes all flows' series to `out` ([`FLOWS`]).
+/// Writes the series of all flows to `out` ([`FLOWS`]).
 pub fn write_flows(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, FLOWS, origin)?;
     for run in runs {
@@ -50,14 +50,14 @@ fn flow_block(b: &mut RowBlock, run: &Sampled, s: &FlowSeries) {
     b.texts(s.state.iter().map(|&i| state(i)));
 }
 
-/// Writes all flows' timelines of states to `out` ([`STATES`]).
+/// Writes the states of all flows over time to `out` ([`STATES`]).
 pub fn write_states(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, STATES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             let timeline = series.timeline();
             sheet.add(timeline.len(), |b| {
-                whose(b, run, &series.name);
+                key_columns(b, run, &series.name);
                 b.texts(timeline.iter().map(|s| Some(text(s.state))));
                 b.reals(&timeline.iter().map(|s| s.start_s).collect::<Vec<_>>());
                 b.reals(&timeline.iter().map(|s| s.end_s).collect::<Vec<_>>());
@@ -67,7 +67,7 @@ pub fn write_states(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sa
     sheet.close().map(drop)
 }
 
-/// Writes all elements' series to `out` ([`ELEMENTS`]).
+/// Writes the series of all elements to `out` ([`ELEMENTS`]).
 pub fn write_elements(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, ELEMENTS, origin)?;
     for run in runs {
@@ -78,7 +78,7 @@ pub fn write_elements(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[
     sheet.close().map(drop)
 }
 
-/// Writes all that flows sent again to `out` ([`RETRANSMISSIONS`]).
+/// Writes all retransmissions of flows to `out` ([`RETRANSMISSIONS`]).
 pub fn write_retransmissions(
     out: &mut (dyn Write + Send),
     origin: FileOrigin,
@@ -89,7 +89,7 @@ pub fn write_retransmissions(
         for series in &run.outcome.flow_series {
             let resent = &series.resent;
             sheet.add(resent.len(), |b| {
-                whose(b, run, &series.name);
+                key_columns(b, run, &series.name);
                 b.reals(&resent.iter().map(|r| r.time_s).collect::<Vec<_>>());
                 b.ints(resent.iter().map(|r| Some(r.byte as i64)));
                 b.ints(resent.iter().map(|r| Some(r.len as i64)));
@@ -100,14 +100,14 @@ pub fn write_retransmissions(
     sheet.close().map(drop)
 }
 
-/// Writes how long all that flows asked for took to `out` ([`RESPONSES`]).
+/// Writes the response times of all flows to `out` ([`RESPONSES`]).
 pub fn write_responses(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &[Sampled]) -> io::Result<()> {
     let mut sheet = sheet(out, RESPONSES, origin)?;
     for run in runs {
         for series in &run.outcome.flow_series {
             let responses = &series.responses;
             sheet.add(responses.len(), |b| {
-                whose(b, run, &series.name);
+                key_columns(b, run, &series.name);
                 b.reals(&responses.iter().map(|r| r.start_s).collect::<Vec<_>>());
                 b.reals(&responses.iter().map(|r| r.seconds).collect::<Vec<_>>());
                 b.texts(responses.iter().map(|r| Some(text(&r.what))));
@@ -117,7 +117,8 @@ pub fn write_responses(out: &mut (dyn Write + Send), origin: FileOrigin, runs: &
     sheet.close().map(drop)
 }
 
-/// What writes is no type parameter: what is generic is compiled where it is called, there for size.
+/// Creates a file. `out` is a trait object, because generic code would be compiled in the calling crate, and
+/// there for size.
 fn sheet<'a>(
     out: &'a mut (dyn Write + Send),
     file: File,
@@ -130,19 +131,19 @@ fn sheet<'a>(
         ("longfat.seed", seed.as_str()),
         (RUN_ID, origin.run_id),
     ];
-    // A run without an id says nothing of one.
+    // The footer of a run without an id has no entry for it.
     let meta = if origin.run_id.is_empty() { &meta[..3] } else { &meta[..] };
     ParquetSheet::create(out, file, meta, GROUP_ROWS)
 }
 
-/// Whose it is, then its columns.
+/// Fills the key columns, then the series' columns.
 fn series_block(b: &mut RowBlock, run: &Sampled, name: &str, series: &impl Columns) {
-    whose(b, run, name);
+    key_columns(b, run, name);
     series.cells().for_each(|(_, cells)| b.cells(cells));
 }
 
-/// The first four columns, the same in every row.
-fn whose(b: &mut RowBlock, run: &Sampled, name: &str) {
+/// Fills the first four columns, which identify the series and are the same in every row.
+fn key_columns(b: &mut RowBlock, run: &Sampled, name: &str) {
     b.same_text(&run.outcome.variant.name);
     b.same_text(run.outcome.variant.clock.name());
     b.same_int(run.repeat as i64);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_read_back_with_nulls_where_nothing_is_known() {
+    fn rows_read_back_with_nulls_for_unknown_values() {
         let outcome = sampled(3);
         let rows = rows(flows(&[
             Sampled { repeat: 1, outcome: &outcome },
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeline_has_a_row_a_stretch() {
+    fn the_timeline_has_a_row_per_period_of_a_state() {
         let outcome = sampled(3);
         let mut bytes = Vec::new();
         write_states(&mut bytes, ORIGIN, &[Sampled { repeat: 1, outcome: &outcome }]).unwrap();
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_sampled_is_an_empty_table_and_a_broken_series_an_error() {
+    fn without_samples_the_table_is_empty_and_columns_of_unequal_length_are_refused() {
         let mut outcome = sampled(2);
         outcome.element_series[0].dropped.pop();
         let runs = [Sampled { repeat: 1, outcome: &outcome }];
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(rows(flows(&[])).len(), 0);
     }
 
-    /// `PARQUET_OUT=dir cargo test -p longfat-result --features parquet` leaves files for other readers.
+    /// `PARQUET_OUT=dir cargo test -p longfat-app` leaves files in `dir` for other readers.
     #[test]
     fn files_for_other_readers() {
         let Ok(dir) = std::env::var("PARQUET_OUT") else { return };

@@ -1,4 +1,4 @@
-//! Studies, tables and schemas of the application. One program of them all: what is generic is compiled once.
+//! Tests of studies, tables and schemas. They are one program, so that generic code is compiled once.
 
 mod reproduce {
     mod expression;

@@ -1,6 +1,6 @@
-//! Which container a process is in, by its control group (/proc/PID/cgroup).
+//! Finds the container of a process by its control group (/proc/PID/cgroup).
 //!
-//! | engine | cgroup v2 with systemd | without |
+//! | engine | cgroup v2 with systemd | without systemd |
 //! |---|---|---|
 //! | Docker | `/system.slice/docker-ID.scope` | `/docker/ID` |
 //! | Podman | `/machine.slice/libpod-ID.scope` | `/libpod_parent/libpod-ID` |
@@ -10,35 +10,37 @@
 
 use std::fmt;
 
-/// Digits of an id that are shown, as `docker ps` does.
-const SHOWN: usize = 12;
+/// Number of an id's digits that are shown, as in `docker ps`.
+const SHOWN_DIGITS: usize = 12;
 
-/// A container, as its processes' control group tells it.
+/// A container, identified by its processes' control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerGroup {
-    /// `docker`, `podman`, `containerd`, `cri-o`, `lxc`, `kubernetes`.
+    /// `docker`, `podman`, `containerd`, `cri-o`, `lxc` or `kubernetes`.
     pub engine: &'static str,
-    /// Its id, 64 hexadecimal digits.
+    /// The container's id, 64 hexadecimal digits.
     pub id: String,
 }
 
 impl fmt::Display for ContainerGroup {
-    /// `docker 0123456789ab`.
+    /// Formats as `docker 0123456789ab`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.engine, &self.id[..SHOWN])
+        write!(f, "{} {}", self.engine, &self.id[..SHOWN_DIGITS])
     }
 }
 
-/// The container of a process with this `/proc/PID/cgroup`; `None`: in none that is known.
+/// Returns the container of a process with this content of `/proc/PID/cgroup`; `None` if it is in no known
+/// one.
 pub fn of_cgroup(text: &str) -> Option<ContainerGroup> {
     text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(of_path)
 }
 
 fn of_path(path: &str) -> Option<ContainerGroup> {
-    // The innermost wins: engines run in each other.
+    // The innermost group counts, because engines can be nested.
     let parts: Vec<&str> = path.split('/').filter(|p| !p.is_empty()).collect();
     for (i, part) in parts.iter().enumerate().rev() {
-        // `init`, `container`, `supervisor`: what an engine or a system inside makes below its own.
+        // Skip groups such as `init`, `container` or `supervisor`, which an engine, or a system inside it,
+        // creates below its own.
         let name = part.strip_suffix(".scope").unwrap_or(part);
         for (prefix, engine) in [
             ("docker-", "docker"),
@@ -64,7 +66,7 @@ fn of_path(path: &str) -> Option<ContainerGroup> {
     None
 }
 
-/// An id of 64 hexadecimal digits.
+/// Parses an id of 64 hexadecimal digits.
 fn id(name: &str) -> Option<String> {
     let hex = name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
     hex.then(|| name.to_string())
@@ -75,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engines_are_known_by_their_groups() {
+    fn engines_are_recognised_by_their_control_groups() {
         let id = "0123456789abcdef".repeat(4);
         for (path, engine) in [
             (format!("0::/system.slice/docker-{id}.scope"), "docker"),
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_groups_are_no_containers() {
+    fn other_control_groups_are_not_containers() {
         for path in
             ["0::/", "0::/init.scope", "0::/system.slice/ssh.service", "", "nonsense", "0::/docker/short"]
         {

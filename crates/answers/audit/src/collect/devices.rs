@@ -1,7 +1,8 @@
-//! Network devices of the calling thread's namespace: rtnetlink(7) for links and queueing disciplines, ethtool for offloads.
+//! Reads the network devices of the calling thread's namespace: links and queueing disciplines by
+//! rtnetlink(7), offloads by ethtool.
 
 use super::htb;
-use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
+use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG_BYTES, dump};
 use crate::facts::{DeviceFacts, ShaperFacts};
 use linux::device::{EthtoolQuestion, ethtool_value};
 use linux::netlink::{Service, attribute, number, number64, text, u32_at};
@@ -10,8 +11,8 @@ use std::io;
 
 const RTM_GETLINK: u16 = 18;
 const RTM_GETQDISC: u16 = 38;
-/// `ifinfomsg` without attributes.
-const IFINFO: usize = 16;
+/// Bytes of `ifinfomsg` without attributes.
+const IFINFO_BYTES: usize = 16;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINKINFO: u16 = 18;
@@ -22,15 +23,15 @@ const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 
-/// All, in the kernel's order.
+/// Returns all devices, in the kernel's order.
 ///
 /// # Errors
-/// What the kernel says.
+/// Fails with the kernel's error.
 pub fn devices() -> io::Result<Vec<DeviceFacts>> {
     let mut links = Vec::new();
-    dump(Service::Route, RTM_GETLINK, &[0; IFINFO], &mut |m| links.extend(link(m)))?;
+    dump(Service::Route, RTM_GETLINK, &[0; IFINFO_BYTES], &mut |m| links.extend(link(m)))?;
     let mut queues = Queues::default();
-    dump(Service::Route, RTM_GETQDISC, &[0; TCMSG], &mut |m| queues.read(m))?;
+    dump(Service::Route, RTM_GETQDISC, &[0; TCMSG_BYTES], &mut |m| queues.read(m))?;
     let device = |(index, mut d): (u32, DeviceFacts)| {
         (d.qdisc, d.shaper) = queues.of(index);
         d.qdisc_set = queues.set.contains(&index);
@@ -48,9 +49,9 @@ pub fn devices() -> io::Result<Vec<DeviceFacts>> {
     links.into_iter().map(device).collect()
 }
 
-/// `ifinfomsg` and its attributes: the index and the device.
+/// Parses `ifinfomsg` and its attributes into the index and the device.
 fn link(message: &[u8]) -> Option<(u32, DeviceFacts)> {
-    let (fixed, rest) = message.split_at_checked(IFINFO)?;
+    let (fixed, rest) = message.split_at_checked(IFINFO_BYTES)?;
     let (index, flags) = (u32_at(fixed, 4), u32_at(fixed, 8));
     let kind = attribute(rest, IFLA_LINKINFO).and_then(|info| attribute(info, IFLA_INFO_KIND));
     let device = DeviceFacts {
@@ -66,21 +67,21 @@ fn link(message: &[u8]) -> Option<(u32, DeviceFacts)> {
     Some((index, device))
 }
 
-/// Queueing disciplines by device.
+/// Queueing disciplines by device index.
 #[derive(Default)]
 struct Queues {
     root: BTreeMap<u32, (String, Option<ShaperFacts>)>,
-    /// Devices that have a root with a handle: one that was set. A default's handle is 0 (`qdisc_create_dflt`,
-    /// net/sched/sch_generic.c).
+    /// Devices whose root queueing discipline was set explicitly, so that it has a handle. The handle of a
+    /// default one is 0 (`qdisc_create_dflt`, net/sched/sch_generic.c).
     set: BTreeSet<u32>,
-    /// Kinds below a root.
+    /// Kinds of the queueing disciplines below a root.
     below: BTreeMap<u32, Vec<String>>,
 }
 
 impl Queues {
-    /// `tcmsg` and its attributes.
+    /// Parses `tcmsg` and its attributes.
     fn read(&mut self, message: &[u8]) {
-        let Some((fixed, rest)) = message.split_at_checked(TCMSG) else { return };
+        let Some((fixed, rest)) = message.split_at_checked(TCMSG_BYTES) else { return };
         let Some(kind) = attribute(rest, TCA_KIND).map(text) else { return };
         let (index, parent) = (u32_at(fixed, 4), u32_at(fixed, 12));
         match parent {
@@ -91,13 +92,14 @@ impl Queues {
                     self.set.insert(index);
                 }
             }
-            // The ingress hook is no queue.
+            // The ingress hooks do not queue packets.
             _ if kind == "ingress" || kind == "clsact" => {}
             _ => self.below.entry(index).or_default().push(kind),
         }
     }
 
-    /// The root's kind; of `mq`, which only spreads packets over hardware queues, theirs where all are one.
+    /// Returns the kind of the root. `mq` only spreads packets over hardware queues, so if these all have the
+    /// same kind, that kind is returned.
     fn of(&self, index: u32) -> (String, Option<ShaperFacts>) {
         let (kind, shaper) = self.root.get(&index).cloned().unwrap_or_default();
         if kind == "mq"
@@ -111,15 +113,15 @@ impl Queues {
     }
 }
 
-/// `tc_tbf_qopt` (linux/pkt_sched.h): a `tc_ratespec` of 12 bytes whose last four are the rate, one of the peak rate, limit,
-/// bucket in ticks, MTU.
+/// Parses `tc_tbf_qopt` (linux/pkt_sched.h): a `tc_ratespec` of 12 bytes whose last four are the rate,
+/// another one of the peak rate, limit, bucket in ticks, MTU.
 fn tbf(options: &[u8]) -> Option<ShaperFacts> {
     let parameters = attribute(options, TCA_TBF_PARMS)?;
     let rate = u64::from(number(parameters.get(8..)?)?);
     Some(ShaperFacts {
         bytes_per_second: attribute(options, TCA_TBF_RATE64).and_then(number64).unwrap_or(rate),
         burst_bytes: attribute(options, TCA_TBF_BURST).and_then(number).map(u64::from).or_else(|| {
-            // Older kernels tell ticks of 64 ns (PSCHED_SHIFT) at the rate.
+            // Older kernels give the bucket in ticks of 64 ns (PSCHED_SHIFT) at the rate.
             Some(
                 u64::from(number(parameters.get(28..)?)?).saturating_mul(64).saturating_mul(rate)
                     / 1_000_000_000,
@@ -135,7 +137,7 @@ mod tests {
     use linux::netlink::written;
 
     fn tc(index: u32, parent: u32, kind: &str) -> Vec<u8> {
-        let mut m = vec![0; TCMSG];
+        let mut m = vec![0; TCMSG_BYTES];
         m[4..8].copy_from_slice(&index.to_ne_bytes());
         m[12..16].copy_from_slice(&parent.to_ne_bytes());
         m.extend(written(TCA_KIND, format!("{kind}\0").as_bytes()));
@@ -143,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_read() {
-        let mut m = vec![0; IFINFO];
+    fn a_link_is_parsed() {
+        let mut m = vec![0; IFINFO_BYTES];
         m[4] = 7;
         m[8..12].copy_from_slice(&((libc::IFF_UP | libc::IFF_RUNNING) as u32).to_ne_bytes());
         m.extend(written(IFLA_IFNAME, b"wg0\0"));
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_counts_and_mq_is_what_is_below_it() {
+    fn mq_has_the_kind_of_the_queues_below_it() {
         let mut q = Queues::default();
         for m in [tc(1, TC_H_ROOT, "mq"), tc(1, 1, "fq"), tc(1, 2, "fq"), tc(1, 0xffff_fff1, "clsact")] {
             q.read(&m);
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_bucket_is_read_with_ticks_or_bytes() {
+    fn a_token_bucket_is_parsed_in_ticks_or_bytes() {
         let mut p = vec![0; 36];
         p[8..12].copy_from_slice(&1_000_000u32.to_ne_bytes());
         p[24..28].copy_from_slice(&50_000u32.to_ne_bytes());

@@ -1,10 +1,10 @@
-//! Whether the packet filter of the calling thread's namespace changes the MSS of what it forwards.
+//! Whether the packet filter of the calling thread's namespace changes the MSS of forwarded connections.
 //!
-//! | rule | how it is seen |
+//! | rule | how it is detected |
 //! |---|---|
 //! | nft `tcp option maxseg size set …` | an expression `exthdr` that writes TCP option 2 |
 //! | iptables-nft `-j TCPMSS` | an expression `target` of that name |
-//! | iptables-legacy `-j TCPMSS` | the namespace has tables of its own (/proc/net/ip_tables_names) and the kernel the target: whether a rule uses it is not looked up, and nothing is claimed |
+//! | iptables-legacy `-j TCPMSS` | the namespace has its own tables (/proc/net/ip_tables_names) and the kernel has the target. Whether a rule uses it is not checked, so the answer is unknown |
 
 use super::list::dump;
 use linux::netlink::{Service, attribute, attributes, text};
@@ -22,10 +22,10 @@ const NFTA_EXTHDR_OP: u16 = 6;
 const NFTA_EXTHDR_SREG: u16 = 7;
 const NFT_EXTHDR_OP_TCPOPT: u32 = 1;
 const TCPOPT_MAXSEG: u8 = 2;
-/// `nfgenmsg`: all families.
-const NFGEN: usize = 4;
+/// Bytes of `nfgenmsg`; zeros select all address families.
+const NFGENMSG_BYTES: usize = 4;
 
-/// `None` where it cannot be told.
+/// Returns whether a rule changes the MSS; `None` where that is unknown.
 pub fn clamps_mss() -> Option<bool> {
     let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let has_target = read("ip_tables_targets").lines().any(|l| l.trim() == "TCPMSS");
@@ -33,8 +33,8 @@ pub fn clamps_mss() -> Option<bool> {
         return None;
     }
     let mut found = false;
-    let asked = dump(Service::Netfilter, GETRULE, &[0; NFGEN], &mut |m| found |= rule(m));
-    match asked {
+    let listed = dump(Service::Netfilter, GETRULE, &[0; NFGENMSG_BYTES], &mut |m| found |= changes_mss(m));
+    match listed {
         Ok(()) => Some(found),
         // A kernel without nftables has no such rules.
         Err(e)
@@ -48,16 +48,19 @@ pub fn clamps_mss() -> Option<bool> {
     }
 }
 
-/// Whether a rule changes it.
-fn rule(message: &[u8]) -> bool {
-    let Some(expressions) = message.get(NFGEN..).and_then(|rest| attribute(rest, NFTA_RULE_EXPRESSIONS))
+/// Whether a rule changes the MSS.
+fn changes_mss(message: &[u8]) -> bool {
+    let Some(expressions) =
+        message.get(NFGENMSG_BYTES..).and_then(|rest| attribute(rest, NFTA_RULE_EXPRESSIONS))
     else {
         return false;
     };
-    attributes(expressions).filter(|(kind, _)| *kind == NFTA_LIST_ELEM).any(|(_, e)| expression(e))
+    attributes(expressions)
+        .filter(|(kind, _)| *kind == NFTA_LIST_ELEM)
+        .any(|(_, e)| expression_changes_mss(e))
 }
 
-fn expression(e: &[u8]) -> bool {
+fn expression_changes_mss(e: &[u8]) -> bool {
     let (name, data) =
         (attribute(e, NFTA_EXPR_NAME).map(text), attribute(e, NFTA_EXPR_DATA).unwrap_or_default());
     match name.as_deref() {
@@ -88,23 +91,23 @@ mod tests {
         let list =
             [written(NFTA_LIST_ELEM, &written(NFTA_EXPR_NAME, b"meta\0")), written(NFTA_LIST_ELEM, &e)]
                 .concat();
-        [vec![0; NFGEN], written(NFTA_RULE_EXPRESSIONS, &list)].concat()
+        [vec![0; NFGENMSG_BYTES], written(NFTA_RULE_EXPRESSIONS, &list)].concat()
     }
 
     #[test]
-    fn rules_that_change_the_mss_are_known() {
-        assert!(rule(&with("target", &[written(NFTA_TARGET_NAME, b"TCPMSS\0")])));
-        assert!(!rule(&with("target", &[written(NFTA_TARGET_NAME, b"MASQUERADE\0")])));
+    fn rules_that_change_the_mss_are_recognised() {
+        assert!(changes_mss(&with("target", &[written(NFTA_TARGET_NAME, b"TCPMSS\0")])));
+        assert!(!changes_mss(&with("target", &[written(NFTA_TARGET_NAME, b"MASQUERADE\0")])));
         let tcp = written(NFTA_EXTHDR_OP, &1u32.to_be_bytes());
         let maxseg = written(NFTA_EXTHDR_TYPE, &[2]);
         let writes = written(NFTA_EXTHDR_SREG, &1u32.to_be_bytes());
-        assert!(rule(&with("exthdr", &[tcp.clone(), maxseg.clone(), writes.clone()])));
-        // Reading the option, or another one, changes nothing.
-        assert!(!rule(&with("exthdr", &[tcp.clone(), maxseg])));
-        assert!(!rule(&with("exthdr", &[tcp, written(NFTA_EXTHDR_TYPE, &[8]), writes])));
+        assert!(changes_mss(&with("exthdr", &[tcp.clone(), maxseg.clone(), writes.clone()])));
+        // Reading the option, or another option, changes nothing.
+        assert!(!changes_mss(&with("exthdr", &[tcp.clone(), maxseg])));
+        assert!(!changes_mss(&with("exthdr", &[tcp, written(NFTA_EXTHDR_TYPE, &[8]), writes])));
         let whole = with("target", &[written(NFTA_TARGET_NAME, b"TCPMSS\0")]);
         (0..whole.len()).for_each(|n| {
-            rule(&whole[..n]);
+            changes_mss(&whole[..n]);
         });
     }
 }

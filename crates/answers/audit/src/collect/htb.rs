@@ -1,6 +1,6 @@
-//! Classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
+//! Reads the classes of an HTB at a device's root: rtnetlink(7), linux/pkt_sched.h.
 
-use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG, dump};
+use super::list::{TC_H_ROOT, TCA_KIND, TCA_OPTIONS, TCMSG_BYTES, dump};
 use linux::netlink::{Service, attribute, number, number64, text, u32_at};
 use result::command::HtbClass;
 use std::io;
@@ -9,44 +9,46 @@ const RTM_GETTCLASS: u16 = 42;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-/// A tick of the scheduler, ns (PSCHED_SHIFT).
-const TICK: u128 = 64;
+/// Length of a scheduler tick in ns (PSCHED_SHIFT).
+const TICK_NS: u128 = 64;
 /// Bytes of a `tc_htb_opt`.
-const HTB_OPT: usize = 44;
-/// TC_LINKLAYER_MASK and TC_LINKLAYER_ATM (linux/pkt_sched.h).
+const HTB_OPT_BYTES: usize = 44;
+/// Mask of the link layer in a `tc_ratespec` (linux/pkt_sched.h).
 const LINKLAYER_MASK: u8 = 0x0f;
+/// Link layer ATM (linux/pkt_sched.h).
 const LINKLAYER_ATM: u8 = 2;
 
-/// All of a device.
+/// Returns all HTB classes of a device.
 ///
 /// # Errors
-/// What the kernel says.
+/// Fails with the kernel's error.
 pub fn classes(index: u32) -> io::Result<Vec<HtbClass>> {
-    let mut asked = [0; TCMSG];
-    asked[4..8].copy_from_slice(&index.to_ne_bytes());
+    let mut request = [0; TCMSG_BYTES];
+    request[4..8].copy_from_slice(&index.to_ne_bytes());
     let mut all = Vec::new();
-    dump(Service::Route, RTM_GETTCLASS, &asked, &mut |m| all.extend(class(m)))?;
+    dump(Service::Route, RTM_GETTCLASS, &request, &mut |m| all.extend(class(m)))?;
     Ok(all)
 }
 
-/// `1:10`, as `tc` writes it.
+/// Formats a handle as `tc` does, such as `1:10`.
 fn handle(n: u32) -> String {
     if n == TC_H_ROOT { "root".into() } else { format!("{:x}:{:x}", n >> 16, n & 0xffff) }
 }
 
-/// `tcmsg`, then a `tc_htb_opt`: two `tc_ratespec` of 12 bytes, both buckets as ticks at their rates, quantum, level and
-/// priority. A `tc_ratespec` is cell_log and link layer of a byte each, overhead, cell_align and mpu of two, and the rate (all
-/// ones: see the 64-bit attribute).
+/// Parses `tcmsg` and `tc_htb_opt`: two `tc_ratespec` of 12 bytes, both buckets in ticks at their rates,
+/// quantum, level and priority. A `tc_ratespec` consists of cell_log and link layer (a byte each), overhead,
+/// cell_align and mpu (two bytes each), and the rate, whose bits are all ones if a 64-bit attribute has it.
 fn class(message: &[u8]) -> Option<HtbClass> {
-    let (fixed, rest) = message.split_at_checked(TCMSG)?;
+    let (fixed, rest) = message.split_at_checked(TCMSG_BYTES)?;
     let options = attribute(rest, TCA_OPTIONS)
         .filter(|_| attribute(rest, TCA_KIND).map(text).as_deref() == Some("htb"))?;
-    let parameters = attribute(options, TCA_HTB_PARMS).filter(|p| p.len() >= HTB_OPT)?;
+    let parameters = attribute(options, TCA_HTB_PARMS).filter(|p| p.len() >= HTB_OPT_BYTES)?;
     let u16_at = |offset: usize| u16::from_ne_bytes([parameters[offset], parameters[offset + 1]]);
     let at = |offset: usize| number(parameters.get(offset..)?).map(u64::from);
-    let wide = |kind| attribute(options, kind).and_then(number64);
-    let (rate, ceil) = (wide(TCA_HTB_RATE64).or(at(8))?, wide(TCA_HTB_CEIL64).or(at(20))?);
-    let bytes = |ticks: u64, rate: u64| (u128::from(ticks) * TICK * u128::from(rate) / 1_000_000_000) as u64;
+    let rate64 = |kind| attribute(options, kind).and_then(number64);
+    let (rate, ceil) = (rate64(TCA_HTB_RATE64).or(at(8))?, rate64(TCA_HTB_CEIL64).or(at(20))?);
+    let bytes =
+        |ticks: u64, rate: u64| (u128::from(ticks) * TICK_NS * u128::from(rate) / 1_000_000_000) as u64;
     Some(HtbClass {
         name: handle(u32_at(fixed, 8)),
         parent: handle(u32_at(fixed, 12)),
@@ -68,8 +70,8 @@ mod tests {
     use linux::netlink::written;
 
     #[test]
-    fn a_class_is_read_whole_or_not_at_all() {
-        let mut m = vec![0; TCMSG];
+    fn a_truncated_class_is_ignored() {
+        let mut m = vec![0; TCMSG_BYTES];
         m[8..12].copy_from_slice(&0x0001_0010u32.to_ne_bytes());
         m[12..16].copy_from_slice(&TC_H_ROOT.to_ne_bytes());
         m.extend(written(TCA_KIND, b"htb\0"));

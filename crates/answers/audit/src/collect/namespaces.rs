@@ -1,5 +1,5 @@
-//! Which network namespaces there are: those that processes are in (/proc/PID/ns/net), and those with a name under /run/netns
-//! (ip-netns(8)) or Docker's /run/docker/netns.
+//! Finds the network namespaces: those that processes are in (/proc/PID/ns/net), and those with a name under
+//! /run/netns (ip-netns(8)) or Docker's /run/docker/netns.
 
 use super::container::{self, ContainerGroup};
 use super::container_name;
@@ -9,36 +9,36 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where engines and `ip netns` keep namespaces open by name.
+/// Folders in which engines and `ip netns` keep namespaces open by name.
 const NAMED: &[&str] = &["/run/netns", "/var/run/netns", "/run/docker/netns"];
 
-/// Processes whose file is tried: most live longer than a look takes.
-const MOST_WAYS: usize = 16;
+/// Limit of the processes through which a namespace is opened. Most outlive the inspection.
+const MAX_PROCESS_PATHS: usize = 16;
 
-/// A namespace, not looked at yet.
+/// A namespace that was found and is not inspected yet.
 #[derive(Debug)]
 pub struct FoundNamespace {
     pub name: String,
     pub inode: u64,
-    /// Engine and id.
+    /// Engine and id of the container in it.
     pub container: Option<String>,
     pub processes: u32,
-    /// What a command is prefixed with to run in it.
+    /// Command prefix that enters the namespace.
     pub enter: Option<String>,
-    /// Whether longfat is in it.
+    /// Whether it is longfat's own namespace.
     pub own: bool,
-    /// Files that lead there, as long as what holds them is there.
-    ways: Vec<PathBuf>,
+    /// Files through which the namespace can be opened as long as they exist.
+    paths: Vec<PathBuf>,
 }
 
-/// All that were found.
+/// The namespaces that were found, and notes about those that were not.
 #[derive(Debug, Default)]
 pub struct FoundNamespaces {
     pub namespaces: Vec<FoundNamespace>,
     pub not_seen: Vec<String>,
 }
 
-/// A process whose namespace is known.
+/// A process with a readable namespace.
 #[derive(Clone, Debug)]
 struct SeenProcess {
     pid: u32,
@@ -46,14 +46,15 @@ struct SeenProcess {
     container: Option<ContainerGroup>,
 }
 
-/// Finds them, in the order: longfat's own, those of processes by the least process, named ones by name.
+/// Finds the namespaces: longfat's own first, then those of processes by the smallest process id, then named
+/// ones.
 pub fn find() -> FoundNamespaces {
     let mut all = FoundNamespaces::default();
     let (by_inode, hidden) = processes();
     if hidden > 0 {
         let some = if hidden == 1 { "process" } else { "processes" };
         all.not_seen.push(format!(
-            "the namespaces of {hidden} {some}: to see those of others takes root (CAP_SYS_PTRACE)"
+            "the namespaces of {hidden} {some}: seeing those of other users requires root (CAP_SYS_PTRACE)"
         ));
     }
     let named = named();
@@ -65,12 +66,12 @@ pub fn find() -> FoundNamespaces {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for inode in inodes {
         let inside = by_inode.get(&inode).map(Vec::as_slice).unwrap_or_default();
-        let called = inside.iter().find_map(|p| {
+        let container_name = inside.iter().find_map(|p| {
             let mounts = || fs::read_to_string(format!("/proc/{}/mountinfo", p.pid)).unwrap_or_default();
-            p.container.as_ref().and_then(|c| container_name::of(c, &mounts()))
+            p.container.as_ref().and_then(|c| container_name::name_of_container(c, &mounts()))
         });
-        let mut namespace = one(inode, inode == own, (inside, called), named.get(&inode));
-        // Two containers of one name are told apart.
+        let mut namespace = build(inode, inode == own, (inside, container_name), named.get(&inode));
+        // Number containers that have the same name.
         let count = names.entry(namespace.name.clone()).or_default();
         *count += 1;
         if *count > 1 {
@@ -81,11 +82,11 @@ pub fn find() -> FoundNamespaces {
     all
 }
 
-/// A namespace by the processes in it, what its container is called, and its name in the file system.
-fn one(
+/// Builds a namespace from the processes in it, the name of its container, and its path in the file system.
+fn build(
     inode: u64,
     own: bool,
-    (inside, called): (&[SeenProcess], Option<String>),
+    (inside, container_name): (&[SeenProcess], Option<String>),
     named: Option<&PathBuf>,
 ) -> FoundNamespace {
     let container = inside.iter().find_map(|p| p.container.as_ref()).map(ContainerGroup::to_string);
@@ -95,7 +96,7 @@ fn one(
     let name = match (own, by_ip.clone(), &container, first, file_name) {
         (true, _, _, _, _) => "here".into(),
         (_, Some(name), _, _, _) => name,
-        (_, _, Some(container), _, _) => called.unwrap_or_else(|| container.clone()),
+        (_, _, Some(container), _, _) => container_name.unwrap_or_else(|| container.clone()),
         (_, _, _, Some(p), _) => format!("{} ({})", p.name, p.pid),
         (_, _, _, _, Some(name)) => name,
         (_, _, _, None, None) => format!("net:[{inode}]"),
@@ -110,18 +111,19 @@ fn one(
         _ => None,
     };
     let by_process = inside.iter().map(|p| PathBuf::from(format!("/proc/{}/ns/net", p.pid)));
-    let ways = named.cloned().into_iter().chain(by_process.take(MOST_WAYS)).collect();
-    FoundNamespace { name, inode, container, processes: inside.len() as u32, enter, own, ways }
+    let paths = named.cloned().into_iter().chain(by_process.take(MAX_PROCESS_PATHS)).collect();
+    FoundNamespace { name, inode, container, processes: inside.len() as u32, enter, own, paths }
 }
 
 impl FoundNamespace {
-    /// Opens it by whatever still leads there: processes end, and their numbers are used again.
+    /// Opens the namespace through the first file that still leads to it. Process ids may have been reused
+    /// since.
     ///
     /// # Errors
-    /// Nothing does.
+    /// Fails when no file leads to it any more.
     pub fn open(&self) -> io::Result<File> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for path in &self.ways {
+        for path in &self.paths {
             match File::open(path).and_then(|f| Ok((f.metadata()?.ino(), f))) {
                 Ok((at, file)) if at == self.inode => return Ok(file),
                 Ok(_) => {}
@@ -132,7 +134,8 @@ impl FoundNamespace {
     }
 }
 
-/// Processes by the inode of their namespace, and how many could not be looked at.
+/// Returns the processes by the inode of their namespace, and the number of processes that could not be
+/// inspected.
 fn processes() -> (BTreeMap<u64, Vec<SeenProcess>>, u32) {
     let mut by_inode: BTreeMap<u64, Vec<SeenProcess>> = BTreeMap::new();
     let mut hidden = 0;
@@ -144,7 +147,7 @@ fn processes() -> (BTreeMap<u64, Vec<SeenProcess>>, u32) {
         match fs::metadata(folder.join("ns/net")) {
             Ok(m) => by_inode.entry(m.ino()).or_default().push(process(pid, &folder)),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => hidden += 1,
-            // It ended, or is a zombie.
+            // The process has ended, or is a zombie.
             Err(_) => {}
         }
     }
@@ -156,7 +159,8 @@ fn process(pid: u32, folder: &Path) -> SeenProcess {
     SeenProcess { pid, name: read("comm").trim().into(), container: container::of_cgroup(&read("cgroup")) }
 }
 
-/// Files that hold a namespace open, by its inode; `ip netns` names before others. What is no namespace is left out.
+/// Returns the files that keep a namespace open, by its inode. Names of `ip netns` take precedence. Other
+/// files are left out.
 fn named() -> BTreeMap<u64, PathBuf> {
     let mut all = BTreeMap::new();
     for folder in NAMED {
@@ -183,35 +187,38 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_called_by_what_people_know_and_entered_by_what_is_there() {
+    fn a_namespace_has_its_best_known_name_and_a_command_to_enter_it() {
         let named = |path: &str| PathBuf::from(path);
-        let told = |inside: &[SeenProcess], path: Option<PathBuf>| {
-            let n = one(7, false, (inside, None), path.as_ref());
+        let name_and_enter = |inside: &[SeenProcess], path: Option<PathBuf>| {
+            let n = build(7, false, (inside, None), path.as_ref());
             (n.name, n.enter.unwrap_or_default())
         };
         let (web, docker) = (named("/run/netns/my web"), named("/run/docker/netns/0a1b"));
         let inside = [process(41, false), process(42, true)];
-        assert_eq!(told(&inside, Some(web.clone())), ("my web".into(), "ip netns exec 'my web'".into()));
         assert_eq!(
-            told(&inside, Some(docker.clone())),
+            name_and_enter(&inside, Some(web.clone())),
+            ("my web".into(), "ip netns exec 'my web'".into())
+        );
+        assert_eq!(
+            name_and_enter(&inside, Some(docker.clone())),
             ("docker 0123456789ab".into(), "nsenter -t 41 -n".into())
         );
-        assert_eq!(told(&inside[..1], None), ("nginx (41)".into(), "nsenter -t 41 -n".into()));
+        assert_eq!(name_and_enter(&inside[..1], None), ("nginx (41)".into(), "nsenter -t 41 -n".into()));
         assert_eq!(
-            told(&[], Some(docker.clone())),
+            name_and_enter(&[], Some(docker.clone())),
             ("0a1b".into(), "nsenter --net=/run/docker/netns/0a1b".into())
         );
-        let called = one(7, false, (&inside, Some("docker web".into())), Some(&docker));
+        let container = build(7, false, (&inside, Some("docker web".into())), Some(&docker));
         assert_eq!(
-            (called.name.as_str(), called.container.as_deref()),
+            (container.name.as_str(), container.container.as_deref()),
             ("docker web", Some("docker 0123456789ab"))
         );
-        let own = one(7, true, (&inside, None), Some(&web));
+        let own = build(7, true, (&inside, None), Some(&web));
         assert_eq!((own.name.as_str(), own.enter.as_deref(), own.processes), ("here", Some(""), 2));
     }
 
     #[test]
-    fn what_leads_elsewhere_by_now_is_not_entered() {
+    fn a_file_that_leads_to_another_namespace_is_not_opened() {
         let own = find().namespaces.into_iter().find(|n| n.own).expect("longfat is in one");
         assert_eq!(own.open().and_then(|f| f.metadata()).expect("opens").ino(), own.inode);
         let other = FoundNamespace { inode: own.inode + 1, ..own };

@@ -1,12 +1,12 @@
-//! Files below /proc.
+//! Parses files below /proc.
 
-use crate::settings::{LOOKED_AT, Settings, file_of};
+use crate::settings::{SYSCTLS, Settings, file_of};
 use std::fs;
 
-/// The sysctls of the calling thread's network namespace.
+/// Reads the sysctls of the calling thread's network namespace.
 pub fn settings() -> Settings {
     let mut settings = Settings::default();
-    for (name, _) in LOOKED_AT {
+    for (name, _) in SYSCTLS {
         if let Ok(value) = fs::read_to_string(file_of(name)) {
             settings.set(name, &value);
         }
@@ -14,7 +14,8 @@ pub fn settings() -> Settings {
     settings
 }
 
-/// A counter of /proc/net/netstat or snmp: a line of names and a line of values, each begun with the group's name.
+/// Returns a counter of /proc/net/netstat or snmp. A group is a line of names and a line of values, both
+/// beginning with the group's name.
 pub fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|l| l.strip_prefix(group)?.strip_prefix(':'));
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
@@ -26,7 +27,7 @@ pub fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
     None
 }
 
-/// Pages that TCP holds, of /proc/net/sockstat.
+/// Returns the pages of memory that TCP holds, from /proc/net/sockstat.
 pub fn tcp_pages(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix("TCP:"))?;
     let mut words = line.split_whitespace();
@@ -34,7 +35,8 @@ pub fn tcp_pages(text: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Packets that found a backlog full: the second column of /proc/net/softnet_stat, a line a processor, in hexadecimal.
+/// Returns the packets dropped because a backlog was full: the second column of /proc/net/softnet_stat, one
+/// line for each CPU, in hexadecimal.
 pub fn backlog_drops(text: &str) -> u64 {
     let drops = text.lines().filter_map(|l| u64::from_str_radix(l.split_whitespace().nth(1)?, 16).ok());
     drops.fold(0, u64::saturating_add)

@@ -1,6 +1,6 @@
-//! Packets dropped before the stack.
+//! Packets dropped because a CPU's backlog was full.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 
@@ -8,15 +8,15 @@ const NAME: &str = "net.core.netdev_max_backlog";
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "backlog",
-    looks_for: "packets dropped because a processor's backlog was full",
+    looks_for: "packets dropped because a CPU's backlog was full",
     source: "admin-guide/sysctl/net: netdev_max_backlog; /proc/net/softnet_stat",
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let Some(drops) = q.host.backlog_drops.filter(|n| *n > 0 && q.ns.initial) else { return Vec::new() };
-    let seen = format!("{drops} packets since boot");
-    let why = "Between a device and the stack, or between two ends of a veth, each processor keeps a backlog; what finds it full is \
+    let seen = format!("{drops} packets dropped since boot");
+    let why = "Each CPU has a backlog between a device and the stack, and between the ends of a veth. Packets that arrive at a full one are \
                lost, which TCP takes for congestion.";
     let own = q.ns.settings.number(NAME).unwrap_or(1000);
     let change = [sysctl(q.ns, NAME, own.saturating_mul(4))];

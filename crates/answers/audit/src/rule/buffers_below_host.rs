@@ -1,6 +1,7 @@
-//! A namespace copies `tcp_rmem` and `tcp_wmem` when it is made.
+//! Namespaces whose `tcp_rmem` and `tcp_wmem` are smaller than the host's. They are copied once, when a
+//! namespace is created.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
@@ -13,7 +14,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
     let mut found = Vec::new();
     for (name, load) in [("net.ipv4.tcp_rmem", TrialLoad::Receive), ("net.ipv4.tcp_wmem", TrialLoad::Send)] {
@@ -23,9 +24,9 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         if own.saturating_mul(2) >= hosts {
             continue;
         }
-        let seen = format!("{name} ends at {}; the host's at {}", size(own), size(hosts));
-        let why = "The largest window of a connection follows from it. A namespace copies both when it is made and keeps them; \
-                   what is set on the host later does not reach it.";
+        let seen = format!("{name} is at most {}; the host's is {}", size(own), size(hosts));
+        let why = "It limits the window of a connection. A namespace copies the host's values when it is created and keeps them; \
+                   later changes on the host do not affect it.";
         let change = [sysctl(q.ns, name, host.settings.text(name).unwrap_or_default())];
         let finding = AuditFinding::new(Problem, q.ns, seen, why).with_copied(q.ns, &change);
         found.push(match q.reachable() {

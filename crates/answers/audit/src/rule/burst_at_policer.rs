@@ -1,10 +1,11 @@
-//! A sender hands its segments over in bursts, and a policer drops what its bucket does not hold of one.
+//! Segmentation offload sends bursts, of which a policer drops what exceeds its bucket.
 //!
-//! What is in between on the sender's link: TBF cuts a burst that its own bucket does not hold into segments, and spaces these
-//! (`tbf_segment`, net/sched/sch_tbf.c); HTB lets all of it pass at once whatever its buckets hold, and waits afterwards
-//! (`htb_charge_class`, net/sched/sch_htb.c). Both measured: docs/check.md.
+//! A shaper on the sender's link may be in between. TBF splits a burst that exceeds its own bucket into
+//! segments and spaces them (`tbf_segment`, net/sched/sch_tbf.c). HTB lets the whole burst pass at once,
+//! whatever its buckets hold, and waits afterwards (`htb_charge_class`, net/sched/sch_htb.c). Both were
+//! measured: docs/check.md.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::facts::DeviceFacts;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::{CheckedPath, size};
@@ -13,34 +14,39 @@ use result::LinuxSetting;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "burst-at-policer",
-    looks_for: "segmentation offload whose bursts a policer's bucket does not hold",
+    looks_for: "segmentation offload whose bursts exceed a policer's bucket",
     source: "tcp_tso_autosize, net/ipv4/tcp_output.c; ip-sysctl: tcp_min_tso_segs; ip-link(8): gso_max_segs",
     find,
 };
 
-/// Largest burst of segments while the pacing rate is twice the path's (slow start): that rate for 1/1024 s, two segments at
-/// least, what the device takes at most.
-fn largest_burst(path: &CheckedPath, most: u64) -> u64 {
-    (2 * path.rate().as_bps() / 8 / 1024).max(2 * 1500).min(most)
+/// Returns the largest burst of segments while the pacing rate is twice the path's (slow start): that rate
+/// for 1/1024 s, but at least two segments and at most `max_bytes`, what the device takes.
+fn largest_burst(path: &CheckedPath, max_bytes: u64) -> u64 {
+    (2 * path.rate().as_bps() / 8 / 1024).max(2 * 1500).min(max_bytes)
 }
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let Some(path) = q.reachable() else { return Vec::new() };
     let Some(bucket) = path.burst_bytes else { return Vec::new() };
     let spaced = |d: &DeviceFacts| d.shaper.is_some_and(|tbf| tbf.burst_bytes <= bucket);
     let links: Vec<_> = q.ns.links().filter(|d| !d.sends_singly() && !spaced(d)).collect();
-    let most = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
-    let burst = largest_burst(path, most);
+    let max_bytes = links.iter().filter_map(|d| d.gso_max_bytes).max().map_or(65_536, u64::from);
+    let burst = largest_burst(path, max_bytes);
     if links.is_empty() || bucket >= burst {
         return Vec::new();
     }
-    let seen =
-        format!("bursts of up to {} leave at once; the policer's bucket holds {}", size(burst), size(bucket));
-    let why = "TCP hands over a millisecond of its rate in one piece, and in slow start its rate is twice what passes: the \
-               tail of each such burst is dropped. One segment at a time costs processor time at high rates.";
+    let seen = format!(
+        "bursts of up to {} leave back to back; the policer's bucket holds {}",
+        size(burst),
+        size(bucket)
+    );
+    let why = "TCP hands the device a millisecond of its rate in one piece, and in slow start that rate is twice the path's: the \
+               tail of each such burst is dropped. Sending one segment at a time costs CPU time at high rates.";
     let htb = links.iter().any(|d| !d.classes.is_empty());
     let why = match htb {
-        true => format!("{why} HTB at the link does not cut them, however small its buckets are; TBF would."),
+        true => {
+            format!("{why} HTB on the link does not split bursts, however small its buckets are; TBF would.")
+        }
         false => why.to_string(),
     };
     let change = |d: &&DeviceFacts| LinuxSetting::Segments {

@@ -1,33 +1,31 @@
-//! What a rule's file says of it.
+//! The description of a rule.
 
 use crate::facts::{HostFacts, NamespaceFacts};
 use crate::finding::AuditFinding;
 use crate::path::CheckedPath;
 
-/// A rule.
 pub struct RuleEntry {
-    /// Its name, in JSON and on the terminal.
+    /// The rule's name in JSON and on the terminal.
     pub name: &'static str,
-    /// What it looks for, in a sentence without a full stop.
+    /// What the rule looks for, without a full stop.
     pub looks_for: &'static str,
-    /// Where that is written.
+    /// References: man pages, RFCs, kernel sources.
     pub source: &'static str,
-    /// What is wrong; nothing where nothing is, or where the facts are not there.
-    pub find: fn(&Question<'_>) -> Vec<AuditFinding>,
+    /// Returns the findings; none where nothing is wrong or facts are missing.
+    pub find: fn(&RuleInput<'_>) -> Vec<AuditFinding>,
 }
 
-/// What a rule is asked of.
-pub struct Question<'a> {
-    /// The whole host.
+/// What a rule inspects.
+pub struct RuleInput<'a> {
     pub host: &'a HostFacts,
-    /// The namespace.
+    /// The namespace to inspect.
     pub ns: &'a NamespaceFacts,
-    /// The path, where it is known.
+    /// The path, if it is known.
     pub path: Option<&'a CheckedPath>,
 }
 
-impl Question<'_> {
-    /// The path, for a namespace that can reach it.
+impl RuleInput<'_> {
+    /// Returns the path if the namespace can reach it.
     pub fn reachable(&self) -> Option<&CheckedPath> {
         self.path.filter(|_| self.ns.is_connected())
     }

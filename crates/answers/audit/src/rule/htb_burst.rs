@@ -1,6 +1,6 @@
-//! Buckets of HTB classes that are too small for their rate, or hold a second of it.
+//! HTB classes with a bucket that is too small for their rate, or that holds half a second of it.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::facts::DeviceFacts;
 use crate::finding::{
     AuditFinding,
@@ -18,33 +18,36 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-/// Below this rate the timer is soon enough with any bucket, bytes a second (50 Mbit/s).
-const FAST: u64 = 6_250_000;
-/// A bucket is used up too soon in less than this, and holds too much for more than that, parts of a second.
-const SHORT: u64 = 2000;
-const LONG: u64 = 2;
+/// Rate in bytes per second (50 Mbit/s) below which the timer is fast enough for any bucket.
+const MIN_FAST_RATE: u64 = 6_250_000;
+/// A bucket is too small if the rate empties it in less than this fraction of a second: 1/2000 s.
+const MIN_FRACTION: u64 = 2000;
+/// A bucket is too large if it holds more than this fraction of a second: 1/2 s.
+const MAX_FRACTION: u64 = 2;
 
-/// The bucket and the rate that are wrong of a class; `true`: too large.
-fn wrong(class: &HtbClass) -> Option<(&'static str, u64, u64, bool)> {
+/// Returns name, bucket and rate of a class's wrong bucket; `true` if it is too large.
+fn wrong_bucket(class: &HtbClass) -> Option<(&'static str, u64, u64, bool)> {
     let both = [
         ("burst", class.burst_bytes, class.bytes_per_second),
         ("cburst", class.cburst_bytes, class.ceil_bytes_per_second),
     ];
-    let large = both.into_iter().find(|(_, bytes, rate)| *bytes > (*rate / LONG).max(sizes::HOST_BURST));
-    let small = || both.into_iter().find(|(_, bytes, rate)| *rate >= FAST && *bytes < *rate / SHORT);
+    let large =
+        both.into_iter().find(|(_, bytes, rate)| *bytes > (*rate / MAX_FRACTION).max(sizes::HOST_BURST));
+    let small =
+        || both.into_iter().find(|(_, bytes, rate)| *rate >= MIN_FAST_RATE && *bytes < *rate / MIN_FRACTION);
     large.map(|(n, b, r)| (n, b, r, true)).or_else(|| small().map(|(n, b, r)| (n, b, r, false)))
 }
 
-fn find(q: &Question) -> Vec<AuditFinding> {
-    let of = |d: &DeviceFacts| d.classes.iter().filter_map(|c| finding(q, d, c)).collect::<Vec<_>>();
-    q.ns.links().flat_map(of).collect()
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
+    let findings = |d: &DeviceFacts| d.classes.iter().filter_map(|c| finding(q, d, c)).collect::<Vec<_>>();
+    q.ns.links().flat_map(findings).collect()
 }
 
-fn finding(q: &Question, device: &DeviceFacts, class: &HtbClass) -> Option<AuditFinding> {
-    let (which, bytes, rate, large) = wrong(class)?;
+fn finding(q: &RuleInput, device: &DeviceFacts, class: &HtbClass) -> Option<AuditFinding> {
+    let (which, bytes, rate, large) = wrong_bucket(class)?;
     let right = sizes::shaper_bucket(class.ceil_bytes_per_second.saturating_mul(8));
-    let told = format!(
-        "class {} of {}: a {which} of {} at {} Mbit/s",
+    let seen = format!(
+        "class {} of {}: {which} of {} at {} Mbit/s",
         class.name,
         device.name,
         size(bytes),
@@ -52,16 +55,16 @@ fn finding(q: &Question, device: &DeviceFacts, class: &HtbClass) -> Option<Audit
     );
     let changes = [LinuxSetting::ClassBurst { device: device.name.clone(), class: class.clone(), to: right }];
     if !large {
-        let why = "Tokens that come while the timer is late are lost beyond the bucket: with one that is used up in less than \
-                   half a millisecond the class falls short of its rate on a busy machine. (Not simulated: the \
+        let why = "Tokens beyond the bucket's size are lost while the timer is late: with a bucket that empties in less than \
+                   half a millisecond, the class does not reach its rate on a busy machine. (Not simulated: the \
                    simulator's timers are never late.)";
-        return Some(AuditFinding::new(Note, q.ns, told, why).with_settings(q.ns, &changes));
+        return Some(AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &changes));
     }
-    let why = "After every pause the bucket is full, and all of it leaves at the rate of the line: who polices or queues \
-               behind sees no shaper at all until it is empty.";
-    // Only a path tells whether anybody behind it minds.
+    let why = "After every pause the bucket is full, and all of it leaves at line rate: a policer or queue \
+               downstream sees no shaping until it is empty.";
+    // Whether a downstream device suffers is only known with a path.
     let level = if q.reachable().is_some() { Problem } else { Note };
-    let found = AuditFinding::new(level, q.ns, told, why).with_settings(q.ns, &changes);
+    let found = AuditFinding::new(level, q.ns, seen, why).with_settings(q.ns, &changes);
     let Some(path) = q.reachable() else { return Some(found) };
     let mut trial = CostTrial::of(q.ns, path, TrialLoad::Send, &[]);
     trial.now.shaper = Some([class.ceil_bytes_per_second, bytes]);

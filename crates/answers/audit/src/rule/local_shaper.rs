@@ -1,17 +1,17 @@
-//! A token bucket filter of this host whose bucket no full packet fits in.
+//! A token bucket filter of this host whose bucket is smaller than a full packet.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "local-shaper",
-    looks_for: "a tbf of this host whose bucket holds less than one packet of its link",
+    looks_for: "a tbf of this host whose bucket is smaller than a packet of its link",
     source: "tc-tbf(8): burst",
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     for device in q.ns.links() {
         let Some(shaper) = device.shaper else { continue };
@@ -24,7 +24,7 @@ fn find(q: &Question) -> Vec<AuditFinding> {
             device.name,
             size(shaper.burst_bytes)
         );
-        let why = "tbf drops a packet that its bucket never holds: every full segment is lost.";
+        let why = "tbf drops packets larger than its bucket: every full segment is lost.";
         found.push(AuditFinding::new(Problem, q.ns, seen, why));
     }
     found

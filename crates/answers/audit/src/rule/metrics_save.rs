@@ -1,6 +1,6 @@
-//! What one connection met is held against the next.
+//! The slow start threshold is kept from one connection to the next.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 
@@ -13,14 +13,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let off = |name: &str| q.ns.settings.is_off(name);
     if !(off(NAME) && off("net.ipv4.tcp_no_metrics_save")) {
         return Vec::new();
     }
     let seen = format!("{NAME} is 0");
-    let why = "The slow start threshold of a connection that met losses is kept for its destination: the next one leaves slow \
-               start there, however the path is by then.";
+    let why = "The slow start threshold of a connection with losses is saved for its destination: the next connection leaves slow \
+               start at that threshold, even if the path has changed since.";
     let change = [sysctl(q.ns, NAME, 1)];
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change)]
 }

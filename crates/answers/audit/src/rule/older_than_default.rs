@@ -1,6 +1,7 @@
-//! A namespace copies the default congestion control when it is made, and keeps it.
+//! Namespaces with another default congestion control than the host's. It is copied once, when a namespace is
+//! created.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
@@ -14,7 +15,7 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let Some(host) = q.host.initial().filter(|_| !q.ns.initial) else { return Vec::new() };
     let (Some(own), Some(wanted)) = (q.ns.default_control(), host.default_control()) else {
         return Vec::new();
@@ -23,8 +24,8 @@ fn find(q: &Question) -> Vec<AuditFinding> {
         return Vec::new();
     }
     let seen = format!("new connections begin with {own}; the host's default is {wanted}");
-    let why = "A namespace copies the host's default when it is made and keeps it: this one is older than the host's setting, \
-               or was given its own. A container gets the host's default when its namespace is made again.";
+    let why = "A namespace copies the host's default when it is created and keeps it: this one is older than the host's setting, \
+               or has its own. A container gets the host's default when its namespace is created again.";
     let change = [sysctl(q.ns, NAME, wanted)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_copied(q.ns, &change);
     vec![match q.reachable() {

@@ -1,6 +1,6 @@
 //! The receive window cannot grow to the bandwidth-delay product.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
@@ -16,24 +16,28 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
-    let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
+    let (Some(path), Some(limit)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
     let enough = sizes::receive_buffer(path.bdp());
-    if most >= enough {
+    if limit >= enough {
         return Vec::new();
     }
-    let seen = format!("{NAME} ends at {}; the path holds {}", size(most), size(path.bdp()));
-    let why = "The window that a receiver offers is about half of its buffer, and no more than a window comes in each round trip. After \
-               a loss the buffer holds what comes behind the hole as well.";
+    let seen = format!(
+        "{NAME} is at most {}; the path's bandwidth-delay product is {}",
+        size(limit),
+        size(path.bdp())
+    );
+    let why = "The receive window is about half of the buffer, and limits the data per round trip. After \
+               a loss, the buffer also holds the segments that follow the lost one.";
     let wanted = larger(q, NAME, enough);
     let change = [sysctl(q.ns, NAME, wanted)];
     let trial = CostTrial::of(q.ns, path, TrialLoad::Receive, &change);
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change).if_it_gains(1.05, trial)]
 }
 
-/// The triple with this many bytes at most, in whole MiB.
-pub(super) fn larger(q: &Question, name: &str, bytes: u64) -> String {
+/// Returns the value of three numbers with at least `bytes` as the largest, in whole MiB.
+pub(super) fn larger(q: &RuleInput, name: &str, bytes: u64) -> String {
     let nth = |i| q.ns.settings.nth(name, i).unwrap_or(4096);
-    let most = sizes::whole_mib(bytes).max(nth(2));
-    format!("{} {} {most}", nth(0), nth(1))
+    let limit = sizes::whole_mib(bytes).max(nth(2));
+    format!("{} {} {limit}", nth(0), nth(1))
 }

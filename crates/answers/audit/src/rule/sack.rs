@@ -1,6 +1,6 @@
 //! Selective acknowledgements turned off.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
@@ -14,12 +14,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     if !q.ns.settings.is_off(NAME) {
         return Vec::new();
     }
     let seen = format!("{NAME} is 0");
-    let why = "Without it a sender learns of one loss a round trip, and Linux' RACK and tail loss probes do not work (RFC 8985 \
+    let why = "Without SACK, a sender learns of one loss per round trip, and Linux' RACK and tail loss probes do not work (RFC 8985 \
                section 4).";
     let change = [sysctl(q.ns, NAME, 1)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);

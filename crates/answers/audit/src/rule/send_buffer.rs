@@ -1,7 +1,7 @@
-//! The send buffer cannot hold what the path does.
+//! The send buffer is smaller than the bandwidth-delay product requires.
 
 use super::receive_buffer::larger;
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::path::size;
@@ -17,14 +17,18 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
-    let (Some(path), Some(most)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
+    let (Some(path), Some(limit)) = (q.reachable(), q.ns.settings.nth(NAME, 2)) else { return Vec::new() };
     let enough = sizes::send_buffer(path.bdp());
-    if most >= enough {
+    if limit >= enough {
         return Vec::new();
     }
-    let seen = format!("{NAME} ends at {}; the path holds {}", size(most), size(path.bdp()));
-    let why = "What was sent stays in the buffer until it is acknowledged: no more than the buffer holds is under way.";
+    let seen = format!(
+        "{NAME} is at most {}; the path's bandwidth-delay product is {}",
+        size(limit),
+        size(path.bdp())
+    );
+    let why = "Data stays in the buffer until it is acknowledged, so the buffer limits the bytes in flight.";
     let change = [sysctl(q.ns, NAME, larger(q, NAME, enough))];
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &change);
     vec![AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change).if_it_gains(1.05, trial)]

@@ -1,6 +1,6 @@
-//! What programs that set their own buffers get at most.
+//! Limits of the buffers that programs set themselves.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::path::size;
@@ -15,12 +15,14 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-/// One end's cap.
+/// The limit of one kind of buffer.
 struct Cap {
+    /// Name of the sysctl.
     name: &'static str,
+    /// The socket option that it limits.
     option: &'static str,
     load: TrialLoad,
-    /// Gives a trial's end a buffer of that many bytes, which no longer grows.
+    /// Gives an end of a trial a fixed buffer of this many bytes.
     fix: fn(&mut TrialEnds, Option<Bytes>),
 }
 
@@ -42,28 +44,33 @@ const CAPS: [Cap; 2] = [
     },
 ];
 
-/// Both are one for the whole host: each is reported once.
-fn find(q: &Question) -> Vec<AuditFinding> {
+/// Both sysctls apply to the whole host, so each is reported once.
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     CAPS.iter().filter_map(|cap| finding(q, cap)).collect()
 }
 
-fn finding(q: &Question, cap: &Cap) -> Option<AuditFinding> {
-    let (path, most) = (q.reachable()?, q.ns.settings.number(cap.name)?.max(0) as u64);
-    if !q.ns.initial || most >= path.bdp() {
+fn finding(q: &RuleInput, cap: &Cap) -> Option<AuditFinding> {
+    let (path, limit) = (q.reachable()?, q.ns.settings.number(cap.name)?.max(0) as u64);
+    if !q.ns.initial || limit >= path.bdp() {
         return None;
     }
-    let seen = format!("{} is {}; the path holds {}", cap.name, size(most), size(path.bdp()));
+    let seen = format!(
+        "{} is {}; the path's bandwidth-delay product is {}",
+        cap.name,
+        size(limit),
+        size(path.bdp())
+    );
     let why = format!(
-        "A program that sets {} gets no more than this, and its buffer no longer grows by itself. Programs that do not set it are \
-         not concerned.",
+        "A program that sets {} gets at most this size, and its buffer no longer grows automatically. Other programs are \
+         not affected.",
         cap.option
     );
     let wanted = sizes::whole_mib(2 * path.bdp());
     let change = [sysctl(q.ns, cap.name, wanted)];
     let mut trial = CostTrial::of(q.ns, path, cap.load, &change);
-    // The kernel doubles the number that a program sets, and about half of that is payload.
-    let fixed = |asked: u64| Some(Bytes::new((2 * asked).clamp(1, (1 << 30) - 1)));
-    (cap.fix)(&mut trial.now, fixed(most));
+    // The kernel doubles the number that a program sets; about half of the result is payload.
+    let fixed = |requested: u64| Some(Bytes::new((2 * requested).clamp(1, (1 << 30) - 1)));
+    (cap.fix)(&mut trial.now, fixed(limit));
     (cap.fix)(&mut trial.then, fixed(wanted));
     Some(AuditFinding::new(Note, q.ns, seen, &why).with_settings(q.ns, &change).if_it_gains(1.05, trial))
 }

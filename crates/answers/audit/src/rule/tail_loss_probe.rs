@@ -1,6 +1,6 @@
 //! Tail loss probes turned off.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
@@ -14,12 +14,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     if !q.ns.settings.is_off(NAME) {
         return Vec::new();
     }
     let seen = format!("{NAME} is 0");
-    let why = "A loss at the end of what was sent is then found by a timeout only: 200 ms and more instead of two round trips.";
+    let why = "A loss at the end of the data is then detected only by a timeout: 200 ms or more instead of two round trips.";
     let change = [sysctl(q.ns, NAME, 3)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {

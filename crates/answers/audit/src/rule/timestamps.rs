@@ -1,6 +1,6 @@
 //! Timestamps turned off.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Note};
 use crate::trial::{CostTrial, TrialLoad};
@@ -14,13 +14,13 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     if !q.ns.settings.is_off(NAME) {
         return Vec::new();
     }
     let seen = format!("{NAME} is 0");
-    let why = "Without them nothing protects against sequence numbers that come round (PAWS: within 34 s at 1 Gbit/s), needless \
-               retransmissions are not told from needed ones by their echo (Eifel), and what is sent again gives no round trip.";
+    let why = "Without them, nothing protects against wrapped sequence numbers (PAWS: within 34 s at 1 Gbit/s), spurious \
+               retransmissions are not detected by their echo (Eifel), and retransmitted data yields no RTT sample.";
     let change = [sysctl(q.ns, NAME, 1)];
     let finding = AuditFinding::new(Note, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {

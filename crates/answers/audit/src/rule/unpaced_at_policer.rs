@@ -1,6 +1,6 @@
-//! An unpaced sender sends bursts, and a policer drops what its bucket does not hold of them.
+//! An unpaced sender sends bursts, of which a policer drops what exceeds its bucket.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::fq;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::pacing::{PacingState, of_control};
@@ -9,22 +9,22 @@ use crate::trial::{CostTrial, TrialLoad};
 
 pub(super) const RULE: RuleEntry = RuleEntry {
     name: "unpaced-at-policer",
-    looks_for: "a default congestion control that is not paced, before a policer",
+    looks_for: "a default congestion control that is not paced, on a path with a policer",
     source: "tc-fq(8); net/sched/sch_fq.c; simulated",
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     let (Some(path), Some(own)) = (q.reachable(), q.ns.default_control()) else { return Vec::new() };
     let Some(burst) = path.burst_bytes else { return Vec::new() };
     if of_control(q.ns, own) != PacingState::None {
         return Vec::new();
     }
     let seen = format!(
-        "{own} is not paced: no fq, and it does not ask for pacing; the policer's bucket holds {}",
+        "{own} is not paced: it does not request pacing and there is no fq; the policer's bucket holds {}",
         size(burst)
     );
-    let why = "What leaves in a burst meets the bucket in a burst. With fq on the link the kernel spreads each window over its \
+    let why = "Bursts reach the policer as they leave. With fq on the link, the kernel spreads each window over its \
                round trip.";
     let changes = fq(q.ns);
     let trial = CostTrial::of(q.ns, path, TrialLoad::Send, &changes);

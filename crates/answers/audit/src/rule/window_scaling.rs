@@ -1,6 +1,6 @@
-//! Windows of 16 bits.
+//! Window scaling turned off, which limits windows to 16 bits.
 
-use super::{Question, RuleEntry};
+use super::{RuleEntry, RuleInput};
 use crate::change::sysctl;
 use crate::finding::{AuditFinding, FindingLevel::Problem};
 use crate::trial::{CostTrial, TrialLoad};
@@ -14,12 +14,12 @@ pub(super) const RULE: RuleEntry = RuleEntry {
     find,
 };
 
-fn find(q: &Question) -> Vec<AuditFinding> {
+fn find(q: &RuleInput) -> Vec<AuditFinding> {
     if !q.ns.settings.is_off(NAME) {
         return Vec::new();
     }
-    let seen = format!("{NAME} is 0: no window is larger than 65535 bytes, either way");
-    let why = "Without the option a window has 16 bits: 65535 bytes a round trip, 5.2 Mbit/s over 100 ms.";
+    let seen = format!("{NAME} is 0: windows are at most 65535 bytes in both directions");
+    let why = "Without the option, a window has 16 bits: 65535 bytes per round trip, 5.2 Mbit/s over 100 ms.";
     let change = [sysctl(q.ns, NAME, 1)];
     let finding = AuditFinding::new(Problem, q.ns, seen, why).with_settings(q.ns, &change);
     vec![match q.reachable() {

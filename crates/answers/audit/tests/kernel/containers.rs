@@ -1,5 +1,6 @@
-//! `longfat check` beside real containers: a Docker daemon of its own, and Podman, each with one container of a static busybox. As
-//! root, with dockerd, podman, runc and busybox-static; what is missing is said. `make netns`.
+//! `longfat check` with real containers: a separate Docker daemon, and Podman, each with a container of a
+//! static busybox. Requires root, dockerd, podman, runc and busybox-static; prints what is missing. Run by
+//! `make netns`.
 
 use audit::{AuditFinding, HostFacts, collect, judge};
 use std::fs;
@@ -8,19 +9,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-/// A program that needs no library, so that an image holds nothing else.
+/// A program that needs no library, so that an image consists of it alone.
 const BUSYBOX: &str = "/bin/busybox";
 
-/// The host's default congestion control, put back when dropped.
-struct KeptControl(String);
+/// The host's default congestion control, restored when dropped.
+struct RestoredControl(String);
 
-impl Drop for KeptControl {
+impl Drop for RestoredControl {
     fn drop(&mut self) {
-        fs::write(DEFAULT, &self.0).expect("the host's default is put back");
+        fs::write(DEFAULT, &self.0).expect("the host's default is restored");
     }
 }
 
-/// What a command prints; `None` where it is not there or fails, which is said.
+/// Returns a command's output; `None`, with a message, where the command is missing or fails.
 fn output(program: &str, args: &[&str], variables: &[(&str, &str)]) -> Option<String> {
     let out = Command::new(program).args(args).envs(variables.iter().copied()).stdin(Stdio::null()).output();
     match out {
@@ -36,7 +37,7 @@ fn output(program: &str, args: &[&str], variables: &[(&str, &str)]) -> Option<St
     }
 }
 
-/// A folder in which an engine keeps all it has; gone when dropped.
+/// A folder for all files of an engine, removed when dropped.
 struct EngineHome(PathBuf);
 
 impl EngineHome {
@@ -51,7 +52,7 @@ impl EngineHome {
         self.0.join(name).display().to_string()
     }
 
-    /// An image of busybox alone.
+    /// Creates an image of busybox alone.
     fn image(&self) -> String {
         let (image, root) = (self.path("image.tar"), self.path("root"));
         output("tar", &["-C", &root, "-cf", &image, "."], &[]).expect("tar is there");
@@ -65,7 +66,7 @@ impl Drop for EngineHome {
     }
 }
 
-/// A Docker daemon that touches neither the host's network nor its own folders; ends when dropped.
+/// A Docker daemon that does not touch the host's network and uses its own folders; stopped when dropped.
 struct DockerDaemon {
     daemon: Child,
     socket: String,
@@ -95,7 +96,7 @@ impl DockerDaemon {
         output("docker", args, &[("DOCKER_HOST", &self.socket)])
     }
 
-    /// A container with a network namespace of its own.
+    /// Starts a container with its own network namespace.
     fn run(&self, name: &str) -> Option<()> {
         self.docker(&["import", &self.home.image(), "lfcheck:1"])?;
         self.docker(&["run", "-d", "--name", name, "--network", "none", "lfcheck:1", "/bin/sleep", "600"])?;
@@ -128,7 +129,7 @@ impl PodmanContainer {
             home.path("run")
         );
         fs::write(home.0.join("storage.conf"), storage).expect("is written");
-        // Limits that any root may set.
+        // Limits that root may set in any environment.
         let limits = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n";
         fs::write(home.0.join("containers.conf"), limits).expect("is written");
         let container = PodmanContainer { home, name: name.into() };
@@ -152,14 +153,15 @@ impl Drop for PodmanContainer {
     }
 }
 
-/// What is said of the namespace of this name.
+/// Returns the findings about the namespace of this name.
 fn findings(host: &HostFacts, name: &str) -> Vec<AuditFinding> {
     judge(host, None).into_iter().filter(|f| f.namespaces.iter().any(|n| n == name)).collect()
 }
 
-/// Changes the host's default while the container is there: what is found names the container, and its commands end it.
-fn is_told(engine: &str, name: &str) {
-    let kept = KeptControl(fs::read_to_string(DEFAULT).expect("reads").trim().into());
+/// Changes the host's default while the container runs, and checks that the finding names the container and
+/// that its commands resolve it.
+fn check_container(engine: &str, name: &str) {
+    let kept = RestoredControl(fs::read_to_string(DEFAULT).expect("reads").trim().into());
     let called = format!("{engine} {name}");
     let host = collect();
     let all: Vec<&str> = host.namespaces.iter().map(|n| n.name.as_str()).collect();
@@ -182,34 +184,34 @@ fn is_told(engine: &str, name: &str) {
     }
 }
 
-fn may() -> bool {
+fn can_run() -> bool {
     let root = fs::write(DEFAULT, fs::read_to_string(DEFAULT).unwrap_or_default()).is_ok();
-    let may = root && Path::new(BUSYBOX).exists();
-    if !may {
+    let can_run = root && Path::new(BUSYBOX).exists();
+    if !can_run {
         eprintln!("SKIPPED: needs root and busybox-static");
     }
-    may
+    can_run
 }
 
 #[test]
-fn a_container_of_docker_is_told_by_its_name() {
-    if !may() {
+fn a_docker_container_is_named_in_its_finding() {
+    if !can_run() {
         return;
     }
     let Some(docker) = DockerDaemon::start() else { return eprintln!("SKIPPED: no dockerd runs here") };
     if docker.run("lfcheck-web").is_none() {
         return eprintln!("SKIPPED: dockerd runs no container here");
     }
-    is_told("docker", "lfcheck-web");
+    check_container("docker", "lfcheck-web");
 }
 
 #[test]
-fn a_container_of_podman_is_told_by_its_name() {
-    if !may() {
+fn a_podman_container_is_named_in_its_finding() {
+    if !can_run() {
         return;
     }
     let Some(_container) = PodmanContainer::run("lfcheck-store") else {
         return eprintln!("SKIPPED: podman runs no container here");
     };
-    is_told("podman", "lfcheck-store");
+    check_container("podman", "lfcheck-store");
 }

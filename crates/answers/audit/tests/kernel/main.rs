@@ -1,4 +1,4 @@
-//! `longfat check` on the real kernel, as root. One at a time, in real seconds: `make netns`.
+//! `longfat check` on the real kernel. The tests need root and run one at a time, in real time: `make netns`.
 
 mod containers;
 mod namespaces;

@@ -1,5 +1,5 @@
-//! What is found on the real kernel: namespaces made here with `ip netns`, in a row. As root; elsewhere it is said that the
-//! tests were skipped. `make netns`.
+//! Findings on the real kernel, in namespaces created by `ip netns`. The tests need root and are skipped,
+//! with a message, without it. Run by `make netns`.
 
 use audit::{CheckedPath, CostTrial, HostFacts, NamespaceFacts, TrialLoad, collect, fq, judge, sysctl};
 use experiment::{Hooks, Order};
@@ -12,15 +12,15 @@ use std::process::Command;
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Whether namespaces can be made here.
-fn may() -> bool {
-    let may =
+/// Whether namespaces can be created here.
+fn can_run() -> bool {
+    let can_run =
         Command::new("ip").args(["netns", "add", "lfcheck-may"]).output().is_ok_and(|o| o.status.success());
     let _ = Command::new("ip").args(["netns", "del", "lfcheck-may"]).output();
-    if !may {
+    if !can_run {
         eprintln!("SKIPPED: needs root and iproute2");
     }
-    may
+    can_run
 }
 
 fn ip(line: &str) {
@@ -28,15 +28,15 @@ fn ip(line: &str) {
     assert!(out.status.success(), "ip {line}: {}", String::from_utf8_lossy(&out.stderr));
 }
 
-/// A named namespace with a link that is up; gone when dropped.
-struct MadeNamespace(String);
+/// A named namespace with a link that is up, deleted when dropped.
+struct TestNamespace(String);
 
-impl MadeNamespace {
-    fn new(name: &str) -> MadeNamespace {
+impl TestNamespace {
+    fn new(name: &str) -> TestNamespace {
         let name = format!("lfcheck-{name}");
         let _ = Command::new("ip").args(["netns", "del", &name]).output();
         ip(&format!("netns add {name}"));
-        let made = MadeNamespace(name);
+        let made = TestNamespace(name);
         made.run("ip link add v0 type veth peer name v1");
         for device in ["lo", "v0", "v1"] {
             made.run(&format!("ip link set {device} up"));
@@ -64,44 +64,44 @@ impl MadeNamespace {
             .unwrap_or_else(|| panic!("{} is not in {all:?}", self.0))
     }
 
-    /// Rules that speak of it.
+    /// Returns the rules with findings about this namespace.
     fn rules(&self, host: &HostFacts) -> Vec<String> {
         let all = judge(host, None).into_iter().filter(|f| f.namespaces.contains(&self.0));
         all.map(|f| f.rule).collect()
     }
 }
 
-impl Drop for MadeNamespace {
+impl Drop for TestNamespace {
     fn drop(&mut self) {
         let _ = Command::new("ip").args(["netns", "del", &self.0]).output();
     }
 }
 
-/// The host's default congestion control, put back when dropped.
-struct KeptDefault(String);
+/// The host's default congestion control, restored when dropped.
+struct RestoredDefault(String);
 
-impl KeptDefault {
-    fn now() -> KeptDefault {
-        KeptDefault(fs::read_to_string(DEFAULT).expect("reads").trim().into())
+impl RestoredDefault {
+    fn now() -> RestoredDefault {
+        RestoredDefault(fs::read_to_string(DEFAULT).expect("reads").trim().into())
     }
 }
 
-impl Drop for KeptDefault {
+impl Drop for RestoredDefault {
     fn drop(&mut self) {
-        fs::write(DEFAULT, &self.0).expect("the host's default is put back");
+        fs::write(DEFAULT, &self.0).expect("the host's default is restored");
     }
 }
 
 #[test]
-fn namespaces_made_before_and_after_a_change_of_the_default() {
-    if !may() {
+fn only_a_namespace_older_than_the_hosts_default_has_a_finding() {
+    if !can_run() {
         return;
     }
-    let kept = KeptDefault::now();
+    let kept = RestoredDefault::now();
     let other = if kept.0 == "reno" { "bbr" } else { "reno" };
-    let before = MadeNamespace::new("before");
+    let before = TestNamespace::new("before");
     fs::write(DEFAULT, other).expect("root may set it");
-    let after = MadeNamespace::new("after");
+    let after = TestNamespace::new("after");
     let host = collect();
     assert_eq!(host.initial().and_then(NamespaceFacts::default_control), Some(other), "{:?}", host.not_seen);
     assert_eq!(before.facts(&host).default_control(), Some(kept.0.as_str()));
@@ -111,20 +111,20 @@ fn namespaces_made_before_and_after_a_change_of_the_default() {
     let found = judge(&host, None).into_iter().find(|f| f.namespaces.contains(&before.0)).expect("a finding");
     let command = format!("ip netns exec {} sysctl -w net.ipv4.tcp_congestion_control={other}", before.0);
     assert_eq!(found.commands(), std::slice::from_ref(&command));
-    // What it says to type ends it, and what it says to undo brings it back.
-    let typed = |line: &str| ip(line.strip_prefix("ip ").expect("an ip command"));
-    typed(&command);
+    // The commands resolve the finding, and their undo brings it back.
+    let run_commands = |line: &str| ip(line.strip_prefix("ip ").expect("an ip command"));
+    run_commands(&command);
     assert!(before.rules(&collect()).is_empty());
-    typed(&found.undo()[0]);
+    run_commands(&found.undo()[0]);
     assert_eq!(before.rules(&collect()), ["older-than-default"]);
 }
 
 #[test]
-fn a_namespace_with_small_buffers_and_a_clean_one() {
-    if !may() {
+fn small_buffers_are_found_and_priced() {
+    if !can_run() {
         return;
     }
-    let (small, clean) = (MadeNamespace::new("small"), MadeNamespace::new("clean"));
+    let (small, clean) = (TestNamespace::new("small"), TestNamespace::new("clean"));
     small.set("net.ipv4.tcp_rmem", "4096 16384 262144");
     small.set("net.ipv4.tcp_wmem", "4096 16384 262144");
     let host = collect();
@@ -136,7 +136,7 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
     assert_eq!((veth.kind.as_str(), veth.mtu, veth.up, veth.loopback), ("veth", 1500, true, false));
     assert_eq!((veth.qdisc.as_str(), veth.tso), ("noqueue", Some(true)));
     assert!(devices.iter().any(|d| d.loopback && d.up));
-    // What the container's limits cost on 100 Mbit/s and 100 ms: 1.25 MB under way.
+    // Cost of the namespace's limits on 100 Mbit/s and 100 ms, with 1.25 MB in flight.
     let path = CheckedPath::new(
         "100Mbit/s".parse().expect("a rate"),
         "100ms".parse().expect("a time"),
@@ -147,14 +147,14 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
     let path = path.expect("a path");
     let priced = audit::price(&host, judge(&host, Some(&path)), &path, None);
     let cost = |rule: &str, seen: &str| {
-        let of = priced
+        let finding = priced
             .iter()
             .find(|f| f.rule == rule && f.seen.contains(seen) && f.namespaces.contains(&small.0));
-        of.and_then(|f| f.cost.clone()).unwrap_or_else(|| panic!("{rule} {seen}: {priced:#?}"))
+        finding.and_then(|f| f.cost.clone()).unwrap_or_else(|| panic!("{rule} {seen}: {priced:#?}"))
     };
     for seen in ["tcp_rmem", "tcp_wmem"] {
         let cost = cost("buffers-below-host", seen);
-        // At most the buffer in a round trip: 262144 B / 100 ms = 21 Mbit/s.
+        // The limit is the buffer per round trip: 262144 B / 100 ms = 21 Mbit/s.
         let now = cost.now.expect("what it is now is simulated");
         assert!(now < 21.0 && now > 3.0 && cost.then > 2.0 * now, "{seen}: {cost:?}");
     }
@@ -162,7 +162,7 @@ fn a_namespace_with_small_buffers_and_a_clean_one() {
     assert_eq!(problems.count(), 0, "the host's buffers suffice");
 }
 
-/// What a trial carries as it is and changed, Mbit/s: simulated, then on this kernel.
+/// Returns the goodput of both sides of a trial in Mbit/s: simulated, then on this kernel.
 fn on_both_clocks(trial: &CostTrial, path: &CheckedPath) -> [[f64; 2]; 2] {
     let scenarios = trial.scenarios(path).expect("the simulator knows the control");
     let variants = ["now", "then"].iter().zip(scenarios);
@@ -182,20 +182,20 @@ fn on_both_clocks(trial: &CostTrial, path: &CheckedPath) -> [[f64; 2]; 2] {
         outcomes.failed.iter().map(|f| f.failure.to_string()).collect::<Vec<_>>()
     );
     let run = outcomes.run();
-    let of = |clock, name: &str| {
+    let goodput = |clock, name: &str| {
         let found = run.variants.iter().find(|v| v.clock == clock && v.name == name);
         found.map_or(0.0, |v| v.total_goodput_mbps)
     };
-    [Clock::Sim, Clock::Kernel].map(|clock| [of(clock, "now"), of(clock, "then")])
+    [Clock::Sim, Clock::Kernel].map(|clock| [goodput(clock, "now"), goodput(clock, "then")])
 }
 
-/// The two things that cost most, each simulated and on this kernel.
+/// The two most expensive findings, simulated and on this kernel.
 #[test]
-fn costs_are_the_kernels_too() {
-    if !may() {
+fn simulated_costs_agree_with_the_kernel() {
+    if !can_run() {
         return;
     }
-    let ns = MadeNamespace::new("cost");
+    let ns = TestNamespace::new("cost");
     ns.set("net.ipv4.tcp_congestion_control", "reno");
     ns.set("net.ipv4.tcp_rmem", "4096 131072 262144");
     let host = collect();
@@ -228,8 +228,8 @@ fn costs_are_the_kernels_too() {
     }
 }
 
-/// Whether `tc` can do so here; what this kernel has not is said.
-fn tc(ns: &MadeNamespace, line: &str) -> bool {
+/// Runs `tc` in the namespace. Returns false, with a message, where this kernel lacks the feature.
+fn tc(ns: &TestNamespace, line: &str) -> bool {
     let all: Vec<&str> = ["netns", "exec", &ns.0, "tc"].into_iter().chain(line.split(' ')).collect();
     let out = Command::new("ip").args(all).output().expect("runs");
     if !out.status.success() {
@@ -238,8 +238,8 @@ fn tc(ns: &MadeNamespace, line: &str) -> bool {
     out.status.success()
 }
 
-/// Types what a finding says, and what undoes it.
-fn typed(lines: &[String]) {
+/// Runs the commands of a finding, or their undo.
+fn run_commands(lines: &[String]) {
     for line in lines {
         let out = Command::new("sh").args(["-c", line]).output().expect("runs");
         assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
@@ -247,11 +247,11 @@ fn typed(lines: &[String]) {
 }
 
 #[test]
-fn buckets_of_htb_classes_as_tc_makes_them() {
-    if !may() {
+fn buckets_of_htb_classes_are_read_and_corrected() {
+    if !can_run() {
         return;
     }
-    let ns = MadeNamespace::new("htb");
+    let ns = TestNamespace::new("htb");
     if !tc(&ns, "qdisc add dev v0 root handle 1: htb default 10") {
         return;
     }
@@ -282,9 +282,9 @@ fn buckets_of_htb_classes_as_tc_makes_them() {
         let before = ns.facts(&host).devices.clone();
         let found = judge(&host, None).into_iter().find(|f| f.namespaces.contains(&ns.0)).expect("a finding");
         assert!(found.rule == "htb-burst" && found.seen.contains(seen), "{found:?}");
-        typed(&found.commands());
+        run_commands(&found.commands());
         assert!(ns.rules(&collect()).is_empty(), "{:?}", ns.facts(&collect()).devices);
-        typed(&found.undo());
+        run_commands(&found.undo());
         let after = collect();
         let classes =
             |all: &[audit::DeviceFacts]| -> Vec<_> { all.iter().flat_map(|d| d.classes.clone()).collect() };
@@ -296,11 +296,11 @@ fn buckets_of_htb_classes_as_tc_makes_them() {
 }
 
 #[test]
-fn bursts_before_a_policer_end_with_the_command_that_is_told() {
-    if !may() {
+fn the_command_of_burst_at_policer_resolves_it() {
+    if !can_run() {
         return;
     }
-    let ns = MadeNamespace::new("gso");
+    let ns = TestNamespace::new("gso");
     let rate = units::Rate::from_bps(100_000_000);
     let path = CheckedPath::new(rate, units::Span::from_millis(40), Some(units::Bytes::new(9600)), None, 0.0);
     let path = path.expect("a path");
@@ -311,20 +311,20 @@ fn bursts_before_a_policer_end_with_the_command_that_is_told() {
             .find(|f| f.rule == "burst-at-policer" && f.namespaces.contains(&ns.0))
     };
     let first = found().expect("a finding");
-    typed(&first.commands());
+    run_commands(&first.commands());
     assert_eq!(found(), None);
-    typed(&first.undo());
+    run_commands(&first.undo());
     assert_eq!(found().expect("it is back").commands(), first.commands());
 }
 
 #[test]
-fn live_sockets_are_told_by_control_and_a_cap() {
-    if !may() {
+fn live_sockets_show_congestion_control_and_rate_cap() {
+    if !can_run() {
         return;
     }
-    let ns = MadeNamespace::new("live");
-    // Another process is not needed: a thread in the namespace opens the sockets, and keeps them.
-    let (told, wait) = std::sync::mpsc::channel();
+    let ns = TestNamespace::new("live");
+    // A thread that enters the namespace opens the sockets and keeps them open.
+    let (ready, wait) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let file = fs::File::open(format!("/run/netns/{}", ns.0)).expect("it has a name");
     let thread = std::thread::spawn(move || {
@@ -335,31 +335,31 @@ fn live_sockets_are_told_by_control_and_a_cap() {
         control(&out, "reno");
         cap(&back, 125_000);
         out.write_all(b"x").and_then(|()| back.read_exact(&mut [0])).expect("a byte");
-        told.send(()).expect("waits");
+        ready.send(()).expect("waits");
         let _ = ended.recv();
     });
     wait.recv().expect("sockets are there");
     let host = collect();
-    let of = ns.facts(&host);
-    let connections: Vec<_> = of.sockets.iter().filter(|s| !s.listens).collect();
-    assert_eq!((of.sockets.len(), connections.len()), (3, 2), "{:?}", of.sockets);
+    let facts = ns.facts(&host);
+    let connections: Vec<_> = facts.sockets.iter().filter(|s| !s.listens).collect();
+    assert_eq!((facts.sockets.len(), connections.len()), (3, 2), "{:?}", facts.sockets);
     assert_eq!(
         connections.iter().filter(|s| s.control == "reno").count(),
-        if of.default_control() == Some("reno") { 2 } else { 1 }
+        if facts.default_control() == Some("reno") { 2 } else { 1 }
     );
     assert_eq!(connections.iter().filter_map(|s| s.capped_rate).collect::<Vec<_>>(), [125_000]);
-    let listener = of.sockets.iter().find(|s| s.listens).expect("a listener");
+    let listener = facts.sockets.iter().find(|s| s.listens).expect("a listener");
     assert_eq!((listener.accept_queue, listener.accept_limit), (0, 128));
     end.send(()).expect("it waits");
     thread.join().expect("ends");
 }
 
 #[test]
-fn a_router_that_clamps_is_told_from_one_that_does_not() {
-    if !may() {
+fn an_mss_clamp_is_detected() {
+    if !can_run() {
         return;
     }
-    let ns = MadeNamespace::new("router");
+    let ns = TestNamespace::new("router");
     ns.set("net.ipv4.ip_forward", "1");
     ns.run("ip link set v1 mtu 1400");
     let clamps = |host: &HostFacts| ns.facts(host).clamps_mss;

@@ -1,4 +1,4 @@
-//! `pipe|queue|sched N config …`: every number with its unit, as `sbin/ipfw/dummynet.c` reads it.
+//! `pipe|queue|sched N config …`: with units as `sbin/ipfw/dummynet.c` reads them.
 
 use super::model::{Aqm, Dummynet, Kind, Object, Scheduler, Size, USUAL_SLOTS};
 use crate::Reading;
@@ -7,7 +7,7 @@ use path::queue::{CoDel, FqCoDel, Pie};
 use path::{Loss, LossModel, QueueConfig};
 use units::{Bytes, Span};
 
-/// Rates as an error shows them.
+/// Rates, as listed in errors.
 const RATES: &Units = &[
     ("bit/s", 1.0),
     ("Kbit/s", 1e3),
@@ -17,12 +17,12 @@ const RATES: &Units = &[
     ("KByte/s", 8e3),
     ("MByte/s", 8e6),
 ];
-/// Words for bits a second, behind K, M or G.
+/// Words for bits per second, after K, M or G.
 const BITS: [&str; 11] = ["", "b", "b/s", "bit", "bits", "bit/s", "bits/s", "bps", "Bit", "Bit/s", "Bits/s"];
-/// Words for bytes a second: what begins with B but not with Bi, or with by.
+/// Words for bytes per second: those that start with B but not Bi, or with by.
 const BYTES: [&str; 11] =
     ["B", "B/s", "Bps", "Byte", "Bytes", "Byte/s", "Bytes/s", "byte", "bytes", "byte/s", "bytes/s"];
-/// Sizes of queues: K is 1024 bytes, a bare number is slots.
+/// Queue sizes: K is 1024 bytes, a number without a unit is slots.
 const SIZES: &Units = &[
     ("K", 1024.0),
     ("k", 1024.0),
@@ -35,7 +35,7 @@ const SIZES: &Units = &[
 const SLOTS: [&str; 4] = ["", "slots", "slot", "sl."];
 /// `delay`: milliseconds.
 const DELAYS: &Units = &[("", 1e6), ("ms", 1e6)];
-/// Times of CoDel and PIE (`time_to_us`): milliseconds where no unit is written.
+/// Times of CoDel and PIE (`time_to_us`): milliseconds without a unit.
 const TIMES: &Units = &[("", 1e6), ("ms", 1e6), ("us", 1e3), ("s", 1e9)];
 /// `burst` (`expand_number`): powers of 1024.
 const BURSTS: &Units = &[
@@ -51,15 +51,15 @@ const BURSTS: &Units = &[
 const COUNTS: &Units = &[("", 1.0)];
 /// The longest `delay`, ms.
 const MOST_DELAY_MS: f64 = 10_000.0;
-/// PIE's target where none is written.
+/// PIE's default target.
 const PIE_TARGET: Span = Span::from_millis(15);
-/// Names of fields of a mask, each with a value behind it.
+/// Fields of a mask, each followed by a value.
 const MASKED: [&str; 11] = [
     "dst-ip", "src-ip", "dst-ip6", "src-ip6", "dst-ipv6", "src-ipv6", "dst-port", "src-port", "proto",
     "flow-id", "extra",
 ];
 
-/// A configuration; it replaces what the number had before.
+/// A configuration; it replaces the previous one of the number.
 pub(super) fn configure(
     line: usize,
     kind: Kind,
@@ -75,7 +75,7 @@ pub(super) fn configure(
     model.put(object);
 }
 
-/// A queue that ipfw refuses, with which the whole command fails.
+/// Reports a queue that ipfw rejects, so that the whole command fails.
 fn limits(object: &Object, model: &Dummynet, reading: &mut Reading) {
     let (size, most, unit, key) = match object.size {
         Size::Slots(n) => (n, model.most_slots, "slots", "pipe_slot_limit"),
@@ -83,7 +83,7 @@ fn limits(object: &Object, model: &Dummynet, reading: &mut Reading) {
     };
     if size > most {
         let text = format!(
-            "{}: a queue of {size} {unit} is above net.inet.ip.dummynet.{key} ({most}): ipfw refuses the command unless the sysctl \
+            "{}: a queue of {size} {unit} is above net.inet.ip.dummynet.{key} ({most}): ipfw rejects the command unless the sysctl \
              is raised first",
             object.says()
         );
@@ -113,7 +113,7 @@ pub(super) fn bandwidth(text: &str) -> Result<u64, Unread> {
     number.checked_mul(scale * bits).filter(|bps| *bps < 1 << 50).ok_or(Unread::NotANumber)
 }
 
-/// Whether `ecn` or `noecn` is written.
+/// `ecn` or `noecn` as a switch.
 fn marks(key: &str) -> Option<bool> {
     ["ecn", "noecn"].contains(&key).then_some(key == "ecn")
 }
@@ -171,7 +171,7 @@ impl<'r> Config<'r> {
                         self.refuse(
                             key,
                             "",
-                            format!("`delay` is {} ms: ipfw takes 10000 at most", nanos / 1e6),
+                            format!("`delay` is {} ms: ipfw accepts at most 10000", nanos / 1e6),
                         );
                     }
                     self.object.delay = Span::from_nanos(nanos as u64);
@@ -204,12 +204,12 @@ impl<'r> Config<'r> {
                 "fq_codel" | "fq_pie" => self.scheduler(key),
                 "profile" => {
                     let file = self.next().unwrap_or_default();
-                    let why = "a profile of extra delays is not simulated: packets take longer than here";
+                    let why = "a profile of extra delays is not simulated: real packets take longer";
                     self.reading.unknown(self.object.line, format!("profile {file}"), why);
                 }
                 other => {
                     let why = format!(
-                        "`{other}` is not an option of {}: ipfw refuses the command",
+                        "`{other}` is not an option of {}: ipfw rejects the command",
                         self.object.says()
                     );
                     self.refuse(other, "", why);
@@ -225,7 +225,7 @@ impl<'r> Config<'r> {
         let is_unit = bandwidth(&format!("1{behind}")).is_ok() && !behind.is_empty();
         match bandwidth(text) {
             _ if is_device => {
-                let why = format!("the rate is that of the device `{text}`, which is not written here");
+                let why = format!("the rate is that of the device `{text}`, which the text does not state");
                 self.refuse(key, text, why);
             }
             _ if text.contains('.') => {
@@ -233,13 +233,13 @@ impl<'r> Config<'r> {
                 self.refuse(
                     key,
                     text,
-                    format!("ipfw reads whole numbers only: `{text}` is {whole} bit/s to it"),
+                    format!("ipfw reads integers only: it takes `{text}` as {whole} bit/s"),
                 );
             }
             Ok(_) if is_unit => {
                 self.at += 1;
                 let why =
-                    format!("`{text} {behind}`: the unit has to follow the number without a blank (ipfw(8))");
+                    format!("`{text} {behind}`: the unit must follow the number without a space (ipfw(8))");
                 self.refuse(key, text, why);
             }
             Ok(bps) => self.object.bw = Some(bps).filter(|b| *b > 0),
@@ -252,13 +252,13 @@ impl<'r> Config<'r> {
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let slots = text[..end].parse::<u64>().ok().filter(|_| SLOTS.contains(&&text[end..]));
         self.object.size = match slots {
-            // The kernel's default stands in the place of 0.
+            // 0 is the kernel's default.
             Some(0) => Size::Slots(USUAL_SLOTS),
             Some(slots) => Size::Slots(slots),
             None => match quantity(text, None, SIZES) {
                 Ok((bytes, _)) => Size::Bytes(bytes as u64),
                 Err(unread) => {
-                    let why = format!("{}; a number without a unit is slots", unread.why(text, SIZES));
+                    let why = format!("{}; without a unit: slots", unread.why(text, SIZES));
                     return self.refuse("queue", text, why);
                 }
             },
@@ -273,7 +273,7 @@ impl<'r> Config<'r> {
             Some([share]) => {
                 if *share > 1.0 {
                     let text = format!(
-                        "{}: plr {share} is a share of 1, not percent: ipfw takes it as 1, and every packet is lost",
+                        "{}: plr {share} is a fraction, not a percentage: ipfw takes it as 1, and every packet is lost",
                         self.object.says()
                     );
                     self.reading.fault(self.object.line, "loss-percent", text);
@@ -286,7 +286,11 @@ impl<'r> Config<'r> {
                 let model = LossModel::GilbertElliott;
                 self.object.loss = Some(Loss { model, p, r, loss_bad, loss_good, ..Loss::default() });
             }
-            _ => self.refuse("plr", text, format!("`{text}` is not a share of 1, or four of them (K,p,H,r)")),
+            _ => self.refuse(
+                "plr",
+                text,
+                format!("`{text}` is not a fraction (0 to 1), or four of them (K,p,H,r)"),
+            ),
         }
     }
 
@@ -337,7 +341,7 @@ impl<'r> Config<'r> {
             "fifo" => Scheduler::Fifo,
             "wf2q+" | "rr" | "qfq" | "prio" => {
                 if name == "prio" {
-                    let why = "priorities of queues are not simulated: shares by weight instead";
+                    let why = "queue priorities are not simulated; weights are used instead";
                     self.reading.unknown(self.object.line, "type prio", why);
                 }
                 Scheduler::Weighted
@@ -346,9 +350,9 @@ impl<'r> Config<'r> {
                 let mut flows = FqCoDel::default();
                 if name == "fq_pie" {
                     flows.target = PIE_TARGET;
-                    self.reading.assume("fq_pie as FQ-CoDel with PIE's target: it drops otherwise");
+                    self.reading.assume("fq_pie as FQ-CoDel with PIE's target: real drops differ");
                 }
-                // Every word behind it is its own (ipfw(8)).
+                // All words after it are its parameters (ipfw(8)).
                 self.parameters(|config, key| match key {
                     "target" => config.time(key).map(|t| flows.target = t),
                     "interval" => config.time(key).map(|t| flows.interval = t),
@@ -361,7 +365,7 @@ impl<'r> Config<'r> {
             }
             other => {
                 let why =
-                    format!("the scheduler `{other}` is not known (fifo, wf2q+, rr, qfq, fq_codel, fq_pie)");
+                    format!("unknown scheduler `{other}` (known: fifo, wf2q+, rr, qfq, fq_codel, fq_pie)");
                 return self.refuse("type", other, why);
             }
         });
@@ -390,8 +394,8 @@ impl<'r> Config<'r> {
         self.object.aqm = Aqm::Of(QueueConfig::Pie(pie));
     }
 
-    /// The rest of the words as parameters: `take` reads the value of one it knows. Words that ipfw itself passes over with a
-    /// message are named.
+    /// Reads the remaining words as parameters: `take` reads the value of one it knows. Words that ipfw
+    /// ignores with a message are reported.
     fn parameters(&mut self, mut take: impl FnMut(&mut Config<'r>, &str) -> Option<()>) {
         const WITH_VALUE: [&str; 1] = ["max_ecnth"];
         const ALONE: [&str; 10] = [
@@ -415,9 +419,8 @@ impl<'r> Config<'r> {
                 self.at = before + 1;
                 continue;
             }
-            let why = format!(
-                "`{key}` stands behind the scheduler or the queue's algorithm, where ipfw passes over it"
-            );
+            let why =
+                format!("`{key}` follows the scheduler or the queue's algorithm, where ipfw ignores it");
             self.reading.unknown(self.object.line, key, why);
         }
     }

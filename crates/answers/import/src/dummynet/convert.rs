@@ -1,4 +1,4 @@
-//! Pipes with their queues as stages of the directions in which rules send packets.
+//! Converts pipes with their queues into stages of the directions given by the rules.
 
 use super::model::{Aqm, Dummynet, Kind, Object, Scheduler, Size, USUAL_SLOTS};
 use super::place::{MAX_CLASSES, Port, Target, ports};
@@ -9,11 +9,11 @@ use path::{Class, Delay, Htb, Link, QueueConfig, Shaper, Stage};
 use std::collections::BTreeMap;
 use units::{Bytes, Rate};
 
-/// The host whose configuration it is.
+/// The name of the configured host.
 const HERE: &str = "box";
-/// Bytes of a turn of a queue of the least weight; its turns are by weight.
+/// The quantum of the queue with the least weight, bytes; the others are proportional to their weight.
 const QUANTUM: u32 = 1514;
-/// The most pipes that are shown without a rule.
+/// The most pipes without a rule that are simulated.
 const MAX_LOOSE: usize = 50;
 
 /// The whole configuration.
@@ -26,7 +26,8 @@ pub(super) fn draft(model: &Dummynet, reading: &mut Reading) -> Draft {
         draft.flows.append(&mut path.flows);
     };
     let lanes = |port: &Port| port.sides.iter().map(Vec::len).max().unwrap_or_default();
-    // The first pipes of all interfaces are the box's path; further ones take other packets: paths of their own.
+    // The first pipes of all interfaces form the path through the box; further ones take different packets
+    // and form separate paths.
     for lane in 0..ports.iter().filter(|p| !p.is_address).map(lanes).max().unwrap_or_default() {
         let boxes = ports.iter().filter(|p| !p.is_address).map(|p| port(p, lane, model, reading)).collect();
         add(boxes, reading);
@@ -56,7 +57,8 @@ fn port(port: &Port, lane: usize, model: &Dummynet, reading: &mut Reading) -> Bo
     BoxPort { name, out, into, out_flows, into_flows, unmatched: None }
 }
 
-/// Pipes that no rule of the text names: where rules are, they limit nothing; where none are, their direction is not known.
+/// Pipes without a rule: if the text has other rules, they have no effect; if it has none, their direction is
+/// unknown.
 fn loose(ports: &[Port], model: &Dummynet, reading: &mut Reading) -> Vec<BoxPort> {
     let has_rules = model.rules.iter().any(|r| r.target.is_some());
     let targets: Vec<&Target> = ports.iter().flat_map(|p| p.sides.iter().flatten()).collect();
@@ -66,7 +68,7 @@ fn loose(ports: &[Port], model: &Dummynet, reading: &mut Reading) -> Vec<BoxPort
     for pipe in unused.into_iter().take(MAX_LOOSE) {
         if has_rules {
             let text = format!(
-                "{}: no rule of this text sends packets into it or its queues: it limits nothing",
+                "{} has no effect: no rule of this text sends packets to it or its queues",
                 pipe.says()
             );
             reading.fault(pipe.line, "pipe-unused", text);
@@ -77,15 +79,15 @@ fn loose(ports: &[Port], model: &Dummynet, reading: &mut Reading) -> Vec<BoxPort
         let target = Target { pipe: pipe.number, queues, says: String::new() };
         let Some((out, out_flows)) = limited(&target, model, reading) else { continue };
         reading.assume(
-            "the direction of each pipe is not known: no rule of this text sends packets into it (`ipfw list`); each is simulated as a \
-             path of its own, one way",
+            "the text has no rules (`ipfw list`), so the direction of each pipe is unknown: each is simulated as a \
+             separate path, in one direction",
         );
         all.push(BoxPort { name: format!("pipe{}", pipe.number), out, out_flows, ..BoxPort::default() });
     }
     all
 }
 
-/// The scheduler of a pipe's queues, and whether it was read whole.
+/// The scheduler of a pipe's queues, and whether it was read completely.
 fn scheduler(pipe: &Object, model: &Dummynet) -> (Option<Scheduler>, bool) {
     let own = model.objects.iter().find(|o| {
         o.kind == Kind::Sched && o.pipe.map_or(o.number == pipe.number, |named| named == pipe.number)
@@ -94,7 +96,7 @@ fn scheduler(pipe: &Object, model: &Dummynet) -> (Option<Scheduler>, bool) {
     (written, own.is_none_or(|o| o.is_whole))
 }
 
-/// The queue of an object: its size with its way to drop.
+/// The queue of an object: its size and how it drops packets.
 fn queue_of(object: &Object) -> QueueConfig {
     let packets = match object.size {
         Size::Slots(n) => n,
@@ -104,7 +106,7 @@ fn queue_of(object: &Object) -> QueueConfig {
     match &object.aqm {
         Aqm::DropTail => match object.size {
             Size::Slots(_) => QueueConfig::Fifo(Fifo { packets: Some(packets), bytes: None }),
-            // The kernel drops when more than that wait already (`dn_enqueue`).
+            // The kernel drops if more than this is already queued (`dn_enqueue`).
             Size::Bytes(n) => QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(n + PACKET)) }),
         },
         Aqm::Red { weight, min, max, max_probability, gentle } => {
@@ -137,7 +139,7 @@ fn queue_of(object: &Object) -> QueueConfig {
     }
 }
 
-/// The stages of a target and its classes; `None` where a value of it was refused.
+/// The stages of a target and its classes; `None` if one of its values was rejected.
 fn limited(
     target: &Target,
     model: &Dummynet,
@@ -155,15 +157,13 @@ fn limited(
         return None;
     }
     if pipe.is_masked || queues.iter().any(|(q, _)| q.is_masked) {
-        reading.assume(
-            "one flow behind each mask: other addresses would have pipes of their own, or queues that share",
-        );
+        reading.assume("one flow behind each mask: other flows would have separate pipes or queues");
     }
     let is_direct = target.queues.is_empty() && !target.says.is_empty();
     if is_direct && let Some(Scheduler::Flows(_) | Scheduler::Weighted) = &written {
         let text = format!(
-            "{}: its scheduler is not used: a rule that names the pipe puts packets into its own FIFO of {}; a rule that names a queue \
-             of it (`queue N config pipe {}`) uses the scheduler",
+            "{}: its scheduler has no effect: the rule sends packets to the pipe's own FIFO of {}; send them to a queue of the \
+             pipe (`queue N config pipe {}`) to use the scheduler",
             pipe.says(),
             of_size(pipe.size),
             pipe.number
@@ -198,7 +198,7 @@ fn limited(
     }
     if stages.is_empty() {
         reading
-            .fact(pipe.line, format!("{} has no rate, no delay and no loss: it limits nothing", pipe.says()));
+            .fact(pipe.line, format!("{} has no rate, delay or loss, and therefore no effect", pipe.says()));
         return None;
     }
     let name =
@@ -215,7 +215,7 @@ fn of_size(size: Size) -> String {
     }
 }
 
-/// The random loss of a pipe, or of the one queue that has some.
+/// The random loss of a pipe, or of its single queue.
 fn lossy(pipe: &Object, queues: &[(&Object, &str)], reading: &mut Reading) -> Vec<DraftStage> {
     let owner = match queues {
         [] => pipe,
@@ -225,7 +225,7 @@ fn lossy(pipe: &Object, queues: &[(&Object, &str)], reading: &mut Reading) -> Ve
                 reading.unknown(
                     queue.line,
                     "plr",
-                    "loss of one of several queues of a pipe is not simulated",
+                    "loss of a single queue among several of a pipe is not simulated",
                 );
             }
             return Vec::new();
@@ -235,12 +235,12 @@ fn lossy(pipe: &Object, queues: &[(&Object, &str)], reading: &mut Reading) -> Ve
     loss.into_iter().collect()
 }
 
-/// The delay of a pipe, where its limit does not have it.
+/// The delay of a pipe, if its limit does not include it.
 fn late(pipe: &Object, says: &str) -> Option<DraftStage> {
     (!pipe.delay.is_zero()).then(|| DraftStage::new("delay", pipe.line, says, Delay::new(pipe.delay)))
 }
 
-/// Several queues of a pipe: shares by weight of all that it has.
+/// Several queues of a pipe: shares of its rate, by weight.
 fn classes(
     pipe: &Object,
     queues: &[(&Object, &str)],
@@ -249,7 +249,7 @@ fn classes(
 ) -> Option<(Vec<DraftStage>, Vec<PortFlow>)> {
     let mut stages = lossy(pipe, queues, reading);
     let Some(bps) = pipe.bw else {
-        // Nothing waits where there is no rate: weights do nothing.
+        // Without a rate nothing queues, and weights have no effect.
         stages.extend(late(pipe, &says));
         let flow = PortFlow { name: format!("pipe{}", pipe.number), dscp: 0, says };
         return (!stages.is_empty()).then(|| (stages, vec![flow]));

@@ -1,25 +1,25 @@
-//! Pipes, queues, schedulers and rules as they are written.
+//! Pipes, queues, schedulers and rules as configured.
 
 use path::queue::FqCoDel;
 use path::{Loss, QueueConfig};
 use units::{Bytes, Span};
 
-/// `net.inet.ip.dummynet.pipe_slot_limit` and `pipe_byte_limit` where nothing sets them.
+/// `net.inet.ip.dummynet.pipe_slot_limit` and `pipe_byte_limit`: the defaults.
 const MOST_SLOTS: u64 = 100;
 const MOST_BYTES: u64 = 1 << 20;
-/// A queue where none is written, slots (ipfw(8)).
+/// The default queue, slots (ipfw(8)).
 pub(super) const USUAL_SLOTS: u64 = 50;
-/// The most pipes, queues and schedulers of one text.
+/// The most pipes, queues and schedulers in one text.
 pub(super) const MAX_OBJECTS: usize = 300;
-/// The most rules of one text.
+/// The most rules in one text.
 pub(super) const MAX_RULES: usize = 1000;
 
 /// A whole configuration.
 pub(super) struct Dummynet {
     pub objects: Vec<Object>,
-    /// In the order of their numbers once all is read.
+    /// Sorted by number after reading.
     pub rules: Vec<Rule>,
-    /// Longer queues are refused by ipfw.
+    /// ipfw rejects longer queues.
     pub most_slots: u64,
     pub most_bytes: u64,
 }
@@ -35,7 +35,7 @@ impl Dummynet {
         self.objects.iter().find(|o| o.kind == kind && o.number == number)
     }
 
-    /// Puts an object in the place of one with its number.
+    /// Adds an object or replaces the one with its number.
     pub fn put(&mut self, object: Object) {
         let known = self.objects.iter().position(|o| (o.kind, o.number) == (object.kind, object.number));
         match known {
@@ -46,7 +46,7 @@ impl Dummynet {
     }
 }
 
-/// What a number numbers.
+/// The kind of a numbered object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Pipe,
@@ -72,21 +72,21 @@ impl Kind {
     }
 }
 
-/// How long a queue may be.
+/// The size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     Slots(u64),
     Bytes(u64),
 }
 
-/// How a queue drops.
+/// How a queue drops packets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Aqm {
-    /// At its end.
+    /// At its tail.
     DropTail,
     /// Thresholds in the unit of the queue's size.
     Red { weight: f64, min: u64, max: u64, max_probability: f64, gentle: bool },
-    /// Its `packets` are those of the queue's size.
+    /// Its `packets` come from the queue's size.
     Of(QueueConfig),
 }
 
@@ -96,7 +96,7 @@ pub(super) enum Scheduler {
     Fifo,
     /// `wf2q+`, `rr`, `qfq`: by weight.
     Weighted,
-    /// `fq_codel` and `fq_pie`: own queues in place of those of the rules.
+    /// `fq_codel` and `fq_pie`: their own queues instead of those of the rules.
     Flows(FqCoDel),
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Object {
     pub kind: Kind,
     pub number: u32,
     pub line: usize,
-    /// What its owner calls it.
+    /// The user's name for it.
     pub name: Option<String>,
     /// bit/s; `None`: no limit.
     pub bw: Option<u64>,
@@ -117,14 +117,14 @@ pub(super) struct Object {
     pub aqm: Aqm,
     pub ecn: bool,
     pub scheduler: Option<Scheduler>,
-    /// Whether each flow of a mask has one of its own.
+    /// Whether each flow of a mask has a separate one.
     pub is_masked: bool,
     /// The pipe that a queue or a scheduler belongs to.
     pub pipe: Option<u32>,
     pub weight: u32,
-    /// `false` where a value of it was refused: it is left out.
+    /// `false` if one of its values was rejected: it is left out.
     pub is_whole: bool,
-    /// `false` where its owner has switched it off.
+    /// `false` if the user disabled it.
     pub is_enabled: bool,
 }
 
@@ -158,7 +158,7 @@ impl Object {
     }
 }
 
-/// A rule that sends packets into a pipe or a queue, or takes all packets away from those behind it.
+/// A rule that sends packets to a pipe or a queue, or takes all packets so that later rules see none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rule {
     pub line: usize,
@@ -172,9 +172,9 @@ pub(super) struct Rule {
     pub via: Option<String>,
     pub from: String,
     pub to: String,
-    /// What it matches, for people.
+    /// What it matches, as text.
     pub says: String,
-    /// Packets that it has matched.
+    /// Packets matched so far.
     pub packets: Option<u64>,
 }
 

@@ -1,16 +1,16 @@
-//! The `<TrafficShaper>` of OPNsense's `config.xml`: each pipe, queue and rule as the line of ipfw that OPNsense makes of it
-//! (`service/templates/OPNsense/IPFW/ipfw.conf`).
+//! The `<TrafficShaper>` of OPNsense's `config.xml`: each pipe, queue and rule as the ipfw command
+//! that OPNsense generates from it (`service/templates/OPNsense/IPFW/ipfw.conf`).
 
 use super::model::{Dummynet, Kind};
 use super::{config, rules};
 use crate::{ImportError, Reading};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// The most elements and texts of a file: a full configuration has some ten thousand.
+/// The most XML nodes of a file: a full configuration has about ten thousand.
 const MAX_NODES: u32 = 1 << 20;
 /// The most pipes, queues and rules.
 const MAX_ITEMS: usize = 300;
-/// Keys of a pipe and of a queue that are no limit.
+/// Keys of a pipe or queue that limit nothing.
 const HARMLESS: [&str; 12] = [
     "number",
     "enabled",
@@ -34,7 +34,7 @@ pub(super) fn is_xml(text: &str) -> bool {
 /// Reads the shaper.
 ///
 /// # Errors
-/// [`ImportError::Syntax`] with the line at which the text is not XML.
+/// [`ImportError::Syntax`] with the line at which XML parsing failed.
 pub(super) fn read(text: &str, model: &mut Dummynet, reading: &mut Reading) -> Result<(), ImportError> {
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|e| {
@@ -60,7 +60,7 @@ pub(super) fn read(text: &str, model: &mut Dummynet, reading: &mut Reading) -> R
     Ok(())
 }
 
-/// Where each line begins.
+/// The positions of the line ends.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -78,13 +78,13 @@ struct File<'a, 'input> {
     lines: Lines,
 }
 
-/// The text of a child; nothing where it is empty or missing.
+/// The text of a child; empty if it is missing.
 fn value<'a>(node: Node<'a, '_>, key: &str) -> &'a str {
     let child = node.children().find(|c| c.has_tag_name(key));
     child.and_then(|c| c.text()).map_or("", str::trim)
 }
 
-/// Whether a child is 1, or where it is missing `default`.
+/// Whether a child is 1; `default` if it is missing.
 fn is_on(node: Node, key: &str, default: bool) -> bool {
     match value(node, key) {
         "" => default,
@@ -100,7 +100,7 @@ impl<'a, 'input> File<'a, 'input> {
         lists.flat_map(move |l| l.children().filter(move |i| i.has_tag_name(kind))).take(MAX_ITEMS)
     }
 
-    /// The item whose `uuid` a reference names, with its kind and number.
+    /// The kind and number of the item with this `uuid`.
     fn target(&self, uuid: &str) -> Option<(Kind, u32)> {
         let with = |kind: &'static str| {
             self.items(kind).find(|i| i.attribute("uuid") == Some(uuid) && !uuid.is_empty())
@@ -117,7 +117,7 @@ impl<'a, 'input> File<'a, 'input> {
             return reading.refuse(
                 line,
                 number,
-                format!("the number `{number}` of a {} is not a number", kind.word()),
+                format!("`{number}` is not the number of a {}", kind.word()),
             );
         };
         config::configure(line, kind, number, words, model, reading);
@@ -128,7 +128,7 @@ impl<'a, 'input> File<'a, 'input> {
         }
     }
 
-    /// `codel`, or the parameters of `fq_codel`: what stands behind all other options.
+    /// `codel`, or the parameters of `fq_codel`: they come after all other options.
     fn codel(item: Node, words: &mut Vec<String>) {
         for (key, word) in [("codel_target", "target"), ("codel_interval", "interval")] {
             if !value(item, key).is_empty() {
@@ -147,7 +147,7 @@ impl<'a, 'input> File<'a, 'input> {
         }
     }
 
-    /// Keys that this reader does not know.
+    /// Reports unknown keys.
     fn others(&self, item: Node, known: &[&str], reading: &mut Reading) {
         let keys = item.children().filter(Node::is_element);
         for key in keys.filter(|k| k.text().is_some_and(|t| !t.trim().is_empty())) {
@@ -222,7 +222,7 @@ impl<'a, 'input> File<'a, 'input> {
         self.put(Kind::Queue, queue, &words, model, reading);
     }
 
-    /// With two interfaces a rule is two: what comes from the first and leaves at the second, and what goes back.
+    /// A rule with two interfaces counts as two: from the first to the second, and the reverse direction.
     fn rule(&self, rule: Node, model: &mut Dummynet, reading: &mut Reading) {
         let line = self.lines.line(rule);
         reading.lines.insert(line);
@@ -232,7 +232,7 @@ impl<'a, 'input> File<'a, 'input> {
         }
         let uuid = value(rule, "target");
         let Some((kind, number)) = self.target(uuid) else {
-            return reading.unknown(line, uuid, "the pipe or queue that this rule names is not in this text");
+            return reading.unknown(line, uuid, "the text does not contain the pipe or queue of this rule");
         };
         let end = |key: &str| {
             let text = Some(value(rule, key)).filter(|t| !t.is_empty()).unwrap_or("any");

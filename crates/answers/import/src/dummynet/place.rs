@@ -1,22 +1,22 @@
-//! Which direction of which interface a rule's packets have.
+//! The interface and direction of a rule's packets.
 
 use super::model::{Dummynet, Kind, Rule};
 use crate::Reading;
 
-/// The port of rules that name neither an interface nor an address.
+/// The port of rules without an interface or address.
 const HOST: &str = "host";
-/// The most interfaces and addresses of one text.
+/// The most interfaces and addresses in one text.
 const MAX_PORTS: usize = 64;
-/// The most queues of one pipe in a direction: a codepoint each.
+/// The most queues of one pipe in a direction: one codepoint each.
 pub(super) const MAX_CLASSES: usize = 63;
-/// Where the matches of a queue's rules end to be shown, bytes.
+/// The longest list of a queue's matches that is shown, bytes.
 const LONGEST: usize = 200;
 
-/// What takes packets of one direction.
+/// The pipe or queues that take packets of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub pipe: u32,
-    /// The queues with what their rules match; none: the pipe itself.
+    /// The queues and what their rules match; empty: the pipe itself.
     pub queues: Vec<(u32, String)>,
     pub says: String,
 }
@@ -26,11 +26,11 @@ pub(super) struct Target {
 pub(super) struct Port {
     pub name: String,
     pub is_address: bool,
-    /// What leaves, what comes in: targets side by side, each with packets of its own.
+    /// Outbound and inbound: parallel targets, each with different packets.
     pub sides: [Vec<Target>; 2],
 }
 
-/// Where a rule's packets pass: the port's name, whether it is an address, whether they leave, whether they come in.
+/// The port of a rule's packets: its name, whether it is an address, and whether they leave or come in.
 fn passes(rule: &Rule) -> (String, bool, [bool; 2]) {
     let (out, into) = ([true, false], [false, true]);
     let written = rule.is_in.map(|is_in| if is_in { into } else { out });
@@ -51,14 +51,14 @@ fn passes(rule: &Rule) -> (String, bool, [bool; 2]) {
         return (interface.clone(), false, written.unwrap_or(by_ends));
     }
     match ends {
-        // Towards the address, or away from it.
+        // To the address, or from it.
         (true, false) => (rule.to.clone(), true, out),
         (false, _) => (rule.from.clone(), true, into),
         (true, true) => (HOST.into(), false, written.unwrap_or([true, true])),
     }
 }
 
-/// The ports of all rules, with what takes the packets of each direction.
+/// The ports of all rules, with the targets of each direction.
 pub(super) fn ports(model: &Dummynet, reading: &mut Reading) -> Vec<Port> {
     let mut ports: Vec<Port> = Vec::new();
     let mut last: Option<&Rule> = None;
@@ -71,7 +71,7 @@ pub(super) fn ports(model: &Dummynet, reading: &mut Reading) -> Vec<Port> {
         let kind = Rule::kind(is_queue);
         if let Some(last) = last {
             let text = format!(
-                "rule {}: `{}` (line {}) stands before it and takes every packet: nothing gets into {} {number}",
+                "rule {} is never reached: `{}` (line {}) comes first and takes every packet; {} {number} stays empty",
                 rule.number,
                 last.says,
                 last.line,
@@ -81,29 +81,23 @@ pub(super) fn ports(model: &Dummynet, reading: &mut Reading) -> Vec<Port> {
             continue;
         }
         let Some(object) = model.get(kind, number) else {
-            let why = format!(
-                "no `{} {number} config` is in this text: what it does to packets is not known",
-                kind.word()
-            );
+            let why = format!("the text has no `{} {number} config`: its effect is unknown", kind.word());
             reading.unknown(rule.line, format!("{} {number}", kind.word()), why);
             continue;
         };
         let pipe = if is_queue { object.pipe } else { Some(number) };
         let Some(pipe) = pipe.filter(|n| model.get(Kind::Pipe, *n).is_some()) else {
-            let why = format!("the pipe of {} is not in this text: its rate is not known", object.says());
+            let why = format!("the text does not contain the pipe of {}: its rate is unknown", object.says());
             reading.unknown(rule.line, object.says(), why);
             continue;
         };
         let off = [Some(object), model.get(Kind::Pipe, pipe)].into_iter().flatten().find(|o| !o.is_enabled);
         if let Some(off) = off {
-            reading.fact(rule.line, format!("{} is disabled: this rule limits nothing", off.says()));
+            reading.fact(rule.line, format!("{} is disabled: this rule has no effect", off.says()));
             continue;
         }
         if counted && rule.packets == Some(0) {
-            reading.fact(
-                rule.line,
-                format!("no packet has matched the rule of {}: it limits nothing so far", object.says()),
-            );
+            reading.fact(rule.line, format!("no packet has matched the rule of {} so far", object.says()));
         }
         twice(rule, reading);
         let (name, is_address, sides) = passes(rule);
@@ -116,7 +110,7 @@ pub(super) fn ports(model: &Dummynet, reading: &mut Reading) -> Vec<Port> {
             reading.unknown(
                 rule.line,
                 "via",
-                format!("{MAX_PORTS} interfaces and addresses at most are read"),
+                format!("at most {MAX_PORTS} interfaces and addresses are read"),
             );
             continue;
         }
@@ -128,7 +122,7 @@ pub(super) fn ports(model: &Dummynet, reading: &mut Reading) -> Vec<Port> {
     ports
 }
 
-/// One more rule of a side: a queue joins those of its pipe.
+/// Adds a rule to a side: a queue joins the other queues of its pipe.
 fn add(targets: &mut Vec<Target>, rule: &Rule, pipe: u32, queue: Option<u32>, reading: &mut Reading) {
     let known = targets.iter_mut().find(|t| t.pipe == pipe && t.queues.is_empty() == queue.is_none());
     match (known, queue) {
@@ -140,8 +134,9 @@ fn add(targets: &mut Vec<Target>, rule: &Rule, pipe: u32, queue: Option<u32>, re
             } else if target.queues.len() < MAX_CLASSES {
                 target.queues.push((queue, rule.says.clone()));
             } else {
-                let why =
-                    format!("more than {MAX_CLASSES} queues of one pipe cannot be told apart by codepoint");
+                let why = format!(
+                    "at most {MAX_CLASSES} queues of one pipe are simulated: each needs its own codepoint"
+                );
                 reading.unknown(rule.line, format!("queue {queue}"), why);
             }
         }
@@ -153,18 +148,18 @@ fn add(targets: &mut Vec<Target>, rule: &Rule, pipe: u32, queue: Option<u32>, re
     }
 }
 
-/// A rule without a direction and an interface, which a router passes twice (ipfw(8): "rules are checked both on incoming and
-/// outgoing packets").
+/// A rule without a direction and an interface, which forwarded packets pass twice (ipfw(8): "rules are
+/// checked both on incoming and outgoing packets").
 fn twice(rule: &Rule, reading: &mut Reading) {
     if rule.is_in.is_some() || [&rule.recv, &rule.xmit, &rule.via].iter().any(|i| i.is_some()) {
         return;
     }
-    let text = "a rule without `in`, `out` and an interface: if this box forwards packets, each passes the rule twice, coming in and \
-                going out, so that the pipe gives half of its rate and twice its delay; `out` or `via` takes each once";
+    let text = "a rule without `in`, `out` or an interface: forwarded packets pass it twice, inbound and outbound, \
+                so the pipe gives half its rate and twice its delay; with `out` or `via` they pass it once";
     reading.fault(rule.line, "pipe-twice", text);
 }
 
-/// Pipes that packets of both directions share.
+/// Pipes shared by packets of both directions.
 fn shared(ports: &[Port], model: &Dummynet, reading: &mut Reading) {
     for port in ports {
         let both = port.sides[0].iter().filter(|a| port.sides[1].iter().any(|b| a.pipe == b.pipe));
@@ -172,8 +167,8 @@ fn shared(ports: &[Port], model: &Dummynet, reading: &mut Reading) {
             .filter_map(|target| model.get(Kind::Pipe, target.pipe))
             .filter(|p| !p.is_masked && p.bw.is_some())
         {
-            let why = "packets of both directions share this pipe: here each direction has all of its rate, so that together they are too \
-                       fast by up to twice";
+            let why = "packets of both directions share this pipe, but are simulated with its full rate each: together they are up to \
+                       twice too fast";
             reading.unknown(pipe.line, pipe.says(), why);
         }
     }

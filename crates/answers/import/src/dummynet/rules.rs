@@ -1,17 +1,17 @@
-//! Rules of ipfw and pf that send packets into pipes and queues.
+//! Rules of ipfw and pf that send packets to pipes and queues.
 
 use super::model::{Dummynet, MAX_RULES, Rule};
 use crate::Reading;
 
-/// Words of pf that send packets into a pipe (`false`) or a queue (`true`).
+/// pf keywords that send packets to a pipe (`false`) or a queue (`true`).
 pub(super) const PF_TARGETS: [(&str, bool); 2] = [("dnpipe", false), ("dnqueue", true)];
 /// From one rule without a number to the next (`net.inet.ip.fw.autoinc_step`).
 const STEP: u64 = 100;
 /// Actions that end the search.
 const LAST: [&str; 8] = ["allow", "accept", "pass", "permit", "deny", "drop", "reset", "unreach"];
-/// Protocols that every packet has.
+/// Protocols that match every packet.
 const EVERY: [&str; 4] = ["ip", "all", "ip4", "ipv4"];
-/// Words behind the destination that begin an option.
+/// Words after the destination that start an option.
 const OPTIONS: [&str; 22] = [
     "in",
     "out",
@@ -36,14 +36,14 @@ const OPTIONS: [&str; 22] = [
     "icmptypes",
     "proto",
 ];
-/// The longest text of a match that is shown, characters.
+/// The longest match that is shown, characters.
 const LONGEST: usize = 80;
 
 fn number(word: Option<&String>) -> Option<u64> {
     word?.parse().ok()
 }
 
-/// `add [number] [set N] [prob P] action …`; `words` begin behind `add`.
+/// `add [number] [set N] [prob P] action …`; `words` start after `add`.
 pub(super) fn add(line: usize, words: &[String], model: &mut Dummynet, reading: &mut Reading) {
     let written = number(words.first());
     let next = model.rules.iter().map(|r| r.number).max().unwrap_or_default() + STEP;
@@ -79,7 +79,7 @@ fn rule(
         match key.as_str() {
             "set" => {}
             "prob" => {
-                let why = "the rule takes a share of the packets: simulated as if it took all";
+                let why = "the rule takes only a share of the packets; simulated as if it took all";
                 reading.unknown(line, format!("prob {value}"), why);
             }
             _ => break,
@@ -103,8 +103,7 @@ fn rule(
     }
     let named = words.get(1).map(String::as_str).unwrap_or_default();
     let Ok(target) = named.parse::<u32>() else {
-        let why =
-            format!("which {action} is in a table (`{named}`): nothing here shows what takes these packets");
+        let why = format!("the {action} number comes from a table (`{named}`): the target is unknown");
         return reading.unknown(line, words.join(" "), why);
     };
     let rule = Rule { line, number, packets, target: Some((is_queue, target)), ..matched(&words[2..]) };
@@ -147,8 +146,8 @@ fn matched(words: &[String]) -> Rule {
     rule
 }
 
-/// A rule of pf with a pipe or a queue, or a pair of them: the first takes the packets that match, the second those that come
-/// back. `false`: the line is not such a rule.
+/// A rule of pf with a pipe or a queue, or a pair of them: the first takes the matching packets, the second
+/// the replies. `false`: not such a rule.
 pub(super) fn pf(line: usize, text: &str, model: &mut Dummynet, reading: &mut Reading) -> bool {
     let spaced = text.replace(['(', ')', ',', '{', '}'], " ");
     let words: Vec<String> = spaced.split_whitespace().map(str::to_string).collect();
@@ -162,7 +161,7 @@ pub(super) fn pf(line: usize, text: &str, model: &mut Dummynet, reading: &mut Re
         reading.unknown(line, text, format!("`{}` has no number", words[at]));
         return true;
     }
-    // `pass in on em0 …`: the interface and the direction stand before the addresses.
+    // `pass in on em0 …`: the interface and the direction come before the addresses.
     let head: Vec<String> = words[..at].to_vec();
     let addresses = head.iter().position(|w| w == "from").unwrap_or(head.len());
     let mut one = matched(&head[addresses..]);

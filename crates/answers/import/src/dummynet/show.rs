@@ -1,4 +1,5 @@
-//! What `ipfw pipe show`, `queue show` and `sched show` print (`list_pipes`, `print_flowset_parms`, `list_flow`).
+//! The output of `ipfw pipe show`, `queue show` and `sched show` (`list_pipes`, `print_flowset_parms`,
+//! `list_flow`).
 
 use super::config;
 use super::model::{Dummynet, Kind, Object};
@@ -6,21 +7,22 @@ use crate::Reading;
 use crate::number::{self, seconds};
 use units::Rate;
 
-/// `DN_MAX_ID`: above it stand the parts that the kernel makes of a pipe itself, twice above it the FIFO of a pipe.
+/// `DN_MAX_ID`: numbers above it are the internal parts of a pipe, numbers above twice of it the FIFO of a
+/// pipe.
 const MAX_ID: u32 = 0x1_0000;
-/// Words of the heading of flows, and other lines without a value.
+/// The heading of the flows, and other lines without a value.
 const HEADINGS: [&str; 3] = ["BKT", "mask:", "Children"];
 
-/// Where the lines so far have led.
+/// The state after the lines so far.
 #[derive(Default)]
 pub(super) struct Shown {
-    /// What the counters that follow belong to.
+    /// The owner of the counters that follow.
     owner: Option<(Kind, u32)>,
-    /// The scheduler that the next line may describe.
+    /// The scheduler described by the next line.
     scheduler: Option<u32>,
 }
 
-/// The number at the head of `00001:  10.000 Mbit/s …`.
+/// The number at the start of `00001:  10.000 Mbit/s …`.
 fn link(line: &str) -> Option<(u32, &str)> {
     let (number, rest) = line.trim_start().split_once(':')?;
     let is_rate = rest.contains("bit/s") || rest.trim_start().starts_with("unlimited");
@@ -28,7 +30,7 @@ fn link(line: &str) -> Option<(u32, &str)> {
     Some((number.parse().ok()?, rest)).filter(|_| is_rate && rest.contains(" ms"))
 }
 
-/// The number at the head of `q10000  50 sl. …`.
+/// The number at the start of `q10000  50 sl. …`.
 fn flow_set(line: &str) -> Option<(u32, &str)> {
     let (number, rest) = line.strip_prefix('q')?.split_once(' ')?;
     Some((number.parse().ok()?, rest)).filter(|_| rest.contains("flows (") || rest.contains("queues ("))
@@ -40,7 +42,7 @@ fn sched(line: &str) -> Option<(u32, &str)> {
     Some((number.trim().parse().ok()?, rest)).filter(|(_, rest)| rest.contains("flags"))
 }
 
-/// Whether a line is one of these.
+/// Whether a line is part of such output.
 pub(super) fn is_shown(line: &str) -> bool {
     link(line).is_some() || flow_set(line).is_some() || sched(line).is_some()
 }
@@ -50,7 +52,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl Shown {
-    /// Takes a line in; `false` where it is not one of these.
+    /// Reads a line; `false` if it is not part of such output.
     pub fn line(&mut self, line: usize, text: &str, model: &mut Dummynet, reading: &mut Reading) -> bool {
         if let Some((number, rest)) = link(text) {
             self.link(line, number, rest, model, reading);
@@ -74,12 +76,12 @@ impl Shown {
         true
     }
 
-    /// `10.000 Mbit/s   20 ms burst 0`, in old releases with what a flow set has behind it.
+    /// `10.000 Mbit/s   20 ms burst 0`, in old releases followed by the values of a flow set.
     fn link(&mut self, line: usize, number: u32, rest: &str, model: &mut Dummynet, reading: &mut Reading) {
         let said = words(rest);
         let number = number % MAX_ID;
         self.owner = Some((Kind::Pipe, number));
-        // `sched show` prints each pipe again.
+        // `sched show` repeats each pipe.
         if model.get(Kind::Pipe, number).is_some() {
             return;
         }
@@ -97,7 +99,7 @@ impl Shown {
         if rate == "unlimited" {
             return;
         }
-        // Three decimals are printed, so that the unit has its own word.
+        // Three decimals are printed, and the unit is a separate word.
         let unit = said.get(1).map(String::as_str).unwrap_or_default();
         match (rate.parse::<f64>(), config::bandwidth(&format!("1{unit}"))) {
             (Ok(value), Ok(scale)) if (0.0..1e12).contains(&value) => {
@@ -125,7 +127,7 @@ impl Shown {
     ) {
         let said = words(rest);
         let list = size_and_loss(&said);
-        // The pipe's own FIFO has the size that was written for the pipe.
+        // The pipe's own FIFO has the size configured for the pipe.
         if number >= MAX_ID {
             let pipe = number % MAX_ID;
             self.owner = Some((Kind::Pipe, pipe));
@@ -150,7 +152,8 @@ impl Shown {
         }
     }
 
-    /// ` FQ_CODEL target 5ms interval 100ms quantum 1514 limit 10240 flows 1024 ECN`, ` AQM CoDel target 5ms …`.
+    /// ` FQ_CODEL target 5ms interval 100ms quantum 1514 limit 10240 flows 1024 ECN`, ` AQM CoDel target 5ms
+    /// …`.
     fn parameters(&mut self, line: usize, text: &str, model: &mut Dummynet, reading: &mut Reading) {
         let lower = text.to_ascii_lowercase();
         let mut list = words(&lower);
@@ -180,7 +183,8 @@ impl Shown {
         }
     }
 
-    /// `  0 ip  0.0.0.0/0  0.0.0.0/0  688  1030595  3 4500  12`: packets and bytes so far, those that wait, drops.
+    /// `  0 ip  0.0.0.0/0  0.0.0.0/0  688  1030595  3 4500  12`: packets and bytes so far, queued packets
+    /// and bytes, drops.
     fn counters(&mut self, line: usize, text: &str, model: &Dummynet, reading: &mut Reading) -> bool {
         let said = words(text);
         let is_address = |w: &String| w.rsplit_once('/').is_some_and(|(_, port)| port.parse::<u32>().is_ok());
@@ -194,16 +198,14 @@ impl Shown {
         let Some(owner) = self.owner.and_then(|(kind, number)| model.get(kind, number)) else { return true };
         if drops > 0 {
             let share = drops as f64 * 100.0 / packets.max(drops) as f64;
-            reading.fact(
-                line,
-                format!("{}: {drops} of {packets} packets were dropped ({share:.2} %)", owner.says()),
-            );
+            reading
+                .fact(line, format!("{}: {drops} of {packets} packets dropped ({share:.2} %)", owner.says()));
         }
         if waiting > 0 {
             let wait = rate_of(owner, model).map_or(String::new(), |bps| {
                 format!(", {} at its rate", number::time(seconds(waiting, Rate::from_bps(bps))))
             });
-            reading.fact(line, format!("{}: {} wait{wait}", owner.says(), number::size(waiting)));
+            reading.fact(line, format!("{}: {} queued{wait}", owner.says(), number::size(waiting)));
         }
         true
     }
@@ -214,7 +216,7 @@ fn rate_of(object: &Object, model: &Dummynet) -> Option<u64> {
     object.bw.or_else(|| model.get(Kind::Pipe, object.pipe?)?.bw)
 }
 
-/// `50 sl.`, `50 sl.plr 0.01`, `10 KB`, `3000 B` as words of a configuration.
+/// `50 sl.`, `50 sl.plr 0.01`, `10 KB`, `3000 B` as configuration words.
 fn size_and_loss(said: &[String]) -> Vec<String> {
     let mut list = Vec::new();
     let unit = said

@@ -35,7 +35,7 @@ fn rules(imported: &Imported) -> Vec<(usize, &str)> {
     imported.lint.iter().map(|l| (l.line, l.rule)).collect()
 }
 
-/// A pipe with `config` that takes what leaves em0.
+/// A pipe with `config` for outbound packets of em0.
 fn out(config: &str) -> String {
     format!("ipfw pipe 1 config {config}\nipfw add pipe 1 ip from any to any out via em0\n")
 }
@@ -61,20 +61,20 @@ fn every_unit_of_a_rate_is_read() {
 }
 
 #[test]
-fn what_ipfw_does_not_read_stops_the_pipe_and_is_shown() {
+fn a_pipe_with_a_value_unknown_to_ipfw_is_left_out_and_reported() {
     for (config, says) in [
         ("bw 20Mbots/s", "`Mbots/s`"),
-        ("bw 1.5Mbit/s", "1 bit/s to it"),
-        ("bw 10 Mbit/s", "without a blank"),
+        ("bw 1.5Mbit/s", "as 1 bit/s"),
+        ("bw 10 Mbit/s", "without a space"),
         ("bw tun0", "the device `tun0`"),
         ("bw 10MBIT/s", "`MBIT/s`"),
         ("bw 1Mbit/s delay 1s", "`s` of `1s`"),
-        ("bw 1Mbit/s delay 20000", "10000 at most"),
+        ("bw 1Mbit/s delay 20000", "at most 10000"),
         ("bw 1Mbit/s queue 2MBytes", "`MBytes`"),
         ("bw 1Mbit/s burst 10furlongs", "furlongs"),
-        ("bw 1Mbit/s plr 1%", "not a share"),
+        ("bw 1Mbit/s plr 1%", "not a fraction"),
         ("bw 1Mbit/s red 0.002/15/5/0.1", "min_th below max_th"),
-        ("bw 1Mbit/s type htb", "`htb` is not known"),
+        ("bw 1Mbit/s type htb", "unknown scheduler `htb`"),
         ("bw 1Mbit/s codel target 5min", "`min`"),
         ("bw 1Mbit/s rate 5", "`rate` is not an option"),
     ] {
@@ -91,7 +91,7 @@ fn a_pipe_is_a_link_with_its_queue_delay_and_loss() {
     let stages = &link(&imported).forward;
     let found = pipe(stages);
     assert_eq!((bps(found), found.delay), (20_000_000, Span::from_millis(15)));
-    // One packet more than is written waits: the kernel looks before it adds (`dn_enqueue`).
+    // One packet more than configured is queued: the kernel checks before it adds (`dn_enqueue`).
     assert_eq!(found.queue.limits().bytes, 30 * 1024 + 1500);
     assert!(matches!(&stages[0].stage, Stage::Loss(Loss { probability: Some(p), .. }) if *p == 0.01));
     let usual = ok(&out("bw 20Mbit/s"));
@@ -117,11 +117,11 @@ fn a_burst_is_a_bucket_and_a_delay_alone_has_no_limit() {
             .iter()
             .any(|s| matches!(&s.stage, Stage::Delay(d) if d.delay == Span::from_millis(20)))
     );
-    // dnctl of macOS, and no rate at all.
+    // dnctl of macOS, without a rate.
     let late = ok("dnctl pipe 1 config delay 100\ndnctl -q pipe 2 config delay 50 bw 0\n");
     assert_eq!(scenario(&late).links.len(), 2);
     assert!(
-        late.assumed.iter().any(|a| a.contains("direction of each pipe is not known")),
+        late.assumed.iter().any(|a| a.contains("direction of each pipe is unknown")),
         "{:?}",
         late.assumed
     );
@@ -129,7 +129,7 @@ fn a_burst_is_a_bucket_and_a_delay_alone_has_no_limit() {
 
 #[test]
 fn rules_put_pipes_into_directions_of_one_path() {
-    // OPNsense's pair with two interfaces, as `ipfw show` prints it; the second was never met.
+    // OPNsense's pair with two interfaces, as `ipfw show` prints it; the second never matched.
     let text = "10000: 50.000 Mbit/s    0 ms burst 0\n10001:  10.000 Mbit/s    5 ms burst 0\n\
                 60001 48 7501 pipe 10000 ip from any to any recv igb0 xmit igb1 // wan -> lan\n\
                 60002 0 0 pipe 10001 ip from any to any recv igb1 xmit igb0 // lan -> wan\n";
@@ -157,7 +157,7 @@ fn rules_put_pipes_into_directions_of_one_path() {
 }
 
 #[test]
-fn pipes_side_by_side_are_paths_of_their_own() {
+fn parallel_pipes_are_separate_paths() {
     let text = "ipfw pipe 1 config bw 1Mbit/s\nipfw pipe 2 config bw 9Mbit/s\nipfw add 10 pipe 1 udp from any to any out via em0\n\
                 ipfw add 20 pipe 2 ip from any to any out via em0\n";
     let imported = ok(text);
@@ -182,14 +182,14 @@ fn queues_share_a_pipe_by_weight() {
         CoDel { packets: 50, target: Span::from_millis(8), interval: Span::from_millis(50), ecn: true };
     assert_eq!(classes[2].queue, Some(QueueConfig::CoDel(codel)));
     assert_eq!(scenario(&imported).flows.len(), 2);
-    // A queue that was refused takes its class, not the pipe.
+    // A rejected queue removes its class, not the pipe.
     let part = ok(&text.replace("queue 20", "queue 20furlongs"));
     assert_eq!(bps(pipe(&link(&part).forward)), 10_000_000);
     assert!(part.refused.iter().any(|r| r.line == 2 && r.why.contains("furlongs")), "{:?}", part.refused);
 }
 
 #[test]
-fn the_scheduler_holds_for_queues_and_not_for_the_pipe() {
+fn the_scheduler_applies_to_queues_but_not_to_the_pipe() {
     let set = "ipfw pipe 1 config bw 20Mbit/s\nipfw sched 1 config pipe 1 type fq_codel target 6ms noecn limit 900 flows 64\n\
                ipfw queue 1 config sched 1\n";
     let right = QueueConfig::FqCoDel(FqCoDel {
@@ -225,7 +225,7 @@ fn algorithms_of_queues_are_read() {
 }
 
 #[test]
-fn what_is_wrong_with_rules_and_pipes_is_found() {
+fn faults_of_rules_and_pipes_are_found() {
     let twice = ok("ipfw pipe 1 config bw 1Mbit/s\nipfw add pipe 1 ip from any to any\n");
     assert!(rules(&twice).contains(&(2, "pipe-twice")));
     assert!(twice.not_understood.iter().any(|n| n.line == 1 && n.why.contains("both directions share")));
@@ -244,7 +244,7 @@ fn what_is_wrong_with_rules_and_pipes_is_found() {
 }
 
 #[test]
-fn what_show_prints_is_read_with_its_counters() {
+fn show_output_is_read_with_its_counters() {
     let text = "10000: 495.000 Mbit/s    3 ms burst 0\n\
                 q75536  50 sl. 0 flows (1 buckets) sched 10000 weight 0 lmax 0 pri 0 droptail\n \
                 sched 10000 type FQ_CODEL flags 0x0 0 buckets 1 active\n \
@@ -262,8 +262,11 @@ fn what_show_prints_is_read_with_its_counters() {
         (Span::from_millis(12), 1500, 65_535, true)
     );
     let facts: Vec<&str> = imported.facts.iter().map(|f| f.text.as_str()).collect();
-    assert!(facts[0].contains("12 of 688 packets were dropped (1.74 %)"), "{facts:?}");
-    assert!(facts[1].contains("62 kB wait, 1 ms") || facts[1].contains("62 kB wait, 1.0 ms"), "{facts:?}");
+    assert!(facts[0].contains("12 of 688 packets dropped (1.74 %)"), "{facts:?}");
+    assert!(
+        facts[1].contains("62 kB queued, 1 ms") || facts[1].contains("62 kB queued, 1.0 ms"),
+        "{facts:?}"
+    );
     assert!(imported.not_understood.is_empty(), "{:?}", imported.not_understood);
     let old = ok("00001:  10.000 Mbit/s   20 ms   30 KB 1 queues (1 buckets) droptail\n");
     let found = pipe(&link(&old).forward);
@@ -314,7 +317,7 @@ fn a_shaper_of_opnsense_is_read() {
 }
 
 #[test]
-fn what_opnsense_does_not_have_is_an_error_with_its_line() {
+fn unknown_values_of_opnsense_are_errors_with_their_line() {
     let error = read(&OPNSENSE.replace("<bandwidthMetric>Mbit", "<bandwidthMetric>Mpkt")).err();
     let other = ok(&OPNSENSE.replace("<bandwidthMetric>Mbit", "<bandwidthMetric>Mpkt"));
     assert!(

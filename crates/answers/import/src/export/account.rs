@@ -1,27 +1,27 @@
-//! What becomes of each part of a scenario in a file of another program.
+//! How each part of a scenario is written in another program's file.
 
 use serde::Serialize;
 
-/// What becomes of a part.
+/// How a part was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFate {
-    /// The file does the same.
+    /// The file has the same effect.
     Carried,
-    /// The file does something near, which is shown with its number.
+    /// The file has a similar effect, described in `how`.
     Approximated,
     /// It is not in the file.
     LeftOut,
 }
 
-/// A part of a scenario and what becomes of it.
+/// A part of a scenario and how it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExportedKey {
     /// The key, as `--set` takes it.
     pub key: String,
-    /// What becomes of it.
+    /// How it was written.
     pub fate: ExportFate,
-    /// What stands in the file for it, or why nothing does.
+    /// Its equivalent in the file, or why there is none.
     pub how: String,
 }
 
@@ -39,7 +39,7 @@ impl ExportedKey {
 
 /// The parts below one key.
 pub(super) struct Accounts<'a> {
-    /// The key that names of parts are put behind.
+    /// The prefix of the keys.
     pub path: String,
     pub list: &'a mut Vec<ExportedKey>,
 }
@@ -50,12 +50,12 @@ impl Accounts<'_> {
         self.list.push(ExportedKey { key, fate, how });
     }
 
-    /// The file does the same; an empty `key` is the path itself.
+    /// The file has the same effect; an empty `key` means the path itself.
     pub fn carried(&mut self, key: &str, how: impl Into<String>) {
         self.add(key, ExportFate::Carried, how.into());
     }
 
-    /// The file does something near.
+    /// The file has a similar effect.
     pub fn approximated(&mut self, key: &str, how: impl Into<String>) {
         self.add(key, ExportFate::Approximated, how.into());
     }

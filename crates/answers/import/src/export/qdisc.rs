@@ -1,4 +1,5 @@
-//! A direction of a link as `tc` commands: one netem, one TBF below it, one police action where packets come in.
+//! A direction of a link as `tc` commands: one netem, one TBF below it, one police action on the receiving
+//! interface.
 
 use super::account::{Accounts, ExportedKey};
 use super::queue::{bytes, discipline, packets, share};
@@ -10,20 +11,20 @@ use path::{
 use scenario::NamedStage;
 use units::{Bytes, Rate, Span};
 
-/// netem's queue where nothing bounds it: more than any path here holds.
+/// netem's queue without a limit: more than any path here needs.
 const LIMIT: u64 = 100_000;
 
-/// What of a direction a topology does.
+/// The part of a direction that a topology can have.
 #[derive(Default)]
 pub(super) struct Direction {
     /// netem's rate.
     rate: Option<Rate>,
     limit: Option<u64>,
-    /// Packets on their way at most.
+    /// The most packets in transit.
     held: Option<u64>,
     delay: Span,
     jitter: Option<(Span, Distribution)>,
-    /// The share that passes.
+    /// The share of packets that pass.
     passes: Option<f64>,
     /// netem's `gemodel`: p, r, loss in the bad state, loss in the good one.
     bursts: Option<[f64; 4]>,
@@ -34,10 +35,10 @@ pub(super) struct Direction {
     policer: Option<Policer>,
 }
 
-/// What the stages of a direction become; what becomes of each is added to `list`.
+/// Converts the stages of a direction; how each was written is added to `list`.
 pub(super) fn direction(path: &str, stages: &[NamedStage], list: &mut Vec<ExportedKey>) -> Direction {
     let mut direction = Direction::default();
-    // What the scenario does not have is not exported.
+    // Assumed stages are not exported.
     let own = || stages.iter().filter(|s| !s.assumed);
     let losses = own().filter(|s| matches!(s.stage, Stage::Loss(_))).count();
     for named in own() {
@@ -71,39 +72,41 @@ impl Direction {
             Stage::Htb(htb) => match stage.limit() {
                 StageLimit::Shared(rate) => {
                     let text = format!(
-                        "one tbf of {} in place of {} classes: they share it first in, first out",
+                        "one tbf of {} instead of {} classes, which share it as a FIFO",
                         number::rate(rate.as_bps()),
                         htb.classes.len()
                     );
                     self.limited(&Shaper::new(rate), &text, accounts);
                 }
-                _ => accounts.left_out("", "a tree of classes without one root: no limit is written"),
+                _ => accounts.left_out("", "a class tree without a single root: no limit is written"),
             },
             Stage::RateTrace(RateTrace { delay, queue, .. })
             | Stage::Train(Train { delay, queue, .. })
             | Stage::Handover(Handover { delay, queue, .. }) => self.varying(stage, *delay, queue, accounts),
             other => accounts
-                .left_out("", format!("`{}` is not written: tc has nothing like it here", other.kind())),
+                .left_out("", format!("`{}` is not written: it has no equivalent here in tc", other.kind())),
         }
     }
 
-    /// A rate that changes with time becomes its mean.
+    /// Replaces a varying rate by its mean.
     fn varying(&mut self, stage: &Stage, delay: Span, queue: &QueueConfig, accounts: &mut Accounts) {
         self.delay += delay;
         match stage.limit() {
             StageLimit::Shared(rate) => {
                 let text = format!(
-                    "`{}`: a constant rate of {}, its mean",
+                    "`{}`: a constant rate of {}, the mean",
                     stage.kind(),
                     number::rate(rate.as_bps())
                 );
                 self.line(rate, queue, &text, true, accounts);
             }
-            _ if delay.is_zero() => accounts
-                .left_out("", format!("`{}` changes with time, and a topology has none", stage.kind())),
+            _ if delay.is_zero() => accounts.left_out(
+                "",
+                format!("`{}` changes over time, which a topology cannot express", stage.kind()),
+            ),
             _ => {
                 let text = format!(
-                    "`{}`: its delay of {} alone; what changes with time is left out",
+                    "`{}`: only its delay of {}; changes over time are left out",
                     stage.kind(),
                     time(delay)
                 );
@@ -121,31 +124,30 @@ impl Direction {
                 self.line(*rate, queue, &text, false, accounts);
             }
             None => {
-                accounts.carried("", format!("netem delay {}; without a rate nothing waits", time(*delay)))
+                accounts.carried("", format!("netem delay {}; without a rate nothing queues", time(*delay)))
             }
         }
         if let Some(mtu) = mtu {
             accounts.carried("mtu", format!("ip link set mtu {mtu} at both ends"));
         }
         if *icmp == Some(false) {
-            accounts.left_out("icmp", "the sender of a packet that is too large gets an answer");
+            accounts.left_out("icmp", "senders of packets that are too large do get an ICMP message");
         }
     }
 
-    /// A line of a rate: netem's where packets wait first in, first out, a TBF with the queue below it otherwise.
+    /// A line rate: netem's for a FIFO, otherwise a TBF with the queue below it.
     fn line(&mut self, rate: Rate, queue: &QueueConfig, says: &str, is_near: bool, accounts: &mut Accounts) {
         let is_fifo = matches!(queue, QueueConfig::Fifo(_));
         if !is_fifo && self.shaper.is_none() {
             let shaper = Shaper { queue: Some(queue.clone()), ..Shaper::new(rate) };
             let burst = shaper.burst().get();
-            let text =
-                format!("{says}: a tbf with a bucket of {burst} bytes in place of packet after packet");
+            let text = format!("{says}: a tbf with a bucket of {burst} bytes instead of packet by packet");
             return self.limited(&shaper, &text, accounts);
         }
         if let Some(before) = self.rate {
             let lower = before.min(rate);
             let text = format!(
-                "one rate of a direction: {}, the lower of two; the other is left out",
+                "one rate per direction: {}, the lower of two; the other is left out",
                 number::rate(lower.as_bps())
             );
             accounts.approximated("", text);
@@ -164,10 +166,8 @@ impl Direction {
     fn hold(&mut self, packets: Option<u64>, accounts: &mut Accounts) {
         let Some(packets) = packets else { return };
         self.held = Some(self.held.map_or(packets, |held| held.min(packets)));
-        accounts.approximated(
-            "packets",
-            format!("netem limit {packets}, which packets that wait for a rate share"),
-        );
+        accounts
+            .approximated("packets", format!("netem limit {packets}, shared with packets queued for a rate"));
     }
 
     fn jitter(&mut self, jitter: &Jitter, accounts: &mut Accounts) {
@@ -198,7 +198,7 @@ impl Direction {
                 let text = format!("netem delay {} {}", time(*delay), time(*width));
                 let unlike: Vec<&str> = [
                     (!*reorder).then_some("packets may overtake each other"),
-                    every.is_some().then_some("each packet has a delay of its own"),
+                    every.is_some().then_some("each packet has a separate delay"),
                 ]
                 .into_iter()
                 .flatten()
@@ -236,17 +236,16 @@ impl Direction {
                 (1.0 / every as f64, format!("a loss every {every} packets"))
             }
             LossModel::List => {
-                let text =
-                    format!("{} packets that are lost by their number: netem has no list", packets.len());
+                let text = format!("{} packets lost by number: netem has no such list", packets.len());
                 return accounts.left_out("", text);
             }
         };
         self.lose(lost);
         accounts
-            .approximated("", format!("netem loss {}: independent losses in place of {says}", share(lost)));
+            .approximated("", format!("netem loss {}: independent losses instead of {says}", share(lost)));
     }
 
-    /// Independent losses are combined.
+    /// Combines independent losses.
     fn lose(&mut self, lost: f64) {
         self.passes = Some(self.passes.unwrap_or(1.0) * (1.0 - lost));
     }
@@ -262,7 +261,7 @@ impl Direction {
         if *refill == Refill::Interval {
             self.limited(
                 shaper,
-                &format!("{text}: the bucket fills steadily, not {burst} bytes at a time"),
+                &format!("{text}: the bucket fills continuously instead of {burst} bytes at a time"),
                 accounts,
             );
         } else {
@@ -270,14 +269,14 @@ impl Direction {
             self.take(shaper, accounts);
         }
         if let Some(excess) = excess_burst {
-            accounts.left_out("excess_burst", format!("{} bytes more after a pause", excess.get()));
+            accounts.left_out("excess_burst", format!("{} more bytes after a pause", excess.get()));
         }
         if let (Some(peak), Some(burst)) = (peak_rate, shaper.peak_burst()) {
             accounts.carried("peak_rate", format!("tbf peakrate {} mtu {}", rate_text(*peak), burst.get()));
         }
     }
 
-    /// A TBF that stands for something else; of two of a direction the lower one.
+    /// A TBF that approximates a different stage; of two per direction, the lower one.
     fn limited(&mut self, shaper: &Shaper, says: &str, accounts: &mut Accounts) {
         match &self.shaper {
             Some(before) => {
@@ -285,7 +284,7 @@ impl Direction {
                 let lower = number::rate(before.rate.min(shaper.rate).as_bps());
                 accounts.approximated(
                     "",
-                    format!("one tbf of a direction: {lower}, the lower of two; the other is left out"),
+                    format!("one tbf per direction: {lower}, the lower of two; the other is left out"),
                 );
                 if is_lower {
                     self.take(shaper, accounts);
@@ -312,10 +311,10 @@ impl Direction {
                 };
                 accounts.approximated(
                     "queue",
-                    format!("tbf limit: {bytes} bytes in place of {} packets{both}", limits.packets),
+                    format!("tbf limit: {bytes} bytes instead of {} packets{both}", limits.packets),
                 );
             } else {
-                accounts.carried("queue", format!("tbf limit: {bytes} bytes and the bucket"));
+                accounts.carried("queue", format!("tbf limit: {bytes} bytes plus the bucket"));
             }
         }
         self.shaper = Some(shaper.clone());
@@ -337,17 +336,20 @@ impl Direction {
             dscp,
         } = policer;
         if *red != Action::Drop {
-            return accounts.left_out("", "it drops nothing: what exceeds is re-marked or passes");
+            return accounts.left_out("", "it drops nothing: excess packets are re-marked or pass");
         }
         if dscp.len() > 1 {
             return accounts.left_out(
                 "",
-                format!("it looks at {} codepoints only: one bucket for several is not written", dscp.len()),
+                format!(
+                    "it applies to {} codepoints only: one bucket for several is not written",
+                    dscp.len()
+                ),
             );
         }
         if self.policer.is_some() {
             let text = format!(
-                "a second policer of the direction ({}): the first is written",
+                "a second policer in this direction ({}): only the first is written",
                 number::rate(rate.as_bps())
             );
             return accounts.left_out("", text);
@@ -355,7 +357,7 @@ impl Direction {
         accounts.approximated(
             "",
             format!(
-                "police rate {} burst {}b where packets come in, behind all else of the direction",
+                "police rate {} burst {}b on the receiving interface, after all other stages of the direction",
                 rate_text(*rate),
                 policer_burst(policer)
             ),
@@ -369,24 +371,23 @@ impl Direction {
                 }
                 None => format!("{excess} bytes of excess"),
             };
-            accounts.left_out("meter", format!("one bucket, what exceeds is dropped: {second} is left out"));
+            accounts
+                .left_out("meter", format!("one bucket with excess packets dropped: {second} is left out"));
         }
         if *aware || [*green, *yellow] != [Action::Pass; 2] {
             let marked =
                 [("green", green), ("yellow", yellow)].map(|(colour, action)| format!("{colour} {action:?}"));
-            let aware = if *aware { "colours that packets come with, and " } else { "" };
-            accounts.left_out(
-                "green",
-                format!("{aware}what is done to colours: {}", marked.join(", ").to_lowercase()),
-            );
+            let aware = if *aware { "incoming colours, and " } else { "" };
+            accounts
+                .left_out("green", format!("{aware}actions by colour: {}", marked.join(", ").to_lowercase()));
         }
         if *per_flow {
-            accounts.approximated("per_flow", "one bucket for all flows together in place of one for each");
+            accounts.approximated("per_flow", "one bucket for all flows instead of one for each");
         }
         self.policer = Some(policer.clone());
     }
 
-    /// On the interface that sends.
+    /// Commands for the sending interface.
     pub fn egress(&self, device: &str) -> Vec<String> {
         let netem = self.netem();
         let mut all = Vec::new();
@@ -413,7 +414,7 @@ impl Direction {
         all
     }
 
-    /// On the interface that receives.
+    /// Commands for the receiving interface.
     pub fn ingress(&self, device: &str) -> Vec<String> {
         let Some(policer) = &self.policer else { return Vec::new() };
         let matches = match policer.dscp.first() {
@@ -452,7 +453,7 @@ impl Direction {
         if let Some(rate) = self.rate {
             text += &format!(" rate {}", rate_text(rate));
         }
-        // What is delayed stands in netem's queue too.
+        // Delayed packets also count against netem's limit.
         let delayed = self.rate.map_or(0, |r| r.bytes_in(self.delay).get().div_ceil(FRAME));
         let waiting = self.limit.map_or(LIMIT, |packets| packets.saturating_add(delayed));
         let limit = self.held.map_or(waiting, |held| held.min(waiting));
@@ -469,13 +470,13 @@ pub(super) fn rate_text(rate: Rate) -> String {
     format!("{}bit", rate.as_bps())
 }
 
-/// Microseconds, which `tc` counts in.
+/// A time in microseconds, the unit of `tc`.
 pub(super) fn time(span: Span) -> String {
     let nanos = span.as_nanos();
     if nanos % 1000 == 0 { format!("{}us", nanos / 1000) } else { format!("{nanos}ns") }
 }
 
-/// Without the noise of binary fractions.
+/// A fraction in percent, without binary rounding noise.
 pub(super) fn percent(share: f64) -> f64 {
     (share * 1e10).round() / 1e8
 }

@@ -1,4 +1,4 @@
-//! Queues as `tc` disciplines below a TBF, and as the packets of a FIFO.
+//! Queues as `tc` disciplines below a TBF, and as the packet limit of a FIFO.
 
 use super::account::Accounts;
 use super::qdisc::{percent, time};
@@ -8,14 +8,14 @@ use path::QueueConfig;
 use path::queue::{CoDel, Drr, FqCoDel, Pie, Red, Wfq};
 use units::{Rate, Span};
 
-/// What tc counts PIE's factors in (tc-pie(8)).
+/// The unit of PIE's factors in tc is 1/16 (tc-pie(8)).
 const PIE_UNITS: f64 = 16.0;
-/// PIE's burst in the kernel (`pie_vars_init`: 150 ms), which tc cannot set.
+/// PIE's burst in the kernel (`pie_vars_init`: 150 ms); tc cannot change it.
 const PIE_BURST: Span = Span::from_millis(150);
 /// RED's average packet, bytes (tc-red(8)).
 const RED_PACKET: u64 = 1000;
 
-/// The discipline that is this queue, for below a TBF; `None`: it is first in, first out.
+/// The discipline for this queue below a TBF; `None` for a FIFO.
 pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option<String> {
     let ecn = |on: bool| if on { "ecn" } else { "noecn" };
     Some(match queue {
@@ -46,7 +46,7 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
                 accounts.carried("queue", "pie below a tbf");
             } else {
                 let how = format!(
-                    "pie below a tbf with alpha {alpha_units} and beta {beta_units} of 16 for {alpha} and {beta}, a burst of {PIE_BURST} for {burst}"
+                    "pie below a tbf with alpha {alpha_units}/16 and beta {beta_units}/16 instead of {alpha} and {beta}, a burst of {PIE_BURST} instead of {burst}"
                 );
                 accounts.approximated("queue", how);
             }
@@ -67,10 +67,10 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
             bandwidth,
         }) => {
             let (min, max, limit) = (min * FRAME, max * FRAME, packets * FRAME);
-            // The least that tc takes.
+            // The least that tc accepts.
             let burst = (2 * min + max) / (3 * RED_PACKET) + 1;
             let how = format!(
-                "red below a tbf: bytes in place of packets ({min} to {max}), a burst of {burst} in place of weight {weight}, gentle {gentle}"
+                "red below a tbf: bytes instead of packets ({min} to {max}), a burst of {burst} instead of weight {weight}, gentle {gentle}"
             );
             accounts.approximated("queue", how);
             let marks = if *marks { " ecn" } else { "" };
@@ -82,7 +82,7 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
         QueueConfig::Drr(Drr { packets, quantum }) => {
             accounts.approximated(
                 "queue",
-                format!("sfq below a tbf, {packets} packets: flows by hash, 127 at most"),
+                format!("sfq below a tbf, {packets} packets: flows by hash, at most 127"),
             );
             format!("sfq limit {packets} quantum {quantum}")
         }
@@ -94,27 +94,27 @@ pub(super) fn discipline(queue: &QueueConfig, accounts: &mut Accounts) -> Option
             };
             accounts.approximated(
                 "queue",
-                format!("sfq below a tbf, {packets} packets: flows by hash, 127 at most{weights}"),
+                format!("sfq below a tbf, {packets} packets: flows by hash, at most 127{weights}"),
             );
             format!("sfq limit {packets} quantum {FRAME}")
         }
     })
 }
 
-/// Bytes that wait at most, full packets where packets are counted.
+/// The most bytes queued, with full packets if packets are counted.
 pub(super) fn bytes(queue: &QueueConfig) -> u64 {
     let limits = queue.limits();
     limits.bytes.min(limits.packets.saturating_mul(FRAME))
 }
 
-/// Packets that wait at most in a queue that is first in, first out and counts packets.
+/// The packet limit that approximates a queue as a FIFO.
 pub(super) fn packets(queue: &QueueConfig, rate: Rate, accounts: &mut Accounts) -> u64 {
     let limits = queue.limits();
     let packets = limits.packets.min((limits.bytes / FRAME).max(1));
     let lasts = time_text(seconds(packets.saturating_mul(FRAME), rate));
     match queue {
         QueueConfig::Fifo(_) if limits.bytes == u64::MAX => {
-            accounts.carried("queue", format!("netem limit: {packets} packets and those on their way"));
+            accounts.carried("queue", format!("netem limit: {packets} packets plus those in transit"));
         }
         QueueConfig::Fifo(_) => {
             let both = if limits.packets < u64::MAX {
@@ -123,21 +123,19 @@ pub(super) fn packets(queue: &QueueConfig, rate: Rate, accounts: &mut Accounts) 
                 String::new()
             };
             let how =
-                format!("netem counts packets: {packets} full ones in place of {} bytes{both}", limits.bytes);
+                format!("netem counts packets: {packets} full ones instead of {} bytes{both}", limits.bytes);
             accounts.approximated("queue", how);
         }
         _ => {
-            let how = format!(
-                "first in, first out in place of {}: {packets} packets, {lasts} of delay when full",
-                queue.kind()
-            );
+            let how =
+                format!("a FIFO instead of {}: {packets} packets, {lasts} of delay when full", queue.kind());
             accounts.approximated("queue", how);
         }
     }
     packets
 }
 
-/// A share of 1 in percent, as tc reads it.
+/// A probability in percent, as tc reads it.
 pub(super) fn share(probability: f64) -> String {
     format!("{}%", percent(probability))
 }

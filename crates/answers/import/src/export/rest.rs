@@ -1,17 +1,19 @@
-//! What is neither a link's direction nor a route: hosts, services, relays, traffic, faults, and how a scenario is run.
+//! Everything except the stages of links and routes: hosts, services, relays, traffic, faults and run
+//! settings.
 
 use super::account::{Accounts, ExportedKey};
 use crate::number;
 use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, Unrest};
 
-/// Accounts for every field of the variant that is written but its links' directions; `others` are the variants that are not.
+/// Accounts for every field of the exported variant except the stages of its links; `others` are the names of
+/// the other variants.
 pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<ExportedKey>) {
     let Experiment { name: _, description: _, goal, baseline, variants } = experiment;
     let mut top = |key: &str| Accounts { path: key.to_string(), list: &mut *list }.left_out("", written(key));
     fn written(key: &str) -> &'static str {
         match key {
-            "goal" => "a topology is not judged",
-            _ => "nothing is compared",
+            "goal" => "a topology has no goals",
+            _ => "a topology compares nothing",
         }
     }
     if !goal.is_empty() {
@@ -23,7 +25,7 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
     let [variant, ..] = variants.as_slice() else { return };
     for other in others {
         let mut accounts = Accounts { path: format!("variants.{other}"), list };
-        accounts.left_out("", format!("one variant is written: {}", variant.name));
+        accounts.left_out("", format!("only one variant is written: {}", variant.name));
     }
     let Scenario {
         name: _,
@@ -46,14 +48,14 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
         let mut accounts = Accounts { path: format!("links.{name}"), list };
         accounts.carried("between", "a link between two nodes");
         if customer.is_some() {
-            accounts.carried("customer", "a routing table of its own at nodes that serve all");
+            accounts.carried("customer", "a separate routing table at shared nodes");
         }
     }
     for Relay { name, host: _, buffer, cc: _, tool } in relays {
         let mut accounts = Accounts { path: format!("relays.{name}"), list };
         accounts.left_out(
             "",
-            format!("no proxy is set up ({}, {} of buffer)", tool.name(), number::size(buffer.get())),
+            format!("no proxy is set up ({}, buffer {})", tool.name(), number::size(buffer.get())),
         );
     }
     for flow in flows {
@@ -61,14 +63,14 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
     }
     for ScheduledFault { name, kind, links: _, host: _, at, lasts } in faults {
         let mut accounts = Accounts { path: format!("faults.{name}"), list };
-        accounts.left_out("", format!("a topology has no time: {} fails at {at} for {lasts}", kind.name()));
+        accounts.left_out("", format!("a topology has no schedule: {} at {at} for {lasts}", kind.name()));
     }
-    // How long and how often something is measured means nothing without traffic.
+    // Run settings are meaningless without traffic.
     if !flows.is_empty() {
         let mut accounts = Accounts { path: "duration".into(), list };
         let more = match (one_at_a_time, measure, unrest) {
             (false, None, Unrest::Repeats) => "",
-            _ => ", and which of it is measured",
+            _ => ", and the measured interval",
         };
         accounts.left_out(
             "",
@@ -85,21 +87,22 @@ fn host(host: &Host, list: &mut Vec<ExportedKey>) {
         accounts.carried("addresses", "addresses of lo");
     }
     if addresses.iter().any(|a| a.address.is_ipv6()) {
-        accounts.left_out("addresses", "links have IPv4 addresses only: no route leads to IPv6 ones");
+        accounts
+            .left_out("addresses", "links have only IPv4 addresses: there are no routes to IPv6 addresses");
     }
     if !routes.is_empty() {
         accounts.carried("routes", "ip route");
     }
     if customer.is_some() {
-        accounts.carried("customer", "routes of its own");
+        accounts.carried("customer", "separate routes");
     }
     if *stack != Default::default() {
-        accounts.left_out("stack", "a node has the sysctls of its image");
+        accounts.left_out("stack", "a node uses the sysctls of its image");
     }
     for (i, service) in services.iter().enumerate() {
         let why = match service {
-            Service::Ipsec { .. } => "no tunnel is set up: packets cross the link as they are",
-            Service::Bgp { .. } => "no BGP is set up: its routes are static ones",
+            Service::Ipsec { .. } => "no tunnel is set up: packets cross the link unencrypted",
+            Service::Bgp { .. } => "no BGP is set up: its routes are static",
             Service::Ftp {} => "no FTP server is set up",
         };
         accounts.left_out(&format!("services.{i}"), why);
@@ -121,7 +124,7 @@ fn traffic(flow: &Flow, list: &mut Vec<ExportedKey>) {
         dscp,
         max_pacing_rate,
     } = flow;
-    let mut parts = vec![format!("{count} of {}", cc.name()), format!("from {start}")];
+    let mut parts = vec![format!("{count} × {}", cc.name()), format!("from {start}")];
     parts.extend((*dscp > 0).then(|| format!("dscp {dscp}")));
     parts.extend(max_pacing_rate.map(|rate| format!("paced at {}", number::rate(rate.as_bps()))));
     parts.extend((!via.is_empty()).then(|| format!("through {} relays", via.len())));

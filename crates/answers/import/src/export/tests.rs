@@ -1,4 +1,4 @@
-//! Topologies of scenarios, and scenarios of these topologies.
+//! Scenarios exported as topologies, and read back.
 
 use super::*;
 use crate::{Assumed, ImportFormat, ImportSource, import};
@@ -48,8 +48,8 @@ to = "far"
 "#;
 
 #[test]
-fn hosts_links_and_what_impairs_them_are_said() {
-    let told = exported(&read(NET));
+fn hosts_links_and_impairments_are_written() {
+    let exp = exported(&read(NET));
     for line in [
         "name: \"net\"",
         "    - endpoints: [\"gw:eth3\", \"far:eth1\"]",
@@ -60,10 +60,10 @@ fn hosts_links_and_what_impairs_them_are_said() {
         "        - \"ip rule add iif eth2 lookup 101\"",
         "        - \"ip route replace 192.168.0.1/32 via 100.64.0.0 dev eth1 src 10.0.0.2 table 100\"",
     ] {
-        assert!(told.yaml.lines().any(|l| l == line), "no {line} in\n{}", told.yaml);
+        assert!(exp.yaml.lines().any(|l| l == line), "no {line} in\n{}", exp.yaml);
     }
     use ExportFate::{Approximated, Carried, LeftOut};
-    let fates = fates(&told);
+    let fates = fates(&exp);
     for right in [
         ("links.lan.forward.policer", Approximated),
         ("links.wan.forward.link", Carried),
@@ -79,22 +79,18 @@ fn hosts_links_and_what_impairs_them_are_said() {
     ] {
         assert!(fates.contains(&right), "{right:?} in {fates:#?}");
     }
-    assert!(
-        told.yaml.contains("# left out: flows.f: a topology has no traffic: 1 of cubic"),
-        "{}",
-        told.yaml
-    );
+    assert!(exp.yaml.contains("# left out: flows.f: a topology has no traffic: 1 × cubic"), "{}", exp.yaml);
     let others = to_containerlab(&read(NET), &["fast".into()], "img").unwrap();
     assert!(
         others
             .unlike()
-            .any(|p| p.key == "variants.fast" && p.how.contains("one variant is written: default"))
+            .any(|p| p.key == "variants.fast" && p.how.contains("only one variant is written: default"))
     );
 }
 
-/// Kinds of stages that are written key by key; of the others one sentence says what becomes of all of it.
+/// Stages that are written key by key; for the others one sentence covers the whole stage.
 const BY_KEY: [&str; 7] = ["link", "delay", "jitter", "loss", "duplicate", "shaper", "policer"];
-/// So many draws show each kind and each key.
+/// Enough draws to cover each kind and key.
 const DRAWS: u64 = 3000;
 
 fn drawn(seed: u64, name: &str) -> Vec<u8> {
@@ -102,7 +98,8 @@ fn drawn(seed: u64, name: &str) -> Vec<u8> {
     (0..400).map(|_| stream.below(256) as u8).collect()
 }
 
-/// The stage without one of its keys, and without one of its queue's keys, for each of them that is not as where it is left out.
+/// The stage with one key removed, for each key of the stage and of its queue whose value differs from the
+/// default.
 fn without_each_key(stage: &Stage) -> Vec<(String, Stage)> {
     let whole = serde_json::to_value(stage).unwrap();
     let mut all = Vec::new();
@@ -121,8 +118,8 @@ fn without_each_key(stage: &Stage) -> Vec<(String, Stage)> {
     all
 }
 
-/// Every kind of stage and of queue of the registries is accounted for, and of the kinds that are written key by key every
-/// key shows: without it the file or what is said of the stage is another one.
+/// Every kind of stage and queue in the registries is accounted for; for the kinds written key by key,
+/// removing a key changes the file or the account of the stage.
 #[test]
 fn every_kind_and_every_key_is_accounted_for() {
     let mut kinds = BTreeSet::new();
@@ -142,10 +139,10 @@ fn every_kind_and_every_key_is_accounted_for() {
         assert!(first.key == "links.l.forward.s0" && own.iter().all(|p| !p.how.is_empty()), "{own:?}");
         kinds.insert(stage.kind());
         if !BY_KEY.contains(&stage.kind()) {
-            assert_ne!(first.fate, ExportFate::Carried, "{stage:?}: its keys are not looked at");
+            assert_ne!(first.fate, ExportFate::Carried, "{stage:?}: its keys are ignored");
             continue;
         }
-        // A stage that is left out is so with all its keys; a queue holds nothing where no rate makes packets wait.
+        // A stage that is left out has no keys; without a rate, the queue has no effect.
         if first.fate == ExportFate::LeftOut || matches!(&stage, Stage::Link(Link { rate: None, .. })) {
             continue;
         }
@@ -155,7 +152,7 @@ fn every_kind_and_every_key_is_accounted_for() {
             *shown += u64::from(export(&less) != (yaml.clone(), parts.clone()));
         }
     }
-    // Of a switch half of the draws are what holds where nothing is written.
+    // Half of the draws of a switch equal its default.
     for (key, (seen, shown)) in &keys {
         assert!(shown * 2 >= *seen, "{key} shows in {shown} of {seen} stages");
     }
@@ -182,28 +179,24 @@ fn every_queue_is_a_discipline_or_a_fifo_with_its_length() {
         let link = Link { rate: Some(rate), queue: queue.clone(), ..Link::default() };
         let shaper = Shaper { queue: Some(queue), ..Shaper::new(rate) };
         for stages in [vec![link.clone().into()], vec![shaper.clone().into()]] {
-            let told = exported(&one_way(stages));
-            assert!(
-                told.parts.iter().any(|p| p.key == "links.l.forward.s0.queue"),
-                "{kind}: {:?}",
-                told.parts
-            );
-            let below = told.yaml.contains("parent 2: handle 3: ");
-            assert_eq!(below, *kind != "fifo", "{kind}: {}", told.yaml);
+            let exp = exported(&one_way(stages));
+            assert!(exp.parts.iter().any(|p| p.key == "links.l.forward.s0.queue"), "{kind}: {:?}", exp.parts);
+            let below = exp.yaml.contains("parent 2: handle 3: ");
+            assert_eq!(below, *kind != "fifo", "{kind}: {}", exp.yaml);
         }
-        // Below a TBF that is there already, the queue of a link becomes first in, first out, and its length is said.
-        let told = exported(&one_way(vec![Shaper::new(Rate::from_bps(9_000_000)).into(), link.into()]));
-        let how = &told.parts.iter().find(|p| p.key == "links.l.forward.s1.queue").unwrap().how;
+        // Below an existing TBF, the queue of a link becomes a FIFO, and its length is reported.
+        let exp = exported(&one_way(vec![Shaper::new(Rate::from_bps(9_000_000)).into(), link.into()]));
+        let how = &exp.parts.iter().find(|p| p.key == "links.l.forward.s1.queue").unwrap().how;
         assert!(*kind == "fifo" || how.contains("250 packets, 606 ms of delay when full"), "{kind}: {how}");
     }
 }
 
 #[test]
-fn a_scenario_of_which_nothing_can_be_written_is_an_error() {
+fn a_scenario_without_writable_stages_is_an_error() {
     let outage = r#"links = { l = { between = ["a", "b"], forward = [{ kind = "outage", at = ["1s"], lasts = "1s" }] } }"#;
     let error = to_containerlab(&read(outage), &[], "img").unwrap_err();
     assert!(error.to_string().contains("links.l.forward.outage"), "{error}");
-    // Bare links are all that a scenario without stages has.
+    // A scenario without stages has only bare links.
     assert_eq!(exported(&one_way(vec![])).unlike().count(), 0);
 }
 
@@ -217,9 +210,9 @@ fn a_queue_below_a_tbf_is_read_back() {
         ..Link::default()
     };
     let yaml = exported(&one_way(vec![link.into()])).yaml;
-    let beside = |_: &str| Err("none".to_string());
+    let read_file = |_: &str| Err("none".to_string());
     let source =
-        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &beside };
+        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &read_file };
     let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
     let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
     let stages = &back.experiment.variants[0].scenario.links[0].forward;
@@ -233,9 +226,9 @@ fn a_queue_below_a_tbf_is_read_back() {
     );
 }
 
-/// What is read of the topology delays, loses and limits as the scenario does.
+/// The topology read back has the delays, losses and limits of the scenario.
 #[test]
-fn a_topology_is_read_back_as_what_it_was_made_of() {
+fn a_topology_is_read_back_as_its_scenario() {
     let text = r#"
         [links]
         one = { between = ["a", "b"], forward = [{ kind = "link", rate = "5Mbit/s", delay = "10ms" }], backward = [{ kind = "link", rate = "7Mbit/s", delay = "15ms" }] }
@@ -244,14 +237,14 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
     let experiment = read(text);
     let scenario = &experiment.variants[0].scenario;
     let yaml = exported(&experiment).yaml;
-    let beside = |_: &str| Err("none".to_string());
+    let read_file = |_: &str| Err("none".to_string());
     let source =
-        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &beside };
+        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &read_file };
     let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
     assert_eq!(ImportFormat::of(&yaml), Some(ImportFormat::Containerlab));
     let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
     let back = &back.experiment.variants[0].scenario;
-    // Of a direction: the lowest rate, all delays, the losses.
+    // For a direction: the lowest rate, all delays, the losses.
     let sum = |stages: &[scenario::NamedStage]| {
         let (mut rate, mut delay, mut loss) = (None, Span::ZERO, None);
         for s in stages.iter().filter(|s| !s.assumed) {
@@ -267,7 +260,8 @@ fn a_topology_is_read_back_as_what_it_was_made_of() {
         }
         (rate, delay, loss)
     };
-    // A direction without a rate is read as a link of some rate: the topology cannot say that there is none.
+    // A direction without a rate is read back with an assumed one: a topology cannot express that there is
+    // none.
     let read_back = |was: &[scenario::NamedStage], is: &[scenario::NamedStage]| {
         let (was, is) = (sum(was), sum(is));
         assert_eq!(was, (was.0.and(is.0), is.1, is.2), "{yaml}");

@@ -1,12 +1,11 @@
-//! Commands of a policy's class: `police`, `shape`, `bandwidth`, `priority`, `queue-limit`.
-//!
-//! Each takes the words behind its name. An error holds the words that were not understood: the class is then left out, for
-//! a default in their place would be an invention.
+//! Commands of a policy's class: `police`, `shape`, `bandwidth`, `priority`, `queue-limit`. Each function
+//! takes the words after the command's name. An error has the words that were not understood; the class is
+//! then left out, because a default would be invented.
 
 use super::model::{IosClass, IosExcess, IosPolice, IosPriority, IosShape};
 use super::units::{Dialect, IosRate, IosSize, RouterUnit, number, rate, size};
 
-/// Whether the command was understood, or the words that were not.
+/// Success, or the words that were not understood.
 pub(crate) type Understood = Result<(), String>;
 
 const BYTES: RouterUnit = RouterUnit::Bytes(1.0);
@@ -15,7 +14,7 @@ const MS: RouterUnit = RouterUnit::Seconds(1e-3);
 /// `bandwidth` and `priority` count kbit/s.
 const KBPS: f64 = 1e3;
 
-/// Where the options of a command end and its remarks on overhead begin (`account qinq dot1q …`).
+/// The words in front of remarks on overhead (`account qinq dot1q …`).
 fn without_account<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     let end = words.iter().position(|w| *w == "account").unwrap_or(words.len());
     &words[..end]
@@ -25,14 +24,14 @@ fn key(word: &str) -> String {
     word.trim_matches([',', ';', '(', ')', ':']).to_ascii_lowercase()
 }
 
-/// Whether a word names a colour's action: `conform-action`, NX-OS `conform`.
+/// The colour whose action a word names: `conform-action`, NX-OS `conform`.
 fn colour(word: &str) -> Option<usize> {
     ["conform", "exceed", "violate"]
         .iter()
         .position(|c| word == *c || word.strip_prefix(c).is_some_and(|rest| rest == "-action"))
 }
 
-/// `conform-action transmit exceed-action drop …`
+/// Reads actions: `conform-action transmit exceed-action drop …`
 pub(crate) fn actions(class: &mut IosClass, words: &[&str]) -> Understood {
     let police = class.police.as_mut().ok_or("an action without its `police`")?;
     for (i, word) in words.iter().enumerate() {
@@ -44,15 +43,16 @@ pub(crate) fn actions(class: &mut IosClass, words: &[&str]) -> Understood {
     Ok(())
 }
 
-/// The rate and the two bursts of `police` and `shape`: each by its name, or by its place, which follows what was named last.
+/// The rate and the two bursts of `police` and `shape`, each given by name or by position after the last
+/// named one.
 struct Amounts<'a> {
     words: &'a [&'a str],
-    /// bit/s of a rate without a unit.
+    /// Bit/s per unit of a bare number.
     default: f64,
     cir: Option<IosRate>,
     bc: Option<IosSize>,
     be: Option<IosSize>,
-    /// What a number without a name is: 0 the rate, 1 and 2 the bursts.
+    /// The meaning of the next number without a name: 0 is the rate, 1 and 2 are the bursts.
     next: usize,
 }
 
@@ -61,20 +61,22 @@ impl Amounts<'_> {
         format!("`{}` without a number", self.words[at])
     }
 
-    /// The rate behind the name at `at`, and how many words both take.
-    fn rate_behind(&self, at: usize) -> Result<(IosRate, usize), String> {
+    /// The rate after the name at `at`, and the words that both take.
+    fn rate_after(&self, at: usize) -> Result<(IosRate, usize), String> {
         let (value, used) = rate(self.words, at + 1, self.default)?.ok_or(self.missing(at))?;
         Ok((value, 1 + used))
     }
 
-    /// Amount `which` behind its name at `at`: how many words both take. A burst without a unit counts `burst`.
+    /// Reads amount `which` after its name at `at`, and returns the words that both take. `burst` is the unit
+    /// of a bare burst.
     fn named(&mut self, which: usize, at: usize, burst: RouterUnit) -> Result<usize, String> {
         let used = self.read(which, at + 1, burst)?.ok_or(self.missing(at))?;
         self.next = which + 1;
         Ok(1 + used)
     }
 
-    /// The amount that stands at `at` without a name: how many words it takes; `None` where no number stands there.
+    /// Reads the amount without a name at `at`, and returns the words that it takes; `None` if there is no
+    /// number.
     fn positional(&mut self, at: usize, burst: RouterUnit) -> Result<Option<usize>, String> {
         let used = self.read(self.next, at, burst)?;
         self.next += 1;
@@ -98,7 +100,7 @@ impl Amounts<'_> {
     }
 }
 
-/// `police [cir|rate] R [[bc|burst] B] [[be|peak-burst] B] [pir|peak-rate R] [actions]`
+/// Reads `police [cir|rate] R [[bc|burst] B] [[be|peak-burst] B] [pir|peak-rate R] [actions]`
 pub(crate) fn police(class: &mut IosClass, line: usize, words: &[&str], dialect: Dialect) -> Understood {
     let end = words.iter().position(|w| colour(w).is_some() || *w == "action").unwrap_or(words.len());
     let (head, tail) = words.split_at(end);
@@ -112,7 +114,7 @@ pub(crate) fn police(class: &mut IosClass, line: usize, words: &[&str], dialect:
         at += match key(head[at]).as_str() {
             "cir" | "rate" => amounts.named(0, at, burst)?,
             "pir" | "peak-rate" => {
-                let (value, used) = amounts.rate_behind(at)?;
+                let (value, used) = amounts.rate_after(at)?;
                 pir = Some(value);
                 used
             }
@@ -130,7 +132,8 @@ pub(crate) fn police(class: &mut IosClass, line: usize, words: &[&str], dialect:
     actions(class, tail)
 }
 
-/// `shape [average|peak|rate] R [bc] [be]`, `shape average percent P [bc ms] [be ms]`, `shape min R max R`.
+/// Reads `shape [average|peak|rate] R [bc] [be]`, `shape average percent P [bc ms] [be ms]`, `shape min R max
+/// R`.
 pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: Dialect) -> Understood {
     let words = without_account(words);
     // EOS: `shape rate` counts kbit/s.
@@ -152,7 +155,7 @@ pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: 
             }
             "cir" | "max" => amounts.named(0, at, burst)?,
             "min" => {
-                let (value, used) = amounts.rate_behind(at)?;
+                let (value, used) = amounts.rate_after(at)?;
                 class.bandwidth = class.bandwidth.or(Some(value));
                 used
             }
@@ -167,7 +170,8 @@ pub(crate) fn shape(class: &mut IosClass, line: usize, words: &[&str], dialect: 
     Ok(())
 }
 
-/// `bandwidth R`, `bandwidth percent P`, `bandwidth remaining percent P`, `bandwidth remaining ratio N`, `bandwidth guaranteed R`.
+/// Reads `bandwidth R`, `bandwidth percent P`, `bandwidth remaining percent P`, `bandwidth remaining ratio
+/// N`, `bandwidth guaranteed R`.
 pub(crate) fn bandwidth(class: &mut IosClass, words: &[&str]) -> Understood {
     let words = without_account(words);
     let first = words.first().map(|w| key(w)).unwrap_or_default();
@@ -194,7 +198,7 @@ pub(crate) fn bandwidth(class: &mut IosClass, words: &[&str]) -> Understood {
     Ok(())
 }
 
-/// `priority [level N] [R [burst]]`, `priority percent P [burst]`, and what `show` prints of it.
+/// Reads `priority [level N] [R [burst]]`, `priority percent P [burst]`, and the output of `show`.
 pub(crate) fn priority(class: &mut IosClass, line: usize, words: &[&str]) -> Understood {
     let mut found = IosPriority { line, level: 1, rate: None, burst: None };
     let mut at = 0;
@@ -233,7 +237,7 @@ pub(crate) fn priority(class: &mut IosClass, line: usize, words: &[&str]) -> Und
             }
         };
     }
-    // `show` prints the level in a line of its own.
+    // `show` prints the level in a separate line.
     if let Some(before) = class.priority.filter(|_| found.rate.is_none()) {
         found.rate = before.rate;
         found.burst = before.burst;
@@ -242,7 +246,7 @@ pub(crate) fn priority(class: &mut IosClass, line: usize, words: &[&str]) -> Und
     Ok(())
 }
 
-/// `queue-limit N [packets|bytes|kbytes|mbytes|ms|us]`
+/// Reads `queue-limit N [packets|bytes|kbytes|mbytes|ms|us]`
 pub(crate) fn queue_limit(class: &mut IosClass, words: &[&str]) -> Understood {
     let (value, _) = size(words, 0, RouterUnit::Packets)?.ok_or("`queue-limit` without a number")?;
     if value.bytes(8_000_000_000, 1500) == 0 {

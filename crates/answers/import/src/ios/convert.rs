@@ -1,4 +1,4 @@
-//! Policies into the two directions of each interface, classes into flows.
+//! Converts policies to the two directions of each interface, and classes to flows.
 
 use super::model::{IosClass, IosModel, IosPolice, IosPolicy, IosShape, IosUse};
 use super::tree::{Grown, Tree};
@@ -11,11 +11,11 @@ use path::{Action, Link, Meter, Policer, QueueConfig, Refill, Shaper};
 use std::collections::BTreeMap;
 use units::{Bytes, Rate};
 
-/// The router.
+/// The name of the router's host.
 const HERE: &str = "router";
-/// The most interfaces of one text.
+/// Maximum interfaces of a text.
 const MAX_PORTS: usize = 64;
-/// The speed that interfaces' names promise, Mbit/s.
+/// The speed of interfaces by their names, Mbit/s.
 const SPEEDS: [(&str, u64); 9] = [
     ("TwentyFiveGig", 25_000),
     ("Ten", 10_000),
@@ -28,7 +28,7 @@ const SPEEDS: [(&str, u64); 9] = [
     ("Te", 10_000),
 ];
 
-/// The whole model.
+/// Converts the whole model.
 pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) -> Draft {
     let is_nested = |name: &str| {
         model.policies.values().flat_map(|p| &p.classes).any(|c| c.child.as_deref() == Some(name))
@@ -37,7 +37,7 @@ pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) 
     let mut ports: Vec<BoxPort> = Vec::new();
     let mut found = |used: &IosUse, ports: &mut Vec<BoxPort>, reading: &mut Reading| {
         let Some(policy) = model.policies.get(&used.policy) else {
-            let why = format!("no policy-map {} is in the text: what it does here is not known", used.policy);
+            let why = format!("policy-map {} is not in the text: its effect is unknown", used.policy);
             return reading.unknown(used.line, used.policy.clone(), why);
         };
         let at = ports.iter().position(|p| p.name == used.interface).unwrap_or_else(|| {
@@ -49,7 +49,7 @@ pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) 
             return reading.unknown(
                 used.line,
                 used.interface.clone(),
-                format!("{MAX_PORTS} interfaces at most are read"),
+                format!("at most {MAX_PORTS} interfaces are read"),
             );
         }
         let mut applied = Applied::new(model, used, assumed, &mut codes, reading);
@@ -63,7 +63,7 @@ pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) 
         mine.extend(stages);
         classes.extend(flows);
     };
-    // What `show` prints of a policy whose configuration is there as well is the same policy once more.
+    // A policy in the output of `show` whose configuration is in the text too is the same policy.
     let is_again = |used: &IosUse| {
         model.uses.iter().any(|u| {
             let shown = format!("{}/0/{}", used.interface, u.policy);
@@ -82,13 +82,11 @@ pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) 
         let line = model.policies.get(name).map_or(1, |p| p.line);
         if !model.uses.is_empty() {
             reading.assume(format!(
-                "policy {name} is left out: others are applied to interfaces, this one is not"
+                "policy {name} is left out: it is not applied to an interface, but others are"
             ));
             continue;
         }
-        reading.assume(format!(
-            "policy {name} is applied outwards: no interface that applies it is in the text"
-        ));
+        reading.assume(format!("policy {name} is applied outbound: no interface in the text applies it"));
         let used = IosUse { line, interface: name.clone(), inward: false, policy: name.clone() };
         let mut alone = Vec::new();
         found(&used, &mut alone, reading);
@@ -102,28 +100,29 @@ pub(crate) fn draft(model: &IosModel, assumed: &Assumed, reading: &mut Reading) 
                 "rates count packets of IP; IOS counts their Ethernet headers too, 0.9 % of full packets"
             }
             _ => {
-                "rates count packets of IP; the router counts headers of layer 2 too where its platform does"
+                "rates count packets of IP; the router may count layer 2 headers too, depending on its platform"
             }
         });
     }
     draft
 }
 
-/// An interface's name as abbreviated: `Gi0/1` of `GigabitEthernet0/1`.
+/// The abbreviated name of an interface: `Gi0/1` of `GigabitEthernet0/1`.
 fn short(interface: &str) -> String {
     let digits = interface.find(|c: char| c.is_ascii_digit()).unwrap_or(interface.len());
     let kind: String = interface.chars().take(2).collect();
     kind.to_ascii_lowercase() + &interface[digits..]
 }
 
-/// Codepoints by which flows and classes know each other: one for each class of the box.
+/// The codepoints of classes, one for each class of the box. Flows and classes match by them.
 #[derive(Default)]
 pub(crate) struct Codes {
     taken: BTreeMap<u8, String>,
 }
 
 impl Codes {
-    /// The codepoint of a class: the one that it matches, or a free one; none of `here`, which other classes of this policy have.
+    /// The codepoint of a class: the one that it matches, or a free one; never one of `here`, which other
+    /// classes of this policy use.
     pub fn of(&mut self, class: &str, own: Option<u8>, here: &[u8]) -> Option<u8> {
         let known = self
             .taken
@@ -138,15 +137,15 @@ impl Codes {
     }
 }
 
-/// A policy on an interface.
+/// A policy applied to an interface.
 pub(crate) struct Applied<'a, 'r> {
     pub model: &'a IosModel,
     pub used: &'a IosUse,
     pub codes: &'r mut Codes,
     pub reading: &'r mut Reading,
-    /// What the port runs at, bit/s, where the text says it.
+    /// The rate of the port, bit/s, if known.
     pub line: Option<u64>,
-    /// What percentages are of, bit/s, where the text says it.
+    /// The reference of percentages, bit/s, if known.
     pub whole: Option<u64>,
     assumed_line: u64,
 }
@@ -161,7 +160,7 @@ impl<'a, 'r> Applied<'a, 'r> {
     ) -> Applied<'a, 'r> {
         let name = used.interface.as_str();
         let port = name.split(['.', ':']).next().unwrap_or(name);
-        let speed = |of: &str| model.speeds.get(of).copied().unwrap_or_default();
+        let speed = |interface: &str| model.speeds.get(interface).copied().unwrap_or_default();
         let by_name =
             SPEEDS.iter().find(|(start, _)| port.starts_with(start)).map(|(_, mbps)| mbps * 1_000_000);
         let written = speed(name).port.or(speed(port).port).or(by_name);
@@ -178,7 +177,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         }
     }
 
-    /// The stages and the flows of a policy.
+    /// Converts a policy to stages and flows.
     fn direction(&mut self, policy: &'a IosPolicy) -> (Vec<DraftStage>, Vec<PortFlow>) {
         let kept: Vec<&IosClass> = policy.classes.iter().filter(|c| !c.refused).collect();
         if let [class] = kept.as_slice()
@@ -199,7 +198,7 @@ impl<'a, 'r> Applied<'a, 'r> {
             return (Vec::new(), Vec::new());
         }
         let mut stages = grown.policers;
-        // Where a policer takes one class the others have the line itself.
+        // If a policer limits one class, the line limits the others.
         if grown.stages.is_empty()
             && let Some(bps) = self.line
         {
@@ -213,7 +212,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         (stages, grown.flows)
     }
 
-    /// Whether a policy, or one below it, has queues of its own.
+    /// Whether a policy, or one below it, has queues.
     pub fn queues(&self, policy: &IosPolicy, depth: usize) -> bool {
         depth < 8
             && policy.classes.iter().any(|c| {
@@ -222,7 +221,7 @@ impl<'a, 'r> Applied<'a, 'r> {
             })
     }
 
-    /// Whether nothing below a class shares what it has.
+    /// Whether no classes below a class share its rate.
     fn leaf_below(&self, class: &IosClass) -> bool {
         let Some(name) = &class.child else { return true };
         let child = self.model.policies.get(name);
@@ -235,13 +234,13 @@ impl<'a, 'r> Applied<'a, 'r> {
         })
     }
 
-    /// The policy below a class; one that is named and was not pasted is reported.
+    /// The policy below a class; reports a policy that is missing from the text.
     pub fn child(&mut self, class: &IosClass) -> Option<&'a IosPolicy> {
         let name = class.child.as_ref()?;
         let policy = self.model.policies.get(name);
         if policy.is_none() {
             let why = format!(
-                "policy-map {name} below class {} is not in the text: how it shares the class is not known",
+                "policy-map {name} below class {} is not in the text: how it divides the class is unknown",
                 class.name
             );
             self.reading.unknown(class.line, name.clone(), why);
@@ -249,7 +248,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         policy
     }
 
-    /// One shaper for all.
+    /// Converts a policy that shapes all traffic.
     fn one_shaper(&mut self, class: &IosClass, shape: &IosShape) -> (Vec<DraftStage>, Vec<PortFlow>) {
         let Some(cir) = self.bits(shape.cir, self.whole, shape.line) else { return (Vec::new(), Vec::new()) };
         let cir = self.below_line(cir, class, shape.line);
@@ -267,7 +266,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         (stages, vec![PortFlow { name: "all".into(), dscp: 0, says }])
     }
 
-    /// A shape above the port's own speed never limits: the port does.
+    /// Limits a shape to the port's speed, and reports a shape above it, which never limits.
     fn below_line(&mut self, cir: u64, class: &IosClass, line: usize) -> u64 {
         match self.line.filter(|port| *port < cir) {
             Some(port) => {
@@ -285,10 +284,11 @@ impl<'a, 'r> Applied<'a, 'r> {
         }
     }
 
-    /// A shaper with its bucket. Without Bc, Tc is 4 ms on the platforms that have no other (IOS-XE), or a packet.
+    /// A shaper with its bucket. Without Bc, the bucket is 4 ms of the rate, the fixed Tc of IOS-XE, but at
+    /// least a packet.
     pub fn shaper(&mut self, shape: &IosShape, cir: u64) -> Shaper {
-        let of = |size: IosSize| size.bytes(cir, PACKET).clamp(1, 1 << 50);
-        let bc = shape.bc.map_or((cir / 8 / 250).max(FRAME), of);
+        let bytes = |size: IosSize| size.bytes(cir, PACKET).clamp(1, 1 << 50);
+        let bc = shape.bc.map_or((cir / 8 / 250).max(FRAME), bytes);
         let be = shape.be.map_or(bc, |be| be.bytes(cir, PACKET).min(1 << 50));
         let mut shaper = Shaper::new(Rate::from_bps(cir));
         shaper.refill = Refill::Interval;
@@ -300,21 +300,22 @@ impl<'a, 'r> Applied<'a, 'r> {
             shaper.excess_burst = Some(Bytes::new(0));
         } else {
             shaper.burst = Some(Bytes::new(bc));
-            // A packet larger than the bucket is paid for out of later intervals: credit for one packet is carried over.
+            // A packet larger than the bucket uses credit of later intervals: credit for one packet
+            // accumulates.
             shaper.excess_burst = Some(Bytes::new(be.max(FRAME.saturating_sub(bc))));
         }
         shaper
     }
 
-    /// Reports what is wrong with a shaper that stands in a tree of classes.
-    pub fn judge_shape(&mut self, class: &IosClass, shape: &IosShape, cir: u64) {
+    /// Reports mistakes in a shaper within a tree of classes.
+    pub fn lint_shape(&mut self, class: &IosClass, shape: &IosShape, cir: u64) {
         let says = format!("shape of class {}, {}", class.name, number::rate(cir));
-        let alone = self.shaper(shape, cir);
-        let stage = DraftStage::new("shape", shape.line, says, alone).with_credit(Credit::CarriesOver);
-        lint::judge(&stage, self.reading);
+        let shaper = self.shaper(shape, cir);
+        let stage = DraftStage::new("shape", shape.line, says, shaper).with_credit(Credit::CarriesOver);
+        lint::lint_stage(&stage, self.reading);
     }
 
-    /// A policer of the packets with these codepoints; of all where there are none.
+    /// A policer of the packets with these codepoints, or of all packets without codepoints.
     pub fn policer(
         &mut self,
         name: &str,
@@ -337,7 +338,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         };
         let exceeds = action(exceed, Action::Drop);
         policer.green = action(conform, Action::Pass);
-        // NX-OS: a policer of two colours names the second one `violate`.
+        // NX-OS: a two-colour policer calls the second colour `violate`.
         policer.red = if exceed.is_none() { action(violate, Action::Drop) } else { exceeds };
         if let Some(pir) = pir.filter(|pir| *pir >= cir) {
             policer.meter = Meter::Trtcm;
@@ -352,18 +353,19 @@ impl<'a, 'r> Applied<'a, 'r> {
             policer.red = action(violate, Action::Drop);
         }
         if policer.red != Action::Drop && policer.yellow != Action::Drop {
-            let text = format!("police of class {name}: what exceeds is not dropped: it limits nothing");
+            let text =
+                format!("police of class {name}: excess packets are not dropped, so it limits nothing");
             self.reading.fault(police.line, "police-keeps", text);
         }
         if police.bc.is_none() {
             self.reading
-                .assume("a police without a burst holds 250 ms of its rate, the default of IOS and IOS XR");
+                .assume("`police` without a burst has 250 ms of its rate, the default of IOS and IOS XR");
         }
         let says = format!("police of class {name}, {}", number::rate(cir));
         Some(DraftStage::new("police", police.line, says, policer).with_credit(Credit::CarriesOver))
     }
 
-    /// The rate of the port, assumed where the text does not say it; at least what `needed` takes.
+    /// The rate of the port; assumed if the text does not state it, and then at least `needed`.
     pub fn port_rate(&mut self, needed: u64) -> u64 {
         if let Some(line) = self.line {
             return line;
@@ -371,14 +373,14 @@ impl<'a, 'r> Applied<'a, 'r> {
         let steps = [self.assumed_line, 10_000_000_000, 100_000_000_000, 1_000_000_000_000];
         let line = steps.into_iter().find(|s| *s >= needed).unwrap_or(needed);
         self.reading.assume(format!(
-            "{} has {} (--line): nothing in the text says it",
+            "{} has {} (--line): the text does not state it",
             self.used.interface,
             number::rate(line)
         ));
         line
     }
 
-    /// A rate in bit/s; a share is of `whole`.
+    /// A rate in bit/s; percentages are of `whole`.
     pub fn bits(&mut self, rate: IosRate, whole: Option<u64>, line: usize) -> Option<u64> {
         let bits = match rate {
             IosRate::Bits(bits) => bits,
@@ -393,7 +395,7 @@ impl<'a, 'r> Applied<'a, 'r> {
         Some(bits).filter(|b| *b > 0)
     }
 
-    /// The codepoint that a class matches, and what it matches in words.
+    /// The codepoint that a class matches, and a description of its matches.
     pub fn matched(&self, class: &IosClass) -> (Option<u8>, String) {
         let Some(m) = self.model.matches.get(&class.name).filter(|m| !m.says.is_empty()) else {
             return (None, format!("class {}", class.name));
@@ -401,10 +403,11 @@ impl<'a, 'r> Applied<'a, 'r> {
         (m.dscp, format!("class {}: {}", class.name, m.says.join("; ").chars().take(120).collect::<String>()))
     }
 
-    /// What waits in a class that is served at `rate`.
+    /// The queue of a class that is served at `rate`.
     pub fn queue_of(&mut self, class: &IosClass, rate: u64) -> QueueConfig {
         let is_xr = self.model.dialect == Dialect::Xr;
-        // IOS: 64 packets. XR: 100 ms at the class's rate, 10 ms for priorities; a packet of a limit is 256 bytes.
+        // IOS: 64 packets. XR: 100 ms at the class's rate, 10 ms for priorities; a packet of a limit is 256
+        // bytes.
         let limit = class.queue.unwrap_or(match (is_xr, class.priority) {
             (true, Some(_)) => IosSize::Time(0.01),
             (true, None) => IosSize::Time(0.1),
@@ -412,9 +415,13 @@ impl<'a, 'r> Applied<'a, 'r> {
         });
         if class.queue.is_none() {
             self.reading.assume(match (is_xr, self.model.dialect) {
-                (true, _) => "a class without queue-limit holds 100 ms of its rate, 10 ms with priority (IOS XR)",
-                (_, Dialect::Ios) => "a class without queue-limit holds 64 packets (IOS)",
-                _ => "a class without queue-limit holds 64 packets: the platform's own buffer is not in the text",
+                (true, _) => {
+                    "a class without queue-limit queues 100 ms of its rate, 10 ms with priority (IOS XR)"
+                }
+                (_, Dialect::Ios) => "a class without queue-limit queues 64 packets (IOS)",
+                _ => {
+                    "a class without queue-limit queues 64 packets: the platform's buffer is not in the text"
+                }
             });
         }
         let unit = if is_xr { 256 } else { PACKET };

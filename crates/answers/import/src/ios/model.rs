@@ -1,4 +1,4 @@
-//! Policies, their classes, and where they are applied.
+//! The model: policies with their classes, and the interfaces to which they are applied.
 
 use super::units::{Dialect, IosRate, IosSize};
 use std::collections::BTreeMap;
@@ -29,33 +29,33 @@ pub(crate) struct IosShape {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct IosPriority {
     pub line: usize,
-    /// 1 is served first.
+    /// Priority level; 1 is the highest.
     pub level: u8,
     /// The rate of its conditional policer; `None`: strict priority without one.
     pub rate: Option<IosRate>,
-    /// The bucket of that policer.
+    /// The burst of the conditional policer.
     pub burst: Option<IosSize>,
 }
 
-/// `bandwidth remaining`: a class's share of what priorities and guarantees leave.
+/// `bandwidth remaining`: a class's share of the rate that priorities and guarantees leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum IosExcess {
-    /// Percent of the rest.
+    /// Per cent of the rest.
     Percent(f64),
-    /// Relative to other classes' ratios.
+    /// Weight relative to other classes.
     Ratio(u64),
 }
 
-/// What `show policy-map interface` counted of a class.
+/// Counters of a class from `show policy-map interface`. Each has its line number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct IosCounters {
-    /// Packets of the class, with the line that says it.
+    /// Packets of the class.
     pub packets: Option<(usize, u64)>,
-    /// Average rate offered, bit/s.
+    /// Average offered rate, bit/s.
     pub offered: Option<(usize, u64)>,
-    /// Average rate dropped, bit/s.
+    /// Average drop rate, bit/s.
     pub drop_rate: Option<u64>,
-    /// Packets waiting now.
+    /// Packets queued now.
     pub depth: Option<(usize, u64)>,
     /// Packets dropped at the queue.
     pub drops: Option<(usize, u64)>,
@@ -63,7 +63,7 @@ pub(crate) struct IosCounters {
     pub priority_drops: Option<(usize, u64)>,
     /// Packets and bytes of a policer by colour: conformed, exceeded, violated.
     pub policed: [Option<(usize, u64, u64)>; 3],
-    /// Average rate that exceeded a policer, bit/s.
+    /// Average rate of packets that exceed the policer, bit/s.
     pub exceeded_rate: Option<(usize, u64)>,
 }
 
@@ -80,21 +80,22 @@ pub(crate) struct IosClass {
     pub queue: Option<IosSize>,
     pub fair: bool,
     pub red: bool,
-    /// The policy below it.
+    /// The policy below the class.
     pub child: Option<String>,
-    /// A value of it was refused: it is left out.
+    /// A value was refused, so the class is left out.
     pub refused: bool,
     pub counters: IosCounters,
 }
 
 impl IosClass {
-    /// Whether it takes all that no other class does.
+    /// Whether the class takes the traffic of no other class.
     pub fn is_default(&self) -> bool {
         let name = self.name.as_str();
         name.eq_ignore_ascii_case("class-default") || name.ends_with("-q-default")
     }
 
-    /// Whether it has a queue of its own: a class that only polices or marks waits in the queue of class-default.
+    /// Whether the class has its own queue. A class that only polices or marks uses the queue of
+    /// class-default.
     pub fn queues(&self) -> bool {
         self.shape.is_some()
             || self.bandwidth.is_some()
@@ -113,14 +114,14 @@ pub(crate) struct IosPolicy {
     pub classes: Vec<IosClass>,
 }
 
-/// What a class matches.
+/// The matches of a class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IosMatch {
     pub says: Vec<String>,
     pub dscp: Option<u8>,
 }
 
-/// A policy in force.
+/// A policy applied to an interface.
 #[derive(Clone, Debug)]
 pub(crate) struct IosUse {
     pub line: usize,
@@ -129,25 +130,25 @@ pub(crate) struct IosUse {
     pub policy: String,
 }
 
-/// The speed of an interface, bit/s, as far as it is written.
+/// The configured speed of an interface, bit/s.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IosSpeed {
-    /// `speed`: what the port runs at.
+    /// `speed`: the rate of the port.
     pub port: Option<u64>,
-    /// `bandwidth`: what percentages are of.
+    /// `bandwidth`: the reference of percentages.
     pub bandwidth: Option<u64>,
 }
 
-/// All that a text says.
+/// The configuration of a text.
 #[derive(Debug, Default)]
 pub(crate) struct IosModel {
     pub dialect: Dialect,
     pub policies: BTreeMap<String, IosPolicy>,
-    /// Their names in order.
+    /// Names of the policies in order.
     pub order: Vec<String>,
     pub matches: BTreeMap<String, IosMatch>,
     pub uses: Vec<IosUse>,
-    /// Policies in force where no path leads through: the control plane.
+    /// Policies applied to the control plane, which is not on a path.
     pub elsewhere: Vec<String>,
     pub speeds: BTreeMap<String, IosSpeed>,
 }

@@ -1,4 +1,4 @@
-//! Lines of configurations and of `show policy-map interface` into the model.
+//! Reads configurations and the output of `show policy-map interface` into the model.
 
 use super::command::{self, Understood};
 use super::model::{IosClass, IosMatch, IosModel, IosPolicy, IosShape, IosUse, dscp};
@@ -6,32 +6,32 @@ use super::show;
 use super::units::{Dialect, IosRate, RouterUnit, number, rate};
 use crate::Reading;
 
-/// The most policies, and classes of one.
+/// Maximum policies, and classes of a policy.
 const MAX_POLICIES: usize = 1000;
 
-/// How the policy is called that is made of an interface's queues.
+/// Prefix of the name of the policy that represents an interface's queues.
 const QUEUES_OF: &str = "queues of ";
 
-/// What lines belong to.
+/// The owner of the following lines.
 #[derive(Clone, Debug, PartialEq)]
 enum Within {
     Nothing,
     ClassMap(String),
     Policy(String),
     Interface(String),
-    /// A queue of an EOS interface, with the policy that was made of it.
+    /// A queue of an EOS interface, with the policy that represents it.
     TxQueue(String),
-    /// What the router itself receives: no path of packets through it.
+    /// Packets to the router itself, which are not on a path through it.
     ControlPlane,
 }
 
-/// What came of a line.
+/// The result of reading a line.
 enum Line {
     Understood,
     Unknown,
-    /// Understood, and not simulated, with the reason.
-    Aside(&'static str),
-    /// These words matter and are not understood.
+    /// Understood but not simulated, with the reason.
+    NotSimulated(&'static str),
+    /// Words that affect a limit and are not understood.
     Refused(String),
 }
 
@@ -54,14 +54,14 @@ struct IosReader<'r> {
     model: IosModel,
     reading: &'r mut Reading,
     within: Within,
-    /// `show`: the interface, and policies by how deep their lines stand.
+    /// `show`: the interface, and its policies with the indentation of their lines.
     interface: String,
     shown: Vec<(usize, String)>,
-    /// Which colour's actions the next line has.
+    /// The colour of the action in the next line.
     colour: Option<usize>,
 }
 
-/// The platform whose configuration a text is, by commands that only it has.
+/// The platform of a configuration, by commands that only that platform has.
 fn dialect(text: &str) -> Dialect {
     const XR: [&str; 7] = [
         "end-policy-map",
@@ -91,7 +91,7 @@ fn dialect(text: &str) -> Dialect {
     ];
     let lines: Vec<String> = text.lines().map(|line| line.trim().to_ascii_lowercase()).collect();
     let has = |marks: &[&str]| lines.iter().any(|line| marks.iter().any(|m| line.starts_with(m)));
-    // Units of their own words, and interfaces of four numbers, are those of XR.
+    // XR writes units as separate words, and interfaces with four numbers.
     let is_xr = |line: &String| {
         let limit = ["police ", "shape "].iter().any(|c| line.starts_with(c));
         let named =
@@ -109,7 +109,7 @@ fn dialect(text: &str) -> Dialect {
     }
 }
 
-/// The whole text.
+/// Reads the whole text.
 pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
     let mut reader = IosReader {
         model: IosModel { dialect: dialect(text), ..IosModel::default() },
@@ -120,24 +120,24 @@ pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
         colour: None,
     };
     for (i, line) in text.lines().enumerate() {
-        let said = line.trim();
-        if said.is_empty() || said.starts_with(['!', '#']) {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with(['!', '#']) {
             continue;
         }
         reader.reading.lines.insert(i + 1);
         let indent = line.len() - line.trim_start().len();
-        match reader.line(i + 1, indent, said) {
+        match reader.line(i + 1, indent, trimmed) {
             Line::Understood => {}
-            Line::Aside(why) => reader.reading.unknown(i + 1, said, why),
-            Line::Refused(words) => reader.refuse(i + 1, said, &words),
+            Line::NotSimulated(why) => reader.reading.unknown(i + 1, trimmed, why),
+            Line::Refused(words) => reader.refuse(i + 1, trimmed, &words),
             Line::Unknown => {
                 let why = match reader.within {
                     Within::Policy(_) => {
-                        format!("`{}` of a class is not understood", said.split(' ').next().unwrap_or(said))
+                        format!("unknown class keyword `{}`", trimmed.split(' ').next().unwrap_or(trimmed))
                     }
                     _ => "not part of a policy".to_string(),
                 };
-                reader.reading.unknown(i + 1, said, why);
+                reader.reading.unknown(i + 1, trimmed, why);
             }
         }
     }
@@ -145,7 +145,8 @@ pub(crate) fn read(text: &str, reading: &mut Reading) -> IosModel {
 }
 
 impl IosReader<'_> {
-    /// The class of the line is left out: what it would be without the words is not known.
+    /// Reports words that affect a limit, and leaves out the class of the line, because its effect is
+    /// unknown.
     fn refuse(&mut self, line: usize, said: &str, words: &str) {
         let words = if words.contains('`') { words.to_string() } else { format!("`{words}`") };
         let class = match &self.within {
@@ -166,14 +167,14 @@ impl IosReader<'_> {
         let words: Vec<&str> = said.split_whitespace().collect();
         let lower = said.to_ascii_lowercase();
         let first = words[0].to_ascii_lowercase();
-        // Tables of what was dropped.
+        // Tables of drops.
         if lower.contains("random drop") || show::is_row(&words) && !self.is_old_shape() {
             return Line::Understood;
         }
         if first.starts_with("end-") || matches!(first.as_str(), "exit" | "end" | "}" | "root") {
             return Line::Understood;
         }
-        // A prompt, with or without its command.
+        // A prompt, with or without a command.
         if first.ends_with(['#', '>']) || first.contains("#sh") {
             self.within = Within::Nothing;
             return Line::Understood;
@@ -211,7 +212,7 @@ impl IosReader<'_> {
                 self.within = Within::Interface(name.copied().collect::<String>());
                 Line::Understood
             }
-            // NX-OS: policies of the whole switch.
+            // NX-OS: policies of the switch.
             "system" if words.get(1) == Some(&"qos") => {
                 self.within = Within::Interface("system".into());
                 Line::Understood
@@ -248,7 +249,9 @@ impl IosReader<'_> {
                 Within::TxQueue(policy) => self.in_interface(&policy, number, &words),
                 Within::ControlPlane if first == "service-policy" => {
                     self.model.elsewhere.extend(words.last().map(|name| name.to_string()));
-                    Line::Aside("it polices what the router itself receives, which is not a path through it")
+                    Line::NotSimulated(
+                        "it polices packets to the router itself, which are not on a path through it",
+                    )
                 }
                 _ if words.len() == 1 && is_interface(words[0]) => self.begin_interface(words[0]),
                 _ => Line::Unknown,
@@ -256,7 +259,7 @@ impl IosReader<'_> {
         }
     }
 
-    /// Whether the next row holds a shaper of `show` of IOS 12: `Target/Average Byte Sustain …`.
+    /// Whether the next row is a shaper in the output of IOS 12: `Target/Average Byte Sustain …`.
     fn is_old_shape(&self) -> bool {
         let Within::Policy(policy) = &self.within else { return false };
         let class = self.model.policies.get(policy).and_then(|p| p.classes.last());
@@ -292,7 +295,7 @@ impl IosReader<'_> {
         let lower = words.join(" ").to_ascii_lowercase();
         let direction = ["output", "input"].into_iter().find(|w| lower.contains(w));
         let nested = self.shown.last().map(|(_, p)| p.clone()).filter(|_| direction.is_none());
-        // The same policy stands once for each interface.
+        // A policy is listed once for each interface.
         let own = format!("{}/{}/{}", self.interface, self.shown.len(), name);
         let own = if self.model.policies.contains_key(&own) { format!("{own}/{line}") } else { own };
         self.policy(&own, line);
@@ -339,10 +342,10 @@ impl IosReader<'_> {
         true
     }
 
-    /// A policy of one class, made of a command of an interface; its class is then filled in.
+    /// A policy for a command of an interface; its class is added by [`IosReader::add_class`].
     fn made_policy(&mut self, interface: &str, what: &str, line: usize, inward: bool) -> String {
-        let way = if inward { "in" } else { "out" };
-        let name = format!("{what} of {interface}, {way}");
+        let direction = if inward { "in" } else { "out" };
+        let name = format!("{what} of {interface}, {direction}");
         self.policy(&name, line);
         if !self.model.uses.iter().any(|u| u.policy == name) {
             let (interface, policy) = (interface.into(), name.clone());
@@ -351,7 +354,7 @@ impl IosReader<'_> {
         name
     }
 
-    /// Adds a class to a policy and fills it in by `fill`.
+    /// Adds a class to a policy, and sets it up with `fill`.
     fn add_class(
         &mut self,
         policy: &str,
@@ -372,7 +375,7 @@ impl IosReader<'_> {
 
     fn in_interface(&mut self, within: &str, line: usize, words: &[&str]) -> Line {
         let dialect = self.model.dialect;
-        // Behind a queue the interface is the one that the queues are of.
+        // After a queue, the interface is the owner of the queues.
         let name = within.strip_prefix(QUEUES_OF).unwrap_or(within).to_string();
         let first = words[0].to_ascii_lowercase();
         match first.as_str() {
@@ -401,14 +404,14 @@ impl IosReader<'_> {
                 (speed.is_some() || words.get(1) == Some(&"auto")).into()
             }
             "description" | "duplex" => Line::Understood,
-            // EOS, NX-OS: a shaper of the whole port.
+            // EOS, NX-OS: a shaper of the port.
             "shape" => {
                 let policy = self.made_policy(&name, "shape", line, false);
                 self.add_class(&policy, "class-default", line, |c| {
                     command::shape(c, line, &words[1..], dialect)
                 })
             }
-            // EOS: a queue of the port, with its own shaper below the port's.
+            // EOS: a queue of the port, whose shaper is below the port's.
             "tx-queue" | "uc-tx-queue" | "mc-tx-queue" => {
                 let queues = format!("{QUEUES_OF}{name}");
                 self.policy(&queues, line);
@@ -477,8 +480,8 @@ impl IosReader<'_> {
         let is_shown = !self.shown.is_empty();
         let class = self.model.policies.get_mut(policy).and_then(|p| p.classes.last_mut());
         let Some(class) = class else {
-            let said = show::is_statistics(lower) || lower.starts_with("queue limit");
-            return (said || words[0] == "description").into();
+            let is_known = show::is_statistics(lower) || lower.starts_with("queue limit");
+            return (is_known || words[0] == "description").into();
         };
         if let Some(colour) = colour
             && words.len() <= 2
@@ -504,7 +507,7 @@ impl IosReader<'_> {
         let done: Line = match words[0].to_ascii_lowercase().as_str() {
             "police" if rest.is_empty() => Line::Understood,
             "police" => command::police(class, line, rest, dialect).into(),
-            // The lines of `show` below `police:`.
+            // `show`: lines below `police:`.
             "police:" => {
                 class.police = None;
                 if rest.is_empty() {
@@ -524,7 +527,7 @@ impl IosReader<'_> {
             }
             "cir" | "rate" => command::police(class, line, words, dialect).into(),
             "pir" | "peak-rate" => match class.police.take() {
-                // `show`: `pir 4000000 bps, be 125000 bytes` behind the line of the cir.
+                // `show`: `pir 4000000 bps, be 125000 bytes` after the line of the cir.
                 Some(mut police) => {
                     let mut two = IosClass::default();
                     let with_cir: Vec<&str> = ["cir", "1"].iter().chain(words).copied().collect();
@@ -541,7 +544,7 @@ impl IosReader<'_> {
                 command::actions(class, words).into()
             }
             "shape" if matches!(rest.first(), Some(&("adaptive" | "fecn-adapt" | "max-buffers"))) => {
-                Line::Aside("it changes a shaper by what frame relay reports, which is not simulated")
+                Line::NotSimulated("it adapts a shaper to frame relay's reports, which is not simulated")
             }
             "shape" => command::shape(class, line, rest, dialect).into(),
             "target" => Line::Understood,
@@ -555,7 +558,7 @@ impl IosReader<'_> {
             "queue-limit" if rest.first().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit())) => {
                 command::queue_limit(class, rest).into()
             }
-            "queue-limit" => Line::Aside("thresholds of single codepoints are not simulated"),
+            "queue-limit" => Line::NotSimulated("thresholds of single codepoints are not simulated"),
             "queue" if words.get(1) == Some(&"limit") => command::queue_limit(class, &words[2..]).into(),
             "fair-queue" | "fair-queue:" => {
                 class.fair = true;
@@ -563,7 +566,7 @@ impl IosReader<'_> {
             }
             "random-detect" => {
                 class.red = true;
-                // Thresholds of a codepoint are more than the element has.
+                // The element has no thresholds per codepoint.
                 (words.len() == 1 || matches!(words[1], "dscp-based" | "precedence-based" | "prec-based"))
                     .into()
             }
@@ -573,7 +576,7 @@ impl IosReader<'_> {
             }
             "match:" => self.matches(&name, words).into(),
             "set" | "dscp" | "precedence" | "cos" | "qos-group" | "traffic-class" => {
-                Line::Aside("what marks packets is not simulated")
+                Line::NotSimulated("packet marking is not simulated")
             }
             "qos" | "description" => Line::Understood,
             "average" | "peak" if lower.ends_with("rate traffic shaping") => {
@@ -589,7 +592,8 @@ impl IosReader<'_> {
                 Line::Understood
             }
             _ if show::is_row(words) && words.len() >= 5 => {
-                // `2000000/2000000 12500 50000 50000 25 6250`: rate, limit in bytes, Bc and Be in bits, Tc, increment.
+                // `2000000/2000000 12500 50000 50000 25 6250`: rate, limit in bytes, Bc and Be in bits, Tc,
+                // increment.
                 let rate = words[0].split('/').next_back().unwrap_or_default();
                 let old = [rate, words[2], words[3]];
                 command::shape(class, line, &old, Dialect::Ios).into()
@@ -597,19 +601,19 @@ impl IosReader<'_> {
             _ => show::is_statistics(lower).into(),
         };
         match done {
-            // A line of `show` that has a command's name and no number says nothing that limits.
+            // A line of `show` with a command's name but without a number is not a limit.
             Line::Refused(_) if is_shown && !lower.contains(|c: char| c.is_ascii_digit()) => Line::Unknown,
             done => done,
         }
     }
 }
 
-/// A shaper whose numbers stand in a later line.
+/// A shaper with its numbers in a later line.
 fn old_shape(line: usize, peak: bool) -> IosShape {
     IosShape { line, cir: IosRate::Bits(0), bc: None, be: None, peak }
 }
 
-/// `speed 100` in Mbit/s, `100g`, `forced 10000full`.
+/// The speed of a port in bit/s: `100` (Mbit/s), `100g`, `10000full`.
 fn port_speed(word: &str) -> Option<u64> {
     let word = word.trim_end_matches("full").trim_end_matches("half");
     let (digits, scale) = match word.strip_suffix(['g', 'G']) {

@@ -1,17 +1,17 @@
-//! Counters of `show policy-map interface`: facts about the user's problem.
+//! Facts from the counters of `show policy-map interface`.
 
 use super::model::{IosClass, IosCounters, IosModel};
 use super::units::{IosRate, IosSize};
 use crate::{Reading, number};
 
-/// A row of a table: counts as `packets/bytes`.
+/// Whether a line is a row of a table with counts as `packets/bytes`.
 pub(crate) fn is_row(words: &[&str]) -> bool {
     let pair =
         |w: &&str| w.split_once('/').is_some_and(|(a, b)| [a, b].iter().all(|n| n.parse::<u64>().is_ok()));
     words.len() >= 3 && words.iter().any(pair) && !words[0].ends_with("address") && !words.contains(&":")
 }
 
-/// What `show` prints that says nothing of the configuration and nothing of a problem.
+/// Whether a line of `show` is neither configuration nor a counter that matters.
 pub(crate) fn is_statistics(lower: &str) -> bool {
     const STARTS: [&str; 19] = [
         "queueing",
@@ -50,13 +50,13 @@ pub(crate) fn is_statistics(lower: &str) -> bool {
         .any(|s| lower.starts_with(s))
 }
 
-/// The number before a word that begins with `what`.
+/// The number in front of a word that begins with `what`.
 fn before(words: &[&str], what: &str) -> Option<u64> {
     let at = words.iter().position(|w| w.trim_start_matches('(').starts_with(what))?;
     words.get(at.checked_sub(1)?)?.trim_matches([',', ';', '(', ')']).parse().ok()
 }
 
-/// The `n`-th number of the last word, whose numbers have slashes between them.
+/// The `n`-th number of the last word, whose numbers are separated by slashes.
 fn part(words: &[&str], n: usize) -> Option<u64> {
     words.last()?.split('/').nth(n)?.parse().ok()
 }
@@ -69,7 +69,7 @@ fn pair(words: &[&str]) -> Option<(u64, u64)> {
     })
 }
 
-/// Takes a counter of a class; whether the line was one.
+/// Reads a counter of a class; returns whether the line is one.
 pub(crate) fn counter(class: &mut IosClass, line: usize, words: &[&str], lower: &str) -> bool {
     let c: &mut IosCounters = &mut class.counters;
     let at = |value: Option<u64>| value.map(|v| (line, v));
@@ -95,7 +95,7 @@ pub(crate) fn counter(class: &mut IosClass, line: usize, words: &[&str], lower: 
     }
     if lower.contains("b/w exceed drops:") {
         c.priority_drops = at(words.last().and_then(|w| w.parse().ok()));
-        // The rest of the line is a command's.
+        // The rest of the line is a command.
         return false;
     }
     if lower.contains("offered rate") {
@@ -108,7 +108,7 @@ pub(crate) fn counter(class: &mut IosClass, line: usize, words: &[&str], lower: 
         && lower.contains(" packets")
         && lower.contains("bytes")
     {
-        // Counts of single matches follow that of the class.
+        // Counts of single matches follow the count of the class.
         c.packets = c.packets.or(at(before(words, "packets")));
         return true;
     }
@@ -139,7 +139,7 @@ pub(crate) fn counter(class: &mut IosClass, line: usize, words: &[&str], lower: 
     false
 }
 
-/// A count with its thousands apart.
+/// Formats a count with thousands separators.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -152,7 +152,7 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// How much of `whole` a part is, in percent: `12 %`, `1.0 %`, `below 0.1 %`.
+/// A part's share of `whole` in per cent: `12 %`, `1.0 %`, `below 0.1 %`.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     match 100.0 * part as f64 / whole.max(1) as f64 {
         p if p >= 10.0 => format!("{p:.0} %"),
@@ -161,28 +161,28 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// Reports what the counters of all classes show.
+/// Reports the facts from the counters of all classes.
 pub(crate) fn facts(model: &IosModel, reading: &mut Reading) {
     for class in model.policies.values().flat_map(|p| &p.classes) {
-        of_class(class, reading);
+        class_facts(class, reading);
     }
 }
 
-fn of_class(class: &IosClass, reading: &mut Reading) {
+fn class_facts(class: &IosClass, reading: &mut Reading) {
     let IosCounters { packets, offered, drop_rate, depth, drops, priority_drops, policed, exceeded_rate } =
         &class.counters;
     let name = &class.name;
-    let of_all = |n: u64| match packets {
+    let with_share = |n: u64| match packets {
         Some((_, all)) if *all >= n => {
             format!("{} of {} packets ({})", count(n), count(*all), share(n, *all))
         }
         _ => format!("{} packets", count(n)),
     };
     if let Some((line, n)) = drops.filter(|(_, n)| *n > 0) {
-        reading.fact(line, format!("class {name}: {} dropped at its queue", of_all(n)));
+        reading.fact(line, format!("class {name}: {} dropped at its queue", with_share(n)));
     }
     if let Some((line, n)) = priority_drops.filter(|(_, n)| *n > 0) {
-        let text = format!("class {name}: {} dropped by the policer of its priority", of_all(n));
+        let text = format!("class {name}: {} dropped by the policer of its priority", with_share(n));
         reading.fact(line, text);
     }
     let bits = |rate: Option<IosRate>| match rate {
@@ -204,10 +204,10 @@ fn of_class(class: &IosClass, reading: &mut Reading) {
     }
     if let Some((line, n)) = depth.filter(|(_, n)| *n > 0) {
         let full = match class.queue {
-            Some(IosSize::Packets(limit)) => format!(" of the {} that fit", count(limit)),
+            Some(IosSize::Packets(limit)) => format!(" (limit {})", count(limit)),
             _ => String::new(),
         };
-        reading.fact(line, format!("class {name}: {} packets{full} wait in its queue now", count(n)));
+        reading.fact(line, format!("class {name}: {} packets{full} are queued now", count(n)));
     }
     let all: (u64, u64) =
         policed.iter().flatten().fold((0, 0), |(p, b), (_, packets, bytes)| (p + packets, b + bytes));

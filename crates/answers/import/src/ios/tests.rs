@@ -75,10 +75,10 @@ fn a_shaper_with_classes_is_a_tree() {
     let htb = tree(&link.forward);
     let found: Vec<_> =
         htb.classes.iter().map(|c| (c.rate.as_bps() / 1000, c.prio, c.dscp.clone())).collect();
-    // Of the 19 Mbit/s that voice leaves, 40 % and the rest.
+    // 40 % of the 19 Mbit/s left by voice, and the rest.
     assert_eq!(found, [(20_000, 0, vec![]), (1000, 0, vec![46]), (7600, 1, vec![1]), (11_400, 1, vec![])]);
     assert_eq!(htb.classes[0].burst, Some(Bytes::new(10_000)));
-    // A priority with a rate is policed: 200 ms of burst where none is written.
+    // A priority with a rate is policed: the default burst is 200 ms.
     let [voice] = policers(&link.forward).try_into().unwrap();
     assert_eq!(
         (voice.rate, voice.burst, &voice.dscp[..]),
@@ -91,7 +91,7 @@ fn a_shaper_with_classes_is_a_tree() {
     assert_eq!(rules(&imported), []);
 }
 
-/// A shape is the ceiling of its class next to `priority` and `queue-limit`, and long queues are found.
+/// A shape is the ceiling of its class, also with `priority` and `queue-limit`; long queues are reported.
 #[test]
 fn guest_classes_keep_their_shapes() {
     let imported = ios(include_str!("../../tests/inputs/09-ios-guest.cfg"));
@@ -113,7 +113,7 @@ fn guest_classes_keep_their_shapes() {
     for (text, seconds) in long.iter().zip(["is 15.3 s", "is 4.7 s", "is 2.1 s"]) {
         assert!(text.contains(seconds), "{text}");
     }
-    // `priority 6000 1000`: a burst below a packet stops no packet.
+    // `priority 6000 1000`: a burst smaller than a packet stops no packet.
     let video = policers(&link.forward).into_iter().find(|p| p.dscp == [34]).unwrap();
     assert_eq!((video.rate, video.burst), (Rate::from_bps(6_000_000), Some(Bytes::new(1514))));
     assert!(
@@ -121,7 +121,7 @@ fn guest_classes_keep_their_shapes() {
         "{:?}",
         imported.lint
     );
-    // The other direction of the same link: one class is policed, the rest has the line.
+    // The other direction of the same link: one class is policed, the rest has the line rate.
     let [policed] = policers(&link.backward).try_into().unwrap();
     assert_eq!((policed.rate, policed.burst), (Rate::from_bps(750_000), Some(Bytes::new(100_000))));
     assert!(!policed.dscp.is_empty());
@@ -145,17 +145,17 @@ fn units_of_xr_are_read() {
 }
 
 #[test]
-fn children_share_what_a_parent_shaper_leaves() {
+fn children_share_the_rate_of_a_parent_shaper() {
     let imported = ios(include_str!("../../tests/inputs/36-ios-hqos.cfg"));
     let htb = tree(&only_link(&imported).forward);
     let kbps = |name: &str| class(htb, name).rate.as_bps() / 1000;
-    // 50 Mbit/s: 10 % priority, 40 % of the 45 that are left, the rest.
+    // 50 Mbit/s: 10 % priority, 40 % of the remaining 45, and the rest.
     assert_eq!([kbps("VOICE"), kbps("VIDEO")], [5000, 18_000]);
     assert_eq!(htb.classes[3].rate.as_bps() / 1000, 27_000);
     let imported = ios(include_str!("../../tests/inputs/36-ios-hqos-shape.cfg"));
     let htb = tree(&only_link(&imported).forward);
     assert_eq!((htb.classes[0].rate.as_bps(), ceil(htb, "A")), (20_000_000, 6_500_000));
-    // What the class may not take goes to the other one.
+    // What the class may not use goes to the other one.
     assert_eq!(htb.classes[2].rate.as_bps(), 13_500_000);
 }
 
@@ -187,7 +187,7 @@ interface GigabitEthernet0/0/0
         .filter(|c| c.parent.as_deref() == Some("SITE-A"))
         .map(|c| (c.name.as_str(), c.ceil.unwrap().as_bps()))
         .collect();
-    // Half of the 8 Mbit/s above it.
+    // Half of the parent's 8 Mbit/s.
     assert_eq!(below, [("VOICE", 8_000_000), ("class-default-2", 4_000_000)]);
     assert_eq!(policers(&link.forward)[0].rate.as_bps(), 1_600_000);
     assert!(
@@ -216,7 +216,7 @@ interface Gi0/0
     assert_eq!((p[0].meter, p[0].burst), (Meter::Single, Some(Bytes::new(9600))));
     assert_eq!((p[1].meter, p[1].excess_burst), (Meter::Srtcm, Some(Bytes::new(500_000))));
     assert_eq!((p[2].meter, p[2].peak_rate), (Meter::Trtcm, Some(Rate::from_bps(2_000_000))));
-    // One path, each class with a codepoint of its own.
+    // One path, with a separate codepoint for each class.
     assert_eq!(p.iter().map(|p| p.dscp.clone()).collect::<Vec<_>>(), [vec![1], vec![2], vec![0]]);
     assert_eq!(rules(&imported), [(3, "policer-burst")]);
     assert_eq!(imported.not_understood, []);
@@ -235,14 +235,14 @@ interface Gi0/0
     assert_eq!(p[0].burst, Some(Bytes::new(1500)));
     assert_eq!(rules(&imported), [(3, "policer-burst")]);
     assert!(
-        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet when")),
+        imported.assumed.iter().any(|a| a.contains("1000 B passes a full packet once")),
         "{:?}",
         imported.assumed
     );
 }
 
 #[test]
-fn what_is_not_understood_leaves_its_class_out() {
+fn a_class_with_an_unread_line_is_left_out() {
     let one = "policy-map P\n class class-default\n  police rate 100 mbps burst 125 barrels\ninterface Gi0/0\n service-policy input P\n";
     assert!(matches!(read(one), Err(ImportError::Nothing { .. })));
     let imported = ios(
@@ -257,7 +257,7 @@ fn what_is_not_understood_leaves_its_class_out() {
 }
 
 #[test]
-fn what_was_not_pasted_is_said() {
+fn missing_parts_are_reported() {
     let imported = ios(
         "policy-map P\n class class-default\n  shape average 10000000\n  service-policy GONE\ninterface Gi0/0\n \
                         service-policy output P\n service-policy input NOWHERE\n",
@@ -268,7 +268,8 @@ fn what_was_not_pasted_is_said() {
     assert_eq!(s.rate, Rate::from_bps(10_000_000));
 }
 
-/// A shaper pays for a packet larger than its bucket out of later intervals: the packet passes, and nothing is found wrong.
+/// A shaper pays for a packet larger than its bucket from later intervals: the packet passes, and there is no
+/// finding.
 #[test]
 fn a_bucket_below_a_packet_carries_over() {
     let imported = ios(
@@ -280,7 +281,7 @@ fn a_bucket_below_a_packet_carries_over() {
 }
 
 #[test]
-fn what_show_prints_is_read() {
+fn show_output_is_read() {
     let imported = ios("\
 Router#show policy-map interface
  GigabitEthernet0/1
@@ -324,7 +325,7 @@ Router#show policy-map interface
         [
             "class class-default: 9.7 Mbit/s offered against a shape of 5 Mbit/s, 300 kbit/s dropped",
             "class class-default: 12,345 of 1,234,567 packets (1.0 %) dropped at its queue",
-            "class class-default: 64 packets of the 64 that fit wait in its queue now",
+            "class class-default: 64 packets (limit 64) are queued now",
             "police of class class-default: 100 of 1,000 packets (10 %, 100 kB) exceeded it (action: drop)",
             "police of class class-default: 30 kbit/s exceeds it now",
         ]
@@ -338,7 +339,7 @@ fn switches_and_old_commands_are_read() {
                    bandwidth percent 40\n",
     );
     let htb = tree(&only_link(&eos).forward);
-    // EOS counts kbit/s where no unit is written.
+    // EOS uses kbit/s without a unit.
     assert_eq!((htb.classes[0].rate.as_bps(), ceil(htb, "tx-queue-3")), (100_000_000, 5_000_000));
     assert!(class(htb, "tx-queue-1").rate.as_bps() >= 40_000_000);
     let nx = ios(
@@ -371,7 +372,7 @@ fn shape_peak_and_long_intervals() {
 }
 
 #[test]
-fn a_configuration_and_what_show_prints_of_it_are_one_policy() {
+fn a_configuration_and_its_show_output_are_one_policy() {
     let imported = ios("\
 policy-map WAN
  class class-default

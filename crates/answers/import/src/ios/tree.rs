@@ -1,29 +1,30 @@
-//! A policy whose classes have queues, as a tree of shapers ([`path::Htb`]).
+//! Converts a policy whose classes have queues to a tree of shapers ([`path::Htb`]).
 //!
-//! At every level `shape` is the ceiling of its class; the parent's rate is given out in the order of Cisco's three-parameter
-//! scheduler (IOS-XE, "QoS Scheduling"): priorities up to their policers, then `bandwidth`, then what is left by `bandwidth
-//! remaining`, in equal parts where nothing is said (classic IOS: in proportion to `bandwidth`). What a ceiling keeps a class
-//! from taking goes to the others. A class that only polices or marks waits in the queue of class-default.
+//! At every level `shape` is the ceiling of its class. The parent's rate is divided in the order of Cisco's
+//! three-parameter scheduler (IOS-XE, "QoS Scheduling"): priorities up to their policers, then `bandwidth`,
+//! then the rest by `bandwidth remaining`, by default in equal parts (classic IOS: in proportion to
+//! `bandwidth`). Rate that a ceiling denies to a class goes to the others. A class that only polices or marks
+//! uses the queue of class-default.
 
 use super::convert::Applied;
 use super::model::{IosClass, IosExcess, IosPolice, IosPolicy};
 use super::units::{IosRate, IosSize};
 use crate::number::{FRAME, PACKET};
-use crate::shares::{LEAST, Share, plain, promises};
+use crate::shares::{MIN_RATE, Share, plain, promises};
 use crate::{Credit, DraftStage, PortFlow, number};
 use path::{Class, Htb};
 use std::collections::BTreeMap;
 use units::Rate;
 
-/// Policies below policies below … (Linux's and the element's limit is 8 with the port).
+/// Maximum nesting of policies (the limit of Linux and of the element is 8 with the port).
 const MAX_DEPTH: usize = 6;
-/// The most classes of a tree.
+/// Maximum classes of a tree.
 const MAX_CLASSES: usize = 400;
 
-/// What a policy becomes.
+/// The result of converting a policy.
 #[derive(Default)]
 pub(crate) struct Grown {
-    /// Policers, which stand before the queues.
+    /// Policers in front of the queues.
     pub policers: Vec<DraftStage>,
     pub stages: Vec<DraftStage>,
     pub flows: Vec<PortFlow>,
@@ -33,23 +34,23 @@ pub(crate) struct Grown {
     codes: Vec<u8>,
 }
 
-/// What a class of the tree has below it.
+/// A class of the tree as the parent of others.
 struct Parent<'p> {
     name: &'p str,
-    /// What it is promised, bit/s.
+    /// Guaranteed rate, bit/s.
     rate: u64,
-    /// What it may take, bit/s.
+    /// Maximum rate, bit/s.
     ceil: u64,
-    /// What percentages of its children are of, bit/s.
+    /// The reference of the children's percentages, bit/s.
     whole: u64,
-    /// Whether all packets that nothing else takes come here.
+    /// Whether unmatched packets belong to this class.
     takes_rest: bool,
 }
 
-/// A class of one level with its numbers.
+/// A class of a level with its rates.
 struct Member<'a> {
     class: &'a IosClass,
-    /// What it may take: its shape, or its parent's ceiling, bit/s.
+    /// Maximum rate: the class's shape, or its parent's ceiling, bit/s.
     ceil: u64,
     share: Share,
 }
@@ -60,11 +61,11 @@ pub(crate) struct Tree<'t, 'a, 'r> {
 }
 
 impl<'a> Tree<'_, 'a, '_> {
-    /// The tree of a policy, below the port.
+    /// Converts a policy of the port.
     pub fn root(&mut self, policy: &'a IosPolicy, grown: &mut Grown) {
         let says = |rate: u64| format!("classes that share {}", number::rate(rate));
         let kept: Vec<&IosClass> = policy.classes.iter().filter(|c| !c.refused).collect();
-        // A shaper of everything is the root itself.
+        // A shaper of all traffic is the root.
         if let [class] = kept.as_slice()
             && class.is_default()
             && let Some(shape) = &class.shape
@@ -73,7 +74,7 @@ impl<'a> Tree<'_, 'a, '_> {
             let Some(cir) = self.applied.bits(shape.cir, self.applied.whole, shape.line) else { return };
             let cir = self.applied.line.map_or(cir, |port| port.min(cir));
             let shaper = self.applied.shaper(shape, cir);
-            self.applied.judge_shape(class, shape, cir);
+            self.applied.lint_shape(class, shape, cir);
             let rate = shaper.rate.as_bps();
             if let Some(police) = &class.police {
                 let whole = self.applied.whole;
@@ -82,7 +83,7 @@ impl<'a> Tree<'_, 'a, '_> {
             let burst = Some(shaper.burst());
             grown.classes.push(Class { burst, cburst: burst, ..plain(&class.name, rate) });
             grown.parts.insert(class.name.clone(), shape.line);
-            self.applied.reading.assume("a shaper above classes refills all the time, not every Tc");
+            self.applied.reading.assume("a shaper above classes refills continuously, not every Tc");
             let parent = Parent { name: &class.name, rate, ceil: rate, whole: rate, takes_rest: true };
             self.level(child, &parent, grown);
             return self.finish(shape.line, says(rate), grown);
@@ -106,7 +107,7 @@ impl<'a> Tree<'_, 'a, '_> {
         grown.stages.push(stage);
     }
 
-    /// Policers of a policy that queues nothing.
+    /// Converts a policy without queues to policers; returns the codepoints of its classes.
     pub fn policed(&mut self, policy: &'a IosPolicy, whole: Option<u64>, grown: &mut Grown) -> Vec<u8> {
         let mut all = Vec::new();
         let mut classes: Vec<&IosClass> = policy.classes.iter().filter(|c| !c.refused).collect();
@@ -131,7 +132,7 @@ impl<'a> Tree<'_, 'a, '_> {
                 all.extend(inner);
                 continue;
             };
-            // The aggregate of the classes below it, or a class of its own.
+            // The policer applies to the classes below, or to the class itself.
             let codes = if inner.is_empty() { self.flow(class, true, grown) } else { inner };
             let is_all = class.is_default() && policy.classes.len() == 1 && self.depth == 0;
             let codes_of_police = if is_all { Vec::new() } else { codes.clone() };
@@ -141,7 +142,7 @@ impl<'a> Tree<'_, 'a, '_> {
         all
     }
 
-    /// A flow of a class, and its codepoint; that of class-default is 0 where it takes all that is left.
+    /// Adds a flow for a class, and returns its codepoint; 0 for class-default if it takes all other traffic.
     fn flow(&mut self, class: &IosClass, takes_rest: bool, grown: &mut Grown) -> Vec<u8> {
         let (own, says) = self.applied.matched(class);
         let code = if class.is_default() && takes_rest {
@@ -151,7 +152,7 @@ impl<'a> Tree<'_, 'a, '_> {
                 self.applied.reading.unknown(
                     class.line,
                     class.name.clone(),
-                    "63 classes at most have a flow",
+                    "at most 63 classes have a flow",
                 );
                 return Vec::new();
             };
@@ -162,10 +163,10 @@ impl<'a> Tree<'_, 'a, '_> {
         vec![code]
     }
 
-    /// The classes of a policy below `parent`; the codepoints of all of them.
+    /// Converts the classes of a policy below `parent`; returns their codepoints.
     fn level(&mut self, policy: &'a IosPolicy, parent: &Parent<'_>, grown: &mut Grown) -> Vec<u8> {
         let mut codes = Vec::new();
-        // What only polices or marks waits in class-default.
+        // Classes that only police or mark use the queue of class-default.
         let mut in_default = Vec::new();
         let has_queue = |c: &IosClass, applied: &Applied| {
             let child = c.child.as_ref().and_then(|name| applied.model.policies.get(name));
@@ -204,12 +205,12 @@ impl<'a> Tree<'_, 'a, '_> {
             }
             let is_implicit = std::ptr::eq(member.class, &implicit);
             let mut node =
-                plain(&unique(&member.class.name, &grown.classes), rate.max(LEAST).min(member.ceil));
+                plain(&unique(&member.class.name, &grown.classes), rate.max(MIN_RATE).min(member.ceil));
             node.parent = Some(parent.name.to_string());
             node.ceil = Some(Rate::from_bps(member.ceil));
             node.prio = member.class.priority.map_or(priorities, |p| p.level - 1).min(7);
             if shares.iter().any(|s| s.is_unlimited) && !member.share.is_unlimited {
-                // What strict priority leaves is shared as if it were the whole.
+                // The rate that strict priority leaves is shared like the whole rate.
                 node.quantum = Some((promised / 80).clamp(PACKET, 200_000) as u32);
             }
             codes.extend(self.node(member, node, promised, parent, is_implicit, &in_default, grown));
@@ -218,7 +219,7 @@ impl<'a> Tree<'_, 'a, '_> {
         codes
     }
 
-    /// One class of a level, with what is below it.
+    /// Converts a class of a level with the classes below it.
     #[allow(clippy::too_many_arguments)]
     fn node(
         &mut self,
@@ -233,7 +234,7 @@ impl<'a> Tree<'_, 'a, '_> {
         let class = member.class;
         grown.parts.insert(node.name.clone(), class.line);
         if let Some(shape) = &class.shape {
-            self.applied.judge_shape(class, shape, member.ceil);
+            self.applied.lint_shape(class, shape, member.ceil);
             node.cburst = Some(self.applied.shaper(shape, member.ceil).burst());
         }
         let takes_rest = parent.takes_rest && class.is_default();
@@ -273,9 +274,9 @@ impl<'a> Tree<'_, 'a, '_> {
                 .chain(in_default.iter().copied().filter(|_| class.is_default()))
                 .collect();
         }
-        node.queue = Some(self.applied.queue_of(class, promised.max(LEAST)));
+        node.queue = Some(self.applied.queue_of(class, promised.max(MIN_RATE)));
         if let Some(inner) = class.child.as_ref().and_then(|name| self.applied.model.policies.get(name)) {
-            // A child that only polices: its policers are of the whole class.
+            // The policers of a child without queues apply to the whole class.
             for police in inner.classes.iter().filter(|c| c.is_default()).filter_map(|c| c.police.as_ref()) {
                 grown.policers.extend(self.applied.policer(
                     &class.name,
@@ -292,7 +293,7 @@ impl<'a> Tree<'_, 'a, '_> {
         codes
     }
 
-    /// The policers of a class: its own, and that of its priority.
+    /// Adds the policer of a class, or the policer of its priority.
     fn police(&mut self, class: &IosClass, parent: &Parent<'_>, codes: &[u8], grown: &mut Grown) {
         if let Some(police) = &class.police {
             grown.policers.extend(self.applied.policer(
@@ -308,8 +309,8 @@ impl<'a> Tree<'_, 'a, '_> {
         else {
             return;
         };
-        // Cisco, `priority`: the default burst is 200 ms at the configured rate. Without congestion it polices nothing, so that
-        // a burst below a packet stops no packet.
+        // Cisco, `priority`: the default burst is 200 ms at the configured rate. Without congestion it does
+        // not police, so a burst below a packet does not block packets.
         let burst = priority.burst.unwrap_or(IosSize::Time(0.2)).bytes(rate, PACKET).max(FRAME);
         let police = IosPolice {
             line: priority.line,
@@ -320,7 +321,7 @@ impl<'a> Tree<'_, 'a, '_> {
             actions: [None, None, None],
         };
         self.applied.reading.assume(
-            "a class with `priority` and a rate never has more than it: the router polices it while there is congestion",
+            "a class with `priority` and a rate is always limited to it; the router polices it only during congestion",
         );
         let stage = self.applied.policer(&class.name, &police, None, codes.to_vec());
         let written = priority
@@ -330,7 +331,7 @@ impl<'a> Tree<'_, 'a, '_> {
         grown.policers.extend(stage.map(|s| DraftStage { says, ..s }));
     }
 
-    /// The classes of a level with their numbers.
+    /// The classes of a level with their rates.
     fn members<'c>(&mut self, classes: &[&'c IosClass], parent: &Parent<'_>) -> Vec<Member<'c>> {
         let whole = Some(parent.whole);
         let by_percent: f64 = classes
@@ -341,16 +342,17 @@ impl<'a> Tree<'_, 'a, '_> {
             })
             .sum();
         let is_by_percent = classes.iter().any(|c| matches!(c.excess, Some(IosExcess::Percent(_))));
-        let unsaid = classes.iter().filter(|c| c.excess.is_none() && c.priority.is_none()).count().max(1);
-        // Without a share: an equal part of the percents that are not given, or a ratio of 1.
-        let rest = if is_by_percent { (100.0 - by_percent).max(1.0) / unsaid as f64 } else { 1.0 };
+        let without_share =
+            classes.iter().filter(|c| c.excess.is_none() && c.priority.is_none()).count().max(1);
+        // A class without a share gets an equal part of the unassigned per cent, or a ratio of 1.
+        let rest = if is_by_percent { (100.0 - by_percent).max(1.0) / without_share as f64 } else { 1.0 };
         classes
             .iter()
             .map(|class| {
                 let shape = class.shape.as_ref().and_then(|s| self.applied.bits(s.cir, whole, s.line));
                 let peak = class.shape.as_ref().filter(|s| s.peak).zip(shape);
                 let shape = peak.map_or(shape, |(s, cir)| Some(self.applied.shaper(s, cir).rate.as_bps()));
-                let ceil = shape.unwrap_or(parent.ceil).min(parent.ceil).max(LEAST);
+                let ceil = shape.unwrap_or(parent.ceil).min(parent.ceil).max(MIN_RATE);
                 let drops = |p: &&IosPolice| p.actions[1].as_ref().is_none_or(|a| a.starts_with("drop"));
                 let police = class.police.as_ref().filter(drops);
                 let policed = police.and_then(|p| self.applied.bits(p.pir.unwrap_or(p.cir), whole, p.line));
@@ -380,7 +382,7 @@ impl<'a> Tree<'_, 'a, '_> {
         let sum = members.iter().fold(0u64, |sum, m| sum.saturating_add(m.share.fixed));
         if sum > parent.ceil.saturating_add(parent.ceil / 100) {
             let text = format!(
-                "its classes are promised {} together, and {} is there: the promises do not hold",
+                "its classes are promised {} in total, but only {} is available: the promises do not hold",
                 number::rate(sum),
                 number::rate(parent.ceil)
             );
@@ -388,14 +390,14 @@ impl<'a> Tree<'_, 'a, '_> {
         }
         for m in members.iter().filter(|m| m.share.is_unlimited) {
             self.applied.reading.assume(format!(
-                "class {} has priority without a limit: its flow may take all, and the other classes what it leaves",
+                "class {} has priority without a limit: its flow may take the whole rate",
                 m.class.name
             ));
         }
     }
 }
 
-/// The rates in bit/s that a class names, as far as they are no shares.
+/// The largest absolute rate of a class, bit/s.
 fn absolute(class: &IosClass) -> u64 {
     let bits = |rate: Option<IosRate>| match rate {
         Some(IosRate::Bits(bits)) => bits,
@@ -405,7 +407,7 @@ fn absolute(class: &IosClass) -> u64 {
     shape.max(bits(class.bandwidth)).max(bits(class.priority.and_then(|p| p.rate)))
 }
 
-/// A class's name, with a number where the tree has it already.
+/// The name of a class, made unique with a number.
 fn unique(name: &str, classes: &[Class]) -> String {
     let is_taken = |name: &str| classes.iter().any(|c| c.name == name);
     if !is_taken(name) {

@@ -1,4 +1,4 @@
-//! Numbers with units as routers' configurations write them.
+//! Numbers with units in router configurations.
 //!
 //! | quantity | IOS, IOS-XE | IOS XR | NX-OS | EOS |
 //! |---|---|---|---|---|
@@ -8,9 +8,9 @@
 //! | burst of `shape` | bits; ms where the rate is a percentage | bytes | bytes | bytes |
 //! | `queue-limit` | packets | packets of 256 bytes | packets | packets |
 //!
-//! Units that are written replace these. k = 1000, and `kbytes` = 1000 bytes.
+//! Explicit units replace these. k = 1000, and `kbytes` = 1000 bytes.
 
-/// What the numbers of a text mean where no unit is written.
+/// The platform, which determines the units of bare numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
     #[default]
@@ -20,12 +20,12 @@ pub(crate) enum Dialect {
     Eos,
 }
 
-/// A rate or a share of one.
+/// A rate, absolute or as a percentage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum IosRate {
     /// Bits per second.
     Bits(u64),
-    /// Percent of what the policy has.
+    /// Per cent of the policy's rate.
     Percent(f64),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum IosRate {
 pub(crate) enum IosSize {
     Bytes(u64),
     Packets(u64),
-    /// Seconds at the rate it belongs to.
+    /// Seconds at the limiter's rate.
     Time(f64),
 }
 
@@ -49,7 +49,7 @@ impl IosSize {
     }
 }
 
-/// A unit's kind, and how many base units it is.
+/// A kind of unit with its size in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RouterUnit {
     BitsPerSecond(f64),
@@ -58,7 +58,7 @@ pub(crate) enum RouterUnit {
     Seconds(f64),
     Percent,
     Packets,
-    /// Units that are known and cannot be simulated: cells, packets or cells a second.
+    /// Known units that cannot be simulated: cells, packets or cells per second.
     Other(&'static str),
 }
 
@@ -66,7 +66,7 @@ fn bare(word: &str) -> &str {
     word.trim_matches([',', ';', '(', ')', '/', ':'])
 }
 
-/// The unit that a word is.
+/// The unit that a word names.
 pub(crate) fn unit(word: &str) -> Option<RouterUnit> {
     use RouterUnit::*;
     Some(match bare(word).to_ascii_lowercase().as_str() {
@@ -87,18 +87,18 @@ pub(crate) fn unit(word: &str) -> Option<RouterUnit> {
         "percent" | "%" => Percent,
         "packet" | "packets" | "pkts" => Packets,
         "cell" | "cells" => Other("cells"),
-        "pps" => Other("packets a second"),
-        "cps" => Other("cells a second"),
+        "pps" => Other("packets per second"),
+        "cps" => Other("cells per second"),
         _ => return None,
     })
 }
 
-/// A number that was read.
+/// A number with its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RouterNumber {
     pub value: f64,
     pub unit: Option<RouterUnit>,
-    /// How many words it takes.
+    /// Words used.
     pub used: usize,
 }
 
@@ -136,10 +136,10 @@ fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word.as_str()) || word.ends_with("-action") || word.starts_with("set-")
 }
 
-/// The number at `words[at]` with its unit; `Ok(None)` where no number stands there.
+/// The number at `words[at]` with its unit; `Ok(None)` if the word is not a number.
 ///
 /// # Errors
-/// The words that are not understood: `10furlongs`, `10 furlongs`.
+/// Returns the words that are not understood: `10furlongs`, `10 furlongs`.
 pub(crate) fn number(words: &[&str], at: usize) -> Result<Option<RouterNumber>, String> {
     let Some(raw) = words.get(at) else { return Ok(None) };
     let word = bare(raw);
@@ -169,9 +169,10 @@ pub(crate) fn number(words: &[&str], at: usize) -> Result<Option<RouterNumber>, 
     let next = words.get(at + 1).filter(|_| !raw.ends_with([',', ';', ')']));
     let next = next.filter(|w| bare(w).starts_with(|c: char| c.is_ascii_alphabetic() || c == '%'));
     match next {
-        // `20 percent` stands for 20 %, `conform percent` would not follow a number.
+        // `20 percent` is 20 %.
         Some(next) if unit(next).is_some() => {
-            // `8m kbps` is not written; k, m, g and a unit of bits together are a slip that changes the value.
+            // A suffix k, m or g together with a unit, as in `8m kbps`, is probably a mistake, so it is not
+            // read.
             match (suffix, unit(next)) {
                 (Some(_), Some(RouterUnit::BitsPerSecond(by))) if by > 1.0 => {
                     not_read(&format!("{word} {next}"))
@@ -187,10 +188,11 @@ pub(crate) fn number(words: &[&str], at: usize) -> Result<Option<RouterNumber>, 
     }
 }
 
-/// A rate at `words[at]` and how many words it takes; a bare number counts `default` bit/s. `Ok(None)` where no rate stands there.
+/// The rate at `words[at]` and the number of words used; a bare number counts `default` bit/s. `Ok(None)` if
+/// there is no rate.
 ///
 /// # Errors
-/// The words that are not understood, with the reason.
+/// Returns the words that are not understood, with the reason.
 pub(crate) fn rate(words: &[&str], at: usize, default: f64) -> Result<Option<(IosRate, usize)>, String> {
     let Some(word) = words.get(at) else { return Ok(None) };
     let share = |per: f64| -> Result<Option<(IosRate, usize)>, String> {

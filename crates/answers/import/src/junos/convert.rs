@@ -1,4 +1,4 @@
-//! Units of interfaces into the two directions of a path.
+//! Converts units of interfaces to the two directions of a path.
 
 use super::model::{
     JunosApplied, JunosBuffer, JunosModel, JunosPolicer, JunosRate, JunosScheduler, JunosShaping, JunosTerm,
@@ -7,32 +7,33 @@ use super::model::{
 use crate::draft::USUAL_LINE;
 use crate::ios::dscp;
 use crate::number::PACKET;
-use crate::shares::{LEAST, Share, plain, promises};
+use crate::shares::{MIN_RATE, Share, plain, promises};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::Fifo;
 use path::{Action, Htb, Link, Meter, Policer, QueueConfig, Shaper};
 use std::collections::BTreeMap;
 use units::{Bytes, Rate};
 
-/// The router.
+/// The name of the router's host.
 const HERE: &str = "router";
-/// The speed that interfaces' names promise, Mbit/s.
+/// The speed of interfaces by their names, Mbit/s.
 const SPEEDS: [(&str, u64); 3] = [("ge-", 1000), ("xe-", 10_000), ("fe-", 100)];
-/// Codepoints of the default forwarding classes ("Default IP Precedence Classifier" has their first three bits).
+/// Codepoints of the default forwarding classes ("Default IP Precedence Classifier" has their first three
+/// bits).
 const CLASSES: [(&str, u8); 4] =
     [("best-effort", 0), ("expedited-forwarding", 46), ("assured-forwarding", 10), ("network-control", 48)];
-/// The most logical interfaces of one text.
+/// Maximum logical interfaces of a text.
 const MAX_PORTS: usize = 64;
-/// The delay buffer of a queue for which nothing else is written.
+/// The default delay buffer of a queue, seconds.
 const BUFFER_S: f64 = 0.1;
 
-/// The whole model.
+/// Converts the whole model.
 pub(crate) fn draft(model: &JunosModel, assumed: &Assumed, reading: &mut Reading) -> Draft {
     let mut keys: Vec<(String, String)> = model.units.iter().map(|(key, _)| key.clone()).collect();
     for ((name, unit), _) in &model.shaping {
         let unit = unit.clone().unwrap_or_else(|| "0".into());
         let is_known = keys.iter().any(|(n, u)| n == name && *u == unit);
-        // Shaping of a whole port stands behind whichever of its units has limits of its own.
+        // The shaping of a port follows its units with limits.
         if !is_known && !keys.iter().any(|(n, _)| n == name) {
             keys.push((name.clone(), unit));
         }
@@ -47,7 +48,7 @@ pub(crate) fn draft(model: &JunosModel, assumed: &Assumed, reading: &mut Reading
         let made = port.port(unit);
         if !(made.out.is_empty() && made.into.is_empty()) {
             if ports.len() >= MAX_PORTS {
-                reading.unknown(1, name, format!("{MAX_PORTS} logical interfaces at most are read"));
+                reading.unknown(1, name, format!("at most {MAX_PORTS} logical interfaces are read"));
                 break;
             }
             ports.push(made);
@@ -62,14 +63,12 @@ pub(crate) fn draft(model: &JunosModel, assumed: &Assumed, reading: &mut Reading
     let unused: Vec<&String> = model.policers.keys().filter(|name| !is_used(name)).collect();
     let mut draft = Draft::of_box(HERE, ports, reading);
     if draft.links.is_empty() {
-        // Policers that were pasted without what applies them.
+        // The text has only policers, and nothing that applies them.
         let filters =
             model.filters.values().flat_map(|f| &f.terms).flat_map(|t| t.policers.iter().map(|(_, p)| p));
         let alone: Vec<&String> = unused.into_iter().chain(filters).collect();
         for (name, policer) in model.policers.iter().filter(|(name, _)| alone.contains(name)) {
-            reading.assume(format!(
-                "policer {name} takes what comes in: no interface that applies it is in the text"
-            ));
+            reading.assume(format!("policer {name} is applied inbound: no interface in the text applies it"));
             let key = (name.clone(), "0".to_string());
             let mut port = JunosPort { model, name, key: &key, assumed, reading, codes: &mut codes };
             let into: Vec<DraftStage> = port.policer(name, policer, Vec::new()).into_iter().collect();
@@ -105,7 +104,7 @@ struct JunosPort<'a, 'r> {
     codes: &'r mut BTreeMap<String, u8>,
 }
 
-/// A direction's policers, their flows, and whether one of them takes everything.
+/// The policers of a direction and their flows.
 #[derive(Default)]
 struct Policed {
     stages: Vec<DraftStage>,
@@ -113,7 +112,7 @@ struct Policed {
 }
 
 impl<'a> JunosPort<'a, '_> {
-    /// What the port runs at, bit/s, where the text says it.
+    /// The rate of the port, bit/s, if known.
     fn line(&self) -> Option<u64> {
         let written = self.model.speeds.get(&self.key.0).copied();
         let by_name =
@@ -125,7 +124,7 @@ impl<'a> JunosPort<'a, '_> {
         self.line().unwrap_or_else(|| {
             let line = self.assumed.line.unwrap_or(USUAL_LINE).as_bps();
             let text =
-                format!("{} has {} (--line): nothing in the text says it", self.name, number::rate(line));
+                format!("{} has {} (--line): the text does not state it", self.name, number::rate(line));
             self.reading.assume(text);
             line
         })
@@ -170,7 +169,7 @@ impl<'a> JunosPort<'a, '_> {
         Some(DraftStage::new("line", line.unwrap_or(1), says, link).with_credit(Credit::NoBucket))
     }
 
-    /// The policers that a unit applies in a direction: its own, then those of its filters.
+    /// The policers of a unit in a direction: its own, then those of its filters.
     fn policed(&mut self, applied: &JunosApplied, unit: &JunosUnit) -> Policed {
         let mut all = Policed::default();
         for (line, name) in &applied.policers {
@@ -178,7 +177,7 @@ impl<'a> JunosPort<'a, '_> {
                 all.stages.extend(self.policer(name, policer, Vec::new()));
             }
         }
-        // Each family has policers of its own; the scenario's flows are of the first one.
+        // Each family has its own policers; the scenario's flows belong to the first one.
         let first = if unit.families.iter().any(|f| f == "inet") {
             Some("inet")
         } else {
@@ -187,7 +186,7 @@ impl<'a> JunosPort<'a, '_> {
         for (line, family, name) in &applied.filters {
             if Some(family.as_str()) != first && family != "any" {
                 let why = format!(
-                    "packets of family {family} meet policers of their own: the flows are of another family"
+                    "packets of family {family} have their own policers: the flows belong to another family"
                 );
                 self.reading.unknown(*line, name.clone(), why);
                 continue;
@@ -195,7 +194,7 @@ impl<'a> JunosPort<'a, '_> {
             match self.model.filters.get(&(family.clone(), name.clone())) {
                 Some(filter) => self.terms(&filter.terms, &mut all),
                 None => {
-                    let why = format!("filter {name} is not in the text: what it does here is not known");
+                    let why = format!("filter {name} is not in the text: its effect is unknown");
                     self.reading.unknown(*line, name.clone(), why);
                 }
             }
@@ -207,7 +206,7 @@ impl<'a> JunosPort<'a, '_> {
         for term in terms {
             let takes_all = term.from.is_empty();
             if !term.policers.is_empty() {
-                // The last term takes what no other did.
+                // The last term takes the remaining packets.
                 let is_rest = takes_all && !all.flows.is_empty();
                 let (code, dscps) = match (takes_all, is_rest) {
                     (true, false) => (0, Vec::new()),
@@ -224,7 +223,7 @@ impl<'a> JunosPort<'a, '_> {
                     }
                 }
                 let from = if takes_all {
-                    "what comes".to_string()
+                    "all packets".to_string()
                 } else {
                     term.from.join("; ").chars().take(120).collect()
                 };
@@ -253,7 +252,7 @@ impl<'a> JunosPort<'a, '_> {
     fn named(&mut self, line: usize, name: &str) -> Option<&'a JunosPolicer> {
         let policer = self.model.policers.get(name);
         if policer.is_none() {
-            let why = format!("policer {name} is not in the text: what it limits is not known");
+            let why = format!("policer {name} is not in the text: its limit is unknown");
             self.reading.unknown(line, name.to_string(), why);
         }
         policer
@@ -272,7 +271,7 @@ impl<'a> JunosPort<'a, '_> {
         policer.dscp = dscps;
         if p.burst.is_none() {
             self.reading.assume(format!(
-                "policer {name} holds {} of its rate: no burst is written",
+                "policer {name} has a bucket of {} of its rate: no burst is configured",
                 number::time(0.25)
             ));
         }
@@ -290,9 +289,9 @@ impl<'a> JunosPort<'a, '_> {
         }
         if !p.discards {
             policer.red = Action::Pass;
-            let does = p.marks.as_deref().unwrap_or("nothing is said");
+            let action = p.marks.as_deref().unwrap_or("…");
             let text = format!(
-                "policer {name}: what exceeds is not discarded (`then {does}`): it limits nothing by itself"
+                "policer {name}: excess packets are not discarded (`then {action}`), so it limits nothing by itself"
             );
             self.reading.fault(p.line, "police-keeps", text);
         }
@@ -300,14 +299,14 @@ impl<'a> JunosPort<'a, '_> {
         Some(DraftStage::new("policer", p.line, says, policer).with_credit(Credit::CarriesOver))
     }
 
-    /// The shaping of the unit, of the port, or of a traffic control profile of either.
+    /// The shaping of the unit and of the port, each completed by its traffic control profile.
     fn shaping(&mut self) -> Vec<JunosShaping> {
         let model = self.model;
-        let of = |unit: Option<&str>| {
+        let configured = |unit: Option<&str>| {
             model.shaping.iter().find(|((n, u), _)| *n == self.key.0 && u.as_deref() == unit).map(|(_, s)| s)
         };
         let mut found: Vec<JunosShaping> =
-            of(Some(&self.key.1)).into_iter().chain(of(None)).cloned().collect();
+            configured(Some(&self.key.1)).into_iter().chain(configured(None)).cloned().collect();
         for shaping in &mut found {
             let Some(name) = &shaping.profile else { continue };
             match model.profiles.get(name) {
@@ -327,7 +326,7 @@ impl<'a> JunosPort<'a, '_> {
         found
     }
 
-    /// Shapers and classes of what leaves.
+    /// Shapers and classes of outgoing traffic.
     fn shaped(&mut self, flows: &mut Vec<PortFlow>) -> Vec<DraftStage> {
         let all = self.shaping();
         if all.iter().any(|s| s.refused) {
@@ -336,23 +335,24 @@ impl<'a> JunosPort<'a, '_> {
         let line = self.line();
         let rates: Vec<(usize, u64, Option<u64>)> =
             all.iter().filter_map(|s| s.rate.map(|r| (s.line, self.bits(r, line), s.burst))).collect();
-        // The unit's shaper within the port's: the lower one is felt.
-        let least = rates.iter().min_by_key(|(_, bps, _)| *bps).copied();
+        // The unit's shaper is below the port's: the lower rate limits.
+        let lowest = rates.iter().min_by_key(|(_, bps, _)| *bps).copied();
         let map = all.iter().find_map(|s| s.map.as_ref().map(|m| (s.line, m.clone())));
         let Some((map_line, map)) = map else {
-            let Some((at, bps, burst)) = least else { return Vec::new() };
+            let Some((at, bps, burst)) = lowest else { return Vec::new() };
             let mut shaper = Shaper::new(Rate::from_bps(bps));
             shaper.burst = burst.filter(|b| *b > 0).map(|b| Bytes::new(b.max(number::FRAME)));
             shaper.queue = Some(queue(bps, BUFFER_S));
             self.reading
-                .assume("a queue holds 100 ms of its rate: the delay buffer of the port is not in the text");
+                .assume("a queue holds 100 ms of its rate: the port's delay buffer is not in the text");
             let says = format!("shaping-rate of {}, {}", self.name, number::rate(bps));
             return vec![DraftStage::new("shaping", at, says, shaper).with_credit(Credit::CarriesOver)];
         };
         let Some(entries) = self.model.maps.get(&map) else {
-            let why = format!("scheduler-map {map} is not in the text: how its classes share is not known");
+            let why =
+                format!("scheduler-map {map} is not in the text: the shares of its classes are unknown");
             self.reading.unknown(map_line.max(1), map.clone(), why);
-            return least
+            return lowest
                 .map(|(at, bps, _)| {
                     let mut shaper = Shaper::new(Rate::from_bps(bps));
                     shaper.queue = Some(queue(bps, BUFFER_S));
@@ -361,15 +361,15 @@ impl<'a> JunosPort<'a, '_> {
                 })
                 .unwrap_or_default();
         };
-        let root = match least {
+        let root = match lowest {
             Some((_, bps, _)) => bps,
             None => self.line_or_assumed(),
         };
-        let at = least.map_or(map_line, |(at, _, _)| at).max(1);
+        let at = lowest.map_or(map_line, |(at, _, _)| at).max(1);
         self.classes(entries, root, at, flows)
     }
 
-    /// The queues of a scheduler map as a tree.
+    /// Converts a scheduler map to a tree of classes.
     fn classes(
         &mut self,
         entries: &[(usize, String, String)],
@@ -384,12 +384,12 @@ impl<'a> JunosPort<'a, '_> {
                 Some(_) => {}
                 None => {
                     let why =
-                        format!("scheduler {name} is not in the text: what class {class} gets is not known");
+                        format!("scheduler {name} is not in the text: the share of class {class} is unknown");
                     self.reading.unknown(*line, name.clone(), why);
                 }
             }
         }
-        // Best effort takes what no other class does; without it the last one.
+        // Best effort takes the traffic of no other class; without best effort, the last class does.
         known.sort_by_key(|(_, class, _)| class.as_str() == "best-effort");
         let claimed: f64 = known.iter().filter_map(|(_, _, s)| s.excess).sum();
         let shares: Vec<Share> = known
@@ -397,11 +397,11 @@ impl<'a> JunosPort<'a, '_> {
             .map(|(_, class, s)| {
                 let transmit = s.transmit.map_or(0, |r| self.bits(r, Some(root))).min(root);
                 let shape = s.shaping.map(|r| self.bits(r, Some(root))).unwrap_or(root);
-                let usable = shape.min(if s.exact && transmit > 0 { transmit } else { root }).max(LEAST);
+                let usable = shape.min(if s.exact && transmit > 0 { transmit } else { root }).max(MIN_RATE);
                 let is_unlimited = s.is_strict && usable >= root;
                 if is_unlimited {
                     self.reading.assume(format!(
-                        "class {class} has priority strict-high without a limit: its flow may take all, and the others what it leaves"
+                        "class {class} has priority strict-high without a limit: its flow may take the whole rate"
                     ));
                 }
                 let weight = match (s.transmit, s.excess) {
@@ -409,7 +409,7 @@ impl<'a> JunosPort<'a, '_> {
                     (_, Some(excess)) => excess,
                     _ if claimed > 0.0 => 0.0,
                     (Some(JunosRate::Remainder) | None, _) => root as f64 / 10.0,
-                    // What is left is shared in proportion to transmit rates.
+                    // The rest is shared in proportion to transmit rates.
                     _ => transmit as f64,
                 };
                 let fixed = if is_unlimited { 0 } else { transmit.min(usable) };
@@ -419,7 +419,7 @@ impl<'a> JunosPort<'a, '_> {
         let sum = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.fixed));
         if sum > root.saturating_add(root / 100) {
             let text = format!(
-                "transmit rates of {} together, and {} is there: the promises do not hold",
+                "transmit rates add up to {}, but only {} is available: the promises do not hold",
                 number::rate(sum),
                 number::rate(root)
             );
@@ -432,7 +432,7 @@ impl<'a> JunosPort<'a, '_> {
         let last = known.len().saturating_sub(1);
         for (i, (_, class, s)) in known.iter().enumerate() {
             let share = shares[i];
-            let mut node = plain(class, given[i].max(LEAST).min(share.usable));
+            let mut node = plain(class, given[i].max(MIN_RATE).min(share.usable));
             node.parent = Some("port".into());
             node.ceil = Some(Rate::from_bps(share.usable.max(node.rate.as_bps())));
             node.cburst = s.burst.filter(|b| *b > 0).map(Bytes::new);
@@ -442,18 +442,18 @@ impl<'a> JunosPort<'a, '_> {
             }
             let code = if i == last { 0 } else { self.code(class, None) };
             node.dscp = if i == last { Vec::new() } else { vec![code] };
-            let rate = promised[i].max(LEAST);
+            let rate = promised[i].max(MIN_RATE);
             node.queue = Some(match s.buffer {
                 Some(JunosBuffer::Time(us)) => queue(rate, us * 1e-6),
                 Some(JunosBuffer::Percent(p)) => {
                     self.reading.assume(
-                        "the delay buffer of a port holds 100 ms of its rate; the text does not say it",
+                        "the port's delay buffer holds 100 ms of its rate: the text does not state it",
                     );
                     queue(root, BUFFER_S * p / 100.0)
                 }
                 Some(JunosBuffer::Remainder) | None => {
                     self.reading.assume(
-                        "a queue holds 100 ms of its rate: the delay buffer of the port is not in the text",
+                        "a queue holds 100 ms of its rate: the port's delay buffer is not in the text",
                     );
                     queue(rate, BUFFER_S)
                 }
@@ -476,7 +476,7 @@ impl<'a> JunosPort<'a, '_> {
     }
 }
 
-/// A queue that holds so many seconds of a rate.
+/// A queue with a number of seconds at a rate.
 fn queue(bps: u64, seconds: f64) -> QueueConfig {
     let bytes = (bps as f64 / 8.0 * seconds).min(1e12) as u64;
     QueueConfig::Fifo(Fifo { packets: None, bytes: Some(Bytes::new(bytes.max(2 * PACKET))) })

@@ -1,18 +1,17 @@
-//! Policers, filters, schedulers, and the interfaces that apply them.
+//! The model: policers, filters, schedulers, and the interfaces that apply them.
 
 use super::statements::Statement;
 use crate::Reading;
 use crate::number::{Units, Unread, quantity};
 use std::collections::BTreeMap;
 
-/// A rate or a share of the port's.
+/// A rate, absolute or relative to the port's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum JunosRate {
     /// Bits per second.
     Bits(u64),
-    /// Percent.
     Percent(f64),
-    /// What is left.
+    /// The rest of the rate.
     Remainder,
 }
 
@@ -28,7 +27,7 @@ pub(crate) struct JunosPolicer {
     pub second_burst: Option<u64>,
     pub is_three_color: bool,
     pub discards: bool,
-    /// What it does to packets that exceed it, where that is not to discard them.
+    /// The action for excess packets, if they are not discarded.
     pub marks: Option<String>,
     pub refused: bool,
 }
@@ -40,7 +39,7 @@ pub(crate) struct JunosTerm {
     pub from: Vec<String>,
     pub policers: Vec<(usize, String)>,
     pub class: Option<String>,
-    /// Whether a packet that matches meets no later term.
+    /// Whether evaluation ends for packets that match.
     pub ends: bool,
     pub discards: bool,
 }
@@ -50,13 +49,13 @@ pub(crate) struct JunosTerm {
 pub(crate) struct JunosScheduler {
     pub line: usize,
     pub transmit: Option<JunosRate>,
-    /// `exact`, `rate-limit`: it never has more.
+    /// `exact`, `rate-limit`: the transmit rate is also the maximum.
     pub exact: bool,
     pub shaping: Option<JunosRate>,
     pub burst: Option<u64>,
     pub buffer: Option<JunosBuffer>,
     pub excess: Option<f64>,
-    /// 0 is served first.
+    /// Priority; 0 is the highest.
     pub priority: u8,
     pub is_strict: bool,
     pub refused: bool,
@@ -82,14 +81,14 @@ pub(crate) struct JunosShaping {
     pub refused: bool,
 }
 
-/// What a unit applies in one direction: policers by name, filters by family and name, with their lines.
+/// Policers by name and filters by family and name that a unit applies in a direction, with their lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JunosApplied {
     pub policers: Vec<(usize, String)>,
     pub filters: Vec<(usize, String, String)>,
 }
 
-/// A logical interface: what it applies on the way in, and on the way out.
+/// A logical interface: what it applies inbound and outbound.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JunosUnit {
     pub input: JunosApplied,
@@ -104,7 +103,7 @@ pub(crate) struct JunosFilter {
     pub terms: Vec<JunosTerm>,
 }
 
-/// All that a text says.
+/// The configuration of a text.
 #[derive(Debug, Default)]
 pub(crate) struct JunosModel {
     pub policers: BTreeMap<String, JunosPolicer>,
@@ -118,14 +117,14 @@ pub(crate) struct JunosModel {
     /// Forwarding classes and their schedulers in order.
     pub maps: BTreeMap<String, Vec<(usize, String, String)>>,
     pub profiles: BTreeMap<String, JunosShaping>,
-    /// By interface, and unit where it is of one.
+    /// Shaping by interface and optionally unit.
     pub shaping: Vec<((String, Option<String>), JunosShaping)>,
 }
 
-/// Junos' suffixes of rates and sizes.
+/// Junos' suffixes for rates and sizes.
 const SUFFIXES: &Units = &[("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
 
-/// A number with Junos' suffixes.
+/// Parses a number with Junos' suffixes.
 fn number(word: &str) -> Result<f64, String> {
     match quantity(word, None, SUFFIXES) {
         Ok((value, _)) if value < 1e15 => Ok(value),
@@ -156,10 +155,10 @@ fn bytes(words: &[&str]) -> Result<u64, String> {
     number(word).map(|n| n as u64)
 }
 
-/// Statements of other parts of a configuration, by their first word.
-const OTHERS: &str = "it neither polices nor shapes";
+/// The reason for statements of other parts of a configuration.
+const UNRELATED: &str = "neither policing nor shaping";
 
-/// The whole text.
+/// Reads all statements.
 pub(crate) fn read(statements: &[Statement], reading: &mut Reading) -> JunosModel {
     let mut model = JunosModel::default();
     for s in statements {
@@ -188,17 +187,17 @@ pub(crate) fn read(statements: &[Statement], reading: &mut Reading) -> JunosMode
                 shaping(model.profiles.entry(name.to_string()).or_default(), s.line, rest)
             }
             ["class-of-service", "interfaces", name, "unit", unit, rest @ ..] => {
-                shaping(of(&mut model.shaping, (name.to_string(), Some(unit.to_string()))), s.line, rest)
+                shaping(entry(&mut model.shaping, (name.to_string(), Some(unit.to_string()))), s.line, rest)
             }
             ["class-of-service", "interfaces", name, rest @ ..] => {
-                shaping(of(&mut model.shaping, (name.to_string(), None)), s.line, rest)
+                shaping(entry(&mut model.shaping, (name.to_string(), None)), s.line, rest)
             }
             ["interfaces", name, rest @ ..] => interface(&mut model, s.line, name, rest),
             [.., "apply-groups" | "apply-groups-except", _] | ["groups", ..] => {
                 reading.unknown(
                     s.line,
                     s.words.join(" "),
-                    "groups are not read: they may change what stands here",
+                    "groups are not read: they may change this configuration",
                 );
                 continue;
             }
@@ -206,17 +205,15 @@ pub(crate) fn read(statements: &[Statement], reading: &mut Reading) -> JunosMode
         };
         match done {
             Ok(true) => {}
-            Ok(false) => reading.unknown(s.line, s.words.join(" "), OTHERS),
-            Err(why) => {
-                reading.refuse(s.line, s.words.join(" "), format!("{why}: what it belongs to is left out"))
-            }
+            Ok(false) => reading.unknown(s.line, s.words.join(" "), UNRELATED),
+            Err(why) => reading.refuse(s.line, s.words.join(" "), format!("{why}: its limiter is left out")),
         }
     }
     model
 }
 
-/// The entry of a list of pairs, added where it is not there.
-fn of<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
+/// The value of a key in a list of pairs, added if it is missing.
+fn entry<K: PartialEq, V: Default>(list: &mut Vec<(K, V)>, key: K) -> &mut V {
     let at = list.iter().position(|(k, _)| *k == key).unwrap_or_else(|| {
         list.push((key, V::default()));
         list.len() - 1
@@ -233,7 +230,7 @@ fn policer(model: &mut JunosModel, line: usize, name: &str, rest: &[&str]) -> Un
         .entry(name.to_string())
         .or_insert_with(|| JunosPolicer { line, ..JunosPolicer::default() });
     let mut words = rest;
-    // `hierarchical-policer`: what is not premium is limited by the aggregate.
+    // `hierarchical-policer`: the aggregate limits traffic that is not premium.
     match words {
         ["aggregate", inner @ ..] => words = inner,
         ["premium", ..] => return Ok(false),
@@ -241,7 +238,7 @@ fn policer(model: &mut JunosModel, line: usize, name: &str, rest: &[&str]) -> Un
     }
     let done = match words {
         ["if-exceeding", values @ ..] => limits(p, values),
-        ["if-exceeding-pps", ..] => Err("packets a second cannot be simulated".into()),
+        ["if-exceeding-pps", ..] => Err("packets per second cannot be simulated".into()),
         ["then", "discard"] => {
             p.discards = true;
             Ok(true)
@@ -265,7 +262,7 @@ fn policer(model: &mut JunosModel, line: usize, name: &str, rest: &[&str]) -> Un
     done
 }
 
-/// `bandwidth-limit 10m burst-size-limit 15k`: `set` may have them in one line.
+/// Reads `bandwidth-limit 10m burst-size-limit 15k`; a `set` line may have both.
 fn limits(p: &mut JunosPolicer, values: &[&str]) -> Understood {
     let mut rest = values;
     while let [key, value, more @ ..] = rest {
@@ -394,7 +391,7 @@ fn shape(s: &mut JunosShaping, line: usize, rest: &[&str]) -> Understood {
     Ok(true)
 }
 
-/// `speed 10g`, `1g`, `100m`.
+/// Parses a speed: `10g`, `1g`, `100m`.
 fn speed(word: &str) -> Option<u64> {
     number(word).ok().filter(|n| *n >= 1e6).map(|n| n as u64)
 }
@@ -411,7 +408,7 @@ fn interface(model: &mut JunosModel, line: usize, name: &str, rest: &[&str]) -> 
         ["description", ..] | ["per-unit-scheduler"] | ["hierarchical-scheduler", ..] => return Ok(true),
         _ => return Ok(false),
     };
-    let u = of(&mut model.units, (name.to_string(), unit.to_string()));
+    let u = entry(&mut model.units, (name.to_string(), unit.to_string()));
     match rest {
         ["family", family, "filter", side, filter]
             if matches!(*side, "input" | "output" | "input-list" | "output-list") =>
@@ -427,7 +424,7 @@ fn interface(model: &mut JunosModel, line: usize, name: &str, rest: &[&str]) -> 
         | ["policer", side, policer]
         | ["layer2-policer", side, policer] => {
             let side = if side.starts_with("output") { &mut u.output } else { &mut u.input };
-            // The same policer of two families is one instance for each: a flow meets one of them.
+            // A policer applied for two families has an instance for each; a flow passes one of them.
             if !side.policers.iter().any(|(_, name)| name == policer) {
                 side.policers.push((line, policer.to_string()));
             }

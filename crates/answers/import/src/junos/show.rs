@@ -1,8 +1,8 @@
-//! Counters of `show policer`, `show firewall` and `show interfaces queue`: facts about the user's problem.
+//! Counters of `show policer`, `show firewall` and `show interfaces queue` as facts.
 
 use crate::{Reading, number};
 
-/// What lines of counters belong to.
+/// The owner of the following counters.
 #[derive(Clone, Debug, PartialEq)]
 enum Table {
     None,
@@ -14,7 +14,7 @@ enum Table {
     Queue(String),
 }
 
-/// Reports what counters show, and returns the text without their lines (empty ones in their place).
+/// Reports facts from counters, and returns the text with their lines emptied.
 pub(crate) fn facts(text: &str, reading: &mut Reading) -> String {
     let mut rest = String::with_capacity(text.len());
     let mut table = Table::None;
@@ -64,7 +64,7 @@ pub(crate) fn facts(text: &str, reading: &mut Reading) -> String {
     rest
 }
 
-/// `NAME  BYTES  PACKETS`, or `NAME  PACKETS`.
+/// Reads a policer's counters: `NAME  BYTES  PACKETS`, or `NAME  PACKETS`.
 fn policer(line: usize, words: &[&str], reading: &mut Reading) -> bool {
     let numbers: Vec<u64> = words.iter().skip(1).filter_map(|w| w.parse().ok()).collect();
     if numbers.is_empty() || numbers.len() + 1 != words.len() {
@@ -83,7 +83,8 @@ fn policer(line: usize, words: &[&str], reading: &mut Reading) -> bool {
     true
 }
 
-/// `Transmitted: Packets : N`, `Tail-dropped packets : N`, `RED-dropped packets : N`.
+/// Reads a queue's counters: `Transmitted: Packets : N`, `Tail-dropped packets : N`, `RED-dropped packets :
+/// N`.
 fn queue(
     line: usize,
     class: &str,
@@ -96,7 +97,7 @@ fn queue(
     let value =
         said.split(':').nth(1).and_then(|v| v.split_whitespace().next()).and_then(|w| w.parse::<u64>().ok());
     if lower.starts_with("packets") {
-        // The later one is `Transmitted`.
+        // `Transmitted` follows `Queued`.
         *transmitted = value.or(*transmitted);
         return true;
     }

@@ -1,33 +1,34 @@
-//! Both syntaxes of Junos into statements of words: `firewall policer p if-exceeding bandwidth-limit 10m`.
+//! Reads both syntaxes of Junos as statements of words: `firewall policer p if-exceeding bandwidth-limit
+//! 10m`.
 
 use crate::Reading;
 
-/// A statement with all the words above it.
+/// A statement with the words of all its levels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Statement {
     pub line: usize,
     pub words: Vec<String>,
 }
 
-/// The most statements of a text, and levels of braces.
+/// Maximum statements of a text, and levels of braces.
 const MAX_STATEMENTS: usize = 100_000;
 const MAX_DEPTH: usize = 40;
 
 #[derive(Default)]
 struct StatementReader {
     statements: Vec<Statement>,
-    /// Words of the blocks that are open, each with whether it is deactivated.
+    /// Words of the open blocks, and whether each is deactivated.
     open: Vec<(Vec<String>, bool)>,
     /// Words since the last `;`, `{` or `}`, and the line of the first one.
     pending: Vec<String>,
     line: usize,
-    /// What stands in `[ … ]`.
+    /// The items of an open list `[ … ]`.
     list: Option<Vec<String>>,
-    /// The level that a prompt or a `[edit …]` line names.
+    /// The level named by a prompt or a line `[edit …]`.
     base: Vec<String>,
 }
 
-/// The whole text.
+/// Reads the whole text.
 pub(crate) fn read(text: &str, reading: &mut Reading) -> Vec<Statement> {
     let mut reader = StatementReader::default();
     let mut in_comment = false;
@@ -60,18 +61,18 @@ pub(crate) fn read(text: &str, reading: &mut Reading) -> Vec<Statement> {
             _ => reader.curly(i + 1, said, reading),
         }
         if reader.statements.len() >= MAX_STATEMENTS {
-            reading.unknown(i + 1, said.to_string(), format!("{MAX_STATEMENTS} statements at most are read"));
+            reading.unknown(i + 1, said.to_string(), format!("at most {MAX_STATEMENTS} statements are read"));
             break;
         }
     }
     if !reader.pending.is_empty() {
         let text = reader.pending.join(" ");
-        reading.unknown(reader.line, text, "a statement without its `;`");
+        reading.unknown(reader.line, text, "a statement without `;`");
     }
     reader.statements
 }
 
-/// A line without `/* … */`, which may span lines, and without what follows a `#` that begins a word.
+/// Removes comments from a line: `/* … */`, which may span lines, and text after a `#` that begins a word.
 fn without_comments(line: &str, in_comment: &mut bool) -> String {
     let mut out = String::new();
     let mut rest = line;
@@ -108,12 +109,12 @@ impl StatementReader {
         self.statements.push(Statement { line, words });
     }
 
-    /// `set firewall policer …`, `deactivate …`
+    /// Reads a command: `set firewall policer …`, `deactivate …`
     fn set(&mut self, line: usize, words: &[&str], reading: &mut Reading) {
         let path: Vec<String> = words[1..].iter().map(|w| w.trim_matches([';', '"']).to_string()).collect();
         match words[0] {
             "set" => {
-                // `set … [ a b ]` is a statement for each.
+                // `set … [ a b ]` is a statement for each item.
                 let open = path.iter().position(|w| w == "[");
                 match open {
                     Some(open) => {
@@ -136,7 +137,7 @@ impl StatementReader {
                     reading.assume(format!("`{}` is {}d: left out", path.join(" "), words[0]));
                 }
             }
-            _ => reading.unknown(line, words.join(" "), "statements are not activated here"),
+            _ => reading.unknown(line, words.join(" "), "`activate` is not supported"),
         }
     }
 
@@ -188,7 +189,7 @@ impl StatementReader {
                 let line = if words.is_empty() && list.is_empty() { line } else { self.line };
                 let hidden = is_off || self.open.last().is_some_and(|(_, off)| *off);
                 if is_off {
-                    reading.unknown(line, words.join(" "), "it is inactive: left out");
+                    reading.unknown(line, words.join(" "), "inactive: left out");
                 }
                 let above: Vec<String> = self.open.iter().flat_map(|(words, _)| words).cloned().collect();
                 if mark == '{' {
@@ -209,7 +210,7 @@ impl StatementReader {
             _ => {
                 if !self.pending.is_empty() {
                     let text = std::mem::take(&mut self.pending).join(" ");
-                    reading.unknown(self.line, text, "a statement without its `;`");
+                    reading.unknown(self.line, text, "a statement without `;`");
                 }
                 self.open.pop();
             }
@@ -217,7 +218,7 @@ impl StatementReader {
     }
 }
 
-/// Adds the levels above a fragment that was pasted alone, and takes a logical system's away.
+/// Adds the missing levels above a fragment, and removes those of a logical system.
 fn whole_path(mut words: Vec<String>) -> Vec<String> {
     while words.len() > 2
         && matches!(words[0].as_str(), "logical-systems" | "tenants" | "dynamic-profiles" | "configuration")
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_lists_and_what_is_inactive() {
+    fn fragments_lists_and_inactive_statements() {
         assert_eq!(
             paths("policer p {\n if-exceeding { bandwidth-limit 1m; }\n}\n")[0].1,
             "firewall policer p if-exceeding bandwidth-limit 1m"

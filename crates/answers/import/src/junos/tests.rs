@@ -29,7 +29,7 @@ set interfaces ge-0/0/1 unit 0 family inet filter input CUST-IN
         let [p] = policers(&imported).try_into().unwrap();
         assert_eq!((p.rate, p.burst), (Rate::from_bps(10_000_000), Some(Bytes::new(15_000))), "{text}");
         assert!(p.dscp.is_empty() && p.red == Action::Drop);
-        // What comes in: beyond the router's end of the link, behind the port's own gigabit.
+        // Inbound: at the far end of the link, after the port's own gigabit.
         let link = &imported.experiment.variants[0].scenario.links[0];
         assert!(
             matches!(&link.backward[0].stage, Stage::Link(l) if l.rate == Some(Rate::from_bps(1_000_000_000)))
@@ -59,7 +59,7 @@ interfaces { xe-0/0/0 { unit 100 { family inet { filter { output F; input NOWHER
     .unwrap();
     let found = policers(&imported);
     let seen: Vec<(u64, Vec<u8>)> = found.iter().map(|p| (p.rate.as_bps(), p.dscp.clone())).collect();
-    // 5 % of 10 Gbit/s; what no other term takes carries codepoint 0.
+    // 5 % of 10 Gbit/s; traffic of no other term has codepoint 0.
     assert_eq!(seen, [(4_000_000, vec![46]), (500_000_000, vec![1]), (2_000_000, vec![0])]);
     assert_eq!((found[0].meter, found[0].peak_rate), (Meter::Trtcm, Some(Rate::from_bps(8_000_000))));
     assert_eq!(found[2].red, Action::Pass);
@@ -89,7 +89,7 @@ fn shaping_and_schedulers_are_a_tree() {
     let seen: Vec<(u64, u64, Vec<u8>)> = (htb.classes.iter())
         .map(|c| (c.rate.as_bps() / 1000, c.ceil.unwrap_or(c.rate).as_bps() / 1000, c.dscp.clone()))
         .collect();
-    // 20 Mbit/s: 2 exact, 8 promised to the second, 10 at most; the rest.
+    // 20 Mbit/s: 2 exact; 8 guaranteed to the second, at most 10; the rest.
     assert_eq!(seen[0], (20_000, 20_000, vec![]));
     assert_eq!(seen[1], (2000, 2000, vec![46]));
     assert_eq!(seen[2], (10_000, 10_000, vec![10]));
@@ -100,7 +100,7 @@ fn shaping_and_schedulers_are_a_tree() {
 }
 
 #[test]
-fn a_unit_that_is_not_known_leaves_the_policer_out() {
+fn a_policer_with_an_unknown_unit_is_left_out() {
     let text = "set firewall policer p if-exceeding bandwidth-limit 10x burst-size-limit 15k\nset firewall policer p then discard\n\
                 set interfaces ge-0/0/1 unit 0 family inet policer input p\n";
     assert!(matches!(junos(text), Err(ImportError::Nothing { .. })), "{:?}", junos(text));

@@ -1,4 +1,4 @@
-//! Buckets of shapers: too small for the timer or a packet, or so large that they are no limit.
+//! Buckets of shapers: too small for the timer or a packet, or too large to limit.
 
 use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
@@ -6,15 +6,15 @@ use path::{Class, Refill, Stage};
 use result::sizes;
 use units::{Bytes, Rate};
 
-/// A timer that is this much late is nothing unusual; at a rate where that is several packets, a bucket that holds less
-/// loses the rest.
-const LATE_S: f64 = 500e-6;
-/// From this rate on a late timer costs more than a packet or two.
-const FAST: u64 = 50_000_000;
-/// A bucket that holds this long is a second limit nobody meant.
-const LONG_S: f64 = 0.5;
+/// A usual delay of the timer, seconds: at a high rate that is several packets, and a bucket that holds less
+/// loses rate.
+const TIMER_DELAY_S: f64 = 500e-6;
+/// From this rate on, a late timer costs more than one or two packets, bit/s.
+const MIN_TIMER_RATE: u64 = 50_000_000;
+/// A bucket with more seconds of data than this allows bursts that are probably not intended.
+const MAX_BURST_S: f64 = 0.5;
 
-/// A bucket in findings.
+/// A bucket with its words in findings.
 struct Bucket<'a> {
     line: usize,
     owner: &'a str,
@@ -22,7 +22,7 @@ struct Bucket<'a> {
     rate: Rate,
     burst: Bytes,
     credit: Credit,
-    /// Where it leaves faster than that after a pause.
+    /// The rate at which a burst leaves after a pause, in words.
     leaves: String,
     /// Names of the rules.
     small: &'static str,
@@ -30,20 +30,21 @@ struct Bucket<'a> {
 }
 
 impl Bucket<'_> {
-    fn judge(&self, reading: &mut Reading) {
+    fn check(&self, reading: &mut Reading) {
         let holds = seconds(self.burst.get(), self.rate);
         let (b, r) = (size(self.burst.get()), rate_text(self.rate.as_bps()));
         let (owner, name) = (self.owner, self.name);
         let why = "5 ms of the rate, at least what a host sends at once";
         let right = || super::bucket_size(self.burst.get(), sizes::shaper_bucket(self.rate.as_bps()), why);
-        if self.credit == Credit::KernelTimer && self.rate.as_bps() >= FAST && holds < LATE_S {
+        if self.credit == Credit::KernelTimer && self.rate.as_bps() >= MIN_TIMER_RATE && holds < TIMER_DELAY_S
+        {
             let text = format!(
-                "{owner}: a {name} of {b} at {r} is used up in {}: whenever the timer is later than that, rate is lost",
+                "{owner}: a {name} of {b} at {r} lasts {}: whenever the timer is later than that, rate is lost",
                 time(holds)
             );
             reading.remedied(self.line, self.small, text, right());
         }
-        if holds >= LONG_S && self.burst.get() > 10 * FRAME {
+        if holds >= MAX_BURST_S && self.burst.get() > 10 * FRAME {
             let text = format!(
                 "{owner}: a {name} of {b} at {r} is {} of data, which leaves at {} after every pause",
                 time(holds),
@@ -54,7 +55,7 @@ impl Bucket<'_> {
     }
 }
 
-/// TBF, Cisco's shaping.
+/// Checks the buckets of shapers (TBF, Cisco's shaping).
 pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
     let Stage::Shaper(s) = &stage.stage else { return };
     let rate = s.rate;
@@ -93,7 +94,7 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
                 small: "burst-small",
                 large: "burst-large",
             };
-            bucket.judge(reading);
+            bucket.check(reading);
         }
     }
     if let (Some(peak), Some(mtu)) = (s.peak_rate, s.peak_burst)
@@ -109,8 +110,8 @@ pub(crate) fn shaper(stage: &DraftStage, reading: &mut Reading) {
     }
 }
 
-/// HTB's two buckets of each class: `burst` leaves at the ceil, `cburst` at line rate (Linux `htb_charge_class`: a packet
-/// takes tokens from both).
+/// Checks the two buckets of each HTB class: `burst` leaves at the ceil, `cburst` at line rate (Linux
+/// `htb_charge_class`: a packet takes tokens from both).
 pub(crate) fn classes(stage: &DraftStage, reading: &mut Reading) {
     let Stage::Htb(htb) = &stage.stage else { return };
     if stage.credit == Credit::NoBucket {
@@ -124,7 +125,7 @@ pub(crate) fn classes(stage: &DraftStage, reading: &mut Reading) {
 
 fn buckets_of(class: &Class, line: usize, credit: Credit, reading: &mut Reading) {
     let owner = &format!("class {}", class.name);
-    // What is left out is as small as tc makes it: a packet.
+    // The default of tc is one packet.
     let given = |b: Option<Bytes>| b.unwrap_or(Bytes::new(1600));
     let ceil = class.ceil.unwrap_or(class.rate);
     if ceil > class.rate || class.burst <= class.cburst {
@@ -145,10 +146,10 @@ fn buckets_of(class: &Class, line: usize, credit: Credit, reading: &mut Reading)
             small,
             large,
         }
-        .judge(reading);
+        .check(reading);
     }
     let leaves = "line rate".to_string();
     let (name, small, large) = ("cburst", "htb-cburst-small", "htb-cburst-large");
     Bucket { line, owner, name, rate: ceil, burst: given(class.cburst), credit, leaves, small, large }
-        .judge(reading);
+        .check(reading);
 }

@@ -1,24 +1,24 @@
-//! A policer's bucket: what it drops of the bursts that every sender sends.
+//! The bucket of a policer: too small for the bursts of senders, or too large to limit.
 
 use crate::number::{FRAME, rate as rate_text, seconds, size, time};
 use crate::{Credit, DraftStage, Reading};
 use path::{Action, Meter, Stage};
 use result::sizes;
 
-/// The first window of a connection: 10 full packets (RFC 6928).
-const FIRST_WINDOW: u64 = 10 * FRAME;
-/// The largest TSO burst: 64 KiB.
-const LARGEST_TSO: u64 = 65_536;
-/// A bucket that holds this long lets so much through at once that what is behind it must queue.
-const LONG_S: f64 = 3.0;
+/// The initial window of a connection: 10 full packets (RFC 6928), bytes.
+const INITIAL_WINDOW: u64 = 10 * FRAME;
+/// The largest TSO burst, bytes.
+const MAX_TSO: u64 = 65_536;
+/// A bucket with more seconds of data than this passes bursts that fill the queues after it.
+const MAX_BURST_S: f64 = 3.0;
 
-/// What a Linux sender sends at once: 1 ms at its pacing rate, twice the policed one in slow start (`tcp_tso_autosize`,
-/// `tcp_pacing_ss_ratio`), and the first window.
-pub(crate) fn burst_of_a_sender(bps: u64) -> u64 {
-    (bps / 8 / 1000).saturating_mul(2).clamp(FIRST_WINDOW, LARGEST_TSO)
+/// The burst of a Linux sender, bytes: 1 ms at its pacing rate, which is twice the policed rate in slow start
+/// (`tcp_tso_autosize`, `tcp_pacing_ss_ratio`), and at least the initial window.
+pub(crate) fn sender_burst(bps: u64) -> u64 {
+    (bps / 8 / 1000).saturating_mul(2).clamp(INITIAL_WINDOW, MAX_TSO)
 }
 
-/// The bucket in bytes against a packet, a burst and a second.
+/// Checks the bucket against a packet, a sender's burst and a duration.
 pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     let Stage::Policer(p) = &stage.stage else { return };
     if p.red != Action::Drop
@@ -29,7 +29,7 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
     let Some(burst) = p.burst else { return };
     let (rate, burst) = (p.rate, burst.get());
     let (r, b) = (rate_text(rate.as_bps()), size(burst));
-    let wants = burst_of_a_sender(rate.as_bps());
+    let wants = sender_burst(rate.as_bps());
     if burst < FRAME && stage.credit == Credit::KernelTimer {
         let text = format!(
             "{}: a bucket of {b} is below a full packet of {FRAME} bytes, which never passes",
@@ -46,9 +46,9 @@ pub(crate) fn bucket(stage: &DraftStage, reading: &mut Reading) {
         let right = wants.max(sizes::policer_bucket(rate.as_bps()));
         let remedy = super::bucket_size(burst, right, "250 ms of the rate, at least what is sent at once");
         reading.remedied(stage.line, "policer-burst", text, remedy);
-    } else if seconds(burst, rate) > LONG_S {
+    } else if seconds(burst, rate) > MAX_BURST_S {
         let text = format!(
-            "{}: a bucket of {b} at {r} holds {}: short transfers never meet the limit",
+            "{}: a bucket of {b} at {r} holds {}: short transfers never reach the limit",
             stage.says,
             time(seconds(burst, rate))
         );

@@ -1,4 +1,4 @@
-//! Numbers of a queue's sides, and a side without children as a shaper.
+//! The values of a queue's sides, and a side without children as a shaper.
 
 use super::read::{Item, Menu};
 use super::types::QueueTypes;
@@ -18,19 +18,19 @@ pub(super) const RATES: &Units = &[
     ("mbps", 1e6),
     ("gbps", 1e9),
 ];
-/// `bucket-size` where none is written.
+/// The default `bucket-size`.
 const BUCKET: f64 = 0.1;
-/// The longest burst, so that times stay times.
+/// The longest burst, so that times stay in range.
 const MAX_TIME_S: f64 = 1e6;
 
-/// A burst: for so long a queue that was idle may send at a higher rate.
+/// A burst: how long a queue may send at a higher rate after it was idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Burst {
     /// `burst-limit`, bit/s.
     pub limit: u64,
     /// `burst-threshold`, bit/s.
     pub threshold: u64,
-    /// `burst-time`, seconds over which the average is taken.
+    /// `burst-time`: the averaging period, seconds.
     pub time: f64,
 }
 
@@ -52,13 +52,13 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// The bucket at a rate, a packet at least.
+    /// The bucket at a rate, at least one packet.
     pub fn bucket_of(&self, bps: u64) -> Bytes {
         Bytes::new(((bps as f64 * self.bucket / 8.0) as u64).max(number::FRAME))
     }
 }
 
-/// What stands for a side in `up/down`; one value stands for both.
+/// The part of `up/down` for a side; a single value counts for both.
 fn part(text: &str, side: usize) -> &str {
     text.split_once('/').map_or(text, |(up, down)| if side == 0 { up } else { down })
 }
@@ -90,7 +90,7 @@ pub(super) fn seconds(text: &str) -> Option<f64> {
     (0.0..MAX_TIME_S).contains(&sum).then_some(sum)
 }
 
-/// Both sides of a simple queue, or the one of a queue of a tree.
+/// Both sides of a simple queue, or the one side of a queue of a tree.
 pub(super) fn sides(item: &Item, name: &str, reading: &mut Reading) -> [Option<Side>; 2] {
     if item.menu == Menu::Tree {
         return [side(item, name, 0, "limited", reading), None];
@@ -102,7 +102,7 @@ pub(super) fn sides(item: &Item, name: &str, reading: &mut Reading) -> [Option<S
     [one(0, "upload"), one(1, "download")]
 }
 
-/// One side; nothing where a number of it was refused.
+/// One side; `None` if one of its values was rejected.
 fn side(item: &Item, name: &str, n: usize, direction: &'static str, reading: &mut Reading) -> Option<Side> {
     let mut whole = true;
     let mut rate = |key: &str| {
@@ -131,8 +131,9 @@ fn side(item: &Item, name: &str, n: usize, direction: &'static str, reading: &mu
     let within = |least: f64, most: f64| {
         move |text: &str| text.parse::<f64>().ok().filter(|v| (least..=most).contains(v))
     };
-    let bucket = other("bucket-size", "0 to 10 seconds of max-limit", &within(0.0, 10.0)).unwrap_or(BUCKET);
-    let priority = other("priority", "1 to 8", &within(1.0, 8.0)).unwrap_or(8.0) as u8;
+    let bucket =
+        other("bucket-size", "expected 0 to 10 seconds of max-limit", &within(0.0, 10.0)).unwrap_or(BUCKET);
+    let priority = other("priority", "expected 1 to 8", &within(1.0, 8.0)).unwrap_or(8.0) as u8;
     if !whole {
         return None;
     }
@@ -145,7 +146,8 @@ fn side(item: &Item, name: &str, n: usize, direction: &'static str, reading: &mu
     Some(side)
 }
 
-/// A burst as it works, from its limit, threshold and time: what a threshold out of place makes of it is found.
+/// The effective burst, from its limit, threshold and time; a threshold that has an unexpected effect is
+/// reported.
 fn burst(
     line: usize,
     name: &str,
@@ -156,7 +158,7 @@ fn burst(
 ) {
     let (Some(threshold), Some(time)) = (threshold, time.filter(|t| *t > 0.0)) else {
         let text = format!(
-            "queue {name}: burst-limit {} without a burst-threshold and a burst-time: there is no burst",
+            "queue {name}: burst-limit {} has no effect without a burst-threshold and a burst-time",
             number::rate(limit)
         );
         return reading.fault(line, "queue-no-burst", text);
@@ -167,7 +169,7 @@ fn burst(
     let rates = (number::rate(limit), number::rate(threshold), number::rate(max));
     if threshold >= limit {
         let text = format!(
-            "queue {name}, {}: the burst-threshold {} is not below the burst-limit {}: the average never reaches it, and the burst \
+            "queue {name}, {}: the burst-threshold {} is not below the burst-limit {}: the average never reaches it, so the burst \
              never ends: the limit is {}, not {}",
             side.direction, rates.1, rates.0, rates.0, rates.2
         );
@@ -187,7 +189,7 @@ fn burst(
     side.burst = Some(Burst { limit, threshold, time });
 }
 
-/// A side without children; `None` where nothing limits it.
+/// A side without children; `None` if it has no limit.
 pub(super) fn stage_of(
     line: usize,
     name: &str,
@@ -211,18 +213,18 @@ pub(super) fn stage_of(
     let Some(burst) = side.burst.filter(|b| b.limit > limit) else {
         return Some(DraftStage::new("queue", line, says, plain).with_credit(Credit::CarriesOver));
     };
-    // The average of `time` reaches the threshold when so much of it was sent at the higher rate.
+    // The average over `time` reaches the threshold after this long at the higher rate.
     let lasts = burst.time * burst.threshold as f64 / burst.limit as f64;
     let extra = ((burst.limit - limit) as f64 * lasts / 8.0) as u64;
     let (fast, threshold) = (Rate::from_bps(burst.limit), number::rate(burst.threshold));
     let says = format!(
-        "{says}, {} for {lasts:.1} s until the average of {} s passes {threshold}",
+        "{says}, {} for {lasts:.1} s until the average over {} s exceeds {threshold}",
         number::rate(burst.limit),
         burst.time
     );
     reading.assume(format!(
-        "bursts of queue {name} as a bucket of {} that is emptied at {}: {lasts:.1} s after a pause; RouterOS lets the next one \
-         begin when the average has fallen below {threshold}, here the bucket fills with what is not used",
+        "bursts of queue {name} as a bucket of {} that drains at {}: {lasts:.1} s after a pause; RouterOS allows the next burst \
+         once the average is below {threshold}, here the bucket refills with the unused rate",
         number::size(extra),
         number::rate(burst.limit),
     ));
@@ -231,24 +233,24 @@ pub(super) fn stage_of(
     Some(DraftStage::new("queue", line, says, Stage::from(shaper)).with_credit(Credit::NoBucket))
 }
 
-/// Properties that limit in a way that is not simulated.
+/// Limits that are not simulated.
 pub(super) fn not_simulated(item: &Item, reading: &mut Reading) {
     let none = ["", "0", "0/0", "0s", "0s/0s"];
     let written = |key: &str| item.get(key).filter(|v| !none.contains(v));
     if let Some(text) = written("total-max-limit") {
-        let why = "a limit of both directions together (`total-max-limit`) is not simulated";
+        let why = "a combined limit of both directions (`total-max-limit`) is not simulated";
         reading.unknown(item.line, format!("total-max-limit={text}"), why);
     }
     if let Some(text) = written("time") {
         reading.unknown(
             item.line,
             format!("time={text}"),
-            "it holds at some times only: simulated as if at all times",
+            "the queue is only active at certain times; simulated as always active",
         );
     }
 }
 
-/// What `print stats` counts.
+/// The counters of `print stats`.
 pub(super) fn counters(item: &Item, name: &str, sides: &[Option<Side>; 2], reading: &mut Reading) {
     let count =
         |key: &str, n: usize| item.get(key).and_then(|v| part(v, n).replace(' ', "").parse::<u64>().ok());
@@ -258,24 +260,25 @@ pub(super) fn counters(item: &Item, name: &str, sides: &[Option<Side>; 2], readi
         if let Some(dropped) = count("dropped", n).filter(|d| *d > 0) {
             let of = count("packets", n).map_or(String::new(), |p| {
                 format!(
-                    " ({:.2} % of what came)",
+                    " ({:.2} % of the arrivals)",
                     dropped as f64 * 100.0 / (dropped.saturating_add(p)) as f64
                 )
             });
-            reading.fact(item.line, format!("queue {name}, {direction}: {dropped} packets were dropped{of}"));
+            reading.fact(item.line, format!("queue {name}, {direction}: {dropped} packets dropped{of}"));
         }
         if let Some(bytes) = count("queued-bytes", n).filter(|b| *b > 0) {
             let wait = side.max_limit.map_or(String::new(), |max| {
                 format!(", {} at its rate", number::time(number::seconds(bytes, Rate::from_bps(max))))
             });
-            reading.fact(item.line, format!("queue {name}, {direction}: {} wait{wait}", number::size(bytes)));
+            reading
+                .fact(item.line, format!("queue {name}, {direction}: {} queued{wait}", number::size(bytes)));
         }
         let measured = item.get("rate").and_then(|v| quantity(part(v, n), None, RATES).ok());
         if let (Some((measured, _)), Some(max)) = (measured, side.max_limit)
             && measured > max as f64 * 1.1
         {
             let text = format!(
-                "queue {name}, {direction}: {} were measured, above its max-limit of {}",
+                "queue {name}, {direction}: measured rate {}, above its max-limit of {}",
                 number::rate(measured as u64),
                 number::rate(max)
             );

@@ -1,9 +1,9 @@
-//! Lines into items: menus, verbs, properties.
+//! Splits lines into items: menus, verbs, properties.
 
 use crate::Reading;
 use crate::shell::joined_by;
 
-/// What an item belongs to.
+/// The menu of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Menu {
     Simple,
@@ -25,7 +25,7 @@ pub(super) struct Item {
 const MAX_ITEMS: usize = 20_000;
 
 impl Item {
-    /// A property; the last one that was set.
+    /// A property; the last value counts.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.properties.iter().rev().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
@@ -34,19 +34,19 @@ impl Item {
         self.get("disabled") == Some("yes")
     }
 
-    /// What a simple queue is for; before version 6 it had another name.
+    /// The target of a simple queue; the property had a different name before version 6.
     pub fn target(&self) -> &str {
         self.get("target").or_else(|| self.get("target-addresses")).unwrap_or_default()
     }
 
-    /// Whether every packet of the target stops here.
+    /// Whether the queue takes every packet of its target.
     pub fn catches_all_of_its_target(&self) -> bool {
         ["packet-marks", "dst", "dst-address", "time", "interface", "direction", "p2p"]
             .iter()
             .all(|key| self.get(key).is_none_or(|v| ["", "0.0.0.0/0", "::/0", "both"].contains(&v)))
     }
 
-    /// What its packets have in common, for people.
+    /// What it matches, as text.
     pub fn matches(&self) -> String {
         let words = ["target", "target-addresses", "packet-mark", "packet-marks", "dst"];
         let found = words.iter().filter_map(|key| self.get(key).filter(|v| !v.is_empty()));
@@ -55,7 +55,7 @@ impl Item {
     }
 }
 
-/// Words: what is quoted or in brackets is one, the quotes are left out.
+/// The words of a line: text in quotes or brackets is one word, without the quotes.
 fn words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     let mut word = String::new();
@@ -100,7 +100,7 @@ const VERBS: [&str; 12] = [
     "reset-counters",
 ];
 
-/// The menu that a path names: `queue simple`, `/queue/simple`.
+/// The menu of a path: `queue simple`, `/queue/simple`.
 fn menu_of(path: &[String]) -> Menu {
     match path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["queue", "simple"] => Menu::Simple,
@@ -117,11 +117,11 @@ fn property(word: &str) -> Option<(String, String)> {
     named.then(|| (key.to_string(), value.to_string()))
 }
 
-/// Where reading is: the menu, as words, and whether `print` shows it.
+/// The position of the parser: the menu, as words, and whether this is output of `print`.
 #[derive(Default)]
 struct Place {
     path: Vec<String>,
-    /// Whether the last line belonged to an item that `print` shows.
+    /// Whether the last line belonged to an item in the output of `print`.
     printing: bool,
 }
 
@@ -137,13 +137,13 @@ pub(super) fn items(text: &str, reading: &mut Reading) -> Vec<Item> {
         }
         reading.lines.insert(line);
         if items.len() < MAX_ITEMS && !one(line, said, &mut place, &mut items, reading) {
-            reading.unknown(line, said, "it is not about queues");
+            reading.unknown(line, said, "not a queue setting");
         }
     }
     items
 }
 
-/// A prompt's path, `[admin@MikroTik] /queue simple>`, and what is typed behind it.
+/// The path of a prompt, `[admin@MikroTik] /queue simple>`, and the command after it.
 fn prompt(said: &str) -> Option<(Vec<String>, &str)> {
     let rest = said.strip_prefix('[')?;
     let (user, rest) = rest.split_once(']')?;
@@ -158,7 +158,7 @@ fn path_words(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// One line; whether it was about queues.
+/// Reads one line; `false` if it has nothing to do with queues.
 fn one(line: usize, said: &str, place: &mut Place, items: &mut Vec<Item>, reading: &mut Reading) -> bool {
     let said = match prompt(said) {
         Some((path, typed)) => {
@@ -189,13 +189,13 @@ fn one(line: usize, said: &str, place: &mut Place, items: &mut Vec<Item>, readin
         "print" | "export" => true,
         _ if menu == Menu::Other => false,
         other => {
-            reading.unknown(line, said, format!("`{other}` is not followed"));
+            reading.unknown(line, said, format!("`{other}` is not evaluated"));
             true
         }
     }
 }
 
-/// Goes where a path leads; the words of the path are taken away.
+/// Enters the menu of a path and removes the words of the path.
 fn place_of(said: &str, words: &mut Vec<String>, place: &mut Place) -> bool {
     let absolute = said.starts_with('/');
     let relative = words.first().is_some_and(|w| w == "queue" || w.starts_with("queue/"));
@@ -240,7 +240,8 @@ fn add(line: usize, menu: Menu, properties: Vec<(String, String)>, items: &mut V
     true
 }
 
-/// `rx[/tx] [burst] [threshold] [time] [priority] [minimum]`: `rx` is what the router receives, a client's upload.
+/// `rx[/tx] [burst] [threshold] [time] [priority] [minimum]`: `rx` is what the router receives: the upload of
+/// a client.
 fn rate_limit(text: &str) -> Vec<(String, String)> {
     let keys = ["max-limit", "burst-limit", "burst-threshold", "burst-time", "priority", "limit-at"];
     let mut found: Vec<(String, String)> = keys
@@ -249,7 +250,7 @@ fn rate_limit(text: &str) -> Vec<(String, String)> {
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect();
     if found.len() == 2 {
-        // The threshold is the rate then, the time a second.
+        // Then the threshold is the rate, and the time one second.
         let rate = found[0].1.clone();
         found.push(("burst-threshold".into(), rate));
     }
@@ -259,7 +260,7 @@ fn rate_limit(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// `set NAME key=value`, `set [find name=NAME] key=value`: of an item that is known, or of a default type.
+/// `set NAME key=value`, `set [find name=NAME] key=value`: of a known item or of a default type.
 fn set(
     line: usize,
     menu: Menu,
@@ -292,12 +293,12 @@ fn set(
             own.extend(properties);
             items.push(Item { line, menu, properties: own });
         }
-        _ => reading.unknown(line, words.join(" "), "it sets an object that is not in this text"),
+        _ => reading.unknown(line, words.join(" "), "it sets an object that the text does not contain"),
     }
     true
 }
 
-/// What `print` shows: an item begins with its number, its properties may take several lines.
+/// Output of `print`: an item starts with its number; its properties may take several lines.
 fn shown(
     line: usize,
     mut words: Vec<String>,
@@ -349,7 +350,7 @@ fn shown(
                 reading.unknown(
                     line,
                     words.join(" "),
-                    "it stands in no menu: `/queue simple` and `add` belong before it",
+                    "it is not in a menu: expected `/queue simple` and `add` before it",
                 );
             }
             limits

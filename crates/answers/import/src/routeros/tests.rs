@@ -22,7 +22,7 @@ fn shaper(stages: &[NamedStage]) -> &Shaper {
     found.unwrap_or_else(|| panic!("{stages:?}"))
 }
 
-/// Upload is what comes from the target, the link's second direction.
+/// Upload comes from the target: the link's second direction.
 fn rates(imported: &Imported) -> Vec<(u64, u64)> {
     let links = scenario(imported).links.iter();
     links.map(|l| (shaper(&l.backward).rate.as_bps(), shaper(&l.forward).rate.as_bps())).collect()
@@ -35,11 +35,11 @@ fn rules(imported: &Imported) -> Vec<(usize, &str)> {
 const OFFICE: &str = include_str!("../../tests/inputs/21-mikrotik.rsc");
 
 #[test]
-fn a_burst_is_a_bucket_that_lasts_as_long_and_is_said() {
+fn a_burst_is_a_bucket_of_the_same_duration_and_is_reported() {
     let imported = ok(OFFICE);
     assert_eq!(rates(&imported), [(20_000_000, 20_000_000)]);
     let up = shaper(&scenario(&imported).links[0].backward);
-    // 8 s * 15 / 30 = 4 s of 10 Mbit/s more, and a tenth of a second of max-limit as every bucket.
+    // 8 s * 15 / 30 = 4 s of 10 Mbit/s more, plus 0.1 s of max-limit as for every bucket.
     assert_eq!(up.burst().get(), 5_000_000 + 250_000);
     assert_eq!(
         (up.peak_rate.map(|r| r.as_bps()), up.peak_burst().map(|b| b.get())),
@@ -48,7 +48,7 @@ fn a_burst_is_a_bucket_that_lasts_as_long_and_is_said() {
     // `default-small`.
     assert_eq!(up.queue().limits().packets, 10);
     assert!(
-        imported.toml.contains("30 Mbit/s for 4.0 s until the average of 8 s passes 15 Mbit/s"),
+        imported.toml.contains("30 Mbit/s for 4.0 s until the average over 8 s exceeds 15 Mbit/s"),
         "{}",
         imported.toml
     );
@@ -84,9 +84,9 @@ fn broken_lines_prompts_and_prints_are_read() {
     let imported = ok(printed);
     assert_eq!(rates(&imported), [(10_000_000, 20_000_000)]);
     let facts: Vec<&str> = imported.facts.iter().map(|f| f.text.as_str()).collect();
-    assert!(facts[0].contains("upload: 100 packets were dropped (10.00 %"), "{facts:?}");
-    assert!(facts[1].contains("15 kB wait, 12 ms"), "{facts:?}");
-    assert!(facts[2].contains("31 Mbit/s were measured, above its max-limit of 20 Mbit/s"), "{facts:?}");
+    assert!(facts[0].contains("upload: 100 packets dropped (10.00 %"), "{facts:?}");
+    assert!(facts[1].contains("15 kB queued, 12 ms"), "{facts:?}");
+    assert!(facts[2].contains("measured rate 31 Mbit/s, above its max-limit of 20 Mbit/s"), "{facts:?}");
     assert!(facts[3].contains("b is disabled"), "{facts:?}");
 }
 
@@ -126,7 +126,7 @@ fn a_tree_of_each_interface_is_a_direction_of_one_path() {
 }
 
 #[test]
-fn thresholds_out_of_place_are_found() {
+fn wrong_thresholds_are_found() {
     let of = |threshold: &str| OFFICE.replace("15M/15M", threshold);
     let endless = ok(&of("30M/30M"));
     assert_eq!(rates(&endless), [(30_000_000, 30_000_000)]);
@@ -140,7 +140,7 @@ fn thresholds_out_of_place_are_found() {
 }
 
 #[test]
-fn units_that_are_not_known_leave_the_queue_out() {
+fn a_queue_with_an_unknown_unit_is_left_out() {
     let error = read(&OFFICE.replace("max-limit=20M/20M", "max-limit=20Mb/20M")).unwrap_err().to_string();
     assert!(error.contains("`Mb`"), "{error}");
     let error = read(&OFFICE.replace("8s/8s", "8x/8s")).unwrap_err().to_string();

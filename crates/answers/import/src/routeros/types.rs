@@ -1,4 +1,4 @@
-//! Queue types: what waits, in which order, and for `pcq` how fast each address may be.
+//! Queue types: the queue itself and, for `pcq`, the rate of each address.
 
 use super::limit::RATES;
 use super::read::{Item, Menu};
@@ -9,13 +9,13 @@ use path::queue::{CoDel, Drr, Fifo, FqCoDel, Red};
 use std::collections::BTreeSet;
 use units::{Bytes, Span};
 
-/// Sizes, bytes; where no unit is written they are those of the property.
+/// Sizes, bytes; without a unit, the property decides.
 const SIZES: &Units =
     &[("b", 1.0), ("kib", 1024.0), ("mib", 1_048_576.0), ("gib", 1_073_741_824.0), ("k", 1000.0), ("m", 1e6)];
 /// Numbers without a unit.
 const COUNTS: &Units = &[("", 1.0)];
 
-/// The types that a router has from the start: name, kind, limit.
+/// The built-in types of a router: name, kind, limit.
 const DEFAULTS: [(&str, &str, &str); 10] = [
     ("default", "pfifo", "50"),
     ("ethernet-default", "pfifo", "50"),
@@ -29,18 +29,18 @@ const DEFAULTS: [(&str, &str, &str); 10] = [
     ("default-small", "pfifo", "10"),
 ];
 
-/// What a type comes to.
+/// The queue of a type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Below {
-    /// `None`: not known.
+    /// `None`: unknown.
     pub queue: Option<QueueConfig>,
-    /// The most that one address, or cake, passes, bit/s.
+    /// The limit of one address, or of cake, bit/s.
     pub rate: Option<u64>,
-    /// Whether packets leave one by one, as cake lets them.
+    /// Whether packets leave one by one, as with cake.
     pub one_by_one: bool,
 }
 
-/// The types of a text and those of every router.
+/// The types of a text and the built-in ones.
 pub(super) struct QueueTypes {
     items: Vec<Item>,
     used: BTreeSet<String>,
@@ -67,23 +67,23 @@ impl QueueTypes {
         QueueTypes { items: own, used: BTreeSet::new() }
     }
 
-    /// The queue of a type; `line` is that of the queue that names it.
+    /// The queue of a type; `line` is the line of the queue that uses it.
     pub fn queue(&mut self, name: &str, line: usize, reading: &mut Reading) -> Below {
         self.used.insert(name.into());
         let Some(item) = self.items.iter().find(|i| i.get("name") == Some(name)) else {
             let why = format!(
-                "the queue type `{name}` is not in this text: what waits there is not known (/queue type export)"
+                "the text does not contain the queue type `{name}`: its queue is unknown; add /queue type export"
             );
             reading.unknown(line, name, why);
             return Below::default();
         };
         let mut reader = Reader { item, line, reading, whole: true };
         let below = reader.below();
-        // A number of the type that was not read leaves out the queues that have it.
+        // If a value of the type was rejected, the queues that use it are left out.
         if reader.whole { below } else { Below::default() }
     }
 
-    /// Types with a rate of their own that no queue of the text has.
+    /// Types with their own rate that no queue of the text uses.
     pub fn unused(&self, reading: &mut Reading) {
         for item in self.items.iter().filter(|i| i.line > 0) {
             let name = item.get("name").unwrap_or_default();
@@ -99,7 +99,7 @@ impl QueueTypes {
                 .map_or(String::new(), |q| format!(", {} of queue", number::size(q.limits().bytes)));
             if reader.whole {
                 let text = format!(
-                    "the queue type {name} ({rate} for each {address}{size}) is not used by any queue of this text: it limits nothing"
+                    "the queue type {name} ({rate} for each {address}{size}) has no effect: no queue of this text uses it"
                 );
                 reading.fault(item.line, "queue-type-unused", text);
             }
@@ -110,7 +110,7 @@ impl QueueTypes {
 /// Reads the properties of a type.
 struct Reader<'r> {
     item: &'r Item,
-    /// Where a refusal is reported: the queue that would have the type.
+    /// The line for errors: that of the queue with this type.
     line: usize,
     reading: &'r mut Reading,
     whole: bool,
@@ -123,7 +123,7 @@ impl Reader<'_> {
             Ok((value, _)) => value,
             Err(unread) => {
                 let name = self.item.get("name").unwrap_or_default();
-                let why = format!("of the queue type {name}: {}", unread.why(text, units));
+                let why = format!("queue type {name}: {}", unread.why(text, units));
                 self.reading.refuse(self.line, format!("{key}={text}"), why);
                 self.whole = false;
                 default
@@ -135,7 +135,7 @@ impl Reader<'_> {
         (self.number(key, COUNTS, default as f64) as u64).max(1)
     }
 
-    /// Bytes; a number without a unit is `unit` of them.
+    /// Bytes; a number without a unit is multiplied by `unit`.
     fn size(&mut self, key: &str, unit: f64, default: f64) -> Bytes {
         let mut units = SIZES.to_vec();
         units.push(("", unit));
@@ -204,7 +204,7 @@ impl Reader<'_> {
             }
             "cake" => {
                 let rate = self.number("cake-bandwidth", RATES, 0.0) as u64;
-                self.reading.assume("cake as FQ-CoDel: no tins, no isolation of hosts");
+                self.reading.assume("cake as FQ-CoDel: no tins, no host isolation");
                 let ecn = FqCoDel { ecn: true, ..FqCoDel::default() };
                 Below {
                     queue: Some(QueueConfig::FqCoDel(ecn)),
@@ -213,8 +213,7 @@ impl Reader<'_> {
                 }
             }
             other => {
-                let why =
-                    format!("a queue type of kind `{other}` is not known: what waits there is not known");
+                let why = format!("unknown queue type `{other}`: its queue is unknown");
                 self.reading.unknown(self.line, other, why);
                 Below::default()
             }
@@ -223,18 +222,18 @@ impl Reader<'_> {
 
     /// One address of a `pcq`.
     fn pcq(&mut self) -> Below {
-        // In KiB where no unit is written (before version 6.35 in packets).
+        // In KiB without a unit (in packets before version 6.35).
         let limit = self.size("pcq-limit", 1024.0, 50.0 * 1024.0);
         let rate = self.number("pcq-rate", RATES, 0.0) as u64;
         if self.number("pcq-burst-rate", RATES, 0.0) > 0.0 {
             self.reading.unknown(
                 self.line,
                 "pcq-burst-rate",
-                "the burst of each address of a pcq is not simulated",
+                "bursts of the addresses of a pcq are not simulated",
             );
         }
         self.reading.assume(
-            "one address behind each pcq: others would have queues of their own and share what is left",
+            "one address behind each pcq: further addresses would have separate queues and share the rest",
         );
         let queue = QueueConfig::Fifo(Fifo { packets: None, bytes: Some(limit) });
         Below { queue: Some(queue), rate: Some(rate).filter(|r| *r > 0), one_by_one: false }

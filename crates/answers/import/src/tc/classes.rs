@@ -1,4 +1,4 @@
-//! An `htb` with its classes as the element of that name.
+//! Converts an `htb` with its classes to the element of that name.
 
 use super::hfsc;
 use super::leaf;
@@ -9,60 +9,60 @@ use path::{Class, Htb};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Rate;
 
-/// A leaf and how its packets are known.
+/// A leaf with the codepoint of its packets.
 pub(crate) struct HtbLeaf {
     pub id: ClassId,
     /// The codepoint of its flow.
     pub dscp: u8,
-    /// What its filters match.
+    /// The matches of its filters.
     pub says: String,
 }
 
-/// The most leaves: a codepoint each.
-const MOST_LEAVES: usize = 63;
+/// Maximum leaves, because each needs a codepoint.
+const MAX_LEAVES: usize = 63;
 
 /// A device's tree.
 pub(crate) struct Tree {
     pub stage: DraftStage,
     pub leaves: Vec<HtbLeaf>,
-    /// Whether what no filter matches passes every limit.
+    /// Whether unmatched traffic has no limit.
     pub leaks: bool,
 }
 
-/// The tree of a device; `None` where there is no class.
+/// The tree of a device; `None` without classes.
 pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option<Tree> {
     let mine: Vec<&TcClass> =
         model.classes.iter().filter(|c| c.device == q.device && c.id.major == q.handle).collect();
     let places: BTreeMap<ClassId, usize> = mine.iter().enumerate().map(|(i, c)| (c.id, i)).collect();
     let mut parents = Vec::new();
     for c in &mine {
-        // A parent that is not there is none to the kernel either, and a class is not there when it is made.
+        // The kernel also ignores a parent that does not exist; a class does not exist while it is created.
         let parent = c.parent.filter(|p| p.minor != 0 && *p != c.id);
         let place = parent.and_then(|p| places.get(&p).copied());
         if let (Some(p), None) = (parent, place) {
             reading.unknown(
                 c.line,
                 p.to_string(),
-                format!("no class {p} is there: {} stands at the root", c.id),
+                format!("there is no class {p}: {} is attached to the root", c.id),
             );
         }
         parents.push(place);
     }
-    // Without the discipline's own line nothing says where unmatched packets go.
+    // Without the discipline's own line the class of unmatched packets is unknown.
     let default = if q.is_missing { None } else { default_of(q, &mine, reading) };
     let leaks = default.is_none() && !q.is_missing && q.kind == "htb";
     let inner: BTreeSet<usize> = parents.iter().flatten().copied().collect();
     let (mut order, mut leaves) = (Vec::new(), Vec::new());
     for (i, class) in mine.iter().enumerate().filter(|(i, _)| !inner.contains(i)) {
-        if leaves.len() == MOST_LEAVES {
-            let why = format!("more than {MOST_LEAVES} classes cannot be told apart by codepoint");
+        if leaves.len() == MAX_LEAVES {
+            let why = format!("more than {MAX_LEAVES} classes cannot be distinguished by codepoint");
             reading.unknown(class.line, class.id.to_string(), why);
             continue;
         }
-        // Ancestors first; a circle has no end and is left out.
+        // Ancestors first; a cycle is left out.
         let line: Vec<usize> = std::iter::successors(Some(i), |&c| parents[c]).take(10).collect();
         if line.len() > 8 {
-            let why = "the tree is deeper than 8, or goes round in a circle".to_string();
+            let why = "the tree is deeper than 8 levels or has a cycle".to_string();
             reading.unknown(class.line, class.id.to_string(), why);
             continue;
         }
@@ -73,15 +73,16 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
         }
         leaves.push(i);
     }
-    // What no other takes falls to the default: it comes last.
+    // The default class takes the remaining packets, so it is the last.
     leaves.sort_by_key(|&i| Some(mine[i].id) == default);
-    let mut marked = told_apart(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
+    let mut marked =
+        with_codepoints(q, model, &leaves.iter().map(|&i| mine[i].id).collect::<Vec<_>>(), default);
     let mut classes = Vec::new();
     let mut parts = BTreeMap::new();
     let r2q = q.options.count("r2q", reading).unwrap_or(10).max(1);
     for &i in order.iter().chain(&leaves) {
         let leaf = marked.iter().find(|l| l.id == mine[i].id && leaves.contains(&i));
-        let Some(class) = one(mine[i], parents[i].map(|p| mine[p].id), leaf, default, reading) else {
+        let Some(class) = class(mine[i], parents[i].map(|p| mine[p].id), leaf, default, reading) else {
             continue;
         };
         let quantum = match q.kind.as_str() {
@@ -99,7 +100,7 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     if classes.is_empty() {
         return None;
     }
-    keep_whole(&mut classes, reading, &parts);
+    remove_orphans(&mut classes, reading, &parts);
     marked.retain(|l| classes.iter().any(|c| c.name == l.id.to_string()));
     if q.kind == "hfsc" {
         hfsc::settle(&mut classes, reading);
@@ -112,8 +113,8 @@ pub(crate) fn htb(q: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Option
     Some(Tree { stage, leaves: marked, leaks })
 }
 
-/// Drops classes whose parent was not understood.
-fn keep_whole(classes: &mut Vec<Class>, reading: &mut Reading, lines: &BTreeMap<String, usize>) {
+/// Removes classes whose parent was not understood.
+fn remove_orphans(classes: &mut Vec<Class>, reading: &mut Reading, lines: &BTreeMap<String, usize>) {
     let mut names: Vec<String> = Vec::new();
     classes.retain(|class| {
         let whole = class.parent.as_ref().is_none_or(|p| names.contains(p));
@@ -126,7 +127,7 @@ fn keep_whole(classes: &mut Vec<Class>, reading: &mut Reading, lines: &BTreeMap<
     });
 }
 
-/// The class of what no filter matches.
+/// The class of unmatched traffic.
 fn default_of(q: &TcQdisc, mine: &[&TcClass], reading: &mut Reading) -> Option<ClassId> {
     let text = q.options.text("default").unwrap_or("0");
     let minor = u32::from_str_radix(text.trim_start_matches("0x"), 16).ok();
@@ -134,23 +135,28 @@ fn default_of(q: &TcQdisc, mine: &[&TcClass], reading: &mut Reading) -> Option<C
     let inner = mine.iter().find(|c| c.parent == Some(id)).map(|c| c.id);
     let what = match (id.minor, mine.iter().any(|c| c.id == id), inner) {
         (0, ..) => "no default class".into(),
-        (_, false, _) => format!("the default class {id} is not there"),
-        // Linux `htb_classify`: a default class with a level above 0 is none.
+        (_, false, _) => format!("the default class {id} does not exist"),
+        // Linux `htb_classify` ignores a default class with a level above 0.
         (_, true, Some(child)) => format!("the default class {id} is an inner class ({child} is below it)"),
         (_, true, None) => return Some(id),
     };
     if !mine.is_empty() {
         let (fate, rule) = match q.kind.as_str() {
-            "htb" => ("is sent at once, past every limit", "htb-default"),
+            "htb" => ("is sent at once, without a limit", "htb-default"),
             _ => ("is dropped", "hfsc-default"),
         };
-        reading.fault(q.line, rule, format!("{what}: what no filter matches {fate}"));
+        reading.fault(q.line, rule, format!("{what}: unmatched traffic {fate}"));
     }
     None
 }
 
-/// Leaves with a codepoint each: that of their filter, or one that is free; 0 for the default.
-fn told_apart(q: &TcQdisc, model: &TcModel, leaves: &[ClassId], default: Option<ClassId>) -> Vec<HtbLeaf> {
+/// The leaves with their codepoints: that of the leaf's filter, or a free one; 0 for the default.
+fn with_codepoints(
+    q: &TcQdisc,
+    model: &TcModel,
+    leaves: &[ClassId],
+    default: Option<ClassId>,
+) -> Vec<HtbLeaf> {
     let filters = |id: ClassId| {
         (model.filters.iter()).filter(move |f| {
             f.device == q.device
@@ -182,7 +188,7 @@ fn told_apart(q: &TcQdisc, model: &TcModel, leaves: &[ClassId], default: Option<
     all
 }
 
-fn one(
+fn class(
     c: &TcClass,
     parent: Option<ClassId>,
     leaf: Option<&HtbLeaf>,
@@ -198,14 +204,13 @@ fn one(
     let mut ceil = c.options.rate("ceil", reading);
     if let Some(low) = ceil.filter(|ceil| *ceil < rate) {
         let (low, high) = (number::rate(low.as_bps()), number::rate(rate.as_bps()));
-        let text =
-            format!("class {}: ceil {low} is below its rate {high}; the kernel keeps to the rate", c.id);
+        let text = format!("class {}: ceil {low} is below its rate {high}; the kernel uses the rate", c.id);
         reading.fault(c.line, "htb-ceil-below-rate", text);
         ceil = None;
     }
     let prio = c.options.count("prio", reading).unwrap_or(0);
     if prio > 7 {
-        reading.unknown(c.line, prio.to_string(), "priorities are 0 to 7: taken as 7");
+        reading.unknown(c.line, prio.to_string(), "priorities are 0 to 7: 7 is used");
     }
     let size = |key: &str, reading: &mut Reading| c.options.size(key, reading).filter(|b| b.get() > 0);
     Some(Class {
@@ -219,7 +224,7 @@ fn one(
     })
 }
 
-/// The quantum in force. Source: Linux `htb_change_class`, which warns of the same.
+/// The effective quantum. Source: Linux `htb_change_class`, which has the same warnings.
 fn quantum(c: &TcClass, rate: Rate, r2q: u64, leaf: bool, reading: &mut Reading) -> Option<u32> {
     let given = c.options.size("quantum", reading).map(|q| q.get());
     let derived = rate.as_bps() / 8 / r2q;
@@ -244,7 +249,7 @@ fn quantum(c: &TcClass, rate: Rate, r2q: u64, leaf: bool, reading: &mut Reading)
             let fit = rate.as_bps() / 8 / 60_000;
             let text = format!(
                 "class {}: rate / r2q = {derived} bytes is too large a quantum: the kernel takes 200000 and warns, and a class \
-                 sends that much before another has its turn; `quantum 60000` or `r2q {fit}`",
+                 sends that much before the next class is served; `quantum 60000` or `r2q {fit}`",
                 c.id
             );
             reading.fault(c.line, "htb-quantum", text);

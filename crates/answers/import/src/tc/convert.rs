@@ -1,54 +1,51 @@
-//! The model into a draft: a link for each device, a flow for each way to be limited.
+//! Converts the model to a draft: a link for each device, a flow for each class.
 
 use super::classes::{HtbLeaf, Tree, htb};
 use super::facts;
 use super::leaf;
-use super::model::{ClassId, MOST_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
+use super::model::{ClassId, MAX_PARTS, TcFilter, TcModel, TcPlace, TcPolice, TcQdisc};
 use super::netem;
 use crate::{BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::{CoDel, Drr, Fifo, FqCoDel, Pie, Red};
 use path::{Action, Meter, Policer, QueueConfig, Shaper, Stage};
 use units::{Bytes, Rate};
 
-/// The host whose configuration it is.
+/// The name of the configured host.
 const HERE: &str = "here";
-/// Disciplines under disciplines under …
-const DEEPEST: usize = 8;
+/// Maximum nesting of disciplines.
+const MAX_DEPTH: usize = 8;
 
-/// What a discipline comes to.
+/// The stages and flows of a discipline and of those below it.
 #[derive(Default)]
 struct Chained {
     stages: Vec<DraftStage>,
-    /// Classes of its traffic.
+    /// Classes of the traffic.
     flows: Vec<PortFlow>,
-    /// Whether what no filter matches passes all of it.
+    /// Whether unmatched traffic bypasses all limits.
     leaks: bool,
 }
 
-/// The whole model.
+/// Converts the whole model.
 pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
     model.add_missing(reading);
     let model = &model;
     facts::report(model, reading);
     for q in &model.qdiscs {
-        uncounted(q, reading);
+        report_overhead(q, reading);
         if let Some(last) = model.at(&q.device, q.place).filter(|last| last.line != q.line) {
-            let why = format!("line {} puts `{}` in its place", last.line, last.kind);
+            let why = format!("line {} replaces it by `{}`", last.line, last.kind);
             reading.unknown(q.line, q.kind.clone(), why);
         }
     }
     for q in &model.qdiscs {
         let TcPlace::Under(id) = q.place else { continue };
         if !model.qdiscs.iter().any(|above| above.device == q.device && above.handle == id.major) {
-            let why = format!(
-                "the discipline {:x}: that it hangs under is not in the text ({})",
-                id.major, q.device
-            );
+            let why = format!("its parent {:x}: is not in the text ({})", id.major, q.device);
             reading.unknown(q.line, q.kind.clone(), why);
         }
     }
     let inward = inward(model, reading);
-    // What is redirected to an ifb is shaped on its way in.
+    // Traffic that is redirected to an ifb is shaped at ingress.
     let is_inner = |device: &&str| inward.iter().any(|(_, ifb)| ifb == device);
     let both_directions: Vec<(&str, Chained, Chained)> = (model.devices().into_iter())
         .filter(|device| !is_inner(device))
@@ -64,7 +61,7 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
     for (device, out, into) in both_directions {
         let out = policed(device, false, out, &marks, model, reading);
         let into = policed(device, true, into, &marks, model, reading);
-        let unmatched = out.leaks.then(|| "what no filter matches: it passes every limit".to_string());
+        let unmatched = out.leaks.then(|| "unmatched traffic, which has no limit".to_string());
         ports.push(BoxPort {
             name: device.into(),
             out: out.stages,
@@ -81,8 +78,9 @@ pub(crate) fn draft(mut model: TcModel, reading: &mut Reading) -> Draft {
     draft
 }
 
-/// Reports the share of the rate that is left for full packets where a discipline counts an overhead or ATM cells.
-fn uncounted(q: &TcQdisc, reading: &mut Reading) {
+/// Reports an overhead or ATM cells, which are not simulated, with the share of the rate that they leave for
+/// full packets.
+fn report_overhead(q: &TcQdisc, reading: &mut Reading) {
     let o = &q.options;
     let overhead = o.text("overhead").and_then(|t| t.parse::<i64>().ok()).unwrap_or(0);
     let atm = o.has_word("atm") || o.text("linklayer") == Some("atm");
@@ -90,15 +88,15 @@ fn uncounted(q: &TcQdisc, reading: &mut Reading) {
     if on_wire > 1500 {
         let cells = if atm { " in ATM cells" } else { "" };
         reading.assume(format!(
-            "the overhead of {overhead} bytes a packet{cells} (line {}) is not counted: of full packets {:.1} % of the rate pass",
+            "the overhead of {overhead} bytes per packet{cells} (line {}) is not simulated: it leaves {:.1} % of the rate to full packets",
             q.line,
             100.0 * 1500.0 / on_wire as f64
         ));
     }
 }
 
-/// Devices and the `ifb` that shapes what comes in at them: by redirecting filters, by the ifb's name, or because there is
-/// one of each.
+/// Pairs of a device and the `ifb` that shapes its incoming traffic: by redirecting filters, by the ifb's
+/// name, or because there is only one of each.
 fn inward(model: &TcModel, reading: &mut Reading) -> Vec<(String, String)> {
     let redirects = model.filters.iter().filter_map(|f| Some((f.device.clone(), f.redirect.clone()?)));
     let mut pairs: Vec<(String, String)> = redirects.filter(|(from, to)| from != to).collect();
@@ -122,9 +120,9 @@ fn inward(model: &TcModel, reading: &mut Reading) -> Vec<(String, String)> {
             _ => None,
         };
         if let Some(device) = named.or(only) {
-            let why = if named.is_some() { "by its name" } else { "the only one" };
+            let why = if named.is_some() { "by its name" } else { "the only device" };
             reading.assume(format!(
-                "{ifb} shapes what comes in at {device} ({why}): no filter in the text says so"
+                "{ifb} shapes incoming traffic of {device} ({why}), although the text has no redirecting filter"
             ));
             pairs.push((device.to_string(), ifb.to_string()));
         }
@@ -132,7 +130,7 @@ fn inward(model: &TcModel, reading: &mut Reading) -> Vec<(String, String)> {
     pairs
 }
 
-/// The stages of what a device sends.
+/// The stages of a device's outgoing traffic.
 pub(crate) fn egress_stages(device: &str, model: &TcModel, reading: &mut Reading) -> Vec<DraftStage> {
     egress(device, model, reading).stages
 }
@@ -141,29 +139,29 @@ fn egress(device: &str, model: &TcModel, reading: &mut Reading) -> Chained {
     let Some(root) = model.at(device, TcPlace::Root).or_else(|| highest(device, model)) else {
         return Chained::default();
     };
-    chained(root, model, &mut TcWalk { depth: 0, left: MOST_PARTS }, reading)
+    chained(root, model, &mut TcWalk { depth: 0, left: MAX_PARTS }, reading)
 }
 
-/// Where the root of a device is not in the text: the only discipline that hangs under nothing of it.
+/// The discipline that takes the place of a missing root: the only one without a parent in the text.
 fn highest<'m>(device: &str, model: &'m TcModel) -> Option<&'m TcQdisc> {
-    let hangs_free = |q: &&TcQdisc| match q.place {
+    let has_no_parent = |q: &&TcQdisc| match q.place {
         TcPlace::Under(id) => {
             model.qdiscs.iter().all(|above| above.device != device || above.handle != id.major)
         }
         _ => false,
     };
-    let mut free = model.qdiscs.iter().filter(|q| q.device == device).filter(hangs_free);
+    let mut free = model.qdiscs.iter().filter(|q| q.device == device).filter(has_no_parent);
     free.next().filter(|_| free.next().is_none())
 }
 
-/// How deep a walk is, and how many more disciplines it may look at: they may stand in circles.
+/// The depth of a walk, and the number of disciplines that it may still visit, because there may be cycles.
 struct TcWalk {
     depth: usize,
     left: usize,
 }
 
 impl Chained {
-    /// Adds what hangs below.
+    /// Appends the stages and flows of a discipline below.
     fn append(&mut self, under: Chained) {
         self.stages.extend(under.stages);
         self.flows.extend(under.flows);
@@ -171,7 +169,7 @@ impl Chained {
     }
 }
 
-/// The name of a class's flow.
+/// The name of the flow of a class.
 fn flow_name(class: ClassId) -> String {
     class.to_string().replace(':', "-")
 }
@@ -182,9 +180,9 @@ fn flows_of(leaves: Vec<HtbLeaf>) -> Vec<PortFlow> {
     leaves.into_iter().map(flow).collect()
 }
 
-/// A discipline and what is under it.
+/// Converts a discipline and those below it.
 fn chained(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading) -> Chained {
-    if walk.depth > DEEPEST || walk.left == 0 {
+    if walk.depth > MAX_DEPTH || walk.left == 0 {
         reading.unknown(q.line, q.kind.clone(), "disciplines are nested too deep");
         return Chained::default();
     }
@@ -212,11 +210,11 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
             for child in children() {
                 let at_leaf = leaves.iter().any(|l| child.place == TcPlace::Under(l.id));
                 if !at_leaf {
-                    let why = "it stands under no leaf of the tree".to_string();
+                    let why = "it is not attached to a leaf of the tree".to_string();
                     reading.unknown(child.line, child.kind.clone(), why);
                     continue;
                 }
-                if leaf::is_told(&child.kind) {
+                if leaf::is_handled_by_leaf(&child.kind) {
                     continue;
                 }
                 let under = chained(child, model, walk, reading).stages;
@@ -252,12 +250,12 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
             for child in children() {
                 let under = chained(child, model, walk, reading);
                 if !all.stages.is_empty() && !under.stages.is_empty() {
-                    let why = "only what is under one band is simulated";
+                    let why = "only one band is simulated";
                     reading.unknown(child.line, child.kind.clone(), why);
                     continue;
                 }
                 if !under.stages.is_empty() && q.kind != "mq" {
-                    reading.assume(format!("all traffic passes what stands in line {}", child.line));
+                    reading.assume(format!("all traffic passes line {}", child.line));
                 }
                 all.append(under);
             }
@@ -266,7 +264,7 @@ fn under(q: &TcQdisc, model: &TcModel, walk: &mut TcWalk, reading: &mut Reading)
         "noqueue" | "ingress" | "clsact" | "" => Chained::default(),
         _ => {
             if q.place == TcPlace::Root && queue_of(q, reading).is_some() {
-                reading.assume(format!("nothing waits in the `{}` of {}: it has no rate", q.kind, q.device));
+                reading.assume(format!("the `{}` of {} never queues: it has no rate", q.kind, q.device));
             }
             Chained::default()
         }
@@ -279,7 +277,7 @@ fn tbf(q: &TcQdisc, queue: Option<QueueConfig>, reading: &mut Reading) -> Option
     Some(DraftStage::new("tbf", q.line, says, shaper))
 }
 
-/// A tbf's limit; `queue` is what stands below it.
+/// The limit of a tbf; `queue` is the discipline below it.
 pub(crate) fn tbf_shaper(q: &TcQdisc, queue: Option<QueueConfig>, reading: &mut Reading) -> Option<Shaper> {
     let o = &q.options;
     let Some(rate) = o.rate("rate", reading) else {
@@ -311,7 +309,8 @@ fn cake(q: &TcQdisc, reading: &mut Reading) -> Option<DraftStage> {
     Some(DraftStage::new("cake", q.line, says, shaper).with_credit(Credit::NoBucket))
 }
 
-/// A cake's rate, where it has one, and as good a bucket: it sends packet by packet, so that two make one.
+/// The rate of a cake, if it has one, with an equivalent bucket: cake sends packet by packet, so two packets
+/// are enough.
 pub(crate) fn cake_limit(q: &TcQdisc, reading: &mut Reading) -> Option<(Rate, Bytes)> {
     if q.options.text("bandwidth") == Some("unlimited") {
         return None;
@@ -319,7 +318,7 @@ pub(crate) fn cake_limit(q: &TcQdisc, reading: &mut Reading) -> Option<(Rate, By
     Some((q.options.rate("bandwidth", reading)?, Bytes::new(3028)))
 }
 
-/// A discipline that is only a queue.
+/// The queue of a discipline that is only a queue.
 pub(crate) fn queue_of(q: &TcQdisc, reading: &mut Reading) -> Option<QueueConfig> {
     let o = &q.options;
     let limit = |reading: &mut Reading, default: u64| o.count("limit", reading).unwrap_or(default).max(1);
@@ -364,7 +363,7 @@ pub(crate) fn queue_of(q: &TcQdisc, reading: &mut Reading) -> Option<QueueConfig
     })
 }
 
-/// tc has RED in bytes, the element in packets of `avpkt`.
+/// RED. tc counts in bytes, the element in packets of `avpkt`.
 fn red(q: &TcQdisc, reading: &mut Reading) -> Option<QueueConfig> {
     let o = &q.options;
     let average = o.size("avpkt", reading).map_or(1000, |a| a.get().clamp(64, 65_535));
@@ -386,16 +385,16 @@ fn red(q: &TcQdisc, reading: &mut Reading) -> Option<QueueConfig> {
     }))
 }
 
-/// What a `police` does, as a stage.
+/// Converts a `police` action.
 fn policer(p: &TcPolice, says: String, reading: &mut Reading) -> Option<DraftStage> {
     let Some(rate) = p.rate else {
-        reading.unknown(p.line, "police", "a police without a rate that is known");
+        reading.unknown(p.line, "police", "`police` without a known rate");
         return None;
     };
     let drops = p.exceed.as_deref().is_none_or(|e| matches!(e, "drop" | "shot"));
     if !drops {
         let action = p.exceed.as_deref().unwrap_or_default();
-        let text = format!("police: what exceeds is not dropped (`{action}`): it limits nothing");
+        let text = format!("police: excess packets are not dropped (`{action}`), so it limits nothing");
         reading.fault(p.line, "police-keeps", text);
     }
     let burst = p.burst.filter(|b| b.get() > 0);
@@ -416,7 +415,7 @@ fn policer(p: &TcPolice, says: String, reading: &mut Reading) -> Option<DraftSta
     Some(DraftStage::new("police", p.line, says, policer))
 }
 
-/// Filters of what a device sends, with the codepoints of the classes that they name.
+/// The filters of a device's outgoing traffic with the codepoints of their classes.
 fn marks<'m>(device: &str, out: &Chained, model: &'m TcModel) -> Vec<(&'m TcFilter, u8)> {
     let here = model.filters.iter().filter(|f| f.device == device);
     let mark = |f: &'m TcFilter| {
@@ -426,9 +425,9 @@ fn marks<'m>(device: &str, out: &Chained, model: &'m TcModel) -> Vec<(&'m TcFilt
     here.filter_map(mark).collect()
 }
 
-/// A direction of a device with the policers of its filters before the rest. A policer of some packets looks at the
-/// codepoint of its filter, at that of a class whose filter is the same or matches the same (`marks`), or at a free one; a
-/// flow carries it.
+/// Puts the policers of a device's filters in front of the other stages of a direction. A policer of some
+/// packets selects them by the codepoint of its filter, by that of a class whose filter matches the same
+/// (`marks`), or by a free one, which a flow carries.
 fn policed(
     device: &str,
     inward: bool,
@@ -447,7 +446,7 @@ fn policed(
             let of_class = || marks.iter().find(|(g, _)| matches_the_same(g)).map(|(_, dscp)| *dscp);
             let is_free = |dscp: &u8| flows.iter().all(|flow| flow.dscp != *dscp);
             let Some(dscp) = f.dscp.or_else(of_class).or_else(|| (1..64).rev().find(is_free)) else {
-                let why = "more classes than there are codepoints to mark them with";
+                let why = "more classes than codepoints";
                 reading.unknown(f.line, "police", why);
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Filters: what they match, where they send it, and the policers in them.
+//! Filters: their matches, the classes that they select, and their policers.
 
 use super::model::{ClassId, TcFilter, TcModel, TcPlace, TcPolice};
 use super::options::{KeySpec, Options};
@@ -28,11 +28,11 @@ const POLICE: &[KeySpec] = &[
     (&["bind"], 1),
 ];
 
-/// What classifiers are called.
+/// Names of classifiers.
 const CLASSIFIERS: [&str; 10] =
     ["u32", "fw", "flower", "matchall", "basic", "bpf", "route", "cgroup", "flow", "tcindex"];
 
-/// A filter's words, behind `filter add` or `filter`.
+/// Reads a filter from the words after `filter add` or `filter`.
 pub(crate) fn read(
     line: usize,
     words: &[String],
@@ -63,7 +63,7 @@ pub(crate) fn read(
             "parent" => match ClassId::parse(value) {
                 Some(id) if id.major == 0xffff => f.place = TcPlace::Ingress,
                 Some(id) => f.place = TcPlace::Under(id),
-                None => reading.unknown(line, value, format!("`{value}` is no parent")),
+                None => reading.unknown(line, value, format!("`{value}` is not a parent")),
             },
             "root" | "egress" => {
                 i += 1;
@@ -76,7 +76,7 @@ pub(crate) fn read(
             }
             "protocol" | "prio" | "pref" | "preference" | "handle" | "chain" => {}
             word if CLASSIFIERS.contains(&word) => {
-                // The mark is what `fw` matches.
+                // `fw` matches the mark, which is the handle.
                 if word == "fw" {
                     f.all = false;
                     let mark = words[..i].windows(2).find(|w| w[0] == "handle").map(|w| w[1].clone());
@@ -86,7 +86,7 @@ pub(crate) fn read(
                 break;
             }
             other => {
-                reading.unknown(line, other, format!("`{other}` of a filter is not understood"));
+                reading.unknown(line, other, format!("unknown filter keyword `{other}`"));
                 i += 1;
                 continue;
             }
@@ -103,7 +103,7 @@ pub(crate) fn read(
     f
 }
 
-/// What stands behind the classifier: matches, actions, the class.
+/// Reads the words after the classifier: matches, actions, the class.
 fn body(line: usize, words: &[String], f: &mut TcFilter, reading: &mut Reading) {
     let mut says: Vec<&str> = Vec::new();
     let mut i = 0;
@@ -113,12 +113,12 @@ fn body(line: usize, words: &[String], f: &mut TcFilter, reading: &mut Reading) 
             "flowid" | "classid" => {
                 f.to = ClassId::parse(value).or(f.to);
                 if ClassId::parse(value).is_none() && value != "???" {
-                    reading.unknown(line, value, format!("`{value}` is no class"));
+                    reading.unknown(line, value, format!("`{value}` is not a class"));
                 }
                 i += 2;
             }
             "police" => {
-                // `tc` prints an index behind it.
+                // `tc` prints an index after `police`.
                 let skip = usize::from(value.starts_with("0x"));
                 let rest = words.get(i + 1 + skip..).unwrap_or_default();
                 let end = rest.iter().position(|w| matches!(w.as_str(), "flowid" | "classid" | "not_in_hw"));
@@ -139,7 +139,7 @@ fn body(line: usize, words: &[String], f: &mut TcFilter, reading: &mut Reading) 
             }
             "action" if value == "order" => i += 3,
             "action" | "not_in_hw" | "in_hw" | "skip_hw" | "skip_sw" | "terminal" => i += 1,
-            // What `tc` prints of its tables.
+            // Details of hash tables, as `tc` prints them.
             "chain" | "fh" | "order" | "ht" | "bkt" | "link" | "divisor" => i += 2,
             "key" => i += 1,
             word => {
@@ -151,7 +151,7 @@ fn body(line: usize, words: &[String], f: &mut TcFilter, reading: &mut Reading) 
     matches(&says, f);
 }
 
-/// Notes what the words of a match say.
+/// Reads the words of a match.
 fn matches(says: &[&str], f: &mut TcFilter) {
     if says.is_empty() {
         return;
@@ -219,7 +219,8 @@ fn police(line: usize, words: &[String], reading: &mut Reading) -> TcPolice {
     }
 }
 
-/// A line below a filter, as `tc filter show` prints its matches and actions; whether it was one.
+/// Reads a line below a filter, as `tc filter show` prints matches and actions; returns whether it is such a
+/// line.
 pub(crate) fn more(line: usize, words: &[&str], model: &mut TcModel, reading: &mut Reading) -> bool {
     let Some(f) = model.filters.last_mut() else { return false };
     let owned: Vec<String> = words.iter().map(|w| w.to_string()).collect();
@@ -227,7 +228,7 @@ pub(crate) fn more(line: usize, words: &[&str], model: &mut TcModel, reading: &m
         "match" | "police" | "action" | "mark" | "key" => body(line, &owned, f, reading),
         "ref" | "index" | "Sent" | "backlog" | "used_hardware" | "not_in_hw" | "installed" | "Action"
         | "used" | "random" => {}
-        // flower prints a key a line.
+        // flower prints one key per line.
         key if words.len() == 2
             && (key.ends_with("_ip")
                 || key.ends_with("_port")

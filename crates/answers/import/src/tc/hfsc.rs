@@ -1,14 +1,15 @@
-//! `hfsc` as a tree of token buckets: what its classes get in the long run.
+//! `hfsc` as a tree of token buckets, which gives its classes their long-term rates.
 //!
-//! | `hfsc` | here | departs |
+//! | `hfsc` | imported as | departures |
 //! |---|---|---|
-//! | `ls`, `sc` | the class's rate; where the rates of siblings exceed their parent's, all shrink alike | shares count, not guarantees |
+//! | `ls`, `sc` | the class's rate; if the rates of siblings exceed their parent's, all are scaled down | shares count, not guarantees |
 //! | `rt` alone | rate and ceiling: a class without a link share gets no more | |
-//! | `ul` | the ceiling; without one the parent's, at the root the line's | |
-//! | `m1 d`, `umax dmax` | left out and named | a first segment only moves delay |
-//! | no `default` | what no filter matches is dropped | no flow stands for it |
+//! | `ul` | the ceiling; without it the parent's, at the root the line's | |
+//! | `m1 d`, `umax dmax` | reported and left out | a first segment only affects delay |
+//! | no `default` | unmatched traffic is dropped | no flow represents it |
 //!
-//! Source: tc-hfsc(7), tc-hfsc(8), Linux `sch_hfsc.c` (`hfsc_enqueue` drops what `hfsc_classify` has no class for).
+//! Source: tc-hfsc(7), tc-hfsc(8), Linux `sch_hfsc.c` (`hfsc_enqueue` drops what `hfsc_classify` has no class
+//! for).
 
 use super::options::KeySpec;
 use crate::draft::USUAL_LINE;
@@ -17,10 +18,11 @@ use crate::{Reading, number};
 use path::Class;
 use units::{Bytes, Rate};
 
-/// Keys after [`flatten`].
+/// Keys of hfsc after [`flatten`].
 pub(crate) const KEYS: &[KeySpec] = &[(&["rate"], 1), (&["ceil"], 1), (&["default"], 1)];
 
-/// Gives a class's service curves the keys of a token bucket: the second slopes of `ls` or `sc` as `rate`, of `ul` as `ceil`.
+/// Converts a class's service curves to the keys of a token bucket: the second slope of `ls` or `sc` becomes
+/// `rate`, that of `ul` becomes `ceil`.
 pub(crate) fn flatten(line: usize, words: &[String], reading: &mut Reading) -> Vec<String> {
     let (mut rest, mut other) = (words.iter().peekable(), Vec::new());
     let mut curves: Vec<(&str, &str)> = Vec::new();
@@ -56,15 +58,18 @@ pub(crate) fn flatten(line: usize, words: &[String], reading: &mut Reading) -> V
     pairs.flatten().chain(other).collect()
 }
 
-/// Ceilings come down from parents, and children share what their parent has. `classes` have parents before children.
+/// Completes the tree: classes inherit their parent's ceiling, and children share their parent's rate. In
+/// `classes`, parents precede children.
 pub(crate) fn settle(classes: &mut [Class], reading: &mut Reading) {
     for i in 0..classes.len() {
         let parent = classes[i].parent.as_ref().and_then(|p| classes[..i].iter().find(|c| c.name == *p));
         let above = parent.and_then(|p| p.ceil);
         if classes[i].ceil.is_none() && above.is_none() {
             let line = number::rate(USUAL_LINE.as_bps());
-            reading
-                .assume(format!("a line of {line} above hfsc's class {}: it has no `ul`", classes[i].name));
+            reading.assume(format!(
+                "a line rate of {line} above hfsc's class {}: it has no `ul`",
+                classes[i].name
+            ));
         }
         let most = above.unwrap_or(USUAL_LINE);
         let ceil = classes[i].ceil.map_or(most, |own| own.min(most));
@@ -79,7 +84,7 @@ pub(crate) fn settle(classes: &mut [Class], reading: &mut Reading) {
     }
 }
 
-/// Makes the rates of a parent's children fit into what it has.
+/// Scales down the rates of a parent's children to the parent's rate.
 fn shrink(classes: &mut [Class], parent: Option<&str>, has: Rate) {
     let mut children: Vec<&mut Class> =
         classes.iter_mut().filter(|c| c.parent.as_deref() == parent).collect();

@@ -1,14 +1,14 @@
-//! What stands below a leaf of an `htb`: a queue, or a limit of its own.
+//! The discipline below a leaf of an `htb`: a queue, or another limit.
 //!
-//! | below a leaf | here | departs |
+//! | below a leaf | imported as | departures |
 //! |---|---|---|
-//! | nothing | 1000 packets first in, first out (`htb_change_class`: a `pfifo` of `txqueuelen`) | |
+//! | nothing | a FIFO of 1000 packets (`htb_change_class`: a `pfifo` of `txqueuelen`) | |
 //! | `pfifo`, `bfifo`, `sfq`, `fq`, `fq_codel`, `codel`, `red`, `pie` | the class's queue | as at any other place |
-//! | `tbf`, `cake bandwidth` | the class's `rate` and `ceil` are its at most, its bucket in place of theirs; its queue | no peak rate; its bucket leaves at once |
+//! | `tbf`, `cake bandwidth` | caps the class's `rate` and `ceil`, and replaces their buckets and queue | no peak rate; a full bucket leaves at once |
 //! | `cake` without a bandwidth | FQ-CoDel | no tins, no isolation of hosts |
-//! | `netem` | its `limit` less what is out its delay; its stages behind the tree, where there is one leaf | |
+//! | `netem` | its `limit` without the delayed packets as the queue; its stages follow the tree, if there is one leaf | |
 //! | `prio` | the queue of its second band, where best effort goes (tc-prio(8): the default `priomap`) | no other band |
-//! | others | named, and as nothing | |
+//! | others | reported and ignored | |
 
 use super::convert::{cake_limit, queue_of, tbf_shaper};
 use super::model::{ClassId, TcModel, TcPlace, TcQdisc};
@@ -18,17 +18,18 @@ use path::queue::FqCoDel;
 use path::{Class, QueueConfig};
 use units::{Bytes, Rate};
 
-/// Disciplines below a leaf that its class tells of.
-const TOLD_BY_THE_CLASS: [&str; 3] = ["tbf", "cake", "prio"];
-/// Disciplines with classes of their own, which one queue does not stand for; those that are not known are named where they are read.
-const DIVIDED: [&str; 2] = ["htb", "mq"];
+/// Disciplines below a leaf that the class represents.
+const MERGED_INTO_CLASS: [&str; 3] = ["tbf", "cake", "prio"];
+/// Disciplines with classes, which one queue cannot represent. Unknown disciplines are reported when they are
+/// read.
+const CLASSFUL: [&str; 2] = ["htb", "mq"];
 
-/// Whether all that a discipline does is told by the leaf above it, or named as what is not done.
-pub(super) fn is_told(kind: &str) -> bool {
-    TOLD_BY_THE_CLASS.contains(&kind) || DIVIDED.contains(&kind)
+/// Whether the leaf above a discipline represents it, or reports it as not simulated.
+pub(super) fn is_handled_by_leaf(kind: &str) -> bool {
+    MERGED_INTO_CLASS.contains(&kind) || CLASSFUL.contains(&kind)
 }
 
-/// The leaf with what stands below it.
+/// The class of a leaf together with the discipline below it.
 pub(super) fn with_below(class: Class, below: &TcQdisc, model: &TcModel, reading: &mut Reading) -> Class {
     match below.kind.as_str() {
         "tbf" => {
@@ -50,14 +51,13 @@ pub(super) fn with_below(class: Class, below: &TcQdisc, model: &TcModel, reading
         }
         "prio" => {
             reading.assume(format!(
-                "what class {} sends is best effort: in the second band of the `prio` of line {}",
+                "class {} sends best effort: in the second band of the `prio` in line {}",
                 class.name, below.line
             ));
             Class { queue: child(below, 2, model).and_then(|c| queue_of(c, reading)), ..class }
         }
-        kind if DIVIDED.contains(&kind) => {
-            let why =
-                format!("`{kind}` under a class is not simulated: 1000 packets first in, first out instead");
+        kind if CLASSFUL.contains(&kind) => {
+            let why = format!("`{kind}` under a class is not simulated: a FIFO of 1000 packets is used");
             reading.unknown(below.line, kind, why);
             class
         }
@@ -69,21 +69,21 @@ pub(super) fn with_below(class: Class, below: &TcQdisc, model: &TcModel, reading
     }
 }
 
-/// What hangs at a band or class of a discipline.
-fn child<'m>(of: &TcQdisc, minor: u32, model: &'m TcModel) -> Option<&'m TcQdisc> {
-    let at = |minor| model.at(&of.device, TcPlace::Under(ClassId { major: of.handle, minor }));
-    // A discipline with one class takes its bare handle, too.
-    at(minor).or_else(|| at(0)).filter(|c| of.handle > 0 && c.line != of.line)
+/// The discipline at a band or class of a discipline.
+fn child<'m>(parent: &TcQdisc, minor: u32, model: &'m TcModel) -> Option<&'m TcQdisc> {
+    let at = |minor| model.at(&parent.device, TcPlace::Under(ClassId { major: parent.handle, minor }));
+    // A discipline with one class accepts its bare handle too.
+    at(minor).or_else(|| at(0)).filter(|c| parent.handle > 0 && c.line != parent.line)
 }
 
-/// A class whose packets pass a token bucket, too: the slower of the two limits at each of its rates.
+/// A class whose packets also pass a token bucket: the slower limit applies to each of its rates.
 fn limited(class: Class, rate: Rate, burst: Option<Bytes>) -> Class {
     let ceil = class.ceil.unwrap_or(class.rate);
     if rate >= ceil {
         return class;
     }
     let cburst = burst.or(class.cburst);
-    // Its turns are those of its own rate (r2q 10).
+    // The quantum depends on the class's original rate (r2q 10).
     let quantum = class.quantum.or(Some((class.rate.as_bps() / 80).clamp(1000, 200_000) as u32));
     if rate > class.rate {
         return Class { ceil: Some(rate), cburst, quantum, ..class };

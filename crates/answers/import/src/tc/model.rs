@@ -1,11 +1,11 @@
-//! What a text says of queueing disciplines, classes and filters, each with its line.
+//! The model of a tc configuration: queueing disciplines, classes and filters with their lines.
 
 use super::options::Options;
 use crate::Reading;
 use std::fmt;
 use units::{Bytes, Rate};
 
-/// `major:minor`, both hexadecimal.
+/// A class ID, `major:minor`, both hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct ClassId {
     pub major: u32,
@@ -13,7 +13,7 @@ pub(crate) struct ClassId {
 }
 
 impl ClassId {
-    /// `1:10`, `1:`, `1`, `:10` (then of major 0).
+    /// Parses `1:10`, `1:`, `1` or `:10` (with major 0).
     pub fn parse(text: &str) -> Option<ClassId> {
         let (major, minor) = text.split_once(':').unwrap_or((text, ""));
         let half = |text: &str| match text {
@@ -31,21 +31,21 @@ impl fmt::Display for ClassId {
     }
 }
 
-/// Where something hangs.
+/// The place of a discipline or filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TcPlace {
-    /// At the device's way out.
+    /// The device's egress.
     Root,
-    /// At its way in.
+    /// The device's ingress.
     Ingress,
-    /// Under a class, or under a discipline (minor 0).
+    /// Below a class, or below a discipline (minor 0).
     Under(ClassId),
 }
 
-/// Counters that `tc -s` prints of a discipline or a class.
+/// Counters of a discipline or a class, as `tc -s` prints them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TcStats {
-    /// The line of the first counter.
+    /// Line number of the first counter.
     pub line: usize,
     pub bytes: u64,
     pub packets: u64,
@@ -54,7 +54,7 @@ pub(crate) struct TcStats {
     pub rate: Option<f64>,
     pub backlog_bytes: u64,
     pub backlog_packets: u64,
-    /// Packets that the class found larger than its MTU.
+    /// Packets larger than the class's MTU.
     pub giants: u64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct TcStats {
 #[derive(Clone, Debug)]
 pub(crate) struct TcQdisc {
     pub stats: Option<TcStats>,
-    /// Only its classes stand in the text ([`TcModel::add_missing`]).
+    /// The text has only the discipline's classes ([`TcModel::add_missing`]).
     pub is_missing: bool,
     pub line: usize,
     pub device: String,
@@ -81,12 +81,12 @@ pub(crate) struct TcClass {
     pub line: usize,
     pub device: String,
     pub id: ClassId,
-    /// `None`: at the root.
+    /// The parent class; `None` at the root.
     pub parent: Option<ClassId>,
     pub options: Options,
 }
 
-/// What a `police` does.
+/// A `police` action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TcPolice {
     pub line: usize,
@@ -94,7 +94,7 @@ pub(crate) struct TcPolice {
     pub burst: Option<Bytes>,
     pub peak_rate: Option<Rate>,
     pub mtu: Option<Bytes>,
-    /// What becomes of a packet that exceeds: `drop`, `reclassify` …
+    /// The action for excess packets: `drop`, `reclassify`, …
     pub exceed: Option<String>,
 }
 
@@ -104,18 +104,18 @@ pub(crate) struct TcFilter {
     pub line: usize,
     pub device: String,
     pub place: TcPlace,
-    /// What it matches, as written.
+    /// The match as written.
     pub says: String,
-    /// Whether it matches everything.
+    /// Whether the filter matches all packets.
     pub all: bool,
     pub dscp: Option<u8>,
     pub to: Option<ClassId>,
     pub police: Option<TcPolice>,
-    /// The device packets are redirected to.
+    /// The device to which packets are redirected.
     pub redirect: Option<String>,
 }
 
-/// All that a text says.
+/// The configuration of a text.
 #[derive(Default)]
 pub(crate) struct TcModel {
     pub qdiscs: Vec<TcQdisc>,
@@ -123,11 +123,11 @@ pub(crate) struct TcModel {
     pub filters: Vec<TcFilter>,
 }
 
-/// The most qdiscs, classes and filters each.
-pub(crate) const MOST_PARTS: usize = 4096;
+/// Maximum qdiscs, classes and filters each.
+pub(crate) const MAX_PARTS: usize = 4096;
 
 impl TcModel {
-    /// Adds the disciplines whose classes stand in the text and that do not themselves.
+    /// Adds disciplines that are missing from the text although their classes are in it.
     pub fn add_missing(&mut self, reading: &mut Reading) {
         for c in &self.classes {
             let known = |q: &TcQdisc| q.device == c.device && q.handle == c.id.major;
@@ -135,7 +135,7 @@ impl TcModel {
                 continue;
             }
             let why = format!(
-                "the htb {:x}: of {} is not in the text: where packets go that match no class is unknown",
+                "the htb {:x}: of {} is not in the text: the class of unmatched packets is unknown",
                 c.id.major, c.device
             );
             reading.unknown(c.line, c.id.to_string(), why);
@@ -154,7 +154,7 @@ impl TcModel {
         }
     }
 
-    /// Devices in the order of mention.
+    /// Devices in the order of their first mention.
     pub fn devices(&self) -> Vec<&str> {
         let mut all: Vec<(usize, &str)> = Vec::new();
         let qdiscs = self.qdiscs.iter().map(|q| (q.line, q.device.as_str()));
@@ -171,12 +171,12 @@ impl TcModel {
         all.into_iter().map(|(_, device)| device).collect()
     }
 
-    /// The discipline in force at a place of a device: the one set last.
+    /// The effective discipline at a place of a device: the one set last.
     pub fn at(&self, device: &str, place: TcPlace) -> Option<&TcQdisc> {
         self.qdiscs.iter().rev().find(|q| q.device == device && q.place == place)
     }
 
-    /// The discipline under a class, or under a discipline of which only the handle is known.
+    /// The discipline below a class, or below a discipline of which only the handle is known.
     pub fn under(&self, device: &str, id: ClassId) -> Option<&TcQdisc> {
         self.at(device, TcPlace::Under(id))
     }

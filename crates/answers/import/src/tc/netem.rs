@@ -1,4 +1,5 @@
-//! `netem`: delay, jitter, loss, duplicates, reordering, a rate. Source: iproute2 `tc/q_netem.c`, Linux `sch_netem.c`.
+//! `netem`: delay, jitter, loss, duplication, reordering and a rate. Source: iproute2 `tc/q_netem.c`, Linux
+//! `sch_netem.c`.
 
 use super::model::TcQdisc;
 use super::options::KeySpec;
@@ -8,7 +9,7 @@ use path::queue::Fifo;
 use path::{Delay, Distribution, Duplicate, Jitter, Link, Loss, LossModel, QueueConfig, Reorder};
 use units::{Bytes, Rate, Span};
 
-/// Keys after [`flatten`].
+/// Keys of netem after [`flatten`].
 pub(crate) const KEYS: &[KeySpec] = &[
     (&["delay"], 1),
     (&["jitter"], 1),
@@ -27,7 +28,7 @@ pub(crate) const KEYS: &[KeySpec] = &[
     (&["seed"], 1),
 ];
 
-/// Gives each of netem's values a key of its own: `delay 100ms 10ms` becomes `delay 100ms jitter 10ms`.
+/// Gives each of netem's values its own key: `delay 100ms 10ms` becomes `delay 100ms jitter 10ms`.
 pub(crate) fn flatten(line: usize, words: &[String], reading: &mut Reading) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut rest = words.iter().peekable();
@@ -56,7 +57,7 @@ pub(crate) fn flatten(line: usize, words: &[String], reading: &mut Reading) -> V
             "corrupt" => &["corrupt", "correlation"],
             "reorder" => &["reorder", "correlation"],
             "rate" => &["rate", "packet overhead", "cell size", "cell overhead"],
-            // `tc` prints the model's parameters with their names.
+            // `tc` prints the parameters of the loss model with their names.
             "p" | "r" | "1-h" | "1-k" | "gap" | "limit" | "distribution" | "seed" => {
                 out.push(word.clone());
                 out.extend(rest.next().cloned());
@@ -79,7 +80,7 @@ pub(crate) fn flatten(line: usize, words: &[String], reading: &mut Reading) -> V
     out
 }
 
-/// The stages of a netem, in the order packets meet them.
+/// The stages of a netem, in the order of packets.
 pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
     let mut all = Vec::new();
     let (o, line) = (&q.options, q.line);
@@ -103,7 +104,7 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
         reading.unknown(line, "gap", "netem's gap is not simulated: any packet may be reordered");
     }
     if let (Some(at_once), false) = (reorder, delay.is_zero()) {
-        // `reorder 25%`: so many go at once, the others after the delay.
+        // `reorder 25%`: 25 % of the packets are sent at once, the others after the delay.
         let reorder = Reorder { probability: 1.0 - at_once, delay };
         all.push(DraftStage::new("reorder", line, "netem delay and reorder", reorder));
         if jitter.is_some() {
@@ -115,15 +116,11 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
             None | Some("uniform") => Distribution::Uniform,
             Some("normal") => Distribution::Normal,
             Some(other) => {
-                reading.unknown(
-                    line,
-                    other,
-                    format!("the distribution `{other}` is not known: normal instead"),
-                );
+                reading.unknown(line, other, format!("unknown distribution `{other}`: normal is used"));
                 Distribution::Normal
             }
         };
-        // With a rate, packets leave in order (`netem_enqueue`).
+        // With a rate, packets stay in order (`netem_enqueue`).
         let packets = Some(limit);
         let jitter =
             Jitter { delay, jitter, distribution, packets, reorder: rate.is_none(), ..Jitter::default() };
@@ -137,19 +134,20 @@ pub(crate) fn stages(q: &TcQdisc, reading: &mut Reading) -> Vec<DraftStage> {
     all
 }
 
-/// How many packets a netem holds at most, late or not.
+/// Maximum packets in a netem, including delayed ones.
 fn limit(q: &TcQdisc, reading: &mut Reading) -> u64 {
     q.options.packets("limit", reading).unwrap_or(1000).max(1)
 }
 
-/// Of the packets that a netem holds at most, those that can wait for a rate: the others are out their delay
-/// (`netem_enqueue`: one queue for both). Where all of them are, the delay's own bound limits.
+/// The part of netem's limit that can wait for the rate; the rest is taken by delayed packets
+/// (`netem_enqueue` has one queue for both). If delayed packets take the whole limit, the delay's own limit
+/// applies.
 pub(super) fn waiting(limit: u64, rate: Rate, delay: Span) -> u64 {
     let delayed = rate.bytes_in(delay).get() / FRAME;
     if delayed < limit { limit - delayed } else { limit }
 }
 
-/// What a netem holds at most under a class of that rate, as the class's queue.
+/// The queue of a class with that rate above a netem: netem's limit without the delayed packets.
 pub(super) fn queue_above(q: &TcQdisc, rate: Rate, reading: &mut Reading) -> QueueConfig {
     let limit = limit(q, reading);
     let delay = q.options.time("delay", reading).unwrap_or_default();
@@ -177,7 +175,7 @@ fn losses(q: &TcQdisc, reading: &mut Reading, all: &mut Vec<DraftStage>) {
     }
 }
 
-/// `delay 100` is 100 microseconds; from `1000` on that may be meant.
+/// Reports times without a unit: `delay 100` is 100 microseconds. From `1000` on that may be intended.
 fn bare_time(q: &TcQdisc, reading: &mut Reading) {
     for key in ["delay", "jitter"] {
         let bare = q.options.text(key).filter(|t| t.parse::<f64>().is_ok_and(|n| n > 0.0 && n < 1000.0));
@@ -190,14 +188,14 @@ fn bare_time(q: &TcQdisc, reading: &mut Reading) {
     }
 }
 
-/// What waits out its delay counts towards netem's limit.
+/// Reports a limit that is too small: delayed packets count towards netem's limit.
 fn holds_too_little(q: &TcQdisc, limit: u64, delay: f64, rate: Option<u64>, reading: &mut Reading) {
     if delay <= 0.0 {
         return;
     }
     let most = limit as f64 * FRAME as f64 * 8.0 / delay;
     let text = format!(
-        "netem holds {limit} packets while they wait out {}: no more than {} of full packets pass",
+        "netem holds at most {limit} packets for {}: at most {} of full packets pass",
         number::time(delay),
         number::rate(most as u64)
     );
@@ -205,13 +203,13 @@ fn holds_too_little(q: &TcQdisc, limit: u64, delay: f64, rate: Option<u64>, read
         Some(rate) if (rate as f64) > most => {
             let needs = Bytes::new((rate as f64 / 8.0 * delay) as u64);
             let text = format!(
-                "{text}, below the rate of {}; `limit {}` holds what is on its way",
+                "{text}, below the rate of {}; `limit {}` is enough",
                 number::rate(rate),
                 needs.get() / FRAME + 1
             );
             reading.fault(q.line, "netem-limit", text);
         }
-        None if most < 1e9 => reading.fault(q.line, "netem-limit", text + "; a larger `limit` lets more"),
+        None if most < 1e9 => reading.fault(q.line, "netem-limit", text + "; raise `limit`"),
         _ => {}
     }
 }

@@ -1,22 +1,22 @@
-//! Keys and values as `tc` writes them: `rate 20Mbit burst 15Kb`, flags, values that end with `p` or `b`.
+//! Options of `tc`, keys with values: `rate 20Mbit burst 15Kb`, flags, values that end with `p` or `b`.
 
 use crate::Reading;
 use crate::number::{is_bytes_per_second, percent, tc_rate, tc_size, tc_time};
 use units::{Bytes, Rate, Span};
 
-/// What was given, in order.
+/// The options of a discipline, class or action, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub line: usize,
     all: Vec<(&'static str, Vec<String>)>,
-    /// Keys as they were spelt: of flags that exclude each other the spelling is the value.
+    /// Keys as spelt: among flags that exclude each other, the spelling is the value.
     words: Vec<String>,
 }
 
-/// A key, its other spellings, and how many values it takes at most.
+/// A key with its other spellings, and its maximum number of values.
 pub(crate) type KeySpec = (&'static [&'static str], usize);
 
-/// What `tc -d show` prints besides.
+/// Additional keys in the output of `tc -d show`.
 const SHOWN: &[KeySpec] = &[
     (&["refcnt"], 1),
     (&["direct_packets_stat"], 1),
@@ -29,7 +29,7 @@ const SHOWN: &[KeySpec] = &[
     (&["est", "estimator"], 2),
 ];
 
-/// Keys of each kind; `None`: a kind that is not known.
+/// The keys of a kind of discipline; `None` for an unknown kind.
 pub(crate) fn spec(kind: &str) -> Option<&'static [KeySpec]> {
     Some(match kind {
         "htb" => &[
@@ -158,12 +158,12 @@ pub(crate) fn spec(kind: &str) -> Option<&'static [KeySpec]> {
 }
 
 impl Options {
-    /// None.
+    /// No options.
     pub fn none(line: usize) -> Options {
         Options { line, ..Options::default() }
     }
 
-    /// Reads `words`; what is no key of `spec` is told.
+    /// Reads `words`, and reports words that are not keys of `spec`.
     pub fn read(line: usize, words: &[String], spec: &[KeySpec], reading: &mut Reading) -> Options {
         let mut options = Options::none(line);
         let find = |word: &str| {
@@ -173,13 +173,13 @@ impl Options {
         let mut i = 0;
         while i < words.len() {
             let Some((key, most)) = find(&words[i]) else {
-                reading.unknown(line, words[i].clone(), format!("`{}` is not understood here", words[i]));
+                reading.unknown(line, words[i].clone(), format!("unknown keyword `{}`", words[i]));
                 i += 1;
                 continue;
             };
             options.words.push(words[i].clone());
             i += 1;
-            // A list of values ends at what is no number; a key with one value has it, whatever it is.
+            // A list of values ends at the next key; a key with one value takes any word.
             let mut values = Vec::new();
             while values.len() < most && i < words.len() {
                 if most > 1 && find(&words[i]).is_some() {
@@ -193,22 +193,22 @@ impl Options {
         options
     }
 
-    /// Whether a key is there.
+    /// Whether a key is given.
     pub fn has(&self, key: &str) -> bool {
         self.all.iter().any(|(k, _)| *k == key)
     }
 
-    /// Whether a key was spelt so.
+    /// Whether a key is given in this spelling.
     pub fn has_word(&self, word: &str) -> bool {
         self.words.iter().any(|w| w == word)
     }
 
-    /// A key's first value as written; of a key that is given twice the last.
+    /// The first value of a key as written; the last one if the key is given twice.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.all.iter().rev().find(|(k, _)| *k == key)?.1.first().map(String::as_str)
     }
 
-    /// A value that `parse` reads; one that it cannot read is told.
+    /// Parses the value of a key; refuses a value that cannot be read.
     fn value<T>(
         &self,
         key: &str,
@@ -221,9 +221,9 @@ impl Options {
         if value.is_none() {
             let why = match text.strip_prefix('$').map(|name| name.trim_matches(['{', '}'])) {
                 Some(name) if !name.is_empty() => {
-                    format!("the value of `{key}` is not known here: `{text}` (--define {name}=VALUE)")
+                    format!("the value of `{key}` is unknown: `{text}` (--define {name}=VALUE)")
                 }
-                _ if text.contains(['$', '`']) => format!("the value of `{key}` is not known here: `{text}`"),
+                _ if text.contains(['$', '`']) => format!("the value of `{key}` is unknown: `{text}`"),
                 _ => format!("`{text}` is not a {what} (`{key}`)"),
             };
             reading.refuse(self.line, text, why);
@@ -231,13 +231,15 @@ impl Options {
         value
     }
 
-    /// A rate. One in bytes a second is a fault: few mean it.
+    /// A rate. A rate in bytes per second is reported as a mistake, because it is rarely intended.
     pub fn rate(&self, key: &str, reading: &mut Reading) -> Option<Rate> {
         let rate = self.value(key, "rate", reading, tc_rate).filter(|r| r.as_bps() > 0)?;
         let text = self.text(key).unwrap_or_default();
         if is_bytes_per_second(text) {
             let real = crate::number::rate(rate.as_bps());
-            let text = format!("`{key} {text}` is in bytes: {real}; bits a second are `bit`, as in `20mbit`");
+            let text = format!(
+                "`{key} {text}` is in bytes per second: {real}; for bits per second write `bit`, as in `20mbit`"
+            );
             reading.fault(self.line, "bytes-per-second", text);
         }
         Some(rate)
@@ -258,7 +260,8 @@ impl Options {
         self.value(key, "share", reading, percent)
     }
 
-    /// A count: `1000p`, `1000`, `1514b` (iproute2 reads it with `get_unsigned` or `get_u32`, and prints the letters).
+    /// A count: `1000p`, `1000`, `1514b` (iproute2 parses it with `get_unsigned` or `get_u32`, and prints the
+    /// letters).
     pub fn count(&self, key: &str, reading: &mut Reading) -> Option<u64> {
         self.value(key, "number", reading, |text| {
             let digits = text.trim_end_matches(['p', 'b']);
@@ -266,7 +269,8 @@ impl Options {
         })
     }
 
-    /// A count of packets that iproute2 reads as a size (`limit` of pfifo and netem: `get_size`), so that `1k` is 1024 packets.
+    /// A count of packets that iproute2 parses as a size (`limit` of pfifo and netem: `get_size`), so that
+    /// `1k` is 1024 packets.
     pub fn packets(&self, key: &str, reading: &mut Reading) -> Option<u64> {
         self.value(key, "number of packets", reading, |text| {
             tc_size(text.trim_end_matches('p')).map(Bytes::get).filter(|n| *n < 1 << 40)

@@ -1,51 +1,51 @@
-//! Lines of output and of scripts into the model.
+//! Reads the output of tc, and scripts, into the model.
 
 use super::OBJECTS;
 use super::filter;
 use super::hfsc;
-use super::model::{ClassId, MOST_PARTS, TcClass, TcModel, TcPlace, TcQdisc, TcStats};
+use super::model::{ClassId, MAX_PARTS, TcClass, TcModel, TcPlace, TcQdisc, TcStats};
 use super::netem;
 use super::options::{Options, spec};
 use crate::number::{self, tc_size};
 use crate::shell::{Shell, Statement, joined};
 use crate::{ImportSource, Reading};
 
-/// What is being read.
+/// The state of reading.
 struct TcReader<'r> {
     model: TcModel,
     reading: &'r mut Reading,
     shell: Shell,
-    /// The device mentioned last.
+    /// The last device mentioned.
     device: String,
-    /// Whether the line before was a filter that more lines may follow.
+    /// The previous line belongs to a filter, and more lines may follow.
     in_filter: bool,
-    /// The discipline or class that `tc show` printed last, whose statistics may follow.
+    /// The last discipline or class that `tc show` printed; its statistics may follow.
     shown: Shown,
 }
 
-/// What the lines of statistics belong to.
+/// The owner of the following statistics.
 #[derive(Clone, Copy, PartialEq)]
 enum Shown {
     Nothing,
     Qdisc,
     Class,
-    /// A class of a discipline that has no configuration of its own to read.
+    /// A class without a configuration, of another discipline.
     Other,
 }
 
-/// How lines of statistics begin that lost their indentation on the way here.
+/// The beginnings of lines of statistics, which may have lost their indentation.
 const STATISTICS: [&str; 7] =
     ["Sent ", "backlog ", "rate ", "lended:", "tokens:", "maxpacket ", "memory used"];
 
-/// The whole text.
+/// Reads the whole text.
 pub(crate) fn read(source: &ImportSource, reading: &mut Reading) -> TcModel {
     let device = "dev".to_string();
     let shell = Shell::with(source.values);
     let (model, shown) = (TcModel::default(), Shown::Nothing);
     let mut reader = TcReader { model, reading, shell, device, in_filter: false, shown };
     for (number, line) in joined(source.text) {
-        let said = line.trim();
-        if said.is_empty() || said.starts_with('#') {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with('#') {
             continue;
         }
         reader.reading.lines.insert(number);
@@ -54,7 +54,7 @@ pub(crate) fn read(source: &ImportSource, reading: &mut Reading) -> TcModel {
     reader.model
 }
 
-/// One command of a script, added to a model; whether it is one of `tc`.
+/// Adds a command of a script to a model; returns whether it is a tc command.
 pub(crate) fn read_command(line: usize, text: &str, model: &mut TcModel, reading: &mut Reading) -> bool {
     let mut shell = Shell::default();
     let (statements, _) = shell.statements(line, text);
@@ -88,9 +88,9 @@ impl TcReader<'_> {
             return;
         }
         self.in_filter = false;
-        let said = line.trim_start();
+        let trimmed = line.trim_start();
         if self.shown != Shown::Nothing
-            && (indented || STATISTICS.iter().any(|s| said.starts_with(s)))
+            && (indented || STATISTICS.iter().any(|s| trimmed.starts_with(s)))
             && !words.contains(&"tc")
         {
             return self.statistics(number, &words);
@@ -109,7 +109,7 @@ impl TcReader<'_> {
         }
     }
 
-    /// A line of counters of the discipline or class above it.
+    /// Reads a line of counters of the discipline or class above it.
     fn statistics(&mut self, line: usize, words: &[&str]) {
         let stats = match self.shown {
             Shown::Qdisc => self.model.qdiscs.last_mut().map(|q| &mut q.stats),
@@ -139,7 +139,7 @@ impl TcReader<'_> {
         }
     }
 
-    /// A command of a script; whether it is one of `tc`.
+    /// Reads a command of a script; returns whether it is a tc command.
     fn statement(&mut self, statement: &Statement) -> bool {
         let words = &statement.words;
         let batch = words.len() > 1 && object(&words[0]).is_some() && is_verb(&words[1]);
@@ -164,13 +164,13 @@ impl TcReader<'_> {
         };
         match verb.as_str() {
             "add" | "replace" | "change" | "link" => {
-                // Redirections of the shell.
+                // Redirections of the shell end the command.
                 let end = words.iter().position(|w| w.contains('>')).unwrap_or(words.len());
                 self.object(statement.line, object, &words[2..end.max(2)], false);
             }
             "del" | "delete" | "show" | "list" | "ls" | "get" => {}
             other => {
-                let why = format!("`{other}` is not understood");
+                let why = format!("unknown command `{other}`");
                 self.reading.unknown(statement.line, other, why);
             }
         }
@@ -183,12 +183,8 @@ impl TcReader<'_> {
             "class" => self.model.classes.len(),
             _ => self.model.filters.len(),
         };
-        if parts >= MOST_PARTS {
-            return self.reading.unknown(
-                line,
-                object,
-                format!("more than {MOST_PARTS} of them are not read"),
-            );
+        if parts >= MAX_PARTS {
+            return self.reading.unknown(line, object, format!("at most {MAX_PARTS} of them are read"));
         }
         match object {
             "qdisc" => self.qdisc(line, words, shown),
@@ -203,7 +199,7 @@ impl TcReader<'_> {
         }
     }
 
-    /// The device a word names; a variable that is not known keeps its own name.
+    /// Sets the device; an unknown variable is used as a name.
     fn set_device(&mut self, word: &str) {
         self.device = word.trim_matches(['$', '{', '}', '"']).to_string();
     }
@@ -230,11 +226,11 @@ impl TcReader<'_> {
                 "parent" => match ClassId::parse(value) {
                     Some(id) if id.major == 0xffff => place = Some(TcPlace::Ingress),
                     Some(id) => place = Some(TcPlace::Under(id)),
-                    None => self.reading.unknown(line, value, format!("`{value}` is no parent")),
+                    None => self.reading.unknown(line, value, format!("`{value}` is not a parent")),
                 },
                 "handle" => match ClassId::parse(value) {
                     Some(id) => handle = id.major,
-                    None => self.reading.unknown(line, value, format!("`{value}` is no handle")),
+                    None => self.reading.unknown(line, value, format!("`{value}` is not a handle")),
                 },
                 "refcnt" | "est" | "estimator" if kind.is_none() || shown => {}
                 _ if kind.is_none() => {
@@ -279,7 +275,7 @@ impl TcReader<'_> {
         match spec(kind) {
             Some(spec) => Options::read(line, words, spec, self.reading),
             None => {
-                let why = format!("the discipline `{kind}` is not known");
+                let why = format!("unknown discipline `{kind}`");
                 self.reading.unknown(line, kind, why);
                 Options::none(line)
             }
@@ -315,7 +311,7 @@ impl TcReader<'_> {
             i += if word == "root" { 1 } else { 2 };
         }
         let kind = kind.unwrap_or_default();
-        // Other disciplines show classes of their own, which say nothing of the configuration.
+        // The classes that other disciplines show are not configuration.
         self.shown = if shown { Shown::Other } else { Shown::Nothing };
         let tree = ["htb", "hfsc"].into_iter().find(|k| *k == kind);
         if shown && tree.is_none() && spec(&kind).is_some() {
@@ -360,7 +356,7 @@ impl TcReader<'_> {
     }
 }
 
-/// An object by its name or as much of it as `tc` wants.
+/// An object type by its name or by an abbreviation that `tc` accepts.
 fn object(word: &str) -> Option<&'static str> {
     Some(match word {
         "qdisc" | "q" | "qd" | "qdis" => "qdisc",

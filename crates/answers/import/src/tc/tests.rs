@@ -18,7 +18,7 @@ fn forward(imported: &Imported) -> Vec<&Stage> {
 }
 
 #[test]
-fn a_tbf_is_a_shaper_from_a_command_and_from_what_tc_prints() {
+fn a_tbf_is_a_shaper_from_commands_and_from_output() {
     let command = tc("tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 50ms\n");
     let shown = tc(
         "qdisc tbf 8001: dev eth0 root refcnt 2 rate 20Mbit burst 32Kb lat 50ms \n Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n",
@@ -34,7 +34,7 @@ fn a_tbf_is_a_shaper_from_a_command_and_from_what_tc_prints() {
 }
 
 #[test]
-fn faults_of_a_tbf_are_said_by_line() {
+fn faults_of_a_tbf_are_reported_by_line() {
     let bad = tc("#!/bin/sh\ntc qdisc add dev eth0 root tbf rate 1mbit burst 1000 limit 1200\n");
     assert_eq!(rules(&bad), [(2, "burst-below-packet"), (2, "limit-below-packet")]);
     let fast = tc("tc qdisc add dev eth0 root tbf rate 1gbit burst 15kb limit 1mb\n");
@@ -62,14 +62,14 @@ iptables -t mangle -A POSTROUTING -j MARK --set-mark 1
 fn an_htb_script_is_a_tree_with_a_flow_for_each_leaf() {
     let imported = tc(HTB);
     let Stage::Htb(htb) = forward(&imported)[0] else { panic!("{}", imported.toml) };
-    let told: Vec<_> =
+    let classes: Vec<_> =
         htb.classes.iter().map(|c| (c.name.as_str(), c.rate.as_bps() / 1000, c.dscp.clone())).collect();
-    assert_eq!(told, [("1:1", 20_000, vec![]), ("1:10", 15_000, vec![46]), ("1:30", 5000, vec![])]);
+    assert_eq!(classes, [("1:1", 20_000, vec![]), ("1:10", 15_000, vec![46]), ("1:30", 5000, vec![])]);
     assert!(matches!(htb.classes[1].queue, Some(QueueConfig::FqCoDel(_))));
     let flows = &imported.experiment.variants[0].scenario.flows;
     let flows: Vec<_> = flows.iter().map(|f| (f.name.as_str(), f.dscp)).collect();
     assert_eq!(flows, [("eth1-out-1-10", 46), ("eth1-out-1-30", 0)]);
-    // Only the iptables line is none of tc's.
+    // Only the iptables line does not belong to tc.
     let missed: Vec<usize> = imported.not_understood.iter().map(|n| n.line).collect();
     assert_eq!(missed, [10]);
     // A rate of 15 Mbit/s by r2q 10 is 187500 bytes.
@@ -77,7 +77,7 @@ fn an_htb_script_is_a_tree_with_a_flow_for_each_leaf() {
 }
 
 #[test]
-fn what_the_brief_names_is_found() {
+fn known_faults_are_found() {
     let fast = "\
 qdisc htb 1: root refcnt 2 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000
 class htb 1:1 root rate 1Gbit ceil 1Gbit burst 15Kb cburst 15Kb
@@ -102,7 +102,7 @@ class htb 1:20 parent 1:1 prio 0 quantum 200000 rate 8Kbit ceil 1Gbit burst 500K
 }
 
 #[test]
-fn police_at_the_ingress_is_a_policer_on_the_way_in() {
+fn police_at_the_ingress_is_an_inbound_policer() {
     let text = "\
 tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 33mbit burst 9k drop flowid :1
@@ -141,7 +141,7 @@ tc filter add dev eth0 parent ffff: protocol ip u32 match ip tos 0xb8 0xfc polic
 }
 
 #[test]
-fn police_of_a_class_looks_at_the_class_codepoint() {
+fn police_of_a_class_applies_to_its_codepoint() {
     let imported = tc("\
 tc qdisc add dev eth0 root handle 1: htb default 20
 tc class add dev eth0 parent 1: classid 1:10 htb rate 40mbit burst 20k cburst 20k
@@ -155,7 +155,7 @@ tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.1.0.0/16 police
 }
 
 #[test]
-fn what_is_policed_in_and_shaped_out_by_the_same_match_is_one_flow() {
+fn one_match_policed_inbound_and_shaped_outbound_is_one_flow() {
     let imported = tc("\
 tc qdisc add dev eth0 ingress handle ffff:
 tc filter add dev eth0 parent ffff: protocol ip u32 match ip src 10.1.0.10/32 police rate 1mbit burst 100k drop
@@ -172,7 +172,7 @@ tc filter add dev eth1 parent 1: protocol ip u32 match ip src 10.1.0.10 flowid 1
 }
 
 #[test]
-fn an_ifb_shapes_what_comes_in() {
+fn an_ifb_shapes_inbound_traffic() {
     let imported = tc("\
 tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0
@@ -198,7 +198,7 @@ fn netem_is_loss_rate_and_delay() {
 }
 
 #[test]
-fn what_is_not_understood_is_named_by_line() {
+fn unread_lines_are_reported() {
     let imported = tc("\
 tc qdisc add dev eth0 root tbf rate 5mbit burst 15k latency 50ms frobnicate
 tc class add dev eth0 parent 1: classid 1:1 cbq rate 1mbit
@@ -209,12 +209,12 @@ tc qdisc change dev eth1 root tbf rate ${RATE} burst 15k latency 50ms
     assert!(imported.not_understood[0].why.contains("frobnicate"));
     assert!(imported.refused[0].why.contains("cbq"), "{:?}", imported.refused);
     assert!(imported.refused[1].why.contains("--define RATE=VALUE"), "{:?}", imported.refused);
-    // What was refused is not in the scenario, nothing else stands in its place.
+    // Rejected elements are not in the scenario, and nothing replaces them.
     assert_eq!(imported.experiment.variants[0].scenario.links.len(), 1);
 }
 
 #[test]
-fn circles_and_orphans_do_no_harm() {
+fn cycles_and_orphans_do_no_harm() {
     let imported = tc("\
 tc qdisc add dev a root handle 1: htb default 3
 tc class add dev a parent 1:2 classid 1:1 htb rate 1mbit
@@ -222,15 +222,11 @@ tc class add dev a parent 1:1 classid 1:2 htb rate 1mbit
 tc class add dev a parent 1:2 classid 1:4 htb rate 1mbit
 tc class add dev a parent 1:9 classid 1:3 htb rate 1mbit
 ");
-    assert!(
-        imported.not_understood.iter().any(|n| n.why.contains("circle")),
-        "{:?}",
-        imported.not_understood
-    );
+    assert!(imported.not_understood.iter().any(|n| n.why.contains("cycle")), "{:?}", imported.not_understood);
     assert!(imported.not_understood.iter().any(|n| n.why.contains("no class 1:9")));
 }
 
-/// What `tc -s -d` of Linux 6.18 and iproute2 6.1 prints of a tree; its sfq, fq_codel and cake as iproute2 prints them.
+/// The output of `tc -s -d` (Linux 6.18, iproute2 6.1) for a tree with sfq, fq_codel and cake.
 const LEAVES: &str = "\
 qdisc htb 1: dev d0 root refcnt 3 r2q 10 default 0x40 direct_packets_stat 0 ver 3.17 direct_qlen 1000
  Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
@@ -284,14 +280,15 @@ fn below_a_leaf_a_queue_is_the_class_s_and_a_limit_bounds_it() {
     assert_eq!(queue("1:30"), fifo(Some(50), None));
     assert_eq!(queue("1:40"), fifo(None, Some(30_000)));
     let rates = |name: &str| (class(name).rate.as_bps(), class(name).ceil.map(Rate::as_bps));
-    // A limit below the class's rate is its rate, and nothing is left to borrow for; 50 ms of it and the burst wait.
+    // A limit below the class's rate replaces the rate, and no borrowing is possible; 50 ms of it plus the
+    // burst can queue.
     assert_eq!(rates("1:50"), (1_000_000, None));
     assert_eq!((class("1:50").burst, queue("1:50")), (Some(Bytes::new(3072)), fifo(None, Some(6250 + 3072))));
-    // One between rate and ceiling is the ceiling; what stands in it waits.
+    // A limit between rate and ceiling is the ceiling; its own queue counts.
     assert_eq!(rates("1:60"), (3_000_000, Some(5_000_000)));
     assert_eq!(class("1:60").cburst, Some(Bytes::new(16 << 10)));
     assert_eq!(queue("1:60"), QueueConfig::Drr(Drr { packets: 40, quantum: 1514 }));
-    // Neither changes whose turn it is.
+    // Neither changes the order of service.
     assert_eq!((class("1:50").quantum, class("1:60").quantum), (Some(37_500), Some(37_500)));
     assert_eq!(rates("1:70"), (3_000_000, Some(24_000_000)));
     assert!(matches!(queue("1:70"), QueueConfig::FqCoDel(f) if f.ecn == ecn));
@@ -301,7 +298,7 @@ fn below_a_leaf_a_queue_is_the_class_s_and_a_limit_bounds_it() {
 }
 
 #[test]
-fn a_limit_below_a_leaf_holds_while_the_others_borrow() {
+fn a_limit_below_a_leaf_applies_while_the_others_borrow() {
     let imported = tc(LEAVES);
     let mut scenario = imported.experiment.variants[0].scenario.clone();
     scenario.duration = Span::from_secs(6);
@@ -318,7 +315,7 @@ fn a_limit_below_a_leaf_holds_while_the_others_borrow() {
 }
 
 #[test]
-fn what_no_leaf_has_room_for_is_named() {
+fn disciplines_that_cannot_be_combined_are_reported() {
     let imported = tc("\
 tc qdisc add dev a root handle 1: htb default 10
 tc class add dev a parent 1: classid 1:1 htb rate 9mbit
@@ -341,16 +338,17 @@ tc qdisc add dev a parent 1:30 pfifo limit 9
 }
 
 #[test]
-fn a_discipline_below_nothing_is_named() {
+fn a_discipline_without_a_parent_is_reported() {
     let imported = tc("\
 tc qdisc add dev a root handle 1: tbf rate 5mbit burst 15k latency 50ms
 tc qdisc add dev b parent 1:10 handle 10: pfifo limit 9
 ");
     let missed: Vec<_> = imported.not_understood.iter().map(|n| (n.line, n.why.as_str())).collect();
-    assert_eq!(missed, [(2, "the discipline 1: that it hangs under is not in the text (b)")]);
+    assert_eq!(missed, [(2, "its parent 1: is not in the text (b)")]);
 }
 
-/// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one a class.
+/// Three flows of Reno between two namespaces on Linux 6.18 (veth without offload, `iperf3 -t 12 -O 3`), one
+/// per class.
 #[test]
 fn limits_below_leaves_give_what_the_kernel_gave() {
     let script = "\
@@ -365,9 +363,9 @@ tc qdisc add dev wan parent 1:30 handle 30: pfifo limit 60
 tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5011 0xffff flowid 1:10
 tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xffff flowid 1:20
 ";
-    let beside = |_: &str| Err("no such file".to_string());
+    let read_file = |_: &str| Err("no such file".to_string());
     let source =
-        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &beside };
+        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &read_file };
     let cc = Control::named("reno").unwrap();
     let imported =
         import(&source, None, &Assumed { rtt: Some(Span::from_millis(1)), line: None, duration: None, cc })
@@ -378,7 +376,7 @@ tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xfff
     scenario.hosts.iter_mut().for_each(|h| h.stack.tso = Some(false));
     let outcome = sim::run("leaves", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
     for (flow, kernel) in outcome.variant.flows.iter().zip([1.91, 7.64, 13.4]) {
-        // 14 bytes of Ethernet in 1514 are not counted here.
+        // 14 of 1514 bytes are Ethernet, which is not counted here.
         assert!((flow.goodput_mbps / kernel - 1.0).abs() < 0.03, "{}: {}", flow.name, flow.goodput_mbps);
     }
     assert_eq!(outcome.variant.flows.len(), 3);
@@ -397,7 +395,7 @@ fn carried(imported: &Imported, seconds: u64) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn counters_are_facts_of_the_leaf_that_has_them() {
+fn counters_are_facts_of_their_leaf() {
     let shown = tc("\
 qdisc htb 1: dev eth1 root refcnt 2 r2q 1 default 1 direct_packets_stat 1
  Sent 17475717 bytes 1334 pkt (dropped 0, overlimits 2782 requeues 0)
@@ -416,22 +414,22 @@ class htb 1:10 parent 1:1 prio 0 rate 75000bit ceil 75000bit burst 1608b cburst 
     let parts = [
         (1, "1 packet of eth1 matched no class"),
         (9, "class 1:10 sends 589.89 kbit/s, 7.9 times its ceiling of 75 kbit/s"),
-        (9, "the average packet has 13 kB"),
+        (9, "(average packet: 13 kB)"),
         (9, "dropped 7 of 1141 packets (0.61 %)"),
-        (9, "11 packets wait, 15 kB or 1.6 s at 75 kbit/s"),
+        (9, "11 packets are queued, 15 kB or 1.6 s at 75 kbit/s"),
     ];
     assert_eq!(facts.len(), parts.len(), "{facts:?}");
     for ((line, text), (expected, part)) in facts.iter().zip(parts) {
         assert!(*line == expected && text.contains(part), "{text}: {part}");
     }
-    // The default is an inner class: as good as none.
+    // The default is an inner class, which counts as none.
     assert_eq!(rules(&shown), [(1, "htb-default")]);
     assert!(shown.lint[0].text.contains("inner class"), "{}", shown.lint[0].text);
     assert_eq!((shown.lines, shown.understood), (12, 12));
 }
 
 #[test]
-fn what_no_filter_matches_is_a_flow_past_every_limit() {
+fn unmatched_traffic_is_a_flow_without_a_limit() {
     let hole = tc("\
 tc qdisc add dev eth1 root handle 1: htb default 1 r2q 1
 tc class add dev eth1 parent 1: classid 1:1 htb rate 75kbit
@@ -440,7 +438,7 @@ tc class add dev eth1 parent 1:1 classid 1:10 htb rate 75kbit
     let flows = carried(&hole, 3);
     assert!(flows.iter().any(|(name, mbps)| name == "eth1-out-1-10" && *mbps < 0.08), "{flows:?}");
     assert!(flows.iter().any(|(name, mbps)| name == "eth1-unmatched" && *mbps > 500.0), "{flows:?}");
-    // Of classes alone nothing says where the rest goes: no finding, and no such flow.
+    // Classes alone do not say where the rest goes: no finding, and no such flow.
     let classes = tc("class htb 1:10 dev eth1 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n");
     assert_eq!(classes.experiment.variants[0].scenario.flows.len(), 1);
     assert_eq!(rules(&classes), []);
@@ -448,7 +446,7 @@ tc class add dev eth1 parent 1:1 classid 1:10 htb rate 75kbit
 }
 
 #[test]
-fn netem_passes_no_more_than_its_limit_holds() {
+fn netem_passes_no_more_than_its_limit() {
     let under_htb = tc("\
 tc qdisc add dev eth1 handle 10: root htb
 tc class add dev eth1 parent 10: classid 10:1 htb rate 1000000kbit
@@ -463,7 +461,7 @@ tc qdisc add dev eth1 parent 10:10 handle 100: netem delay 200ms
         let mbps = carried(&imported, 12)[0].1;
         assert!((20.0..60.6).contains(&mbps), "{mbps}");
     }
-    // As many packets as the limit wait for a rate whose delay holds few.
+    // With a rate and a short delay, the limit mostly bounds the queue.
     let slow = tc("tc qdisc add dev eth1 root netem delay 10ms rate 10mbit limit 100\n");
     let Stage::Link(link) = forward(&slow)[0] else { panic!("{}", slow.toml) };
     assert_eq!(link.queue, QueueConfig::Fifo(Fifo { packets: Some(92), bytes: None }));
@@ -483,7 +481,7 @@ fn a_limit_is_read_as_tc_reads_it() {
 }
 
 #[test]
-fn a_value_that_is_not_read_leaves_its_element_out() {
+fn an_element_with_a_rejected_value_is_left_out() {
     for (line, part) in [
         ("tc qdisc add dev a root tbf rate 5mbit burst 15furlongs latency 50ms", "15furlongs"),
         ("tc qdisc add dev a root tbf rate 50% burst 15k latency 50ms", "50%"),
@@ -499,11 +497,11 @@ fn a_value_that_is_not_read_leaves_its_element_out() {
         );
         let links = &both.experiment.variants[0].scenario.links;
         assert_eq!((links.len(), links[0].name.as_str()), (1, "b"), "{line}: {}", both.toml);
-        // Alone it is an error that shows what was written.
+        // If it is the only one, it is an error that shows the text.
         let error = sample::read("a.sh", line, ImportFormat::Tc).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("looked for"), "{error}");
     }
-    // A class that is left out takes its flow along.
+    // The flow of a class that is left out is left out too.
     let tree = tc("\
 tc qdisc add dev a root handle 1: htb default 20
 tc class add dev a parent 1: classid 1:1 htb rate 10mbit
@@ -527,7 +525,7 @@ tc qdisc add dev eno1 root handle 1:0 netem limit 1000mbit delay 300ms 15ms dist
 tc qdisc add dev eno1 parent 1:1 handle 10: tbf rate 144mbit buffer 1mbit limit 1000mbit
 ");
     assert_eq!(ends(&satellite), [(2, 2)], "{}", satellite.toml);
-    // The text says how long the path is, and a run lasts sixty round trips of it.
+    // The text states the delay, and a run lasts sixty round trips.
     assert!(satellite.assumed.iter().all(|a| !a.contains("round-trip")), "{:?}", satellite.assumed);
     assert_eq!(satellite.experiment.variants[0].scenario.duration, Span::from_secs(36));
     assert_eq!(rules(&satellite), [(2, "queue-long"), (4, "queue-long")]);
@@ -563,7 +561,7 @@ qdisc cake 801b: dev {ifb} root refcnt 2 bandwidth 900Mbit besteffort triple-iso
 }
 
 #[test]
-fn a_discipline_whose_parent_was_not_pasted_still_limits() {
+fn a_discipline_with_a_missing_parent_still_limits() {
     let alone = tc("tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 5mbit burst 15k latency 50ms\n");
     assert!(matches!(forward(&alone)[0], Stage::Shaper(_)), "{}", alone.toml);
     assert_eq!(alone.not_understood.len(), 1);
@@ -582,7 +580,7 @@ tc class add dev a parent 1: classid 1:10 htb rate 1mbit ceil 4mbit burst 1mb cb
 }
 
 #[test]
-fn an_hfsc_is_a_tree_with_ceilings_that_come_down() {
+fn an_hfsc_is_a_tree_with_inherited_ceilings() {
     let tree = tc("\
 tc qdisc add dev a root handle 1: hfsc default 20
 tc class add dev a parent 1: classid 1:1 hfsc sc rate 1500kbit ul rate 1500kbit
@@ -603,7 +601,7 @@ tc class add dev a parent 1:1 classid 1:30 hfsc rt rate 20kbit
     assert_eq!(missed, [(4, "umax 16kbit"), (4, "dmax 50ms")]);
     let total: f64 = carried(&tree, 20).iter().map(|f| f.1).sum();
     assert!((1.2..1.5).contains(&total), "{total}");
-    // As tc prints it, and without a default.
+    // As printed by tc, and without a default.
     let shown = tc("\
 qdisc hfsc 1: dev a root refcnt 2
 class hfsc 1:10 dev a root sc m1 0bit d 0us m2 100Kbit ul m1 0bit d 0us m2 1Mbit

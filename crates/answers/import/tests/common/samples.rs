@@ -1,4 +1,4 @@
-//! Texts of each format, with which the test of hostile texts and the fuzzer begin.
+//! Texts of each format, the seeds of the test of hostile texts and of the fuzzer.
 
 use import::ImportFormat;
 

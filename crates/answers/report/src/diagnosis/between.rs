@@ -1,29 +1,30 @@
-//! What two captures of one path say together: the evidence, and what should be known of their clocks.
+//! Facts from two captures of the same path: losses and delay between them, and notes on their timestamps.
 
 use super::group::FlowGroup;
-use super::words::said;
+use super::words::fact;
 use crate::number::{bytes, count, millis, percent};
 use crate::spark;
 use crate::strings::Lang;
 use crate::width::{clip, printable};
 use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, UdpFlowDiagnosis};
 
-/// Blocks of the curve over time.
-const BLOCKS: usize = 40;
-/// Columns of the other file's name.
-const NAME: usize = 60;
+/// Characters of the curve over time.
+const CURVE_WIDTH: usize = 40;
+/// Width of the other file's name, in columns.
+const MAX_NAME_WIDTH: usize = 60;
 
-/// Both captures have all of these flows.
+/// Whether both captures have all flows of the group.
 pub(super) fn known(g: &FlowGroup) -> bool {
     g.flows.iter().all(|f| f.between_ends.is_some())
 }
 
-/// What was lost between the captures, and what else is known for it.
+/// Losses and unnecessary retransmissions between the captures.
 pub(super) fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
     if !known(g) {
         return None;
     }
-    let sum = |of: fn(&BetweenEnds) -> u64| g.sum(|f| f.between_ends.as_ref().map_or(0, of) as f64) as u64;
+    let sum =
+        |field: fn(&BetweenEnds) -> u64| g.sum(|f| f.between_ends.as_ref().map_or(0, field) as f64) as u64;
     let values = [
         ("n", count(g.sum(|f| f.measures.lost_down as f64) as u64)),
         ("all", count(g.sum(|f| f.measures.data_packets as f64) as u64)),
@@ -32,12 +33,12 @@ pub(super) fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("needless", bytes(sum(|b| b.needless_bytes) as f64)),
     ];
     let unknown = sum(|b| b.unknown_packets);
-    let known = said("between", &values, lang);
-    let more = (unknown > 0).then(|| said("between-unknown", &[("n", count(unknown))], lang));
+    let known = fact("between", &values, lang);
+    let more = (unknown > 0).then(|| fact("between-unknown", &[("n", count(unknown))], lang));
     Some(known + &more.unwrap_or_default())
 }
 
-/// Queueing on the way there, and its curve.
+/// One-way queueing delay of the data, with its curve over time.
 pub(super) fn late(g: &FlowGroup, lang: Lang) -> Option<String> {
     let between = g.lead().between_ends.as_ref().filter(|b| b.least_ms.is_some())?;
     let late = between.late_ms;
@@ -47,10 +48,10 @@ pub(super) fn late(g: &FlowGroup, lang: Lang) -> Option<String> {
         ("max", millis(late.max)),
         ("curve", curve(&between.over_time, late.max)),
     ];
-    Some(said("late", &values, lang))
+    Some(fact("late", &values, lang))
 }
 
-/// What both captures say of a UDP flow.
+/// Losses, jitter and delay of a UDP flow between the captures.
 pub(super) fn datagrams(f: &UdpFlowDiagnosis, lang: Lang) -> Option<String> {
     let b = f.between_ends.as_ref()?;
     let judged = b.arrived_packets + b.lost_packets;
@@ -60,9 +61,9 @@ pub(super) fn datagrams(f: &UdpFlowDiagnosis, lang: Lang) -> Option<String> {
         ("percent", percent(b.lost_packets as f64 / judged.max(1) as f64)),
         ("run", count(b.longest_loss_packets)),
     ];
-    let mut told = match b.joined_by_offload {
-        true => said("udp-joined", &[], lang),
-        false => said("udp-between", &lost, lang),
+    let mut line = match b.joined_by_offload {
+        true => fact("udp-joined", &[], lang),
+        false => fact("udp-between", &lost, lang),
     };
     let spread = [
         ("jitter", b.jitter_ms.map_or_else(|| "–".into(), jitter)),
@@ -72,26 +73,26 @@ pub(super) fn datagrams(f: &UdpFlowDiagnosis, lang: Lang) -> Option<String> {
         ("max", millis(b.late_ms.max)),
         ("curve", curve(&b.over_time, b.late_ms.max)),
     ];
-    told += &said("udp-spread", &spread, lang);
+    line += &fact("udp-spread", &spread, lang);
     let counts = [("udp-reordered", b.reordered_packets), ("udp-twice", b.duplicated_packets)];
     for (key, n) in counts.into_iter().filter(|c| c.1 > 0) {
-        told += &said(key, &[("n", count(n))], lang);
+        line += &fact(key, &[("n", count(n))], lang);
     }
-    Some(told)
+    Some(line)
 }
 
-/// Jitter of a voice flow is told to the hundredth.
+/// Jitter, ms: with two decimals below 10 ms, as voice needs it.
 fn jitter(ms: f64) -> String {
     if ms < 9.995 { format!("{ms:.2}") } else { millis(ms) }
 }
 
-/// The most that packets were late, in equal parts of the time.
+/// The maximum delay in equal parts of the time, as a sparkline.
 fn curve(over_time: &[LatePart], most_ms: f64) -> String {
     let (Some(first), Some(last)) = (over_time.first(), over_time.last()) else {
         return String::new();
     };
     let whole = (last.from_s - first.from_s).max(1e-9);
-    let mut parts = vec![0.0; BLOCKS.min(over_time.len())];
+    let mut parts = vec![0.0; CURVE_WIDTH.min(over_time.len())];
     let most = parts.len() - 1;
     for part in over_time {
         let at = ((part.from_s - first.from_s) / whole * parts.len() as f64) as usize;
@@ -101,10 +102,10 @@ fn curve(over_time: &[LatePart], most_ms: f64) -> String {
     spark::line(&parts, most_ms)
 }
 
-/// What is said of the clocks and of the pairing: keys of [`crate::strings`] and their values.
+/// Notes on the timestamps and on the pairing of flows: keys of [`crate::strings`] and their values.
 pub(super) fn notes(info: &BothEndsInfo) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let mut values = vec![
-        ("file", clip(&printable(&info.other_file), NAME)),
+        ("file", clip(&printable(&info.other_file), MAX_NAME_WIDTH)),
         ("n", count(info.paired_connections)),
         ("udp", count(info.paired_udp_flows)),
         ("offset", format!("{:.3}", rounded(info.clock_offset_ms, 1e3))),
@@ -133,7 +134,7 @@ pub(super) fn notes(info: &BothEndsInfo) -> Vec<(&'static str, Vec<(&'static str
     list
 }
 
-/// To so many parts of one; nothing is no less than nothing.
+/// Rounds to `1 / parts`, and turns -0 into 0.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts + 0.0
 }

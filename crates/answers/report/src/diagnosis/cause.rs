@@ -1,6 +1,6 @@
-//! What a cause is called, and what shows that it was it. The texts are the block `cause.NAME` of `strings.json`; the numbers are
-//! the group's ([`super::values`]). Of `cause.NAME.why.1`, `.2` and so on the first is printed that has a number for each of its
-//! placeholders.
+//! The texts of a cause: its label, the words of the headline, and the evidence. They are the block
+//! `cause.NAME` of `strings.json`; their numbers are the group's ([`super::values`]). Of `cause.NAME.why.1`,
+//! `.2` and so on, the first text is printed whose placeholders all have values.
 
 use super::group::{Certainty, FlowGroup};
 use super::values::of_group;
@@ -8,27 +8,28 @@ use super::words::share;
 use crate::strings::{Lang, first_known, numbered, text};
 use result::Cause;
 
-/// Its name in a table.
+/// The cause's name in a table.
 pub fn cause_label(cause: Cause, lang: Lang) -> &'static str {
     text(&format!("cause.{}.label", cause.name()), lang)
 }
 
-/// How a flow was held: "… was {how} for 91 % of its time".
+/// The cause in a headline: "… was {how} for 91 % of the time".
 pub(super) fn how(cause: Cause, lang: Lang) -> &'static str {
     text(&format!("cause.{}.how", cause.name()), lang)
 }
 
-/// What shows that this was it.
+/// The evidence for the group's cause.
 pub(super) fn why(g: &FlowGroup, lang: Lang) -> String {
     first_known(&numbered(&format!("cause.{}.why", g.cause.name()), lang), &of_group(g))
 }
 
-/// What to do about it.
+/// What to do about the group's cause.
 pub(super) fn advice(g: &FlowGroup, lang: Lang) -> String {
     crate::advice::advice(&diagnosis::cause::remedies(&g.affected()), lang)
 }
 
-/// What may have held the largest flow, each with its probability, the likeliest first; none where nothing is known.
+/// The possible causes of the largest flow with their probabilities, the most probable first. Empty if none
+/// is known.
 pub(super) fn possible(g: &FlowGroup, lang: Lang) -> Vec<String> {
     let lead = g.lead();
     let own = (g.certainty == Certainty::Undecided && g.cause != Cause::Unknown)
@@ -43,7 +44,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_cause_has_its_words_and_a_label_of_its_own() {
+    fn every_cause_has_texts_and_a_unique_label() {
         for lang in [Lang::En, Lang::Zh] {
             for cause in Cause::ALL {
                 assert!(!how(cause, lang).is_empty());

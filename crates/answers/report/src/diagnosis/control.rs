@@ -1,4 +1,5 @@
-//! Control connections: small ones beside a transfer between the same hosts, as those of FTP and iperf3.
+//! Control connections: small connections that accompany a transfer between the same hosts, as in FTP and
+//! iperf3.
 
 use super::words::listed;
 use crate::number::bytes;
@@ -7,13 +8,13 @@ use crate::width::printable;
 use result::diagnosis::{Cause, Diagnosis, FlowDiagnosis};
 use std::collections::{BTreeMap, HashSet};
 
-/// What carries less than this share of a transfer's payload is no part of how fast that was: causes with as small a share of
-/// the time are not named either.
-const SMALL: f64 = 0.01;
-/// Those that are named.
-const NAMED: usize = 3;
+/// A control connection carries less than this share of the transfer's payload: too little to affect its
+/// goodput.
+const MAX_PAYLOAD_SHARE: f64 = 0.01;
+/// Control connections that the sentence names.
+const MAX_NAMED: usize = 3;
 
-/// A connection: payload of both directions, begin and end.
+/// A connection's payload of both directions, its start and its end.
 #[derive(Clone, Copy, Debug)]
 struct ConnectionSum {
     bytes: u64,
@@ -22,42 +23,46 @@ struct ConnectionSum {
     failed: bool,
 }
 
-/// The flows of a diagnosis, those of control connections apart.
-pub(super) fn apart(d: &Diagnosis) -> (Vec<&FlowDiagnosis>, Vec<&FlowDiagnosis>) {
-    let mut of: BTreeMap<(&str, &str), BTreeMap<u32, ConnectionSum>> = BTreeMap::new();
+/// Splits the flows into those of transfers and those of control connections.
+pub(super) fn split(d: &Diagnosis) -> (Vec<&FlowDiagnosis>, Vec<&FlowDiagnosis>) {
+    let mut by_hosts: BTreeMap<(&str, &str), BTreeMap<u32, ConnectionSum>> = BTreeMap::new();
     for f in &d.flows {
         let (from_s, to_s) = (f.start_s, f.start_s + f.duration_s);
         let new = ConnectionSum { bytes: 0, from_s, to_s, failed: false };
-        let sum = of.entry(hosts(f)).or_default().entry(f.connection).or_insert(new);
+        let sum = by_hosts.entry(hosts(f)).or_default().entry(f.connection).or_insert(new);
         sum.bytes = sum.bytes.saturating_add(f.measures.bytes);
         (sum.from_s, sum.to_s) = (sum.from_s.min(from_s), sum.to_s.max(to_s));
         sum.failed |= f.cause == Cause::SetupFailed;
     }
     let mut control: HashSet<u32> = HashSet::new();
-    for all in of.values().filter(|all| all.len() > 1) {
-        let Some(bulk) = all.values().max_by_key(|c| c.bytes).copied() else { continue };
-        let beside = |c: &ConnectionSum| c.from_s <= bulk.from_s && c.to_s >= bulk.from_s && !c.failed;
-        let small = all.iter().filter(|(_, c)| (c.bytes as f64) < SMALL * bulk.bytes as f64 && beside(c));
+    for connections in by_hosts.values().filter(|connections| connections.len() > 1) {
+        let Some(bulk) = connections.values().max_by_key(|c| c.bytes).copied() else { continue };
+        let was_open = |c: &ConnectionSum| c.from_s <= bulk.from_s && c.to_s >= bulk.from_s && !c.failed;
+        let is_small = |c: &ConnectionSum| (c.bytes as f64) < MAX_PAYLOAD_SHARE * bulk.bytes as f64;
+        let small = connections.iter().filter(|(_, c)| is_small(c) && was_open(c));
         control.extend(small.map(|(connection, _)| *connection));
     }
     d.flows.iter().partition(|f| !control.contains(&f.connection))
 }
 
-/// The two hosts, in one order whoever sends.
+/// The two hosts, in the same order for both directions.
 fn hosts(f: &FlowDiagnosis) -> (&str, &str) {
     let host = |end: &'_ str| end.rfind(':').unwrap_or(end.len());
     let (a, b) = (&f.from[..host(&f.from)], &f.to[..host(&f.to)]);
     (a.min(b), a.max(b))
 }
 
-/// A line on them; `None` where there are none.
-pub(super) fn told(control: &[&FlowDiagnosis], lang: Lang) -> Option<String> {
+/// A sentence on the control connections; `None` without any.
+pub(super) fn sentence(control: &[&FlowDiagnosis], lang: Lang) -> Option<String> {
     let mut seen = HashSet::new();
     let each: Vec<&&FlowDiagnosis> = control.iter().filter(|f| seen.insert(f.connection)).collect();
-    let mut named: Vec<String> =
-        each.iter().take(NAMED).map(|f| format!("{} -> {}", printable(&f.from), printable(&f.to))).collect();
-    if each.len() > NAMED {
-        named.push(fill("plot.more", lang, &[("n", &(each.len() - NAMED).to_string())]));
+    let mut named: Vec<String> = each
+        .iter()
+        .take(MAX_NAMED)
+        .map(|f| format!("{} -> {}", printable(&f.from), printable(&f.to)))
+        .collect();
+    if each.len() > MAX_NAMED {
+        named.push(fill("plot.more", lang, &[("n", &(each.len() - MAX_NAMED).to_string())]));
     }
     let all: f64 = control.iter().map(|f| f.measures.bytes as f64).sum();
     let values = [("n", each.len().to_string()), ("list", listed(&named, lang)), ("bytes", bytes(all))];

@@ -1,16 +1,16 @@
-//! The figures of a capture's tables: what the terminal prints and the page shows is computed here alone.
+//! Computed figures of a capture's flows, for the terminal's table and the page alike.
 
 use result::FlowDiagnosis;
 use serde::Serialize;
 
-/// What tables say of a flow beyond what was measured.
+/// Figures of a flow that are computed from its measures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct FlowFigures {
     /// Data packets lost on either side of the capture, 0 to 1; absent without data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<f64>,
-    /// The main cause's share of its time, 0 to 1.
+    /// The main cause's share of the flow's time, 0 to 1.
     pub cause_share: f64,
 }
 

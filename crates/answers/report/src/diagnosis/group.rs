@@ -1,20 +1,20 @@
-//! Flows that share a cause, and what limits them.
+//! Groups of flows with the same cause at the same limiter.
 
 use diagnosis::cause::AffectedFlows;
 use result::diagnosis::{Diagnosis, Limiter, SURE, UNDECIDED};
 use result::{Cause, FlowDiagnosis};
 use std::collections::HashSet;
 
-/// How sure a verdict is, as its headline says.
+/// The certainty of a verdict; the headline's first words depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
-    /// Stated without doubt.
+    /// Stated without a qualification.
     Sure,
     /// "Probably …".
     Probable,
     /// "Cannot tell …".
     Undecided,
-    /// Too few packets for a verdict: only what happened is said.
+    /// Too few packets for a verdict: only what happened is reported.
     Few,
 }
 
@@ -30,7 +30,7 @@ impl Certainty {
     }
 }
 
-/// Flows with the same cause at the same limiter, as sure.
+/// Flows with the same cause at the same limiter, and with the same certainty.
 pub(super) struct FlowGroup<'a> {
     pub cause: Cause,
     pub certainty: Certainty,
@@ -40,28 +40,29 @@ pub(super) struct FlowGroup<'a> {
 }
 
 impl<'a> FlowGroup<'a> {
-    /// The one with most bytes.
+    /// The flow with most bytes.
     pub fn lead(&self) -> &'a FlowDiagnosis {
         self.flows[0]
     }
 
-    /// The same for the rules of causes.
+    /// The group as the rules of causes take it.
     pub fn affected(&self) -> AffectedFlows<'_> {
         AffectedFlows { flows: &self.flows, limiter: self.limiter }
     }
 
-    /// A sum over the flows; of a connection whose both directions are here, over the one with more bytes: what goes one way
-    /// and what goes the other do not add up. Of flows of a few packets, of which only counts are said, over all.
-    pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
+    /// Sums a quantity over the flows. If both directions of a connection are in the group, only the one with
+    /// more bytes counts: the two share no direction of a link, so they do not add up. Flows with too few
+    /// packets for a verdict all count, because only their packets are reported.
+    pub fn sum(&self, quantity: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
         if self.lead().has_few_packets() {
-            return self.flows.iter().map(|f| of(f)).sum();
+            return self.flows.iter().map(|f| quantity(f)).sum();
         }
         let mut seen = HashSet::new();
-        self.flows.iter().filter(|f| seen.insert(f.connection)).map(|f| of(f)).sum()
+        self.flows.iter().filter(|f| seen.insert(f.connection)).map(|f| quantity(f)).sum()
     }
 
-    /// Mbit/s of payload that all of them together had, from the first's begin to the last's end.
-    pub fn carried(&self) -> f64 {
+    /// The flows' goodput together, from the first start to the last end, Mbit/s.
+    pub fn goodput_mbps(&self) -> f64 {
         let from = self.flows.iter().map(|f| f.start_s).fold(f64::INFINITY, f64::min);
         let to = self.flows.iter().map(|f| f.start_s + f.duration_s).fold(0.0, f64::max);
         match &self.flows[..] {
@@ -72,15 +73,16 @@ impl<'a> FlowGroup<'a> {
     }
 }
 
-/// The groups of these flows, the one with most bytes first.
+/// Groups the flows; the group with most bytes is the first.
 pub(super) fn groups<'a>(d: &'a Diagnosis, flows: &[&'a FlowDiagnosis]) -> Vec<FlowGroup<'a>> {
     let mut groups: Vec<(Option<usize>, FlowGroup)> = Vec::new();
     for &flow in flows {
-        // Flows that wait for their application are one group whatever they pass.
+        // A limiter separates groups only if the cause is at the limiter: flows that wait for their
+        // application, for example, are one group.
         let at = flow.limiter.filter(|&i| flow.cause.is_of_limiter() && i < d.limiters.len());
         let certainty = Certainty::of(flow);
-        let same = |g: &FlowGroup| (g.cause, g.certainty) == (flow.cause, certainty);
-        match groups.iter_mut().find(|(limiter, g)| *limiter == at && same(g)) {
+        let fits = |g: &FlowGroup| (g.cause, g.certainty) == (flow.cause, certainty);
+        match groups.iter_mut().find(|(limiter, g)| *limiter == at && fits(g)) {
             Some((_, group)) => group.flows.push(flow),
             None => {
                 let limiter = at.and_then(|i| d.limiters.get(i));

@@ -1,4 +1,4 @@
-//! What `longfat diagnose` says of a capture, in words and on a page.
+//! The results of `longfat diagnose`: as text for the terminal and as data for the page.
 
 mod between;
 mod cause;
@@ -10,8 +10,8 @@ mod group;
 mod notes;
 pub(crate) mod page;
 mod rows;
+mod summary;
 mod table;
-mod told;
 mod udp;
 mod values;
 pub(crate) mod words;
@@ -25,16 +25,16 @@ use crate::style::{Style, Tone};
 use print::wrap;
 use result::Diagnosis;
 
-/// What the terminal shows: what held which flows and what to do, with the evidence; a table of the first `rows` flows;
-/// what should be known of the capture.
+/// The diagnosis as the terminal prints it: what limited which flows and what to do, with the evidence; a
+/// table of the first `rows` flows; notes on the capture.
 ///
-/// The text ends with a newline and no line is wider than `style.width` (60 at least).
+/// The text ends with a newline. No line is wider than `style.width` (at least 60).
 pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     let width = style.columns();
     let mut text = String::new();
-    let (told, rest) = told::told(d, lang);
-    for group in &told {
-        text += &wrap(&group.text, width, "");
+    let (groups, rest) = summary::summary(d, lang);
+    for group in &groups {
+        text += &wrap(&group.headline, width, "");
         group.facts.iter().for_each(|fact| text += &wrap(fact, width, "  - "));
         text.push('\n');
     }
@@ -42,7 +42,7 @@ pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
         text += &wrap(&line, width, "");
         text.push('\n');
     }
-    let (flows, _) = control::apart(d);
+    let (flows, _) = control::split(d);
     if !flows.is_empty() {
         text += &table::table(d, &flows, rows, style, lang);
         let more = flows.len().saturating_sub(rows);
@@ -62,13 +62,13 @@ pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     text
 }
 
-/// What is said of UDP flows: sentences, and a table of the first `rows`.
+/// The UDP flows: sentences, and a table of the first `rows`.
 fn udp_flows(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     if d.udp_flows.is_empty() {
         return String::new();
     }
     let mut text = String::from(if d.flows.is_empty() { "" } else { "\n" });
-    for sentence in udp::told(d, lang) {
+    for sentence in udp::sentences(d, lang) {
         text += &(wrap(&sentence, style.columns(), "") + "\n");
     }
     text += &udp::table(d, rows, style, lang);

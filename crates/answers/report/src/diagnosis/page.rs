@@ -1,9 +1,9 @@
-//! The page of a diagnosis: the same file as a result's (`crate::page`), with other data.
+//! The page of a diagnosis: the same HTML file as a result's page (`crate::page`), with the capture's data.
 
 use super::encode::{Packets, encode};
 use super::figures::FlowFigures;
 use super::rows::Rows;
-use super::{notes, told, udp};
+use super::{notes, summary, udp};
 use crate::page::PageData;
 use crate::page::shell::{Both, with_script};
 use crate::strings::{Lang, text};
@@ -12,12 +12,12 @@ use result::{Cause, Diagnosis, FlowDiagnosis};
 use serde::Serialize;
 use track::PacketKind;
 
-/// Flows in the page's table: beyond these one filters in `flows.parquet`.
-const MOST_FLOWS: usize = 300;
-/// Flows of UDP in the page's table: each brings its curves.
-const MOST_UDP_FLOWS: usize = 50;
+/// Flows in the page's table; `flows.parquet` has all of them.
+const MAX_FLOWS: usize = 300;
+/// UDP flows in the page's table: fewer, as each has curves of its own.
+const MAX_UDP_FLOWS: usize = 50;
 
-/// Kinds of packets by number.
+/// The kinds of packets by their number.
 const KINDS: [PacketKind; 6] = [
     PacketKind::Ack,
     PacketKind::Data,
@@ -34,43 +34,43 @@ const KINDS: [PacketKind; 6] = [
 pub(crate) struct CapturePage<'a> {
     /// `longfat-diagnosis/3`.
     format: &'static str,
-    /// Version of longfat.
+    /// longfat's version.
     longfat: &'static str,
     /// The language to open in.
     lang: Lang,
-    /// The capture.
+    /// The capture file.
     capture: &'a CaptureInfo,
-    /// What limits flows on the path.
+    /// Policers, shapers and bottlenecks on the path.
     limiters: &'a [Limiter],
-    /// Names of packets' kinds, by number.
+    /// Names of the packets' kinds, by number.
     kinds: [&'static str; KINDS.len()],
     /// Names of causes, by number.
     causes: [&'static str; Cause::ALL.len()],
-    /// What is said of groups of flows.
+    /// The summary of each group of flows.
     told: Both<Vec<PageTold>>,
-    /// What should be known of the capture.
+    /// Notes on the capture's defects and gaps.
     notes: Both<Vec<String>>,
-    /// Most bytes first.
+    /// TCP flows, the one with most bytes first.
     flows: Vec<PageFlow>,
-    /// Flows that are not here.
+    /// TCP flows that the page leaves out.
     more: usize,
-    /// Flows of UDP, most bytes first.
+    /// UDP flows, the one with most bytes first.
     udp: Vec<PageUdpFlow<'a>>,
-    /// Flows of UDP that are not here.
+    /// UDP flows that the page leaves out.
     more_udp: u64,
 }
 
-/// A flow of UDP: what the diagnosis says of it, and how the terminal's table says it.
+/// A UDP flow: its diagnosis, and the words of the terminal's table.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CaptureUdpFlow"))]
 struct PageUdpFlow<'a> {
     #[serde(flatten)]
     diagnosis: &'a UdpFlowDiagnosis,
-    /// Share of its packets that were lost, where that is known.
+    /// Share of the flow's packets that were lost, 0 to 1; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<f64>,
-    /// What it is, in both languages.
+    /// The protocol, in both languages.
     protocol_text: Both<String>,
 }
 
@@ -81,22 +81,22 @@ impl<'a> PageUdpFlow<'a> {
     }
 }
 
-/// What is said of a group of flows.
+/// The summary of a group of flows.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PageTold {
-    /// A sentence or two.
+    /// The headline: what limited the flows and what to do about it.
     text: String,
     /// The evidence, a short line each.
     facts: Vec<String>,
-    /// Numbers of the flows it is about; none of the sentence on the rest.
+    /// The flows' numbers; empty for a sentence on the flows that no group names.
     flows: Vec<u32>,
-    /// Their main cause.
+    /// The flows' main cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<&'static str>,
 }
 
-/// A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides.
+/// A TCP flow: its diagnosis without the timeline, and what else the page needs.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CaptureFlow"))]
@@ -104,34 +104,34 @@ struct PageFlow {
     #[serde(flatten)]
     #[cfg_attr(test, schemars(with = "FlowDiagnosis"))]
     diagnosis: serde_json::Value,
-    /// What tables say of it.
+    /// Computed figures for the tables.
     figures: FlowFigures,
-    /// Its timeline.
+    /// The timeline of the causes.
     ribbon: Ribbon,
-    /// Null beyond the flows with most bytes.
+    /// The packets; null except for the flows with most bytes.
     packets: Option<Packets>,
 }
 
-/// The timeline: from each moment on a cause holds; the last moment is the end.
+/// A timeline of causes: each cause applies from its time on; the last time is the end.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Ribbon {
-    /// Seconds.
+    /// Times, seconds.
     at: Vec<f64>,
-    /// Index into `causes`.
+    /// Indices into `causes`.
     cause: Vec<usize>,
 }
 
-/// What [`page`] puts into the page, for a page that is there already: `series-N` of each shown flow N in the order of the
-/// flows.
+/// The data that [`page`] embeds, for a page that is already loaded: its JSON, and the blob `series-N` of
+/// each flow N with packets, in the order of the flows.
 pub fn page_data(d: &Diagnosis, rows: &Rows, lang: Lang) -> PageData {
     let (page, series) = data(d, rows, lang);
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    // Strings, numbers and options always serialise.
     let json = serde_json::to_string(&page).unwrap_or_default();
     PageData { json, series: series.into_iter().map(|(_, bytes)| bytes).collect() }
 }
 
-/// The page's data, and the columns of each shown flow by the id of their script element.
+/// The page's data, and each flow's packets by the id of their script element.
 fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<(String, Vec<u8>)>) {
     let start = (d.capture.start_s.max(0.0) * 1e9).round() as u64;
     let mut blobs = Vec::new();
@@ -147,7 +147,7 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
         let figures = FlowFigures::of(f);
         PageFlow { diagnosis: without_timeline(f), figures, ribbon: ribbon(&f.timeline), packets }
     };
-    let flows = d.flows.iter().take(MOST_FLOWS).map(&mut flow).collect();
+    let flows = d.flows.iter().take(MAX_FLOWS).map(&mut flow).collect();
     let page = CapturePage {
         format: result::DIAGNOSIS_SCHEMA,
         longfat: env!("CARGO_PKG_VERSION"),
@@ -156,45 +156,45 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
         limiters: &d.limiters,
         kinds: KINDS.map(PacketKind::name),
         causes: Cause::ALL.map(Cause::name),
-        told: Both::of(|lang| said(d, lang)),
+        told: Both::of(|lang| summaries(d, lang)),
         notes: Both::of(|lang| notes::notes(d, lang)),
         flows,
-        more: d.flows.len().saturating_sub(MOST_FLOWS),
-        udp: d.udp_flows.iter().take(MOST_UDP_FLOWS).map(PageUdpFlow::of).collect(),
-        more_udp: d.udp_flows.len().saturating_sub(MOST_UDP_FLOWS) as u64 + d.capture.forgotten_udp_flows,
+        more: d.flows.len().saturating_sub(MAX_FLOWS),
+        udp: d.udp_flows.iter().take(MAX_UDP_FLOWS).map(PageUdpFlow::of).collect(),
+        more_udp: d.udp_flows.len().saturating_sub(MAX_UDP_FLOWS) as u64 + d.capture.forgotten_udp_flows,
     };
     (page, blobs)
 }
 
-/// The page as text, in `lang` when it is opened, with the packets that `rows` kept.
+/// The page as HTML, which opens in `lang`, with the packets that `rows` kept.
 pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
     let (page, series) = data(d, rows, lang);
     let title = format!("{}: {}", text("diag.page.title", lang), d.capture.file);
-    let told = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
-    let told: Vec<&str> = told.iter().map(|t| t.text.as_str()).collect();
-    with_script(lang, &title, &told, &page, series.iter().map(|(id, bytes)| (id.clone(), bytes)))
+    let summaries = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
+    let headlines: Vec<&str> = summaries.iter().map(|s| s.text.as_str()).collect();
+    with_script(lang, &title, &headlines, &page, series.iter().map(|(id, bytes)| (id.clone(), bytes)))
 }
 
-fn said(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
-    let (told, rest) = told::told(d, lang);
-    let one = |t: told::Told| PageTold {
-        text: t.text,
-        facts: t.facts,
-        flows: t.flows,
-        cause: Some(t.cause.name()),
+fn summaries(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
+    let (groups, rest) = summary::summary(d, lang);
+    let of_group = |s: summary::GroupSummary| PageTold {
+        text: s.headline,
+        facts: s.facts,
+        flows: s.flows,
+        cause: Some(s.cause.name()),
     };
     let bare = |text, facts| PageTold { text, facts, flows: Vec::new(), cause: None };
     let rest = rest.into_iter().map(|text| bare(text, Vec::new()));
     let udp = (!d.udp_flows.is_empty()).then(|| {
         let n = d.udp_flows.len() as u64 + d.capture.forgotten_udp_flows;
         let list = crate::strings::fill("diag.udp.list", lang, &[("n", &n.to_string())]);
-        let text: Vec<String> = udp::told(d, lang).into_iter().chain([list]).collect();
+        let text: Vec<String> = udp::sentences(d, lang).into_iter().chain([list]).collect();
         bare(text.join(" "), Vec::new())
     });
-    told.into_iter().map(one).chain(rest).chain(udp).collect()
+    groups.into_iter().map(of_group).chain(rest).chain(udp).collect()
 }
 
-/// Hundreds of spans with all their keys would be most of the page.
+/// The flow as JSON without its timeline, whose spans with all their keys would be most of the page.
 fn without_timeline(f: &FlowDiagnosis) -> serde_json::Value {
     let bare = FlowDiagnosis { timeline: Vec::new(), ..f.clone() };
     let mut value = serde_json::to_value(bare).unwrap_or_default();
@@ -219,14 +219,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_written_by_their_number() {
+    fn kinds_are_in_the_order_of_their_numbers() {
         for (i, kind) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, i, "{}", kind.name());
         }
     }
 
     #[test]
-    fn a_files_name_is_text() {
+    fn a_file_name_with_markup_is_escaped() {
         let file = "</script><script>pwned=1</script>{{data}}<!--".to_string();
         let d = Diagnosis { capture: CaptureInfo { file, ..CaptureInfo::default() }, ..Diagnosis::default() };
         let text = page(&d, &Rows::new(8, &[], 100), Lang::En);

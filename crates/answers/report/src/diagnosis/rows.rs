@@ -1,42 +1,43 @@
-//! Packets for the page, in bounded memory: which flows it will show is known only at the capture's end, so every flow
-//! keeps some, and when there are too many the small flows give theirs up and the large ones every second.
+//! Packets for the page, in bounded memory. Which flows the page will show is known only at the capture's
+//! end, so every flow keeps some packets. When there are too many, the small flows give up all of theirs and
+//! the large flows every second one.
 
 use result::FlowDiagnosis;
 use std::collections::BTreeMap;
 use track::{PackedBytes, PackedSpan, PacketKind, PacketRecorder, PacketRow};
 
-/// The most rows kept, of all flows together: some 24 MB here, and a page of some 6 MB.
+/// Rows kept of all flows together: about 24 MB of memory, and a page of about 6 MB.
 pub const MOST_ROWS: usize = 1_000_000;
-/// Flows known by name at a time; a scan of ports opens millions.
-const MOST_FLOWS: usize = 1 << 16;
-/// When room is short, so many times the flows shown keep theirs: a flow may still overtake others.
-const CANDIDATES: usize = 8;
-/// No list is thinned below this.
-const LEAST: usize = 64;
+/// Flows kept at a time; a port scan opens millions.
+const MAX_FLOWS: usize = 1 << 16;
+/// Flows that keep their rows when memory is short, per flow shown: a flow may still overtake larger ones.
+const CANDIDATES_PER_SHOWN: usize = 8;
+/// Thinning does not halve lists shorter than this.
+const MIN_ROWS: usize = 64;
 /// TCP's ACK flag.
-const ACK: u8 = 0x10;
+const ACK_FLAG: u8 = 0x10;
 
-/// Data that left.
+/// A data packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SentRow {
     pub time: u64,
-    /// All up to here was sent.
+    /// Bytes sent up to here.
     pub end: u64,
     pub inflight: u32,
 }
 
-/// An ACK that came back.
+/// A received ACK.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Acked {
+pub(super) struct AckRow {
     pub time: u64,
-    /// All up to here is acknowledged.
+    /// Bytes acknowledged up to here.
     pub end: u64,
     /// The receive window, bytes.
     pub window: PackedBytes,
     pub rtt: PackedSpan,
 }
 
-/// What was sent again or came late.
+/// A retransmitted or reordered packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ResentRow {
     pub time: u64,
@@ -45,34 +46,34 @@ pub(super) struct ResentRow {
     pub kind: PacketKind,
 }
 
-/// Every `every`-th of the rows that came, and the last.
+/// Every `every`-th of the rows pushed, and the last one.
 #[derive(Debug)]
-pub(super) struct Strand<T> {
+pub(super) struct ThinnedRows<T> {
     rows: Vec<T>,
     last: Option<T>,
     pub every: u64,
     seen: u64,
 }
 
-impl<T> Default for Strand<T> {
-    fn default() -> Strand<T> {
-        Strand { rows: Vec::new(), last: None, every: 1, seen: 0 }
+impl<T> Default for ThinnedRows<T> {
+    fn default() -> ThinnedRows<T> {
+        ThinnedRows { rows: Vec::new(), last: None, every: 1, seen: 0 }
     }
 }
 
-impl<T: Copy + PartialEq> Strand<T> {
-    /// Whether it took a row more.
+impl<T: Copy + PartialEq> ThinnedRows<T> {
+    /// Adds a row, and returns whether the list became longer.
     fn push(&mut self, row: T) -> bool {
-        let taken = self.seen % self.every == 0;
+        let is_kept = self.seen % self.every == 0;
         self.seen += 1;
-        self.last = (!taken).then_some(row);
-        if taken {
+        self.last = (!is_kept).then_some(row);
+        if is_kept {
             self.rows.push(row);
         }
-        taken
+        is_kept
     }
 
-    /// Leaves out every second.
+    /// Removes every second row.
     fn halve(&mut self) {
         let mut i = 0;
         let last = self.rows.last().copied();
@@ -87,22 +88,22 @@ impl<T: Copy + PartialEq> Strand<T> {
         self.every *= 2;
     }
 
-    /// In their order.
-    pub fn all(&self) -> impl Iterator<Item = &T> + Clone {
+    /// The rows in the order of time.
+    pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.rows.iter().chain(&self.last)
     }
 }
 
-/// What is kept of a flow.
+/// The rows kept of a flow.
 #[derive(Debug, Default)]
 pub(super) struct KeptRows {
-    pub sent: Strand<SentRow>,
-    pub acked: Strand<Acked>,
-    pub again: Strand<ResentRow>,
-    /// Rows before the first of these were given up.
+    pub sent: ThinnedRows<SentRow>,
+    pub acked: ThinnedRows<AckRow>,
+    pub again: ThinnedRows<ResentRow>,
+    /// Rows before the first one here were dropped.
     pub late: bool,
     bytes: u64,
-    /// Time never runs backwards in what is kept.
+    /// Latest time so far: kept times never run backwards.
     time: u64,
     end: u64,
     ack: u64,
@@ -122,70 +123,79 @@ impl KeptRows {
         self.time = self.time.max(row.time.as_nanos());
         let time = self.time;
         self.end = self.end.max(row.seq.saturating_add(row.len.into()));
-        let mut taken = self.sent.push(SentRow { time, end: self.end, inflight: row.inflight }) as usize;
+        let mut added = self.sent.push(SentRow { time, end: self.end, inflight: row.inflight }) as usize;
         if row.kind == PacketKind::Data {
             self.bytes += u64::from(row.len);
         } else {
-            taken +=
+            added +=
                 self.again.push(ResentRow { time, byte: row.seq, len: row.len, kind: row.kind }) as usize;
         }
-        taken
+        added
     }
 
     fn ack(&mut self, row: &PacketRow) -> usize {
         self.time = self.time.max(row.time.as_nanos());
         self.ack = self.ack.max(row.ack);
         let (window, rtt) = (row.window.into(), row.rtt.into());
-        let acked = Acked { time: self.time, end: self.ack, window, rtt };
+        let acked = AckRow { time: self.time, end: self.ack, window, rtt };
         self.acked.push(acked) as usize
     }
 }
 
-/// The packets that a page shows, gathered while a capture is read.
+/// Collects the packets that a page shows while a capture is read.
 #[derive(Debug)]
 pub struct Rows {
     flows: BTreeMap<u32, KeptRows>,
-    /// Only these, where some are named.
+    /// If not empty, only these flows are kept.
     wanted: Vec<u32>,
-    /// So many flows are shown.
+    /// Flows that the page shows with their packets.
     shown: usize,
-    most: usize,
+    max_rows: usize,
     total: usize,
-    /// Flows were forgotten: those that are new now may not be.
-    forgot: bool,
+    /// Flows were forgotten, so a flow that seems new may have earlier packets.
+    has_forgotten: bool,
 }
 
 impl Rows {
-    /// For a page of the `shown` flows with most bytes, or of those `wanted`; `most` rows ([`MOST_ROWS`]).
-    pub fn new(shown: usize, wanted: &[u32], most: usize) -> Rows {
+    /// Keeps at most `max_rows` rows ([`MOST_ROWS`]) for a page of the `shown` flows with most bytes; if
+    /// `wanted` names flows, only theirs.
+    pub fn new(shown: usize, wanted: &[u32], max_rows: usize) -> Rows {
         let shown = if wanted.is_empty() { shown } else { wanted.len() };
-        Rows { flows: BTreeMap::new(), wanted: wanted.into(), shown, most, total: 0, forgot: false }
+        Rows {
+            flows: BTreeMap::new(),
+            wanted: wanted.into(),
+            shown,
+            max_rows,
+            total: 0,
+            has_forgotten: false,
+        }
     }
 
-    /// What is kept of a flow.
+    /// The rows kept of a flow; `None` without any.
     pub(super) fn of(&self, flow: u32) -> Option<&KeptRows> {
         self.flows.get(&flow).filter(|kept| kept.rows() > 0)
     }
 
-    /// How many flows have packets on the page.
+    /// The number of flows with packets on the page.
     pub(super) fn shown(&self) -> usize {
         self.shown
     }
 
-    fn begins(&mut self, flow: u32) {
+    /// Starts to keep rows of a flow, if it is wanted.
+    fn start(&mut self, flow: u32) {
         if self.flows.contains_key(&flow) || !(self.wanted.is_empty() || self.wanted.contains(&flow)) {
             return;
         }
-        if self.flows.len() >= MOST_FLOWS {
-            self.keep(MOST_FLOWS / 2);
+        if self.flows.len() >= MAX_FLOWS {
+            self.keep_largest(MAX_FLOWS / 2);
             self.flows.retain(|_, kept| kept.rows() > 0);
-            self.forgot = true;
+            self.has_forgotten = true;
         }
-        self.flows.insert(flow, KeptRows { late: self.forgot, ..KeptRows::default() });
+        self.flows.insert(flow, KeptRows { late: self.has_forgotten, ..KeptRows::default() });
     }
 
-    /// Of all but the `n` largest flows nothing is kept.
-    fn keep(&mut self, n: usize) {
+    /// Drops the rows of all but the `n` largest flows.
+    fn keep_largest(&mut self, n: usize) {
         let mut sizes: Vec<(u64, u32)> = self.flows.iter().map(|(id, kept)| (kept.bytes, *id)).collect();
         sizes.sort_unstable_by_key(|&(bytes, id)| (std::cmp::Reverse(bytes), id));
         for (_, id) in sizes.into_iter().skip(n) {
@@ -196,30 +206,32 @@ impl Rows {
         }
     }
 
-    /// Room for a quarter more.
+    /// Drops rows until a quarter of the memory is free.
     fn thin(&mut self) {
-        let goal = self.most - self.most / 4;
-        // No more than fit when each is thinned to the least.
-        self.keep((CANDIDATES * self.shown).max(LEAST).min(self.most / (4 * LEAST)));
+        let goal = self.max_rows - self.max_rows / 4;
+        // At most as many flows as fit when each is thinned to the minimum.
+        self.keep_largest(
+            (CANDIDATES_PER_SHOWN * self.shown).max(MIN_ROWS).min(self.max_rows / (4 * MIN_ROWS)),
+        );
         while self.total > goal {
-            let of = |kept: &KeptRows| kept.sent.rows.len().max(kept.acked.rows.len());
-            let Some(largest) = self.flows.values_mut().max_by_key(|kept| of(kept)) else { break };
+            let longest = |kept: &KeptRows| kept.sent.rows.len().max(kept.acked.rows.len());
+            let Some(largest) = self.flows.values_mut().max_by_key(|kept| longest(kept)) else { break };
             let before = largest.rows();
-            if largest.sent.rows.len() >= LEAST || largest.acked.rows.len() >= LEAST {
-                if largest.sent.rows.len() >= LEAST {
+            if largest.sent.rows.len() >= MIN_ROWS || largest.acked.rows.len() >= MIN_ROWS {
+                if largest.sent.rows.len() >= MIN_ROWS {
                     largest.sent.halve();
                 }
-                if largest.acked.rows.len() >= LEAST {
+                if largest.acked.rows.len() >= MIN_ROWS {
                     largest.acked.halve();
                 }
                 self.total -= before - largest.rows();
                 continue;
             }
-            // Nothing is left but retransmissions.
+            // Only retransmissions are left to thin.
             let Some(largest) = self.flows.values_mut().max_by_key(|kept| kept.again.rows.len()) else {
                 break;
             };
-            if largest.again.rows.len() < LEAST {
+            if largest.again.rows.len() < MIN_ROWS {
                 break;
             }
             let before = largest.rows();
@@ -234,14 +246,14 @@ impl PacketRecorder for Rows {
         let own = FlowDiagnosis::number(row.connection, row.from_opener);
         let other = FlowDiagnosis::number(row.connection, !row.from_opener);
         if row.len > 0 {
-            self.begins(own);
+            self.start(own);
             self.total += self.flows.get_mut(&own).map_or(0, |kept| kept.data(row));
         }
-        if row.flags & ACK != 0 {
-            // Only of a flow that sends.
+        if row.flags & ACK_FLAG != 0 {
+            // ACKs count only for a flow that has sent data.
             self.total += self.flows.get_mut(&other).map_or(0, |kept| kept.ack(row));
         }
-        if self.total > self.most {
+        if self.total > self.max_rows {
             self.thin();
         }
     }
@@ -262,7 +274,7 @@ mod tests {
             len: 1000,
             kind,
             inflight: i as u32,
-            flags: ACK,
+            flags: ACK_FLAG,
             ..PacketRow::default()
         }
     }
@@ -272,14 +284,14 @@ mod tests {
             connection,
             time: Time::from_nanos(1_000_000 * i + 500),
             ack: i * 1000,
-            flags: ACK,
+            flags: ACK_FLAG,
             window: Some(65_535),
             ..PacketRow::default()
         }
     }
 
     #[test]
-    fn all_is_kept_while_there_is_room() {
+    fn all_rows_are_kept_below_the_limit() {
         let mut rows = Rows::new(8, &[], 1000);
         for i in 0..100 {
             rows.row(&data(0, i, if i % 10 == 9 { PacketKind::Fast } else { PacketKind::Data }));
@@ -287,10 +299,10 @@ mod tests {
         }
         let kept = rows.of(0).unwrap();
         assert_eq!(
-            (kept.sent.all().count(), kept.acked.all().count(), kept.again.all().count()),
+            (kept.sent.iter().count(), kept.acked.iter().count(), kept.again.iter().count()),
             (100, 100, 10)
         );
-        assert_eq!(kept.sent.all().last(), Some(&SentRow { time: 99_000_000, end: 100_000, inflight: 99 }));
+        assert_eq!(kept.sent.iter().last(), Some(&SentRow { time: 99_000_000, end: 100_000, inflight: 99 }));
         assert!(rows.of(1).is_none(), "the other direction sends nothing");
         assert!(!kept.late && kept.sent.every == 1);
     }
@@ -305,9 +317,9 @@ mod tests {
             assert!(rows.total <= 1000);
         }
         let kept = rows.of(0).unwrap();
-        assert_eq!(kept.again.all().count(), 100);
+        assert_eq!(kept.again.iter().count(), 100);
         assert_eq!(rows.total, kept.rows());
-        let times: Vec<u64> = kept.sent.all().map(|s| s.time / 1_000_000).collect();
+        let times: Vec<u64> = kept.sent.iter().map(|s| s.time / 1_000_000).collect();
         assert_eq!(*times.last().unwrap(), n - 1);
         let gaps: Vec<u64> = times.windows(2).map(|w| w[1] - w[0]).collect();
         let (last, gaps) = gaps.split_last().unwrap();
@@ -316,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn small_flows_give_way_to_large_ones_and_a_late_one_says_so() {
+    fn small_flows_give_way_to_large_ones_and_late_flows_are_marked() {
         let mut rows = Rows::new(1, &[], 2000);
         for i in 0..50 {
             (0..100).for_each(|connection| rows.row(&data(connection, i, PacketKind::Data)));
@@ -326,7 +338,7 @@ mod tests {
         }
         let large = rows.of(2 * 99).unwrap();
         assert!(
-            rows.total <= 2000 && large.sent.all().count() >= 400,
+            rows.total <= 2000 && large.sent.iter().count() >= 400,
             "{} {}",
             rows.total,
             large.sent.rows.len()
@@ -335,27 +347,27 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_is_kept() {
+    fn only_wanted_flows_are_kept() {
         let mut rows = Rows::new(8, &[6], 1000);
         (0..10).for_each(|connection| rows.row(&data(connection, 0, PacketKind::Data)));
         assert!(rows.of(6).is_some() && rows.of(0).is_none() && rows.flows.len() == 1);
     }
 
     #[test]
-    fn nothing_but_retransmissions_is_bounded_too_and_time_never_runs_back() {
+    fn retransmissions_alone_are_bounded_too_and_time_never_runs_backwards() {
         let mut rows = Rows::new(1, &[], 1000);
         for i in 0..20_000 {
             rows.row(&data(0, 20_000 - i, PacketKind::Fast));
             assert!(rows.total <= 1001);
         }
-        let times: Vec<u64> = rows.of(0).unwrap().again.all().map(|a| a.time).collect();
+        let times: Vec<u64> = rows.of(0).unwrap().again.iter().map(|a| a.time).collect();
         assert!(times.is_sorted() && rows.of(0).unwrap().again.every > 1);
     }
 
     #[test]
-    fn a_scan_of_ports_takes_no_memory_to_speak_of() {
+    fn a_port_scan_takes_little_memory() {
         let mut rows = Rows::new(8, &[], 1000);
         (0..200_000).for_each(|connection| rows.row(&data(connection, 0, PacketKind::Data)));
-        assert!(rows.flows.len() <= MOST_FLOWS && rows.total <= 1000);
+        assert!(rows.flows.len() <= MAX_FLOWS && rows.total <= 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! The table of flows, two lines each, so that all of it fits 80 columns.
+//! The table of flows. Each flow takes two lines, so that the table fits 80 columns.
 
 use super::cause::cause_label;
 use super::figures::FlowFigures;
@@ -11,10 +11,10 @@ use crate::table::{TableCell, TableColumn, render};
 use crate::width::printable;
 use result::{Cause, Diagnosis, FlowDiagnosis};
 
-/// Below this much of its time a second cause is not named.
-const NAMED_FROM: f64 = 0.01;
+/// The second cause is named from this share of the flow's time on.
+const MIN_NAMED_SHARE: f64 = 0.01;
 
-/// The first `rows` of `flows`.
+/// Renders the first `rows` of `flows`.
 pub(super) fn table(
     d: &Diagnosis,
     flows: &[&FlowDiagnosis],
@@ -26,7 +26,6 @@ pub(super) fn table(
         [upper, lower].map(|k| if k.is_empty() { "" } else { text(&format!("diag.col.{k}"), lang) })
     };
     let flows = &flows[..rows.min(flows.len())];
-    // Addresses matter least to one who reads the numbers, and numbers most.
     let column = |head, text, cells: &dyn Fn(&FlowDiagnosis) -> [TableCell; 2]| {
         let cells = flows.iter().flat_map(|f| cells(f)).collect();
         TableColumn { head, text, rank: 0, cells }
@@ -56,21 +55,23 @@ fn rtt(f: &FlowDiagnosis) -> String {
 }
 
 fn lost(f: &FlowDiagnosis) -> String {
-    // One of two packets is no loss rate.
+    // A share of so few packets is not a loss rate.
     FlowFigures::of(f).lost.filter(|_| !f.has_few_packets()).map_or_else(|| "–".into(), percent)
 }
 
-/// The main cause, and after it the greatest of the others.
-fn cause(f: &FlowDiagnosis, place: usize, lang: Lang) -> String {
-    let found = match place {
+/// The main cause (`rank` 0) or the largest of the other causes, with its share of the time.
+fn cause(f: &FlowDiagnosis, rank: usize, lang: Lang) -> String {
+    let found = match rank {
         0 => Some((f.cause, FlowFigures::of(f).cause_share)),
-        _ => {
-            f.causes.iter().find(|c| c.cause != f.cause && c.share >= NAMED_FROM).map(|c| (c.cause, c.share))
-        }
+        _ => f
+            .causes
+            .iter()
+            .find(|c| c.cause != f.cause && c.share >= MIN_NAMED_SHARE)
+            .map(|c| (c.cause, c.share)),
     };
     match found {
-        // A share of what is not known says nothing.
-        Some((Cause::Unknown, part)) if place == 0 && part >= 1.0 => cause_label(Cause::Unknown, lang).into(),
+        // "unknown 100%" adds nothing to "unknown".
+        Some((Cause::Unknown, part)) if rank == 0 && part >= 1.0 => cause_label(Cause::Unknown, lang).into(),
         Some((c, part)) => format!("{} {}%", cause_label(c, lang), share(part)),
         None => String::new(),
     }

@@ -1,4 +1,4 @@
-//! UDP flows: a sentence for each that a limiter held, and a table.
+//! UDP flows: a sentence for each flow with a limiter, and a table.
 
 use super::between;
 use super::values::rate;
@@ -11,12 +11,12 @@ use crate::width::printable;
 use result::Diagnosis;
 use result::diagnosis::{Limiter, LimiterKind, SpinBit, UdpFlowDiagnosis, UdpLoss};
 
-/// Flows told of in sentences.
-const MOST_TOLD: usize = 4;
+/// Flows with sentences; the table has the others.
+const MAX_SENTENCES: usize = 4;
 
-/// What is said of the flows with a limiter, and of those that two captures know: a sentence or two each.
-pub(super) fn told(d: &Diagnosis, lang: Lang) -> Vec<String> {
-    let one = |f: &UdpFlowDiagnosis| {
+/// A sentence for each flow with a limiter and one for each flow that is in both captures.
+pub(super) fn sentences(d: &Diagnosis, lang: Lang) -> Vec<String> {
+    let of_flow = |f: &UdpFlowDiagnosis| {
         let limited = f.limiter.as_ref().map(|limiter| sentence(f, limiter, lang));
         let between = between::datagrams(f, lang);
         match (limited, between) {
@@ -24,22 +24,22 @@ pub(super) fn told(d: &Diagnosis, lang: Lang) -> Vec<String> {
             (Some(limited), None) => Some(limited),
             (limited, Some(between)) => {
                 let who = format!("{} -> {}", printable(&f.from), printable(&f.to));
-                let between = fill("diag.udp.between", lang, &[("who", &who), ("told", &between)]);
+                let between = fill("diag.udp.between", lang, &[("who", &who), ("facts", &between)]);
                 Some(limited.map_or_else(|| between.clone(), |l| join(&l, &between, lang)))
             }
         }
     };
-    d.udp_flows.iter().filter_map(one).take(MOST_TOLD).collect()
+    d.udp_flows.iter().filter_map(of_flow).take(MAX_SENTENCES).collect()
 }
 
-/// One sentence after another, as the language sets them.
+/// Joins two sentences: with a space in English, without one in Chinese.
 fn join(first: &str, second: &str, lang: Lang) -> String {
     let blank = if lang == Lang::Zh { "" } else { " " };
     format!("{first}{blank}{second}")
 }
 
 fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
-    // Where both ends were captured, losses are known, and the way is not a round trip.
+    // With captures at both ends losses are known, and delays are one-way.
     let key = match (limiter.kind, f.loss) {
         (LimiterKind::Policer, UdpLoss::BothEnds) => "diag.udp.policer-between",
         (LimiterKind::Policer, _) => "diag.udp.policer",
@@ -63,7 +63,7 @@ fn sentence(f: &UdpFlowDiagnosis, limiter: &Limiter, lang: Lang) -> String {
     fill(key, lang, &values)
 }
 
-/// The first `rows` flows.
+/// Renders the table of the first `rows` flows.
 pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     let head = |upper: &str, lower: &str| {
         [upper, lower].map(|k| if k.is_empty() { "" } else { text(&format!("diag.udp.col.{k}"), lang) })
@@ -90,7 +90,7 @@ pub(super) fn table(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> Str
     render(columns, style)
 }
 
-/// Share of its packets that were lost; never a loss that nothing shows.
+/// The share of a flow's packets that were lost; `None` if the capture cannot show it.
 pub(super) fn lost_share(f: &UdpFlowDiagnosis) -> Option<f64> {
     let n = f.lost_packets?;
     let all = match f.loss {
@@ -115,7 +115,7 @@ fn rtt(f: &UdpFlowDiagnosis) -> String {
     }
 }
 
-/// What it is, and what its spin bit or its timestamps show.
+/// The protocol, with the state of QUIC's spin bit or RTP's jitter.
 pub(super) fn protocol(f: &UdpFlowDiagnosis, lang: Lang) -> String {
     match (&f.quic, &f.rtp) {
         (Some(q), _) => {

@@ -1,37 +1,37 @@
-//! Flows put together by what they have in common, so that 50 of CUBIC stand beside 50 of BBR.
+//! Groups of flows with something in common, for example 50 with CUBIC and 50 with BBR.
 
 use super::{Figures, of_flows};
 use result::{FlowResult, Topology, VariantResult};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Above this many flows a variant is shown in groups, where it has several.
+/// A variant with more flows than this is shown in groups, if it has several.
 pub const MANY_FLOWS: usize = 8;
 
-/// Flows whose times are at least this share of the longest one's were there together: what is left is no more than the tenth by
-/// which shares may differ unnoticed.
+/// Flows that were active for at least this share of the longest active time count as concurrent. The
+/// difference is at most the tenth by which fairness may differ unnoticed.
 pub(crate) const ACTIVE: f64 = 0.9;
 
-/// What flows are put together by.
+/// What the flows of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum GroupBy {
-    /// Congestion control.
+    /// The congestion control.
     Cc,
-    /// The host that sends.
+    /// The sending host.
     From,
     /// Both hosts, in the direction of the data.
     Direction,
-    /// The scenario's flow, of which `count` are alike.
+    /// The scenario's flow, whose `count` connections are alike.
     Name,
 }
 
 impl GroupBy {
-    /// All, in the order in which the first with several groups is shown unasked.
+    /// All kinds of grouping. By default the first one is shown that gives several groups.
     pub const ALL: [GroupBy; 4] = [GroupBy::Cc, GroupBy::Direction, GroupBy::Name, GroupBy::From];
 
-    /// As the command line spells it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             GroupBy::Cc => "cc",
@@ -41,7 +41,7 @@ impl GroupBy {
         }
     }
 
-    /// What each flow of the variant belongs to, in the variant's order.
+    /// The group of each flow, in the order of the flows.
     fn keys(self, flows: &[FlowResult]) -> Vec<String> {
         match self {
             GroupBy::Cc => flows.iter().map(|f| f.cc.clone()).collect(),
@@ -51,21 +51,21 @@ impl GroupBy {
         }
     }
 
-    /// By what a variant is shown unasked: the first of which it has several groups that are not single flows, where it has
-    /// many flows.
-    pub fn unasked(variant: &VariantResult) -> Option<GroupBy> {
+    /// The default grouping of a variant with many flows: the first one that gives several groups with more
+    /// than one flow each on average.
+    pub fn automatic(variant: &VariantResult) -> Option<GroupBy> {
         let flows = &variant.flows;
-        let tells = |by: &GroupBy| {
+        let separates = |by: &GroupBy| {
             let distinct: BTreeSet<String> = by.keys(flows).into_iter().collect();
             distinct.len() > 1 && distinct.len() < flows.len()
         };
         let many = flows.len() > MANY_FLOWS && !variant.one_at_a_time;
-        many.then(|| GroupBy::ALL.into_iter().find(tells)).flatten()
+        many.then(|| GroupBy::ALL.into_iter().find(separates)).flatten()
     }
 }
 
-/// Names of the scenario's flows: `name-1` … `name-n` that stand one after another and are alike in control and hosts are
-/// one flow with a count.
+/// The names of the scenario's flows. Consecutive flows `name-1` to `name-n` with the same congestion control
+/// and hosts are one flow with a `count`.
 fn scenario_names(flows: &[FlowResult]) -> Vec<String> {
     let numbered = |f: &FlowResult| {
         let (name, n) = f.name.rsplit_once('-')?;
@@ -90,19 +90,19 @@ fn scenario_names(flows: &[FlowResult]) -> Vec<String> {
     names
 }
 
-/// Flows of a variant that have something in common.
+/// A group of a variant's flows with its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupFigures {
-    /// What they have in common.
+    /// What the flows have in common.
     pub name: String,
-    /// Their places in the variant.
+    /// The flows' indices in the variant.
     pub members: Vec<usize>,
-    /// Of them together.
+    /// Figures of the flows together.
     pub figures: Figures,
 }
 
-/// The variant's groups, in the order of their first flows; one group is all there is, and says nothing.
+/// The variant's groups in the order of their first flows; empty if there would be only one.
 pub fn groups(variant: &VariantResult, by: GroupBy) -> Vec<GroupFigures> {
     let mut members: Vec<(String, Vec<usize>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -120,7 +120,7 @@ pub fn groups(variant: &VariantResult, by: GroupBy) -> Vec<GroupFigures> {
     if members.len() > 1 { members.into_iter().map(group).collect() } else { Vec::new() }
 }
 
-/// All that is known of some of a variant's flows together.
+/// The figures of some of a variant's flows together.
 fn of_group(flows: &[&FlowResult], variant: &VariantResult) -> Figures {
     let compared = compared(flows);
     let rates: Vec<f64> = compared.iter().map(|f| f.goodput_mbps).collect();
@@ -137,31 +137,34 @@ fn of_group(flows: &[&FlowResult], variant: &VariantResult) -> Figures {
     }
 }
 
-/// Whether equal shares are to be expected of them: the same application through one direction of a link under the same
-/// limit, to no end, for the same time. Results tell neither when transfers began nor, but of the flows of one count, the
-/// sizes of requests and pages.
+/// Whether the flows should get equal shares: the same endless application, through the same direction of a
+/// link, under the same limit, for the same time. Results record neither when transfers began nor the sizes
+/// of requests and pages, so flows that are not greedy must be connections of one flow with a `count`.
 fn are_alike(flows: &[&FlowResult], variant: &VariantResult) -> bool {
     let Some(first) = flows.first() else { return false };
     let base = |f: &FlowResult| f.name.rsplit_once('-').map(|n| n.0.to_string());
     let greedy = ["", "bulk"].contains(&first.app.as_str());
-    let one_kind = greedy || base(first).is_some() && flows.iter().all(|f| base(f) == base(first));
+    let is_same_kind = greedy || base(first).is_some() && flows.iter().all(|f| base(f) == base(first));
     let longest = flows.iter().map(|f| f.active_s).fold(0.0, f64::max);
-    let like = |f: &FlowResult| {
+    let is_like_first = |f: &FlowResult| {
         let ends = f.completion_s.is_some() || f.unfinished;
         (&f.app, f.limit_mbps) == (&first.app, first.limit_mbps) && !ends && f.active_s >= ACTIVE * longest
     };
-    let ways = flows.iter().map(|f| BTreeSet::from_iter(ways(variant.path.as_ref(), f)));
-    one_kind && flows.iter().all(|f| like(f)) && ways.reduce(|a, b| &a & &b).is_some_and(|w| !w.is_empty())
+    let directions = flows.iter().map(|f| BTreeSet::from_iter(directions(variant.path.as_ref(), f)));
+    is_same_kind
+        && flows.iter().all(|f| is_like_first(f))
+        && directions.reduce(|a, b| &a & &b).is_some_and(|common| !common.is_empty())
 }
 
-/// The TCP flows, or all when there is none.
+/// The TCP flows, or all flows if there are none.
 fn compared<'a>(flows: &[&'a FlowResult]) -> Vec<&'a FlowResult> {
     let tcp: Vec<&FlowResult> = flows.iter().copied().filter(|f| !f.is_udp()).collect();
     if tcp.is_empty() { flows.to_vec() } else { tcp }
 }
 
-/// The directions of links that the flow's data passes, by the fewest links; its ends where the path is not known.
-pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
+/// The directions of links that the flow's data passes on the shortest path; the flow's ends if the path is
+/// unknown.
+pub(crate) fn directions(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
     let ends = || vec![format!("{} → {}", flow.from, flow.to)];
     let Some(path) = path else { return ends() };
     let mut reached: BTreeMap<&str, Vec<String>> = BTreeMap::from([(flow.from.as_str(), Vec::new())]);
@@ -171,14 +174,14 @@ pub(crate) fn ways(path: Option<&Topology>, flow: &FlowResult) -> Vec<String> {
         for host in edge {
             for link in &path.links {
                 let [a, b] = link.between.each_ref().map(String::as_str);
-                let (to, way) = match host {
+                let (to, direction) = match host {
                     h if h == a => (b, "forward"),
                     h if h == b => (a, "backward"),
                     _ => continue,
                 };
                 if !reached.contains_key(to) {
                     let mut passed = reached[host].clone();
-                    passed.push(format!("{}.{way}", link.name));
+                    passed.push(format!("{}.{direction}", link.name));
                     reached.insert(to, passed);
                     next.push(to);
                 }
@@ -214,13 +217,14 @@ mod tests {
         let f = bbr.figures;
         assert_eq!((f.goodput_mbps, f.each_mbps, f.flows), (Some(15.0), Some([1.0, 5.0]), 5));
         assert_eq!((f.share, f.jain_index), (Some(15.0 / 40.0), Some(15.0 * 15.0 / (5.0 * 55.0))));
-        assert!(groups(&v, GroupBy::Direction).is_empty(), "one group says nothing");
+        assert!(groups(&v, GroupBy::Direction).is_empty(), "a single group is left out");
         assert_eq!(groups(&v, GroupBy::Name).iter().map(|g| g.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     }
 
-    /// One of short transfers beside bulk flows of the same control: their goodputs tell nothing of who was favoured.
+    /// A short transfer next to bulk flows of the same congestion control: their goodputs do not show
+    /// unfairness.
     #[test]
-    fn only_flows_that_are_alike_have_a_jain_index() {
+    fn only_similar_flows_have_a_jain_index() {
         let index = |change: &dyn Fn(&mut FlowResult)| {
             let mut v = crowd();
             change(&mut v.flows[9]);
@@ -239,24 +243,24 @@ mod tests {
         }
         let mut v = crowd();
         (0..9).for_each(|i| v.flows[i].active_s = 10.0);
-        assert_eq!(groups(&v, GroupBy::Cc)[1].figures.jain_index, None, "one came late");
+        assert_eq!(groups(&v, GroupBy::Cc)[1].figures.jain_index, None, "one flow started late");
     }
 
     #[test]
-    fn groups_come_unasked_where_there_are_many_flows() {
+    fn many_flows_are_grouped_by_default() {
         let mut v = crowd();
-        assert_eq!(GroupBy::unasked(&v), Some(GroupBy::Cc));
+        assert_eq!(GroupBy::automatic(&v), Some(GroupBy::Cc));
         v.flows.iter_mut().for_each(|f| f.cc = "cubic".into());
-        assert_eq!(GroupBy::unasked(&v), Some(GroupBy::Name));
+        assert_eq!(GroupBy::automatic(&v), Some(GroupBy::Name));
         v.flows.truncate(8);
-        assert_eq!(GroupBy::unasked(&v), None);
-        // As many groups as flows are no groups.
-        let strangers = (0..10).map(|i| flow(&format!("x{i}"), "cubic", "h", 1.0)).collect();
-        assert_eq!(GroupBy::unasked(&VariantResult { flows: strangers, ..VariantResult::default() }), None);
+        assert_eq!(GroupBy::automatic(&v), None);
+        // Groups of single flows are not shown.
+        let unrelated = (0..10).map(|i| flow(&format!("x{i}"), "cubic", "h", 1.0)).collect();
+        assert_eq!(GroupBy::automatic(&VariantResult { flows: unrelated, ..VariantResult::default() }), None);
     }
 
     #[test]
-    fn only_flows_that_are_alike_are_one_of_the_scenario() {
+    fn numbered_flows_belong_together_only_if_they_are_alike() {
         let of = |list: &[(&str, &str)]| {
             scenario_names(&list.iter().map(|(n, cc)| flow(n, cc, "h", 1.0)).collect::<Vec<_>>())
         };

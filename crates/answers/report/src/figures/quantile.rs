@@ -1,29 +1,29 @@
 //! Quantiles of a few values.
 
-/// The `q`-quantile (0 to 1) of ascending values, between two of them by proportion (Hyndman and Fan 1996, type 7, what R
-/// and NumPy give unasked); `None` of none.
+/// The `q`-quantile (0 to 1) of ascending values, interpolated linearly (Hyndman and Fan 1996, type 7: the
+/// default of R and NumPy). `None` for an empty slice.
 pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
     let part = place - below as f64;
     let (low, high) = (ascending[below], ascending[(below + 1).min(last)]);
-    // Without a difference where none is wanted: infinite values stay themselves.
+    // Without interpolation the value itself, so that infinite values stay infinite.
     Some(if part > 0.0 { low + (high - low) * part } else { low })
 }
 
-/// The finite ones of `values`, ascending.
+/// The finite values in ascending order.
 pub(crate) fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = values.into_iter().filter(|x| x.is_finite()).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// Least, lower quartile, median, upper quartile and most.
+/// Minimum, lower quartile, median, upper quartile and maximum.
 pub(crate) fn five_numbers(values: impl IntoIterator<Item = f64>) -> Option<[f64; 5]> {
     let all = ascending(values);
-    let of = |q| quantile(&all, q).unwrap_or_default();
-    (!all.is_empty()).then(|| [0.0, 0.25, 0.5, 0.75, 1.0].map(of))
+    let at = |q| quantile(&all, q).unwrap_or_default();
+    (!all.is_empty()).then(|| [0.0, 0.25, 0.5, 0.75, 1.0].map(at))
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_r() {
+    fn quantiles_match_r() {
         // R: quantile(c(1, 2, 3, 4, 10), c(.05, .5, .95), type = 7) is 1.2 3.0 8.8.
         let all = [1.0, 2.0, 3.0, 4.0, 10.0];
         let near = |q, want: f64| (quantile(&all, q).unwrap() - want).abs() < 1e-12;

@@ -1,5 +1,5 @@
-//! Time series as the page reads them: integers, differences, variable length, deflate, base64.
-//! What a column is: `result::varints`.
+//! Encodes time series for the page: integers, differences, variable length, deflate, base64.
+//! `result::varints` defines the columns.
 
 use crate::bands::{Band, Bands, PlottedSeries};
 use flate2::Compression;
@@ -10,17 +10,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Where a column is in the inflated blob, and how to read it.
+/// The position and encoding of a column in the decompressed blob.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct PageColumn {
-    /// Its first byte.
+    /// Offset of the first byte.
     at: usize,
-    /// How many values.
+    /// Number of values.
     rows: usize,
-    /// A value is an integer divided by this.
+    /// Divisor: a value is a stored integer divided by this.
     per: u32,
-    /// What is stored: differences (1), or differences of differences (2).
+    /// Stored are differences (1) or differences of differences (2).
     order: u8,
     /// Some values are null.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -38,11 +38,11 @@ pub(crate) struct FlowColumns {
     name: String,
     /// Names of the states that the column `state` counts.
     states: Vec<String>,
-    /// By name.
+    /// Columns by name.
     columns: Columns,
-    /// What was sent again: `time_s`, `byte`, `len`.
+    /// Retransmissions: `time_s`, `byte`, `len`.
     resent: Columns,
-    /// What was asked for and came: `start_s`, `seconds`, and `page`, 1 where it is a whole page.
+    /// Responses: `start_s`, `seconds`, and `page`, which is 1 for a whole page.
     responses: Columns,
 }
 
@@ -53,88 +53,88 @@ pub(crate) struct FlowColumns {
 pub(crate) struct ElementColumns {
     /// The element's name.
     name: String,
-    /// By name.
+    /// Columns by name.
     columns: Columns,
 }
 
-/// The directory of one variant's series; the bytes are elsewhere, under `blob`.
+/// The directory of a variant's series; the bytes are in the script element `blob`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct SeriesDirectory {
     /// Id of the script element that holds the columns.
     blob: String,
-    /// Inflated.
+    /// Size when decompressed.
     bytes: usize,
-    /// Of flows.
+    /// Series of flows.
     flows: Vec<FlowColumns>,
-    /// Of elements.
+    /// Series of elements.
     elements: Vec<ElementColumns>,
-    /// Over the repeats, where there are several that differ.
+    /// Bands over the repeats, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     bands: Option<BandColumns>,
 }
 
-/// Median and band over the repeats, in bins of time: where the columns are.
+/// The columns of median and band over the repeats, in bins of time.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Bands"))]
 struct BandColumns {
-    /// How many repeats.
+    /// Number of repeats.
     repeats: usize,
-    /// The quantiles over them that bands lie between; 0 and 1 are least and most.
+    /// The quantiles between which the bands lie; 0 and 1 are minimum and maximum.
     between: [f64; 2],
-    /// Width of a bin, seconds; the first begins with the run.
+    /// Width of a bin, seconds; the first bin starts with the run.
     bin_s: f64,
     /// Goodput of all flows together, Mbit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<PageBand>,
-    /// Of flows; of many those with most goodput.
+    /// Bands of flows; with many flows, of those with the highest goodput.
     flows: Vec<SeriesBands>,
-    /// Of elements.
+    /// Bands of elements.
     elements: Vec<SeriesBands>,
 }
 
-/// A band: `low`, `median`, `high`, a value a bin.
+/// A band: the columns `low`, `median` and `high`, with a value per bin.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Band"))]
 struct PageBand {
-    /// The three.
+    /// Columns by name.
     columns: Columns,
 }
 
-/// Bands of one flow or element, by the column they are of: goodput in Mbit/s is `delivered_bytes`.
+/// Bands of one flow or element by column; `delivered_bytes` is goodput in Mbit/s.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct SeriesBands {
-    /// Its name.
+    /// Name of the flow or element.
     name: String,
-    /// The bands.
+    /// Bands by column.
     bands: BTreeMap<&'static str, PageBand>,
 }
 
-/// Decimals kept: a microsecond of time and of RTT, a kilobit per second, a thousandth of a gain.
+/// Precision: microseconds of time and RTT; kilobits per second and thousandths of a gain.
 pub(crate) const MICRO: u32 = 1_000_000;
 pub(crate) const MILLI: u32 = 1_000;
-/// What a whole page is called among responses (`units::Awaited::Page`).
+/// The name of a whole page among responses (`units::Awaited::Page`).
 const PAGE: &str = "page";
 
-/// A variant's series: their directory, and the columns' bytes. `None` where there is none.
-pub(crate) fn encode(blob: &str, of: PlottedSeries) -> Option<(SeriesDirectory, Vec<u8>)> {
-    if of.flows.is_empty() && of.elements.is_empty() {
+/// Encodes a variant's series: the directory and the columns' bytes. `None` without series.
+pub(crate) fn encode(blob: &str, plotted: PlottedSeries) -> Option<(SeriesDirectory, Vec<u8>)> {
+    if plotted.flows.is_empty() && plotted.elements.is_empty() {
         return None;
     }
     let mut bytes = Vec::new();
-    let flows = of.flows.iter().map(|s| flow(&mut bytes, s)).collect();
-    let elements = of.elements.iter().map(|s| element(&mut bytes, s)).collect();
-    let bands = of.bands.map(|b| bands(&mut bytes, b));
+    let flows = plotted.flows.iter().map(|s| flow(&mut bytes, s)).collect();
+    let elements = plotted.elements.iter().map(|s| element(&mut bytes, s)).collect();
+    let bands = plotted.bands.map(|b| bands(&mut bytes, b));
     let series = SeriesDirectory { blob: blob.into(), bytes: bytes.len(), flows, elements, bands };
     Some((series, bytes))
 }
 
-fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
-    // Bytes as they are, all else, means of counts too, to a thousandth.
-    let mut one = |name: &str, band: &Band| {
+fn bands(out: &mut Vec<u8>, bands: &Bands) -> BandColumns {
+    // Bytes are whole; all other columns, including means of counts, are kept to a thousandth.
+    let mut encode = |name: &str, band: &Band| {
         let per = if name == "tokens_bytes" { 1 } else { MILLI };
         let mut c = PageSheet::new(out);
         for (name, values) in [("low", &band.low), ("median", &band.median), ("high", &band.high)] {
@@ -142,22 +142,22 @@ fn bands(out: &mut Vec<u8>, of: &Bands) -> BandColumns {
         }
         PageBand { columns: c.columns }
     };
-    let total = of.total.as_ref().map(|band| one("", band));
+    let total = bands.total.as_ref().map(|band| encode("", band));
     let mut named = |list: &[(String, BTreeMap<&'static str, Band>)]| {
-        let of = |(name, all): &(String, BTreeMap<&'static str, Band>)| {
-            let bands = all.iter().map(|(&column, band)| (column, one(column, band))).collect();
+        let series = |(name, all): &(String, BTreeMap<&'static str, Band>)| {
+            let bands = all.iter().map(|(&column, band)| (column, encode(column, band))).collect();
             SeriesBands { name: name.clone(), bands }
         };
-        list.iter().map(of).collect::<Vec<_>>()
+        list.iter().map(series).collect::<Vec<_>>()
     };
-    let (flows, elements) = (named(&of.flows), named(&of.elements));
-    BandColumns { repeats: of.repeats, between: of.between, bin_s: of.bin_s, total, flows, elements }
+    let (flows, elements) = (named(&bands.flows), named(&bands.elements));
+    BandColumns { repeats: bands.repeats, between: bands.between, bin_s: bands.bin_s, total, flows, elements }
 }
 
-/// Bytes as a page holds them: base64 of a raw deflate stream.
+/// Encodes bytes for a page: base64 of a raw deflate stream.
 pub fn packed(bytes: &[u8]) -> String {
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory cannot fail.
+    // Writing to memory does not fail.
     let packed = deflate.write_all(bytes).and_then(|()| deflate.finish()).unwrap_or_default();
     base64(&packed)
 }
@@ -186,7 +186,7 @@ fn element(out: &mut Vec<u8>, s: &ElementSeries) -> ElementColumns {
     ElementColumns { name: s.name.clone(), columns: c.columns }
 }
 
-/// What is kept of a double of this unit: values are whole multiples of 1 / this.
+/// The precision of a real column by its unit: values are whole multiples of 1 / this.
 fn per(unit: Option<Unit>) -> u32 {
     match unit {
         Some(Unit::Seconds) => MICRO,
@@ -195,22 +195,23 @@ fn per(unit: Option<Unit>) -> u32 {
     }
 }
 
-/// Columns being written.
+/// Writes columns to a blob and records their positions.
 pub(crate) struct PageSheet<'a> {
     out: &'a mut Vec<u8>,
     pub(crate) columns: Columns,
 }
 
 impl<'a> PageSheet<'a> {
-    /// Columns to be, whose values go behind what is in `out`.
+    /// A sheet whose columns are appended to `out`.
     pub(crate) fn new(out: &'a mut Vec<u8>) -> PageSheet<'a> {
         PageSheet { out, columns: Columns::new() }
     }
 
-    /// All columns of a series. A total that stays 0 says nothing and is left out, as the bytes sent of datagrams.
+    /// Writes all columns of a series. A total that stays 0, such as the sent bytes of datagrams, is left
+    /// out.
     fn series(&mut self, series: &impl result::Columns) {
         for (column, cells) in series.cells() {
-            // Time ticks evenly.
+            // Samples are equally spaced, so second differences of time are small.
             let order = if column.unit == Some(Unit::Seconds) { 2 } else { 1 };
             let per = match cells {
                 Cells::Int(all) if column.growth == Growth::Total && all.iter().all(|&n| n == 0) => continue,
@@ -225,12 +226,12 @@ impl<'a> PageSheet<'a> {
         self.put(name, per, 1, Cells::RealOrNull(values));
     }
 
-    /// Whole numbers.
+    /// Writes a column of whole numbers.
     pub(crate) fn counts(&mut self, name: &'static str, values: impl Iterator<Item = u64>) {
         self.put(name, 1, 1, Cells::Int(&values.collect::<Vec<_>>()));
     }
 
-    /// Multiples of 1 / `per`, some unknown.
+    /// Writes a column of multiples of 1 / `per`; `None` is unknown.
     pub(crate) fn multiples(
         &mut self,
         name: &'static str,
@@ -241,7 +242,7 @@ impl<'a> PageSheet<'a> {
         self.put(name, per, 1, Cells::IntOrNull(&all));
     }
 
-    /// A column that is null throughout says nothing and is left out.
+    /// Writes a column, unless all its values are null.
     fn put(&mut self, name: &'static str, per: u32, order: u8, cells: Cells) {
         if let Some(VarintColumn { at, rows, nulls }) = put_column(self.out, cells, per, order) {
             self.columns.insert(name, PageColumn { at, rows, per, order, nulls });
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn encoded_series_decode_to_the_same_values() {
         let mut s = FlowSeries::new("f");
         let rtts = [None, Some(30.125), Some(29.5), None, Some(1234.567)];
         let bytes = [0, 1_448, 1_448, 9_007_199_254_740_991, 5];
@@ -320,7 +321,7 @@ mod tests {
             });
         }
         let first = Resent { time_s: 0.0315, byte: 77, len: 1448, sender: 0 };
-        // Another connection's bytes are not those that the page draws.
+        // The page does not draw the bytes of the other connection.
         s.resent = vec![first, Resent { sender: 1, time_s: 0.04, ..first }];
         let (series, encoded) =
             encode("series-0", PlottedSeries { flows: &[s], ..PlottedSeries::default() }).unwrap();
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_are_read_as_any_column() {
+    fn bands_are_encoded_like_any_column() {
         let band = Band {
             low: vec![None, Some(1.25)],
             median: vec![None, Some(2.0)],
@@ -361,12 +362,15 @@ mod tests {
             elements: vec![],
         };
         let flows = [FlowSeries::new("f")];
-        let of = PlottedSeries { flows: &flows, bands: Some(&all), ..PlottedSeries::default() };
-        let (series, blob) = encode("series-0", of).unwrap();
+        let plotted = PlottedSeries { flows: &flows, bands: Some(&all), ..PlottedSeries::default() };
+        let (series, blob) = encode("series-0", plotted).unwrap();
         let bands = series.bands.unwrap();
         let columns = &bands.flows[0].bands["cwnd"].columns;
-        let of = |name| format!("{:?}", decode(&blob, &columns[name]));
-        assert_eq!([of("low"), of("median"), of("high")], ["[NaN, 1.25]", "[NaN, 2.0]", "[3.0, 3.5]"]);
+        let values = |name| format!("{:?}", decode(&blob, &columns[name]));
+        assert_eq!(
+            [values("low"), values("median"), values("high")],
+            ["[NaN, 1.25]", "[NaN, 2.0]", "[3.0, 3.5]"]
+        );
         assert_eq!(decode(&blob, &bands.total.unwrap().columns["high"]), [3.0, 3.5]);
     }
 }

@@ -1,6 +1,6 @@
-//! The page: one self-contained HTML file of one or several results.
+//! The report page: a self-contained HTML file with one or several results.
 //!
-//! The page is built from `web/`; what is put into it is here, how in [`shell`].
+//! The page itself is built from `web/`. This module assembles its data; [`shell`] embeds them.
 
 pub(crate) mod columns;
 mod plain;
@@ -18,24 +18,23 @@ use result::{Clock, Run};
 use serde::Serialize;
 use shell::{Both, with_script};
 
-/// A result and its series.
+/// A result with its series.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// What to call it beside others: its folder's name.
+    /// The result's name among several: its folder's name.
     pub label: &'a str,
-    /// The summary.
     pub run: &'a Run,
-    /// Series of each of the run's variants, in their order; may be shorter, or empty.
+    /// Series of the run's variants, in their order; may be shorter, or empty.
     pub series: &'a [PlottedSeries<'a>],
 }
 
 impl Shown<'_> {
-    /// What to call each of the run's variants: with the clock where there are two, with the result where there are
-    /// `several`.
+    /// The names of the run's variants: with the clock if there are two, with the result's label if there are
+    /// `several` results.
     pub fn names(&self, several: bool) -> Vec<String> {
-        let before = if several { format!("{} ", self.label) } else { String::new() };
+        let prefix = if several { format!("{} ", self.label) } else { String::new() };
         let both = has_both(self.run);
-        self.run.variants.iter().map(|v| before.clone() + &label(v, both)).collect()
+        self.run.variants.iter().map(|v| prefix.clone() + &label(v, both)).collect()
     }
 }
 
@@ -46,11 +45,11 @@ impl Shown<'_> {
 pub(crate) struct ResultPage<'a> {
     /// `longfat-report/1`.
     format: &'static str,
-    /// Version of longfat.
+    /// longfat's version.
     longfat: &'static str,
     /// The language to open in.
     lang: Lang,
-    /// The sentence on top.
+    /// The headline with its facts.
     story: PageStory,
     /// How everything was run.
     facts: Facts,
@@ -58,19 +57,19 @@ pub(crate) struct ResultPage<'a> {
     results: Vec<PageResult<'a>>,
 }
 
-/// The sentence on top.
+/// The headline with its facts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct PageStory {
-    /// English.
+    /// The headline in English.
     en: String,
-    /// Chinese.
+    /// The headline in Chinese.
     zh: String,
-    /// What the sentence rests on and what its advice costs, a line each.
+    /// The numbers behind the headline and the cost of its advice, a line each.
     facts: Both<Vec<String>>,
-    /// What helps, where the variants are judged by several goals; else the sentence says it.
+    /// The table of goals, if there are several.
     goals: Both<Vec<GoalRow>>,
-    /// The variants it is about, the baseline first, as result and variant.
+    /// The variants of the headline, the baseline first: indices of the result and of its variant.
     about: Vec<[usize; 2]>,
 }
 
@@ -78,15 +77,15 @@ struct PageStory {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Facts {
-    /// Each once.
+    /// The clocks, without repetition.
     clocks: Vec<Clock>,
-    /// Each once.
+    /// The seeds, without repetition.
     seeds: Vec<u64>,
-    /// The shortest and the longest, seconds; 0 without any.
+    /// Shortest and longest duration of a variant, seconds; 0 without variants.
     duration_s: [f64; 2],
-    /// How many.
+    /// Number of variants.
     variants: usize,
-    /// The most that any was repeated; 0 for none.
+    /// Largest number of repeats of a variant; 0 without repeats.
     repeats: usize,
 }
 
@@ -125,42 +124,42 @@ impl Facts {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "Result"))]
 struct PageResult<'a> {
-    /// What to call it beside others.
+    /// The result's name among several.
     label: &'a str,
-    /// The summary.
+    /// The result.
     run: &'a Run,
-    /// The run's warnings, in its order.
+    /// The run's warnings, in the run's order.
     warnings: Vec<Both<String>>,
-    /// What tables say of each variant, in the order of `run.variants`.
+    /// Figures of each variant, in the order of `run.variants`.
     figures: Vec<VariantFigures>,
-    /// Each variant's series, in that order; null where nothing was sampled.
+    /// Series of each variant, in the order of `run.variants`; null without samples.
     series: Vec<Option<columns::SeriesDirectory>>,
 }
 
-/// What the page reads, for a page that is there already: the web explorer's.
+/// The data of a page, for a page that is already loaded: the web explorer's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageData {
-    /// As in the page's script element `data`.
+    /// The content of the page's script element `data`.
     pub json: String,
-    /// The columns of each variant that was sampled, as in the page's `series-0`, `series-1` … but neither deflated nor in
-    /// base64.
+    /// The columns of each sampled variant: the content of the page's `series-0`, `series-1`, …, neither
+    /// compressed nor in base64.
     pub series: Vec<Vec<u8>>,
 }
 
-/// What [`page`] puts into the page.
+/// The data that [`page`] embeds.
 pub fn page_data(results: &[Shown], lang: Lang) -> PageData {
     let (page, series) = data(results, lang);
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    // Strings, numbers and options always serialise.
     PageData { json: serde_json::to_string(&page).unwrap_or_default(), series }
 }
 
-/// The page's data, and the columns by their number.
+/// The page's data, and the columns' bytes of each sampled variant.
 fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8>>) {
     let mut blobs: Vec<Vec<u8>> = Vec::new();
     let entries = results.iter().map(|shown| {
         let series = (0..shown.run.variants.len()).map(|i| {
-            let of = shown.series.get(i).copied().unwrap_or_default();
-            let (directory, blob) = columns::encode(&format!("series-{}", blobs.len()), of)?;
+            let plotted = shown.series.get(i).copied().unwrap_or_default();
+            let (directory, blob) = columns::encode(&format!("series-{}", blobs.len()), plotted)?;
             blobs.push(blob);
             Some(directory)
         });
@@ -170,34 +169,34 @@ fn data<'a>(results: &'a [Shown<'a>], lang: Lang) -> (ResultPage<'a>, Vec<Vec<u8
         let warnings = warnings.map(|(en, zh)| Both { en, zh }).collect();
         PageResult { label: shown.label, run: shown.run, warnings, figures, series }
     });
-    let results_of = entries.collect();
+    let page_results = entries.collect();
     let runs: Vec<(&str, &Run)> = results.iter().map(|r| (r.label, r.run)).collect();
-    let told = story(&runs);
-    let told = PageStory {
-        en: told.headline(Lang::En),
-        zh: told.headline(Lang::Zh),
-        facts: Both::of(|lang| told.facts(lang)),
-        goals: Both::of(|lang| told.rows(lang)),
-        about: told.about,
+    let story = story(&runs);
+    let story = PageStory {
+        en: story.headline(Lang::En),
+        zh: story.headline(Lang::Zh),
+        facts: Both::of(|lang| story.facts(lang)),
+        goals: Both::of(|lang| story.rows(lang)),
+        about: story.about,
     };
     let page = ResultPage {
         format: "longfat-report/1",
         longfat: env!("CARGO_PKG_VERSION"),
         lang,
-        story: told,
+        story,
         facts: Facts::of(&runs),
-        results: results_of,
+        results: page_results,
     };
     (page, blobs)
 }
 
-/// The page as text, in `lang` when it is opened; the same results give the same bytes.
+/// The page as HTML, which opens in `lang`. The same results give the same bytes.
 pub fn page(results: &[Shown], lang: Lang) -> String {
     let (page, series) = data(results, lang);
     let title: Vec<&str> = results.iter().map(|r| r.run.scenario.as_str()).collect();
-    let told = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
+    let headline = if lang == Lang::Zh { &page.story.zh } else { &page.story.en };
     let series = series.iter().enumerate().map(|(number, bytes)| (format!("series-{number}"), bytes));
-    with_script(lang, &title.join(", "), &[told], &page, series)
+    with_script(lang, &title.join(", "), &[headline], &page, series)
 }
 
 #[cfg(test)]
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_data_and_come_out_as_they_went_in() {
+    fn names_with_markup_are_embedded_as_data() {
         let run = run();
         let text = page(&[Shown { label: NAMES[0], run: &run, series: &[] }], Lang::En);
         let harmless = page(&[], Lang::En);

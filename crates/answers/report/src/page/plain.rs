@@ -1,4 +1,5 @@
-//! Pages without script: headings, text, tables and drawings in the head and style sheet of the report page.
+//! Pages without script: headings, text, tables and drawings, with the head and style sheet of the report
+//! page.
 
 use super::shell::without_script;
 use crate::markup::escaped;
@@ -6,9 +7,9 @@ use crate::plot::{Drawing, Look, Theme};
 use crate::table::Table;
 use std::fmt::Write;
 
-/// A page that is written from top to bottom. All that is given to it is text, whatever it holds, and nothing is loaded.
+/// A page that is written from top to bottom. All content is escaped, and nothing is loaded from elsewhere.
 ///
-/// It is light or dark as the reader's system is, and light on paper.
+/// The page follows the system's light or dark theme, and prints in the light one.
 #[derive(Clone, Debug)]
 pub struct PlainPage {
     title: String,
@@ -16,7 +17,7 @@ pub struct PlainPage {
 }
 
 impl PlainPage {
-    /// A page with its title and, below it, the sentence that says most.
+    /// A page with its title and, below it, a headline.
     pub fn new(title: &str, headline: &str) -> PlainPage {
         let mut page = PlainPage { title: title.into(), body: String::new() };
         page.element("h1", "", title);
@@ -27,12 +28,12 @@ impl PlainPage {
         page
     }
 
-    /// A heading of a part.
+    /// A heading of a section.
     pub fn heading(&mut self, text: &str) {
         self.element("h2", "section-head", text);
     }
 
-    /// A heading within a part.
+    /// A heading within a section.
     pub fn subheading(&mut self, text: &str) {
         self.element("h3", "section-head", text);
     }
@@ -42,24 +43,24 @@ impl PlainPage {
         self.element("p", "", text);
     }
 
-    /// A paragraph that matters less.
+    /// A less important paragraph.
     pub fn note(&mut self, text: &str) {
         self.element("p", "hint", text);
     }
 
-    /// Lines to copy.
+    /// Preformatted lines, for example commands.
     pub fn code(&mut self, text: &str) {
         self.element("pre", "table-scroll", text);
     }
 
-    /// A table; nothing without rows.
+    /// A table, unless it has no rows.
     pub fn table(&mut self, table: &Table<'_>) {
         if table.rows() > 0 {
             self.body += &table.html();
         }
     }
 
-    /// A drawing, which `draw` makes in whichever theme it is called with; nothing where there is nothing to draw.
+    /// A drawing, which `draw` makes for each theme; left out if there is nothing to draw.
     pub fn drawing(&mut self, draw: impl Fn(&Look) -> Option<Drawing>) {
         let themes = [Theme::Light, Theme::Dark].map(|theme| draw(&Look { theme, ..Look::default() }));
         if let [Some(light), Some(dark)] = themes {
@@ -87,7 +88,7 @@ mod tests {
     const HOSTILE: &str = "</style><img src=x onerror=alert(1)>\"'&amp;{{title}}";
 
     #[test]
-    fn all_that_a_page_is_given_is_text_on_it() {
+    fn all_content_of_a_page_is_escaped() {
         let mut page = PlainPage::new(HOSTILE, HOSTILE);
         page.heading(HOSTILE);
         page.subheading(HOSTILE);
@@ -104,12 +105,12 @@ mod tests {
         let html = page.html();
         assert!(!html.contains("<img") && !html.contains("<script"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
-        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name stays text");
+        assert!(html.matches("{{title}}").count() >= 9, "a marker in a name is not replaced");
         assert!(html.contains("light-dark(#") && html.contains("<svg "));
     }
 
     #[test]
-    fn what_is_empty_is_left_out() {
+    fn empty_parts_are_left_out() {
         let mut page = PlainPage::new("t", "");
         page.table(&Table::of(vec![TableColumn::names("n")]));
         page.drawing(|_| None);

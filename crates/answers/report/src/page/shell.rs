@@ -1,17 +1,17 @@
-//! The file that every page is: head, style sheet and script of `assets/page.html`, which is built from `web/`.
+//! The frame of all pages: head, style sheet and script of `assets/page.html`, which is built from `web/`.
 //!
-//! What comes from a scenario, a result or a capture is never markup: it goes in as JSON in a script element whose `<` are
-//! escaped, and the page shows it as text, or it is escaped here.
+//! Content of a scenario, a result or a capture never becomes markup. It is embedded as JSON in a script
+//! element, with `<` escaped, and shown as text; or it is escaped here.
 
 use super::columns::packed;
 use crate::markup::escaped;
 use crate::strings::Lang;
 use serde::Serialize;
 
-/// The page as `web/build.mjs` leaves it.
+/// The page as built by `web/build.mjs`.
 const PAGE: &str = include_str!("../../assets/page.html");
 
-/// In both languages.
+/// A value in both languages.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
@@ -23,39 +23,39 @@ pub(crate) struct Both<T> {
 }
 
 impl<T> Both<T> {
-    /// What `make` gives for each.
+    /// Calls `make` for each language.
     pub fn of(make: impl Fn(Lang) -> T) -> Both<T> {
         Both { en: make(Lang::En), zh: make(Lang::Zh) }
     }
 }
 
-/// A page whose script shows `data` and the columns in `series`, each with its element's id; `told` are the paragraphs that
-/// stand there without script.
+/// A page whose script shows `data` and the columns in `series`, which come with the ids of their elements.
+/// `paragraphs` are shown without script.
 pub(crate) fn with_script<'a>(
     lang: Lang,
     title: &str,
-    told: &[&str],
+    paragraphs: &[&str],
     data: &impl Serialize,
     series: impl Iterator<Item = (String, &'a Vec<u8>)>,
 ) -> String {
     let element = |(id, bytes): (String, &Vec<u8>)| {
         format!("<script type=\"text/plain\" id=\"{id}\">{}</script>\n", packed(bytes))
     };
-    let told: String = told.iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
-    // Strings, numbers and options only: nothing in a page can fail to serialise.
+    let noscript: String = paragraphs.iter().map(|text| format!("<p>{}</p>", escaped(text))).collect();
+    // Strings, numbers and options always serialise.
     let data = serde_json::to_string(data).unwrap_or_default();
     let values = [
         ("lang", lang.code()),
         ("title", &format!("{} – longfat", escaped(title))),
-        ("noscript", &told),
-        // Nothing in it ends its element or begins a comment.
+        ("noscript", &noscript),
+        // Without `<` the data cannot end the script element or begin a comment.
         ("data", &data.replace('<', "\\u003c")),
         ("series", &series.map(element).collect::<String>()),
     ];
     fill(PAGE, &values)
 }
 
-/// A page of this markup alone: its Content-Security-Policy allows the style sheet and nothing that is in it.
+/// A page of `body` without script: its Content-Security-Policy allows only the style sheet.
 pub(super) fn without_script(title: &str, body: &str) -> String {
     let head = PAGE.split_once("<noscript>").map_or(PAGE, |(head, _)| head);
     let title = format!("{} – longfat", escaped(title));
@@ -63,8 +63,8 @@ pub(super) fn without_script(title: &str, body: &str) -> String {
     format!("{head}<main id=\"report\" class=\"plain\">\n{body}</main></body></html>\n")
 }
 
-/// The built page, or a part of it, with its `{{markers}}` replaced, each once, in one pass: a value that looks like a marker
-/// stays text.
+/// Replaces the `{{markers}}` of the built page, or of a part of it, in one pass: a value that looks like a
+/// marker is not replaced.
 fn fill(page: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(page.len() + values.iter().map(|v| v.1.len()).sum::<usize>());
     let mut rest = page;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_are_filled_once_and_what_fills_them_is_left_alone() {
+    fn markers_are_replaced_once_and_values_are_not_scanned() {
         let text = fill(
             PAGE,
             &[("title", "{{data}}"), ("data", "{{title}}"), ("lang", "en"), ("noscript", ""), ("series", "")],

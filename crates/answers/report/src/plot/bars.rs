@@ -1,4 +1,4 @@
-//! Horizontal bars: for each row one of each series, with the 95 % interval where there is one.
+//! Horizontal bars: for each row one bar per series, optionally with a 95 % interval.
 
 use super::Look;
 use super::chart::{crisp, horizontal_axis};
@@ -9,23 +9,23 @@ use super::palette::Color;
 use super::scale::Scale;
 use crate::number::{short, with_interval};
 
-/// Px of a bar, from bar to bar within a row, and between rows.
+/// Height of a bar, distance of bars within a row, and gap between rows, px.
 const BAR: f64 = 11.0;
 const STEP: f64 = 13.0;
 const GAP: f64 = 9.0;
-/// Room for the numbers right of bars, px.
+/// Space for the numbers to the right of bars, px.
 const VALUE: f64 = 110.0;
 
 /// A row of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarRow {
-    /// What stands left of it.
+    /// Label to the left of the bars.
     pub name: String,
-    /// For each series the value and half of its 95 % interval, 0 for none; `None` where nothing is known.
+    /// For each series the value and half the width of its 95 % interval, or 0; `None` if unknown.
     pub bars: Vec<Option<(f64, f64)>>,
 }
 
-/// Draws a row of bars for each of `rows`, the first series in grey; `None` where no value is above zero.
+/// Draws the rows, the first series in grey; `None` if no value is above zero.
 pub fn bars(title: &str, unit: &str, series: &[&str], rows: &[BarRow], look: &Look) -> Option<Drawing> {
     let most = rows.iter().flat_map(|r| r.bars.iter().flatten()).map(|(value, ci)| value + ci);
     let most = most.filter(|v| v.is_finite()).fold(0.0, f64::max);
@@ -62,19 +62,19 @@ pub fn bars(title: &str, unit: &str, series: &[&str], rows: &[BarRow], look: &Lo
     Some(drawing)
 }
 
-/// A bar with its interval and its number.
+/// A bar with its interval and its value as a number.
 pub(super) struct Bar {
     pub value: f64,
-    /// Half of the 95 % interval; 0 for none.
+    /// Half the width of the 95 % interval, or 0.
     pub ci: f64,
     pub height: f64,
     pub color: Color,
-    /// What the value cannot exceed, and how high the line that shows it is.
+    /// The limit of the value, and the height of the line that shows it, px.
     pub limit: Option<(f64, f64)>,
 }
 
 impl Bar {
-    /// Draws it around `y`.
+    /// Draws the bar, vertically centred on `y`.
     pub fn draw(&self, drawing: &mut Drawing, x: &Scale, y: f64, look: &Look) {
         let colors = look.colors();
         let Bar { value, ci, height, .. } = *self;
@@ -95,7 +95,7 @@ impl Bar {
         if let Some((limit, line)) = self.limit {
             let px = crisp(x.at(limit));
             drawing.line((px, y - line / 2.0), (px, y + line / 2.0), Pen::dashed(colors.limit, 1.2));
-            // The number stands clear of the limit's line.
+            // The number does not overlap the limit's line.
             let width = font::width(&number, SMALL) * SLACK;
             if reach + 6.0 < px + 4.0 && reach + 6.0 + width > px - 4.0 {
                 reach = px;

@@ -1,4 +1,5 @@
-//! A plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and their names.
+//! Draws a plot of one quantity over another, mostly over time: axes, grid, lines, stacked bars, marks and
+//! their labels.
 
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
@@ -10,14 +11,14 @@ use super::thin::thin;
 use super::{Input, Look};
 use std::collections::HashSet;
 
-/// Which axis a line belongs to.
+/// The axis to which a line or mark belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisSide {
     Left,
     Right,
 }
 
-/// A line of (seconds, value); values that are not finite part it.
+/// A line of (seconds, value); a value that is not finite interrupts it.
 pub(super) struct CurveLine {
     pub points: Vec<Point>,
     pub pen: Pen,
@@ -30,15 +31,15 @@ impl CurveLine {
     }
 }
 
-/// Stacked bars, each series on those before.
+/// Stacked bars, each series on top of the previous ones.
 pub(super) struct Bars {
-    /// Seconds of each.
+    /// Width of a bar, seconds.
     pub bin: f64,
     pub series: Vec<(Color, Vec<f64>)>,
 }
 
 impl Bars {
-    /// The highest stack.
+    /// The height of the highest stack.
     fn top(&self) -> f64 {
         let bins = self.series.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
         let stack = |i| self.series.iter().filter_map(|(_, values)| values.get(i)).sum();
@@ -54,7 +55,7 @@ pub(super) struct Marks {
     pub side: AxisSide,
 }
 
-/// What the left axis counts.
+/// The range of the left axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) enum LeftAxis {
     /// From zero.
@@ -62,31 +63,31 @@ pub(super) enum LeftAxis {
     Amounts,
     /// Whole numbers from zero.
     Counts,
-    /// May begin above zero where all values are far from it.
+    /// May begin above zero if all values are far from it.
     Levels,
 }
 
-/// Everything that a plot shows.
+/// The content of a plot.
 #[derive(Default)]
 pub(super) struct Chart {
-    /// Where the horizontal axis ends: seconds, or what `across` says.
+    /// The end of the horizontal axis, in seconds or in the unit of `across`.
     pub end: f64,
-    /// Title of a horizontal axis that is not time's.
+    /// Title of the horizontal axis; time if `None`.
     pub across: Option<String>,
-    /// Titles of the others.
+    /// Titles of the left and right axes; an empty right title means no right axis.
     pub left: String,
     pub right: String,
-    /// What its values are.
+    /// The range of the left axis.
     pub values: LeftAxis,
     pub lines: Vec<CurveLine>,
     pub bars: Option<Bars>,
     pub marks: Vec<Marks>,
-    /// Points of the left axis, and what stands next to each.
+    /// Points on the left axis with their labels.
     pub names: Vec<(Point, String)>,
     pub legend: Vec<Item>,
 }
 
-/// The end of a variant's time axis, seconds: its duration, or the last sample where that is later.
+/// The end of a variant's time axis, seconds: its duration, or its last sample if that is later.
 pub(super) fn end(input: &Input) -> Option<f64> {
     let flows = input.flows.iter().filter_map(|s| s.time_s.last());
     let elements = input.elements.iter().filter_map(|s| s.time_s.last());
@@ -96,7 +97,7 @@ pub(super) fn end(input: &Input) -> Option<f64> {
 }
 
 impl Chart {
-    /// The highest finite value on one side; bars are on the left.
+    /// The highest finite value on one axis; bars belong to the left one.
     fn top(&self, side: AxisSide) -> f64 {
         let lines = self.lines.iter().filter(|l| l.side == side).flat_map(|l| &l.points);
         let marks = self.marks.iter().filter(|m| m.side == side).flat_map(|m| &m.points);
@@ -110,8 +111,8 @@ impl Chart {
         values.fold(f64::INFINITY, f64::min)
     }
 
-    /// A dashed level across the chart, named in the legend; where it is far above what else there is, only
-    /// named, or the axis would show nothing but it.
+    /// Adds a dashed horizontal line with an entry in the legend. A level far above all values is only in the
+    /// legend, because it would dominate the axis.
     pub fn level(&mut self, value: f64, label: String, look: &Look) {
         let pen = Pen::dashed(look.colors().limit, 1.2);
         let top = self.top(AxisSide::Left);
@@ -156,16 +157,16 @@ impl Chart {
         if let Some(bars) = &self.bars {
             draw_bars(&mut drawing, bars, &x, &y);
         }
-        let of = |side| if side == AxisSide::Right { right.as_ref().unwrap_or(&y) } else { &y };
+        let scale = |side| if side == AxisSide::Right { right.as_ref().unwrap_or(&y) } else { &y };
         for line in &self.lines {
-            let y = of(line.side);
+            let y = scale(line.side);
             let px = line.points.iter().map(|&(t, v)| (x.at(t), y.at(v)));
             drawing.lines(thin(px), line.pen);
         }
         for marks in &self.marks {
-            // What covers another to the px is not drawn twice.
+            // Marks at the same px are drawn once.
             let mut seen = HashSet::new();
-            let y = of(marks.side);
+            let y = scale(marks.side);
             let px = marks.points.iter().map(|&(t, v)| (x.at(t), y.at(v)));
             let px = px.filter(|p| p.0.is_finite() && p.1.is_finite());
             let once = px.filter(|p| seen.insert((p.0.round() as i64, p.1.round() as i64)));
@@ -183,12 +184,12 @@ impl Chart {
     }
 }
 
-/// The widest tick's label, px.
+/// The width of the widest tick label, px.
 pub(super) fn widest(scale: &Scale) -> f64 {
     scale.ticks().iter().map(|(_, label)| font::width(label, SMALL)).fold(0.0, f64::max)
 }
 
-/// Draws the time axis with its grid, and gives the way from seconds to px.
+/// Draws the time axis with its grid, and returns its scale from seconds to px.
 pub(super) fn time_axis(
     drawing: &mut Drawing,
     end: f64,
@@ -201,7 +202,7 @@ pub(super) fn time_axis(
     x
 }
 
-/// Ticks under a horizontal axis, their upright grid lines, and its title.
+/// Draws the ticks of a horizontal axis, the vertical grid lines and the title.
 pub(super) fn horizontal_axis(
     drawing: &mut Drawing,
     x: &Scale,
@@ -220,7 +221,7 @@ pub(super) fn horizontal_axis(
     drawing.text(title, middle, TEXT, colors.ink, Anchor::Middle);
 }
 
-/// Ticks left of the chart, their level grid lines, and the axis' title.
+/// Draws the ticks of the left axis, the horizontal grid lines and the title.
 pub(super) fn value_axis(
     drawing: &mut Drawing,
     y: &Scale,
@@ -229,7 +230,7 @@ pub(super) fn value_axis(
     look: &Look,
 ) {
     let colors = look.colors();
-    // The lowest line is the time axis.
+    // The lowest grid line would coincide with the time axis.
     let levels = y.ticks().into_iter().skip(1).map(|(v, _)| crisp(y.at(v)));
     drawing.lines(levels.map(|v| vec![(left, v), (right, v)]).collect(), Pen::new(colors.grid, 1.0));
     for (value, label) in y.ticks() {
@@ -248,7 +249,7 @@ pub(super) fn right_axis(drawing: &mut Drawing, y: &Scale, title: &str, right: f
 
 fn draw_bars(drawing: &mut Drawing, bars: &Bars, x: &Scale, y: &Scale) {
     let width = x.at(bars.bin) - x.at(0.0);
-    // A gap between bars that are wide enough to have one.
+    // Wide bars have a gap between them.
     let shown = if width > 3.0 { width - 1.0 } else { width };
     let mut base: Vec<f64> = Vec::new();
     for (color, values) in &bars.series {
@@ -263,7 +264,7 @@ fn draw_bars(drawing: &mut Drawing, bars: &Bars, x: &Scale, y: &Scale) {
     }
 }
 
-/// The middle of a px, where a line of one px is sharp.
+/// The middle of a px, at which a line of 1 px is sharp.
 pub(super) fn crisp(px: f64) -> f64 {
     px.floor() + 0.5
 }

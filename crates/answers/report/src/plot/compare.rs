@@ -1,4 +1,4 @@
-//! Variants side by side: a bar of goodput each, and beside it the range of round-trip times.
+//! The comparison of variants: a bar of goodput and a range of round-trip times for each.
 
 use super::bars::Bar;
 use super::chart::horizontal_axis;
@@ -10,21 +10,21 @@ use super::{Input, Look};
 use crate::figures::{Row, rows_of};
 use crate::number::millis;
 
-/// Px from row to row, and of a bar.
+/// Distance of rows and height of a bar, px.
 const ROW: f64 = 27.0;
 const BAR: f64 = 15.0;
-/// Room for the numbers right of bars and ranges, px.
+/// Space for the numbers to the right of bars and ranges, px.
 const VALUE: f64 = 84.0;
-/// Below this width the panels stand one upon the other, px.
-const STACKED: f64 = 640.0;
-/// Most rows a drawing can hold and still be looked at.
-const MOST: usize = 200;
+/// Below this width the panels are stacked, px.
+const STACK_BELOW: f64 = 640.0;
+/// Rows of a drawing; more would be unreadable.
+const MAX_ROWS: usize = 200;
 
-/// The variants' goodputs and round-trip times, a row each (of flows measured one at a time a row a flow);
-/// `None` without any variant.
+/// Draws the variants' goodputs and round-trip times, a row each; flows measured one at a time have a row
+/// each. `None` without variants.
 pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     let all: Vec<(String, Row)> = inputs.iter().flat_map(named_rows).collect();
-    let rows = &all[..all.len().min(MOST)];
+    let rows = &all[..all.len().min(MAX_ROWS)];
     if rows.is_empty() {
         return None;
     }
@@ -34,8 +34,8 @@ pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     let right = drawing.width - MARGIN;
     let height = ROW * rows.len() as f64 + 4.0;
     let any_rtt = rows.iter().any(|(_, r)| range(r).is_some());
-    let stacked = drawing.width < STACKED;
-    // Round-trip times stand beside goodput, where it is narrow below, and nowhere if there are none.
+    let stacked = drawing.width < STACK_BELOW;
+    // Round-trip times are next to goodput, or below it in a narrow drawing.
     let middle = if any_rtt && !stacked { left + (right - left) * 0.56 } else { right };
     draw_names(&mut drawing, &names, (left, top), look);
     let bars = axis(rows, |r| Some(most(r)), (left, middle - VALUE));
@@ -43,7 +43,7 @@ pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     for (y, (_, row)) in middles(top).zip(rows) {
         let limit = row.limit().map(|limit| (limit, ROW));
         let ci = row.interval().map_or(0.0, |e| e.ci95);
-        // The line of a limit is as high as a row, so that equal limits make one line.
+        // The line of a limit is as high as a row, so that equal limits form a continuous line.
         let bar = Bar { value: row.goodput(), ci, height: BAR, color: look.colors().flows[0], limit };
         bar.draw(&mut drawing, &bars, y, look);
     }
@@ -65,12 +65,12 @@ pub fn compare(inputs: &[Input], look: &Look) -> Option<Drawing> {
     Some(drawing)
 }
 
-/// The rows' middles, px.
+/// The vertical centres of the rows, px.
 fn middles(top: f64) -> impl Iterator<Item = f64> {
     (0..).map(move |i| top + ROW * (f64::from(i) + 0.5) + 2.0)
 }
 
-/// Names to the left of `left`.
+/// Draws the names to the left of `left`.
 fn draw_names(drawing: &mut Drawing, names: &[String], (left, top): Point, look: &Look) {
     for (y, name) in middles(top).zip(names) {
         drawing.text(name, (left - 10.0, y + 4.0), TEXT, look.colors().ink, Anchor::End);
@@ -102,7 +102,7 @@ fn range(row: &Row) -> Option<(f64, f64)> {
     figures.rtt_p50_ms.zip(figures.rtt_p95_ms)
 }
 
-/// How far a row's bar, interval or limit reaches.
+/// The largest value of a row's bar, interval or limit.
 fn most(row: &Row) -> f64 {
     let interval = row.interval().map_or(0.0, |e| e.ci95);
     (row.goodput() + interval).max(row.limit().unwrap_or(0.0))
@@ -113,7 +113,7 @@ fn axis(rows: &[(String, Row)], value: impl Fn(&Row) -> Option<f64>, px: (f64, f
     Scale::exact(0.0, values.fold(0.0, f64::max), (px.1 - px.0) / 70.0, px)
 }
 
-/// Median as a dot, and a line to the 95th percentile.
+/// Draws the median as a dot and a line to the 95th percentile.
 fn whisker(drawing: &mut Drawing, (p50, p95): (f64, f64), x: &Scale, y: f64, look: &Look) {
     let colors = look.colors();
     let (from, to) = (x.at(p50), x.at(p95));

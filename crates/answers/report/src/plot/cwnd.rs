@@ -1,4 +1,4 @@
-//! Windows and packets in flight, beside the bandwidth-delay product.
+//! The plot of congestion window and packets in flight, with the bandwidth-delay product.
 
 use super::chart::{Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen, Point};
@@ -36,7 +36,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(chart.draw(look.text("plot.cwnd"), input.label, look))
 }
 
-/// From when the flow began.
+/// The points from the flow's start on.
 fn points(s: &FlowSeries, values: &[u64]) -> Vec<Point> {
     let rows = s.time_s.iter().zip(values).enumerate().filter(|&(row, _)| pick::begun(s, row));
     rows.map(|(_, (&t, &v))| (t, v as f64)).collect()

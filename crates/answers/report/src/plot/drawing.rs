@@ -1,12 +1,12 @@
-//! What is drawn: lines, areas and text in px, y down; `svg` and `png` write it down.
+//! A drawing: lines, areas and text in px, with y pointing down. `svg` and `png` write it to files.
 
 use super::font;
 use super::palette::Color;
 
-/// x, y in px.
+/// A point (x, y) in px.
 pub(super) type Point = (f64, f64);
 
-/// How a line is drawn.
+/// Colour, width and dashes of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pen {
     pub color: Color,
@@ -25,7 +25,7 @@ impl Pen {
     }
 }
 
-/// Which part of a text is at its x.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -37,21 +37,21 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TextLine {
     pub text: String,
-    /// Where the baseline begins, has its middle, or ends.
+    /// The position of the anchor on the baseline.
     pub at: Point,
     pub size: f64,
     pub color: Color,
     pub anchor: Anchor,
-    /// Runs up the page.
+    /// The text is rotated and runs upwards.
     pub upright: bool,
 }
 
-/// One thing drawn.
+/// A shape of a drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum DrawnShape {
-    /// Points joined within each run, all with one pen.
+    /// Polylines drawn with the same pen.
     Lines(Vec<Vec<Point>>, Pen),
-    /// Polygons filled with one colour.
+    /// Polygons filled with the same colour.
     Areas(Vec<Vec<Point>>, Color),
     Text(TextLine),
 }
@@ -72,7 +72,7 @@ pub struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) ground: Color,
-    /// What a reader that cannot see is told.
+    /// Title for screen readers.
     pub(super) title: String,
     pub(super) shapes: Vec<DrawnShape>,
 }
@@ -82,7 +82,7 @@ impl Drawing {
         Drawing { width, height: 0.0, ground, title: String::new(), shapes: Vec::new() }
     }
 
-    /// Width and height in px, as the SVG has it and a PNG of scale 1.
+    /// Width and height of the SVG, and of a PNG with scale 1, px.
     pub fn size(&self) -> (f64, f64) {
         (self.width, self.height)
     }
@@ -103,7 +103,7 @@ impl Drawing {
         }
     }
 
-    /// Text that is ours or made visible before.
+    /// Adds a text; texts from files must have been made visible before.
     pub(super) fn text(&mut self, text: &str, at: Point, size: f64, color: Color, anchor: Anchor) {
         self.shapes.push(DrawnShape::Text(TextLine {
             text: text.into(),
@@ -115,7 +115,7 @@ impl Drawing {
         }));
     }
 
-    /// Text that runs up the page, its middle at `at`.
+    /// Adds a rotated text that runs upwards, centred on `at`.
     pub(super) fn upright(&mut self, text: &str, at: Point, size: f64, color: Color) {
         let label = TextLine { text: text.into(), at, size, color, anchor: Anchor::Middle, upright: true };
         self.shapes.push(DrawnShape::Text(label));
@@ -123,7 +123,7 @@ impl Drawing {
 }
 
 impl TextLine {
-    /// Where the baseline begins, by the embedded fonts' widths.
+    /// The start of the baseline by the embedded fonts' widths.
     pub fn start(&self) -> Point {
         let share = match self.anchor {
             Anchor::Start => 0.0,

@@ -1,4 +1,4 @@
-//! Drops and marks, bin by bin.
+//! The plot of drops and marks per bin.
 
 use super::chart::{Bars, Chart, LeftAxis, end};
 use super::drawing::Drawing;
@@ -31,7 +31,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     };
     for &(element, color) in &picked {
         let name = [("name", element.name.as_str())];
-        // A single element needs no colour of its own.
+        // A single element has the colours of drops and marks.
         let (dropped, marked) = if picked.len() == 1 {
             (colors.drop, colors.mark)
         } else {
@@ -48,8 +48,8 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(chart.draw(look.text(title), input.label, look))
 }
 
-/// What was added to a running count in each of `count` bins of `width` seconds; a sample at a bin's end
-/// belongs to it, as it counts what was before, and what comes after the last bin belongs to that.
+/// The growth of a running count in each of `count` bins of `width` seconds. A sample at a bin's end belongs
+/// to that bin, and samples after the last bin belong to the last bin.
 fn binned(times: &[f64], counts: &[u64], width: f64, count: usize) -> Vec<f64> {
     let mut bins = vec![0.0; count];
     let mut before = 0;

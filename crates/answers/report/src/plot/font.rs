@@ -1,19 +1,19 @@
-//! Text: the two embedded fonts, what it takes of room, and names made fit to be seen.
+//! Fonts: the two embedded fonts, the width of texts, and names made visible.
 //!
-//! Both are subsets (`assets/fonts`): Noto Sans, and of Noto Sans CJK what `strings.json` needs. Characters
-//! in neither are measured by their class alone, so that a layout is the same on every machine; a PNG
-//! looks for their shapes in the system's fonts, and draws a box where there is none.
+//! Both fonts are subsets (`assets/fonts`): Noto Sans, and the characters of Noto Sans CJK that
+//! `strings.json` needs. The width of other characters depends only on their class, so that a layout is the
+//! same on every machine. A PNG takes their shapes from the system's fonts, or draws a box.
 
 use crate::width::printable;
 use std::sync::OnceLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use unicode_width::UnicodeWidthChar;
 
-/// Fonts by preference; an SVG's reader may have another, about as wide.
+/// Fonts by preference. A viewer of an SVG may have another one of similar width.
 pub(super) const FAMILY: &str = "'Noto Sans', system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, \
                                  'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 
-/// Where systems keep a font with most scripts, and which of the file's fonts to take.
+/// Paths of system fonts with most scripts, and the index of the font in the file.
 const SYSTEM: [(&str, u32); 8] = [
     ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 2),
     ("/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc", 2),
@@ -47,28 +47,28 @@ fn glyph(c: char) -> Option<(&'static Face<'static>, GlyphId)> {
     embedded().iter().find_map(|face| Some((face, face.glyph_index(c)?)))
 }
 
-/// Whether the embedded fonts can draw it.
+/// Whether the embedded fonts have a character.
 #[cfg(test)]
 pub(super) fn has(c: char) -> bool {
     glyph(c).is_some()
 }
 
-/// How far a character moves the pen, in ems.
+/// The advance width of a character, in ems.
 fn advance(c: char) -> f64 {
-    let of = |(face, glyph): (&Face, GlyphId)| {
+    let known = |(face, glyph): (&Face, GlyphId)| {
         Some(f64::from(face.glyph_hor_advance(glyph)?) / f64::from(face.units_per_em()))
     };
-    // Unknown: a full em for wide characters, a digit's width for others.
-    glyph(c).and_then(of).unwrap_or_else(|| [0.0, 0.6, 1.0][c.width().unwrap_or(0).min(2)])
+    // An unknown character takes a full em if it is wide, else a digit's width.
+    glyph(c).and_then(known).unwrap_or_else(|| [0.0, 0.6, 1.0][c.width().unwrap_or(0).min(2)])
 }
 
-/// A text's width at a font size, both px.
+/// The width of a text at a font size, both in px.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
 }
 
-/// A name from a file or a capture made fit to be seen: control characters, and what would turn or hide the
-/// text around it, become U+FFFD.
+/// Makes a name from a file or a capture visible: control characters, and characters that would reorder or
+/// hide the text around them, become U+FFFD.
 pub(super) fn visible(text: &str) -> String {
     let hides = |c: char| {
         matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -77,16 +77,17 @@ pub(super) fn visible(text: &str) -> String {
     printable(text).chars().map(|c| if hides(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// `text` made visible and at most `room` px wide, with an ellipsis where it was cut.
+/// Makes `text` visible and cuts it to at most `room` px, with an ellipsis at the cut.
 pub(super) fn clip(text: &str, size: f64, room: f64) -> String {
-    // No name that fits is longer: the narrowest letters take a fifth of an em, combining marks nothing.
-    let most = (room / size * 8.0).max(8.0) as usize;
-    let shown = visible(&text.chars().take(most + 1).collect::<String>());
-    if shown.chars().count() <= most && width(&shown, size) <= room {
+    // A text that fits has at most this many characters: the narrowest letters take a fifth of an em.
+    // Combining marks take nothing.
+    let max_chars = (room / size * 8.0).max(8.0) as usize;
+    let shown = visible(&text.chars().take(max_chars + 1).collect::<String>());
+    if shown.chars().count() <= max_chars && width(&shown, size) <= room {
         return shown;
     }
     let (mut clipped, mut used) = (String::new(), advance('…') * size);
-    for c in shown.chars().take(most) {
+    for c in shown.chars().take(max_chars) {
         used += advance(c) * size;
         if used > room {
             break;
@@ -97,7 +98,7 @@ pub(super) fn clip(text: &str, size: f64, room: f64) -> String {
     clipped + "…"
 }
 
-/// Moves a glyph's outline, in font units with y up, to its place on the drawing.
+/// Transforms a glyph's outline, in font units with y pointing up, to its place on the drawing.
 struct Placed<'a> {
     to: &'a mut tiny_skia::PathBuilder,
     x: f64,
@@ -140,7 +141,7 @@ impl OutlineBuilder for Placed<'_> {
     }
 }
 
-/// Adds a text's outlines to `to`, its baseline beginning at `at`; `upright` text runs up the page.
+/// Adds a text's outlines to `to`; its baseline starts at `at`. `upright` text is rotated and runs upwards.
 pub(super) fn outline(text: &str, size: f64, at: (f64, f64), upright: bool, to: &mut tiny_skia::PathBuilder) {
     let mut pen = 0.0;
     for c in text.chars() {
@@ -160,12 +161,12 @@ pub(super) fn outline(text: &str, size: f64, at: (f64, f64), upright: bool, to: 
     }
 }
 
-/// A hollow box for a character that no font has.
+/// Draws a hollow box for a character that no font has.
 fn missing(at: (f64, f64), size: f64, room: f64, upright: bool, to: &mut tiny_skia::PathBuilder) {
     let mut place = Placed { to, x: at.0, y: at.1, scale: 1.0, upright };
     let (w, h, pen) = (room as f32, size as f32 * 0.72, size as f32 * 0.07);
     let (left, right) = (w * 0.1, w * 0.9);
-    // The inner rectangle runs the other way round, which leaves it empty.
+    // The inner rectangle has the opposite orientation, which leaves it empty.
     for corners in [
         [(left, 0.0), (right, 0.0), (right, h), (left, h)],
         [(left + pen, pen), (left + pen, h - pen), (right - pen, h - pen), (right - pen, pen)],
@@ -181,8 +182,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embedded_fonts_draw_every_string() {
-        // An entry a line.
+    fn the_embedded_fonts_have_all_characters_of_plots() {
+        // strings.json has one entry per line.
         let of_plots = include_str!("../../strings.json").lines().filter(|l| l.trim().starts_with("\"plot."));
         let missing: Vec<char> = of_plots
             .flat_map(str::chars)
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_as_wide_as_each_other() {
+    fn digits_have_the_same_width() {
         let zero = width("0", 10.0);
         assert!(zero > 4.0 && ('1'..='9').all(|c| width(&c.to_string(), 10.0) == zero));
         assert!((width("10.5", 20.0) - 2.0 * width("10.5", 10.0)).abs() < 1e-9);
@@ -201,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn long_and_hostile_names_are_cut_and_seen() {
+    fn long_and_hostile_names_are_cut_and_made_visible() {
         let long = "name-".repeat(2000);
         let clipped = clip(&long, 12.0, 100.0);
         assert!(clipped.ends_with('…') && clipped.len() > 10 && width(&clipped, 12.0) <= 100.0);
         assert_eq!(clip("short", 12.0, 100.0), "short");
         assert_eq!(clip("a\u{202e}b\u{7}c", 12.0, 100.0), "a\u{fffd}b\u{fffd}c");
-        // Combining marks take no room, but not without end.
+        // Combining marks take no width, but their number is limited.
         assert!(clip(&"\u{301}".repeat(10_000), 12.0, 100.0).chars().count() < 100);
     }
 }

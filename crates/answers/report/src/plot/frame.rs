@@ -1,39 +1,38 @@
-//! What every plot begins with: its title, and under it the legend.
+//! The frame of all plots: the title and the legend below it.
 
 use super::Look;
 use super::drawing::{Anchor, Drawing, Pen, Point, rectangle};
 use super::font;
 use super::palette::Color;
 
-/// Free px at the sides.
+/// Margin at the sides, px.
 pub(super) const MARGIN: f64 = 16.0;
 /// Font sizes, px.
 pub(super) const TITLE: f64 = 15.0;
 pub(super) const TEXT: f64 = 12.0;
 pub(super) const SMALL: f64 = 11.0;
-/// A reader's font may be wider than ours.
+/// Factor for text widths, because the viewer's font may be wider than the embedded one.
 pub(super) const SLACK: f64 = 1.06;
-/// Widest label in a legend.
-const LABEL: f64 = 260.0;
-/// Height of a legend's row, width of its swatches.
+/// Maximum width of a legend's label, px.
+const MAX_LABEL: f64 = 260.0;
+/// Height of a legend's row and width of its swatches, px.
 const ROW: f64 = 19.0;
 const SWATCH: f64 = 20.0;
 
 /// The mark of a single event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// An upright stroke.
+    /// A vertical stroke.
     Tick,
-    /// A cross.
     Cross,
     /// A circle around the point.
     Ring,
-    /// A disc, as large as the pen is wide.
+    /// A small circle, which a wide pen fills.
     Dot,
 }
 
 impl Mark {
-    /// Its strokes around `at`.
+    /// The strokes of the mark, centred on a point.
     pub fn strokes(self, (x, y): Point) -> Vec<Vec<Point>> {
         match self {
             Mark::Tick => vec![vec![(x, y - 3.5), (x, y + 3.5)]],
@@ -47,20 +46,20 @@ impl Mark {
     }
 }
 
-/// A circle as a line that ends where it begins.
+/// A circle as a closed line.
 fn circle((x, y): Point, radius: f64) -> Vec<Point> {
     const SIDES: u32 = 24;
     let angle = |i: u32| f64::from(i) / f64::from(SIDES) * std::f64::consts::TAU;
     (0..=SIDES).map(|i| (x + radius * angle(i).cos(), y + radius * angle(i).sin())).collect()
 }
 
-/// What stands before a legend's label.
+/// The sample in front of a legend's label.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Swatch {
     Line(Pen),
     Area(Color),
     Mark(Mark, Pen),
-    /// Nothing: a remark.
+    /// No sample: the label is a remark.
     None,
 }
 
@@ -76,13 +75,13 @@ impl Item {
         Item { swatch, label: label.into() }
     }
 
-    /// The legend's remark that `n` are not shown; nothing for none.
+    /// The remark that `n` more are not shown; `None` for 0.
     pub fn more(n: usize, look: &Look) -> Option<Item> {
         (n > 0).then(|| Item::new(Swatch::None, look.fill("plot.more", &[("n", &n.to_string())])))
     }
 }
 
-/// A drawing with title and legend, and the y below them.
+/// Begins a drawing with title and legend, and returns it with the y below them.
 pub(super) fn frame(look: &Look, title: &str, label: &str, legend: &[Item]) -> (Drawing, f64) {
     let colors = look.colors();
     let mut drawing = Drawing::new(look.width(), colors.ground);
@@ -94,7 +93,7 @@ pub(super) fn frame(look: &Look, title: &str, label: &str, legend: &[Item]) -> (
     let (mut x, mut y) = (MARGIN, 26.0);
     for (i, item) in legend.iter().enumerate() {
         let is_remark = matches!(item.swatch, Swatch::None);
-        let label = font::clip(&item.label, TEXT, if is_remark { room / SLACK } else { LABEL });
+        let label = font::clip(&item.label, TEXT, if is_remark { room / SLACK } else { MAX_LABEL });
         let before = if is_remark { 0.0 } else { SWATCH + 6.0 };
         let width = before + font::width(&label, TEXT) * SLACK;
         if i == 0 || x + width > MARGIN + room {
@@ -108,7 +107,7 @@ pub(super) fn frame(look: &Look, title: &str, label: &str, legend: &[Item]) -> (
     (drawing, y + 16.0)
 }
 
-/// Draws a swatch from `at`, its left middle.
+/// Draws a swatch; `at` is the middle of its left side.
 fn swatch(drawing: &mut Drawing, swatch: Swatch, at: Point) {
     let (x, y) = at;
     match swatch {

@@ -1,4 +1,4 @@
-//! Heat maps: a number for each pair of values of two axes, several panels on one scale.
+//! Heat maps: a number for each pair of values of two axes, in several panels with a common scale.
 
 use super::Look;
 use super::drawing::{Anchor, Drawing, rectangle};
@@ -7,31 +7,31 @@ use super::frame::{MARGIN, SLACK, SMALL, TEXT, frame};
 use super::palette::Color;
 use crate::number::short;
 
-/// Width of a panel's column, px: between these, as there is room.
+/// Minimum and maximum width of a panel's column, px.
 const COLUMN: (f64, f64) = (14.0, 74.0);
 /// Height of a row, px.
 const ROW: f64 = 24.0;
-/// Free px between panels.
+/// Gap between panels, px.
 const GAP: f64 = 26.0;
-/// Steps of the scale's bar.
+/// Colour steps of the legend's bar.
 const STEPS: usize = 48;
-/// Width of the scale's bar, px.
+/// Width of the legend's bar, px.
 const BAR: f64 = 200.0;
 
-/// What the panels show.
+/// The content of a heat map.
 #[derive(Clone, Debug)]
 pub struct HeatMap<'a> {
-    /// What is shown, with its unit.
+    /// The quantity with its unit.
     pub title: &'a str,
-    /// The columns' axis and its values.
+    /// Name and values of the columns' axis.
     pub x: (&'a str, &'a [String]),
-    /// The rows' axis and its values; the first is drawn at the bottom.
+    /// Name and values of the rows' axis; the first row is at the bottom.
     pub y: (&'a str, &'a [String]),
-    /// Each panel's name and its numbers, row by row; `None` where there is none.
+    /// Each panel's name and its numbers, row by row; `None` for a cell without a number.
     pub panels: Vec<(String, Vec<Option<f64>>)>,
 }
 
-/// Draws it; `None` where there is no number.
+/// Draws the heat map; `None` without any number.
 pub fn heat(map: &HeatMap<'_>, look: &Look) -> Option<Drawing> {
     let values =
         || map.panels.iter().flat_map(|(_, v)| v.iter().copied().flatten()).filter(|v| v.is_finite());
@@ -46,7 +46,7 @@ pub fn heat(map: &HeatMap<'_>, look: &Look) -> Option<Drawing> {
     let left = labels.iter().map(|l| font::width(l, SMALL) * SLACK).fold(0.0, f64::max) + 8.0;
     let columns = map.x.1.len() as f64;
     let room = drawing.width - 2.0 * MARGIN;
-    // As many panels side by side as have room for numbers in their cells, else for their colours.
+    // As many panels side by side as fit with numbers in their cells.
     let fits = |column: f64| ((room + GAP) / (left + columns * column + GAP)).floor();
     let across = fits(44.0).max(1.0).min(map.panels.len() as f64);
     let column = ((room + GAP) / across - GAP - left) / columns;
@@ -73,7 +73,7 @@ pub fn heat(map: &HeatMap<'_>, look: &Look) -> Option<Drawing> {
     Some(drawing)
 }
 
-/// The numbers that the colours stand for.
+/// The range of numbers that the colours represent.
 struct HeatRange {
     least: f64,
     most: f64,
@@ -83,11 +83,11 @@ impl HeatRange {
     fn color(&self, value: f64, look: &Look) -> Color {
         let share = ((value - self.least) / (self.most - self.least)).clamp(0.0, 1.0);
         let colors = look.colors();
-        // The least is told from no number, which is left out.
+        // The smallest number still has some colour, unlike a missing one.
         colors.ground.toward(colors.flows[0], 0.06 + 0.94 * share)
     }
 
-    /// A bar of all colours with its ends' numbers; gives the y below it.
+    /// Draws the legend, a bar of all colours with the numbers of its ends, and returns the y below it.
     fn legend(&self, drawing: &mut Drawing, top: f64, look: &Look) -> f64 {
         let ink = look.colors().ink;
         let (least, most) = (short(self.least), short(self.most));
@@ -104,13 +104,13 @@ impl HeatRange {
     }
 }
 
-/// One panel.
+/// A panel of a heat map.
 struct HeatPanel<'a> {
     map: &'a HeatMap<'a>,
     labels: &'a [String],
     range: &'a HeatRange,
     look: &'a Look,
-    /// The left upper corner of its cells.
+    /// The upper left corner of the cells.
     at: (f64, f64),
     column: f64,
 }
@@ -130,7 +130,7 @@ impl HeatPanel<'_> {
                 drawing.areas(vec![rectangle(x + 0.5, y + 0.5, self.column - 1.0, ROW - 1.0)], color);
                 if let Some(text) = self.number(value) {
                     let ink =
-                        if light(color) { Color([0x11, 0x11, 0x11]) } else { Color([0xff, 0xff, 0xff]) };
+                        if is_light(color) { Color([0x11, 0x11, 0x11]) } else { Color([0xff, 0xff, 0xff]) };
                     drawing.text(
                         &text,
                         (x + self.column / 2.0, y + ROW / 2.0 + 4.0),
@@ -144,14 +144,14 @@ impl HeatPanel<'_> {
         self.columns(drawing, bottom);
     }
 
-    /// A cell's number, where a cell has room for it: if need be with a digit less, as long as two are left.
+    /// A cell's number with three digits, or with two if only that fits; `None` if neither fits.
     fn number(&self, value: f64) -> Option<String> {
         let two = (0.1..1.0).contains(&value.abs()).then(|| format!("{value:.2}"));
         let fits = |text: &String| font::width(text, SMALL) * SLACK < self.column - 4.0;
         [Some(short(value)), two].into_iter().flatten().find(fits)
     }
 
-    /// The columns' values, as many as have room, and the axes' names.
+    /// Draws the columns' values, as many as fit, and the axes' names.
     fn columns(&self, drawing: &mut Drawing, bottom: f64) {
         let muted = self.look.colors().muted;
         let widest = self.map.x.1.iter().map(|l| font::width(l, SMALL) * SLACK).fold(0.0, f64::max);
@@ -172,8 +172,9 @@ impl HeatPanel<'_> {
     }
 }
 
-/// Whether black is read on it more easily than white: WCAG's relative luminance above 0.18, where the contrasts are equal.
-fn light(color: Color) -> bool {
+/// Whether black text has more contrast than white: WCAG's relative luminance is above 0.179, where both are
+/// equal.
+fn is_light(color: Color) -> bool {
     let linear = color.0.map(|c| {
         let c = f64::from(c) / 255.0;
         if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
@@ -186,7 +187,7 @@ mod tests {
     use super::{HeatMap, Look, heat};
 
     #[test]
-    fn a_narrow_cell_has_a_digit_less_and_no_cell_has_one_digit() {
+    fn a_narrow_cell_has_two_digits_or_none() {
         let x: Vec<String> = (0..40).map(|i| i.to_string()).collect();
         let cells = |first: &[f64]| (0..40).map(|i| Some(*first.get(i).unwrap_or(&7.0))).collect();
         let panels = vec![("p".to_string(), cells(&[0.964, 0.0123, -0.5]))];

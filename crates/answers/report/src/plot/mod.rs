@@ -1,8 +1,8 @@
-//! Plots of a result for papers and slides, without a browser: drawn once, written as SVG or PNG.
+//! Plots of a result for papers and slides, drawn without a browser and written as SVG or PNG.
 //!
-//! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` sets title and legend, `chart` is
-//! everything with two axes of numbers, mostly time across, and each plot has a file. [`xy`], [`bars`], [`heat`] and
-//! [`distribution`] draw what other crates have: plans, sweeps, studies.
+//! A plot is a list of lines, areas and texts ([`Drawing`]). `frame` draws title and legend, `chart` draws
+//! plots with two numeric axes, and each kind of plot has its own file. [`xy`], [`bars`], [`heat`] and
+//! [`distribution`] draw the plots of other crates: plans, sweeps, studies.
 
 mod bars;
 mod chart;
@@ -38,27 +38,25 @@ pub use xy::{XyMark, XyPlot, XySeries, distribution, xy};
 
 use result::{ElementSeries, FlowSeries, VariantResult};
 
-/// One variant with its series, as plots need it.
+/// The input of plots: a variant with its series.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The summary.
     pub variant: &'a VariantResult,
-    /// What to call it.
+    /// The variant's name in titles.
     pub label: &'a str,
-    /// Series of its flows in the summary's order; empty where nothing was sampled.
+    /// Series of the variant's flows, in their order; empty without samples.
     pub flows: &'a [FlowSeries],
-    /// Series of its elements in the summary's order; empty as above.
+    /// Series of the variant's elements, in their order; empty without samples.
     pub elements: &'a [ElementSeries],
 }
 
-/// How plots look.
+/// Theme, language and width of plots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Light or dark.
     pub theme: Theme,
     /// The language of titles, axes and legends.
     pub lang: Lang,
-    /// Width, px, 320 at least; a path of many stages may need more.
+    /// Width, at least 320 px; a path with many stages may become wider.
     pub width: f64,
 }
 
@@ -91,9 +89,8 @@ impl Look {
 pub enum PlotKind {
     /// Goodput over time.
     Throughput,
-    /// Round-trip times.
     Rtt,
-    /// Windows and packets in flight.
+    /// Congestion windows and packets in flight.
     Cwnd,
     /// Queues and token buckets.
     Queue,
@@ -101,13 +98,13 @@ pub enum PlotKind {
     Drops,
     /// States of the congestion control.
     States,
-    /// Bytes sent, acknowledged and sent again.
+    /// Bytes sent, acknowledged and retransmitted.
     Sequence,
     /// Hosts, links and their stages.
     Path,
 }
 
-/// All plots of a variant, in the order to show them.
+/// All kinds of plots, in the order of display.
 pub const KINDS: [PlotKind; 8] = [
     PlotKind::Throughput,
     PlotKind::Rtt,
@@ -120,7 +117,7 @@ pub const KINDS: [PlotKind; 8] = [
 ];
 
 impl PlotKind {
-    /// A short name, fit for a file's.
+    /// A short name for file names.
     pub fn name(self) -> &'static str {
         match self {
             PlotKind::Throughput => "throughput",
@@ -135,7 +132,7 @@ impl PlotKind {
     }
 }
 
-/// Draws one plot; `None` where the result has nothing to show for it: no series, no queue, no topology.
+/// Draws a plot; `None` if the result lacks the data: no series, no queue, no topology.
 pub fn draw(kind: PlotKind, input: &Input, look: &Look) -> Option<Drawing> {
     match kind {
         PlotKind::Throughput => throughput::draw(input, look),

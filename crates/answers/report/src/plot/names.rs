@@ -1,28 +1,28 @@
-//! Where the names of marked points stand: as near to their points as they cover nothing.
+//! Places the labels of marked points as close to their points as possible without overlaps.
 
 use super::drawing::Point;
 use super::font;
 use super::frame::{SLACK, SMALL};
 
-/// Height of a name, and the square that a mark takes, px.
+/// Height of a label, and side of a mark's square, px.
 const HEIGHT: f64 = 12.0;
 const MARK: f64 = 12.0;
-/// Directions and distances that are tried, and px from one distance to the next.
+/// Number of directions and distances to try, and the step from one distance to the next, px.
 const DIRECTIONS: u32 = 16;
 const DISTANCES: u32 = 40;
 const STEP: f64 = 3.0;
 
-/// The middle of a box, and its size.
+/// Centre and size of a box.
 type Box2 = (Point, Point);
 
 /// Whether two boxes overlap.
 fn overlap(a: Box2, b: Box2) -> bool {
-    let apart = |a: f64, b: f64, wa: f64, wb: f64| (a - b).abs() >= (wa + wb) / 2.0;
-    !apart(a.0.0, b.0.0, a.1.0, b.1.0) && !apart(a.0.1, b.0.1, a.1.1, b.1.1)
+    let disjoint = |a: f64, b: f64, wa: f64, wb: f64| (a - b).abs() >= (wa + wb) / 2.0;
+    !disjoint(a.0.0, b.0.0, a.1.0, b.1.0) && !disjoint(a.0.1, b.0.1, a.1.1, b.1.1)
 }
 
-/// The middle of each name of these points, px: clear of all `marks` and of each other, within `left`..`right` and
-/// `top`..`bottom`. A name for which no place is free stands on its point.
+/// The centre of each point's label, px: without overlap with `marks` and other labels, within
+/// `left`..`right` and `top`..`bottom`. A label without a free place is put on its point.
 pub(super) fn placed(
     names: &[(Point, String)],
     marks: &[Point],
@@ -32,7 +32,7 @@ pub(super) fn placed(
     let mut taken: Vec<Box2> = marks.iter().map(|&at| (at, (MARK, MARK))).collect();
     let mut places = Vec::new();
     for (point, name) in names {
-        // A reader's font may be wider than ours.
+        // The viewer's font may be wider than the embedded one.
         let size = (font::width(name, SMALL) * SLACK + 6.0, HEIGHT);
         let free = |&(x, y): &Point| {
             x - size.0 / 2.0 >= left
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_points_that_fall_together_stand_apart() {
+    fn labels_of_coinciding_points_do_not_overlap() {
         for step in [0.0, 0.5, 3.0, 20.0] {
             let named = |i: u32| ((300.0 + step * f64::from(i % 4), 200.0), (i + 1).to_string());
             let names: Vec<(Point, String)> = (0..16).map(named).collect();
@@ -74,6 +74,9 @@ mod tests {
             }
         }
         let alone = placed(&[((300.0, 300.0), "1".into())], &[(300.0, 300.0)], (0.0, 600.0), (0.0, 400.0));
-        assert!((alone[0].0 - 300.0).hypot(alone[0].1 - 300.0) <= 2.0 * MARK, "alone it is near: {alone:?}");
+        assert!(
+            (alone[0].0 - 300.0).hypot(alone[0].1 - 300.0) <= 2.0 * MARK,
+            "a single label is near its point: {alone:?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Colours: `colors.json`, which the page reads too.
+//! The colours of `colors.json`, which the page reads too.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ impl TryFrom<String> for Color {
     fn try_from(text: String) -> Result<Color, String> {
         let bits =
             text.strip_prefix('#').filter(|t| t.len() == 6).and_then(|t| u32::from_str_radix(t, 16).ok());
-        let bits = bits.ok_or_else(|| format!("{text} is no colour such as #0072b2"))?;
+        let bits = bits.ok_or_else(|| format!("{text} is not a colour such as #0072b2"))?;
         Ok(Color([(bits >> 16) as u8, (bits >> 8) as u8, bits as u8]))
     }
 }
 
 impl Color {
-    /// `share` of the way to another colour.
+    /// Mixes in a `share` (0 to 1) of another colour.
     pub fn toward(self, other: Color, share: f64) -> Color {
         let mix = |i: usize| {
             let (from, to) = (f64::from(self.0[i]), f64::from(other.0[i]));
@@ -31,7 +31,7 @@ impl Color {
     }
 }
 
-/// What is drawn on, and everybody's colour.
+/// The colours of a theme.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Palette {
@@ -47,7 +47,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// A state's colour, as [`result::FlowSeries::states`] names it.
+    /// The colour of a state, by its name in [`result::FlowSeries::states`].
     pub fn state(&self, name: &str) -> Color {
         self.states.get(name).copied().unwrap_or(self.muted)
     }
@@ -59,7 +59,7 @@ struct Themes {
     dark: Palette,
 }
 
-/// What a drawing lies on.
+/// The background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Theme {
     /// White, for print.
@@ -87,7 +87,7 @@ impl Theme {
 mod tests {
     use super::*;
 
-    /// sRGB without its gamma.
+    /// Linear RGB of an sRGB colour.
     fn linear(color: Color) -> [f64; 3] {
         color.0.map(|c| {
             let c = f64::from(c) / 255.0;
@@ -115,9 +115,9 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// What is left of colours without red or green cones: Machado, Oliveira and Fernandes, "A
+    /// Colours as seen without red or green cones: Machado, Oliveira and Fernandes, "A
     /// physiologically-based model for simulation of color vision deficiency" (2009), severity 1.
-    const BLIND: [[[f64; 3]; 3]; 2] = [
+    const DEFICIENCIES: [[[f64; 3]; 3]; 2] = [
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
         [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     ];
@@ -127,10 +127,10 @@ mod tests {
         for theme in [Theme::Light, Theme::Dark] {
             let flows = theme.palette().flows;
             for (i, j) in (0..8).flat_map(|j| (0..j).map(move |i| (i, j))) {
-                for eye in BLIND {
+                for eye in DEFICIENCIES {
                     let (a, b) = (lab(product(eye, linear(flows[i]))), lab(product(eye, linear(flows[j]))));
-                    let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                    assert!(apart > 12.0, "{theme:?}: {i} and {j} are {apart} apart");
+                    let distance = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                    assert!(distance > 12.0, "{theme:?}: distance of {i} and {j} is {distance}");
                 }
             }
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_lines_stand_out_from_the_ground() {
+    fn text_and_lines_have_enough_contrast() {
         for theme in [Theme::Light, Theme::Dark] {
             let p = theme.palette();
             assert!(contrast(p.ink, p.ground) > 10.0 && contrast(p.muted, p.ground) > 4.5, "{theme:?}");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_read_and_mixed() {
+    fn colours_are_parsed_and_mixed() {
         assert_eq!(Color::try_from("#0072b2".to_string()), Ok(Color([0, 0x72, 0xb2])));
         assert!(
             Color::try_from("0072b2".to_string()).is_err() && Color::try_from("#00é2b".to_string()).is_err()
@@ -174,8 +174,8 @@ mod tests {
                 result::Cause::ALL.map(|cause| (cause.name(), palette.states[cause.name()].0.map(f64::from)));
             for (i, (a, x)) in all.iter().enumerate() {
                 for (b, y) in &all[..i] {
-                    let apart = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
-                    assert!(apart > 40.0, "{a} and {b} are {apart} apart");
+                    let distance = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+                    assert!(distance > 40.0, "distance of {a} and {b} is {distance}");
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! The path: hosts, the links between them, and on each link the stages that packets meet, above those on
-//! the way to the right and below those on the way to the left.
+//! The drawing of the path: hosts, the links between them, and each link's stages. The upper lane has the
+//! stages of packets to the right, the lower lane those of packets to the left.
 
 mod order;
 mod stage;
@@ -12,19 +12,19 @@ use order::{DrawnLink, DrawnRow, rows};
 use result::Topology;
 use stage::{Counters, StageBox};
 
-/// Least px between boxes, where the line and its arrow are seen, and most.
-const GAP: f64 = 20.0;
-const WIDEST_GAP: f64 = 46.0;
-/// Px between the two ways, and between rows.
-const BETWEEN: f64 = 30.0;
-const ROWS: f64 = 26.0;
-/// Widest host's name.
-const HOST: f64 = 120.0;
+/// Minimum and maximum gap between boxes, in which the line and its arrow are visible, px.
+const MIN_GAP: f64 = 20.0;
+const MAX_GAP: f64 = 46.0;
+/// Gap between the two lanes, and between rows, px.
+const LANE_GAP: f64 = 30.0;
+const ROW_GAP: f64 = 26.0;
+/// Maximum width of a host's name, px.
+const MAX_HOST: f64 = 120.0;
 
-/// One way of a hop: its stages from left to right.
+/// One direction of a hop: its stages from left to right.
 type Lane = Vec<StageBox>;
 
-/// A hop laid out: both ways.
+/// The layout of a hop: both directions.
 struct HopSpan {
     name: String,
     lanes: [Lane; 2],
@@ -42,25 +42,25 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         let spans: Vec<HopSpan> = row.hops.iter().map(span).collect();
         let hosts: f64 = row.hosts().map(|h| host_width(h, topology, look)).sum();
         let least = hosts + spans.iter().map(HopSpan::width).sum::<f64>();
-        // A row that needs more than the page has makes the page wider.
+        // A row that does not fit makes the drawing wider.
         drawing.width = drawing.width.max(least + 2.0 * MARGIN);
         let gaps: usize = spans.iter().map(HopSpan::gaps).sum();
-        let gap = (GAP + (drawing.width - 2.0 * MARGIN - least) / gaps as f64).clamp(GAP, WIDEST_GAP);
-        y = draw_row(&mut drawing, row, &spans, (y, gap), topology, look) + ROWS;
+        let gap = (MIN_GAP + (drawing.width - 2.0 * MARGIN - least) / gaps as f64).clamp(MIN_GAP, MAX_GAP);
+        y = draw_row(&mut drawing, row, &spans, (y, gap), topology, look) + ROW_GAP;
     }
-    drawing.height = y - ROWS + MARGIN;
+    drawing.height = y - ROW_GAP + MARGIN;
     Some(drawing)
 }
 
 fn span(hop: &DrawnLink, counters: &Counters, look: &Look) -> HopSpan {
-    let lane = |stages: &[result::topology::PathStage], way: &str, reverse: bool| {
+    let lane = |stages: &[result::topology::PathStage], direction: &str, reverse: bool| {
         let mut lane: Lane = stages
             .iter()
             .map(|stage| {
-                StageBox::new(stage, &format!("{}.{way}.{}", hop.link.name, stage.name), counters, look)
+                StageBox::new(stage, &format!("{}.{direction}.{}", hop.link.name, stage.name), counters, look)
             })
             .collect();
-        // Packets to the left meet the rightmost stage first.
+        // Packets to the left reach the rightmost stage first.
         if reverse {
             lane.reverse();
         }
@@ -76,21 +76,21 @@ fn span(hop: &DrawnLink, counters: &Counters, look: &Look) -> HopSpan {
 }
 
 impl HopSpan {
-    /// Gaps of the way with most stages.
+    /// The number of gaps in the lane with the most stages.
     fn gaps(&self) -> usize {
         self.lanes.iter().map(Vec::len).max().unwrap_or(0) + 1
     }
 
-    /// Px with gaps of a size.
+    /// The width with gaps of a given size, px.
     fn wide(&self, gap: f64) -> f64 {
         let lane = |lane: &Lane| boxes(lane) + gap * (lane.len() + 1) as f64;
         let name = font::width(&self.name, SMALL) + 40.0;
         self.lanes.iter().map(lane).fold(name.max(70.0), f64::max)
     }
 
-    /// Least px.
+    /// The minimum width, px.
     fn width(&self) -> f64 {
-        self.wide(GAP)
+        self.wide(MIN_GAP)
     }
 }
 
@@ -98,12 +98,12 @@ fn boxes(lane: &Lane) -> f64 {
     lane.iter().map(|b| b.width).sum()
 }
 
-/// What stands in a host's box: its name and the relays on it.
+/// The lines in a host's box: its name and its relays.
 fn host_lines(host: &str, topology: &Topology, look: &Look) -> Vec<String> {
     let relays = topology.relays.iter().filter(|r| r.host == host);
     let relay = |name: &String| format!("{} {}", look.text("plot.path.relay"), name);
     let lines = std::iter::once(host.to_string()).chain(relays.map(|r| relay(&r.name)));
-    lines.map(|line| font::clip(&line, TEXT, HOST)).collect()
+    lines.map(|line| font::clip(&line, TEXT, MAX_HOST)).collect()
 }
 
 fn host_width(host: &str, topology: &Topology, look: &Look) -> f64 {
@@ -111,7 +111,7 @@ fn host_width(host: &str, topology: &Topology, look: &Look) -> f64 {
     lines.iter().map(|l| font::width(l, TEXT)).fold(36.0, f64::max) + 20.0
 }
 
-/// Draws a row from `y` with gaps of `gap`, and gives the y below it.
+/// Draws a row from `y` with gaps of `gap`, and returns the y below the row.
 fn draw_row(
     drawing: &mut Drawing,
     row: &DrawnRow,
@@ -121,9 +121,9 @@ fn draw_row(
     look: &Look,
 ) -> f64 {
     let height =
-        |way: usize| spans.iter().flat_map(|s| &s.lanes[way]).map(StageBox::height).fold(28.0, f64::max);
+        |lane: usize| spans.iter().flat_map(|s| &s.lanes[lane]).map(StageBox::height).fold(28.0, f64::max);
     let (above, below) = (height(0), height(1));
-    let bottom = y + above + BETWEEN + below;
+    let bottom = y + above + LANE_GAP + below;
     let middles = [y + above / 2.0, bottom - below / 2.0];
     let mut x = MARGIN;
     for (i, host) in row.hosts().enumerate() {
@@ -132,10 +132,10 @@ fn draw_row(
         x += width;
         let Some(span) = spans.get(i) else { break };
         let sides = (x, x + span.wide(gap));
-        let name = ((sides.0 + sides.1) / 2.0, y + above + BETWEEN / 2.0 + 4.0);
+        let name = ((sides.0 + sides.1) / 2.0, y + above + LANE_GAP / 2.0 + 4.0);
         drawing.text(&span.name, name, SMALL, look.colors().muted, Anchor::Middle);
-        for (way, lane) in span.lanes.iter().enumerate() {
-            draw_lane(drawing, lane, sides, middles[way], way == 0, look);
+        for (i, lane) in span.lanes.iter().enumerate() {
+            draw_lane(drawing, lane, sides, middles[i], i == 0, look);
         }
         x = sides.1;
     }
@@ -162,7 +162,7 @@ fn draw_host(
     }
 }
 
-/// A way: its line with an arrow where it ends, and its stages spread evenly on it.
+/// Draws a lane: a line with an arrow at its end, and its stages spread evenly on it.
 fn draw_lane(
     drawing: &mut Drawing,
     lane: &Lane,
@@ -184,7 +184,7 @@ fn draw_lane(
     }
 }
 
-/// An outline as a line that ends where it began.
+/// Closes an outline for drawing as a line.
 fn closed(mut outline: Vec<Point>) -> Vec<Point> {
     outline.extend(outline.first().copied());
     outline

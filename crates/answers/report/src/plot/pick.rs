@@ -1,13 +1,13 @@
-//! Which flows and elements a plot shows: the eight largest, each with its colour and name.
+//! Selects the flows and elements of a plot: the eight largest, each with its colour and name.
 
 use super::Input;
 use super::palette::{Color, Palette};
 use result::{ElementSeries, FlowResult, FlowSeries};
 
-/// As many as the palette has colours.
-pub(super) const MOST: usize = 8;
+/// The number of colours in the palette.
+pub(super) const MAX_SHOWN: usize = 8;
 
-/// The state of a flow that recovers from a retransmission timeout, as [`FlowSeries::states`] names it.
+/// The name in [`FlowSeries::states`] of recovery from a retransmission timeout.
 pub(super) const TIMEOUT: &str = "loss";
 
 /// A flow to draw.
@@ -17,18 +17,18 @@ pub(super) struct Picked<'a> {
     pub label: String,
 }
 
-/// The places of the [`MOST`] largest, in their order, and how many are left out.
+/// The indices of the [`MAX_SHOWN`] largest weights in ascending order, and the number of the others.
 pub(super) fn largest(weights: &[f64]) -> (Vec<usize>, usize) {
     let mut places: Vec<usize> = (0..weights.len()).collect();
-    // Stable: of equals the first.
+    // The sort is stable, so that the first of equals is kept.
     places.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-    places.truncate(MOST);
+    places.truncate(MAX_SHOWN);
     places.sort_unstable();
     let rest = weights.len() - places.len();
     (places, rest)
 }
 
-/// The flows that delivered most of those that have something to show, and how many more have.
+/// The flows with the most delivered bytes among those that the plot can show, and the number of the others.
 pub(super) fn flows<'a>(
     input: &Input<'a>,
     colors: &Palette,
@@ -46,16 +46,17 @@ pub(super) fn flows<'a>(
     let mixed = all.iter().any(|f| f.cc != all[0].cc);
     let picked = places.into_iter().enumerate().map(|(rank, place)| {
         let (i, flow, series) = shown[place];
-        // While the colours last a flow keeps its own in all plots.
-        let color = colors.flows[if all.len() <= MOST { i } else { rank }];
-        let told = flow.cc.is_empty() || flow.name.contains(&flow.cc);
-        let label = if mixed && !told { format!("{} ({})", flow.name, flow.cc) } else { flow.name.clone() };
+        // With few flows, each keeps its colour in all plots.
+        let color = colors.flows[if all.len() <= MAX_SHOWN { i } else { rank }];
+        let is_named = flow.cc.is_empty() || flow.name.contains(&flow.cc);
+        let label =
+            if mixed && !is_named { format!("{} ({})", flow.name, flow.cc) } else { flow.name.clone() };
         Picked { series, color, label }
     });
     (picked.collect(), rest)
 }
 
-/// Elements with the highest weights above zero, each with its colour, and how many more there are.
+/// The elements with the highest weights above zero, each with its colour, and the number of the others.
 pub(super) fn elements<'a>(
     input: &Input<'a>,
     colors: &Palette,
@@ -68,7 +69,7 @@ pub(super) fn elements<'a>(
     (picked.collect(), rest)
 }
 
-/// Whether the flow had begun at a row: datagrams have no states and count as begun.
+/// Whether the flow had started at a row. Datagrams have no states and count as started.
 pub(super) fn begun(series: &FlowSeries, row: usize) -> bool {
     !series.state_name(row).is_empty() || series.states.iter().all(String::is_empty)
 }
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_stay_in_their_order() {
+    fn the_largest_weights_keep_their_order() {
         let weights = [5.0, 1.0, 9.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 0.5];
         assert_eq!(largest(&weights), (vec![0, 1, 2, 4, 5, 6, 7, 8], 2));
         assert_eq!(largest(&[1.0, f64::NAN]), (vec![0, 1], 0));

@@ -1,19 +1,19 @@
-//! A drawing as PNG.
+//! Writes drawings as PNG.
 
 use super::drawing::{Drawing, DrawnShape, Point};
 use super::font;
 use super::palette::Color;
 use tiny_skia::{FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
-/// Longest side, px: beyond it a picture is larger than what opens it.
-const LARGEST: f64 = 16_384.0;
+/// Maximum length of a side, px, so that common programs can open the picture.
+const MAX_SIDE: f64 = 16_384.0;
 
 impl Drawing {
-    /// The drawing as a PNG file, `scale` pixels a px (2 for slides, 3 for print); as much of the scale as
-    /// keeps both sides within 16384 pixels.
+    /// The drawing as a PNG file with `scale` pixels per px (2 for slides, 3 for print). The scale is reduced
+    /// if a side would exceed 16384 pixels.
     pub fn png(&self, scale: f64) -> Vec<u8> {
         let longest = self.width.max(self.height).max(1.0);
-        let scale = if scale.is_finite() { scale.clamp(0.1, LARGEST / longest) } else { 1.0 };
+        let scale = if scale.is_finite() { scale.clamp(0.1, MAX_SIDE / longest) } else { 1.0 };
         let side = |px: f64| ((px * scale).round() as u32).max(1);
         let mut map = Pixmap::new(side(self.width), side(self.height)).expect("sides are 1 to 16384");
         map.fill(paint_color(self.ground));

@@ -1,4 +1,4 @@
-//! Queues, and the tokens of buckets.
+//! The plot of queues and of the tokens in buckets.
 
 use super::chart::{AxisSide, Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen, Point};
@@ -25,13 +25,13 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let queued = picked.iter().any(|(e, _)| longest(e) > 0);
     let tokens = picked.iter().any(|(e, _)| has_tokens(e));
     let (queue_title, tokens_title) = (look.text("plot.axis.queue"), look.text("plot.axis.tokens"));
-    // Buckets alone have the left axis.
+    // Without a queue, the tokens are on the left axis.
     let side = if queued { AxisSide::Right } else { AxisSide::Left };
     let left = if queued { queue_title } else { tokens_title };
     let right = if queued && tokens { tokens_title } else { "" };
     let values = if queued { LeftAxis::Counts } else { LeftAxis::Amounts };
     let mut chart = Chart { end, left: left.into(), right: right.into(), values, ..Chart::default() };
-    // Buckets first: what is drawn later lies on top.
+    // Tokens are drawn first, below the queues.
     for &(element, color) in picked.iter().filter(|(e, _)| has_tokens(e)) {
         let kilobytes = element.tokens_bytes.iter().map(|b| b.map_or(f64::NAN, |b| b / 1e3));
         let faint = Pen::dashed(color.toward(look.colors().ground, 0.4), 1.0);

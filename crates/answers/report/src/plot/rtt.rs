@@ -1,4 +1,4 @@
-//! Round-trip times.
+//! The plot of round-trip times over time.
 
 use super::chart::{Chart, CurveLine, LeftAxis, end};
 use super::drawing::{Drawing, Pen};
@@ -16,7 +16,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     for flow in &picked {
         let s = flow.series;
         let pen = Pen::new(flow.color, 1.3);
-        // NaN is a gap in a line.
+        // NaN interrupts the line.
         let rtts = s.rtt_ms.iter().map(|rtt| rtt.unwrap_or(f64::NAN));
         chart.lines.push(CurveLine::new(s.time_s.iter().copied().zip(rtts).collect(), pen));
         chart.legend.push(Item::new(Swatch::Line(pen), &flow.label));

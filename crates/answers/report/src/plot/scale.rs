@@ -1,37 +1,37 @@
-//! Axes: nice steps, ticks and their labels, and the way from values to px.
+//! Scales of axes: round steps, ticks with labels, and the mapping from values to px.
 
 use crate::number::short;
 
-/// The smallest of 1, 2, 5 × 10^k that is no less than `least`; 1 for what is no size.
+/// The smallest of 1, 2, 5 × 10^k that is at least `least`; 1 if `least` is not a positive number.
 pub(super) fn nice(least: f64) -> f64 {
     if !(least.is_finite() && least > 1e-12) {
         return 1.0;
     }
     let power = print::ten_to(least.log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0];
-    // Within rounding: 20 / 200 is a step of 0.1.
+    // Tolerates rounding errors: 20 / 200 gives a step of 0.1.
     steps.map(|s| s * power).into_iter().find(|s| *s >= least * (1.0 - 1e-9)).unwrap_or(10.0 * power)
 }
 
-/// An axis: from a value to px.
+/// The scale of an axis, which maps values to px.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     pub from: f64,
     pub to: f64,
-    /// Px of `from` and of `to`.
+    /// Positions of `from` and `to`, px.
     pub low: f64,
     pub high: f64,
     step: f64,
 }
 
 impl Scale {
-    /// An axis whose ends are the values given, with about `wish` ticks.
+    /// A scale that ends at the given values, with about `wish` ticks.
     pub fn exact(from: f64, to: f64, wish: f64, (low, high): (f64, f64)) -> Scale {
         let to = if to > from { to } else { from + 1.0 };
         Scale { from, to, low, high, step: nice((to - from) / wish.max(1.0)) }
     }
 
-    /// An axis whose ends are ticks, with about `wish` of them.
+    /// A scale that ends at ticks, with about `wish` of them.
     pub fn rounded(from: f64, to: f64, wish: f64, px: (f64, f64)) -> Scale {
         let mut scale = Scale::exact(from, to, wish, px);
         scale.from = (scale.from / scale.step + 1e-9).floor() * scale.step;
@@ -39,7 +39,7 @@ impl Scale {
         scale
     }
 
-    /// An axis of counts: ends and ticks are whole numbers.
+    /// A scale of counts: ends and ticks are whole numbers.
     pub fn counts(to: f64, wish: f64, px: (f64, f64)) -> Scale {
         let mut scale = Scale::rounded(0.0, to, wish, px);
         scale.step = scale.step.max(1.0);
@@ -51,7 +51,7 @@ impl Scale {
         self.low + (value - self.from) / (self.to - self.from) * (self.high - self.low)
     }
 
-    /// Values and labels of the ticks.
+    /// The ticks' values and labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let (first, last) = (self.from / self.step, self.to / self.step);
         let count = (last + 1e-9).floor() - (first - 1e-9).ceil();
@@ -67,7 +67,7 @@ impl Scale {
     }
 }
 
-/// Three digits at most, without zeros at the end: `20`, `2.5`, `2M`.
+/// At most three digits, without trailing zeros: `20`, `2.5`, `2M`.
 pub(super) fn round(x: f64) -> String {
     let text = short(x);
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -86,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_nice() {
+    fn steps_are_round() {
         let got = [20.0 / 200.0, 0.11, 0.21, 0.51, 3.0, 1000.0, f64::NAN, 0.0].map(nice);
         assert_eq!(got, [0.1, 0.2, 0.5, 1.0, 5.0, 1000.0, 1.0, 1.0]);
     }
 
     #[test]
-    fn ticks_are_round_and_labelled_alike() {
+    fn ticks_are_round_and_have_the_same_decimals() {
         assert_eq!(labels(0.0, 19.3, 5.0), ["0", "5", "10", "15", "20"]);
         assert_eq!(labels(0.0, 0.1, 2.0), ["0.00", "0.05", "0.10"]);
         assert_eq!(labels(31.0, 44.0, 3.0), ["30", "35", "40", "45"]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn values_lie_where_they_should() {
+    fn values_map_to_px() {
         let s = Scale::exact(0.0, 20.0, 5.0, (300.0, 100.0));
         assert_eq!(Scale::counts(2.0, 5.0, (0.0, 1.0)).ticks().len(), 3, "no halves of packets");
         assert_eq!((s.at(0.0), s.at(20.0), s.at(5.0)), (300.0, 100.0, 250.0));

@@ -1,4 +1,4 @@
-//! Bytes sent, acknowledged and sent again.
+//! The plot of bytes sent, acknowledged and retransmitted over time.
 
 use super::chart::{AxisSide, Chart, CurveLine, Marks, end};
 use super::drawing::{Drawing, Pen, Point};
@@ -31,11 +31,11 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         (false, Mark::Tick, colors.drop, "plot.resent"),
         (true, Mark::Cross, colors.state(TIMEOUT), "plot.resent-timeout"),
     ] {
-        let all = picked
+        let resent = picked
             .iter()
             .flat_map(|flow| flow.series.resent.iter().filter(|r| r.sender == 0).map(|r| (flow.series, r)));
-        let mine = all.filter(|(series, resent)| in_timeout(series, resent) == after_timeout);
-        let points: Vec<Point> = mine.map(|(_, r)| (r.time_s, r.byte as f64 / 1e6)).collect();
+        let shown = resent.filter(|(series, resent)| in_timeout(series, resent) == after_timeout);
+        let points: Vec<Point> = shown.map(|(_, r)| (r.time_s, r.byte as f64 / 1e6)).collect();
         if !points.is_empty() {
             let pen = Pen::new(color, 1.1);
             chart.legend.push(Item::new(Swatch::Mark(mark, pen), look.text(key)));
@@ -49,8 +49,8 @@ fn megabytes(s: &FlowSeries, bytes: &[u64]) -> Vec<Point> {
     s.time_s.iter().zip(bytes).map(|(&t, &b)| (t, b as f64 / 1e6)).collect()
 }
 
-/// Whether it was sent again while the flow recovered from a timeout, as the first sample after it tells:
-/// the retransmission that a timeout causes comes just before the first sample in the state.
+/// Whether a retransmission belongs to the recovery from a timeout, by the state of the first sample after
+/// it: the retransmission that a timeout causes comes just before the first sample in that state.
 fn in_timeout(s: &FlowSeries, resent: &Resent) -> bool {
     let row = s.time_s.partition_point(|&t| t < resent.time_s).min(s.time_s.len().saturating_sub(1));
     s.state_name(row) == TIMEOUT

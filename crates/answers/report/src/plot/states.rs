@@ -1,4 +1,4 @@
-//! States of the congestion control: a ribbon for each flow.
+//! The plot of congestion control states: a ribbon for each flow.
 
 use super::chart::{end, time_axis};
 use super::drawing::{Anchor, Drawing, rectangle};
@@ -10,12 +10,12 @@ use super::{Input, Look};
 use result::Stretch;
 use std::collections::BTreeMap;
 
-/// Px from one ribbon to the next, and of the ribbon.
+/// Distance of ribbons and height of a ribbon, px.
 const ROW: f64 = 30.0;
 const RIBBON: f64 = 18.0;
-/// Widest name of a flow.
-const NAME: f64 = 170.0;
-/// Columns a px: a stretch narrower than one is drawn only if nothing in its column took longer.
+/// Maximum width of a flow's name, px.
+const MAX_NAME: f64 = 170.0;
+/// Columns per px. A state shorter than a column is drawn only if no other state takes longer in that column.
 const COLUMNS: f64 = 2.0;
 
 pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
@@ -26,7 +26,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
         picked.into_iter().map(|p| (p.series.timeline(), p)).map(|(t, p)| (p, t)).collect();
     let legend = legend(&ribbons, rest, look)?;
     let (mut drawing, top) = frame(look, look.text("plot.states"), input.label, &legend);
-    let names: Vec<String> = ribbons.iter().map(|(p, _)| font::clip(&p.label, TEXT, NAME)).collect();
+    let names: Vec<String> = ribbons.iter().map(|(p, _)| font::clip(&p.label, TEXT, MAX_NAME)).collect();
     let widest = names.iter().map(|n| font::width(n, TEXT)).fold(0.0, f64::max);
     let sides = (MARGIN + widest * SLACK + 10.0, drawing.width - MARGIN - 8.0);
     let bottom = top + ROW * ribbons.len() as f64 + 2.0;
@@ -40,7 +40,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(drawing)
 }
 
-/// States in order of first appearance; `None` where there are none.
+/// The legend: states in order of first appearance; `None` without states.
 fn legend(ribbons: &[(Picked, Vec<Stretch>)], rest: usize, look: &Look) -> Option<Vec<Item>> {
     let mut names: Vec<&str> = Vec::new();
     for stretch in ribbons.iter().flat_map(|(_, timeline)| timeline) {
@@ -53,7 +53,7 @@ fn legend(ribbons: &[(Picked, Vec<Stretch>)], rest: usize, look: &Look) -> Optio
     (!names.is_empty()).then_some(items)
 }
 
-/// A state's name for people; names of a model's phases are the algorithm's own.
+/// The displayed name of a state; phases of a model keep the algorithm's names.
 fn state_name(state: &str, look: &Look) -> String {
     match state {
         "slow start" => look.text("plot.state.slow-start").into(),
@@ -79,12 +79,12 @@ fn ribbon(drawing: &mut Drawing, timeline: &[Stretch], x: &Scale, y: f64, look: 
     }
 }
 
-/// The state of each column, equal neighbours joined: (state, first column, column after the last). A
-/// column shows what took most of it, save that a timeout always shows.
+/// The state of each column, with equal neighbours joined: (state, first column, column after the last). A
+/// column shows the state that took most of its time; a timeout always shows.
 fn columns<'a>(timeline: &[Stretch<'a>], x: &Scale) -> Vec<(&'a str, f64, f64)> {
     let place = |t: f64| (x.at(t) - x.low) * COLUMNS;
     let mut joined: Vec<(&str, f64, f64)> = Vec::new();
-    // The best claim on the column at hand.
+    // The state with the largest weight in the current column.
     let mut claim: Option<(f64, &str, f64)> = None;
     let mut settle = |claim: &mut Option<(f64, &'a str, f64)>| {
         let Some((column, state, _)) = claim.take() else { return };

@@ -1,4 +1,5 @@
-//! A drawing as SVG: paths in tenths of a px, relative, and text as text. No scripts, nothing from outside.
+//! Writes drawings as SVG: relative paths in tenths of a px, and text as text. No scripts and no external
+//! resources.
 
 use super::drawing::{Anchor, Drawing, DrawnShape, Point, TextLine};
 use super::font::{FAMILY, visible};
@@ -7,12 +8,13 @@ use crate::markup::escaped;
 use std::fmt::Write;
 
 impl Drawing {
-    /// The drawing as a whole SVG file.
+    /// The drawing as an SVG file.
     pub fn svg(&self) -> String {
         self.svg_with(self)
     }
 
-    /// The drawing as SVG in a page, each colour light or dark as the page is; `dark` is the same in the dark theme.
+    /// The drawing as SVG for a page, with colours that follow the page's theme; `dark` is the same drawing
+    /// in the dark theme.
     pub(crate) fn svg_with(&self, dark: &Drawing) -> String {
         let (width, height) = (tenth(units(self.width)), tenth(units(self.height)));
         let title = escape(&self.title);
@@ -63,7 +65,7 @@ fn text(out: &mut String, label: &TextLine, color: &str) {
     );
 }
 
-/// One colour, or one for each theme.
+/// A colour, or a pair of colours for the two themes.
 fn paint(light: Color, dark: Color) -> String {
     let hex = |Color([r, g, b]): Color| format!("#{r:02x}{g:02x}{b:02x}");
     if light == dark { hex(light) } else { format!("light-dark({},{})", hex(light), hex(dark)) }
@@ -74,7 +76,7 @@ fn units(px: f64) -> i64 {
     (px * 10.0).round() as i64
 }
 
-/// As short as it can be: `12.3`, `-.4`, `5`.
+/// Tenths of a px in the shortest notation: `12.3`, `-.4`, `5`.
 fn tenth(units: i64) -> String {
     let sign = if units < 0 { "-" } else { "" };
     let (whole, rest) = (units.unsigned_abs() / 10, units.unsigned_abs() % 10);
@@ -85,7 +87,7 @@ fn tenth(units: i64) -> String {
     }
 }
 
-/// Path data; `end` closes each run. Steps are between rounded points, so that errors do not add up.
+/// Path data; `end` is appended to each run. Steps are between rounded points, so that errors do not add up.
 fn path(runs: &[Vec<Point>], end: &str) -> String {
     let mut data = String::new();
     for run in runs {
@@ -103,7 +105,7 @@ fn path(runs: &[Vec<Point>], end: &str) -> String {
                 _ if dy < 0 => ('l', tenth(dx) + &tenth(dy)),
                 _ => ('l', tenth(dx) + " " + &tenth(dy)),
             };
-            // A command holds until another; numbers part by their sign or a blank.
+            // A command stays valid until the next one; numbers are separated by a sign or a space.
             if next != command {
                 data.push(next);
             } else if !step.starts_with('-') {
@@ -117,7 +119,7 @@ fn path(runs: &[Vec<Point>], end: &str) -> String {
     data
 }
 
-/// A name as text: what would turn or hide the rest is shown as U+FFFD.
+/// Escapes a text; characters that would reorder or hide text become U+FFFD.
 fn escape(text: &str) -> String {
     escaped(&visible(text))
 }
@@ -137,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_names() {
+    fn names_with_markup_are_escaped() {
         assert_eq!(escape("</script>\"&'"), "&lt;/script&gt;&quot;&amp;&#39;");
         assert_eq!(escape("a\u{0}\u{202e}b\u{ffff}"), "a\u{fffd}\u{fffd}b\u{fffd}");
     }

@@ -1,9 +1,8 @@
-//! A million samples as what can be seen of them: of each px column first, lowest, highest and last.
+//! Reduces a long line to its visible points: the first, lowest, highest and last point of each px column.
 
 use super::drawing::Point;
 
-/// Joins finite points within `most` px of width into runs; a point that is not finite parts them. Points
-/// are in px already, x never falling.
+/// Splits points into runs of finite ones and thins each run. Points are in px, with ascending x.
 pub(super) fn thin(points: impl Iterator<Item = Point>) -> Vec<Vec<Point>> {
     let mut runs = Vec::new();
     let mut run = PixelRun::default();
@@ -24,7 +23,7 @@ struct PixelRun {
     column: Option<PixelColumn>,
 }
 
-/// What one px column has seen.
+/// The extreme points of one px column.
 struct PixelColumn {
     x: f64,
     first: Point,
@@ -54,7 +53,7 @@ impl PixelRun {
         }
     }
 
-    /// A run of one point is nothing that a line could show.
+    /// The thinned run; `None` for a single point, which a line does not show.
     fn finish(mut self) -> Option<Vec<Point>> {
         if let Some(column) = self.column.take() {
             column.write(&mut self.done);
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_points_stay_and_gaps_part_them() {
+    fn few_points_are_kept_and_gaps_split_runs() {
         let points =
             [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 1.0), (4.0, f64::NAN), (5.0, 5.0), (6.0, 6.0)];
         let runs = thin(points.into_iter());
@@ -117,6 +116,6 @@ mod tests {
         assert!(runs[0].len() <= 4 * 800, "{}", runs[0].len());
         let ys = || runs[0].iter().map(|p| p.1);
         assert_eq!((ys().fold(0.0, f64::min), ys().fold(0.0, f64::max)), (-50.0, 90.0));
-        assert!(runs[0].windows(2).all(|w| w[0].0 <= w[1].0), "in the order of time");
+        assert!(runs[0].windows(2).all(|w| w[0].0 <= w[1].0), "in ascending order");
     }
 }

@@ -1,4 +1,4 @@
-//! Goodput over time.
+//! The plot of goodput over time.
 
 use super::chart::{Chart, CurveLine, end};
 use super::drawing::{Drawing, Pen, Point};
@@ -9,21 +9,21 @@ use crate::figures::common_limit;
 use crate::spark::goodput;
 use result::FlowSeries;
 
-/// Payload above so many times the limit of its packets is no rounding of bins.
-const ABOVE: f64 = 1.05;
+/// Goodput above this multiple of the limit is not an effect of binning.
+const MIN_EXCESS_FACTOR: f64 = 1.05;
 
-/// The width of a bin, seconds: a nice one near 1/200 of the run, but never below two sample intervals.
+/// The width of a bin, seconds: a round one near 1/200 of the run, but at least two sample intervals.
 pub(super) fn bin<'a>(end: f64, times: impl Iterator<Item = &'a Vec<f64>>) -> f64 {
     let interval = |t: &Vec<f64>| match (t.first(), t.last()) {
         (Some(first), Some(last)) if t.len() > 1 => (last - first) / (t.len() - 1) as f64,
         _ => 0.0,
     };
     let longest = times.map(interval).filter(|i| i.is_finite()).fold(0.0, f64::max);
-    // No wider than the run.
+    // At most the duration of the run.
     nice((end / 200.0).max(2.0 * longest)).min(end)
 }
 
-/// Whole bins only: of a part the goodput would not be known.
+/// The number of whole bins; the goodput in a partial bin would be unknown.
 pub(super) fn bins(end: f64, bin: f64) -> usize {
     (end / bin + 1e-9).floor() as usize
 }
@@ -42,7 +42,7 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     let mut chart = Chart { end, left: look.text("plot.axis.mbps").into(), ..Chart::default() };
     for flow in &picked {
         let s = flow.series;
-        // Nothing is drawn of the time before the flow began.
+        // The time before the flow's start is not drawn.
         let first = (0..s.time_s.len()).find(|&row| pick::begun(s, row)).map_or(end, |row| s.time_s[row]);
         let points = rates(s).into_iter().enumerate().filter(|(i, _)| (i + 1) as f64 * width > first);
         let pen = Pen::new(flow.color, 1.5);
@@ -71,14 +71,15 @@ pub(super) fn draw(input: &Input, look: &Look) -> Option<Drawing> {
     Some(chart.draw(look.text("plot.throughput"), input.label, look))
 }
 
-/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet: the receiving application gets all of
-/// them in the moment when the packet has been sent again, so that a bin of next to nothing is followed by one above the limit.
+/// Whether a flow's goodput exceeds its limit because bytes waited behind a lost packet. The receiving
+/// application gets all of them when the retransmission arrives, so that a bin with almost no goodput is
+/// followed by one above the limit.
 fn is_released_at_once(s: &FlowSeries, rates: &[f64], width: f64, limit: f64) -> bool {
     let repaired = |bin: usize| {
         let (from, to) = ((bin as f64 - 1.0) * width, (bin as f64 + 1.0) * width);
         s.resent.iter().any(|r| r.time_s >= from && r.time_s <= to)
     };
-    rates.iter().enumerate().any(|(bin, rate)| *rate > ABOVE * limit && repaired(bin))
+    rates.iter().enumerate().any(|(bin, rate)| *rate > MIN_EXCESS_FACTOR * limit && repaired(bin))
 }
 
 fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(usize) -> f64) -> Vec<Point> {
@@ -93,10 +94,10 @@ fn total(flows: impl Iterator<Item = Vec<f64>>, count: usize, middle: impl Fn(us
 mod tests {
     use super::*;
 
-    /// A second of nothing, then two seconds' worth at once: with a packet sent again before it that is a repair, without one a
-    /// bucket's burst or a rounding, of which nothing is said.
+    /// A second without goodput, then twice the goodput: after a retransmission this is a repair, otherwise a
+    /// bucket's burst or an effect of binning.
     #[test]
-    fn what_exceeds_a_limit_after_a_repair_is_told_from_a_burst() {
+    fn goodput_above_the_limit_after_a_repair_differs_from_a_burst() {
         let resent = |time_s| result::Resent { time_s, byte: 0, len: 1448, sender: 0 };
         let series = |resent| FlowSeries { resent, ..FlowSeries::default() };
         let rates = [8.0, 0.0, 16.0, 8.0];
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_are_nice_and_no_finer_than_the_samples() {
+    fn bins_are_round_and_not_finer_than_the_samples() {
         let every = |dt: f64| vec![(0..=100).map(|i| f64::from(i) * dt).collect::<Vec<f64>>()];
         let width = |end, dt| bin(end, every(dt).iter());
         assert_eq!((width(20.0, 0.01), width(30.0, 0.01), width(20.0, 0.1)), (0.1, 0.2, 0.2));

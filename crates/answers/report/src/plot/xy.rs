@@ -1,60 +1,56 @@
-//! One quantity against another: lines and marked points on two axes, a third on the right where it is wanted.
+//! Plots one quantity against another: lines and marked points on two axes, optionally with a third axis on
+//! the right.
 
 use super::chart::{AxisSide, Chart, CurveLine, Marks};
 use super::drawing::{Drawing, Pen, Point};
 use super::frame::{Item, Mark, Swatch};
-use super::pick::MOST;
+use super::pick::MAX_SHOWN;
 use super::{Look, palette::Palette};
 
-/// What is drawn, and what the axes are called. Axes begin at zero.
+/// The content of a plot. Axes begin at zero.
 #[derive(Clone, Copy, Debug)]
 pub struct XyPlot<'a> {
-    /// Above the plot.
     pub title: &'a str,
-    /// The horizontal axis.
+    /// Title of the horizontal axis.
     pub x: &'a str,
-    /// The left axis.
+    /// Title of the left axis.
     pub y: &'a str,
-    /// The right axis; empty where nothing is on it.
+    /// Title of the right axis; empty without such an axis.
     pub right: &'a str,
-    /// In the order in which they are drawn.
+    /// Series in the order of drawing.
     pub series: &'a [XySeries],
 }
 
 /// How the points of a series are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XyMark {
-    /// Joined by a line.
+    /// Points joined by a line.
     Line,
-    /// Joined by a broken line.
+    /// Points joined by a dashed line.
     Dashed,
-    /// A dot each.
     Dot,
-    /// A ring each.
     Ring,
-    /// A cross each.
     Cross,
 }
 
-/// Points that belong together.
+/// A series of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct XySeries {
-    /// What the legend calls it; empty where another series says it.
+    /// Label in the legend; empty without an entry.
     pub label: String,
-    /// Values of both axes; those that are not finite part a line.
+    /// Values on both axes; a point that is not finite interrupts the line.
     pub points: Vec<Point>,
-    /// What stands next to each point, in their order; empty for nothing.
+    /// Labels of the points, in their order; may be empty.
     pub names: Vec<String>,
-    /// How they are drawn.
     pub mark: XyMark,
-    /// The number of its colour; `None`: grey.
+    /// Index of the colour; grey if `None`.
     pub color: Option<usize>,
-    /// Its values are on the right axis.
+    /// The values are on the right axis.
     pub on_right: bool,
 }
 
 impl XySeries {
-    /// A series without names next to its points, on the left axis.
+    /// A series on the left axis without labels of points.
     pub fn new(mark: XyMark, color: Option<usize>, label: impl Into<String>, points: Vec<Point>) -> XySeries {
         XySeries { label: label.into(), points, names: Vec::new(), mark, color, on_right: false }
     }
@@ -87,7 +83,7 @@ impl XySeries {
     }
 }
 
-/// Draws it; `None` where no point is above zero on the horizontal axis.
+/// Draws the plot; `None` if no point is above zero on the horizontal axis.
 pub fn xy(plot: &XyPlot<'_>, look: &Look) -> Option<Drawing> {
     let end = plot.series.iter().flat_map(|s| &s.points).map(|p| p.0).filter(|x| x.is_finite());
     let end = end.fold(0.0, f64::max);
@@ -100,7 +96,7 @@ pub fn xy(plot: &XyPlot<'_>, look: &Look) -> Option<Drawing> {
     Some(chart.draw(plot.title, "", look))
 }
 
-/// Distributions: for each group of numbers the share (%) that is no larger, a line for each of at most eight groups.
+/// Draws cumulative distributions (%), a line for each of at most eight groups of numbers.
 pub fn distribution(
     title: &str,
     [x, y]: [&str; 2],
@@ -108,7 +104,7 @@ pub fn distribution(
     look: &Look,
 ) -> Option<Drawing> {
     let known = |values: &[f64]| values.iter().copied().filter(|v| v.is_finite()).collect::<Vec<_>>();
-    let most = groups.iter().take(MOST).flat_map(|(_, values)| known(values)).reduce(f64::max)?;
+    let most = groups.iter().take(MAX_SHOWN).flat_map(|(_, values)| known(values)).reduce(f64::max)?;
     let line = |(i, (name, values)): (usize, &(String, Vec<f64>))| {
         let mut sorted = known(values);
         sorted.sort_by(f64::total_cmp);
@@ -118,6 +114,6 @@ pub fn distribution(
         points.push((most, 100.0));
         XySeries::new(XyMark::Line, Some(i), name.as_str(), points)
     };
-    let series: Vec<XySeries> = groups.iter().take(MOST).enumerate().map(line).collect();
+    let series: Vec<XySeries> = groups.iter().take(MAX_SHOWN).enumerate().map(line).collect();
     xy(&XyPlot { title, x, y, right: "", series: &series }, look)
 }

@@ -1,4 +1,4 @@
-//! Which variants do better by a goal, at what cost, and what repeats leave open.
+//! Finds the variants that do better by a goal, what they cost, and which differences repeats do not confirm.
 
 use super::JudgedBy;
 use super::changes::changes;
@@ -10,17 +10,18 @@ use result::{FlowResult, Measure, Quantity, Subject};
 use std::collections::BTreeMap;
 use units::Goal;
 
-/// Variants named for something else than the goal.
-const MOST_LEADING: usize = 2;
+/// Variants that are named for a measure other than the goal.
+const MAX_LEADING: usize = 2;
 
-/// What is said of the others by one goal: the best, and where that costs something the best that costs less; else one that is
-/// as good and better by something else; else that none is better. Then who is the best by something else, and those of
-/// which repeats show no difference. Nothing where nothing is compared.
+/// The clauses on the other variants by one goal: the best one and, if it costs something, the best one that
+/// costs less; else one that is as good and gains otherwise; else that none is better. Then the variants that
+/// are best by another measure, and those whose difference repeats do not confirm. Empty without other
+/// variants.
 pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Others) -> Vec<Clause> {
     let (goal, measure) = (judged.goal, &judged.measure);
     let (mut list, mut open): (Vec<Better>, Vec<Better>) = (Vec::new(), Vec::new());
     for other in others.list.iter().filter(|other| !is_same(&baseline.row, &other.row)) {
-        let Some(better) = tried(goal, measure, baseline, other) else { continue };
+        let Some(better) = compare_with(goal, measure, baseline, other) else { continue };
         let differs = is_ahead(measure, better.effect.was, better.effect.is)
             || is_ahead(measure, better.effect.is, better.effect.was);
         if differs && is_chance(measure, &baseline.row, &other.row) {
@@ -35,7 +36,7 @@ pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Othe
     let is_as_good = |b: &&Better| is_open(b) || !is_ahead(measure, b.effect.is, b.effect.was);
     let ahead: Vec<&Better> =
         list.iter().filter(|b| is_ahead(measure, b.effect.was, b.effect.is) && !is_open(b)).collect();
-    let mut said: Vec<Clause> = match top(measure, &ahead) {
+    let mut clauses: Vec<Clause> = match top(measure, &ahead) {
         Some(best) => {
             let fewer = || ahead.iter().copied().filter(|b| b.costs.len() < best.costs.len());
             let free: Vec<&Better> = fewer().filter(|b| b.costs.is_empty()).collect();
@@ -45,16 +46,16 @@ pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Othe
             [Some(best), gentle].into_iter().flatten().cloned().map(Clause::Better).collect()
         }
         None => {
-            // Of those that gain as many things the first one: they are in the scenario's order.
+            // Of those with equally many gains, the first in the scenario's order.
             let free = list.iter().filter(|b| is_as_good(b) && b.costs.is_empty() && !b.gains.is_empty());
             let gentle = free.rev().max_by_key(|b| b.gains.len()).cloned().map(Clause::AsGood);
             let all = others.all && list.len() == others.list.len();
             vec![gentle.unwrap_or(Clause::Best { goal, others: list.len(), all })]
         }
     };
-    said.extend(leads(&said, &list));
+    clauses.extend(leads(&clauses, &list));
     if !open.is_empty() {
-        said.push(Clause::Open {
+        clauses.push(Clause::Open {
             goal,
             measure: measure.clone(),
             was: judged.baseline,
@@ -62,11 +63,11 @@ pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Othe
             repeats: baseline.row.variant.repeats.as_ref().map_or(1, |r| r.n),
         });
     }
-    said
+    clauses
 }
 
-/// Variants that are better by something else than the goal, and better by it than those that were named are: each with what
-/// it is the best by.
+/// Variants that are the best by a measure other than the goal, and noticeably better by it than the variants
+/// already named. Each comes with the measures by which it is the best.
 fn leads(named: &[Clause], list: &[Better]) -> Vec<Clause> {
     let named: Vec<&Better> = named
         .iter()
@@ -78,7 +79,7 @@ fn leads(named: &[Clause], list: &[Better]) -> Vec<Clause> {
     fn gain<'b>(b: &'b Better, m: &Measure) -> Option<&'b Effect> {
         b.gains.iter().find(|e| e.measure == *m)
     }
-    let mut first: Vec<(usize, Effect)> = Vec::new();
+    let mut winners: Vec<(usize, Effect)> = Vec::new();
     for measure in compared() {
         let all = list.iter().enumerate().filter_map(|(i, b)| Some((i, b, gain(b, &measure)?)));
         let best = all.reduce(|a, b| if measure.is_better(b.2.is, a.2.is) { b } else { a });
@@ -88,19 +89,20 @@ fn leads(named: &[Clause], list: &[Better]) -> Vec<Clause> {
         if is_named || known.any(|other| noticed(&measure, other.is, effect.is) != Some(true)) {
             continue;
         }
-        first.push((i, effect.clone()));
+        winners.push((i, effect.clone()));
     }
-    let mut leading: Vec<usize> = first.iter().map(|(i, _)| *i).collect();
+    let mut leading: Vec<usize> = winners.iter().map(|(i, _)| *i).collect();
     leading.dedup();
-    let of = |i: &usize| first.iter().filter(|(j, _)| j == i).map(|(_, e)| e.clone()).collect::<Vec<_>>();
+    let gains_of =
+        |i: &usize| winners.iter().filter(|(j, _)| j == i).map(|(_, e)| e.clone()).collect::<Vec<_>>();
     leading
         .iter()
-        .take(MOST_LEADING)
-        .map(|i| Clause::Leads(Better { gains: of(i), ..list[*i].clone() }))
+        .take(MAX_LEADING)
+        .map(|i| Clause::Leads(Better { gains: gains_of(i), ..list[*i].clone() }))
         .collect()
 }
 
-/// Those whose numbers are the baseline's to the last digit.
+/// The variants whose results are identical to the baseline's.
 pub(super) fn same(baseline: &NamedVariant, others: &Others) -> Option<Clause> {
     let same: Vec<&&NamedVariant> =
         others.list.iter().filter(|other| is_same(&baseline.row, &other.row)).collect();
@@ -112,7 +114,7 @@ pub(super) fn same(baseline: &NamedVariant, others: &Others) -> Option<Clause> {
     })
 }
 
-/// Whether two rows agree in all that was measured.
+/// Whether two rows have identical measurements.
 fn is_same(a: &Row, b: &Row) -> bool {
     let flows = |row: &Row| -> Vec<FlowResult> {
         let bare = |f: &FlowResult| FlowResult { limit_mbps: None, ..f.clone() };
@@ -123,14 +125,14 @@ fn is_same(a: &Row, b: &Row) -> bool {
     simulated(a) && simulated(b) && flows(a) == flows(b) && pooled(a) == pooled(b)
 }
 
-/// A variant with other flows, by the flow that both have and that changed most.
+/// Variants with other flows, each with the flow in common that changed most.
 pub(super) fn other_flows(baseline: &NamedVariant, all: &[NamedVariant], compared: &Others) -> Vec<Clause> {
     let is_other = |n: &&NamedVariant| {
         n.at != baseline.at
             && n.row.variant.clock == baseline.row.variant.clock
             && !compared.list.iter().any(|c| c.at == n.at)
     };
-    let one = |n: &NamedVariant| {
+    let compare = |n: &NamedVariant| {
         let (before, after) = (by_name(&baseline.row), by_name(&n.row));
         let common = before.iter().filter(|(name, was)| after.contains_key(*name) && **was > 0.0);
         let effects = common.map(|(name, &was)| Effect { measure: flow_goodput(name), was, is: after[name] });
@@ -139,21 +141,22 @@ pub(super) fn other_flows(baseline: &NamedVariant, all: &[NamedVariant], compare
         (different && noticed(&most.measure, most.was, most.is).is_some())
             .then(|| Clause::OtherFlows { variant: n.name.clone(), effect: most })
     };
-    all.iter().filter(is_other).filter_map(one).collect()
+    all.iter().filter(is_other).filter_map(compare).collect()
 }
 
 fn flow_goodput(name: &str) -> Measure {
     Measure::new(Quantity::Goodput).of_subject(Subject::Flow(name.into()))
 }
 
-/// The best by the goal; of equals the one that costs least.
+/// The best variant by the goal; among equals, the one with the fewest costs.
 fn top<'a>(measure: &Measure, list: &[&'a Better]) -> Option<&'a Better> {
     let value = |b: &Better| if measure.is_better_large() { -b.effect.is } else { b.effect.is };
     let costs = |b: &Better| b.costs.len();
     list.iter().copied().min_by(|a, b| value(a).total_cmp(&value(b)).then(costs(a).cmp(&costs(b))))
 }
 
-/// What a baseline got that got nothing of it; `None` where nothing measured is not the worst.
+/// The value of a baseline without a measured one: the worst possible; `None` for measures without a worst
+/// value.
 fn worst(measure: &Measure) -> Option<f64> {
     use Quantity::*;
     match measure.quantity {
@@ -163,8 +166,13 @@ fn worst(measure: &Measure) -> Option<f64> {
     }
 }
 
-/// What another variant does by the goal, and all that differs to speak of.
-fn tried(goal: Goal, measure: &Measure, baseline: &NamedVariant, other: &NamedVariant) -> Option<Better> {
+/// A variant's effect by the goal, with all other noticeable gains and costs.
+fn compare_with(
+    goal: Goal,
+    measure: &Measure,
+    baseline: &NamedVariant,
+    other: &NamedVariant,
+) -> Option<Better> {
     let (was, is) = (value_of(measure, &baseline.row), value_of(measure, &other.row)?);
     let was = was.or(worst(measure))?;
     let effect = Effect { measure: measure.clone(), was, is };
@@ -173,11 +181,11 @@ fn tried(goal: Goal, measure: &Measure, baseline: &NamedVariant, other: &NamedVa
     Some(Better { goal, variant: other.name.clone(), at: other.at, changes, effect, gains, costs })
 }
 
-/// What is better and what is worse by other measures; what repeats leave open is neither.
+/// Noticeable gains and costs by other measures. A difference that repeats do not confirm is neither.
 fn effects(goal: &Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
     let mut found: Vec<Effect> = Vec::new();
     for measure in compared().into_iter().filter(|m| m != goal) {
-        // What was sent again says the same as what was lost, where that is known.
+        // Retransmissions say the same as losses, if losses are known.
         let known =
             |row: &Row| value_of(&Measure::new(Quantity::Lost).of_subject(Subject::Tcp), row).is_some();
         if measure.quantity == Quantity::ResentShare && known(was) && known(is) {
@@ -193,19 +201,21 @@ fn effects(goal: &Measure, was: &Row, is: &Row) -> (Vec<Effect>, Vec<Effect>) {
     let better = |wanted: bool| move |e: &&Effect| noticed(&e.measure, e.was, e.is) == Some(wanted);
     let gains: Vec<Effect> = found.iter().filter(better(true)).cloned().collect();
     let costs: Vec<Effect> = found.iter().filter(better(false)).cloned().collect();
-    let said: Vec<Measure> =
+    let measures: Vec<Measure> =
         gains.iter().chain(&costs).map(|e| e.measure.clone()).chain([goal.clone()]).collect();
-    (briefly(&said, gains), briefly(&said, costs))
+    (without_implied(&measures, gains), without_implied(&measures, costs))
 }
 
-/// Without what something else of `said` says already.
-fn briefly(said: &[Measure], mut list: Vec<Effect>) -> Vec<Effect> {
+/// Removes the effects that another one of `measures` implies.
+fn without_implied(measures: &[Measure], mut list: Vec<Effect>) -> Vec<Effect> {
     use Quantity::*;
-    let has = |quantity: Quantity| said.iter().any(|m| m.quantity == quantity);
+    let has = |quantity: Quantity| measures.iter().any(|m| m.quantity == quantity);
     let implied = |m: &Measure| match (&m.subject, m.quantity) {
         (_, Delay) => has(Mos),
-        (Subject::Datagrams, Goodput) => said.contains(&Measure::new(Lost).of_subject(Subject::Datagrams)),
-        // Where shares become equal somebody gets less than before.
+        (Subject::Datagrams, Goodput) => {
+            measures.contains(&Measure::new(Lost).of_subject(Subject::Datagrams))
+        }
+        // When shares become more equal, some flow gets less than before.
         (Subject::Flow(_), Goodput) => has(Jain),
         _ => false,
     };
@@ -213,7 +223,7 @@ fn briefly(said: &[Measure], mut list: Vec<Effect>) -> Vec<Effect> {
     list
 }
 
-/// Of several names of flows that one whose flows together lost the largest share of what they carried.
+/// If there are several names of flows: the one whose flows together lost the largest share of their goodput.
 fn poorest(was: &Row, is: &Row) -> Option<Effect> {
     let (before, after) = (by_name(was), by_name(is));
     let effects = before.iter().filter(|(_, was)| **was > 0.0).map(|(name, &was)| Effect {
@@ -225,7 +235,8 @@ fn poorest(was: &Row, is: &Row) -> Option<Effect> {
     poorest.filter(|e| before.len() > 1 && e.is < e.was && !is_chance(&e.measure, was, is))
 }
 
-/// Goodput of TCP flows by name; the flows of a count, which are `name-1` to `name-n`, together.
+/// Goodput of TCP flows by name. The connections of a flow with a `count`, `name-1` to `name-n`, are summed
+/// up.
 fn by_name(row: &Row) -> BTreeMap<String, f64> {
     let mut counted: BTreeMap<&str, Vec<(u64, f64)>> = BTreeMap::new();
     let tcp: Vec<&FlowResult> = row.flows().into_iter().filter(|f| !f.is_udp()).collect();

@@ -1,110 +1,88 @@
-//! A change of one variant from another, as data.
+//! A difference between two variants, as data.
 
 use result::topology::PathStage;
 
-/// What waits at a stage.
+/// The queue of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueSetting {
-    /// `fifo`, `codel` ….
+    /// `fifo`, `codel`, …
     pub kind: String,
-    /// Most packets, as the scenario spells it, where it says so or the default does.
+    /// Limit in packets, as the scenario spells it; of the default if that has one.
     pub packets: Option<String>,
-    /// Most bytes, as the scenario spells it.
+    /// Limit in bytes, as the scenario spells it.
     pub bytes: Option<String>,
 }
 
-/// Whose a setting is.
+/// What a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOf {
-    /// A host's: its TCP.
+    /// A host: its TCP stack.
     Host,
-    /// A link's: between whom it is.
+    /// A link: its ends.
     Link,
-    /// A relay's.
     Relay,
-    /// A flow's.
     Flow,
-    /// The whole run's.
     Run,
 }
 
-/// A difference of two variants.
+/// A difference between the baseline and a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// A stage of another kind in a stage's place.
-    Replaced {
-        /// The baseline's.
-        was: PathStage,
-        /// The variant's.
-        is: PathStage,
-    },
-    /// Another queue; where several stages got the same, what each of them had.
-    Queue {
-        /// In the baseline.
-        was: Vec<QueueSetting>,
-        /// In the variant.
-        is: QueueSetting,
-    },
-    /// A setting of a stage of the same kind.
+    /// A stage replaced by one of another kind.
+    Replaced { was: PathStage, is: PathStage },
+    /// Another queue. If several stages got the same one, `was` has the former queue of each.
+    Queue { was: Vec<QueueSetting>, is: QueueSetting },
+    /// Another value of a stage's setting; `None` is the default.
     Set {
         /// The stage's kind.
         kind: String,
-        /// The setting's key.
         key: String,
-        /// The baseline's value; `None`: the default.
         was: Option<String>,
-        /// The variant's.
         is: Option<String>,
     },
-    /// A stage more.
+    /// An added stage.
     Added {
-        /// The stage.
         stage: PathStage,
-        /// The kind of the stage behind it that the baseline has too.
+        /// The kind of the next stage that the baseline has too.
         before: Option<String>,
-        /// The kind of the stage in front of it, where there is none behind.
+        /// The kind of the previous such stage, if there is no next one.
         after: Option<String>,
     },
-    /// A stage less.
+    /// A removed stage.
     Removed(PathStage),
-    /// A relay more, on this host.
+    /// An added relay, by its host.
     Relay(String),
-    /// A relay less.
+    /// A removed relay, by its host.
     NoRelay(String),
-    /// Something that the scenario says beside the path's stages.
+    /// Another value of a setting outside the path's stages; `None` is the default.
     Setting {
-        /// Whose it is.
         of: SettingOf,
-        /// Their names, where it is not of all there are.
+        /// Names of the hosts, links, relays or flows; empty if all of them changed.
         names: Vec<String>,
-        /// The key, of tables within with a dot: `stack.mss`.
+        /// The key; keys of inner tables with a dot: `stack.mss`.
         key: String,
-        /// The baseline's value; `None`: the default.
         was: Option<String>,
-        /// The variant's.
         is: Option<String>,
     },
     /// Another congestion control.
     Control {
-        /// The baseline's.
         was: String,
-        /// The variant's.
         is: String,
-        /// The flows whose it is; empty: all of the variant's TCP flows.
+        /// The flows' names; empty if all TCP flows of the variant changed.
         flows: Vec<String>,
     },
 }
 
-/// A FIFO that says nothing of its length holds as many packets (`path::Fifo`, Linux' `txqueuelen`).
+/// The default limit of a FIFO in packets (`path::Fifo`, Linux' `txqueuelen`).
 pub(super) const FIFO_PACKETS: &str = "1000";
-/// Stages that have a queue; a setting `queue` of others is told as any.
+/// Kinds of stages that have a queue.
 const QUEUED: [&str; 6] = ["link", "rate-trace", "shaper", "handover", "train", "outage"];
 
-/// What waits at a stage; `None` of a kind that has no queue.
+/// The queue of a stage; `None` for a kind without a queue.
 pub(super) fn queue(stage: &PathStage) -> Option<QueueSetting> {
     let setting = |key: &str| stage.settings.get(key).cloned();
     let kind = setting("queue.kind").unwrap_or_else(|| "fifo".into());
     let (packets, bytes) = (setting("queue.packets"), setting("queue.bytes"));
-    let usual = (kind == "fifo" && bytes.is_none()).then(|| FIFO_PACKETS.into());
-    QUEUED.contains(&stage.kind.as_str()).then(|| QueueSetting { kind, packets: packets.or(usual), bytes })
+    let default = (kind == "fifo" && bytes.is_none()).then(|| FIFO_PACKETS.into());
+    QUEUED.contains(&stage.kind.as_str()).then(|| QueueSetting { kind, packets: packets.or(default), bytes })
 }

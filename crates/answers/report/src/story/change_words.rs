@@ -1,4 +1,4 @@
-//! What a variant changed, in words.
+//! Puts a variant's changes into words.
 
 use super::change::{Change, QueueSetting, queue};
 use super::phrases::{called, cc_name, joined, quantity, quoted};
@@ -7,27 +7,27 @@ use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
 use result::topology::PathStage;
 
-/// More changes than these nobody reads; the variant's name stands for them.
-const MOST_CHANGES: usize = 3;
+/// If a variant has more changes than this, only its name is printed.
+const MAX_CHANGES: usize = 3;
 
-/// What a variant changed, and its name; the name alone where the changes are unknown or too many.
+/// A variant's changes and its name; the name alone if the changes are unknown or too many.
 pub(super) fn how(changes: &[Change], name: &str, lang: Lang) -> String {
     match changed(changes, lang) {
-        Some(said) => fill("story.how", lang, &[("change", &said), ("name", &quoted(name))]),
+        Some(changes) => fill("story.how", lang, &[("change", &changes), ("name", &quoted(name))]),
         None => quoted(name),
     }
 }
 
-/// What a variant changed; `None` where that is unknown or too much for a sentence.
+/// A variant's changes; `None` if they are unknown or too many for a sentence.
 pub(super) fn changed(changes: &[Change], lang: Lang) -> Option<String> {
-    // The same kind gone here and added there: without the places nobody would know which.
+    // If a kind is removed in one place and added in another, the sentence would not show which.
     let moved = changes.iter().any(|c| match c {
         Change::Added { stage, .. } => {
             changes.iter().any(|c| matches!(c, Change::Removed(old) if old.kind == stage.kind))
         }
         _ => false,
     });
-    if changes.is_empty() || changes.len() > MOST_CHANGES || moved {
+    if changes.is_empty() || changes.len() > MAX_CHANGES || moved {
         return None;
     }
     Some(joined(changes.iter().map(|c| change(c, lang)).collect(), lang))
@@ -38,8 +38,11 @@ fn change(change: &Change, lang: Lang) -> String {
     match change {
         Change::Replaced { was, is } => {
             let rate = |s: &PathStage| s.settings.get("rate").cloned();
-            let same = rate(was).is_some() && rate(was) == rate(is);
-            instead(stage(is, same, lang), if same { kind(was, lang) } else { stage(was, false, lang) })
+            let is_same_rate = rate(was).is_some() && rate(was) == rate(is);
+            instead(
+                stage(is, is_same_rate, lang),
+                if is_same_rate { kind(was, lang) } else { stage(was, false, lang) },
+            )
         }
         Change::Queue { was, is } => {
             let list = joined(was.iter().map(|q| queue_words(q, lang)).collect(), lang);
@@ -66,30 +69,30 @@ fn change(change: &Change, lang: Lang) -> String {
             setting::words(*of, names, key, (was.as_deref(), is.as_deref()), lang)
         }
         Change::Control { was, is, flows } => {
-            let said = instead(cc_name(is, lang), cc_name(was, lang));
+            let change = instead(cc_name(is, lang), cc_name(was, lang));
             match &flows[..] {
-                [] => said,
-                [one] => fill("story.change.of", lang, &[("change", &said), ("flow", &quoted(one))]),
+                [] => change,
+                [one] => fill("story.change.of", lang, &[("change", &change), ("flow", &quoted(one))]),
                 many => {
-                    fill("story.change.of-many", lang, &[("change", &said), ("n", &many.len().to_string())])
+                    fill("story.change.of-many", lang, &[("change", &change), ("n", &many.len().to_string())])
                 }
             }
         }
     }
 }
 
-/// Several values, as JSON spells them: too long for a sentence, and cut in the middle they say nothing.
+/// Whether a value is a JSON list or object, which is too long for a sentence and meaningless when cut.
 pub(super) fn is_list(value: &str) -> bool {
     value.starts_with(['[', '{'])
 }
 
-/// A setting of a stage. A key that is left out stands for its default, so a switch that is given turns that around.
+/// A changed setting of a stage. A missing key means the default, so stating a switch inverts its default.
 fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -> String {
     let stage = the(&called("one", kind, lang), lang);
     let name = called("element", kind, lang);
-    let of = |v: Option<&str>| v.map(quantity).unwrap_or_default();
+    let spelt = |v: Option<&str>| v.map(quantity).unwrap_or_default();
     let lists = [was, is].into_iter().flatten().any(is_list);
-    let key_of = match (was, is) {
+    let template = match (was, is) {
         _ if lists => "story.change.other",
         (None | Some("false"), Some("true")) | (Some("false"), None) => "story.change.with",
         (None | Some("true"), Some("false")) | (Some("true"), None) => "story.change.without",
@@ -97,22 +100,27 @@ fn set(kind: &str, key: &str, was: Option<&str>, is: Option<&str>, lang: Lang) -
         (Some(_), None) => "story.change.left-out",
         _ => "story.change.set",
     };
-    let places =
-        [("stage", &stage), ("kind", &name), ("key", &key.to_string()), ("was", &of(was)), ("is", &of(is))];
-    fill(key_of, lang, &places.map(|(k, v)| (k, v.as_str())))
+    let places = [
+        ("stage", &stage),
+        ("kind", &name),
+        ("key", &key.to_string()),
+        ("was", &spelt(was)),
+        ("is", &spelt(is)),
+    ];
+    fill(template, lang, &places.map(|(k, v)| (k, v.as_str())))
 }
 
 fn kind(stage: &PathStage, lang: Lang) -> String {
     called("one", &stage.kind, lang)
 }
 
-/// "the" for "a".
+/// Replaces "a" by "the".
 fn the(one: &str, lang: Lang) -> String {
     let bare = one.strip_prefix("a ").or(one.strip_prefix("an ")).filter(|_| lang == Lang::En);
     bare.map_or_else(|| one.into(), |bare| format!("the {bare}"))
 }
 
-/// A stage with its rate and its queue, or with its first settings where it has no rate.
+/// A stage with its rate and its queue, or with its first settings if it has no rate.
 fn stage(stage: &PathStage, same_rate: bool, lang: Lang) -> String {
     let kind = kind(stage, lang);
     let rate = match stage.settings.get("rate") {
@@ -143,7 +151,7 @@ fn stage(stage: &PathStage, same_rate: bool, lang: Lang) -> String {
     }
 }
 
-/// How long a queue may be; empty where it does not say.
+/// The limit of a queue; empty if none is stated.
 fn limit(queue: &QueueSetting, lang: Lang) -> String {
     let packets = queue.packets.as_ref().map(|n| fill("story.packets", lang, &[("n", &printable(n))]));
     joined(packets.into_iter().chain(queue.bytes.as_ref().map(|b| quantity(b))).collect(), lang)

@@ -1,5 +1,5 @@
-//! What sets one variant apart from another, as far as a result tells: stages of the path, their queues and settings,
-//! relays, congestion controls.
+//! The differences between two variants as far as a result records them: stages of the path, their queues and
+//! settings, relays, congestion controls.
 
 use super::change::{Change, queue};
 use super::setting::settings;
@@ -8,15 +8,15 @@ use result::VariantResult;
 use result::topology::PathStage;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What `b` changes of `a`.
+/// The changes from `a` to `b`.
 pub(super) fn changes(a: &Row, b: &Row) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     let (before, after) = (stages(a.variant), stages(b.variant));
     // A link that only one of them has is all new, or all gone.
-    let ways: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    for way in ways {
-        let of = |all: &BTreeMap<_, Vec<PathStage>>| all.get(way).cloned().unwrap_or_default();
-        way_changes(&of(&before), &of(&after)).into_iter().for_each(|c| add(&mut found, c));
+    let directions: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    for direction in directions {
+        let stages = |all: &BTreeMap<_, Vec<PathStage>>| all.get(direction).cloned().unwrap_or_default();
+        direction_changes(&stages(&before), &stages(&after)).into_iter().for_each(|c| add(&mut found, c));
     }
     let relays = |v: &VariantResult| -> Vec<_> { v.path.iter().flat_map(|p| p.relays.clone()).collect() };
     let (before, after) = (relays(a.variant), relays(b.variant));
@@ -27,7 +27,7 @@ pub(super) fn changes(a: &Row, b: &Row) -> Vec<Change> {
     found
 }
 
-/// The same change in several places (both directions of a link, say) counts once.
+/// Adds a change. The same change in several places (both directions of a link, for example) counts once.
 fn add(found: &mut Vec<Change>, new: Change) {
     if let Change::Queue { was: more, is } = &new {
         let same = found.iter_mut().find_map(|c| match c {
@@ -50,39 +50,40 @@ fn controls(a: &Row, b: &Row) -> Vec<Change> {
     for (x, y) in a.flows().into_iter().zip(b.flows()).filter(|(x, y)| x.cc != y.cc) {
         ccs.entry((x.cc.clone(), y.cc.clone())).or_default().push(x.name.clone());
     }
-    let one = |((was, is), flows): ((String, String), Vec<String>)| {
+    let control = |((was, is), flows): ((String, String), Vec<String>)| {
         let flows = if flows.len() == tcp(b) { Vec::new() } else { flows };
         Change::Control { was, is, flows }
     };
-    ccs.into_iter().map(one).collect()
+    ccs.into_iter().map(control).collect()
 }
 
-/// Stages by the direction of the link they are in; those that the scenario does not have left out.
+/// The stages of each link and direction, without those that the scenario does not have.
 fn stages(v: &VariantResult) -> BTreeMap<(&str, bool), Vec<PathStage>> {
     let links = v.path.iter().flat_map(|p| &p.links);
-    let written = |list: &[PathStage]| list.iter().filter(|s| !s.assumed).cloned().collect();
+    let stated = |list: &[PathStage]| list.iter().filter(|s| !s.assumed).cloned().collect();
     links
         .flat_map(|l| {
-            [((l.name.as_str(), false), written(&l.forward)), ((l.name.as_str(), true), written(&l.backward))]
+            [((l.name.as_str(), false), stated(&l.forward)), ((l.name.as_str(), true), stated(&l.backward))]
         })
         .collect()
 }
 
-/// Stages are matched by name, then by place: what stands behind the same stage took the other's.
-fn way_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
-    let missing = |from: &[PathStage], of: &PathStage| !from.iter().any(|s| s.name == of.name);
+/// The changes in one direction of a link. Stages are matched by name, then by place: a new stage after the
+/// same common stage replaces the removed one.
+fn direction_changes(was: &[PathStage], is: &[PathStage]) -> Vec<Change> {
+    let missing = |from: &[PathStage], stage: &PathStage| !from.iter().any(|s| s.name == stage.name);
     let gone: Vec<&PathStage> = was.iter().filter(|s| missing(is, s)).collect();
     let new: Vec<&PathStage> = is.iter().filter(|s| missing(was, s)).collect();
     let mut list = Vec::new();
     for old in was {
         list.extend(is.iter().find(|s| s.name == old.name).map_or_else(Vec::new, |s| stage_changes(old, s)));
     }
-    // The last stage before `s` that both have.
-    let behind = |list: &[PathStage], other: &[PathStage], s: &PathStage| -> Option<String> {
+    // The last stage before `s` that both variants have.
+    let predecessor = |list: &[PathStage], other: &[PathStage], s: &PathStage| -> Option<String> {
         let at = list.iter().position(|x| x.name == s.name)?;
         list[..at].iter().rev().find(|x| !missing(other, x)).map(|x| x.name.clone())
     };
-    let same_place = |(a, b): (&&PathStage, &&PathStage)| behind(was, is, a) == behind(is, was, b);
+    let same_place = |(a, b): (&&PathStage, &&PathStage)| predecessor(was, is, a) == predecessor(is, was, b);
     if gone.len() == new.len() && gone.iter().zip(&new).all(same_place) {
         list.extend(gone.iter().zip(&new).flat_map(|(a, b)| stage_changes(a, b)));
         return list;
@@ -109,7 +110,7 @@ fn stage_changes(was: &PathStage, is: &PathStage) -> Vec<Change> {
     if let (Some(old), Some(new)) = (queue(was), queue(is))
         && old != new
     {
-        // Another kind of queue has keys of its own.
+        // Another kind of queue has other keys.
         let of_limits = ["queue.kind", "queue.packets", "queue.bytes"];
         differ.retain(|k| {
             !(k.starts_with("queue.") && (old.kind != new.kind || of_limits.contains(&k.as_str())))

@@ -1,4 +1,4 @@
-//! What the headline says, as data: each number with its unit, each name whole. `words.rs` makes sentences of it.
+//! The statements of the story as data. `words.rs` puts them into sentences.
 
 use super::change::Change;
 use result::{Holder, Measure, TriedSuspect};
@@ -7,47 +7,44 @@ use units::Goal;
 /// A value of a measure in two variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// What is measured, and of what.
+    /// What is measured, and of which flows.
     pub measure: Measure,
-    /// In the baseline, in the measure's unit.
+    /// The baseline's value, in the measure's unit.
     pub was: f64,
-    /// In the variant.
+    /// The variant's value.
     pub is: f64,
 }
 
-/// What one variant is better at than the baseline, and what it costs.
+/// A variant compared with the baseline: what it changes, gains and costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Better {
-    /// What it is judged by.
     pub goal: Goal,
-    /// Its name.
     pub variant: String,
-    /// Index of its result, and of it in there.
+    /// Index of the result, and of the variant in it.
     pub at: [usize; 2],
-    /// What it changed of the baseline, as far as a result tells; empty where it does not.
+    /// The changes from the baseline, as far as the result records them.
     pub changes: Vec<Change>,
-    /// The goal's value in both.
+    /// The goal's value in the baseline and the variant.
     pub effect: Effect,
-    /// What else it gains to speak of, two things at most.
+    /// Noticeable gains by other measures.
     pub gains: Vec<Effect>,
-    /// All that is worse to speak of.
+    /// Noticeable losses by other measures.
     pub costs: Vec<Effect>,
 }
 
-/// What flows that share a direction of a link carried together.
+/// The goodput of flows that share a direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The first of them.
+    /// The name of the first flow.
     pub flow: String,
-    /// How many more there are.
+    /// The number of further flows.
     pub more: usize,
-    /// They are datagrams.
     pub datagrams: bool,
-    /// Goodput of them all, Mbit/s.
+    /// Goodput of all flows, Mbit/s.
     pub mbps: f64,
-    /// The limit of a flow that has its path to itself, Mbit/s.
+    /// The limit of a single flow that has its path to itself, Mbit/s.
     pub limit: Option<f64>,
-    /// What holds them, where that was found of them alone.
+    /// What limits these flows, if it was found for them alone.
     pub holder: Option<Holder>,
 }
 
@@ -55,238 +52,213 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Clause {
     /// No payload arrived in the baseline.
-    Nothing {
-        /// Its name.
-        variant: String,
-    },
-    /// What the baseline carried.
+    Nothing { variant: String },
+    /// The baseline's goodput.
     Carries {
-        /// Its name.
         variant: String,
         /// Goodput of TCP, Mbit/s.
         tcp: Option<f64>,
         /// Goodput of datagrams, Mbit/s.
         udp: Option<f64>,
-        /// The limit that all of it met, Mbit/s.
+        /// The limit that all payload shared, Mbit/s.
         limit: Option<f64>,
         /// A rate on the path varies: the limit is a mean, which a short run may exceed.
         varies: bool,
     },
-    /// What the baseline carried over paths that share no direction of a link: a sum of these would be of nothing.
-    CarriesApart {
-        /// Its name.
+    /// The baseline's goodput by path, for paths that share no direction of a link: their sum would be
+    /// meaningless.
+    CarriesByPath {
         variant: String,
-        /// Goodput by path, in the order of the flows: two at least.
+        /// Goodput by path, in the order of the flows; at least two.
         parts: Vec<Part>,
     },
     /// The baseline's value of a goal other than goodput.
     Has {
-        /// Its name.
         variant: String,
-        /// What is measured.
         measure: Measure,
-        /// In its unit.
+        /// In the measure's unit.
         value: f64,
     },
-    /// A flow, or several, carried nothing or next to nothing beside others that carried.
+    /// One or more flows carried nothing or next to nothing while others carried payload.
     Starved {
-        /// The one that carried least.
+        /// The starved flow with the least goodput.
         flow: String,
-        /// How many more.
+        /// The number of further starved flows.
         more: usize,
-        /// The most that any of them carried, Mbit/s.
+        /// The largest goodput of the starved flows, Mbit/s.
         mbps: f64,
-        /// Where none of them carried anything: how long, the shortest of their times, s.
+        /// If none of them carried anything: the shortest of their active times, s.
         seconds: Option<f64>,
-        /// Who carried most, and its goodput, Mbit/s.
+        /// The flow with the largest goodput, and its goodput, Mbit/s.
         most: (String, f64),
     },
-    /// Of several flows that were measured one at a time only the worst and the best are told.
+    /// Of many flows that were measured one at a time, only the worst and the best are reported.
     Extremes {
-        /// How many there are.
+        /// The number of flows.
         flows: usize,
-        /// By what they are the worst and the best.
+        /// The goal by which they are the worst and the best.
         goal: Goal,
     },
-    /// Of several transfers some did not come to their end.
+    /// Some transfers did not finish.
     Unfinished {
-        /// How many.
         unfinished: u64,
-        /// Of how many.
+        /// All transfers.
         all: u64,
     },
-    /// What holds the baseline's flows, as a run without it measured; the first is what the headline names.
+    /// What limits the baseline's flows, as measured by a run without it. The headline names the first one.
     Held {
-        /// What it is, and what it costs.
+        /// The limiting factor and its cost.
         holder: Holder,
-        /// It is the one that costs most; of flows that share nothing with others, that costs them most.
+        /// It costs the most of all; for flows with paths of their own, the most of theirs.
         most: bool,
-        /// The numbers are of a part of the flows, which [`Holder::flow`] names.
+        /// The numbers are those of a part of the flows, which [`Holder::flow`] names.
         of_part: bool,
     },
-    /// Without this the goal was met noticeably better on average, but its runs differ by as much.
+    /// Without this suspect the mean was noticeably better, but the runs differ by as much.
     Perhaps {
-        /// What was switched off, and its mean gain.
+        /// What was removed, and the mean gain.
         suspect: TriedSuspect,
     },
-    /// Every suspect was switched off, and none gained anything beyond chance.
-    Unheld {
-        /// How many.
+    /// Every suspect was removed in turn, and none gained anything beyond chance.
+    NoSuspectHelps {
+        /// The number of suspects.
         tried: usize,
     },
-    /// The stage of the path that dropped most.
+    /// The stage of the path that dropped the most packets.
     Dropped {
-        /// Its name.
         element: String,
-        /// Its kind.
         kind: String,
-        /// Packets that it dropped.
+        /// Packets that the stage dropped.
         dropped: u64,
-        /// Packets that came to it.
+        /// Packets that reached the stage.
         came: u64,
     },
-    /// Data packets were lost at places that are not known.
+    /// Data packets were lost at unknown places.
     Lost {
         /// Their share, %.
         share: f64,
     },
-    /// Packets were too big for a stage, and their senders never heard of it.
+    /// Packets were too big for a stage, and their senders were not notified.
     BlackHole {
-        /// The stage's name.
         element: String,
-        /// Its kind.
         kind: String,
-        /// The largest that did not fit, bytes.
+        /// The largest packet that did not fit, bytes.
         size_bytes: u32,
-        /// The largest that fits.
         mtu_bytes: u32,
     },
-    /// Packets were too big for a stage, and senders keep to what fits.
+    /// Packets were too big for a stage, and senders reduced their segments.
     CutSegments {
-        /// The largest packet that fits, bytes.
         mtu_bytes: u32,
-        /// Payload of the segments that are sent.
+        /// Payload of the reduced segments, bytes.
         mss_bytes: u32,
     },
-    /// A stage cut packets into fragments.
+    /// A stage split packets into fragments.
     Fragmented {
-        /// Its name.
         element: String,
-        /// Its kind.
         kind: String,
-        /// Packets that it cut.
+        /// Packets that the stage split.
         cut: u64,
-        /// Packets that came to it.
+        /// Packets that reached the stage.
         came: u64,
-        /// What the cut ones became.
+        /// Fragments that the split packets became.
         fragments: u64,
     },
-    /// Time in which nothing moved until a timeout fired.
+    /// Time that flows spent waiting for retransmission timeouts.
     Waited {
         /// The congestion control of the flows that waited most.
         cc: String,
-        /// Their time, its share, mean, 0 to 1.
+        /// Mean share of the flows' time, 0 to 1.
         share: f64,
     },
-    /// Time in which losses were repaired.
+    /// Time that flows spent in loss recovery.
     Repaired {
-        /// The congestion control of the flows that did so most.
+        /// The congestion control of the flows that spent the most time.
         cc: String,
-        /// Their time, its share, mean, 0 to 1.
+        /// Mean share of the flows' time, 0 to 1.
         share: f64,
     },
-    /// Round trips grew far beyond the shortest, and a queue stood.
+    /// The RTT grew far above its minimum, and a queue stood.
     Queued {
-        /// The shortest round trip, ms, averaged over the TCP flows as `p95_ms` is.
+        /// The minimum RTT of the flow with the largest 95th percentile, ms.
         least_ms: f64,
-        /// The 95th percentile, ms ([`Measure::Rtt`]).
+        /// The 95th percentile of that flow's RTT, ms.
         p95_ms: f64,
-        /// The stage with the longest queue of those that held packets long enough to be the reason.
+        /// The stage with the longest queue of those that delayed packets enough to explain the growth.
         element: String,
-        /// Its kind.
         kind: String,
-        /// The longest that queue was, packets.
+        /// The maximum length of that queue, packets.
         packets: u64,
     },
-    /// Flows of the same direction and limit got unlike shares.
+    /// Flows with the same direction and limit got unequal shares.
     Unfair {
-        /// Who got most, and its goodput, Mbit/s.
+        /// The flow with the largest share, and its goodput, Mbit/s.
         most: (String, f64),
-        /// Who got least.
+        /// The flow with the smallest share, and its goodput, Mbit/s.
         least: (String, f64),
     },
-    /// Next to nothing was lost, no queue stood, and each flow is at a bound of its own: its limit, or what its application
+    /// Almost no loss, no standing queue, and each flow is at its bound: its limit, or what its application
     /// sends.
     Clean,
-    /// Flows got less than their limit, and nothing that was looked at says why.
+    /// Flows got less than their limit, and the reason is unknown.
     Unexplained {
-        /// The scenario was too large to be simulated without each suspect.
+        /// The scenario was too large to simulate without each suspect.
         too_large: bool,
     },
     /// A variant that does better by the goal.
     Better(Better),
-    /// A variant that does as well by the goal and better by something else, at no cost.
+    /// A variant that is as good by the goal and better by another measure, at no cost.
     AsGood(Better),
-    /// A variant that is the best by something else than the goal: its gains are what it is the best by.
+    /// A variant that is the best by a measure other than the goal; its gains hold those measures.
     Leads(Better),
-    /// Variants that differ from the baseline by the goal's mean, but not beyond what chance does.
+    /// Variants whose mean of the goal differs from the baseline's, but not significantly.
     Open {
-        /// The goal.
         goal: Goal,
-        /// What is measured.
         measure: Measure,
         /// The baseline's mean.
         was: Option<f64>,
-        /// Their names and means.
+        /// The variants' names and means.
         variants: Vec<(String, f64)>,
-        /// How often each was run.
+        /// Runs of each variant.
         repeats: usize,
     },
-    /// Variants whose numbers are the baseline's to the last digit.
+    /// Variants with results identical to the baseline's.
     Same {
-        /// The baseline's name.
         baseline: String,
-        /// Theirs.
         variants: Vec<String>,
-        /// What the first of them changed.
+        /// The changes of the first of them.
         changes: Vec<Change>,
     },
-    /// A variant with other flows: what a flow that both have gets.
+    /// A variant with other flows, and the effect on a flow that both have.
     OtherFlows {
-        /// The variant's name.
         variant: String,
-        /// The flow's goodput.
+        /// The effect on that flow's goodput.
         effect: Effect,
     },
     /// No other variant does better by the goal.
     Best {
-        /// The goal.
         goal: Goal,
-        /// How many others were compared.
+        /// The number of variants that were compared.
         others: usize,
-        /// Those are all that there are.
+        /// All other variants were comparable.
         all: bool,
     },
-    /// Simulator and kernel, at the flow whose goodputs differ most.
+    /// Simulator and kernel compared by the flow whose goodput differs most.
     ClocksGoodput {
-        /// The variant's name.
         variant: String,
-        /// The flow's.
         flow: String,
         /// Goodput on the first clock, Mbit/s.
         first: f64,
-        /// On the second.
+        /// Goodput on the second clock, Mbit/s.
         second: f64,
     },
-    /// Simulator and kernel, where they differ much in what was dropped or sent again.
+    /// Simulator and kernel, if their drops or retransmissions differ much.
     ClocksCount {
-        /// The variant's name.
         variant: String,
-        /// What is counted: packets dropped by all elements, or packets sent again.
+        /// The count is of retransmissions, not of drops.
         resent: bool,
-        /// On the first clock.
+        /// Packets on the first clock.
         first: u64,
-        /// On the second.
+        /// Packets on the second clock.
         second: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! What the path did to the baseline.
+//! The baseline's clauses: what it got, what limits it, and what was observed on the path.
 
 use super::clause::{Clause, Part};
 use super::group::{disjoint, groups};
@@ -6,7 +6,7 @@ use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    AT_BOUND, DROPPED, JudgedBy, LIKE, LOST, MOST_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES,
+    AT_BOUND, DROPPED, JudgedBy, LIKE, LOST, MAX_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES,
     REASON, REPAIRED, STARVED, STARVED_S, STOOD, WAITED,
 };
 use crate::figures::Row;
@@ -18,7 +18,7 @@ use result::{
 };
 use units::{Goal, Span};
 
-/// What the baseline got, by the first goal.
+/// The opening clauses: the baseline's value of the first goal.
 pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause> {
     let (row, variant) = (&baseline.row, baseline.name.clone());
     let carried = |subject| value_of(&Measure::new(Quantity::Goodput).of_subject(subject), row);
@@ -26,7 +26,7 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     if row.flows().iter().all(|f| f.goodput_mbps <= 0.0) {
         return vec![Clause::Nothing { variant }];
     }
-    let carries = || match apart(row) {
+    let carries = || match by_path(row) {
         parts if parts.is_empty() => Clause::Carries {
             variant: variant.clone(),
             tcp,
@@ -34,7 +34,7 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
             limit: limit(row),
             varies: limit(row).is_some() && varies(row),
         },
-        parts => Clause::CarriesApart { variant: variant.clone(), parts },
+        parts => Clause::CarriesByPath { variant: variant.clone(), parts },
     };
     let other = goals.first().filter(|g| g.goal != Goal::Goodput);
     let Some((measure, value)) = other.and_then(|g| Some((g.measure.clone(), g.baseline?))) else {
@@ -50,12 +50,12 @@ pub(super) fn opening(baseline: &NamedVariant, goals: &[JudgedBy]) -> Vec<Clause
     list
 }
 
-/// Goodput by path, where flows of one kind take paths that share no direction of a link; else empty.
-fn apart(row: &Row) -> Vec<Part> {
+/// Goodput by path, if flows of one kind take paths that share no direction of a link; else empty.
+fn by_path(row: &Row) -> Vec<Part> {
     if row.flow.is_some() {
         return Vec::new();
     }
-    // Of requests and pages a result does not tell which side sends more.
+    // For requests and pages a result does not record which side sends more.
     let is_one_way =
         |f: &&FlowResult| f.kind != FlowKind::Probe && !["request", "page"].contains(&f.app.as_str());
     let (udp, tcp): (Vec<&FlowResult>, Vec<&FlowResult>) =
@@ -64,7 +64,7 @@ fn apart(row: &Row) -> Vec<Part> {
         return Vec::new();
     }
     let held = if is_like_simulated(row) { &row.variant.held_by[..] } else { &[] };
-    let of = |flows: Vec<&FlowResult>| -> Vec<Part> {
+    let parts = |flows: Vec<&FlowResult>| -> Vec<Part> {
         let sets = disjoint(row.variant.path.as_ref(), &flows).into_iter();
         sets.map(|set| Part {
             flow: set[0].name.clone(),
@@ -76,17 +76,17 @@ fn apart(row: &Row) -> Vec<Part> {
         })
         .collect()
     };
-    let (tcp, udp) = (of(tcp), of(udp));
+    let (tcp, udp) = (parts(tcp), parts(udp));
     let is_several = tcp.len() > 1 || udp.len() > 1;
     tcp.into_iter().chain(udp).filter(|_| is_several).collect()
 }
 
-/// Whether a holder was found of these flows alone.
+/// Whether a holder was found for these flows alone.
 fn is_of(holder: &Holder, set: &[&FlowResult]) -> bool {
     holder.flow.as_ref().is_some_and(|flow| set.iter().any(|f| is_connection(f, flow)))
 }
 
-/// Whether a result is of this flow of the scenario, or of one of its connections.
+/// Whether a flow's result belongs to this flow of the scenario, or to one of its connections.
 fn is_connection(f: &FlowResult, flow: &str) -> bool {
     !connections(std::slice::from_ref(f), flow).is_empty()
 }
@@ -95,17 +95,17 @@ fn unfinished(t: TimesSummary) -> Clause {
     Clause::Unfinished { unfinished: t.unfinished, all: t.count + t.unfinished }
 }
 
-/// The limit that all of the row's payload met together.
+/// The limit that all payload of the row shares.
 fn limit(row: &Row) -> Option<f64> {
     row.limit().filter(|&l| l > 0.0)
 }
 
-/// Flows that carried nothing in the whole run, or next to nothing of what the first of their group did.
+/// Flows that carried nothing in the whole run, or next to nothing compared with another flow of their group.
 pub(super) fn starved(row: &Row) -> Option<Clause> {
     let flows = row.flows();
     let by = |a: &&&FlowResult, b: &&&FlowResult| a.goodput_mbps.total_cmp(&b.goodput_mbps);
     let most = flows.iter().max_by(by).filter(|f| f.goodput_mbps > 0.0 && flows.len() > 1)?;
-    // What pauses may not have wanted to send.
+    // An application that pauses may have had nothing to send.
     let wants =
         |f: &FlowResult| f.sent_packets > 0 || ["", "bulk", "request", "page"].contains(&f.app.as_str());
     let nothing = |f: &FlowResult| f.delivered_bytes == 0 && wants(f);
@@ -134,7 +134,8 @@ fn varies(row: &Row) -> bool {
     stages.any(|s| ["train", "rate-trace"].contains(&s.kind.as_str()))
 }
 
-/// What hurts by these goals: what runs without it measured, then what was seen, the first goal's first.
+/// What hurts these goals: first what runs without it measured, then what was observed, in the order of the
+/// goals.
 pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     let mut list = held(row);
     let measured = list.iter().any(|c| matches!(c, Clause::Held { .. }));
@@ -146,27 +147,28 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
             Goal::Fairness => vec![unfair(row), dropped(row)],
         };
         for clause in found.into_iter().flatten() {
-            // Who dropped most is not who costs most, where that is known.
-            let guessed = matches!(clause, Clause::Dropped { .. }) && measured;
-            if !guessed && !list.contains(&clause) {
+            // If the limiting factor is measured, the stage that dropped most adds nothing.
+            let is_guess = matches!(clause, Clause::Dropped { .. }) && measured;
+            if !is_guess && !list.contains(&clause) {
                 list.push(clause);
             }
         }
     }
-    // A queue that stands says more than that no single change helps.
+    // A standing queue says more than that no single change helps.
     if list.iter().any(|c| matches!(c, Clause::Queued { .. })) {
-        list.retain(|c| !matches!(c, Clause::Unheld { .. }));
+        list.retain(|c| !matches!(c, Clause::NoSuspectHelps { .. }));
     }
     if list.is_empty() {
-        list.extend(nothing_special(row));
+        list.extend(without_findings(row));
     }
     list
 }
 
-/// What holds the row's flows, the largest cost first, two places at most; where parts of the flows were looked at apart, what
-/// holds each part most. One whose numbers of the run itself do not show what the others do is left out.
+/// What limits the row's flows, the largest cost first, at most [`MAX_HOLDERS`]. If parts of the flows were
+/// searched separately, what limits each part most. A row that its partial simulation does not represent has
+/// none.
 fn held(row: &Row) -> Vec<Clause> {
-    let is_mine = |flow: &Option<String>| match (row.flow, flow) {
+    let is_of_row = |flow: &Option<String>| match (row.flow, flow) {
         (Some(own), Some(flow)) => is_connection(own, flow),
         _ => true,
     };
@@ -175,10 +177,10 @@ fn held(row: &Row) -> Vec<Clause> {
     }
     let mut holders: Vec<&Holder> = Vec::new();
     let in_parts = |h: &Holder| row.flow.is_none() && h.flow.is_some();
-    for holder in row.variant.held_by.iter().filter(|h| is_mine(&h.flow) && gains(h)) {
+    for holder in row.variant.held_by.iter().filter(|h| is_of_row(&h.flow) && gains(h)) {
         let is_known =
             |h: &&Holder| if in_parts(holder) { h.flow == holder.flow } else { h.place == holder.place };
-        if !holders.iter().any(is_known) && (holders.len() < MOST_HOLDERS || in_parts(holder)) {
+        if !holders.iter().any(is_known) && (holders.len() < MAX_HOLDERS || in_parts(holder)) {
             holders.push(holder);
         }
     }
@@ -191,7 +193,7 @@ fn held(row: &Row) -> Vec<Clause> {
     }
     let search = row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none());
     let tried: Vec<&TriedSuspect> =
-        search.iter().flat_map(|s| &s.tried).filter(|t| is_mine(&t.flow)).collect();
+        search.iter().flat_map(|s| &s.tried).filter(|t| is_of_row(&t.flow)).collect();
     let gain = |t: &TriedSuspect| t.gain.unwrap_or(1.0);
     let best = tried.iter().copied().max_by(|a, b| gain(a).total_cmp(&gain(b)));
     if let Some(best) = best.filter(|t| gain(t) >= NOTICED_TIMES) {
@@ -203,11 +205,11 @@ fn held(row: &Row) -> Vec<Clause> {
     let is_of_goodput = search.is_some_and(|s| s.measure.ends_with("goodput"));
     let at_limit = is_of_goodput && row.flows().iter().all(|f| is_at_limit(row, f));
     let all = !at_limit && !places.is_empty() && search.is_some_and(|s| s.left_out.is_empty());
-    all.then_some(Clause::Unheld { tried: places.len() }).into_iter().collect()
+    all.then_some(Clause::NoSuspectHelps { tried: places.len() }).into_iter().collect()
 }
 
-/// Whether the part of the scenario that holders were looked for in went as all of it did: where a flow loses its first packet
-/// after ten seconds, the first three do not show what holds it.
+/// Whether the simulated part of the scenario, in which holders were searched for, had the goodput of the
+/// whole run. If a flow loses its first packet after ten seconds, the first three do not show what limits it.
 fn is_like_simulated(row: &Row) -> bool {
     let search = row.variant.holder_search.as_ref().filter(|s| s.simulated_s.is_some());
     let Some((simulated, name)) = search.and_then(|s| Some((s.simulated?, &s.measure))) else { return true };
@@ -216,7 +218,7 @@ fn is_like_simulated(row: &Row) -> bool {
     whole.is_none_or(|whole| (simulated / whole).max(whole / simulated) < LIKE)
 }
 
-/// Whether the number without the suspect is the better one.
+/// Whether the value without the suspect is the better one.
 fn gains(holder: &Holder) -> bool {
     let better = |e: &HolderEffect| {
         let [with, without] = e.numbers();
@@ -225,16 +227,16 @@ fn gains(holder: &Holder) -> bool {
     holder.effects.first().is_some_and(better)
 }
 
-/// Whether the scenario was too large to be simulated without each suspect, or in full.
+/// Whether the scenario was too large to simulate without each suspect, or in full.
 fn is_too_large(row: &Row) -> bool {
     let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
     search.is_some_and(|s| !s.left_out.is_empty() || !is_like_simulated(row))
 }
 
-fn nothing_special(row: &Row) -> Vec<Clause> {
+fn without_findings(row: &Row) -> Vec<Clause> {
     let mut list = Vec::new();
     let bounded = row.flows().iter().all(|f| is_at_own_bound(row, f));
-    // However few packets they were: at a full queue 0.03 % may cost more than half of the rate.
+    // Without a bound any loss counts: at a full queue 0.03 % may cost more than half of the rate.
     let least = if bounded { LOST } else { f64::MIN_POSITIVE };
     if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= least) {
         list.push(Clause::Lost { share });
@@ -243,16 +245,17 @@ fn nothing_special(row: &Row) -> Vec<Clause> {
         list.push(Clause::Unexplained { too_large: is_too_large(row) });
         return list;
     }
-    let gone = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
-    let loses = row.flows().iter().any(|f| 100.0 * gone(f) >= LOST * f.sent_packets as f64);
-    let waits = row.flows().iter().any(|f| stood(f.rtt_ms.min, f.rtt_ms.p95));
+    let lost = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
+    let loses = row.flows().iter().any(|f| 100.0 * lost(f) >= LOST * f.sent_packets as f64);
+    let waits = row.flows().iter().any(|f| has_queue_delay(f.rtt_ms.min, f.rtt_ms.p95));
     let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
     list.extend((!loses && !waits && !silent && list.is_empty()).then_some(Clause::Clean));
     list
 }
 
-/// Whether what a flow got is what it could have at most: the limit of its path, which flows that share it are at together, or
-/// what its application sends. Of an application that pauses, asks or ends that is known only where every suspect was tried.
+/// Whether a flow got the most that it could: the limit of its path, which it may share, or what its
+/// application sends. For an application that pauses, requests or ends, this is known only if every suspect
+/// was tried.
 fn is_at_own_bound(row: &Row, flow: &FlowResult) -> bool {
     let ended = flow.completed.is_some() || flow.completion_s.is_some();
     let is_greedy = !ended && ["", "bulk"].contains(&flow.app.as_str());
@@ -262,7 +265,8 @@ fn is_at_own_bound(row: &Row, flow: &FlowResult) -> bool {
     flow.is_udp() || is_at_limit(row, flow) || !is_greedy && is_searched
 }
 
-/// Whether a flow has the limit of its path, alone or with those that share it; one that ended, while it lasted.
+/// Whether a flow reached the limit of its path, alone or together with the flows that share it. A flow that
+/// ended is judged by its goodput while it lasted.
 fn is_at_limit(row: &Row, flow: &FlowResult) -> bool {
     let ended = flow.completed.is_some() || flow.completion_s.is_some();
     let rate = if ended { flow.own_goodput_mbps().max(flow.goodput_mbps) } else { flow.goodput_mbps };
@@ -270,7 +274,7 @@ fn is_at_limit(row: &Row, flow: &FlowResult) -> bool {
     together || flow.limit_mbps.is_some_and(|limit| rate >= AT_BOUND * limit)
 }
 
-/// The element that dropped most.
+/// The element that dropped the most packets.
 fn dropped(row: &Row) -> Option<Clause> {
     let elements = row.elements().into_iter().filter(|e| e.dropped_packets > 0);
     let most = elements.max_by_key(|e| e.dropped_packets)?;
@@ -279,7 +283,7 @@ fn dropped(row: &Row) -> Option<Clause> {
     (dropped as f64 >= DROPPED * came as f64).then_some(Clause::Dropped { element, kind, dropped, came })
 }
 
-/// What the congestion control of most flows spent its time on, when that was loss.
+/// The time that flows of one congestion control spent on losses: waiting for timeouts, else in recovery.
 fn time_lost(row: &Row) -> Option<Clause> {
     let repairing = |f: &FlowResult| {
         let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
@@ -299,69 +303,73 @@ fn worst(row: &Row, share: impl Fn(&FlowResult) -> f64) -> Option<(String, f64)>
     let mut ccs: Vec<&str> = flows.iter().map(|f| f.cc.as_str()).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    let of = |cc: &str| {
+    let mean_share = |cc: &str| {
         let shares: Vec<f64> = flows.iter().filter(|f| f.cc == cc).map(|f| share(f)).collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    let each = ccs.into_iter().map(|cc| (cc.to_string(), of(cc)));
+    let each = ccs.into_iter().map(|cc| (cc.to_string(), mean_share(cc)));
     each.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-fn stood(least: f64, p95: f64) -> bool {
+/// Whether the RTT grew far above its minimum, so that a queue must have stood.
+fn has_queue_delay(least: f64, p95: f64) -> bool {
     p95 - least >= NOTICED_DELAY_MS && p95 >= STOOD * least
 }
 
-/// Round trips beside the shortest, and the longest queue of those that held packets long enough to be the reason.
+/// The growth of the RTT, and the longest queue of those that delayed packets enough to explain it.
 fn queued(row: &Row) -> Option<Clause> {
-    // The least and the 95th percentile of the same flow: a short path next to a long one is not growth.
+    // Minimum and 95th percentile of the same flow: a short path next to a long one is not growth.
     let flows = row.flows().into_iter().filter(|f| !f.is_udp() && !f.rtt_ms.is_empty());
     let slowest = flows.max_by(|a, b| a.rtt_ms.p95.total_cmp(&b.rtt_ms.p95))?;
     let (least_ms, p95_ms) = (slowest.rtt_ms.min, slowest.rtt_ms.p95);
     let held = |e: &&ElementResult| {
-        e.max_queue_packets > 0 && e.delay_ms.max - travel_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
+        e.max_queue_packets > 0
+            && e.delay_ms.max - propagation_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
     };
     let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), kind(row, queue), queue.max_queue_packets);
-    stood(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
+    has_queue_delay(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
 }
 
-/// The element's kind; [`ASSUMED`] of a network card that the scenario does not have.
+/// The element's kind; [`ASSUMED`] for a network card that the scenario does not have.
 fn kind(row: &Row, element: &ElementResult) -> String {
     let name = element.name.split('@').next().unwrap_or_default();
-    let is = |link: &PathLink, way: &str, s: &PathStage| {
+    let is_assumed = |link: &PathLink, direction: &str, s: &PathStage| {
         s.assumed
             && s.kind == "link"
-            && name.strip_prefix(&*link.name).is_some_and(|rest| rest == format!(".{way}.{}", s.name))
+            && name.strip_prefix(&*link.name).is_some_and(|rest| rest == format!(".{direction}.{}", s.name))
     };
     let mut links = row.variant.path.iter().flat_map(|p| &p.links);
     let assumed = links.any(|l| {
-        l.forward.iter().any(|s| is(l, "forward", s)) || l.backward.iter().any(|s| is(l, "backward", s))
+        l.forward.iter().any(|s| is_assumed(l, "forward", s))
+            || l.backward.iter().any(|s| is_assumed(l, "backward", s))
     });
     if assumed { ASSUMED.into() } else { element.kind.clone() }
 }
 
-/// The propagation delay of an element, ms: no packet waits for that.
-fn travel_ms(row: &Row, element: &str) -> f64 {
+/// The propagation delay of an element, ms, which is not queueing.
+fn propagation_ms(row: &Row, element: &str) -> f64 {
     let name = element.split('@').next().unwrap_or_default();
     let stages = row.variant.path.iter().flat_map(|p| &p.links).flat_map(|l| {
-        let way = |way: &'static str, list: &'_ [PathStage]| -> Vec<(String, Option<String>)> {
-            let of =
-                |s: &PathStage| (format!("{}.{way}.{}", l.name, s.name), s.settings.get("delay").cloned());
-            list.iter().map(of).collect()
+        let delays = |direction: &'static str, list: &'_ [PathStage]| -> Vec<(String, Option<String>)> {
+            let delay = |s: &PathStage| {
+                (format!("{}.{direction}.{}", l.name, s.name), s.settings.get("delay").cloned())
+            };
+            list.iter().map(delay).collect()
         };
-        [way("forward", &l.forward), way("backward", &l.backward)].concat()
+        [delays("forward", &l.forward), delays("backward", &l.backward)].concat()
     });
     let delay = stages.into_iter().find(|s| s.0 == name).and_then(|s| s.1?.parse::<Span>().ok());
     delay.map_or(0.0, |d| d.as_secs_f64() * 1e3)
 }
 
-/// The group whose flows got the most unlike shares: its first and its last.
+/// The flows with the largest and the smallest share in the group with the lowest Jain index.
 fn unfair(row: &Row) -> Option<Clause> {
     let jain = |g: &Vec<&FlowResult>| result::jain(&g.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
     let groups = groups(row);
     let worst = groups.iter().min_by(|a, b| jain(a).total_cmp(&jain(b)))?;
     let by = |a: &&&FlowResult, b: &&&FlowResult| a.goodput_mbps.total_cmp(&b.goodput_mbps);
     let (least, most) = (worst.iter().min_by(by)?, worst.iter().max_by(by)?);
-    let of = |f: &FlowResult| (f.name.clone(), f.goodput_mbps);
-    (jain(worst) <= 1.0 - NOTICED_JAIN).then(|| Clause::Unfair { most: of(most), least: of(least) })
+    let share = |f: &FlowResult| (f.name.clone(), f.goodput_mbps);
+    (jain(worst) <= 1.0 - NOTICED_JAIN).then(|| Clause::Unfair { most: share(most), least: share(least) })
 }

@@ -1,14 +1,14 @@
-//! When a difference of two variants is worth a word, by [`Measure`].
+//! Decides which differences between two variants are reported, by [`Measure`].
 
 use super::{ALIKE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_TIMES};
 use crate::figures::Row;
 use result::{Measure, Quantity, Statistic, Subject};
 
-/// What two variants are compared by, what matters most to users first.
+/// The measures by which two variants are compared, the most important to users first.
 pub(crate) fn compared() -> Vec<Measure> {
     use Quantity::{Completion, Delay, Goodput, Jain, Lost, Mos, Page, Probe, ResentShare, Response, Rtt};
     let p95 = |quantity| Measure::at(quantity, Statistic::P95);
-    let of = |quantity, subject| Measure::new(quantity).of_subject(subject);
+    let of_subject = |quantity, subject| Measure::new(quantity).of_subject(subject);
     vec![
         Measure::new(Mos),
         p95(Page),
@@ -17,11 +17,11 @@ pub(crate) fn compared() -> Vec<Measure> {
         p95(Delay),
         p95(Probe),
         p95(Rtt),
-        of(Goodput, Subject::Tcp),
-        of(Goodput, Subject::Datagrams),
-        of(Lost, Subject::Tcp),
-        of(ResentShare, Subject::Tcp),
-        of(Lost, Subject::Datagrams),
+        of_subject(Goodput, Subject::Tcp),
+        of_subject(Goodput, Subject::Datagrams),
+        of_subject(Lost, Subject::Tcp),
+        of_subject(ResentShare, Subject::Tcp),
+        of_subject(Lost, Subject::Datagrams),
         Measure::new(Jain),
     ]
 }
@@ -43,15 +43,15 @@ pub(crate) fn noticed(measure: &Measure, was: f64, is: f64) -> Option<bool> {
     differ.then(|| measure.is_better(is, was))
 }
 
-/// Whether `is` meets a goal better than `was` by more than both clocks agree.
+/// Whether `is` is better than `was` by more than simulator and kernel differ.
 pub(crate) fn is_ahead(measure: &Measure, was: f64, is: f64) -> bool {
     if measure.is_better_large() { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
 }
 
-/// The value in a row; `None` where nothing of the kind was measured.
+/// The value of a measure in a row; `None` if it was not measured.
 pub(crate) fn value_of(measure: &Measure, row: &Row) -> Option<f64> {
     match (row.flow, &measure.subject) {
-        // Of flows that were measured one at a time each is a run of its own.
+        // Each flow that was measured one at a time is a run of its own.
         (Some(flow), Subject::Run | Subject::Tcp | Subject::Datagrams) => {
             let udp = measure.subject == Subject::Datagrams;
             let fits = measure.subject == Subject::Run || flow.is_udp() == udp;
@@ -61,7 +61,7 @@ pub(crate) fn value_of(measure: &Measure, row: &Row) -> Option<f64> {
     }
 }
 
-/// Whether repeats leave open which of the two has more: 0 is within the interval of their differences, paired by seed.
+/// Whether the difference is not significant: 0 is within the interval of the differences, paired by seed.
 pub(crate) fn is_chance(measure: &Measure, was: &Row, is: &Row) -> bool {
     let (Some(a), Some(b)) = (&was.variant.repeats, &is.variant.repeats) else { return false };
     let measure = match was.flow {

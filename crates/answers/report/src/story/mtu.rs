@@ -1,18 +1,19 @@
-//! What packets met that were too big for the path: a black hole, a smaller segment, fragments.
+//! Clauses on packets too big for the path: an MTU black hole, reduced segments, fragments.
 
 use super::FRAGMENTED;
 use super::clause::Clause;
 use crate::figures::Row;
 use result::ElementResult;
 
-/// The clauses, the gravest first.
+/// The clauses, the most severe first.
 pub(super) fn facts(row: &Row) -> Vec<Clause> {
     [black_hole(row), cut_segments(row), fragments(row)].into_iter().flatten().collect()
 }
 
-/// The element where most packets did not fit, of those that tell their senders or of those that do not.
-fn tightest<'a>(row: &Row<'a>, told: bool) -> Option<&'a ElementResult> {
-    let elements = row.elements().into_iter().filter(|e| e.too_big.is_some_and(|t| t.told == told));
+/// The element where the most packets were too big, of those that notify their senders (`notifies`) or of
+/// those that do not.
+fn tightest<'a>(row: &Row<'a>, notifies: bool) -> Option<&'a ElementResult> {
+    let elements = row.elements().into_iter().filter(|e| e.too_big.is_some_and(|t| t.told == notifies));
     elements.max_by_key(|e| e.too_big_packets)
 }
 
@@ -28,11 +29,11 @@ fn black_hole(row: &Row) -> Option<Clause> {
     })
 }
 
-/// The senders were told, and keep to it.
+/// Senders were notified of the MTU and reduced their segments.
 fn cut_segments(row: &Row) -> Option<Clause> {
     let mtu_bytes = tightest(row, true)?.too_big?.mtu_bytes;
     let sizes = row.compared().into_iter().filter_map(|f| f.mss_bytes);
-    // The headers of IP and TCP are 40 bytes, options not counted.
+    // IP and TCP headers take 40 bytes without options.
     let mss_bytes = sizes.filter(|mss| mss + 40 <= mtu_bytes).max()?;
     Some(Clause::CutSegments { mtu_bytes, mss_bytes })
 }
@@ -52,7 +53,7 @@ mod tests {
     use crate::strings::Lang;
     use result::{FlowResult, TooBigPackets, VariantResult};
 
-    fn told(element: ElementResult, lang: Lang) -> Vec<String> {
+    fn sentences(element: ElementResult, lang: Lang) -> Vec<String> {
         let flow = FlowResult { name: "f".into(), mss_bytes: Some(1424), ..FlowResult::default() };
         let elements = vec![ElementResult { name: "l.forward.vpn".into(), kind: "tunnel".into(), ..element }];
         let variant = VariantResult { flows: vec![flow], elements, ..VariantResult::default() };
@@ -60,23 +61,23 @@ mod tests {
         facts(&Row { variant: &variant, flow: None }).iter().map(|c| plain(c.say(lang))).collect()
     }
 
-    fn refusing(told: bool) -> ElementResult {
-        let too_big = Some(TooBigPackets { mtu_bytes: 1476, largest_bytes: 1500, told });
+    fn refusing(notifies: bool) -> ElementResult {
+        let too_big = Some(TooBigPackets { mtu_bytes: 1476, largest_bytes: 1500, told: notifies });
         ElementResult { passed_packets: 3, too_big_packets: 7, too_big, ..ElementResult::default() }
     }
 
     #[test]
-    fn each_is_told_where_it_holds() {
-        assert_eq!(told(ElementResult::default(), Lang::En), [""; 0]);
+    fn black_holes_reduced_segments_and_fragments_are_reported() {
+        assert_eq!(sentences(ElementResult::default(), Lang::En), [""; 0]);
         assert_eq!(
-            told(refusing(false), Lang::En),
+            sentences(refusing(false), Lang::En),
             [
-                "packets of 1500 bytes were too big for a tunnel at l.forward.vpn that carries 1476, and the sender never heard of it (a black hole)"
+                "packets of 1500 bytes exceeded the MTU of 1476 bytes of a tunnel at l.forward.vpn, and the sender was not notified (MTU black hole)"
             ]
         );
         assert_eq!(
-            told(refusing(true), Lang::En),
-            ["the path's MTU of 1476 bytes cut the segments to 1424 bytes"]
+            sentences(refusing(true), Lang::En),
+            ["the path MTU of 1476 bytes reduced segments to 1424 bytes"]
         );
         let cutting = ElementResult {
             passed_packets: 1900,
@@ -85,10 +86,10 @@ mod tests {
             ..ElementResult::default()
         };
         assert_eq!(
-            told(cutting.clone(), Lang::En),
-            ["the tunnel at l.forward.vpn cut 90.0 % of the packets into 2 fragments each"]
+            sentences(cutting.clone(), Lang::En),
+            ["the tunnel at l.forward.vpn split 90.0 % of the packets into 2 fragments each"]
         );
-        assert_eq!(told(cutting, Lang::Zh), ["l.forward.vpn 的隧道把 90.0 % 的数据包各切成 2 个分片"]);
-        assert!(told(refusing(false), Lang::Zh)[0].contains("黑洞"));
+        assert_eq!(sentences(cutting, Lang::Zh), ["l.forward.vpn 的隧道把 90.0 % 的数据包各分为 2 个分片"]);
+        assert!(sentences(refusing(false), Lang::Zh)[0].contains("黑洞"));
     }
 }

@@ -1,40 +1,41 @@
-//! Variants under the names to tell of them, and which of them can be compared.
+//! Variants with the names that the story uses, and which of them are comparable.
 
 use super::ALIKE;
 use super::group::limit;
 use crate::figures::{Row, rows};
 use result::Run;
 
-/// A variant under the name to tell of it; of flows measured one at a time each is one for itself.
+/// A variant with its name in the story. Each flow that was measured one at a time counts as a variant.
 pub(super) struct NamedVariant<'a> {
     pub name: String,
-    /// Which result's, and which of its variants.
+    /// Indices of the result and of its variant.
     pub at: [usize; 2],
     pub row: Row<'a>,
 }
 
-/// The variants that a baseline is compared with.
+/// The variants with which the baseline is compared.
 pub(super) struct Others<'a, 'b> {
     pub list: Vec<&'b NamedVariant<'a>>,
-    /// There are no others on this clock.
+    /// The list has all other variants on this clock.
     pub all: bool,
 }
 
-/// The variants of a result that have flows, each with its name; before it the result's label where there are several.
+/// The variants of a result that have flows. With several results, the result's label precedes the name.
 pub(super) fn named<'a>(result: usize, label: &str, run: &'a Run, several: bool) -> Vec<NamedVariant<'a>> {
-    let before = if several { format!("{label}: ") } else { String::new() };
-    let one = |row: Row<'a>| {
-        let of = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
+    let prefix = if several { format!("{label}: ") } else { String::new() };
+    let with_name = |row: Row<'a>| {
+        let flow = row.flow.map_or_else(String::new, |f| format!(" / {}", f.name));
         let variant = run.variants.iter().position(|v| std::ptr::eq(v, row.variant)).unwrap_or(0);
-        NamedVariant { at: [result, variant], name: format!("{before}{}{of}", row.variant.name), row }
+        NamedVariant { at: [result, variant], name: format!("{prefix}{}{flow}", row.variant.name), row }
     };
-    rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(one).collect()
+    rows(run).into_iter().filter(|row| !row.flows().is_empty()).map(with_name).collect()
 }
 
-/// Those on the baseline's clock with the same flows under no higher limit; where there is none, whatever the limit.
+/// The variants on the baseline's clock with the same flows and no higher limit; if there are none, with any
+/// limit.
 pub(super) fn comparable<'a, 'b>(baseline: &NamedVariant<'a>, all: &'b [NamedVariant<'a>]) -> Others<'a, 'b> {
     let clock = baseline.row.variant.clock;
-    let others = all.iter().filter(|n| n.row.variant.clock == clock && !is(n, baseline));
+    let others = all.iter().filter(|n| n.row.variant.clock == clock && !is_same_row(n, baseline));
     let others: Vec<&NamedVariant> = others.collect();
     let alike: Vec<&NamedVariant> =
         others.iter().copied().filter(|n| flows(&n.row) == flows(&baseline.row)).collect();
@@ -50,7 +51,7 @@ pub(super) fn comparable<'a, 'b>(baseline: &NamedVariant<'a>, all: &'b [NamedVar
     Others { list, all }
 }
 
-fn is(a: &NamedVariant, b: &NamedVariant) -> bool {
+fn is_same_row(a: &NamedVariant, b: &NamedVariant) -> bool {
     let flow = |n: &NamedVariant| n.row.flow.map(std::ptr::from_ref);
     std::ptr::eq(a.row.variant, b.row.variant) && flow(a) == flow(b)
 }
@@ -59,7 +60,7 @@ fn flows<'a>(row: &Row<'a>) -> Vec<(&'a str, &'a str, bool)> {
     row.flows().iter().map(|f| (f.name.as_str(), f.app.as_str(), f.is_udp())).collect()
 }
 
-/// No flow meets a limit that is higher, or not known where the baseline's is.
+/// Whether no flow has a higher limit than in the baseline, or an unknown one where the baseline's is known.
 fn is_no_wider(row: &Row, baseline: &Row) -> bool {
     let pairs = row.flows().into_iter().zip(baseline.flows());
     let mut limits =

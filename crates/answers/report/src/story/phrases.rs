@@ -1,4 +1,4 @@
-//! Names and numbers of the headline in words.
+//! Names and numbers as the story prints them.
 
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, find, text};
@@ -8,30 +8,34 @@ use result::{Measure, MeasureUnit, Quantity};
 /// A variant's name in quotes.
 pub(super) fn quoted(name: &str) -> String {
     let short = clip(&printable(name), 40);
-    // First strong isolate: a name written right to left keeps to its place.
+    // First strong isolate: a right-to-left name does not reorder the sentence.
     format!("“\u{2068}{short}\u{2069}”")
 }
 
-/// What people call it: `what` is a part of `names.json`. What has no name there is called by its own.
+/// The common name of an element, queue or congestion control: the entry `name.WHAT.NAME` of `names.json`,
+/// else `name`.
 pub(super) fn called(what: &str, name: &str, lang: Lang) -> String {
     find(&format!("name.{what}.{name}"), lang).map_or_else(|| clip(&printable(name), 40), Into::into)
 }
 
-/// The kind, in a clause, of a stage that the scenario does not have: the simulator's network card.
+/// The kind, in a clause, of a stage that the scenario does not have: the network card that the simulator
+/// assumes.
 pub const ASSUMED: &str = "assumed";
 
-/// A stage and where it is; of one that nobody wrote, what it is: `link.direction.stage`, as the scenario's keys and the tables have it.
+/// A stage with its place `link.direction.stage`, as the scenario's keys and the tables spell it; an assumed
+/// stage without a place.
 pub(super) fn placed(what: &str, kind: &str, element: &str, lang: Lang) -> String {
     if kind == ASSUMED {
         return text("story.assumed", lang).into();
     }
     let place = element.split('@').next().unwrap_or_default();
-    // First strong isolate: as in a name in quotes.
+    // First strong isolate, as in a quoted name.
     let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
     fill("story.placed", lang, &[("what", &called(what, kind, lang)), ("place", &place)])
 }
 
-/// A congestion control as papers write it; one that only the kernel has with a capital letter.
+/// The name of a congestion control as papers write it; for one that only the kernel has, the name with a
+/// capital letter.
 pub(super) fn cc_name(cc: &str, lang: Lang) -> String {
     if cc == "udp" {
         return "UDP".into();
@@ -39,18 +43,18 @@ pub(super) fn cc_name(cc: &str, lang: Lang) -> String {
     find(&format!("name.control.{cc}"), lang).map_or_else(|| capital(cc), Into::into)
 }
 
-/// With a capital first letter.
+/// Capitalises the first letter.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |c| c.to_uppercase().to_string() + letters.as_str())
 }
 
-/// A ratio for reading: two digits.
+/// A ratio with two digits.
 pub(super) fn times(x: f64) -> String {
     if x < 9.95 { format!("{x:.1}") } else { format!("{x:.0}") }
 }
 
-/// One, two, or three in a row, as the language joins them.
+/// Joins the items of a list with the language's comma and "and".
 pub(super) fn joined(mut parts: Vec<String>, lang: Lang) -> String {
     let last = parts.pop().unwrap_or_default();
     if parts.is_empty() {
@@ -75,7 +79,7 @@ pub(super) fn value(measure: &Measure, value: f64, lang: Lang) -> String {
     }
 }
 
-/// A scenario's quantity with a blank before its unit.
+/// A scenario's quantity with a space before its unit.
 pub(super) fn quantity(text: &str) -> String {
     let text = clip(&printable(text), 40);
     let unit = text.find(|c: char| !(c.is_ascii_digit() || ".-+_".contains(c)));
@@ -87,7 +91,8 @@ pub(super) fn quantity(text: &str) -> String {
     }
 }
 
-/// A blank between Chinese and Latin letters or digits, as Chinese typesetters put it; names in quotes stay as they are.
+/// Puts a space between Chinese characters and Latin letters or digits, as is usual in Chinese typesetting.
+/// Quoted names are left as they are.
 pub(super) fn spaced(text: &str) -> String {
     let wide = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
     let mut out = String::with_capacity(text.len() + 16);

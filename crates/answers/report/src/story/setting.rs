@@ -1,4 +1,5 @@
-//! What two scenarios say otherwise beside the path's stages: of flows, hosts, relays, links' ends, the run.
+//! Differences between two scenarios outside the path's stages: in flows, hosts, relays, links' ends and the
+//! run.
 
 use super::change::{Change, SettingOf};
 use super::change_words::is_list;
@@ -10,19 +11,19 @@ use result::VariantResult;
 use result::topology::Setting;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys whose default is said, as everybody has it in mind.
+/// Keys whose default is printed as a value, because it is obvious.
 const DEFAULTS: [(&str, &str); 4] = [("start", "0s"), ("stagger", "0s"), ("dscp", "0"), ("count", "1")];
 
-/// More names than these nobody reads in a sentence.
-const MOST_NAMES: usize = 3;
+/// Names in a sentence; if there are more, only their number is printed.
+const MAX_NAMES: usize = 3;
 
-/// What `b` says otherwise than `a`; where several flows or hosts changed alike, once.
+/// The settings that differ between `a` and `b`. The same change of several flows or hosts is listed once.
 pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
-    // Results of older versions say nothing of it.
+    // Results of older versions have no settings.
     if a.variant.settings.is_empty() || b.variant.settings.is_empty() {
         return Vec::new();
     }
-    let (was, is) = (said(a, b), said(b, a));
+    let (was, is) = (reported(a, b), reported(b, a));
     let keys: BTreeSet<_> = was.keys().chain(is.keys()).collect();
     let mut list: Vec<Change> = Vec::new();
     for &(of, key, name) in keys {
@@ -60,10 +61,10 @@ pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
     list
 }
 
-/// The row's settings that nothing else tells of, by whose they are, key and name.
-fn said<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOf, &'a str, &'a str), &'a str> {
-    let one = |s: &'a Setting| {
-        // Controls are told by name, and so are relays that come, go or move.
+/// The row's settings that no other kind of change reports, by what they belong to, key and name.
+fn reported<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOf, &'a str, &'a str), &'a str> {
+    let entry = |s: &'a Setting| {
+        // Congestion controls, and relays that are added, removed or moved, are changes of other kinds.
         let of = match (s.section.as_str(), s.key.as_str()) {
             ("flows", "cc" | "cc.name") | ("relays", "host") => return None,
             ("flows", _) if row.flow.is_some_and(|f| !is_one_of(&f.name, &s.name)) => return None,
@@ -78,10 +79,10 @@ fn said<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOf, &'a str, &'a str
         };
         Some(((of, s.key.as_str(), s.name.as_str()), s.value.as_str()))
     };
-    row.variant.settings.iter().filter_map(one).collect()
+    row.variant.settings.iter().filter_map(entry).collect()
 }
 
-/// Whether the result's flow is the scenario's, or one of its connections.
+/// Whether the result's flow is this flow of the scenario, or one of its connections.
 fn is_one_of(flow: &str, scenario: &str) -> bool {
     let number = flow.strip_prefix(scenario).and_then(|rest| rest.strip_prefix('-'));
     flow == scenario || number.is_some_and(|n| n.parse::<u32>().is_ok())
@@ -91,7 +92,7 @@ fn has_relay(variant: &VariantResult, name: &str) -> bool {
     variant.path.iter().flat_map(|p| &p.relays).any(|r| r.name == name)
 }
 
-/// Whether these are all that there are, so that nobody need be named.
+/// Whether the names are all that exist, so that none needs to be printed.
 fn is_all(of: SettingOf, names: &[String], row: &Row) -> bool {
     let named = |section: &str| -> usize {
         let all = row.variant.settings.iter().filter(|s| s.section == section);
@@ -117,7 +118,7 @@ pub(super) fn words(
     let default = || default().unwrap_or_else(|| text("story.setting.default", lang).into());
     let spelt = |v: Option<&str>| v.map_or_else(default, |v| value(key, v, lang));
     let what = called(of, key, lang);
-    // A key that is left out stands for its default, so a switch that is given turns that around.
+    // A missing key means the default, so stating a switch inverts its default.
     let template = match (key, was, is) {
         ("via", None, _) => "story.setting.via",
         ("via", _, None) => "story.setting.no-via",
@@ -127,25 +128,25 @@ pub(super) fn words(
         (_, None | Some("true"), Some("false")) | (_, Some("true"), None) => "story.setting.off",
         _ => "story.setting.set",
     };
-    let said = fill(template, lang, &[("what", &what), ("is", &spelt(is)), ("was", &spelt(was))]);
+    let change = fill(template, lang, &[("what", &what), ("is", &spelt(is)), ("was", &spelt(was))]);
     let n = names.len().to_string();
     match (of, names) {
-        (_, []) => said,
+        (_, []) => change,
         (SettingOf::Flow, [one]) => {
-            fill("story.change.of", lang, &[("change", &said), ("flow", &quoted(one))])
+            fill("story.change.of", lang, &[("change", &change), ("flow", &quoted(one))])
         }
-        (SettingOf::Flow, _) => fill("story.change.of-many", lang, &[("change", &said), ("n", &n)]),
-        (_, many) if many.len() > MOST_NAMES => {
-            fill("story.setting.at-many", lang, &[("change", &said), ("n", &n)])
+        (SettingOf::Flow, _) => fill("story.change.of-many", lang, &[("change", &change), ("n", &n)]),
+        (_, many) if many.len() > MAX_NAMES => {
+            fill("story.setting.at-many", lang, &[("change", &change), ("n", &n)])
         }
         (_, many) => {
             let list = joined(many.iter().map(|name| quoted(name)).collect(), lang);
-            fill("story.setting.at", lang, &[("change", &said), ("name", &list)])
+            fill("story.setting.at", lang, &[("change", &change), ("name", &list)])
         }
     }
 }
 
-/// What a key is called; one that has no name by itself.
+/// The name of a key; "the key …" if it has none.
 fn called(of: SettingOf, key: &str, lang: Lang) -> String {
     let section = match of {
         SettingOf::Host => "host",
@@ -158,7 +159,7 @@ fn called(of: SettingOf, key: &str, lang: Lang) -> String {
     known.map_or_else(|| fill("story.setting.key", lang, &[("key", &clip(&printable(key), 40))]), Into::into)
 }
 
-/// A value with a blank before its unit; names, commands and programs in quotes.
+/// A value with a space before its unit; names, commands and programs in quotes.
 fn value(key: &str, value: &str, lang: Lang) -> String {
     match key {
         "via" | "between" => joined(value.split(", ").map(quoted).collect(), lang),
@@ -168,7 +169,7 @@ fn value(key: &str, value: &str, lang: Lang) -> String {
     }
 }
 
-/// Whether a key has a name of its own, for tests that go through all keys.
+/// Whether a key has a name in both languages, for tests that check all keys.
 pub fn is_named(section: &str, key: &str) -> bool {
     [Lang::En, Lang::Zh].iter().all(|&lang| find(&format!("setting.{section}.{key}"), lang).is_some())
 }

@@ -1,4 +1,5 @@
-//! Several goals as a table: each with the baseline's value, the best variant, its value, and what that costs.
+//! The table of several goals: for each the baseline's value, the best variant, its value, and what else
+//! changes.
 
 use super::Story;
 use super::clause::{Better, Clause};
@@ -13,24 +14,25 @@ use result::Measure;
 use serde::Serialize;
 use units::Goal;
 
-/// A row of the table of goals, in words.
+/// A row of the table of goals, as text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct GoalRow {
-    /// The goal.
+    /// Name of the goal.
     pub goal: String,
-    /// The baseline's value with its unit; empty where nothing was measured.
+    /// The baseline's value with its unit; empty if it was not measured.
     pub baseline: String,
-    /// The best variant; empty where the baseline is.
+    /// The best variant; empty if that is the baseline.
     pub best: String,
-    /// Its value with its unit; empty as above.
+    /// The best variant's value with its unit; empty if that is the baseline.
     pub value: String,
-    /// What else changes with it; empty where nothing does to speak of.
+    /// Other noticeable changes in the best variant.
     pub costs: String,
 }
 
 impl Story {
-    /// The table's rows; none where there is one goal, or where flows were measured one at a time: each is told for itself.
+    /// The table's rows; empty with a single goal, or if several flows that were measured one at a time are
+    /// reported.
     pub(crate) fn rows(&self, lang: Lang) -> Vec<GoalRow> {
         let several = self.goals.len() > 1 && !self.alone;
         let goals = self.goals.iter().filter(|_| several);
@@ -38,9 +40,9 @@ impl Story {
     }
 
     fn row(&self, goal: Goal, measure: &Measure, baseline: Option<f64>, lang: Lang) -> GoalRow {
-        let said = self.clauses.iter().find(|c| c.goal() == Some(goal));
-        // One that is as good is not the best: the baseline may well have the better number.
-        let best = match said {
+        let clause = self.clauses.iter().find(|c| c.goal() == Some(goal));
+        // A variant that is as good is not the best: the baseline may have the better number.
+        let best = match clause {
             Some(Clause::Better(b)) => Some(b),
             _ => None,
         };
@@ -54,12 +56,12 @@ impl Story {
     }
 }
 
-/// What else changes, in words.
+/// The other changes, in words.
 fn costs(b: &Better, lang: Lang) -> String {
     joined(super::words::effects(b, lang), lang)
 }
 
-/// The table as text of the terminal; empty where there is one goal. What a variant costs stands below its row.
+/// The table for the terminal; empty with a single goal. Other changes are printed below each row.
 pub(crate) fn table(story: &Story, style: Style) -> String {
     let rows = story.rows(Lang::En);
     if rows.is_empty() {
@@ -73,7 +75,7 @@ pub(crate) fn table(story: &Story, style: Style) -> String {
     add(["goal", ""], true, &|r| &r.goal);
     add(["baseline", ""], false, &|r| &r.baseline);
     add(["best", "variant"], true, &|r| &r.best);
-    add(["its", "value"], false, &|r| &r.value);
+    add(["value", ""], false, &|r| &r.value);
     let rendered = render(columns, style);
     let (head, body) = rendered.split_at(rendered.match_indices('\n').nth(2).map_or(0, |(at, _)| at + 1));
     let mut text = head.to_string();

@@ -1,4 +1,4 @@
-//! Each clause has a result that makes it true and one that makes it false.
+//! Tests of each clause with a result for which it holds and one for which it does not.
 
 use super::*;
 use result::jain;
@@ -63,7 +63,7 @@ fn variant(name: &str, kind: &str, cc: &str, mbps: f64, rtt: f64, drops: u64) ->
     }
 }
 
-/// The same with a flow of datagrams beside it.
+/// Adds a flow of datagrams to a variant.
 fn with_udp(mut v: VariantResult, mbps: f64, lost: u64, delay: f64, mos: Option<f64>) -> VariantResult {
     let delay_ms = RttSummary { min: 5.0, mean: delay, p50: delay, p95: delay, p99: delay, max: delay };
     let real_time = RealTime { delay_ms, mos, ..RealTime::default() };
@@ -95,29 +95,29 @@ fn run(goals: &[Goal], baseline: Option<&str>, variants: Vec<VariantResult>) -> 
     Run { scenario: "s".into(), seed: 1, goals, baseline, variants, ..Run::default() }
 }
 
-/// Without the marks that keep a name's direction and a number's unit in place.
+/// Removes direction marks and no-break spaces.
 fn plain(text: &str) -> String {
     text.replace(['\u{2068}', '\u{2069}'], "").replace('\u{a0}', " ")
 }
 
-fn tell_for(goals: &[Goal], variants: Vec<VariantResult>, lang: Lang) -> String {
+fn text_for(goals: &[Goal], variants: Vec<VariantResult>, lang: Lang) -> String {
     plain(&story(&[("s", &run(goals, None, variants))]).text(lang))
 }
 
-fn tell(variants: Vec<VariantResult>) -> String {
-    tell_for(&[], variants, Lang::En)
+fn text_of(variants: Vec<VariantResult>) -> String {
+    text_for(&[], variants, Lang::En)
 }
 
-/// Whatever begins a sentence or not.
-fn has(told: &str, parts: &[&str]) {
+/// Asserts that the text contains each part, whatever the case.
+fn has(text: &str, parts: &[&str]) {
     for part in parts {
-        assert!(told.to_lowercase().contains(&part.to_lowercase()), "{part}\n{told}");
+        assert!(text.to_lowercase().contains(&part.to_lowercase()), "{part}\n{text}");
     }
 }
 
-fn lacks(told: &str, parts: &[&str]) {
+fn lacks(text: &str, parts: &[&str]) {
     for part in parts {
-        assert!(!told.contains(part), "{part}\n{told}");
+        assert!(!text.contains(part), "{part}\n{text}");
     }
 }
 
@@ -133,15 +133,15 @@ fn three() -> Vec<VariantResult> {
 }
 
 #[test]
-fn what_happened_and_what_helps() {
+fn the_story_has_cause_remedy_and_cost() {
     assert_eq!(
-        tell(three()),
-        "“policed” carries 4.00 Mbit/s, 20.0 % of its limit; for goodput, “slow” carries 19.2 Mbit/s, 4.8 times as much. \
+        text_of(three()),
+        "“policed” achieves 4.00 Mbit/s, 20.0 % of its limit; for goodput, “slow” achieves 19.2 Mbit/s, 4.8 times as much. \
          The policer at wan.forward.limiter dropped 1.20 % of the packets. CUBIC spent 41 % of the time waiting for \
          timeouts. “slow”: a shaper of the same rate with 1000 packets instead of a policer and BBR instead of CUBIC. \
-         “slow” also gains: 0 % of TCP's packets are lost instead of 1.20 %."
+         “slow” also improves: TCP loses 0 % of its packets instead of 1.20 %."
     );
-    let chinese = tell_for(&[], three(), Lang::Zh);
+    let chinese = text_for(&[], three(), Lang::Zh);
     assert!(
         chinese.starts_with(
             "“policed”的有效吞吐量为 4.00 Mbit/s，即限速的 20.0 %；按有效吞吐量，“slow”的 TCP 有效吞吐量为 19.2 Mbit/s，是它的 4.8 倍。"
@@ -152,40 +152,38 @@ fn what_happened_and_what_helps() {
 }
 
 #[test]
-fn what_costs_is_said_where_it_is_recommended_and_the_best_without_costs_beside_it() {
+fn costs_are_named_and_the_best_variant_without_costs_too() {
     let mut list = three();
     list.pop();
     list[1].flows[0].goodput_mbps = 15.0;
-    let told = tell(list.clone());
+    let text = text_of(list.clone());
     has(
-        &told,
+        &text,
         &[
-            "BBR instead of CUBIC (“bbr”) carries 19.0 Mbit/s, 4.8 times as much",
-            "“bbr” costs: 7.00 % of TCP's packets are lost instead of 1.20 %",
+            "BBR instead of CUBIC (“bbr”) achieves 19.0 Mbit/s, 4.8 times as much",
+            "“bbr” costs: TCP loses 7.00 % of its packets instead of 1.20 %",
         ],
     );
-    // At 50 ms for 31 the shaper costs something too, and loses least.
+    // The shaper costs something too (50 ms instead of 31 ms), and loses least.
     has(
-        &told,
-        &[
-            "With “shaped” 0.10 % of TCP's packets are lost instead of 1.20 %, but the p95 round trip is 50 ms",
-        ],
+        &text,
+        &["With “shaped” TCP loses 0.10 % of its packets instead of 1.20 %, but the p95 RTT is 50 ms"],
     );
     list[1].flows[0].rtt_ms.p95 = 35.0;
-    let told = tell(list);
-    has(&told, &["“shaped” carries 15.0 Mbit/s, 3.8 times as much"]);
+    let text = text_of(list);
+    has(&text, &["“shaped” achieves 15.0 Mbit/s, 3.8 times as much"]);
 }
 
 #[test]
 fn the_baseline_is_the_stated_variant_else_the_first() {
     let of = |name| plain(&story(&[("s", &run(&[], name, three()))]).text(Lang::En));
-    assert!(of(Some("shaped")).starts_with("“shaped” carries 18.0 Mbit/s"));
+    assert!(of(Some("shaped")).starts_with("“shaped” achieves 18.0 Mbit/s"));
     assert!(of(Some("not run")).starts_with("“policed”"));
     assert!(of(None).starts_with("“policed”"));
-    // The least is not the subject because it is the least.
+    // The baseline is not chosen because it has the least goodput.
     let mut list = three();
     list.rotate_left(1);
-    assert!(tell(list).starts_with("“shaped”"));
+    assert!(text_of(list).starts_with("“shaped”"));
 }
 
 #[test]
@@ -196,30 +194,30 @@ fn delay_is_judged_by_its_95th_percentile() {
     codel.flows[0].rtt_ms.p95 = 214.0;
     stage(&mut codel).settings = settings(&[("queue.kind", "codel")]);
     stage(&mut fifo).settings = settings(&[]);
-    let told = tell_for(&[Goal::Delay], vec![fifo.clone(), codel.clone()], Lang::En);
+    let text = text_for(&[Goal::Delay], vec![fifo.clone(), codel.clone()], Lang::En);
     assert_eq!(
-        told,
-        "“fifo” has a p95 round trip of 2290 ms; for delay, CoDel instead of a FIFO of 1000 packets (“codel”) has a p95 round \
-         trip of 214 ms. Round trips grew from 30 to 2290 ms (p95) while up to 77 packets waited in a queue at \
-         wan.forward.limiter. “codel” costs: TCP carries 6.70 Mbit/s instead of 10.0 Mbit/s."
+        text,
+        "“fifo” has a p95 RTT of 2290 ms; for delay, CoDel instead of a FIFO of 1000 packets (“codel”) has a p95 RTT of \
+         214 ms. RTT grew from 30 to 2290 ms (p95) while up to 77 packets waited in a queue at \
+         wan.forward.limiter. “codel” costs: TCP achieves 6.70 Mbit/s instead of 10.0 Mbit/s."
     );
-    // By goodput the FIFO is better, and its delay is said in the same clause.
-    let told = tell(vec![codel.clone(), fifo.clone()]);
+    // By goodput the FIFO is better, and the facts name the cost in delay.
+    let text = text_of(vec![codel.clone(), fifo.clone()]);
     has(
-        &told,
+        &text,
         &[
-            "(“fifo”) carries 10.0 Mbit/s, 49.3 % more",
-            "“fifo” costs: the p95 round trip is 2290 ms instead of 214 ms",
+            "(“fifo”) achieves 10.0 Mbit/s, 49.3 % more",
+            "“fifo” costs: the p95 RTT is 2290 ms instead of 214 ms",
         ],
     );
-    // Medians alone tell nothing.
+    // Medians do not count.
     fifo.flows[0].rtt_ms.p95 = 214.0;
-    let told = tell_for(&[Goal::Delay], vec![fifo, codel], Lang::En);
-    has(&told, &["the other variant does no better"]);
+    let text = text_for(&[Goal::Delay], vec![fifo, codel], Lang::En);
+    has(&text, &["the other variant does no better"]);
 }
 
 #[test]
-fn the_slowest_flow_is_what_round_trips_are_judged_by() {
+fn rtt_is_judged_by_the_slowest_flow() {
     let flows = |name: &str, slowest: f64| {
         let mut v = variant(name, "shaper", "cubic", 9.0, 125.0, 0);
         let slow = RttSummary { p95: slowest, ..v.flows[0].rtt_ms };
@@ -229,14 +227,14 @@ fn the_slowest_flow_is_what_round_trips_are_judged_by() {
     let mut fair = flows("fair", 1020.0);
     fair.flows[0].goodput_mbps = 11.0;
     has(
-        &tell(vec![flows("fifo", 130.0), fair.clone()]),
-        &["11.1 % more", "“fair” costs: the p95 round trip is 1020 ms instead of 130 ms"],
+        &text_of(vec![flows("fifo", 130.0), fair.clone()]),
+        &["11.1 % more", "“fair” costs: the p95 RTT is 1020 ms instead of 130 ms"],
     );
-    lacks(&tell(vec![flows("fifo", 1010.0), fair]), &["costs"]);
+    lacks(&text_of(vec![flows("fifo", 1010.0), fair]), &["costs"]);
 }
 
 #[test]
-fn transfers_are_judged_by_when_they_end() {
+fn transfers_are_judged_by_completion_time() {
     let times = |name: &str, p95: f64, unfinished| {
         let mut v = variant(name, "policer", "cubic", 4.0, 31.0, 0);
         v.flows[0].unfinished = unfinished > 0;
@@ -244,32 +242,32 @@ fn transfers_are_judged_by_when_they_end() {
         v
     };
     let goal = [Goal::Completion];
-    let told = tell_for(&goal, vec![times("a", 8.0, 0), times("b", 4.1, 0)], Lang::En);
+    let text = text_for(&goal, vec![times("a", 8.0, 0), times("b", 4.1, 0)], Lang::En);
     has(
-        &told,
+        &text,
         &[
             "“a” has transfers that take 8.00 s (p95)",
             "for completion time, “b” has transfers that take 4.10 s (p95)",
         ],
     );
-    lacks(&told, &["did not end"]);
+    lacks(&text, &["did not finish"]);
     // One of twenty is within what a 95th percentile leaves out, three are not.
-    let told = tell_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
-    has(&told, &["8.00 s (p95), 1 of 20 transfers did not end", "the other variant does no better"]);
-    let told = tell_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
+    let text = text_for(&goal, vec![times("a", 8.0, 1), times("b", 4.1, 3)], Lang::En);
+    has(&text, &["8.00 s (p95), 1 of 20 transfers did not finish", "the other variant does no better"]);
+    let text = text_for(&goal, vec![times("a", 8.0, 3), times("b", 9.1, 0)], Lang::En);
     has(
-        &told,
+        &text,
         &["take longer than the run lasted (p95), 3 of 20", "“b” has transfers that take 9.10 s (p95)"],
     );
-    // As a cost of something else.
+    // Later completion is a cost of more goodput.
     let mut faster = times("b", 16.0, 0);
     faster.flows[0].goodput_mbps = 6.0;
-    let told = tell(vec![times("a", 8.0, 0), faster]);
-    has(&told, &["“b” costs: transfers take 16.0 s instead of 8.00 s (p95)"]);
+    let text = text_of(vec![times("a", 8.0, 0), faster]);
+    has(&text, &["“b” costs: transfers take 16.0 s instead of 8.00 s (p95)"]);
 }
 
 #[test]
-fn answers_and_pages_are_judged_by_when_they_come() {
+fn responses_and_pages_are_judged_by_their_times() {
     let times = |name: &str, p95: f64, count| {
         let mut v = variant(name, "policer", "cubic", 4.0, 31.0, 0);
         let t = TimesSummary { count, unfinished: 1, p95, ..Default::default() };
@@ -277,37 +275,37 @@ fn answers_and_pages_are_judged_by_when_they_come() {
         v
     };
     let list = || vec![times("a", 0.8, 5), times("b", 0.2, 5), times("none", 0.0, 0)];
-    let told = tell_for(&[Goal::Completion], list(), Lang::En);
+    let text = text_for(&[Goal::Completion], list(), Lang::En);
     has(
-        &told,
+        &text,
         &[
-            "“a” has answers that take 0.800 s (p95)",
-            "“b” has answers that take 0.200 s (p95).",
-            "“b” also gains: pages take 0.600 s instead of 2.40 s (p95)",
+            "“a” has responses that take 0.800 s (p95)",
+            "“b” has responses that take 0.200 s (p95).",
+            "“b” also improves: pages take 0.600 s instead of 2.40 s (p95)",
         ],
     );
-    let told = tell_for(&[Goal::Page], list(), Lang::En);
+    let text = text_for(&[Goal::Page], list(), Lang::En);
     has(
-        &told,
+        &text,
         &["“a” has pages that take 2.40 s (p95)", "for page time, “b” has pages that take 0.600 s (p95)"],
     );
-    let told = tell_for(&[Goal::Page], vec![times("b", 0.2, 5), times("a", 0.8, 5)], Lang::En);
-    has(&told, &["the other variant does no better"]);
+    let text = text_for(&[Goal::Page], vec![times("b", 0.2, 5), times("a", 0.8, 5)], Lang::En);
+    has(&text, &["the other variant does no better"]);
 }
 
 #[test]
-fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
+fn a_call_next_to_tcp_is_reported_separately_with_its_cost() {
     let call = |name: &str, tcp: f64, mos: f64, delay: f64| {
         with_udp(variant(name, "link", "cubic", tcp, 31.0, 0), 4.8, 0, delay, Some(mos))
     };
     let list = || vec![call("a", 7.27, 4.3, 20.0), call("b", 10.0, 2.1, 320.0)];
-    let told = tell(list());
+    let text = text_of(list());
     has(
-        &told,
-        &["“a” carries 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"],
+        &text,
+        &["“a” achieves 7.27 Mbit/s by TCP and 4.80 Mbit/s in datagrams, together 60.4 % of their limit"],
     );
-    has(&told, &["37.6 % more", "“b” costs: the worst call has a MOS of 2.1 instead of 4.3"]);
-    let told = tell_for(
+    has(&text, &["37.6 % more", "“b” costs: the worst call has a MOS of 2.1 instead of 4.3"]);
+    let text = text_for(
         &[Goal::Delay],
         {
             let mut l = list();
@@ -317,15 +315,15 @@ fn a_call_beside_tcp_is_told_apart_and_what_it_pays_is_said() {
         Lang::En,
     );
     has(
-        &told,
+        &text,
         &[
             "“b” has a p95 one-way delay of 320 ms",
             "for delay, “a” has a p95 one-way delay of 20 ms",
-            "“a” also gains: the worst call has a MOS of 4.3 instead of 2.1",
-            "“a” costs: TCP carries 7.27 Mbit/s instead of 10.0 Mbit/s",
+            "“a” also improves: the worst call has a MOS of 4.3 instead of 2.1",
+            "“a” costs: TCP achieves 7.27 Mbit/s instead of 10.0 Mbit/s",
         ],
     );
-    // A flood is no call: its delay counts where nobody talks.
+    // The delay of datagrams that are not a call counts only without a call.
     let mut flood = with_udp(variant("a", "link", "cubic", 5.0, 31.0, 0), 1.0, 0, 900.0, None);
     assert_eq!(
         value_of(&Measure::at(Quantity::Delay, Statistic::P95), &Row { variant: &flood, flow: None }),
@@ -346,10 +344,10 @@ fn lost_datagrams_are_a_cost() {
         v
     };
     has(
-        &tell(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.273)]),
+        &text_of(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.273)]),
         &["2.0 times as much", "“b” costs: 27.3 % of the datagrams are lost instead of 0.10 %"],
     );
-    lacks(&tell(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.008)]), &["of the datagrams are lost"]);
+    lacks(&text_of(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.008)]), &["of the datagrams are lost"]);
 }
 
 #[test]
@@ -369,29 +367,22 @@ fn only_flows_of_one_direction_and_limit_are_unfair() {
         v.jain_index = Some(jain(&[30.0, 6.0]));
         v
     };
-    let unfair = "“bulk” got 30.0 Mbit/s where “small” got 6.00";
-    has(&tell(vec![two(20.0, false, 10.0)]), &[unfair]);
+    let unfair = "“bulk” got 30.0 Mbit/s, “small” only 6.00";
+    has(&text_of(vec![two(20.0, false, 10.0)]), &[unfair]);
     for other in [two(50.0, false, 10.0), two(20.0, true, 10.0), two(20.0, false, 5.0)] {
-        lacks(&tell(vec![other]), &["where “small”"]);
+        lacks(&text_of(vec![other]), &["“small” only"]);
     }
-    // What asks, ends or pauses did not want more.
+    // A flow that requests, ends or pauses did not want more.
     let mut asks = two(20.0, false, 10.0);
     asks.flows[1].app = "request".into();
-    lacks(&tell(vec![asks]), &["where “small”"]);
+    lacks(&text_of(vec![asks]), &["“small” only"]);
     let mut fair = two(20.0, false, 10.0);
     fair.name = "fair".into();
     (fair.flows[0].goodput_mbps, fair.flows[1].goodput_mbps, fair.jain_index) = (18.0, 18.0, Some(1.0));
-    let told = tell_for(&[Goal::Fairness], vec![two(20.0, false, 10.0), fair.clone()], Lang::En);
-    has(
-        &told,
-        &[
-            "“v” has shares with a Jain index of 0.69",
-            unfair,
-            "for fairness, “fair” has shares with a Jain index of 1.00",
-        ],
-    );
-    let told = tell_for(&[Goal::Goodput], vec![fair, two(20.0, false, 10.0)], Lang::En);
-    has(&told, &["the other variant does no better"]);
+    let text = text_for(&[Goal::Fairness], vec![two(20.0, false, 10.0), fair.clone()], Lang::En);
+    has(&text, &["“v” has a Jain index of 0.69", unfair, "for fairness, “fair” has a Jain index of 1.00"]);
+    let text = text_for(&[Goal::Goodput], vec![fair, two(20.0, false, 10.0)], Lang::En);
+    has(&text, &["the other variant does no better"]);
 }
 
 #[test]
@@ -412,54 +403,54 @@ fn two_ends_of_a_dumbbell_share_its_middle() {
     ];
     let (from, to, name) = ("c".into(), "d".into(), "other".into());
     v.flows.push(FlowResult { name, from, to, goodput_mbps: 1.0, ..v.flows[0].clone() });
-    has(&tell(vec![v.clone()]), &["“bulk” got 9.00 Mbit/s where “other” got 1.00"]);
+    has(&text_of(vec![v.clone()]), &["“bulk” got 9.00 Mbit/s, “other” only 1.00"]);
     v.flows[1].from = "d".into();
     v.flows[1].to = "c".into();
-    lacks(&tell(vec![v]), &["“other” got"]);
+    lacks(&text_of(vec![v]), &["“other” got"]);
 }
 
 #[test]
-fn what_does_not_hold_is_not_said() {
+fn clauses_that_do_not_hold_are_left_out() {
     let mut quiet = variant("only", "policer", "cubic", 19.0, 31.0, 0);
     assert_eq!(
-        tell(vec![quiet.clone()]),
-        "“only” carries 19.0 Mbit/s, 95.0 % of its limit. Nothing was lost to speak of and no queue stood."
+        text_of(vec![quiet.clone()]),
+        "“only” achieves 19.0 Mbit/s, 95.0 % of its limit. Almost no loss and no standing queue."
     );
     let mut silent = quiet.clone();
     silent.flows.push(FlowResult { name: "idle".into(), delivered_bytes: 0, ..quiet.flows[0].clone() });
-    lacks(&tell(vec![silent]), &["nothing was lost"]);
+    lacks(&text_of(vec![silent]), &["almost no loss"]);
     quiet.limit_mbps = None;
     quiet.flows[0].goodput_mbps = 0.0;
-    assert_eq!(tell(vec![quiet]), "nothing arrived in “only”.");
-    assert_eq!(tell(vec![]), "");
-    assert_eq!(tell(vec![VariantResult::default()]), "", "no flow at all");
+    assert_eq!(text_of(vec![quiet]), "nothing arrived in “only”.");
+    assert_eq!(text_of(vec![]), "");
+    assert_eq!(text_of(vec![VariantResult::default()]), "", "no flow at all");
     assert_eq!(headline(&run(&[], None, vec![])), (None, Vec::new()));
 }
 
 #[test]
-fn losses_of_unknown_places_repairs_and_queues_are_seen() {
+fn losses_recovery_and_queues_are_reported() {
     let mut v = variant("v", "shaper", "cubic", 10.0, 130.0, 30);
     v.elements[0].dropped_packets = 0;
     v.flows[0].states = vec![StateTime { state: "recovery".into(), share: 0.4, entered: 3 }];
-    let told = tell(vec![v.clone()]);
+    let text = text_of(vec![v.clone()]);
     has(
-        &told,
+        &text,
         &[
-            "CUBIC spent 40 % of the time repairing losses",
-            "round trips grew from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
+            "CUBIC spent 40 % of the time in loss recovery",
+            "RTT grew from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
         ],
     );
     v.flows[0].states[0].share = 0.2;
     v.flows[0].rtt_ms.p95 = 44.0;
-    let told = tell(vec![v.clone()]);
-    has(&told, &["limit. 0.30 % of the packets were lost."]);
-    lacks(&told, &["repairing", "round trips grew"]);
+    let text = text_of(vec![v.clone()]);
+    has(&text, &["limit. 0.30 % of the packets were lost."]);
+    lacks(&text, &["loss recovery", "RTT grew"]);
     v.flows[0].timeout_wait = Some(0.02);
-    lacks(&tell(vec![v]), &["timeouts"]);
+    lacks(&text_of(vec![v]), &["timeouts"]);
 }
 
 #[test]
-fn where_nothing_does_better_what_is_gentler_or_that_is_told() {
+fn without_a_better_variant_an_equal_one_with_gains_is_named() {
     let list = || {
         vec![
             variant("policer", "policer", "compound", 19.4, 35.0, 915),
@@ -467,74 +458,77 @@ fn where_nothing_does_better_what_is_gentler_or_that_is_told() {
             variant("short", "shaper", "compound", 19.3, 36.0, 88),
         ]
     };
-    has(&tell(list()), &["“short” carries as much, and 0.88 % of TCP's packets are lost instead of 9.15 %."]);
+    has(
+        &text_of(list()),
+        &["“short” achieves the same goodput, and TCP loses 0.88 % of its packets instead of 9.15 %."],
+    );
     let mut list = list();
     list.swap(0, 2);
-    has(&tell(list), &["none of the other 2 variants does better."]);
+    has(&text_of(list), &["none of the other 2 variants does better."]);
 }
 
 #[test]
-fn only_the_same_flows_under_no_higher_limit_are_compared() {
+fn only_variants_with_the_same_flows_and_no_higher_limit_are_compared() {
     let mut list = three();
     let mut free = variant("free", "link", "cubic", 90.0, 31.0, 0);
     (free.flows[0].limit_mbps, free.limit_mbps) = (None, None);
     list.push(free.clone());
-    lacks(&tell(list), &["free"]);
-    // Where nothing else is there to compare, it is.
-    has(&tell(vec![three().remove(0), free.clone()]), &["“free” carries 90.0 Mbit/s"]);
+    lacks(&text_of(list), &["free"]);
+    // It is compared if there is no other variant.
+    has(&text_of(vec![three().remove(0), free.clone()]), &["“free” achieves 90.0 Mbit/s"]);
     free.flows[0].name = "another".into();
-    lacks(&tell(vec![three().remove(0), free.clone()]), &["free"]);
-    let told = tell(vec![
+    lacks(&text_of(vec![three().remove(0), free.clone()]), &["free"]);
+    let text = text_of(vec![
         variant("v", "policer", "cubic", 4.0, 31.0, 0),
         variant("w", "policer", "cubic", 4.0, 31.0, 0),
         free,
     ]);
-    has(&told, &["“w” is “v” to the last digit"]);
+    has(&text, &["“w” gives exactly the same numbers as “v”"]);
 }
 
 #[test]
 fn several_goals_are_a_table() {
     let goals = [Goal::Goodput, Goal::Delay];
     let run = run(&goals, None, three());
-    let told = story(&[("s", &run)]);
-    let rows = told.rows(Lang::En);
+    let found = story(&[("s", &run)]);
+    let rows = found.rows(Lang::En);
     let cells =
         |i: usize| [&rows[i].goal, &rows[i].baseline, &rows[i].best, &rows[i].value].map(|s| plain(s));
     assert_eq!(cells(0), ["goodput", "4.00 Mbit/s", "slow", "19.2 Mbit/s"]);
     assert_eq!(cells(1), ["p95 delay", "31 ms", "", ""]);
-    // The headline is about the first goal; what the others say stands in the table.
-    has(&plain(&told.headline(Lang::En)), &["for goodput, “slow” carries 19.2 Mbit/s"]);
-    lacks(&plain(&told.text(Lang::En)), &["for delay"]);
-    let table = plain(&table(&told, crate::Style::default()));
-    has(&table, &["goal", "best", "19.2 Mbit/s\n  0 % of TCP's packets are lost instead of 1.20 %\n"]);
-    // One goal needs none.
+    // The headline is about the first goal; the other goals are in the table.
+    has(&plain(&found.headline(Lang::En)), &["for goodput, “slow” achieves 19.2 Mbit/s"]);
+    lacks(&plain(&found.text(Lang::En)), &["for delay"]);
+    let table = plain(&table(&found, crate::Style::default()));
+    has(&table, &["goal", "best", "19.2 Mbit/s\n  TCP loses 0 % of its packets instead of 1.20 %\n"]);
+    // A single goal has no table.
     assert!(story(&[("s", &Run { goals: vec![Goal::Delay], ..run })]).rows(Lang::Zh).is_empty());
 }
 
 #[test]
-fn goals_that_nothing_was_measured_of_are_left_out() {
-    let told = tell_for(&[Goal::Page, Goal::Delay], three(), Lang::En);
-    assert!(told.starts_with("“policed” has a p95 round trip of 31 ms"), "{told}");
-    assert!(tell_for(&[Goal::Page], three(), Lang::En).starts_with("“policed” carries"));
+fn unmeasured_goals_are_left_out() {
+    let text = text_for(&[Goal::Page, Goal::Delay], three(), Lang::En);
+    assert!(text.starts_with("“policed” has a p95 RTT of 31 ms"), "{text}");
+    assert!(text_for(&[Goal::Page], three(), Lang::En).starts_with("“policed” achieves"));
 }
 
 #[test]
-fn two_clocks_are_set_side_by_side_flow_by_flow() {
+fn simulator_and_kernel_are_compared_flow_by_flow() {
     let mut sim = variant("v", "policer", "cubic", 4.0, 31.0, 120);
     sim.flows.push(FlowResult { name: "small".into(), goodput_mbps: 1.0, ..sim.flows[0].clone() });
     let mut kernel = sim.clone();
     kernel.clock = Clock::Kernel;
     kernel.flows[0].goodput_mbps = 4.02;
     kernel.flows[1].goodput_mbps = 1.06;
-    let told = tell(vec![sim.clone(), kernel.clone()]);
-    has(&told, &["simulator and kernel differ most in “small” of “v”: 1.00 and 1.06 Mbit/s."]);
+    let text = text_of(vec![sim.clone(), kernel.clone()]);
+    has(&text, &["simulator and kernel differ most in “small” of “v”: 1.00 and 1.06 Mbit/s."]);
     (sim.elements[0].dropped_packets, kernel.elements[0].dropped_packets) = (271, 136);
-    has(&tell(vec![sim.clone(), kernel.clone()]), &["271 and 136 packets were dropped in “v”"]);
-    // By chance alone.
+    has(&text_of(vec![sim.clone(), kernel.clone()]), &["271 and 136 packets were dropped in “v”"]);
+    // Differences within chance.
     (sim.elements[0].dropped_packets, kernel.elements[0].dropped_packets) = (9, 4);
-    lacks(&tell(vec![sim.clone(), kernel.clone()]), &["packets were dropped"]);
+    lacks(&text_of(vec![sim.clone(), kernel.clone()]), &["packets were dropped"]);
     kernel.flows[0].retransmitted_packets = 700;
-    has(&tell(vec![sim, kernel]), &["240 and 820 packets were sent again in “v”"]);
+    has(&text_of(vec![sim, kernel]), &["240 and 820 packets were retransmitted in “v”"]);
 }
 
 #[test]
@@ -543,39 +537,39 @@ fn a_change_is_named_with_its_settings() {
     let better = |change: &dyn Fn(&mut VariantResult)| {
         let mut b = variant("b", "policer", "cubic", 8.0, 31.0, 0);
         change(&mut b);
-        tell(vec![a.clone(), b])
+        text_of(vec![a.clone(), b])
     };
-    let told = better(&|v| drop(stage(v).settings.insert("burst".into(), "625kB".into())));
-    has(&told, &["the policer with burst 625 kB"]);
-    let told = better(&|v| {
+    let text = better(&|v| drop(stage(v).settings.insert("burst".into(), "625kB".into())));
+    has(&text, &["the policer with burst 625 kB"]);
+    let text = better(&|v| {
         let name = "first".to_string();
         let settings = settings(&[("rate", "19.6Mbit/s"), ("queue.packets", "40")]);
         v.path.as_mut().unwrap().links[0]
             .forward
             .insert(0, PathStage { name, kind: "shaper".into(), settings, assumed: false });
     });
-    has(&told, &["a shaper of 19.6 Mbit/s with 40 packets before the policer"]);
-    let told = better(&|v| v.path.as_mut().unwrap().links[0].forward.clear());
-    has(&told, &["the path without the policer"]);
-    let told = better(&|v| {
+    has(&text, &["a shaper of 19.6 Mbit/s with 40 packets before the policer"]);
+    let text = better(&|v| v.path.as_mut().unwrap().links[0].forward.clear());
+    has(&text, &["the path without the policer"]);
+    let text = better(&|v| {
         v.path.as_mut().unwrap().relays = vec![PathRelay { name: "r".into(), host: "edge".into() }];
     });
-    has(&told, &["a relay at edge"]);
-    // What a result does not tell is told by the name alone.
-    has(&better(&|_| ()), &["for goodput, “b” carries 8.00"]);
+    has(&text, &["a relay at edge"]);
+    // Unknown changes are named by the variant alone.
+    has(&better(&|_| ()), &["for goodput, “b” achieves 8.00"]);
 }
 
 #[test]
-fn what_flows_hosts_and_the_run_change_is_named() {
-    type Said<'a> = &'a [(&'a str, &'a str, &'a str, &'a str)];
-    let with = |name: &str, mbps, said: Said| {
+fn changed_settings_of_flows_hosts_and_the_run_are_named() {
+    type Settings<'a> = &'a [(&'a str, &'a str, &'a str, &'a str)];
+    let with = |name: &str, mbps, stated: Settings| {
         let mut v = variant(name, "policer", "cubic", mbps, 31.0, 0);
         let relay = |name: &str| PathRelay { name: name.into(), host: "m".into() };
         v.path.as_mut().unwrap().relays = vec![relay("box"), relay("far")];
         let always =
             [("", "", "duration", "10s"), ("flows", "bulk", "from", "a"), ("flows", "call", "from", "a")];
         let mut all: BTreeMap<[&str; 3], &str> = always.map(|(s, n, k, v)| ([s, n, k], v)).into();
-        all.extend(said.iter().map(|&(s, n, k, v)| ([s, n, k], v)));
+        all.extend(stated.iter().map(|&(s, n, k, v)| ([s, n, k], v)));
         let one = |([section, name, key], value): ([&str; 3], &str)| Setting {
             section: section.into(),
             name: name.into(),
@@ -585,11 +579,11 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         v.settings = all.into_iter().map(one).collect();
         v
     };
-    let both = |was: Said, is: Said| {
+    let both = |was: Settings, is: Settings| {
         let list = || vec![with("a", 4.0, was), with("b", 8.0, is)];
-        (tell(list()), tell_for(&[], list(), Lang::Zh))
+        (text_of(list()), text_for(&[], list(), Lang::Zh))
     };
-    let cases: [(Said, Said, &str, &str); 12] = [
+    let cases: [(Settings, Settings, &str, &str); 12] = [
         (
             &[],
             &[("flows", "bulk", "start", "5s")],
@@ -599,19 +593,19 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         (
             &[],
             &[("flows", "bulk", "via", "box")],
-            "a way over the relay “box” for “bulk”",
+            "a path via the relay “box” for “bulk”",
             "“bulk”经由中继“box”",
         ),
         (
             &[("flows", "bulk", "via", "box")],
             &[],
-            "a way without the relay “box” for “bulk”",
+            "a path without the relay “box” for “bulk”",
             "不经由中继“box”",
         ),
         (
             &[("flows", "bulk", "via", "box")],
             &[("flows", "bulk", "via", "box, far")],
-            "a way over the relay “box” and “far” instead of “box” for “bulk”",
+            "a path via the relay “box” and “far” instead of “box” for “bulk”",
             "经由中继“box”，“far”而不是“box”",
         ),
         (
@@ -662,16 +656,16 @@ fn what_flows_hosts_and_the_run_change_is_named() {
         let (english, chinese) = both(was, is);
         has(&english, &[en]);
         has(&chinese, &[zh]);
-        // What both say is no change, and neither is what a result of an older version does not say.
+        // Equal settings are not a change, nor are the missing settings of an older result.
         let (same, _) = both(is, is);
-        has(&same, &["for goodput, “b” carries 8.00"]);
+        has(&same, &["for goodput, “b” achieves 8.00"]);
         let mut older = with("b", 8.0, is);
         older.settings.clear();
-        has(&tell(vec![with("a", 4.0, was), older]), &["for goodput, “b” carries 8.00"]);
+        has(&text_of(vec![with("a", 4.0, was), older]), &["for goodput, “b” achieves 8.00"]);
     }
-    // Controls are told by their own clause, and a relay that comes by its own.
-    let (told, _) = both(&[], &[("flows", "bulk", "cc", "bbr"), ("relays", "new", "buffer", "1MB")]);
-    has(&told, &["for goodput, “b” carries 8.00"]);
+    // Congestion controls and added relays are changes of other kinds.
+    let (text, _) = both(&[], &[("flows", "bulk", "cc", "bbr"), ("relays", "new", "buffer", "1MB")]);
+    has(&text, &["for goodput, “b” achieves 8.00"]);
 }
 
 #[test]
@@ -686,28 +680,31 @@ fn queues_of_both_directions_are_named_together() {
     };
     let fifo = queue("a", 4.0, &[("queue.packets", "250")], &[]);
     let fair = queue("f", 8.0, &[("queue.kind", "fq-codel")], &[("queue.kind", "fq-codel")]);
-    has(&tell(vec![fifo, fair]), &["FQ-CoDel instead of a FIFO of 250 packets and a FIFO of 1000 packets"]);
+    has(
+        &text_of(vec![fifo, fair]),
+        &["FQ-CoDel instead of a FIFO of 250 packets and a FIFO of 1000 packets"],
+    );
 }
 
 #[test]
 fn a_name_is_text_of_bounded_length() {
     let name = format!("{}\u{202e}</script>", "x".repeat(10_000));
-    let told = tell(vec![variant(&name, "policer", "cubic", 4.0, 31.0, 120)]);
-    assert!(told.len() < 400 && !told.contains('\u{202e}'), "{told}");
+    let text = text_of(vec![variant(&name, "policer", "cubic", 4.0, 31.0, 120)]);
+    assert!(text.len() < 400 && !text.contains('\u{202e}'), "{text}");
 }
 
 #[test]
-fn the_story_names_the_variants_it_is_about() {
+fn the_story_lists_its_variants() {
     assert_eq!(story(&[("s", &run(&[], None, three()))]).about, [[0, 0], [0, 3]]);
     let of = |v| run(&[], None, vec![v]);
     let (a, b) = (of(three().remove(0)), of(three().remove(1)));
-    let told = story(&[("first", &a), ("second", &b)]);
-    assert_eq!(told.about, [[0, 0], [1, 0]]);
-    has(&plain(&told.text(Lang::En)), &["first: policed", "second: shaped"]);
+    let found = story(&[("first", &a), ("second", &b)]);
+    assert_eq!(found.about, [[0, 0], [1, 0]]);
+    has(&plain(&found.text(Lang::En)), &["first: policed", "second: shaped"]);
 }
 
 #[test]
-fn who_got_nothing_beside_others_is_named() {
+fn starved_flows_are_named() {
     let two = |name: &str, mbps: f64, bytes: u64, active: f64| {
         let mut v = variant("v", "shaper", "cubic", 12.0, 31.0, 0);
         let f = FlowResult {
@@ -720,57 +717,61 @@ fn who_got_nothing_beside_others_is_named() {
         v.flows.push(f);
         v
     };
-    let nothing = "“b” carried nothing in 9.80 s where “bulk” carried 12.0 Mbit/s";
-    let told = tell(vec![two("b", 0.0, 0, 9.8)]);
-    has(&told, &[nothing]);
-    lacks(&told, &["got 12.0", "nothing was lost to speak of"]);
-    // Whatever it is judged by.
-    has(&tell_for(&[Goal::Delay], vec![two("b", 0.0, 0, 9.8)], Lang::En), &[nothing]);
+    let nothing = "“b” carried nothing in 9.80 s while “bulk” carried 12.0 Mbit/s";
+    let text = text_of(vec![two("b", 0.0, 0, 9.8)]);
+    has(&text, &[nothing]);
+    lacks(&text, &["got 12.0", "almost no loss"]);
+    // Whatever the goal.
+    has(&text_for(&[Goal::Delay], vec![two("b", 0.0, 0, 9.8)], Lang::En), &[nothing]);
     has(
-        &tell_for(&[], vec![two("b", 0.0, 0, 9.8)], Lang::Zh),
+        &text_for(&[], vec![two("b", 0.0, 0, 9.8)], Lang::Zh),
         &["“b”在 9.80 s 内没有传送任何数据，而“bulk”为 12.0 Mbit/s"],
     );
-    has(&tell(vec![two("b", 0.05, 1, 9.8)]), &["“b” carried 50.0 kbit/s where “bulk” carried 12.0 Mbit/s"]);
     has(
-        &tell_for(&[], vec![two("b", 0.05, 1, 9.8)], Lang::Zh),
+        &text_of(vec![two("b", 0.05, 1, 9.8)]),
+        &["“b” carried 50.0 kbit/s while “bulk” carried 12.0 Mbit/s"],
+    );
+    has(
+        &text_for(&[], vec![two("b", 0.05, 1, 9.8)], Lang::Zh),
         &["“b”只有 50.0 kbit/s，而“bulk”为 12.0 Mbit/s"],
     );
-    // A thirtieth is unfair, and no more; what had just begun had no time; nobody is beside a flow that ran alone.
-    has(&tell(vec![two("b", 0.4, 1, 9.8)]), &["“bulk” got 12.0 Mbit/s where “b” got 0.400"]);
+    // A thirtieth is unfair but not starved; a flow that just started had no time; a flow measured alone has
+    // no competitor.
+    has(&text_of(vec![two("b", 0.4, 1, 9.8)]), &["“bulk” got 12.0 Mbit/s, “b” only 0.400"]);
     for other in [two("b", 0.4, 1, 9.8), two("b", 0.0, 0, 0.9), {
         let mut v = two("b", 0.0, 0, 9.8);
         v.one_at_a_time = true;
         v
     }] {
-        lacks(&tell(vec![other]), &["“b” carried"]);
+        lacks(&text_of(vec![other]), &["“b” carried"]);
     }
-    // What pauses and has sent nothing wanted nothing; a limit of its own that is low is no neighbour's fault.
+    // A flow that pauses and sent nothing had nothing to send; a low limit of its own is not starvation.
     let mut quiet = two("b", 0.0, 0, 9.8);
     (quiet.flows[1].app, quiet.flows[1].sent_packets) = ("onoff".into(), 0);
-    lacks(&tell(vec![quiet]), &["carried nothing"]);
+    lacks(&text_of(vec![quiet]), &["carried nothing"]);
     let mut narrow = two("b", 0.05, 1, 9.8);
     narrow.flows[1].limit_mbps = Some(0.05);
-    lacks(&tell(vec![narrow]), &["“b” carried"]);
+    lacks(&text_of(vec![narrow]), &["“b” carried"]);
     let mut many = two("b", 0.0, 0, 9.8);
     for name in ["c", "d"] {
         many.flows.push(FlowResult { name: name.into(), active_s: 9.6, ..many.flows[1].clone() });
     }
-    has(&tell(vec![many.clone()]), &["“b” and 2 more carried nothing in 9.60 s where “bulk” carried"]);
+    has(&text_of(vec![many.clone()]), &["“b” and 2 more carried nothing in 9.60 s while “bulk” carried"]);
     many.flows[3].goodput_mbps = 0.07;
     many.flows[3].delivered_bytes = 1;
-    has(&tell(vec![many]), &["“b” and 2 more carried at most 70.0 kbit/s each where"]);
+    has(&text_of(vec![many]), &["“b” and 2 more carried at most 70.0 kbit/s each while"]);
 }
 
 #[test]
-fn transfers_that_came_to_their_end_are_no_rivals() {
+fn completed_transfers_do_not_compete() {
     let mut v = variant("v", "shaper", "cubic", 19.0, 31.0, 0);
     v.flows.push(FlowResult { name: "file".into(), goodput_mbps: 0.5, ..v.flows[0].clone() });
-    has(&tell(vec![v.clone()]), &["where “file” got 0.500"]);
+    has(&text_of(vec![v.clone()]), &["“file” only 0.500"]);
     v.flows[1].completion_s = Some(10.0);
-    lacks(&tell(vec![v]), &["“file”"]);
+    lacks(&text_of(vec![v]), &["“file”"]);
 }
 
-/// A variant of flows that were measured alone: each with what it carried.
+/// A variant with flows that were measured one at a time, each with its goodput.
 fn alone(name: &str, each: &[(&str, f64)]) -> VariantResult {
     let mut v = variant(name, "policer", "cubic", 0.0, 31.0, 120);
     let (flow, element) = (v.flows.remove(0), v.elements.remove(0));
@@ -784,64 +785,64 @@ fn alone(name: &str, each: &[(&str, f64)]) -> VariantResult {
 }
 
 #[test]
-fn flows_that_were_measured_alone_are_all_told() {
+fn flows_measured_alone_are_all_reported() {
     let list =
         || vec![alone("v", &[("up", 4.0), ("down", 18.0)]), alone("w", &[("up", 8.0), ("down", 18.0)])];
     assert_eq!(
-        tell(list()),
-        "“v / up” carries 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” carries 8.00 Mbit/s, 2.0 times as \
-         much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” carries 18.0 Mbit/s, 90.0 % \
+        text_of(list()),
+        "“v / up” achieves 4.00 Mbit/s, 20.0 % of its limit; for goodput, “w / up” achieves 8.00 Mbit/s, 2.0 times as \
+         much. The policer at wan.forward.limiter dropped 1.20 % of the packets. “v / down” achieves 18.0 Mbit/s, 90.0 % \
          of its limit. The policer at wan.forward.limiter dropped 1.20 % of the packets. For goodput, the other variant does \
          no better."
     );
-    has(&tell_for(&[], list(), Lang::Zh), &["。“v / down”的有效吞吐量为 18.0"]);
-    // Each has its own answer to each goal: no table.
-    let told = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
-    assert!(told.rows(Lang::En).is_empty());
-    has(&plain(&told.text(Lang::En)), &["“v / down” carries", "for goodput, “w / up”"]);
-    let told = tell(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
+    has(&text_for(&[], list(), Lang::Zh), &["。“v / down”的有效吞吐量为 18.0"]);
+    // Each flow has its own remedies for each goal, so there is no table.
+    let found = story(&[("s", &run(&[Goal::Goodput, Goal::Delay], None, list()))]);
+    assert!(found.rows(Lang::En).is_empty());
+    has(&plain(&found.text(Lang::En)), &["“v / down” achieves", "for goodput, “w / up”"]);
+    let text = text_of(vec![alone("v", &[("a", 4.0), ("b", 18.0), ("c", 1.0), ("d", 7.0)])]);
     has(
-        &told,
+        &text,
         &[
-            "“v / c” carries 1.00",
-            "“v / b” carries 18.0",
-            "of 4 flows, each measured alone, these are the worst and the best by goodput.",
+            "“v / c” achieves 1.00",
+            "“v / b” achieves 18.0",
+            "these are the worst and the best of 4 flows by goodput, each measured alone.",
         ],
     );
-    lacks(&told, &["v / a", "v / d"]);
-    lacks(&tell(list()), &["these are"]);
+    lacks(&text, &["v / a", "v / d"]);
+    lacks(&text_of(list()), &["these are"]);
 }
 
 #[test]
-fn a_trace_is_told_without_its_list_of_rates() {
+fn a_trace_is_named_without_its_list_of_rates() {
     let mut other = variant("b", "rate-trace", "cubic", 8.0, 31.0, 0);
     stage(&mut other).settings = settings(&[("steps", "[{\"at\":\"0ns\"}]"), ("period", "400ms")]);
-    let told = tell(vec![variant("a", "policer", "cubic", 4.0, 31.0, 0), other]);
-    has(&told, &["a link of varying rate with period 400 ms instead of a policer of 20 Mbit/s"]);
+    let text = text_of(vec![variant("a", "policer", "cubic", 4.0, 31.0, 0), other]);
+    has(&text, &["a link of varying rate with period 400 ms instead of a policer of 20 Mbit/s"]);
 }
 
 #[test]
-fn a_limit_that_varies_is_said_to_be_a_mean() {
-    let told = tell(vec![variant("v", "train", "cubic", 19.0, 31.0, 0)]);
-    has(&told, &["“v” carries 19.0 Mbit/s, 95.0 % of the mean of its varying limit"]);
-    lacks(&tell(vec![variant("v", "link", "cubic", 19.0, 31.0, 0)]), &["varying"]);
+fn a_varying_limit_is_reported_as_a_mean() {
+    let text = text_of(vec![variant("v", "train", "cubic", 19.0, 31.0, 0)]);
+    has(&text, &["“v” achieves 19.0 Mbit/s, 95.0 % of the mean of its varying limit"]);
+    lacks(&text_of(vec![variant("v", "link", "cubic", 19.0, 31.0, 0)]), &["varying"]);
 }
 
 #[test]
-fn what_is_given_or_left_out_is_said_in_words() {
+fn stated_and_unset_keys_are_put_into_words() {
     let better = |was: &[(&str, &str)], is: &[(&str, &str)], lang: Lang| {
         let mut list =
             [variant("a", "policer", "cubic", 4.0, 31.0, 0), variant("b", "policer", "cubic", 8.0, 31.0, 0)];
         stage(&mut list[0]).settings.extend(settings(was));
         stage(&mut list[1]).settings.extend(settings(is));
-        tell_for(&[], list.to_vec(), lang)
+        text_for(&[], list.to_vec(), lang)
     };
     let en = |was: &[(&str, &str)], is: &[(&str, &str)]| better(was, is, Lang::En);
     has(&en(&[], &[("icmp", "false")]), &["the policer without icmp"]);
     has(&en(&[("icmp", "false")], &[]), &["the policer with icmp"]);
     has(&en(&[("ecn", "true")], &[]), &["the policer without ecn"]);
     has(&en(&[("ecn", "false")], &[("ecn", "true")]), &["the policer with ecn"]);
-    has(&en(&[("burst", "9kB")], &[]), &["the policer with no burst stated instead of 9 kB"]);
+    has(&en(&[("burst", "9kB")], &[]), &["the policer with burst unset instead of 9 kB"]);
     has(&en(&[("burst", "9kB")], &[("burst", "90kB")]), &["burst 90 kB instead of 9 kB of the policer"]);
     has(&en(&[("steps", "[{1}]")], &[("steps", "[{2}]")]), &["the policer with other steps"]);
     has(&better(&[], &[("icmp", "false")], Lang::Zh), &["流量监管停用 icmp"]);
@@ -849,9 +850,9 @@ fn what_is_given_or_left_out_is_said_in_words() {
 }
 
 #[test]
-fn a_queue_that_cannot_be_the_reason_is_not_named() {
+fn a_queue_without_enough_delay_is_not_named() {
     let mut v = variant("v", "shaper", "cubic", 10.0, 130.0, 0);
-    // A long queue of a fast link, through which packets pass in no time.
+    // A long queue of a fast link, which adds almost no delay.
     let fast = DelaySummary { mean: 0.01, max: 0.4 };
     v.elements.push(ElementResult {
         name: "lan.forward.port".into(),
@@ -860,27 +861,27 @@ fn a_queue_that_cannot_be_the_reason_is_not_named() {
         delay_ms: fast,
         ..ElementResult::default()
     });
-    let told = tell(vec![v.clone()]);
+    let text = text_of(vec![v.clone()]);
     has(
-        &told,
+        &text,
         &[
             "from 30 to 130 ms (p95) while up to 77 packets waited in the shaper's queue at wan.forward.limiter",
         ],
     );
-    lacks(&told, &["lan.forward.port"]);
-    // 40 ms of the 71 that packets were inside they travelled.
+    lacks(&text, &["lan.forward.port"]);
+    // Of the 71 ms in the element, 40 ms are propagation delay.
     let mut far = v.clone();
     far.elements[0].delay_ms.max = 71.0;
-    has(&tell(vec![far.clone()]), &["waited in the shaper's queue"]);
+    has(&text_of(vec![far.clone()]), &["waited in the shaper's queue"]);
     stage(&mut far).settings.insert("delay".into(), "40ms".into());
-    lacks(&tell(vec![far]), &["waited in"]);
+    lacks(&text_of(vec![far]), &["waited in"]);
     v.elements[0].delay_ms = fast;
-    lacks(&tell(vec![v]), &["waited in"]);
+    lacks(&text_of(vec![v]), &["waited in"]);
 }
 
-/// A flow of 10 ms beside one of 120 ms: nothing grew.
+/// A flow with 10 ms next to one with 120 ms: no RTT grew.
 #[test]
-fn ways_of_unlike_length_are_no_growth() {
+fn paths_of_different_length_are_not_rtt_growth() {
     let two = |p95: f64| {
         let mut v = variant("v", "shaper", "cubic", 10.0, 120.0, 0);
         let near = RttSummary { min: 10.0, mean: 10.0, p50: 10.0, p95: 10.0, p99: 10.0, max: 10.0 };
@@ -888,37 +889,37 @@ fn ways_of_unlike_length_are_no_growth() {
         v.flows.push(FlowResult { name: "near".into(), rtt_ms: near, ..v.flows[0].clone() });
         v
     };
-    lacks(&tell(vec![two(120.0)]), &["grew"]);
-    has(&tell(vec![two(320.0)]), &["round trips grew from 120 to 320 ms (p95)"]);
+    lacks(&text_of(vec![two(120.0)]), &["grew"]);
+    has(&text_of(vec![two(320.0)]), &["RTT grew from 120 to 320 ms (p95)"]);
 }
 
 #[test]
-fn what_the_baseline_has_no_value_of_is_not_said_to_be_better() {
+fn a_goal_without_a_baseline_value_has_no_better_variant() {
     let mut fair = variant("fair", "shaper", "cubic", 9.0, 31.0, 0);
     fair.flows.push(FlowResult { name: "other".into(), ..fair.flows[0].clone() });
     let mut short = fair.clone();
     short.name = "short".into();
     short.flows[1].completion_s = Some(1.0);
     fair.jain_index = Some(1.0);
-    lacks(&tell_for(&[Goal::Fairness], vec![short.clone(), fair.clone()], Lang::En), &["Jain"]);
-    has(
-        &tell_for(&[Goal::Fairness], vec![fair, short], Lang::En),
-        &["“fair” has shares with a Jain index of 1.00"],
-    );
+    lacks(&text_for(&[Goal::Fairness], vec![short.clone(), fair.clone()], Lang::En), &["Jain"]);
+    has(&text_for(&[Goal::Fairness], vec![fair, short], Lang::En), &["“fair” has a Jain index of 1.00"]);
 }
 
 #[test]
-fn a_headline_begins_with_what_is_not_to_be_trusted() {
+fn a_headline_begins_with_untrusted_measurements() {
     let mut kernel = variant("v", "policer", "cubic", 4.0, 31.0, 120);
     let trusted = headline(&run(&[], None, vec![kernel.clone()])).0.unwrap();
     let reason = result::TrustReason { kind: result::TrustKind::EngineBusy, measured: 0.97, bound: 0.9 };
     kernel.trust = Some(result::Trust { reasons: vec![reason], ..result::Trust::default() });
     let untrusted = headline(&run(&[], None, vec![kernel])).0.unwrap();
-    assert!(untrusted.starts_with("Do not trust \"v\"") && untrusted.ends_with(&trusted), "{untrusted}");
+    assert!(
+        untrusted.starts_with("Do not trust the kernel run of \"v\"") && untrusted.ends_with(&trusted),
+        "{untrusted}"
+    );
 }
 
 #[test]
-fn what_is_gone_here_and_added_there_is_no_replacement() {
+fn a_stage_removed_here_and_added_there_is_not_replaced() {
     let shaper = PathStage {
         name: "front".into(),
         kind: "shaper".into(),
@@ -934,64 +935,64 @@ fn what_is_gone_here_and_added_there_is_no_replacement() {
     }
     way(&mut was).forward.push(loss.clone());
     way(&mut is).forward.insert(0, shaper);
-    let told = tell(vec![was.clone(), is.clone()]);
-    has(&told, &["a shaper of 9 Mbit/s with 1000 packets before the link", "the path without random loss"]);
-    lacks(&told, &["instead of random loss"]);
-    // Lost in one direction, got in the other: the name alone.
+    let text = text_of(vec![was.clone(), is.clone()]);
+    has(&text, &["a shaper of 9 Mbit/s with 1000 packets before the link", "the path without random loss"]);
+    lacks(&text, &["instead of random loss"]);
+    // Removed in one direction and added in the other: only the name is printed.
     way(&mut is).backward.push(loss);
-    let told = tell(vec![was, is]);
-    has(&told, &["for goodput, “b” carries 8.00 Mbit/s"]);
-    lacks(&told, &["without random loss"]);
+    let text = text_of(vec![was, is]);
+    has(&text, &["for goodput, “b” achieves 8.00 Mbit/s"]);
+    lacks(&text, &["without random loss"]);
 }
 
-/// Up and down share nothing: what they carry is said apart, and never as a sum.
+/// Upload and download share nothing: their goodputs are reported separately and never as a sum.
 #[test]
-fn what_shares_nothing_is_not_added_up() {
+fn goodputs_of_separate_paths_are_not_added_up() {
     let mut both = variant("box", "shaper", "cubic", 18.9, 31.0, 0);
     let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
     both.flows.push(FlowResult { goodput_mbps: 41.0, limit_mbps: Some(200.0), ..down });
     (both.limit_mbps, both.total_goodput_mbps) = (None, 59.9);
-    let told = tell(vec![both.clone()]);
+    let text = text_of(vec![both.clone()]);
     has(
-        &told,
+        &text,
         &[
-            "“box” carries 18.9 Mbit/s by “bulk” (94.5 % of its limit) and 41.0 Mbit/s by “down” (20.5 % of its limit)",
+            "“box” achieves 18.9 Mbit/s by “bulk” (94.5 % of its limit) and 41.0 Mbit/s by “down” (20.5 % of its limit)",
         ],
     );
-    lacks(&told, &["59.9"]);
-    // In the same direction they are one.
+    lacks(&text, &["59.9"]);
+    // Flows in the same direction are summed up.
     (both.flows[1].from, both.flows[1].to) = ("a".into(), "b".into());
-    has(&tell(vec![both.clone()]), &["“box” carries 59.9 Mbit/s"]);
-    // A better variant is compared by the sum, and the sentence says that it is one.
+    has(&text_of(vec![both.clone()]), &["“box” achieves 59.9 Mbit/s"]);
+    // A better variant is compared by the sum, and the sentence says so.
     (both.flows[1].from, both.flows[1].to) = ("b".into(), "a".into());
     let mut better = both.clone();
     (better.name, better.flows[1].goodput_mbps) = ("better".into(), 150.0);
-    has(&tell(vec![both, better]), &["carries 169 Mbit/s, 2.8 times as much in total"]);
+    has(&text_of(vec![both, better]), &["achieves 169 Mbit/s, 2.8 times as much in total"]);
 }
 
-/// "Nothing was lost to speak of" is for flows that have what they can have.
+/// "Almost no loss" is reported only for flows that are at their bound.
 #[test]
-fn a_flow_below_its_limit_is_never_called_clean() {
-    let clean = "nothing was lost to speak of and no queue stood";
-    has(&tell(vec![variant("v", "shaper", "cubic", 18.9, 31.0, 0)]), &[clean]);
+fn a_flow_below_its_limit_is_not_clean() {
+    let clean = "almost no loss and no standing queue";
+    has(&text_of(vec![variant("v", "shaper", "cubic", 18.9, 31.0, 0)]), &[clean]);
     let slow = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
-    let told = tell(vec![slow.clone()]);
-    has(&told, &["what the flows are held back by was not looked for"]);
-    lacks(&told, &[clean]);
-    // Three packets of ten thousand may cost more than half of the rate.
+    let text = text_of(vec![slow.clone()]);
+    has(&text, &["the limiting factor was not searched for"]);
+    lacks(&text, &[clean]);
+    // The loss of 3 of 10,000 packets may cost more than half of the rate.
     let mut lossy = slow.clone();
     lossy.flows[0].lost_packets = Some(3);
-    has(&tell(vec![lossy]), &["0.03 % of the packets were lost"]);
-    // What an application sends that pauses is a bound, too, where nothing else was found to hold it.
+    has(&text_of(vec![lossy]), &["0.03 % of the packets were lost"]);
+    // What a pausing application sends is a bound too, if no other limit was found.
     let mut paused = slow;
     paused.flows[0].app = "onoff".into();
-    lacks(&tell(vec![paused.clone()]), &[clean]);
+    lacks(&text_of(vec![paused.clone()]), &[clean]);
     paused.holder_search = Some(result::HolderSearch::default());
-    has(&tell(vec![paused.clone()]), &[clean]);
+    has(&text_of(vec![paused.clone()]), &[clean]);
     paused.holder_search.as_mut().unwrap().left_out.push(suspect(HolderKind::SendBuffer, "a", None));
-    let told = tell(vec![paused]);
-    has(&told, &["the scenario is too large to be simulated again without each suspect"]);
-    lacks(&told, &[clean]);
+    let text = text_of(vec![paused]);
+    has(&text, &["the scenario is too large to simulate again without each suspect"]);
+    lacks(&text, &[clean]);
 }
 
 fn suspect(kind: HolderKind, place: &str, gain: Option<f64>) -> TriedSuspect {
@@ -1022,9 +1023,9 @@ fn holder(kind: HolderKind, place: &str, [with, without]: [f64; 2]) -> Holder {
     }
 }
 
-/// Each of several paths has its own cause, in the headline and with its own numbers.
+/// Each of several paths has its own cause in the headline, with its own numbers.
 #[test]
-fn paths_that_share_nothing_have_a_cause_each() {
+fn separate_paths_have_a_cause_each() {
     let mut both = variant("box", "shaper", "cubic", 5.5, 31.0, 0);
     let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
     both.flows.push(FlowResult { goodput_mbps: 95.0, limit_mbps: Some(100.0), ..down });
@@ -1034,50 +1035,50 @@ fn paths_that_share_nothing_have_a_cause_each() {
         of("bulk", holder(HolderKind::Loss, "l.forward.noise", [5.5, 18.0])),
         of("down", holder(HolderKind::Rate, "l.backward.line", [95.0, 188.0])),
     ];
-    let told = tell(vec![both.clone()]);
+    let text = text_of(vec![both.clone()]);
     has(
-        &told,
+        &text,
         &[
-            "5.50 Mbit/s by “bulk” (27.5 % of its limit, held by random loss at l.forward.noise)",
-            "95.0 Mbit/s by “down” (95.0 % of its limit, held by the rate of l.backward.line)",
-            "Random loss at l.forward.noise: goodput of “bulk” 18.0 Mbit/s without it, 5.50 Mbit/s as it is",
+            "5.50 Mbit/s by “bulk” (27.5 % of its limit, limited by random loss at l.forward.noise)",
+            "95.0 Mbit/s by “down” (95.0 % of its limit, limited by the rate of l.backward.line)",
+            "Random loss at l.forward.noise: goodput of “bulk” 18.0 Mbit/s without it, 5.50 Mbit/s as is",
         ],
     );
-    lacks(&told, &["held by random loss at l.forward.noise; ", "the rate of l.backward.line: goodput"]);
+    lacks(&text, &["limited by random loss at l.forward.noise; ", "the rate of l.backward.line: goodput"]);
 }
 
-/// What an outage or a black hole costs is time: the packets that it took say nothing of it.
+/// An outage costs time, so its duration is reported and not the packets that it dropped.
 #[test]
-fn an_interruption_is_told_by_its_time() {
+fn an_interruption_is_reported_by_its_duration() {
     let mut cut = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
     let silence = HolderSilence { flow: "bulk".into(), silent_s: 6.2, active_s: 30.0 };
     let drops = Some(result::HolderDrops { packets: 14, events: 2 });
     let outage = holder(HolderKind::Outage, "l.forward.gap", [8.0, 16.0]);
     cut.held_by = vec![Holder { drops, silence: Some(silence), ..outage }];
-    let told = tell(vec![cut.clone()]);
-    has(&told, &["8.00 Mbit/s as it is (simulated); “bulk” got nothing for 6.20 of 30.0 s"]);
-    lacks(&told, &["it dropped"]);
+    let text = text_of(vec![cut.clone()]);
+    has(&text, &["8.00 Mbit/s as is (simulated); “bulk” received nothing for 6.20 of 30.0 s"]);
+    lacks(&text, &["it dropped"]);
     cut.held_by[0].silence = None;
-    has(&tell(vec![cut.clone()]), &["it dropped 14 packets in 2 loss events"]);
+    has(&text_of(vec![cut.clone()]), &["it dropped 14 packets in 2 loss events"]);
     cut.held_by[0].simulated_s = Some(2.5);
-    has(&tell(vec![cut]), &["as it is (simulated, the first 2.50 s)"]);
+    has(&text_of(vec![cut]), &["as is (simulated, the first 2.50 s)"]);
 }
 
-/// What gains on average but not beyond chance is doubted in the headline, and is never said to gain nothing.
+/// A suspect whose removal gains on average, but not beyond chance, is a "perhaps" in the headline.
 #[test]
-fn what_chance_may_explain_is_a_perhaps() {
+fn a_gain_within_chance_is_a_perhaps() {
     let mut slow = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
     let tried = vec![
         suspect(HolderKind::SendBuffer, "a", Some(1.0)),
         suspect(HolderKind::CongestionControl, "bulk", Some(1.8)),
     ];
     slow.holder_search = Some(result::HolderSearch { tried, ..Default::default() });
-    let told = tell(vec![slow.clone()]);
+    let text = text_of(vec![slow.clone()]);
     has(
-        &told,
-        &["perhaps held by the congestion control of “bulk”", "1.8 times as good without it on average"],
+        &text,
+        &["perhaps limited by the congestion control of “bulk”", "1.8 times better on average without it"],
     );
-    lacks(&told, &["gains nothing"]);
+    lacks(&text, &["improves nothing"]);
     slow.holder_search.as_mut().unwrap().tried[1].gain = Some(1.04);
-    has(&tell(vec![slow]), &["switching off any one of 2 suspects gains nothing beyond chance"]);
+    has(&text_of(vec![slow]), &["removing any one of 2 suspects improves nothing beyond chance"]);
 }

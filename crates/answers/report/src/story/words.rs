@@ -1,24 +1,24 @@
-//! The headline's clauses in words.
+//! Puts the clauses of a story into words.
 
 use super::change::Change;
 use super::change_words::{changed, how};
 use super::clause::{Better, Clause, Effect, Part};
 use super::phrases::{capital, cc_name, joined, placed, quoted, spaced, times, value};
-use super::{ALIKE, MOST_OPEN, Story};
+use super::{ALIKE, MAX_LISTED, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
 use result::{Carried, Holder, HolderKind, Measure, Quantity, Subject, TriedSuspect};
 
-/// Facts below the headline, at most.
-const MOST_FACTS: usize = 4;
+/// Facts below the headline.
+const MAX_FACTS: usize = 4;
 /// Gains that one fact names.
-const MOST_GAINS: usize = 3;
-/// A change of more words than these leaves no room in the headline: it is a fact of its own.
-const MOST_WORDS: usize = 9;
+const MAX_GAINS: usize = 3;
+/// A change with more words than this is not in the headline but a fact of its own.
+const MAX_HEADLINE_WORDS: usize = 9;
 
 impl Story {
-    /// What is wrong and what to do about it, in one sentence; empty where there is no flow.
+    /// What is wrong and what to do about it, in one sentence. Empty if there are no flows.
     pub fn headline(&self, lang: Lang) -> String {
         let Some(opening) = self.clauses.first() else { return String::new() };
         let mut text = opening.say(lang);
@@ -26,9 +26,9 @@ impl Story {
             text += mark("story.comma", lang);
             text += &self.clauses[1].say(lang);
         }
-        let goodput = matches!(opening, Clause::Carries { .. } | Clause::CarriesApart { .. });
+        let is_goodput = matches!(opening, Clause::Carries { .. } | Clause::CarriesByPath { .. });
         let because = |[held, caused]: [&str; 2], what: String| {
-            fill(if goodput { held } else { caused }, lang, &[("what", &what)])
+            fill(if is_goodput { held } else { caused }, lang, &[("what", &what)])
         };
         text += &match self.cause() {
             Some(Clause::Held { holder, .. }) => {
@@ -41,10 +41,10 @@ impl Story {
         };
         if let Some(remedy) = self.remedy() {
             text += mark("story.semicolon", lang);
-            let apart = matches!(opening, Clause::CarriesApart { .. });
-            text += &remedy.short(lang);
-            // What several paths carry together is said to be that.
-            if let (true, Clause::Better(b)) = (apart, remedy)
+            let by_path = matches!(opening, Clause::CarriesByPath { .. });
+            text += &remedy.advice(lang);
+            // The comparison is of the sum over the paths, and says so.
+            if let (true, Clause::Better(b)) = (by_path, remedy)
                 && b.effect.measure.quantity == Quantity::Goodput
             {
                 text += mark("story.in-total", lang);
@@ -54,24 +54,25 @@ impl Story {
         if lang == Lang::Zh { spaced(&text) } else { text }
     }
 
-    /// What the headline rests on and what its advice costs: a sentence each, the weightiest, in the order of the clauses.
+    /// The numbers behind the headline and the cost of its advice: the most important facts, a sentence each,
+    /// in the order of the clauses.
     pub fn facts(&self, lang: Lang) -> Vec<String> {
         let mut all: Vec<(u8, String)> = Vec::new();
         let remedy = self.remedy().map(std::ptr::from_ref);
-        let table = self.goals.len() > 1 && !self.alone;
+        let has_table = self.goals.len() > 1 && !self.alone;
         for clause in self.clauses.iter().skip(1) {
-            let of_table =
-                table && clause.goal().is_some() && clause.goal() != self.goals.first().map(|g| g.goal);
-            if of_table || matches!(clause, Clause::Unfinished { .. }) {
+            let is_in_table =
+                has_table && clause.goal().is_some() && clause.goal() != self.goals.first().map(|g| g.goal);
+            if is_in_table || matches!(clause, Clause::Unfinished { .. }) {
                 continue;
             }
-            let advised = remedy == Some(std::ptr::from_ref(clause));
-            all.extend(clause.facts(advised, lang));
+            let is_advised = remedy == Some(std::ptr::from_ref(clause));
+            all.extend(clause.facts(is_advised, lang));
         }
         let mut ranks: Vec<u8> = all.iter().map(|f| f.0).collect();
         ranks.sort_unstable();
-        let last = ranks.get(MOST_FACTS - 1).copied().unwrap_or(u8::MAX);
-        let kept = all.into_iter().filter(|f| f.0 <= last).map(|f| f.1).take(MOST_FACTS);
+        let last = ranks.get(MAX_FACTS - 1).copied().unwrap_or(u8::MAX);
+        let kept = all.into_iter().filter(|f| f.0 <= last).map(|f| f.1).take(MAX_FACTS);
         kept.map(|text| sentence(&text, lang)).collect()
     }
 
@@ -82,25 +83,25 @@ impl Story {
     }
 
     /// Each clause in words, in order.
-    pub fn said(&self, lang: Lang) -> Vec<String> {
+    pub fn sentences(&self, lang: Lang) -> Vec<String> {
         self.clauses.iter().map(|c| c.say(lang)).collect()
     }
 
-    /// What costs the baseline most; of several flows that were measured one at a time the first's.
+    /// What limits the baseline most; for flows measured one at a time, what limits the first one.
     fn cause(&self) -> Option<&Clause> {
-        // Each of several paths names its own.
-        let named = |c: &&Clause| match c {
-            Clause::CarriesApart { parts, .. } => parts.iter().any(|p| p.holder.is_some()),
+        // With several paths, each part names its own limit.
+        let has_holder = |c: &&Clause| match c {
+            Clause::CarriesByPath { parts, .. } => parts.iter().any(|p| p.holder.is_some()),
             _ => false,
         };
-        if self.clauses.first().is_some_and(|c| named(&c)) {
+        if self.clauses.first().is_some_and(|c| has_holder(&c)) {
             return None;
         }
         let own = self.clauses.iter().skip(1).take_while(|c| !c.opens());
         own.into_iter().find(|c| matches!(c, Clause::Held { most: true, .. } | Clause::Perhaps { .. }))
     }
 
-    /// What to do by the first goal: the best, or what is nearly as good and costs less.
+    /// The advice by the first goal: the best variant, or one that is nearly as good and costs less.
     fn remedy(&self) -> Option<&Clause> {
         let own = || self.clauses.iter().skip(1).take_while(|c| !c.opens());
         let first = own().find_map(Clause::goal)?;
@@ -116,18 +117,18 @@ impl Story {
     }
 }
 
-/// With a capital letter and a full stop.
+/// Adds a capital letter and a full stop.
 fn sentence(text: &str, lang: Lang) -> String {
     let text = capital(text) + mark("story.end", lang);
     if lang == Lang::Zh { spaced(&text) } else { text }
 }
 
-/// What stands between clauses.
+/// The punctuation between clauses.
 fn mark(key: &str, lang: Lang) -> &'static str {
     text(key, lang)
 }
 
-/// A goal as the language calls it.
+/// The name of a goal.
 pub(super) fn name(goal: units::Goal, lang: Lang) -> &'static str {
     match lang {
         Lang::En => goal.label().en,
@@ -136,7 +137,7 @@ pub(super) fn name(goal: units::Goal, lang: Lang) -> &'static str {
 }
 
 impl Clause {
-    /// The goal that it is about, if it says what helps.
+    /// The goal of a clause on remedies.
     pub fn goal(&self) -> Option<units::Goal> {
         match self {
             Clause::Better(b) | Clause::AsGood(b) | Clause::Leads(b) => Some(b.goal),
@@ -145,47 +146,48 @@ impl Clause {
         }
     }
 
-    /// Whether what is said of a subject begins with it.
+    /// Whether the clause opens the statements on a subject.
     fn opens(&self) -> bool {
         use Clause::*;
-        matches!(self, Nothing { .. } | Carries { .. } | CarriesApart { .. } | Has { .. })
+        matches!(self, Nothing { .. } | Carries { .. } | CarriesByPath { .. } | Has { .. })
     }
 
-    /// What to do, in the headline: the goal, what does better, by how much.
-    fn short(&self, lang: Lang) -> String {
+    /// The clause as advice in the headline: the goal, what does better, and by how much.
+    fn advice(&self, lang: Lang) -> String {
         let goal = self.goal().map(|g| text(purpose(g), lang)).unwrap_or_default();
-        let said = match self {
+        let advice = match self {
             Clause::Better(b) => goal_words(&b.effect, &how_short(b, lang), lang),
             Clause::AsGood(b) => {
                 let (how, what) = (how_short(b, lang), text(same(&b.effect.measure), lang));
-                let said = fill("story.better.same", lang, &[("how", &how), ("what", what)]);
+                let same = fill("story.better.same", lang, &[("how", &how), ("what", what)]);
                 let first = &b.gains[..b.gains.len().min(1)];
-                said + &fill("story.gains", lang, &[("gains", &listed(first, lang))])
+                same + &fill("story.gains", lang, &[("gains", &listed(first, lang))])
             }
             other => other.worded(lang),
         };
-        format!("{goal}{said}")
+        format!("{goal}{advice}")
     }
 
-    /// What else there is to say, each with its rank: the smaller the sooner.
-    fn facts(&self, advised: bool, lang: Lang) -> Vec<(u8, String)> {
+    /// The clause's facts with their ranks; lower ranks are more important. `is_advised`: the headline has
+    /// the clause.
+    fn facts(&self, is_advised: bool, lang: Lang) -> Vec<(u8, String)> {
         let name = |b: &Better| quoted(&b.variant);
         let one = |rank| vec![(rank, self.say(lang))];
         match self {
-            // What else does better: itself, whatever the headline has not said.
-            Clause::Better(b) | Clause::AsGood(b) if !advised => {
-                vec![(3, with_costs(self.short(lang), b, lang))]
+            // A variant that the headline does not name.
+            Clause::Better(b) | Clause::AsGood(b) if !is_advised => {
+                vec![(3, with_costs(self.advice(lang), b, lang))]
             }
             Clause::Better(b) | Clause::AsGood(b) => {
                 let mut list = Vec::new();
-                let is_said = how_short(b, lang) == how(&b.changes, &b.variant, lang);
-                if let Some(change) = changed(&b.changes, lang).filter(|_| !is_said) {
+                let is_in_headline = how_short(b, lang) == how(&b.changes, &b.variant, lang);
+                if let Some(change) = changed(&b.changes, lang).filter(|_| !is_in_headline) {
                     let places = [("name", &*name(b)), ("change", &change)];
                     list.push((2, fill("story.fact.change", lang, &places)));
                 }
-                // The first gain of what is as good is in the headline.
-                let said = usize::from(matches!(self, Clause::AsGood(_))).min(b.gains.len());
-                let gains = &b.gains[said..b.gains.len().min(said + MOST_GAINS)];
+                // The headline has the first gain of a variant that is as good.
+                let first = usize::from(matches!(self, Clause::AsGood(_))).min(b.gains.len());
+                let gains = &b.gains[first..b.gains.len().min(first + MAX_GAINS)];
                 if !gains.is_empty() {
                     let gains = listed(gains, lang);
                     list.push((4, fill("story.fact.gains", lang, &[("name", &name(b)), ("gains", &gains)])));
@@ -196,14 +198,16 @@ impl Clause {
                 }
                 list
             }
-            Clause::Best { .. } if advised => Vec::new(),
-            Clause::Best { .. } => vec![(6, self.short(lang))],
+            Clause::Best { .. } if is_advised => Vec::new(),
+            Clause::Best { .. } => vec![(6, self.advice(lang))],
             opening if opening.opens() => one(0),
             Clause::Unexplained { .. } => one(1),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
-            // That a line of twice the rate carries more is what everybody expects.
+            // That twice the rate carries more is obvious.
             Clause::Held { holder, most: true, .. } if is_rate_of_goodput(holder) => Vec::new(),
-            Clause::Held { most: true, .. } | Clause::Perhaps { .. } | Clause::Unheld { .. } => one(1),
+            Clause::Held { most: true, .. } | Clause::Perhaps { .. } | Clause::NoSuspectHelps { .. } => {
+                one(1)
+            }
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => one(1),
             Clause::Open { .. } | Clause::Held { .. } | Clause::Leads(_) => one(3),
             Clause::Same { .. } | Clause::Queued { .. } | Clause::Unfair { .. } => one(4),
@@ -211,10 +215,10 @@ impl Clause {
         }
     }
 
-    /// In words.
+    /// The clause in words.
     pub fn say(&self, lang: Lang) -> String {
-        let said = self.worded(lang);
-        if lang == Lang::Zh { spaced(&said) } else { said }
+        let text = self.worded(lang);
+        if lang == Lang::Zh { spaced(&text) } else { text }
     }
 
     fn worded(&self, lang: Lang) -> String {
@@ -225,7 +229,7 @@ impl Clause {
                 let share = limit.map(|limit| share([*tcp, *udp], limit, *varies, lang));
                 carries(variant, *tcp, *udp, lang) + &share.unwrap_or_default()
             }
-            Clause::CarriesApart { variant, parts } => {
+            Clause::CarriesByPath { variant, parts } => {
                 let list = first_of(parts.iter().map(|p| part(p, lang)), lang);
                 fill("story.carries.apart", &[("name", &quoted(variant)), ("list", &list)])
             }
@@ -271,7 +275,7 @@ impl Clause {
                 let gain = times(suspect.gain.unwrap_or(1.0));
                 fill("story.perhaps", &[("what", &suspect_name(suspect, lang)), ("gain", &gain)])
             }
-            Clause::Unheld { tried } => {
+            Clause::NoSuspectHelps { tried } => {
                 let key = if *tried == 1 { "story.unheld.one" } else { "story.unheld" };
                 fill(key, &[("n", &tried.to_string())])
             }
@@ -306,7 +310,7 @@ impl Clause {
             Clause::Clean => text("story.clean", lang).into(),
             Clause::Better(_) | Clause::AsGood(_) => {
                 let facts = self.facts(true, lang).into_iter().map(|f| f.1);
-                [self.short(lang)]
+                [self.advice(lang)]
                     .into_iter()
                     .chain(facts)
                     .collect::<Vec<_>>()
@@ -382,7 +386,7 @@ fn carries(variant: &str, tcp: Option<f64>, udp: Option<f64>, lang: Lang) -> Str
     }
 }
 
-/// What one of several paths carried: "18.9 Mbit/s by “up”, 94.5 % of its limit".
+/// The goodput of one of several paths: "18.9 Mbit/s by “up” (94.5 % of its limit)".
 fn part(part: &Part, lang: Lang) -> String {
     let key = if part.datagrams { "story.part.udp" } else { "story.part" };
     let (flow, mbps) = (quoted(&part.flow), short(part.mbps));
@@ -403,7 +407,7 @@ fn part(part: &Part, lang: Lang) -> String {
     said
 }
 
-/// What was carried, as a share of the limit that all of it met.
+/// The goodput as a share of the limit that all payload shared.
 fn share(carried: [Option<f64>; 2], limit: f64, varies: bool, lang: Lang) -> String {
     let key = match (carried.iter().all(Option::is_some), varies) {
         (false, false) => "story.share",
@@ -415,7 +419,7 @@ fn share(carried: [Option<f64>; 2], limit: f64, varies: bool, lang: Lang) -> Str
     fill(key, lang, &[("share", &percent(sum / limit))])
 }
 
-/// "for goodput, ", in front of what is judged by it.
+/// The key of "for goodput, ", which precedes advice by that goal.
 fn purpose(goal: units::Goal) -> &'static str {
     match goal {
         units::Goal::Goodput => "story.for.goodput",
@@ -426,7 +430,7 @@ fn purpose(goal: units::Goal) -> &'static str {
     }
 }
 
-/// How a goal's measure is named after "has".
+/// The key of a goal's value after "has".
 fn what(measure: &Measure) -> &'static str {
     match measure.quantity {
         Quantity::Rtt => "story.what.rtt",
@@ -440,13 +444,13 @@ fn what(measure: &Measure) -> &'static str {
     }
 }
 
-/// A rate that more goodput would need.
+/// Whether the limit is a rate and the measure is goodput.
 fn is_rate_of_goodput(holder: &Holder) -> bool {
     let measure = holder.effects.first().and_then(|e| e.parsed_measure());
     holder.kind == HolderKind::Rate && measure.is_some_and(|m| m.quantity == Quantity::Goodput)
 }
 
-/// What holds the flows, and where: "random loss at wan.forward.noise".
+/// What limits the flows, and where: "random loss at wan.forward.noise".
 fn holder_name(holder: &Holder, lang: Lang) -> String {
     let name = place_name(holder.kind, &holder.place, lang);
     let acks = matches!(holder.carries, Some(Carried::Acks));
@@ -454,7 +458,7 @@ fn holder_name(holder: &Holder, lang: Lang) -> String {
     and_more(name, holder.also.len(), lang)
 }
 
-/// What may hold the flows, and where.
+/// What may limit the flows, and where.
 fn suspect_name(suspect: &TriedSuspect, lang: Lang) -> String {
     and_more(place_name(suspect.kind, &suspect.place, lang), suspect.also.len(), lang)
 }
@@ -468,7 +472,8 @@ fn and_more(name: String, more: usize, lang: Lang) -> String {
     if more == 0 { name } else { fill("story.held.also", lang, &[("what", &name), ("n", &more.to_string())]) }
 }
 
-/// What it costs: the goal's number without it and as it is; then for how long it stopped a flow, else what it dropped.
+/// The cost of a limit: the goal's value without it and with it; then how long it stopped a flow, or what it
+/// dropped.
 fn held(holder: &Holder, of_part: bool, lang: Lang) -> String {
     let what = holder_name(holder, lang);
     let Some(first) = holder.effects.first() else { return what };
@@ -491,11 +496,11 @@ fn held(holder: &Holder, of_part: bool, lang: Lang) -> String {
         ("with", &with),
         ("simulated", &simulated),
     ];
-    let said = fill("story.held.fact", lang, &places);
-    said + &stopped(holder, lang).or_else(|| dropped(holder, lang)).unwrap_or_default()
+    let fact = fill("story.held.fact", lang, &places);
+    fact + &stopped(holder, lang).or_else(|| dropped(holder, lang)).unwrap_or_default()
 }
 
-/// For how long a flow got nothing.
+/// How long a flow received nothing.
 fn stopped(holder: &Holder, lang: Lang) -> Option<String> {
     let silence = holder.silence.as_ref()?;
     let (flow, silent, of) = (quoted(&silence.flow), short(silence.silent_s), short(silence.active_s));
@@ -512,18 +517,18 @@ fn dropped(holder: &Holder, lang: Lang) -> Option<String> {
     Some(fill(key, lang, &[("n", &count(drops.packets)), ("events", &count(drops.events))]))
 }
 
-/// A variant that is the best by something else, and what it costs.
+/// A variant that is the best by another measure, and what it costs.
 fn leads(b: &Better, lang: Lang) -> String {
     let places = [("name", &*quoted(&b.variant)), ("gains", &listed(&b.gains, lang))];
     with_costs(fill("story.fact.leads", lang, &places), b, lang)
 }
 
-/// A sentence, and behind it what the variant costs, if anything.
-fn with_costs(said: String, b: &Better, lang: Lang) -> String {
+/// Appends what the variant costs, if anything.
+fn with_costs(text: String, b: &Better, lang: Lang) -> String {
     if b.costs.is_empty() {
-        return said;
+        return text;
     }
-    said + &fill("story.costs", lang, &[("costs", &listed(&b.costs, lang))])
+    text + &fill("story.costs", lang, &[("costs", &listed(&b.costs, lang))])
 }
 
 /// Several gains or costs.
@@ -531,20 +536,20 @@ fn listed(effects: &[Effect], lang: Lang) -> String {
     joined(effects.iter().map(|e| effect(e, lang)).collect(), lang)
 }
 
-/// The first of several names, and how many more there are.
+/// The first names of a list, and the number of the others.
 fn first_of(names: impl ExactSizeIterator<Item = String>, lang: Lang) -> String {
-    let rest = names.len().saturating_sub(MOST_OPEN);
-    let list = joined(names.take(MOST_OPEN).collect(), lang);
+    let rest = names.len().saturating_sub(MAX_LISTED);
+    let list = joined(names.take(MAX_LISTED).collect(), lang);
     if rest > 0 { list + &fill("story.more", lang, &[("n", &rest.to_string())]) } else { list }
 }
 
-/// A measure as the language calls it.
+/// The name of a measure.
 fn label(measure: &Measure, lang: Lang) -> String {
     let [en, zh] = measure.label();
     if lang == Lang::Zh { zh } else { en }
 }
 
-/// Variants that differ by no more than chance does.
+/// Variants without a significant difference.
 fn open(
     measure: &Measure,
     was: Option<f64>,
@@ -560,10 +565,10 @@ fn open(
     fill("story.open", lang, &places)
 }
 
-/// Variants that changed nothing, and why.
+/// Variants with identical results, and why.
 fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang) -> String {
     let list = first_of(variants.iter().map(|n| quoted(n)), lang);
-    let about = |word: &str| {
+    let concerns = |word: &str| {
         changes.iter().any(|c| match c {
             Change::Set { key, .. } | Change::Setting { key, .. } => key.contains(word),
             Change::Added { stage, .. } | Change::Removed(stage) => stage.kind.contains(word),
@@ -571,12 +576,12 @@ fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang
         })
     };
     let why = match () {
-        () if about("mtu") || about("mss") => "story.same.mtu",
-        () if about("rto") => "story.same.rto",
-        () if about("queue") || changes.iter().any(|c| matches!(c, Change::Queue { .. })) => {
+        () if concerns("mtu") || concerns("mss") => "story.same.mtu",
+        () if concerns("rto") => "story.same.rto",
+        () if concerns("queue") || changes.iter().any(|c| matches!(c, Change::Queue { .. })) => {
             "story.same.queue"
         }
-        () if about("buffer") => "story.same.buffer",
+        () if concerns("buffer") => "story.same.buffer",
         () if changes.is_empty() => "story.same.nothing",
         () => "story.same.other",
     };
@@ -584,15 +589,15 @@ fn unchanged(baseline: &str, variants: &[String], changes: &[Change], lang: Lang
     fill(key, lang, &[("list", &list), ("name", &quoted(baseline)), ("why", text(why, lang))])
 }
 
-/// What a variant changed and its name; its name alone where that takes too many words for a headline.
+/// A variant's changes and its name; the name alone if the changes are too long for a headline.
 fn how_short(b: &Better, lang: Lang) -> String {
     let how = how(&b.changes, &b.variant, lang);
-    // Chinese has no blanks: two letters weigh about as much as a word.
+    // Chinese has no spaces: three characters count as a word.
     let words = if lang == Lang::Zh { how.chars().count() / 3 } else { how.split_whitespace().count() };
-    if words > MOST_WORDS { quoted(&b.variant) } else { how }
+    if words > MAX_HEADLINE_WORDS { quoted(&b.variant) } else { how }
 }
 
-/// All that changes next to the goal, each in words: gains, then costs.
+/// All effects other than the goal's, in words: gains, then costs.
 pub(super) fn effects(b: &Better, lang: Lang) -> Vec<String> {
     b.gains.iter().chain(&b.costs).map(|e| effect(e, lang)).collect()
 }
@@ -606,7 +611,7 @@ fn same(measure: &Measure) -> &'static str {
     }
 }
 
-/// The goal's value in a better variant, of goodput as a multiple of the baseline's.
+/// The goal's value in a better variant; goodput also as a multiple of the baseline's.
 fn goal_words(e: &Effect, how: &str, lang: Lang) -> String {
     let is = value(&e.measure, e.is, lang);
     if e.measure.quantity != Quantity::Goodput {

@@ -1,5 +1,5 @@
-//! What a person sees, as text. `cargo xtask bless report` rewrites the files; look at the difference before you
-//! keep it.
+//! The terminal's text compared with golden files. `cargo xtask bless report` rewrites them; review the
+//! difference before you keep it.
 
 use report::{GroupBy, Grouping, Style, text};
 use result::{
@@ -7,7 +7,7 @@ use result::{
     Repeats, RttSummary, Run, TimesSummary, VariantResult,
 };
 
-/// A flow whose goodput swings around `mbps` as a saw-tooth of `period` seconds.
+/// A flow with a saw-tooth goodput around `mbps` with a period of `period` seconds.
 fn flow(name: &str, cc: &str, mbps: f64, period: f64) -> (FlowResult, FlowSeries) {
     let time_s: Vec<f64> = (0..=300).map(|i| i as f64 / 10.0).collect();
     let rate = |t: f64| if period > 0.0 { mbps * (0.4 + 1.2 * (t / period).fract()) } else { mbps };
@@ -81,7 +81,7 @@ fn check(name: &str, got: &str, width: usize) {
     use unicode_width::UnicodeWidthStr;
     for line in got.lines() {
         assert!(line.width() <= width, "{} columns: {line}", line.width());
-        assert_eq!(line, line.trim_end(), "no blanks at the end");
+        assert_eq!(line, line.trim_end(), "no trailing spaces");
     }
     xtask::compare(&format!("crates/answers/report/tests/golden/{name}.txt"), got);
 }
@@ -124,7 +124,7 @@ fn several_flows_all_columns_still_fit() {
     );
     o.variant.limit_mbps = Some(20.0);
     let text = print(&[o], Style::default());
-    for head in ["total", "limit", "each", "Jain", "lost", "resent", "RTO", "p50/p95", "drops", "queue"] {
+    for head in ["total", "limit", "per flow", "Jain", "lost", "resent", "RTO", "p50/p95", "drops", "queue"] {
         assert!(text.contains(head), "{head} is missing:\n{text}");
     }
     check("flows", &text, 80);
@@ -136,7 +136,7 @@ fn many_flows_are_summed_up() {
     check("many", &print(&[outcome("crowd", flows, vec![])], Style::default()), 80);
 }
 
-/// Twelve flows of each of two controls, each with an end.
+/// Twelve flows with each of two congestion controls; all of them complete.
 fn two_controls(name: &str) -> Outcome {
     let of = |i: u32| {
         let (name, cc) = if i < 12 { ("a", "cubic") } else { ("b", "bbr") };
@@ -150,7 +150,7 @@ fn two_controls(name: &str) -> Outcome {
 }
 
 #[test]
-fn many_flows_stand_in_groups() {
+fn many_flows_are_shown_in_groups() {
     let names = ["through-the-same-long-policer-10ms", "through-the-same-long-policer-100ms"];
     let all = names.map(two_controls);
     let text = print(&all, Style::default());
@@ -186,7 +186,7 @@ fn calls_pages_and_both_protocols_have_columns() {
 }
 
 #[test]
-fn flows_measured_one_at_a_time_have_rows_of_their_own() {
+fn flows_measured_one_at_a_time_have_their_own_rows() {
     let one = |variant: &str, name: &str, mbps: f64, drops: u64| {
         let mut o = outcome(
             variant,

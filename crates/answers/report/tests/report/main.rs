@@ -1,4 +1,4 @@
-//! Texts, plots and names, as a reader sees them.
+//! Tests of texts, plots and names as users see them.
 
 mod diagnosis;
 mod golden;

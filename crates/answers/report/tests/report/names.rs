@@ -1,11 +1,11 @@
-//! `names.json`: what people call every element, queue and congestion control of the registries, for sentences and
-//! the page. `cargo xtask bless report page` writes it.
+//! `names.json`: the common names of all elements, queues and congestion controls of the registries, for
+//! sentences and the page. `cargo xtask bless report page` writes it.
 
 use congestion::Control;
 use path::{QueueConfig, Stage};
 use units::Label;
 
-/// Every name under its key.
+/// All names with their keys.
 fn names() -> Vec<(String, Label)> {
     let mut names = Vec::new();
     for (kind, words) in Stage::WORDS {
@@ -20,7 +20,7 @@ fn names() -> Vec<(String, Label)> {
 }
 
 #[test]
-fn the_committed_names_are_those_of_the_registries() {
+fn the_committed_names_match_the_registries() {
     let line = |(key, label): &(String, Label)| {
         let [key, en, zh] = [key, label.en, label.zh].map(|s| serde_json::to_string(s).unwrap());
         format!("  {key}: {{\"en\": {en}, \"zh\": {zh}}}")

@@ -1,4 +1,5 @@
-//! Plots, as SVG and PNG. `cargo xtask bless report` rewrites the golden files; look at them before you keep them.
+//! Plots, as SVG and PNG. `cargo xtask bless report` rewrites the golden files; look at them before you keep
+//! them.
 
 use report::plot::{Drawing, Input, KINDS, Lang, Look, PlotKind, Theme, compare, draw};
 use result::topology::{PathLink, PathStage};
@@ -8,7 +9,7 @@ use result::{
 };
 use roxmltree::{Document, Node};
 
-/// A variant and its series.
+/// A variant with its series.
 #[derive(Clone)]
 struct Case {
     variant: VariantResult,
@@ -115,13 +116,13 @@ fn case(flows: usize) -> Case {
     Case { variant, flows: (0..flows).map(|i| flow(&name(i))).collect(), elements }
 }
 
-/// The stroked or filled path of a colour, as absolute points of each run.
+/// The stroked or filled paths of a colour, as absolute points of each subpath.
 fn paths(document: &Document, attribute: &str, color: &str) -> Vec<Vec<Vec<(f64, f64)>>> {
     let of = |n: &Node| n.has_tag_name("path") && n.attribute(attribute) == Some(color);
     document.descendants().filter(of).map(|n| trace(n.attribute("d").unwrap())).collect()
 }
 
-/// A path's points; understands what the plots write: M l h v z.
+/// The points of a path; supports the commands that the plots write: M l h v z.
 fn trace(d: &str) -> Vec<Vec<(f64, f64)>> {
     let spaced: String =
         d.chars().map(|c| if c.is_alphabetic() { format!(" {c} ") } else { c.to_string() }).collect();
@@ -157,7 +158,7 @@ fn texts(document: &Document) -> Vec<String> {
     document.descendants().filter(of).map(|n| n.text().unwrap_or("").to_string()).collect()
 }
 
-/// Where the left axis has the label: the y of its text's middle.
+/// The y position of a label of the left axis: the middle of its text.
 fn level(document: &Document, label: &str) -> f64 {
     let of = |n: &Node| n.attribute("text-anchor") == Some("end") && n.text() == Some(label);
     let node = document.descendants().find(of).unwrap_or_else(|| panic!("no {label}"));
@@ -171,7 +172,7 @@ fn svg(case: &Case, kind: PlotKind) -> String {
 }
 
 #[test]
-fn a_constant_rate_is_a_level_line_at_its_value() {
+fn a_constant_rate_is_a_horizontal_line_at_its_value() {
     let svg = svg(&case(1), PlotKind::Throughput);
     let document = Document::parse(&svg).unwrap();
     let runs = paths(&document, "stroke", BLUE);
@@ -197,10 +198,10 @@ fn several_flows_have_a_total() {
 }
 
 #[test]
-fn retransmissions_are_marked_each_once_and_timeouts_apart() {
+fn retransmissions_are_marked_once_and_timeouts_separately() {
     let svg = svg(&case(1), PlotKind::Sequence);
     let document = Document::parse(&svg).unwrap();
-    // The swatch and the marks: two ticks; of the cross two strokes.
+    // The swatch and the marks: two ticks, and two strokes for each cross.
     let count = |color| paths(&document, "stroke", color).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(count("#e8333a"), [1, 2]);
     assert_eq!(count("#8e0b3a"), [2, 2]);
@@ -211,7 +212,7 @@ fn retransmissions_are_marked_each_once_and_timeouts_apart() {
 }
 
 #[test]
-fn drops_are_bars_of_the_bin_they_fell_in() {
+fn drops_are_bars_of_their_bin() {
     let svg = svg(&case(1), PlotKind::Drops);
     let document = Document::parse(&svg).unwrap();
     let bars = paths(&document, "fill", "#e8333a");
@@ -220,7 +221,7 @@ fn drops_are_bars_of_the_bin_they_fell_in() {
 }
 
 #[test]
-fn states_take_the_width_of_their_time() {
+fn states_are_as_wide_as_their_duration() {
     let svg = svg(&case(1), PlotKind::States);
     let document = Document::parse(&svg).unwrap();
     let width = |color| {
@@ -234,7 +235,7 @@ fn states_take_the_width_of_their_time() {
 }
 
 #[test]
-fn the_bdp_is_beside_the_window() {
+fn the_bdp_is_drawn_with_the_window() {
     // 10 Mbit/s × 20 ms = 25000 B, 16.7 packets of 1500 B.
     let svg = svg(&case(1), PlotKind::Cwnd);
     let document = Document::parse(&svg).unwrap();
@@ -242,7 +243,7 @@ fn the_bdp_is_beside_the_window() {
     let mut far = case(1);
     far.variant.limit_mbps = Some(10_000.0);
     let text = svg_text(&far, PlotKind::Cwnd);
-    assert!(text.iter().any(|t| t == "BDP (16667 packets), beyond the axis"), "{text:?}");
+    assert!(text.iter().any(|t| t == "BDP (16667 packets), outside the axis"), "{text:?}");
 }
 
 fn svg_text(case: &Case, kind: PlotKind) -> Vec<String> {
@@ -250,7 +251,7 @@ fn svg_text(case: &Case, kind: PlotKind) -> Vec<String> {
 }
 
 #[test]
-fn the_path_names_stages_and_what_they_dropped() {
+fn the_path_shows_stages_and_their_drops() {
     let text = svg_text(&case(1), PlotKind::Path);
     for want in ["office", "dc", "wan", "policer", "rate 10Mbit/s", "delay 10ms", "drops 10", "queue ≤ 4"] {
         assert!(text.iter().any(|t| t == want), "{want} is missing: {text:?}");
@@ -258,7 +259,7 @@ fn the_path_names_stages_and_what_they_dropped() {
 }
 
 #[test]
-fn a_stage_that_the_scenario_does_not_have_is_told_as_assumed() {
+fn a_stage_missing_from_the_scenario_is_marked_as_assumed() {
     let mut case = case(1);
     let link = &mut case.variant.path.as_mut().unwrap().links[0];
     link.forward[0] =
@@ -269,7 +270,7 @@ fn a_stage_that_the_scenario_does_not_have_is_told_as_assumed() {
 }
 
 #[test]
-fn of_many_flows_the_largest_are_drawn_and_the_rest_counted() {
+fn the_largest_of_many_flows_are_drawn_and_the_rest_counted() {
     let mut many = case(20);
     for (i, flow) in many.variant.flows.iter_mut().enumerate() {
         flow.delivered_bytes = 1_000_000 + (i as u64 % 10) * 1000;
@@ -281,7 +282,7 @@ fn of_many_flows_the_largest_are_drawn_and_the_rest_counted() {
 }
 
 #[test]
-fn nothing_to_show_is_no_plot() {
+fn without_data_there_is_no_plot() {
     let empty = Case { variant: VariantResult::default(), flows: vec![], elements: vec![] };
     let mut nothing = case(1);
     nothing.flows[0] = FlowSeries::new("bulk-1");
@@ -303,7 +304,7 @@ fn nothing_to_show_is_no_plot() {
 }
 
 #[test]
-fn hostile_names_stay_text_and_in_their_place() {
+fn hostile_names_stay_text_in_their_place() {
     let long = "x".repeat(10_000);
     let names =
         ["</script><script>alert(1)</script>", "a\"b'c&d", "\u{0}\u{1b}[2J", "\u{202e}evil\u{2066}", &long];
@@ -355,7 +356,7 @@ fn both_themes_and_languages_draw_everything() {
     }
 }
 
-/// No point and no text's anchor lies outside the drawing.
+/// Checks that no point and no text anchor lies outside the drawing.
 fn inside(drawing: &Drawing) {
     let svg = drawing.svg();
     let document = Document::parse(&svg).unwrap();
@@ -386,7 +387,7 @@ fn check_png(drawing: &Drawing, theme: Theme) {
 }
 
 #[test]
-fn scales_beyond_reason_are_held_back() {
+fn extreme_scales_are_clamped() {
     let drawing = case(1).draw(PlotKind::Rtt, &Look::default()).unwrap();
     for scale in [f64::NAN, -1.0, 0.0] {
         assert!(tiny_skia::Pixmap::decode_png(&drawing.png(scale)).is_ok());
@@ -394,7 +395,7 @@ fn scales_beyond_reason_are_held_back() {
 }
 
 #[test]
-fn repeats_have_intervals_and_flows_alone_have_rows() {
+fn repeats_have_intervals_and_single_flows_have_rows() {
     let mut repeated = case(1);
     let total_goodput_mbps = Estimate { mean: 8.0, ci95: 0.5 };
     repeated.variant.repeats = Some(Repeats { n: 5, total_goodput_mbps, ..Repeats::default() });
@@ -442,7 +443,7 @@ fn golden(name: &str, got: &str) {
 }
 
 #[test]
-fn drawings_do_not_change_unseen() {
+fn drawings_match_the_golden_files() {
     let look = Look { width: 480.0, ..Look::default() };
     let zh = Look { lang: Lang::Zh, theme: Theme::Dark, ..look };
     golden("throughput", &case(2).draw(PlotKind::Throughput, &look).unwrap().svg());

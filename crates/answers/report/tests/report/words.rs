@@ -1,10 +1,10 @@
-//! Chinese by the trade's words: what RFC translations and operators' manuals call things, and never again what they do
-//! not. English says "simulated" and "on the kernel", not which clock drove it.
+//! Checks the vocabulary of all texts. Chinese uses the terms of RFC translations and operators' manuals.
+//! English says "simulated" and "on the kernel" and does not mention clocks.
 
 use std::collections::BTreeMap;
 use units::Goal;
 
-/// Every text of both languages that page, table and story may show, with where it stands.
+/// Every text of pages, tables and stories: its key, English and Chinese.
 fn texts() -> Vec<(String, String, String)> {
     let mut all = Vec::new();
     let explorer = include_str!("../../../../../web/src/explore/strings.json");
@@ -18,26 +18,26 @@ fn texts() -> Vec<(String, String, String)> {
     all
 }
 
-/// What follows each `word` but where one of `before` stands before it.
-fn bare(text: &str, word: &str, before: &[&str]) -> bool {
+/// Whether `word` occurs without one of `before` in front of it.
+fn is_bare(text: &str, word: &str, before: &[&str]) -> bool {
     text.match_indices(word).any(|(at, _)| !before.iter().any(|b| text[..at].ends_with(b)))
 }
 
-/// What is wrong with a Chinese text, if anything.
+/// The wrong word in a Chinese text, if any.
 fn fault(zh: &str) -> Option<&'static str> {
     let forbidden = ["数据数据", "时钟", "限速器", "监管器", "整形器", "良好吞吐", "好吞吐"];
     if let Some(word) = forbidden.into_iter().find(|word| zh.contains(word)) {
         return Some(word);
     }
-    // Policing and shaping are of traffic; what longfat measures is goodput.
+    // Policing and shaping are 流量监管 and 流量整形; throughput is 有效吞吐量 (goodput).
     [("监管", &["流量"][..]), ("整形", &["流量"]), ("吞吐量", &["有效"])]
         .into_iter()
-        .find(|(word, before)| bare(zh, word, before))
+        .find(|(word, before)| is_bare(zh, word, before))
         .map(|(word, _)| word)
 }
 
 #[test]
-fn no_forbidden_word_comes_back() {
+fn texts_have_no_forbidden_word() {
     let all = texts();
     assert!(all.len() > 250, "{}", all.len());
     for (at, en, zh) in &all {
@@ -51,7 +51,7 @@ fn no_forbidden_word_comes_back() {
 }
 
 #[test]
-fn the_check_finds_what_it_should() {
+fn the_check_finds_forbidden_words() {
     assert_eq!(fault("路径丢弃的数据数据包"), Some("数据数据"));
     assert_eq!(fault("监管丢弃了数据包"), Some("监管"));
     assert_eq!(fault("流量监管与整形"), Some("整形"));

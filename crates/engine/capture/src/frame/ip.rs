@@ -1,10 +1,10 @@
-//! The IP header of a frame, of either version, and the ICMP message that a packet was too big.
+//! Encoding of IP headers of both versions, and of the ICMP error that a packet was too big.
 //!
 //! | | IPv4 | IPv6 |
 //! |---|---|---|
 //! | header | 20 bytes, checksum, "don't fragment" | 40 bytes, no checksum, flow label 0 (RFC 8200 section 3) |
-//! | length in it | of the packet | of what follows the header |
-//! | too big | type 3 code 4, the MTU in 16 bits (RFC 1191); quotes the IP header and 8 bytes behind it (RFC 792) | type 2, the MTU in 32 bits; quotes what fits in 1280 bytes, and its checksum covers the pseudo-header (RFC 4443) |
+//! | length field | the whole packet | what follows the header |
+//! | too big | type 3 code 4, the MTU in 16 bits (RFC 1191); quotes the IP header and 8 bytes after it (RFC 792) | type 2, the MTU in 32 bits; quotes as much as fits into 1280 bytes, and its checksum covers the pseudo-header (RFC 4443) |
 
 use super::{Frame, TooBigFrame, checksum};
 use crate::{Addr, Endpoint};
@@ -13,26 +13,28 @@ use std::net::IpAddr;
 pub(super) const ICMP: u8 = 1;
 pub(super) const ICMP6: u8 = 58;
 pub(super) const TCP: u8 = 6;
-/// The smallest MTU of IPv6 (RFC 8200 section 5): an ICMPv6 message is no longer (RFC 4443 section 2.4 (c)).
-const LEAST_MTU_OF_6: usize = 1280;
-/// ICMP's own header.
+/// The minimum MTU of IPv6 (RFC 8200 section 5), which is the maximum length of an ICMPv6 error (RFC 4443
+/// section 2.4 (c)).
+const MIN_MTU_V6: usize = 1280;
+/// Length of the ICMP header.
 const ICMP_HEADER: usize = 8;
 
-/// Bytes of an IP header without options.
+/// Length of an IP header without options, bytes.
 pub(super) const fn header_len(address: IpAddr) -> usize {
     if address.is_ipv4() { 20 } else { 40 }
 }
 
-/// Sum of the words of both addresses, protocol and length (RFC 9293 section 3.1, RFC 8200 section 8.1).
+/// Sum of the pseudo-header's words: both addresses, protocol and length (RFC 9293 section 3.1, RFC 8200
+/// section 8.1).
 pub(super) fn pseudo_header(frame: &Frame, protocol: u8, len: u32) -> u32 {
-    let of = |sum, address| match address {
+    let add_address = |sum, address| match address {
         IpAddr::V4(a) => super::add_words(sum, &a.octets()),
         IpAddr::V6(a) => super::add_words(sum, &a.octets()),
     };
-    of(of(u32::from(protocol) + (len >> 16) + (len & 0xffff), frame.src), frame.dst)
+    add_address(add_address(u32::from(protocol) + (len >> 16) + (len & 0xffff), frame.src), frame.dst)
 }
 
-/// The header before `len` bytes; both addresses are of one version.
+/// Appends the header of a packet whose remainder is `len` bytes; both addresses are of the same IP version.
 pub(super) fn header(frame: &Frame, len: u16, protocol: u8, b: &mut Vec<u8>) {
     let class = frame.dscp << 2 | frame.ecn & 3;
     match (frame.src, frame.dst) {
@@ -57,17 +59,17 @@ pub(super) fn header(frame: &Frame, len: u16, protocol: u8, b: &mut Vec<u8>) {
     }
 }
 
-/// Of a packet, whose headers these are and whose length this is, what a message about it quotes.
+/// The part of a packet that an ICMP error quotes, given the packet's headers and total length.
 pub(super) fn quoted(mut headers: Vec<u8>, total: usize, v6: bool) -> Vec<u8> {
     if v6 {
-        headers.resize(total.min(LEAST_MTU_OF_6 - 40 - ICMP_HEADER), 0);
+        headers.resize(total.min(MIN_MTU_V6 - 40 - ICMP_HEADER), 0);
     } else {
         headers.truncate(28);
     }
     headers
 }
 
-/// The message, with a checksum of zero.
+/// The ICMP error, with a checksum of zero.
 pub(super) fn too_big(report: &TooBigFrame, v6: bool) -> Vec<u8> {
     let mut b = if v6 { vec![2, 0, 0, 0] } else { vec![3, 4, 0, 0, 0, 0] };
     let mtu = report.mtu.to_be_bytes();
@@ -76,7 +78,8 @@ pub(super) fn too_big(report: &TooBigFrame, v6: bool) -> Vec<u8> {
     b
 }
 
-/// Source and destination of a quoted TCP packet; `None` where it is none or cut before its ports.
+/// Source and destination of a quoted TCP packet; `None` for other protocols, or if the quote ends before the
+/// ports.
 pub(super) fn ends(quoted: &[u8]) -> Option<[Endpoint; 2]> {
     let v6 = quoted.first()? >> 4 == 6;
     let (protocol, addresses, ports) = if v6 { (6, 8, 40) } else { (9, 12, 20) };

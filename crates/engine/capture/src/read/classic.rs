@@ -5,32 +5,32 @@ use super::info::FileDamage;
 use super::source::ByteSource;
 use units::Time;
 
-/// The file's header, bytes.
+/// Length of the file header, bytes.
 pub(super) const HEADER: usize = 24;
 
-/// How a classic file is laid out.
+/// Layout of a classic file.
 pub(super) struct Classic {
     big: bool,
     /// Nanoseconds per unit of the second time field.
     unit: u64,
-    /// Bytes of a record's header.
+    /// Length of a record header, bytes.
     head: usize,
-    /// Versions up to 2.3 have the two lengths in either order.
+    /// Whether the two lengths may be in either order, as in versions up to 2.3.
     either: bool,
-    /// The longest record believed.
+    /// Maximum credible record length, bytes.
     most: u32,
     pub(super) link: u16,
 }
 
 impl Classic {
-    /// By the file's header; none where its magic number is not one of a classic capture.
+    /// Parses the file header; `None` unless its magic number is that of a classic capture.
     pub(super) fn new(h: &[u8; HEADER]) -> Option<Classic> {
         let magic = format::u32_at(h, 0, false);
         let (big, magic) = if magic as u8 == 0xa1 { (true, magic.swap_bytes()) } else { (false, magic) };
         let (unit, head) = match magic {
             0xa1b2_c3d4 => (1_000, 16),
             0xa1b2_3c4d => (1, 16),
-            // Each record also says its interface, protocol and packet type.
+            // Each record also has its interface, protocol and packet type.
             0xa1b2_cd34 => (1_000, 24),
             _ => return None,
         };
@@ -42,12 +42,12 @@ impl Classic {
             head,
             either: version <= (2, 3),
             most: format::longest(snaplen),
-            // The upper bits say how long a frame check sequence is.
+            // The upper bits hold the length of the frame check sequence.
             link: format::u32_at(h, 20, big) as u16,
         })
     }
 
-    /// The next record where it is in memory as a whole: nearly always.
+    /// The next record if it is buffered as a whole, which is nearly always the case.
     #[inline(always)]
     pub(super) fn at_hand(&self, bytes: &[u8]) -> Option<Record> {
         let head: &[u8; 16] = bytes.first_chunk()?;
@@ -68,7 +68,7 @@ impl Classic {
         Time::from_nanos(seconds as u64 * 1_000_000_000 + part as u64 * self.unit)
     }
 
-    /// The next record, none at the end of the file.
+    /// The next record; `None` at the end of the file.
     #[inline(never)]
     pub(super) fn next(&self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         if !source.ensure(self.head) {
@@ -79,10 +79,7 @@ impl Classic {
             (captured, wire) = (wire, captured);
         }
         if captured > self.most {
-            let what = format!(
-                "a record claims {captured} captured bytes, the most that can be is {}: this is no record",
-                self.most
-            );
+            let what = format!("a record claims {captured} captured bytes, the maximum is {}", self.most);
             return Err(FileDamage { offset: source.offset(), what });
         }
         let total = self.head + captured as usize;

@@ -2,9 +2,9 @@
 
 use units::Time;
 
-const SECOND: u128 = 1_000_000_000;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// How an interface counts time.
+/// Converts an interface's timestamps.
 pub(super) struct PcapClock {
     unit: ClockUnit,
     /// Nanoseconds to add.
@@ -12,39 +12,39 @@ pub(super) struct PcapClock {
 }
 
 enum ClockUnit {
-    /// So many nanoseconds.
-    Of(u64),
-    /// A nanosecond has so many.
-    Per(u64),
-    /// A second has two to the power of so many.
-    Two(u8),
+    /// Nanoseconds per tick.
+    NanosPerTick(u64),
+    /// Ticks per nanosecond.
+    TicksPerNano(u64),
+    /// Binary logarithm of the ticks per second.
+    Binary(u8),
 }
 
 impl PcapClock {
-    /// `resolution`: the highest bit tells powers of two from those of ten, the rest is the negative exponent.
+    /// `resolution`: the highest bit selects powers of two instead of ten, the rest is the negative exponent.
     /// `offset`: seconds.
     pub(super) fn new(resolution: u8, offset: i64) -> PcapClock {
         let exponent = (resolution & 0x7f) as u32;
         let unit = match resolution {
-            0x80.. => ClockUnit::Two(exponent as u8),
-            ..=9 => ClockUnit::Of(10u64.pow(9 - exponent)),
-            // Finer than 10^-28 s, all times that 64 bits can tell are within the first nanosecond.
-            _ => ClockUnit::Per(10u64.checked_pow(exponent - 9).unwrap_or(u64::MAX)),
+            0x80.. => ClockUnit::Binary(exponent as u8),
+            ..=9 => ClockUnit::NanosPerTick(10u64.pow(9 - exponent)),
+            // With a resolution finer than 10^-28 s, all 64-bit timestamps are within the first nanosecond.
+            _ => ClockUnit::TicksPerNano(10u64.checked_pow(exponent - 9).unwrap_or(u64::MAX)),
         };
-        PcapClock { unit, offset: offset as i128 * SECOND as i128 }
+        PcapClock { unit, offset: offset as i128 * NANOS_PER_SECOND as i128 }
     }
 
-    /// The time at `ticks`; what lies before 1970 or after 2554 becomes the nearest that can be told.
+    /// The time of a timestamp; times before 1970 or after 2554 are clamped.
     #[inline]
     pub(super) fn time(&self, ticks: u64) -> Time {
         let ns = match self.unit {
-            ClockUnit::Of(n) => match ticks.checked_mul(n) {
-                // As nearly every file has it.
+            ClockUnit::NanosPerTick(n) => match ticks.checked_mul(n) {
+                // Fast path for nearly every file.
                 Some(ns) if self.offset == 0 => return Time::from_nanos(ns),
                 _ => ticks as u128 * n as u128,
             },
-            ClockUnit::Per(n) => (ticks / n) as u128,
-            ClockUnit::Two(bits) => (ticks as u128 * SECOND) >> bits,
+            ClockUnit::TicksPerNano(n) => (ticks / n) as u128,
+            ClockUnit::Binary(bits) => (ticks as u128 * NANOS_PER_SECOND) >> bits,
         };
         Time::from_nanos((ns as i128 + self.offset).clamp(0, u64::MAX as i128) as u64)
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_of_ten_and_two_and_offsets() {
+    fn decimal_and_binary_resolutions_and_offsets() {
         let ns = |resolution, offset, ticks| PcapClock::new(resolution, offset).time(ticks).as_nanos();
         assert_eq!(ns(6, 0, 1_500_000), 1_500_000_000);
         assert_eq!(ns(9, 0, 7), 7);

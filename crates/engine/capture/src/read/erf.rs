@@ -1,6 +1,7 @@
-//! ERF files, of Endace's cards (Extensible Record Format, EDM11-01): Ethernet, HDLC and PPP, IP.
+//! ERF files of Endace's cards (Extensible Record Format, EDM11-01): Ethernet, HDLC and PPP, IP.
 //!
-//! They have no header and no magic number: the name's ending and a first record that makes sense tell them.
+//! ERF files have no header and no magic number: they are recognised by the file name's extension and a
+//! plausible first record.
 
 use super::format::{self, Record};
 use super::info::FileDamage;
@@ -8,17 +9,17 @@ use super::link;
 use super::source::ByteSource;
 use units::Time;
 
-/// A record's header: time, type, flags, record length, loss counter or color, length on the wire.
+/// Length of a record header: time, type, flags, record length, loss counter or color, length on the wire.
 pub(super) const HEAD: usize = 16;
-/// The bit of a type, and of an extension header's first byte, that says that an extension header follows.
+/// Bit of a record's type, and of an extension header's first byte: an extension header follows.
 const EXTENDED: u8 = 0x80;
 const EXTENSION: usize = 8;
 const META: u8 = 27;
 const PAD: u8 = 48;
-/// What Ethernet has before a frame: an offset and a byte of padding; what a channel of HDLC has.
+/// Bytes before an Ethernet frame (offset and padding) and before a channel of HDLC.
 const BEFORE_ETHERNET: usize = 2;
 const BEFORE_CHANNEL: usize = 4;
-/// Numbers of link types: HDLC (Cisco's or PPP's framing), raw IP, and ERF itself for what is not read.
+/// Link types: HDLC (Cisco's or PPP's framing), raw IP, and ERF itself for records that are not read.
 const HDLC: u16 = 50;
 const RAW: u16 = 101;
 const UNREAD: u16 = 197;
@@ -27,11 +28,12 @@ const UNREAD: u16 = 197;
 #[derive(Default)]
 pub(super) struct Erf {
     pub(super) links: Vec<u16>,
-    /// Packets lost between records.
+    /// Packets lost between records, as far as records count them.
     pub(super) dropped: Option<u64>,
 }
 
-/// Link type of a record's type, bytes before the packet, and whether the field is a loss counter and no color.
+/// Link type of a record type, bytes before the packet, and whether the record has a loss counter instead of
+/// a color.
 fn kind(kind: u8) -> (u16, usize, bool) {
     match kind {
         1 => (HDLC, 0, true),
@@ -45,7 +47,8 @@ fn kind(kind: u8) -> (u16, usize, bool) {
     }
 }
 
-/// Whether the bytes may be a first record: a type that there is, a length that holds a header, a time.
+/// Whether the bytes may be a first record: an existing type, a length that covers the header, a nonzero
+/// time.
 pub(super) fn plausible(b: &[u8]) -> bool {
     let Some(h) = b.first_chunk::<HEAD>() else { return false };
     let extended = h[8] & EXTENDED != 0;
@@ -57,7 +60,7 @@ pub(super) fn plausible(b: &[u8]) -> bool {
 }
 
 impl Erf {
-    /// The next record with a packet, none at the end of the file.
+    /// The next record with a packet; `None` at the end of the file.
     pub(super) fn next(&mut self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         loop {
             if !source.ensure(HEAD) {
@@ -76,7 +79,7 @@ impl Erf {
         }
     }
 
-    /// What a record is: none where headers do not fit in, none inside where it is no packet.
+    /// Parses a record. `None`: the headers exceed the record; `Some(None)`: the record is not a packet.
     fn record(&mut self, b: &[u8]) -> Option<Option<Record>> {
         let number = b[8] & !EXTENDED;
         let (mut from, mut more) = (HEAD, b[8] & EXTENDED != 0);
@@ -100,13 +103,13 @@ impl Erf {
             self.dropped = Some(self.dropped.unwrap_or(0).saturating_add(lost));
         }
         let wire = format::u16_at(b, 14, true) as u32;
-        // Records are padded.
+        // Records are padded at the end.
         let to = b.len().min(from + wire as usize);
         Some(Some(Record { time: Some(time(b)), wire, link, from, to, held: b.len() }))
     }
 }
 
-/// Seconds with 32 bits behind the point, little-endian; to the nearest nanosecond.
+/// A record's time: seconds with a 32-bit fraction, little-endian; rounded to the nearest nanosecond.
 fn time(b: &[u8]) -> Time {
     let (part, seconds) = (format::u32_at(b, 0, false) as u64, format::u32_at(b, 4, false) as u64);
     Time::from_nanos(seconds * 1_000_000_000 + ((part * 1_000_000_000 + (1 << 31)) >> 32))
@@ -114,6 +117,6 @@ fn time(b: &[u8]) -> Time {
 
 #[cold]
 fn wrong(source: &ByteSource, total: usize) -> FileDamage {
-    let what = format!("a record claims {total} bytes, fewer than its headers take");
+    let what = format!("a record claims {total} bytes, less than its headers");
     FileDamage { offset: source.offset(), what }
 }

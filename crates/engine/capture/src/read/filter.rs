@@ -1,4 +1,4 @@
-//! Which packets of a capture are passed on: by address, port and time.
+//! Packet filter by address, port and time.
 
 use super::{Batch, UdpDatagram};
 use crate::{Addr, Endpoint};
@@ -7,45 +7,43 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use units::{Span, Time};
 
-/// What packets are asked for. An end of the packet has to be in one of `hosts`, an end has to have one of `ports`; an empty
-/// list asks for nothing.
+/// Selects packets. A packet matches if one end is in one of `hosts`, one end has one of `ports`, and its
+/// time is between `from` and `to`; empty lists and `None` match everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketFilter {
-    /// Addresses.
     pub hosts: Vec<HostPrefix>,
-    /// Ports.
     pub ports: Vec<u16>,
-    /// Not earlier than this.
+    /// Earliest time.
     pub from: Option<FilterTime>,
-    /// Not later than this.
+    /// Latest time.
     pub to: Option<FilterTime>,
 }
 
-/// An address, or all that begin like it.
+/// An address prefix; a full address is a prefix of full length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPrefix {
     addr: Addr,
-    /// The bits of [`Addr`] that count.
+    /// The significant bits of `addr`.
     mask: u128,
 }
 
 /// A time in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterTime {
-    /// After the first record.
+    /// Relative to the first record.
     After(Span),
-    /// Since 1970.
+    /// Absolute, since 1970.
     At(Time),
 }
 
 impl FromStr for HostPrefix {
     type Err = String;
 
-    /// `10.0.0.1`, `10.0.0.0/8`, `2001:db8::/32`.
+    /// Parses `10.0.0.1`, `10.0.0.0/8` or `2001:db8::/32`.
     fn from_str(text: &str) -> Result<HostPrefix, String> {
         let (host, prefix) = text.split_once('/').map_or((text, None), |(host, bits)| (host, Some(bits)));
         let Ok(ip) = host.parse::<IpAddr>() else {
-            return Err("an address like 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32 would be right".into());
+            return Err("expected an address like 10.0.0.1, 10.0.0.0/8 or 2001:db8::/32".into());
         };
         let (addr, most) = match ip {
             IpAddr::V4(a) => (Addr::v4(a.octets()), 32),
@@ -55,17 +53,17 @@ impl FromStr for HostPrefix {
             None => most,
             Some(Ok(bits)) if bits <= most => bits,
             Some(_) => {
-                return Err(format!("behind the `/` a number of bits from 0 to {most} would be right"));
+                return Err(format!("expected a prefix length from 0 to {most} after the `/`"));
             }
         };
-        // IPv4 stands in the last 32 bits, behind a prefix of its own.
+        // IPv4 addresses occupy the last 32 bits, after a fixed prefix.
         let mask = u128::MAX.checked_shl(most - bits).unwrap_or(0);
         Ok(HostPrefix { addr, mask })
     }
 }
 
 impl fmt::Display for HostPrefix {
-    /// As it is read.
+    /// Writes the form that [`HostPrefix::from_str`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of_family = if self.addr.ip().is_ipv4() { 96 } else { 0 };
         write!(f, "{}/{}", self.addr, self.mask.leading_ones().saturating_sub(of_family))
@@ -88,7 +86,7 @@ impl FilterTime {
 }
 
 impl PacketFilter {
-    /// Whether it asks for nothing.
+    /// Whether the filter matches everything.
     pub fn is_empty(&self) -> bool {
         *self == PacketFilter::default()
     }
@@ -100,13 +98,13 @@ impl PacketFilter {
             && (self.ports.is_empty() || ends.iter().any(|e| self.ports.contains(&e.port)))
     }
 
-    /// Takes from `batch` what is not asked for, from `packets` and `reports` on; how many packets that were. `first` is the
-    /// time of the first record.
-    pub(super) fn sift(&self, first: Time, batch: &mut Batch, packets: usize, reports: usize) -> u64 {
-        let Batch { packets: all, reports: said, .. } = batch;
+    /// Removes from `batch` the packets from index `packets` on and the reports from index `reports` on that
+    /// do not match; returns the number of removed packets. `first` is the time of the first record.
+    pub(super) fn apply(&self, first: Time, batch: &mut Batch, packets: usize, reports: usize) -> u64 {
+        let Batch { packets: all, reports: all_reports, .. } = batch;
         let (mut kept, mut report) = (packets, reports);
         for i in packets..=all.len() {
-            while let Some(r) = said.get_mut(report).filter(|r| r.behind <= i) {
+            while let Some(r) = all_reports.get_mut(report).filter(|r| r.behind <= i) {
                 r.behind = kept;
                 report += 1;
             }
@@ -118,15 +116,15 @@ impl PacketFilter {
         let left = all.len() - kept;
         all.truncate(kept);
         let mut at = 0;
-        said.retain(|r| {
+        all_reports.retain(|r| {
             at += 1;
             at <= reports || self.keeps(first, r.time, [r.from, r.to])
         });
         left as u64
     }
 
-    /// Takes from `all` what is not asked for, from `from` on.
-    pub(super) fn sift_datagrams(&self, first: Time, all: &mut Vec<UdpDatagram>, from: usize) {
+    /// Removes the datagrams from index `from` on that do not match.
+    pub(super) fn apply_to_datagrams(&self, first: Time, all: &mut Vec<UdpDatagram>, from: usize) {
         let mut at = 0;
         all.retain(|d| {
             at += 1;
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_of_either_family() {
+    fn prefixes_of_both_ip_versions_match() {
         let has = |prefix: &str, addr: &str| {
             let ip = addr.parse().unwrap();
             let addr = match ip {
@@ -157,9 +155,11 @@ mod tests {
         for text in ["10.1.2.3/8", "10.0.0.1/32", "2001:db8::/32", "::1/128"] {
             assert_eq!(text.parse::<HostPrefix>().unwrap().to_string(), text);
         }
-        for (text, said) in [("host", "an address like"), ("10.0.0.0/33", "0 to 32"), ("::1/x", "0 to 128")] {
+        for (text, expected) in
+            [("host", "an address like"), ("10.0.0.0/33", "0 to 32"), ("::1/x", "0 to 128")]
+        {
             let why = text.parse::<HostPrefix>().unwrap_err();
-            assert!(why.contains(said), "{why}");
+            assert!(why.contains(expected), "{why}");
         }
     }
 }

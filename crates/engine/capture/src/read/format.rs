@@ -1,4 +1,4 @@
-//! What the kinds of capture files share.
+//! Common parts of the capture file formats.
 
 use super::classic::Classic;
 use super::erf::Erf;
@@ -9,33 +9,33 @@ use super::snoop::Snoop;
 use super::source::ByteSource;
 use units::Time;
 
-/// The longest record that capture programs write unless told otherwise.
-const USUAL: u32 = 262_144;
-/// The longest that is believed whatever the file says of itself.
-const MOST: u32 = 128 << 20;
+/// Longest record that capture programs write by default.
+const DEFAULT_MAX_RECORD: u32 = 262_144;
+/// Maximum credible record length, whatever the file's header says.
+const ABSOLUTE_MAX_RECORD: u32 = 128 << 20;
 
-/// The longest record believed of a file with this snap length; 0 stands for no limit.
+/// Maximum credible record length of a file with this snap length; 0 means no limit.
 pub(super) fn longest(snaplen: u32) -> u32 {
-    snaplen.clamp(USUAL, MOST)
+    snaplen.clamp(DEFAULT_MAX_RECORD, ABSOLUTE_MAX_RECORD)
 }
 
-/// A packet's place in [`ByteSource::bytes`].
+/// Position of a packet in [`ByteSource::bytes`].
 pub(super) struct Record {
-    /// When it was captured, where that is written.
+    /// Capture time, if the record has one.
     pub(super) time: Option<Time>,
     /// Length on the wire.
     pub(super) wire: u32,
     /// Link type.
     pub(super) link: u16,
-    /// First byte of it.
+    /// Offset of the packet's first byte.
     pub(super) from: usize,
-    /// The one after its last.
+    /// Offset after the packet's last byte.
     pub(super) to: usize,
-    /// What to pass over to come to the next.
+    /// Bytes to skip to reach the next record.
     pub(super) held: usize,
 }
 
-/// A kind of capture file.
+/// A capture file format, with its reading state.
 pub(super) enum Format {
     Classic(Classic),
     Ng(Box<Ng>),
@@ -44,7 +44,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The next record if `bytes`, those that come next, hold all of it and no more has to be looked at.
+    /// The next record if it is entirely in `bytes`, the buffered bytes, and needs no further checks.
     #[inline(always)]
     pub(super) fn at_hand(&self, bytes: &[u8]) -> Option<Record> {
         match self {
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// Link types, each once.
+    /// Link types, without duplicates.
     pub(super) fn links(&self) -> &[u16] {
         match self {
             Format::Classic(classic) => std::slice::from_ref(&classic.link),
@@ -82,7 +82,7 @@ impl Format {
         }
     }
 
-    /// Packets that the capture program says it dropped.
+    /// Packets that the capturing program reports as dropped.
     pub(super) fn dropped(&self) -> Option<u64> {
         match self {
             Format::Classic(_) => None,
@@ -93,14 +93,14 @@ impl Format {
     }
 }
 
-/// Makes sure of a whole record: how many bytes of it are in memory.
+/// Buffers a whole record; returns how many of its bytes are buffered.
 #[inline]
 pub(super) fn whole(source: &mut ByteSource, total: u64) -> Result<usize, FileDamage> {
     let offset = source.offset();
     source.record(total).map_err(|there| cut(source, offset, total, there))
 }
 
-/// The end of the file, where a header of `head` bytes would come next.
+/// Handles the end of the file where a header of `head` bytes should follow.
 #[cold]
 pub(super) fn end(source: &ByteSource, head: usize) -> Result<Option<Record>, FileDamage> {
     let there = source.bytes().len() as u64;
@@ -114,26 +114,26 @@ pub(super) fn end(source: &ByteSource, head: usize) -> Result<Option<Record>, Fi
 fn cut(source: &ByteSource, offset: u64, total: u64, there: u64) -> FileDamage {
     let what = match source.failure() {
         Some(failure) => failure.to_string(),
-        None => format!("the file ends within a record: it should have {total} bytes, {there} are there"),
+        None => format!("the file ends within a record: {there} of {total} bytes"),
     };
     FileDamage { offset, what }
 }
 
-/// Two bytes at `at`, which must be there.
+/// A 16-bit integer at `at`, which must exist.
 #[inline]
 pub(super) fn u16_at(b: &[u8], at: usize, big: bool) -> u16 {
     let bytes = [b[at], b[at + 1]];
     if big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
 }
 
-/// Four bytes at `at`, which must be there.
+/// A 32-bit integer at `at`, which must exist.
 #[inline]
 pub(super) fn u32_at(b: &[u8], at: usize, big: bool) -> u32 {
     let bytes = [b[at], b[at + 1], b[at + 2], b[at + 3]];
     if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
 }
 
-/// Four times four bytes from `at` on, which must be there.
+/// Four 32-bit integers from `at` on, which must exist.
 #[inline]
 pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
     let b = &b[at..at + 16];
@@ -141,7 +141,7 @@ pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
     if big { numbers.map(u32::swap_bytes) } else { numbers }
 }
 
-/// Eight bytes at `at`, which must be there.
+/// A 64-bit integer at `at`, which must exist.
 pub(super) fn u64_at(b: &[u8], at: usize, big: bool) -> u64 {
     let [first, second] = [u32_at(b, at, big) as u64, u32_at(b, at + 4, big) as u64];
     if big { first << 32 | second } else { second << 32 | first }

@@ -1,52 +1,50 @@
-//! What a reader tells of the file itself.
+//! Statistics of a capture file.
 
 use units::Time;
 
-/// What was read of a capture so far.
+/// Statistics of what has been read of a capture so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileInfo {
-    /// The file's name as given; `-` for standard input.
+    /// Name of the file as given; `-` for standard input.
     pub name: String,
     /// Format and compression: `pcap`, `pcapng`, `snoop`, `erf`, `pcap (zstd)` ….
     pub format: String,
-    /// Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`.
+    /// Link layers of the capture's interfaces: `ethernet`, `raw-ip`, `linux-cooked-v2` ….
     pub links: Vec<String>,
-    /// Earliest and latest time of a record; `None` without records.
+    /// Earliest and latest time of the records; `None` without records.
     pub times: Option<(Time, Time)>,
-    /// Records; of one that holds several frames (802.11's A-MSDU) each.
+    /// Number of records; a record with several frames (802.11 A-MSDU) counts once per frame.
     pub records: u64,
-    /// Bytes of the packets on the wire.
+    /// Length of all packets on the wire, bytes.
     pub wire_bytes: u64,
     /// Records with TCP.
     pub tcp_packets: u64,
     /// Records with UDP.
     pub udp_packets: u64,
-    /// Later fragments of IP packets, without TCP header.
+    /// IP fragments other than the first of a packet; they carry no TCP header.
     pub fragments: u64,
     /// Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …).
     pub tunnels: Vec<NamedCount>,
     /// Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …).
     pub other: Vec<NamedCount>,
-    /// Packets that the capture program says it dropped.
+    /// Packets that the capturing program reports as dropped; `None` if the file does not say.
     pub dropped: Option<u64>,
-    /// Where and why reading ended early; all before it was read.
+    /// Where and why reading ended early; everything before that place was read.
     pub damage: Option<FileDamage>,
 }
 
-/// A name and how many.
+/// A name and a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedCount {
-    /// Of what.
     pub name: &'static str,
-    /// How many.
     pub count: u64,
 }
 
-/// Where a file is damaged.
+/// Damage of a capture file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDamage {
-    /// Byte offset in the (decompressed) capture.
+    /// Byte offset of the damage in the decompressed capture.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub what: String,
 }

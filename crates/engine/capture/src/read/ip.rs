@@ -13,14 +13,14 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AH: u8 = 51;
-/// Extension headers followed before a packet is taken for damaged.
-const MOST_EXTENSIONS: usize = 16;
+/// Number of extension headers after which a packet is taken for damaged.
+const MAX_EXTENSIONS: usize = 16;
 
-/// An IP header, extension headers included.
+/// An IP header, including extension headers.
 pub(super) struct Net {
     pub(super) src: Addr,
     pub(super) dst: Addr,
-    /// Where it begins in the record.
+    /// Offset of the header in the record.
     pub(super) start: usize,
     /// Bytes from the end of the headers to the end of the packet.
     pub(super) payload: u32,
@@ -29,28 +29,29 @@ pub(super) struct Net {
     pub(super) id: u16,
     pub(super) ttl: u8,
     pub(super) ecn: u8,
-    /// Where it is part of a fragmented packet.
+    /// Set if the packet is a fragment.
     pub(super) fragment: Option<IpFragment>,
 }
 
-/// A fragment's place.
+/// Position of a fragment in its packet.
 #[derive(Clone, Copy)]
 pub(super) struct IpFragment {
-    /// Identification: 16 bits of IPv4, 32 of IPv6.
+    /// Identification: 16 bits for IPv4, 32 for IPv6.
     pub(super) id: u32,
-    /// Bytes before it.
+    /// Bytes before the fragment.
     pub(super) offset: u32,
-    /// It is not the last.
+    /// Whether more fragments follow.
     pub(super) more: bool,
-    /// Bytes of the packet's fragmentable part that this one holds.
+    /// Bytes of the packet's fragmentable part in this fragment.
     pub(super) len: u32,
 }
 
-/// Bytes of Ethernet's header and of IPv4's without options.
+/// Length of an Ethernet header and an IPv4 header without options.
 pub(super) const PLAIN: usize = 34;
 const ETHERNET: usize = 14;
 
-/// Reads the IPv4 header of a frame that holds TCP, unfragmented, and no more than that; `None` for all others.
+/// Fast path: parses the IPv4 header of an Ethernet frame with unfragmented TCP and no IP options; `None` for
+/// all other frames.
 #[inline(always)]
 pub(super) fn plain(h: &[u8; PLAIN]) -> Option<Net> {
     let total = u16::from_be_bytes([h[16], h[17]]) as u32;
@@ -70,7 +71,7 @@ pub(super) fn plain(h: &[u8; PLAIN]) -> Option<Net> {
     })
 }
 
-/// Reads the header at `w.at` and moves to what follows it.
+/// Parses the header at `w.at`, and advances to the end of the headers.
 #[inline]
 pub(super) fn parse(w: &mut Walk) -> Result<Net, Other> {
     match w.array(w.at)? {
@@ -86,7 +87,8 @@ fn v4(w: &mut Walk) -> Result<Net, Other> {
     let start = w.at;
     let header = (h[0] & 15) as usize * 4;
     let total = match u16::from_be_bytes([h[2], h[3]]) {
-        // Segmentation offload: the capture saw more than the field can say, or saw it before it was set.
+        // Segmentation offload: the packet exceeds the range of the field, or was captured before the field
+        // was set.
         0 => w.wire.saturating_sub(start),
         total => total as usize,
     };
@@ -121,13 +123,13 @@ fn v4(w: &mut Walk) -> Result<Net, Other> {
     Ok(net)
 }
 
-/// RFC 4302 section 2: its length is counted in four bytes, less two of them.
+/// Authentication header (RFC 4302 section 2): its length field counts 32-bit words, minus 2.
 fn authentication(w: &mut Walk, net: &mut Net) -> Result<(), Other> {
     let [next, len] = w.array(w.at)?;
     extension(w, net, next, (len as usize + 2) * 4)
 }
 
-/// Passes over an extension header of `len` bytes.
+/// Skips an extension header of `len` bytes.
 fn extension(w: &mut Walk, net: &mut Net, next: u8, len: usize) -> Result<(), Other> {
     net.payload = net.payload.checked_sub(len as u32).ok_or(Other::Bad)?;
     net.protocol = next;
@@ -154,9 +156,9 @@ fn v6(w: &mut Walk) -> Result<Net, Other> {
         fragment: None,
     };
     if length == 0 {
-        net.payload = unsaid_length(w, &net)?;
+        net.payload = payload_length_of_large_packet(w, &net)?;
     }
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         match net.protocol {
             HOP_BY_HOP | ROUTING | DESTINATION => {
                 let [next, len] = w.array(w.at)?;
@@ -168,7 +170,7 @@ fn v6(w: &mut Walk) -> Result<Net, Other> {
                 extension(w, &mut net, b[0], 8)?;
                 let place = u16::from_be_bytes([b[2], b[3]]);
                 let (offset, more) = ((place & !7) as u32, place & 1 == 1);
-                // Offset 0 and no more: an atomic fragment, which is the whole packet (RFC 6946).
+                // Offset 0 and no more fragments: an atomic fragment, which is a whole packet (RFC 6946).
                 if offset > 0 || more {
                     let id = u32::from_be_bytes([b[4], b[5], b[6], b[7]]);
                     net.fragment = Some(IpFragment { id, offset, more, len: net.payload });
@@ -183,9 +185,9 @@ fn v6(w: &mut Walk) -> Result<Net, Other> {
     Ok(net)
 }
 
-/// The payload's length where the field is 0: a jumbogram's (RFC 2675), else what the wire carried, as with
-/// segments of over 64 kB that were captured before segmentation.
-fn unsaid_length(w: &Walk, net: &Net) -> Result<u32, Other> {
+/// Payload length where the length field is 0: that of a jumbogram (RFC 2675), else the length on the wire,
+/// as for packets of over 64 kB captured before segmentation.
+fn payload_length_of_large_packet(w: &Walk, net: &Net) -> Result<u32, Other> {
     let on_wire = w.wire.saturating_sub(w.at) as u32;
     if net.protocol != HOP_BY_HOP {
         return Ok(on_wire);
@@ -196,7 +198,7 @@ fn unsaid_length(w: &Walk, net: &Net) -> Result<u32, Other> {
     while at + 6 <= end {
         let [kind, len] = w.array(at)?;
         match kind {
-            // Pad1 has no length.
+            // The Pad1 option has no length field.
             0 => at += 1,
             0xc2 if len == 4 => return Ok(u32::from_be_bytes(w.array(at + 2)?)),
             _ => at += 2 + len as usize,

@@ -1,27 +1,29 @@
 //! L2TP: version 2 (RFC 2661 section 3.1), version 3 over UDP and IP (RFC 3931 sections 3.2, 4.1).
 //!
-//! A header of version 3 does not say how long its cookie is, whether a sublayer follows it, and what the session
-//! carries: both ends agreed on that before. So all that can be are tried, and believed if they find one IP packet that
-//! ends where the outer one does, and no other.
+//! A header of version 3 does not show the length of its cookie, whether a sublayer follows, or what the
+//! session carries; both ends negotiated these before. So all possibilities are tried, and accepted if they
+//! find exactly one IP packet that ends where the outer one does.
 
 use super::walk::{Layer, Walk};
 
 pub(super) const PORT: u16 = 1701;
 pub(super) const PROTOCOL: u8 = 115;
 
-/// Bits of the first two bytes: a control message; length, sequence numbers, offset are there; those always 0; version.
+/// Bits of the first two bytes: control message; length, sequence numbers and offset present; reserved bits
+/// that are 0; version.
 const CONTROL: u16 = 0x8000;
 const LENGTH: u16 = 0x4000;
 const SEQUENCE: u16 = 0x0800;
 const OFFSET: u16 = 0x0200;
 const RESERVED: u16 = 0x34f0;
 const VERSION: u16 = 0x000f;
-/// What the session identifier, a cookie of 0, 4 or 8 bytes and a sublayer of 0 or 4 may take.
-const HEADERS: [usize; 4] = [4, 8, 12, 16];
-/// Shorter frames are padded to this by Ethernet; a frame check sequence is not carried.
-const SHORTEST_FRAME: usize = 60;
+/// Possible lengths of session identifier, cookie (0, 4 or 8 bytes) and sublayer (0 or 4 bytes).
+const HEADER_LENGTHS: [usize; 4] = [4, 8, 12, 16];
+/// Ethernet pads shorter frames to this length; the frame check sequence is not carried.
+const MIN_FRAME: usize = 60;
 
-/// What a datagram of port 1701 holds, which begins at `at` and ends before `end`; none of control messages.
+/// The layer inside a datagram of port 1701 that begins at `at` and ends before `end`; `None` for control
+/// messages.
 pub(super) fn udp(w: &mut Walk, at: usize, end: usize) -> Option<Layer> {
     let flags = w.u16(at).ok()?;
     match flags & VERSION {
@@ -48,13 +50,15 @@ pub(super) fn udp(w: &mut Walk, at: usize, end: usize) -> Option<Layer> {
     }
 }
 
-/// What a session of version 3 carries whose identifier stands at `at`; 0 is that of control messages over IP.
+/// The layer inside a session of version 3 whose identifier is at `at`; identifier 0 is used for control
+/// messages over IP.
 pub(super) fn session(w: &mut Walk, at: usize, end: usize) -> Option<Layer> {
     if w.array(at).ok()? == [0; 4] {
         return None;
     }
-    let mut fits = HEADERS.iter().filter_map(|header| packet(w, at + header, end));
-    // The first has the shortest cookie: what is taken for a longer one may be the frame's own header.
+    let mut fits = HEADER_LENGTHS.iter().filter_map(|header| packet(w, at + header, end));
+    // The first match has the shortest cookie; a match with a longer one may take the frame's own header for
+    // a cookie.
     let (at, layer, inner) = fits.next()?;
     if !fits.all(|(_, _, other)| other == inner) {
         return None;
@@ -63,12 +67,12 @@ pub(super) fn session(w: &mut Walk, at: usize, end: usize) -> Option<Layer> {
     Some(layer)
 }
 
-/// If at `at` there is a frame or packet that ends at `end`: where to read on, as which layer, and where IP begins.
+/// A frame or packet at `at` that ends at `end`: where to continue, as which layer, and where IP begins.
 fn packet(w: &Walk, at: usize, end: usize) -> Option<(usize, Layer, usize)> {
     let kind = w.u16(at + 12).ok();
     let tagged = kind.filter(|kind| matches!(kind, 0x8100 | 0x88a8)).and_then(|_| w.u16(at + 16).ok());
     let (kind, ip) = if tagged.is_some() { (tagged, at + 18) } else { (kind, at + 14) };
-    let padded = end.saturating_sub(at) <= SHORTEST_FRAME;
+    let padded = end.saturating_sub(at) <= MIN_FRAME;
     if kind.is_some_and(is_ip) && ends(w, ip).is_some_and(|e| e == end || padded && e < end) {
         return Some((at, Layer::Ethernet, ip));
     }
@@ -87,7 +91,7 @@ fn is_ip(kind: u16) -> bool {
     matches!(kind, 0x0800 | 0x86dd)
 }
 
-/// Where the IP packet at `at` ends, by its own length.
+/// Where the IP packet at `at` ends according to its length field.
 fn ends(w: &Walk, at: usize) -> Option<usize> {
     let [first] = w.array(at).ok()?;
     match first {

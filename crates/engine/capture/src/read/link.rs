@@ -1,4 +1,4 @@
-//! Link layers: numbers as in the registry of link types (draft-ietf-opsawg-pcaplinktype).
+//! Link layers, with numbers of the registry of link types (draft-ietf-opsawg-pcaplinktype).
 
 mod hdlc;
 mod nflog;
@@ -12,7 +12,7 @@ use super::walk::{Layer, Walk};
 
 macro_rules! links {
     ($($number:pat => $name:literal, $begin:expr;)*) => {
-        /// Name of a link type, as [`super::FileInfo::links`] has it.
+        /// Name of a link type, as in [`super::FileInfo::links`].
         pub(super) fn name(link: u16) -> String {
             match link {
                 $($number => $name.into(),)*
@@ -20,7 +20,7 @@ macro_rules! links {
             }
         }
 
-        /// Where a record of this link type, which stands at `w.at`, begins.
+        /// Starts parsing a record of this link type at `w.at`; returns the first layer.
         #[inline]
         pub(super) fn outermost(w: &mut Walk, link: u16) -> Result<Layer, Other> {
             match link {
@@ -37,7 +37,7 @@ links! {
     0 => "null", null;
     ETHERNET => "ethernet", |_| Ok(Layer::Ethernet);
     9 | 50 => "ppp", hdlc::or_ppp;
-    // 12 and 14 are what systems call raw IP in memory; some wrote them to files.
+    // 12 and 14 are raw IP in memory on some systems, which a few programs also wrote to files.
     12 | 14 | 101 | 228 | 229 => "raw-ip", |_| Ok(Layer::Ip);
     104 => "cisco-hdlc", hdlc::header;
     105 => "802.11", wifi::bare;
@@ -60,7 +60,7 @@ fn cooked(w: &mut Walk, kind: usize, header: usize) -> Result<Layer, Other> {
     Ok(Layer::Type(kind))
 }
 
-/// An address family of four bytes, in the byte order of the machine that captured (0) or the network's (108).
+/// Header of a 32-bit address family, in the capturing machine's byte order (0) or in network order (108).
 fn null(w: &mut Walk) -> Result<Layer, Other> {
     let family = u32::from_be_bytes(w.array(w.at)?);
     let family = if family > 0xffff { family.swap_bytes() } else { family };
@@ -69,7 +69,7 @@ fn null(w: &mut Walk) -> Result<Layer, Other> {
     is_ip(family)
 }
 
-/// IP, where the address family says so.
+/// IP, if the address family is that of IPv4 or IPv6.
 fn is_ip(family: u32) -> Result<Layer, Other> {
     match family {
         // IPv4; IPv6 on Linux, NetBSD, FreeBSD, macOS.
@@ -100,12 +100,12 @@ fn snap(w: &mut Walk) -> Result<Layer, Other> {
     Ok(Layer::Type(kind))
 }
 
-/// What follows an EtherType.
+/// The layer after an EtherType.
 #[inline]
 pub(super) fn ethertype(w: &mut Walk, kind: u16) -> Result<Layer, Other> {
     match kind {
         0x0800 | 0x86dd => Ok(Layer::Ip),
-        // 802.1Q, 802.1ad and what came before it: two bytes of tag, then the next EtherType.
+        // 802.1Q, 802.1ad and its predecessor: two bytes of tag, then the next EtherType.
         0x8100 | 0x88a8 | 0x9100 => {
             let next = w.u16(w.at + 2)?;
             w.at += 4;
@@ -134,7 +134,8 @@ pub(super) fn ethertype(w: &mut Walk, kind: u16) -> Result<Layer, Other> {
     }
 }
 
-/// RFC 1661 section 2, RFC 1662 section 3.1: address and control may be missing, the protocol may have one byte.
+/// PPP (RFC 1661 section 2, RFC 1662 section 3.1): address and control may be missing, and the protocol may
+/// be a single byte.
 pub(super) fn ppp(w: &mut Walk) -> Result<Layer, Other> {
     if w.array(w.at)? == [0xff, 0x03] {
         w.at += 2;
@@ -157,9 +158,9 @@ pub(super) fn ppp(w: &mut Walk) -> Result<Layer, Other> {
     }
 }
 
-/// Labels up to the bottom of the stack (RFC 3032 section 2.1). What is below has no name: IP shows by its
-/// version, Ethernet by its EtherType, with a pseudowire's control word before it (RFC 4385 section 3, its
-/// first nibble is 0) or without.
+/// Skips labels up to the bottom of the stack (RFC 3032 section 2.1). The payload has no type field: IP is
+/// recognised by its version, Ethernet by its EtherType, with a pseudowire's control word in front (RFC 4385
+/// section 3, first nibble 0) or without.
 pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
     loop {
         let label: [u8; 4] = w.array(w.at)?;
@@ -169,10 +170,10 @@ pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
         }
     }
     let [first] = w.array(w.at)?;
-    let framed = |at| w.u16(at + 12).is_ok_and(|kind| FRAMED.contains(&kind));
+    let is_frame = |at| w.u16(at + 12).is_ok_and(|kind| FRAME_ETHERTYPES.contains(&kind));
     match first >> 4 {
         4 | 6 => Ok(Layer::Ip),
-        _ if framed(w.at) => Ok(Layer::Ethernet),
+        _ if is_frame(w.at) => Ok(Layer::Ethernet),
         0 => {
             w.at += 4;
             Ok(Layer::Ethernet)
@@ -181,5 +182,5 @@ pub(super) fn mpls(w: &mut Walk) -> Result<Layer, Other> {
     }
 }
 
-/// EtherTypes by which a frame is known.
-const FRAMED: [u16; 6] = [0x0800, 0x86dd, 0x0806, 0x8100, 0x88a8, 0x8847];
+/// EtherTypes by which an Ethernet frame is recognised.
+const FRAME_ETHERTYPES: [u16; 6] = [0x0800, 0x86dd, 0x0806, 0x8100, 0x88a8, 0x8847];

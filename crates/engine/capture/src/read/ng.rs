@@ -6,26 +6,27 @@ use super::info::FileDamage;
 use super::source::ByteSource;
 use units::Time;
 
-/// Section header, interface description, packet (obsolete), simple packet, interface statistics, enhanced packet.
+/// Block types: section header, interface description, packet (obsolete), simple packet, interface
+/// statistics, enhanced packet.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const STATISTICS: u32 = 5;
 const ENHANCED: u32 = 6;
-/// Interfaces believed of a section.
-const MOST_INTERFACES: usize = 65_536;
-/// Link types listed.
-const MOST_LINKS: usize = 64;
+/// Maximum number of interfaces per section.
+const MAX_INTERFACES: usize = 65_536;
+/// Maximum number of link types listed.
+const MAX_LINKS: usize = 64;
 
 /// An interface of the current section.
 struct Interface {
     link: u16,
     snaplen: u32,
     clock: PcapClock,
-    /// Drops told packet by packet, and the greatest total told in statistics.
+    /// Drops as counted per packet.
     dropped: Option<u64>,
-    dropped_in_all: Option<u64>,
+    dropped_total: Option<u64>,
 }
 
 /// State of reading a pcapng file.
@@ -36,14 +37,14 @@ pub(super) struct Ng {
     links: Vec<u16>,
     /// Drops of sections that have ended.
     dropped: Option<u64>,
-    /// Where the block begins that is being read.
+    /// Offset of the block being read.
     offset: u64,
 }
 
-/// What a block is.
+/// Result of reading a block.
 enum NgBlock {
     Packet(Record),
-    /// Something else, of so many bytes in memory.
+    /// Any other block, of which so many bytes are buffered.
     Other(usize),
 }
 
@@ -52,18 +53,18 @@ impl Ng {
         &self.links
     }
 
-    /// Sums up interfaces and sections. Statistics count all drops of an interface, so they win over what
-    /// its packets said.
+    /// Dropped packets of all interfaces and sections. Interface statistics count all drops, so they take
+    /// precedence over the counts of packets.
     pub(super) fn dropped(&self) -> Option<u64> {
-        let of = |i: &Interface| i.dropped_in_all.max(i.dropped);
-        let now = self.interfaces.iter().filter_map(of).reduce(u64::saturating_add);
+        let drops_of = |i: &Interface| i.dropped_total.max(i.dropped);
+        let now = self.interfaces.iter().filter_map(drops_of).reduce(u64::saturating_add);
         match (self.dropped, now) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (a, b) => a.or(b),
         }
     }
 
-    /// The next packet, none at the end of the file.
+    /// The next packet; `None` at the end of the file.
     #[inline]
     pub(super) fn next(&mut self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         loop {
@@ -82,20 +83,22 @@ impl Ng {
     fn block(&mut self, source: &mut ByteSource) -> Result<NgBlock, FileDamage> {
         let b = source.bytes();
         if b[..4] == SECTION.to_be_bytes() {
-            // The same number in either byte order; what follows the length says which.
+            // The section type reads the same in both byte orders; the magic after the length shows the
+            // order.
             self.big = match u32_at(b, 8, false) {
                 0x1a2b_3c4d => false,
                 0x4d3c_2b1a => true,
                 other => {
                     let what = "a section header has the byte-order magic";
-                    return Err(self.wrong(format!("{what} {other:#010x}, 0x1a2b3c4d would be right")));
+                    return Err(self.wrong(format!("{what} {other:#010x}, expected 0x1a2b3c4d")));
                 }
             };
         }
         let (kind, length) = (u32_at(b, 0, self.big), u32_at(b, 4, self.big));
-        // Section 3.1: type, length twice; padded to four bytes, which some writers leave out of the length.
+        // Section 3.1: type, and length twice; blocks are padded to four bytes, which some writers do not
+        // count in the length.
         if length < 12 {
-            return Err(self.wrong(format!("a block claims {length} bytes, 12 is the least")));
+            return Err(self.wrong(format!("a block claims {length} bytes, the minimum is 12")));
         }
         let total = (length as u64).next_multiple_of(4);
         let held = format::whole(source, total)?;
@@ -103,10 +106,12 @@ impl Ng {
         if held as u64 == total {
             let again = u32_at(b, held - 4, self.big);
             if again != length {
-                return Err(self.wrong(format!("a block begins with length {length} and ends with {again}")));
+                return Err(
+                    self.wrong(format!("a block starts with length {length} and ends with length {again}"))
+                );
             }
         }
-        // A block that is not all in memory has lost its end.
+        // A block that exceeds the buffer has lost its end.
         let body = &b[8..if held as u64 == total { held - 4 } else { held }];
         match kind {
             SECTION => self.section(body)?,
@@ -119,25 +124,25 @@ impl Ng {
         Ok(NgBlock::Other(held))
     }
 
-    /// Section 4.1.
+    /// Section header block (section 4.1).
     #[cold]
     fn section(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 16, "section header")?;
         let major = u16_at(body, 4, self.big);
         if major != 1 {
-            return Err(self.wrong(format!("a section of version {major}, 1 is known")));
+            return Err(self.wrong(format!("a section of version {major}, expected 1")));
         }
         self.dropped = self.dropped();
         self.interfaces.clear();
         Ok(())
     }
 
-    /// Section 4.2.
+    /// Interface description block (section 4.2).
     #[cold]
     fn interface(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 8, "interface description")?;
-        if self.interfaces.len() == MOST_INTERFACES {
-            return Err(self.wrong(format!("a section with more than {MOST_INTERFACES} interfaces")));
+        if self.interfaces.len() == MAX_INTERFACES {
+            return Err(self.wrong(format!("a section with more than {MAX_INTERFACES} interfaces")));
         }
         let (mut resolution, mut offset) = (6, 0);
         for_options(&body[8..], self.big, |code, value| match (code, value.len()) {
@@ -146,7 +151,7 @@ impl Ng {
             _ => {}
         });
         let link = u16_at(body, 0, self.big);
-        if !self.links.contains(&link) && self.links.len() < MOST_LINKS {
+        if !self.links.contains(&link) && self.links.len() < MAX_LINKS {
             self.links.push(link);
         }
         self.interfaces.push(Interface {
@@ -154,29 +159,30 @@ impl Ng {
             snaplen: u32_at(body, 4, self.big),
             clock: PcapClock::new(resolution, offset),
             dropped: None,
-            dropped_in_all: None,
+            dropped_total: None,
         });
         Ok(())
     }
 
-    /// Section 4.6: `isb_ifdrop` and `isb_osdrop`, counted from the beginning of the capture.
+    /// Interface statistics block (section 4.6): `isb_ifdrop` and `isb_osdrop`, counted from the start of the
+    /// capture.
     #[cold]
     fn statistics(&mut self, body: &[u8]) -> Result<(), FileDamage> {
         self.need(body, 12, "interface statistics")?;
         let big = self.big;
-        let interface = self.of(u32_at(body, 0, big))?;
+        let interface = self.described_interface(u32_at(body, 0, big))?;
         let mut dropped: Option<u64> = None;
         for_options(&body[12..], big, |code, value| {
             if let (5 | 7, 8) = (code, value.len()) {
                 dropped = Some(dropped.unwrap_or(0).saturating_add(u64_at(value, 0, big)));
             }
         });
-        interface.dropped_in_all = interface.dropped_in_all.max(dropped);
+        interface.dropped_total = interface.dropped_total.max(dropped);
         Ok(())
     }
 
-    /// Sections 4.3 and A: the obsolete block has an interface of two bytes and how many were dropped since
-    /// the last one, 0xffff where that is not known; else they are alike.
+    /// Enhanced packet block (section 4.3), and the obsolete packet block (section A), which has a 16-bit
+    /// interface number and the drops since the last packet, 0xffff if unknown.
     #[inline]
     fn packet(&mut self, kind: u32, body: &[u8], total: u64, held: usize) -> Result<Record, FileDamage> {
         self.need(body, 20, "packet block")?;
@@ -200,7 +206,7 @@ impl Ng {
             }
             u32_at(body, 0, big)
         };
-        let interface = self.of(number)?;
+        let interface = self.described_interface(number)?;
         if let Some(n) = dropped {
             interface.dropped = Some(interface.dropped.unwrap_or(0).saturating_add(n));
         }
@@ -214,12 +220,13 @@ impl Ng {
         })
     }
 
-    /// Section 4.4: of the first interface, without a time; as much as the snap length let through.
+    /// Simple packet block (section 4.4): belongs to the first interface, has no time, and is truncated to
+    /// the snap length.
     #[cold]
     fn simple(&mut self, body: &[u8], total: u64, held: usize) -> Result<Record, FileDamage> {
         self.need(body, 4, "simple packet block")?;
         let wire = u32_at(body, 0, self.big);
-        let interface = self.of(0)?;
+        let interface = self.described_interface(0)?;
         let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
         let captured = wire.min(limit) as u64;
         if captured > total - 16 {
@@ -230,10 +237,10 @@ impl Ng {
     }
 
     #[inline]
-    fn of(&mut self, number: u32) -> Result<&mut Interface, FileDamage> {
+    fn described_interface(&mut self, number: u32) -> Result<&mut Interface, FileDamage> {
         let described = self.interfaces.len();
         if number as usize >= described {
-            let what = format!("a block names interface {number}, where {described} were described");
+            let what = format!("a block refers to interface {number}, but only {described} are described");
             return Err(self.wrong(what));
         }
         Ok(&mut self.interfaces[number as usize])
@@ -245,7 +252,7 @@ impl Ng {
             return Ok(());
         }
         let len = body.len();
-        Err(self.wrong(format!("a block has {len} bytes inside, {block} needs {least}")))
+        Err(self.wrong(format!("a block has {len} bytes of content, a {block} needs {least}")))
     }
 
     #[cold]
@@ -254,7 +261,7 @@ impl Ng {
     }
 }
 
-/// Options (section 3.5): code, length, value padded to four bytes; code 0 ends them.
+/// Iterates over options (section 3.5): code, length, value padded to four bytes; code 0 ends them.
 fn for_options(mut rest: &[u8], big: bool, mut option: impl FnMut(u16, &[u8])) {
     while rest.len() >= 4 {
         let (code, len) = (u16_at(rest, 0, big), u16_at(rest, 2, big) as usize);

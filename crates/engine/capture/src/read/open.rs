@@ -1,4 +1,5 @@
-//! Opening a capture: what it is shows by its first bytes; only ERF has none of its own, and goes by its name.
+//! Opening of captures. The format is recognised by the file's first bytes; ERF has no magic number and is
+//! recognised by its file name.
 
 use super::classic::{self, Classic};
 use super::erf::{self, Erf};
@@ -15,49 +16,49 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A capture could not be opened.
+/// An error on opening a capture.
 #[derive(Debug)]
 pub struct OpenError {
-    /// The file as it was named; `-` for standard input.
+    /// Name of the file as given; `-` for standard input.
     pub name: String,
-    /// Why.
+    /// Cause of the error.
     pub cause: OpenCause,
 }
 
 /// Why a capture could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenCause {
-    /// It could not be read, or not be unpacked.
+    /// The file could not be read or decompressed.
     #[error("{0}")]
     Io(#[source] io::Error),
-    /// It has no bytes.
-    #[error("the file is empty: a capture has a header at least")]
+    /// The file has no bytes.
+    #[error("the file is empty")]
     Empty,
-    /// It ends before a file header could.
-    #[error("the file ends after {bytes} bytes, within its header: not a whole capture")]
+    /// The file ends within its header.
+    #[error("the file ends after {bytes} bytes, within its header")]
     Short {
-        /// Bytes there are.
+        /// Length of the file, bytes.
         bytes: usize,
     },
-    /// It is packed in a way that is not read.
-    #[error("packed with {with}: unpack it first (gzip, zstd and xz are read as they are)")]
+    /// The compression is not supported.
+    #[error("compressed with {with}: decompress it first (gzip, zstd and xz are supported)")]
     Packed {
-        /// In which.
+        /// Name of the compression.
         with: &'static str,
     },
-    /// It is a capture of a kind that is not read.
-    #[error("a capture of {kind}: convert it first (editcap -F pcapng, of Wireshark)")]
+    /// The capture format is not supported.
+    #[error("a capture of {kind}: convert it first, with Wireshark's editcap -F pcapng")]
     Foreign {
-        /// Which.
+        /// Name of the format.
         kind: &'static str,
     },
-    /// It does not begin like any capture.
+    /// The file is not a capture.
     #[error(
-        "not a pcap or pcapng capture, nor a snoop or .erf one: it begins with the bytes {:02x} {:02x} {:02x} {:02x}",
+        "not a pcap, pcapng, snoop or .erf capture: it begins with the bytes {:02x} {:02x} {:02x} {:02x}",
         .magic[0], .magic[1], .magic[2], .magic[3]
     )]
     NotACapture {
-        /// What it begins with.
+        /// The first bytes of the file.
         magic: [u8; 4],
     },
 }
@@ -74,14 +75,14 @@ impl Error for OpenError {
     }
 }
 
-/// What a reader begins with.
+/// An opened capture, ready to be read.
 pub(super) struct OpenedCapture {
     pub(super) packing: Option<&'static str>,
     pub(super) source: ByteSource,
     pub(super) format: Format,
-    /// Bytes of the file taken so far.
+    /// Bytes of the file read so far.
     pub(super) taken: Arc<AtomicU64>,
-    /// Bytes of the file.
+    /// Length of the file, bytes; `None` if unknown.
     pub(super) length: Option<u64>,
 }
 
@@ -95,7 +96,7 @@ pub(super) fn file(path: &Path) -> Result<OpenedCapture, OpenCause> {
     any(Box::new(file), &path.to_string_lossy(), about.is_file().then_some(about.len()))
 }
 
-/// Finds out what `input`, which is called `name`, is.
+/// Recognises the format of `input`; `name` is its file name.
 pub(super) fn any(
     input: Box<dyn Read + Send>,
     name: &str,
@@ -114,7 +115,7 @@ pub(super) fn any(
     Ok(OpenedCapture { packing: packing.map(Packing::name), source, format, taken, length })
 }
 
-/// The first six bytes, or as many as there are: the longest magic number has six.
+/// The first six bytes, the length of the longest magic number, or fewer if the file is shorter.
 fn head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     input.take(6).read_to_end(&mut head)?;
@@ -131,9 +132,9 @@ fn format(source: &mut ByteSource, name: &str, unpacked: bool) -> Result<Format,
         return Err(if b.is_empty() { OpenCause::Empty } else { OpenCause::Short { bytes: b.len() } });
     };
     if unpacked && let Some(again) = Packing::of(b) {
-        return Err(OpenCause::Packed { with: again.twice() });
+        return Err(OpenCause::Packed { with: again.twice_name() });
     }
-    if let Some(cause) = known(b) {
+    if let Some(cause) = unsupported(b) {
         return Err(cause);
     }
     if magic == SECTION.to_be_bytes() {
@@ -159,15 +160,15 @@ fn format(source: &mut ByteSource, name: &str, unpacked: bool) -> Result<Format,
     }
 }
 
-/// Whether a file's name, packed or not, is that of an ERF capture.
+/// Whether a file name, with or without a compression's suffix, is that of an ERF capture.
 fn is_erf(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let plain = [".gz", ".zst", ".xz"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
     plain.ends_with(".erf")
 }
 
-/// Other files that one may take for a capture.
-fn known(b: &[u8]) -> Option<OpenCause> {
+/// Recognises unsupported files that a user may take for a capture.
+fn unsupported(b: &[u8]) -> Option<OpenCause> {
     let packed = |with| Some(OpenCause::Packed { with });
     let foreign = |kind| Some(OpenCause::Foreign { kind });
     match b {
@@ -184,7 +185,7 @@ fn known(b: &[u8]) -> Option<OpenCause> {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct CountingReader {
     input: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,

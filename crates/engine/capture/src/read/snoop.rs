@@ -1,4 +1,4 @@
-//! snoop files, of Solaris (RFC 1761): version 2, of Ethernet.
+//! snoop files of Solaris (RFC 1761): version 2, Ethernet only.
 
 use super::format::{self, Record};
 use super::info::FileDamage;
@@ -7,34 +7,35 @@ use super::open::OpenCause;
 use super::source::ByteSource;
 use units::Time;
 
-/// The file's header, bytes: identification, version, datalink type.
+/// Length of the file header, bytes: identification, version, datalink type.
 pub(super) const HEADER: usize = 16;
-/// A record's: original length, included length, record length, drops so far, seconds, microseconds.
+/// Length of a record header: original length, included length, record length, drops so far, seconds,
+/// microseconds.
 const HEAD: usize = 24;
 pub(super) const MAGIC: [u8; 8] = *b"snoop\0\0\0";
-/// Datalink types: IEEE 802.3, Ethernet.
-const READ: [u32; 2] = [0, 4];
+/// Datalink types that are read: IEEE 802.3 and Ethernet.
+const SUPPORTED_LINKS: [u32; 2] = [0, 4];
 
 /// State of reading a snoop file.
 #[derive(Default)]
 pub(super) struct Snoop {
-    /// Packets that were dropped up to the last record.
+    /// Packets dropped up to the last record.
     pub(super) dropped: Option<u64>,
 }
 
 impl Snoop {
-    /// By the file's header, whose identification was seen.
+    /// Checks the file header, whose identification is known to match.
     pub(super) fn new(h: &[u8; HEADER]) -> Result<Snoop, OpenCause> {
         if format::u32_at(h, 8, true) != 2 {
-            return Err(OpenCause::Foreign { kind: "snoop, of another version than 2" });
+            return Err(OpenCause::Foreign { kind: "snoop with a version other than 2" });
         }
-        if !READ.contains(&format::u32_at(h, 12, true)) {
-            return Err(OpenCause::Foreign { kind: "snoop, of another link layer than Ethernet" });
+        if !SUPPORTED_LINKS.contains(&format::u32_at(h, 12, true)) {
+            return Err(OpenCause::Foreign { kind: "snoop with a link layer other than Ethernet" });
         }
         Ok(Snoop::default())
     }
 
-    /// The next record, none at the end of the file.
+    /// The next record; `None` at the end of the file.
     pub(super) fn next(&mut self, source: &mut ByteSource) -> Result<Option<Record>, FileDamage> {
         if !source.ensure(HEAD) {
             return format::end(source, HEAD);
@@ -45,14 +46,12 @@ impl Snoop {
         let most = format::longest(0);
         let wrong = |what| Err(FileDamage { offset: source.offset(), what });
         if captured > most {
-            return wrong(format!(
-                "a record claims {captured} included bytes, the most that can be is {most}"
-            ));
+            return wrong(format!("a record claims {captured} included bytes, the maximum is {most}"));
         }
         // The rest of a record is padding.
         if total < HEAD as u32 + captured || total > HEAD as u32 + most + 8 {
             return wrong(format!(
-                "a record claims {total} bytes, {captured} of them included of the packet"
+                "a record claims {total} bytes, which does not fit its {captured} included bytes"
             ));
         }
         let held = format::whole(source, total as u64)?;

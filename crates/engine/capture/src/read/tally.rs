@@ -1,4 +1,4 @@
-//! What a capture holds beside TCP, counted.
+//! Counters of the protocols in a capture.
 
 use super::NamedCount;
 
@@ -46,7 +46,7 @@ named! {
 }
 
 named! {
-    /// What a packet may be wrapped in.
+    /// Tunnels and encapsulations.
     Tunnel {
         Gre = "gre",
         Erspan = "erspan",
@@ -72,7 +72,7 @@ pub(super) struct ProtocolTally {
     pub(super) tcp: u64,
     pub(super) udp: u64,
     pub(super) fragments: u64,
-    /// Frames beyond the first of their record.
+    /// Frames after the first of their record.
     pub(super) further: u64,
     other: [u64; Other::NAMES.len()],
     tunnels: [u64; Tunnel::NAMES.len()],

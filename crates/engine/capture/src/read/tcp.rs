@@ -1,4 +1,4 @@
-//! TCP headers (RFC 9293 section 3.1), and what ICMP says of TCP packets.
+//! TCP headers (RFC 9293 section 3.1), and ICMP reports about TCP packets.
 
 use super::ip::{self, Net};
 use super::tally::Other;
@@ -7,10 +7,10 @@ use crate::icmp::{IcmpReport, IcmpSays, Unreachable};
 use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 
-/// Appends the packet whose TCP header stands at `w.at`.
+/// Appends the packet whose TCP header is at `w.at`.
 #[inline(always)]
 pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<TcpPacket>) -> Result<(), Other> {
-    // Checksum and urgent pointer may have been cut off.
+    // Checksum and urgent pointer may be cut off by the snap length.
     let h: &[u8; 16] = w.header(w.at)?;
     let header = (h[12] >> 4) as usize * 4;
     if header < 20 || header as u32 > net.payload {
@@ -18,7 +18,7 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<TcpPacke
     }
     let end = w.at + header;
     let kept = w.bytes.get(w.at + 20..end.min(w.bytes.len())).unwrap_or_default();
-    let packet = next(packets);
+    let packet = push_empty(packets);
     packet.time = time;
     packet.src = Endpoint { addr: net.src, port: u16::from_be_bytes([h[0], h[1]]) };
     packet.dst = Endpoint { addr: net.dst, port: u16::from_be_bytes([h[2], h[3]]) };
@@ -38,21 +38,21 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<TcpPacke
     Ok(())
 }
 
-/// Appends an empty packet, to be filled in where it is: to make one and move it costs twice the time. It is
-/// copied from memory because writing [`TcpPacket::default`] takes the compiler a detour over the stack.
+/// Appends an empty packet, to be filled in place: making a packet and moving it takes twice the time. The
+/// empty packet is copied from a static, because the compiler writes [`TcpPacket::default`] via the stack.
 #[inline]
-fn next(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
+fn push_empty(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
     let at = packets.len();
     packets.extend_from_slice(std::slice::from_ref(&EMPTY));
     &mut packets[at]
 }
 
-const NOWHERE: Endpoint = Endpoint { addr: Addr(0), port: 0 };
+const NO_ENDPOINT: Endpoint = Endpoint { addr: Addr(0), port: 0 };
 static EMPTY: TcpPacket = TcpPacket {
     time: Time::ZERO,
     number: 0,
-    src: NOWHERE,
-    dst: NOWHERE,
+    src: NO_ENDPOINT,
+    dst: NO_ENDPOINT,
     seq: 0,
     ack: 0,
     flags: TcpFlags(0),
@@ -75,10 +75,10 @@ static EMPTY: TcpPacket = TcpPacket {
     },
 };
 
-/// Options of `len` bytes, of which `bytes` were captured.
+/// Parses options of `len` bytes, of which `bytes` were captured.
 #[inline(always)]
 fn options(bytes: &[u8], len: usize, o: &mut PacketOptions) {
-    // What nearly every segment has: two no-operations and timestamps (RFC 7323 appendix A).
+    // Fast path for nearly every segment: two no-operations and timestamps (RFC 7323 appendix A).
     if let ([1, 1, 8, 10, value @ ..], 12) = (bytes, len)
         && let Some((a, b)) = pair(value)
     {
@@ -114,7 +114,7 @@ fn option(o: &mut PacketOptions, kind: u8, value: &[u8]) {
         (3, &[scale]) => o.wscale = Some(scale),
         (4, []) => o.sack_ok = true,
         (8, _) if value.len() == 8 => o.timestamps = pair(value),
-        // RFC 2018 section 3.
+        // SACK blocks (RFC 2018 section 3).
         (5, _) => {
             for (to, block) in o.sack.iter_mut().zip(value.chunks_exact(8)) {
                 *to = pair(block).unwrap_or_default();
@@ -125,14 +125,15 @@ fn option(o: &mut PacketOptions, kind: u8, value: &[u8]) {
     }
 }
 
-/// Two numbers of 32 bits.
+/// Two 32-bit integers.
 fn pair(b: &[u8]) -> Option<(u32, u32)> {
     let b: &[u8; 8] = b.first_chunk()?;
     Some((u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u32::from_be_bytes([b[4], b[5], b[6], b[7]])))
 }
 
-/// Reads what ICMP says of TCP packets: "fragmentation needed" (RFC 1191 section 4), "packet too big" (RFC 4443 section 3.2),
-/// and all else that does not reach its end (RFC 792, RFC 4443 section 3.1). `behind`: packets before it in the batch.
+/// Reads an ICMP report about a TCP packet: "fragmentation needed" (RFC 1191 section 4), "packet too big"
+/// (RFC 4443 section 3.2), and destination unreachable (RFC 792, RFC 4443 section 3.1). `behind`: number of
+/// packets before it in the batch.
 pub(super) fn report(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<IcmpReport> {
     let b: [u8; 8] = w.array(w.at).ok()?;
     let too_big = |mtu: u32| IcmpSays::TooBig((mtu > 0).then_some(mtu));
@@ -164,7 +165,8 @@ pub(super) fn report(time: Time, behind: usize, net: &Net, w: &Walk) -> Option<I
     Some(IcmpReport { time, number: 0, behind, from, to, says })
 }
 
-/// The header of the packet that an ICMP message quotes, which is cut short as a rule.
+/// Addresses, protocol, and offset of the transport header of the packet that an ICMP message quotes, usually
+/// truncated.
 fn quoted(w: &Walk, at: usize) -> Option<(Addr, Addr, u8, usize)> {
     let mut inner = w.look(at);
     let net = ip::parse(&mut inner).ok()?;

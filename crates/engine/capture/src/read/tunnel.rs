@@ -5,7 +5,7 @@ use super::l2tp;
 use super::tally::{Other, Tunnel};
 use super::walk::{Layer, Walk};
 
-/// What an IP packet holds that is neither TCP nor UDP.
+/// The layer inside an IP packet that is neither TCP nor UDP.
 pub(super) fn ip(w: &mut Walk, net: &Net) -> Result<Layer, Other> {
     match net.protocol {
         4 => {
@@ -33,13 +33,14 @@ pub(super) fn ip(w: &mut Walk, net: &Net) -> Result<Layer, Other> {
     }
 }
 
-/// GRE with key, checksum and sequence number (RFC 2784, RFC 2890), and that of PPTP (RFC 2637 section 4.1).
+/// GRE with key, checksum and sequence number (RFC 2784, RFC 2890), and PPTP's variant (RFC 2637 section
+/// 4.1).
 fn gre(w: &mut Walk) -> Result<Layer, Other> {
     let flags = w.u16(w.at)?;
     let kind = w.u16(w.at + 2)?;
     let numbered = flags & 0x1000 != 0;
     let words = match flags & 7 {
-        // Checksum (with RFC 1701's offset beside it), key, sequence number.
+        // Checksum (with RFC 1701's offset), key, sequence number.
         0 => (flags & 0xc000 != 0) as usize + (flags & 0x2000 != 0) as usize + numbered as usize,
         // Key, sequence number, acknowledgement number.
         1 => (flags & 0x2000 != 0) as usize + numbered as usize + (flags & 0x80 != 0) as usize,
@@ -57,8 +58,9 @@ fn gre(w: &mut Walk) -> Result<Layer, Other> {
     }
 }
 
-/// A switch's copy of a frame: version I without a header, II with one of 8 bytes, told by the sequence
-/// number (draft-foschiano-erspan section 4). The copy's wrapping was not on the packet's own wire.
+/// A switch's copy of a frame. Version I has no header, version II one of 8 bytes; the sequence number
+/// distinguishes them (draft-foschiano-erspan section 4). The encapsulation of the copy was not on the
+/// packet's own link.
 fn erspan(w: &mut Walk, numbered: bool) -> Result<Layer, Other> {
     if numbered {
         w.at += 8;
@@ -68,15 +70,16 @@ fn erspan(w: &mut Walk, numbered: bool) -> Result<Layer, Other> {
     Ok(Layer::Ethernet)
 }
 
-/// What a UDP datagram holds; none where it is no tunnel that can be looked into.
+/// The layer inside a UDP datagram; `None` unless it is a tunnel whose contents can be read.
 pub(super) fn udp(w: &mut Walk) -> Result<Option<Layer>, Other> {
     let h: [u8; 8] = w.array(w.at)?;
     let [src, dst, len] = [0, 2, 4].map(|i| u16::from_be_bytes([h[i], h[i + 1]]));
     let at = w.at + 8;
-    // All that follow have a header of 8 bytes at least.
+    // All tunnels below have a header of at least 8 bytes.
     let Ok(b) = w.array::<8>(at) else { return Ok(None) };
     let next = match dst {
-        // 8472 was Linux's number before there was one; only what looks it is taken for it.
+        // Linux used port 8472 before a number was assigned; only datagrams that look like VXLAN are taken
+        // for it.
         4789 if b[0] & 0x08 != 0 => vxlan(w, at),
         8472 if b[..4] == [8, 0, 0, 0] => vxlan(w, at),
         6081 if b[0] >> 6 == 0 => geneve(w, at, b),
@@ -95,7 +98,7 @@ pub(super) fn udp(w: &mut Walk) -> Result<Option<Layer>, Other> {
         return Ok(next);
     }
     if dst == 4500 || src == 4500 {
-        // RFC 3948 section 2: four zero bytes are IKE, one byte of 0xff keeps the NAT alive.
+        // RFC 3948 section 2: four zero bytes indicate IKE, a single byte 0xff is a NAT keepalive.
         if b[..4] != [0; 4] {
             w.enter(Tunnel::EspInUdp);
         }
@@ -105,14 +108,14 @@ pub(super) fn udp(w: &mut Walk) -> Result<Option<Layer>, Other> {
     Ok(None)
 }
 
-/// RFC 7348 section 5.
+/// VXLAN (RFC 7348 section 5).
 fn vxlan(w: &mut Walk, at: usize) -> Option<Layer> {
     w.at = at + 8;
     w.enter(Tunnel::Vxlan);
     Some(Layer::Ethernet)
 }
 
-/// RFC 8926 section 3.4.
+/// Geneve (RFC 8926 section 3.4).
 fn geneve(w: &mut Walk, at: usize, b: [u8; 8]) -> Option<Layer> {
     let kind = u16::from_be_bytes([b[2], b[3]]);
     if !matches!(kind, 0x6558 | 0x0800 | 0x86dd) {
@@ -123,15 +126,15 @@ fn geneve(w: &mut Walk, at: usize, b: [u8; 8]) -> Option<Layer> {
     Some(Layer::Type(kind))
 }
 
-/// 3GPP TS 29.281 section 5: version 1, message type 255 carries a user's packet.
+/// GTP-U (3GPP TS 29.281 section 5): version 1; message type 255 carries a user's packet.
 fn gtp(w: &mut Walk, at: usize, b: [u8; 8]) -> Result<Option<Layer>, Other> {
     if b[0] & 0xf0 != 0x30 || b[1] != 255 {
         return Ok(None);
     }
     let mut at = at + 8;
     if b[0] & 7 != 0 {
-        // Sequence number, N-PDU number, type of the first extension header; each says its length in four
-        // bytes, and ends with the type of the next.
+        // Sequence number, N-PDU number, and type of the first extension header. Each extension header starts
+        // with its length in units of four bytes and ends with the type of the next.
         let [_, _, _, mut next] = w.array(at)?;
         at += 4;
         while next != 0 && b[0] & 4 != 0 {
@@ -148,8 +151,8 @@ fn gtp(w: &mut Walk, at: usize, b: [u8; 8]) -> Result<Option<Layer>, Other> {
     Ok(Some(Layer::Ip))
 }
 
-/// Type, three zero bytes, and the length that goes with the type; data is padded to 16 bytes (the WireGuard
-/// paper, section 5.4).
+/// Whether a datagram looks like WireGuard: type, three zero bytes, and the length for that type; data is
+/// padded to 16 bytes (the WireGuard paper, section 5.4).
 fn wireguard(b: [u8; 8], udp_len: u16) -> bool {
     let len = udp_len.saturating_sub(8);
     match [b[0], b[1], b[2], b[3]] {

@@ -1,4 +1,4 @@
-//! UDP headers (RFC 768), and the first bytes behind them.
+//! UDP headers (RFC 768) and the first bytes of the payload.
 
 use super::ip::Net;
 use super::tally::Other;
@@ -6,25 +6,26 @@ use super::walk::Walk;
 use crate::Endpoint;
 use units::Time;
 
-/// Bytes kept of a datagram's payload: a QUIC long header with both connection IDs (RFC 9000 section 17.2) has 47.
+/// Stored payload bytes of a datagram: a QUIC long header with both connection IDs (RFC 9000 section 17.2)
+/// has 47.
 pub const DATAGRAM_HEAD: usize = 48;
 
 /// A UDP datagram as a capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpDatagram {
-    /// When it was captured: nanoseconds since 1970.
+    /// Capture time, ns since 1970.
     pub time: Time,
-    /// From where.
+    /// Source.
     pub src: Endpoint,
-    /// To where.
+    /// Destination.
     pub dst: Endpoint,
-    /// Bytes of payload, by its header; of several that segmentation offload hands the capture as one, all.
+    /// Payload bytes according to the header; for datagrams merged by segmentation offload, of all together.
     pub len: u32,
-    /// Bytes of IP and UDP headers.
+    /// Length of IP and UDP headers, bytes.
     pub header: u16,
-    /// IP identification (of IPv4; 0 for IPv6).
+    /// IP identification; 0 for IPv6.
     pub id: u16,
-    /// The first bytes of the payload.
+    /// The first bytes of the payload, of which `kept` are valid.
     head: [u8; DATAGRAM_HEAD],
     kept: u8,
 }
@@ -36,11 +37,11 @@ impl UdpDatagram {
     }
 }
 
-/// The datagram whose UDP header stands at `w.at`.
+/// Reads the datagram whose UDP header is at `w.at`.
 pub(super) fn datagram(time: Time, net: &Net, w: &Walk) -> Result<UdpDatagram, Other> {
     let h: [u8; 8] = w.array(w.at)?;
     let [sport, dport, length] = [0, 2, 4].map(|i| u16::from_be_bytes([h[i], h[i + 1]]));
-    // Of a jumbogram, and of what offload joined, the header says 0 (RFC 2675 section 4).
+    // The length field is 0 in jumbograms (RFC 2675 section 4) and in packets merged by offload.
     let len = if length < 8 { net.payload.saturating_sub(8) } else { u32::from(length) - 8 };
     let mut datagram = UdpDatagram {
         time,
@@ -53,7 +54,7 @@ pub(super) fn datagram(time: Time, net: &Net, w: &Walk) -> Result<UdpDatagram, O
         kept: 0,
     };
     let payload = w.bytes.get(w.at + 8..).unwrap_or_default();
-    // What stands behind the payload is the link layer's padding.
+    // Bytes after the payload are padding of the link layer.
     let kept = payload.len().min(len as usize).min(DATAGRAM_HEAD);
     datagram.head[..kept].copy_from_slice(&payload[..kept]);
     datagram.kept = kept as u8;

@@ -1,5 +1,5 @@
-//! Unpacking compressed captures, on a thread of its own so that it runs beside what reads them; where there are none (wasm32)
-//! on the reader's.
+//! Decompression of captures, on a separate thread in parallel with the reader; on the reader's thread where
+//! there are no threads (wasm32).
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -12,33 +12,33 @@ mod ahead;
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) use ahead::unpack;
 
-/// The most memory an xz stream may ask for, KiB: four times what `xz -9` asks for.
+/// Maximum memory for an xz stream, KiB: four times that of `xz -9`.
 const XZ_MEMORY: u32 = 256 << 10;
 
-/// A kind of compression.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// RFC 1952.
+    /// Gzip (RFC 1952).
     Gzip,
-    /// RFC 8878.
+    /// Zstandard (RFC 8878).
     Zstd,
-    /// The .xz file format, 1.2.1.
+    /// The .xz file format, version 1.2.1.
     Xz,
 }
 
 impl Packing {
-    /// By the first bytes of a file.
+    /// Recognises the compression by the first bytes of a file.
     pub(super) fn of(head: &[u8]) -> Option<Packing> {
         match head {
             [0x1f, 0x8b, ..] => Some(Packing::Gzip),
-            // A frame, or one to be skipped (section 3.1.2).
+            // A frame, or a skippable frame (section 3.1.2).
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Packing::Zstd),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
             _ => None,
         }
     }
 
-    /// As [`super::FileInfo::format`] has it.
+    /// The name in [`super::FileInfo::format`].
     pub(super) fn name(self) -> &'static str {
         match self {
             Packing::Gzip => "gzip",
@@ -47,12 +47,12 @@ impl Packing {
         }
     }
 
-    /// What is said where one is inside another.
-    pub(super) fn twice(self) -> &'static str {
+    /// The name in messages about a file that is compressed twice.
+    pub(super) fn twice_name(self) -> &'static str {
         match self {
-            Packing::Gzip => "gzip and then once more",
-            Packing::Zstd => "zstd and then once more",
-            Packing::Xz => "xz and then once more",
+            Packing::Gzip => "gzip twice",
+            Packing::Zstd => "zstd twice",
+            Packing::Xz => "xz twice",
         }
     }
 
@@ -66,13 +66,13 @@ impl Packing {
     }
 }
 
-/// Reads what `input` holds, unpacked where it is read.
+/// Reads `input` decompressed, on the calling thread.
 #[cfg(target_arch = "wasm32")]
 pub(super) fn unpack(input: Box<dyn Read + Send>, packing: Packing) -> io::Result<Box<dyn Read + Send>> {
     Ok(packing.decoder(input))
 }
 
-/// Frame after frame of a zstd file.
+/// Reads the frames of a zstd file in sequence.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
@@ -80,7 +80,7 @@ struct Zstd<R> {
 }
 
 impl<R: BufRead> Zstd<R> {
-    /// Begins the next frame; false at the end.
+    /// Starts the next frame; `false` at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.input) {
@@ -101,9 +101,9 @@ impl<R: BufRead> Zstd<R> {
     }
 
     fn check(&self) -> io::Result<()> {
-        let said = self.decoder.get_checksum_from_data();
-        if said.is_some() && said != self.decoder.get_calculated_checksum() {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the checksum of a frame is wrong"));
+        let expected = self.decoder.get_checksum_from_data();
+        if expected.is_some() && expected != self.decoder.get_calculated_checksum() {
+            return Err(io::Error::new(ErrorKind::InvalidData, "wrong checksum of a frame"));
         }
         Ok(())
     }

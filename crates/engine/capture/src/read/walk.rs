@@ -1,4 +1,4 @@
-//! From the first byte of a record inwards: link layers, tunnels, IP, TCP.
+//! Parsing of a record from outside to inside: link layers, tunnels, IP, TCP.
 
 use super::fragment::{Fragments, TunnelFragment};
 use super::ip::{self, Net};
@@ -7,45 +7,45 @@ use super::tally::{Other, ProtocolTally, Tunnel};
 use super::{Batch, link, tcp, tunnel, udp};
 use units::Time;
 
-/// Layers looked into before a record is given up.
-const MOST_LAYERS: usize = 24;
+/// Number of layers after which a record is given up.
+const MAX_LAYERS: usize = 24;
 
-/// A record and the place in it that is being read.
+/// A record with the current parsing position.
 pub(super) struct Walk<'a> {
-    /// What was captured.
+    /// The captured bytes.
     pub(super) bytes: &'a [u8],
     /// Length on the wire.
     pub(super) wire: usize,
-    /// The next header.
+    /// Offset of the next header.
     pub(super) at: usize,
-    /// Bytes before this one were never on the wire of the packet: the capture's own headers.
+    /// Offset of the first byte that was on the packet's link; before it are headers of the capture.
     pub(super) base: usize,
-    /// Tunnels passed, a bit each.
+    /// Tunnels passed, one bit each.
     tunnels: u32,
-    /// The innermost tunnel's packet is fragmented.
+    /// Fragment of the innermost tunnel's packet, if that is fragmented.
     cut: Option<TunnelFragment>,
-    /// A port number alone said that there is a tunnel.
+    /// Whether a tunnel was assumed because of a port number only.
     pub(super) guessed: bool,
-    /// What an 802.11 frame is told from its repetition by.
+    /// Identification of an 802.11 frame, to recognise its retransmissions.
     pub(super) sequence: Option<WifiSequence>,
-    /// Another frame of the same record begins here.
+    /// Offset of another frame in the same record.
     pub(super) following: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
-    /// A record of which nothing was read yet.
+    /// Starts parsing a record.
     #[inline]
     pub(super) fn new(bytes: &'a [u8], wire: u32) -> Walk<'a> {
         let (wire, at, base) = (wire as usize, 0, 0);
         Walk { bytes, wire, at, base, tunnels: 0, cut: None, guessed: false, sequence: None, following: None }
     }
 
-    /// The same record, to look at what stands at `at`.
+    /// A separate walk over the record from `at` on.
     pub(super) fn look(&self, at: usize) -> Walk<'a> {
         Walk { at, ..*self }
     }
 
-    /// The `N` bytes at `at`.
+    /// A reference to the `N` bytes at `at`.
     #[inline]
     pub(super) fn header<const N: usize>(&self, at: usize) -> Result<&'a [u8; N], Other> {
         match self.bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()) {
@@ -54,13 +54,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The `N` bytes at `at`, few of them.
+    /// A copy of the `N` bytes at `at`, for small `N`.
     #[inline]
     pub(super) fn array<const N: usize>(&self, at: usize) -> Result<[u8; N], Other> {
         self.header(at).copied()
     }
 
-    /// Why there are no bytes up to `end`.
+    /// Why the bytes up to `end` are missing: a bad header, or a truncated capture.
     #[cold]
     fn missing(&self, end: usize) -> Other {
         if end > self.wire { Other::Bad } else { Other::Cut }
@@ -76,13 +76,13 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What stands at [`Walk::at`].
+/// The type of header at [`Walk::at`].
 pub(super) enum Layer {
-    /// A MAC header.
+    /// An Ethernet MAC header.
     Ethernet,
-    /// What this EtherType says.
+    /// The payload of this EtherType.
     Type(u16),
-    /// PPP, from its address or its protocol field on.
+    /// PPP, from its address or protocol field on.
     Ppp,
     /// An MPLS label stack.
     Mpls,
@@ -90,14 +90,14 @@ pub(super) enum Layer {
     Ip,
 }
 
-/// What a record turned out to be.
+/// Protocol found in a record.
 enum FoundProtocol {
     Tcp,
     Udp,
     Fragment,
 }
 
-/// Reads records, keeps what outlives one.
+/// Parses records, and keeps the state across records.
 #[derive(Default)]
 pub(super) struct Walker {
     pub(super) tally: ProtocolTally,
@@ -106,7 +106,7 @@ pub(super) struct Walker {
 }
 
 impl Walker {
-    /// One record: TCP packets go to `batch`, everything is counted.
+    /// Parses a record: TCP packets go to `batch`, and all records are counted.
     #[inline]
     pub(super) fn record(&mut self, link: u16, time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) {
         if link == link::ETHERNET && plain(time, bytes, wire, batch) {
@@ -116,7 +116,7 @@ impl Walker {
         self.any(link, time, bytes, wire, batch);
     }
 
-    /// One record of whatever kind.
+    /// Parses a record of any kind.
     #[inline(never)]
     fn any(&mut self, link: u16, time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) {
         let mut walk = Walk::new(bytes, wire);
@@ -130,7 +130,7 @@ impl Walker {
         }
     }
 
-    /// The first layer; not that of a frame sent again.
+    /// The outermost layer; an error for a retransmitted 802.11 frame.
     fn outermost(&mut self, link: u16, w: &mut Walk) -> Result<Layer, Other> {
         let layer = link::outermost(w, link);
         match w.sequence {
@@ -142,12 +142,12 @@ impl Walker {
         }
     }
 
-    /// A frame from its first layer on; it is counted.
+    /// Parses a frame from its first layer on, and counts it.
     #[inline]
     fn layers(&mut self, first: Result<Layer, Other>, time: Time, walk: &mut Walk, batch: &mut Batch) {
         let found = first.and_then(|layer| self.walk(layer, time, walk, batch));
         if matches!(found, Err(Other::Bad | Other::EtherType | Other::Llc)) && walk.guessed {
-            // No frame: the port number misled us.
+            // Not a frame: the port number was misleading.
             self.tally.udp += 1;
             return;
         }
@@ -170,7 +170,7 @@ impl Walker {
         w: &mut Walk,
         batch: &mut Batch,
     ) -> Result<FoundProtocol, Other> {
-        for _ in 0..MOST_LAYERS {
+        for _ in 0..MAX_LAYERS {
             layer = match layer {
                 Layer::Ethernet => link::ethernet(w)?,
                 Layer::Type(kind) => link::ethertype(w, kind)?,
@@ -188,7 +188,7 @@ impl Walker {
         Err(Other::Deep)
     }
 
-    /// What an IP packet carries.
+    /// Parses the contents of an IP packet.
     #[inline]
     fn inside(&mut self, time: Time, net: &Net, w: &mut Walk, batch: &mut Batch) -> Result<Inside, Other> {
         if net.fragment.is_some_and(|f| f.offset > 0) {
@@ -224,14 +224,14 @@ impl Walker {
         tunnel::ip(w, net).map(Inside::Layer)
     }
 
-    /// Gives up fragments that have waited for too long at `now`, or all of them.
-    pub(super) fn settle(&mut self, now: Option<Time>, batch: &mut Batch) {
-        self.fragments.settle(now, batch);
+    /// Gives up packets whose fragments have timed out at `now`, or all packets if `now` is `None`.
+    pub(super) fn give_up_fragments(&mut self, now: Option<Time>, batch: &mut Batch) {
+        self.fragments.give_up_expired(now, batch);
     }
 }
 
-/// Reads what most records are: TCP in IPv4 in Ethernet, nothing else around it. Where one is not, or is damaged, says
-/// false, and has done nothing.
+/// Fast path for most records: TCP in IPv4 in Ethernet without anything else. Returns `false`, without any
+/// effect, if the record is different or damaged.
 #[inline(always)]
 fn plain(time: Time, bytes: &[u8], wire: u32, batch: &mut Batch) -> bool {
     let Some(net) = bytes.first_chunk().and_then(ip::plain) else { return false };

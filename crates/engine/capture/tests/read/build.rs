@@ -1,4 +1,4 @@
-//! Frames and files, byte by byte.
+//! Builders of frames and capture files.
 
 use capture::{Batch, CaptureReader, FileInfo, IcmpReport, TcpPacket};
 use std::io::Cursor;
@@ -164,24 +164,24 @@ pub fn enhanced(big: bool, interface: u32, ticks: u64, r: &Raw, options: &[u8]) 
     block(6, big, &b)
 }
 
-/// All that a reader says of `bytes`.
-pub struct All {
+/// Everything that a reader returns for `bytes`.
+pub struct Contents {
     pub packets: Vec<TcpPacket>,
     pub reports: Vec<IcmpReport>,
     pub info: FileInfo,
 }
 
-pub fn drain(mut reader: CaptureReader) -> All {
+pub fn drain(mut reader: CaptureReader) -> Contents {
     let mut batch = Batch::default();
     while reader.fill(&mut batch) {}
-    All { packets: batch.packets, reports: batch.reports, info: reader.info() }
+    Contents { packets: batch.packets, reports: batch.reports, info: reader.info() }
 }
 
-pub fn read(bytes: &[u8]) -> All {
+pub fn read(bytes: &[u8]) -> Contents {
     drain(CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "test").unwrap())
 }
 
 pub fn count(info: &FileInfo, name: &str) -> u64 {
-    let mut all = info.tunnels.iter().chain(&info.other);
-    all.find(|c| c.name == name).map_or(0, |c| c.count)
+    let mut contents = info.tunnels.iter().chain(&info.other);
+    contents.find(|c| c.name == name).map_or(0, |c| c.count)
 }

@@ -1,4 +1,4 @@
-//! Files that end early or are broken: all before that is read.
+//! Files that end early or are damaged are read up to the damage.
 
 use crate::build::*;
 use crate::formats::{gzip, xz, zstd};
@@ -6,7 +6,7 @@ use crate::others::{erfs, snoop};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// A file of frames of all sizes, and the offset of each record.
+/// A file of frames of all sizes, with the offset of each record.
 fn file(ng: bool, sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
     let mut file =
         if ng { join(&[&section(true), &interface(true, 101, 0, &[])]) } else { pcap(PLAIN_IP, &[]) };
@@ -26,20 +26,20 @@ fn file(ng: bool, sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
 const PLAIN_IP: Layout = Layout { link: 101, ..PLAIN };
 
 #[test]
-fn a_file_cut_anywhere_is_read_up_to_the_cut() {
+fn a_file_truncated_anywhere_is_read_up_to_its_end() {
     let mut runner = TestRunner::deterministic();
     let sizes = prop::collection::vec(0..1_500usize, 1..40);
     runner
         .run(&(any::<bool>(), sizes, 0.0..1.0f64), |(ng, sizes, place)| {
             let (file, starts) = file(ng, &sizes);
             let cut = starts[0] + (place * (file.len() - starts[0]) as f64) as usize;
-            let all = read(&file[..cut]);
+            let contents = read(&file[..cut]);
             let whole = starts.iter().rposition(|s| *s <= cut).unwrap();
-            prop_assert_eq!(all.packets.len(), whole);
-            for (i, p) in all.packets.iter().enumerate() {
+            prop_assert_eq!(contents.packets.len(), whole);
+            for (i, p) in contents.packets.iter().enumerate() {
                 prop_assert_eq!((p.seq, p.len), (i as u32, sizes[i] as u32));
             }
-            let offset = all.info.damage.map(|d| d.offset as usize);
+            let offset = contents.info.damage.map(|d| d.offset as usize);
             prop_assert_eq!(offset, (starts[whole] != cut).then_some(starts[whole]));
             Ok(())
         })
@@ -47,7 +47,7 @@ fn a_file_cut_anywhere_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn bytes_turned_over_never_harm() {
+fn flipped_bytes_cause_no_panic() {
     let mut runner = TestRunner::new(Config { cases: 512, ..Config::default() });
     let flips = prop::collection::vec((0.0..1.0f64, any::<u8>()), 1..6);
     let (plain, blocks) = (file(false, &[60; 30]).0, file(true, &[60; 30]).0);
@@ -78,10 +78,10 @@ fn bytes_turned_over_never_harm() {
 }
 
 #[test]
-fn packed_files_cut_short_are_read_up_to_the_cut() {
+fn truncated_compressed_files_are_read_up_to_their_end() {
     let sizes: Vec<usize> = (0..3_000).map(|i| i * 7 % 1_400).collect();
     let (mut file, starts) = file(false, &sizes);
-    // Payload that cannot be packed, so that a cut is in the midst of many pieces.
+    // Incompressible payload, so that the file has many compressed blocks and a truncation is inside one.
     let mut noise = 1u64;
     for range in starts.windows(2) {
         for byte in &mut file[range[0] + 16 + 40..range[1]] {
@@ -90,28 +90,28 @@ fn packed_files_cut_short_are_read_up_to_the_cut() {
         }
     }
     for (name, packed) in [("gzip", gzip(&file)), ("zstd", zstd(&file)), ("xz", xz(&file))] {
-        let all = read(&packed[..packed.len() * 4 / 5]);
-        let n = all.packets.len();
+        let contents = read(&packed[..packed.len() * 4 / 5]);
+        let n = contents.packets.len();
         assert!((100..3_000).contains(&n), "{name}: {n}");
-        let damage = all.info.damage.unwrap();
+        let damage = contents.info.damage.unwrap();
         assert_eq!(damage.offset, starts[n] as u64, "{name}");
         assert!(damage.what.starts_with(&format!("the {name} data is damaged: ")), "{}", damage.what);
     }
 }
 
 #[test]
-fn a_record_that_claims_too_much_ends_reading() {
+fn a_record_of_excessive_length_ends_reading() {
     let (mut file, starts) = file(false, &[10; 5]);
     file[starts[3] + 8..starts[3] + 12].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
-    let all = read(&file);
-    assert_eq!(all.packets.len(), 3);
-    let damage = all.info.damage.unwrap();
+    let contents = read(&file);
+    assert_eq!(contents.packets.len(), 3);
+    let damage = contents.info.damage.unwrap();
     assert_eq!(damage.offset, starts[3] as u64);
-    assert!(damage.what.contains("claims 2147418112 captured bytes, the most that can be is 262144"));
+    assert!(damage.what.contains("claims 2147418112 captured bytes, the maximum is 262144"));
 }
 
 #[test]
-fn wrong_blocks_say_what_is_wrong() {
+fn errors_of_blocks_are_described() {
     let (good, starts) = file(true, &[10; 3]);
     let with = |at: usize, bytes: &[u8]| {
         let mut bad = good.clone();
@@ -119,17 +119,17 @@ fn wrong_blocks_say_what_is_wrong() {
         read(&bad)
     };
     let length = starts[2] - starts[1];
-    for (at, bytes, said) in [
-        (4, number(8, true), "claims 8 bytes, 12 is the least"),
-        (length - 4, number(1, true), "ends with 1"),
-        (8, number(9, true), "names interface 9, where 1 were described"),
+    for (at, bytes, expected) in [
+        (4, number(8, true), "claims 8 bytes, the minimum is 12"),
+        (length - 4, number(1, true), "ends with length 1"),
+        (8, number(9, true), "refers to interface 9, but only 1 are described"),
         (20, number(5_000, true), "a packet of 5000 captured bytes in a block of"),
-        (4, number(40_000_000, true), "it should have 40000000 bytes"),
+        (4, number(40_000_000, true), "of 40000000 bytes"),
     ] {
-        let all = with(at, &bytes);
-        assert_eq!(all.packets.len(), 1, "{said}");
-        let damage = all.info.damage.unwrap();
-        assert_eq!(damage.offset, starts[1] as u64, "{said}");
-        assert!(damage.what.contains(said), "{} is not {said}", damage.what);
+        let contents = with(at, &bytes);
+        assert_eq!(contents.packets.len(), 1, "{expected}");
+        let damage = contents.info.damage.unwrap();
+        assert_eq!(damage.offset, starts[1] as u64, "{expected}");
+        assert!(damage.what.contains(expected), "`{}` lacks `{expected}`", damage.what);
     }
 }

@@ -1,4 +1,4 @@
-//! Packets asked for by address, port and time; several files as one.
+//! Filters by address, port and time; several files read as one.
 
 use crate::build::*;
 use capture::{Batch, CaptureReader, FilterTime, PacketFilter};
@@ -33,18 +33,18 @@ fn file() -> Vec<u8> {
     pcap(Layout { link: 101, ..PLAIN }, &records)
 }
 
-fn filtered(filter: PacketFilter) -> All {
+fn filtered(filter: PacketFilter) -> Contents {
     let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(file())), "test").unwrap();
     reader.keep(filter);
     drain(reader)
 }
 
-fn seqs(all: &All) -> Vec<u32> {
-    all.packets.iter().map(|p| p.seq).collect()
+fn seqs(contents: &Contents) -> Vec<u32> {
+    contents.packets.iter().map(|p| p.seq).collect()
 }
 
 #[test]
-fn an_end_has_to_match_a_host_and_an_end_a_port() {
+fn one_end_must_match_a_host_and_one_end_a_port() {
     let ask = |hosts: &[&str], ports: &[u16]| {
         let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
         filtered(PacketFilter { hosts, ports: ports.into(), ..PacketFilter::default() })
@@ -60,18 +60,18 @@ fn an_end_has_to_match_a_host_and_an_end_a_port() {
         (&["10.0.0.9"], &[5201, 9], &[2, 3], &[1]),
         (&["10.0.0.9"], &[2000], &[], &[]),
     ] {
-        let all = ask(hosts, ports);
-        assert_eq!(seqs(&all), kept, "{hosts:?} {ports:?}");
-        let behind: Vec<usize> = all.reports.iter().map(|r| r.behind).collect();
+        let contents = ask(hosts, ports);
+        assert_eq!(seqs(&contents), kept, "{hosts:?} {ports:?}");
+        let behind: Vec<usize> = contents.reports.iter().map(|r| r.behind).collect();
         assert_eq!(behind, reports, "{hosts:?} {ports:?}");
         let left = 4 - kept.len() as u64;
-        assert_eq!(count(&all.info, "tcp left out by the filter"), left);
-        assert_eq!((all.info.tcp_packets, all.info.records), (4 - left, 6));
+        assert_eq!(count(&contents.info, "tcp left out by the filter"), left);
+        assert_eq!((contents.info.tcp_packets, contents.info.records), (4 - left, 6));
     }
 }
 
 #[test]
-fn times_count_from_the_first_record_or_are_dates() {
+fn times_are_relative_to_the_first_record_or_absolute() {
     let after = |s| Some(FilterTime::After(Span::from_secs(s)));
     let at = |s: u64| Some(FilterTime::At(Time::from_nanos((1_700_000_000 + s) * 1_000_000_000)));
     for (from, to, kept) in [
@@ -83,17 +83,17 @@ fn times_count_from_the_first_record_or_are_dates() {
         (None, Some(FilterTime::At(Time::ZERO)), &[]),
         (Some(FilterTime::After(Span::from_nanos(u64::MAX))), None, &[]),
     ] {
-        let all = filtered(PacketFilter { from, to, ..PacketFilter::default() });
-        assert_eq!(seqs(&all), kept, "{from:?} {to:?}");
+        let contents = filtered(PacketFilter { from, to, ..PacketFilter::default() });
+        assert_eq!(seqs(&contents), kept, "{from:?} {to:?}");
     }
 }
 
 #[test]
-fn what_a_batch_held_before_stays() {
+fn earlier_contents_of_a_batch_are_kept() {
     let mut reader = CaptureReader::from_reader(Box::new(Cursor::new(file())), "test").unwrap();
     reader.keep(PacketFilter { ports: vec![3000], ..PacketFilter::default() });
-    let all = read(&file());
-    let mut batch = Batch { packets: all.packets, reports: all.reports, ..Batch::default() };
+    let contents = read(&file());
+    let mut batch = Batch { packets: contents.packets, reports: contents.reports, ..Batch::default() };
     while reader.fill(&mut batch) {}
     assert_eq!(batch.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [0, 1, 2, 3, 3]);
     assert_eq!(batch.reports.len(), 2);
@@ -110,11 +110,14 @@ fn several_files_are_read_as_one() {
     std::fs::write(&paths[1], crate::others::snoop(&[raw(0, ether.clone()), raw(1, ether)])).unwrap();
     std::fs::write(&paths[2], &whole[..whole.len() - 1]).unwrap();
     std::fs::write(&paths[4], &whole).unwrap();
-    let all = drain(CaptureReader::open_all("folder", paths.to_vec()).unwrap());
+    let contents = drain(CaptureReader::open_all("folder", paths.to_vec()).unwrap());
     std::fs::remove_dir_all(&dir).unwrap();
-    assert_eq!(seqs(&all), [0, 1, 2, 3, 50, 50, 0, 1, 2, 0, 1, 2, 3]);
-    assert_eq!((all.info.name.as_str(), all.info.records, all.info.dropped), ("folder", 19, Some(2)));
-    assert_eq!(all.info.links, ["raw-ip", "ethernet"]);
-    let damage = all.info.damage.unwrap();
+    assert_eq!(seqs(&contents), [0, 1, 2, 3, 50, 50, 0, 1, 2, 0, 1, 2, 3]);
+    assert_eq!(
+        (contents.info.name.as_str(), contents.info.records, contents.info.dropped),
+        ("folder", 19, Some(2))
+    );
+    assert_eq!(contents.info.links, ["raw-ip", "ethernet"]);
+    let damage = contents.info.damage.unwrap();
     assert!(damage.what.contains("cut.pcap: the file ends within a record"), "{}", damage.what);
 }

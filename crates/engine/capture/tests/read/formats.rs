@@ -1,4 +1,4 @@
-//! The files themselves.
+//! Capture file formats and compression.
 
 use crate::build::*;
 use capture::CaptureReader;
@@ -12,23 +12,26 @@ fn records(n: usize) -> Vec<Raw> {
     (0..n).map(|i| raw(i, frame(i as u32))).collect()
 }
 
-fn seqs(all: &All) -> Vec<u32> {
-    all.packets.iter().map(|p| p.seq).collect()
+fn seqs(contents: &Contents) -> Vec<u32> {
+    contents.packets.iter().map(|p| p.seq).collect()
 }
 
 #[test]
-fn every_magic_in_either_byte_order() {
+fn every_magic_number_in_both_byte_orders() {
     for magic in [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] {
         for big in [false, true] {
-            let all = read(&pcap(Layout { magic, big, link: 1 }, &records(3)));
-            assert_eq!(seqs(&all), [0, 1, 2], "{magic:x} {big}");
+            let contents = read(&pcap(Layout { magic, big, link: 1 }, &records(3)));
+            assert_eq!(seqs(&contents), [0, 1, 2], "{magic:x} {big}");
             let unit = if magic == 0xa1b2_3c4d { 1 } else { 1_000 };
-            assert_eq!(all.packets[2].time.as_nanos(), 1_700_000_000_000_000_000 + 2 * unit);
+            assert_eq!(contents.packets[2].time.as_nanos(), 1_700_000_000_000_000_000 + 2 * unit);
             assert_eq!(
-                (all.info.format.as_str(), &all.info.links[..]),
+                (contents.info.format.as_str(), &contents.info.links[..]),
                 ("pcap", &["ethernet".to_string()][..])
             );
-            assert_eq!((all.info.records, all.info.wire_bytes, all.info.damage), (3, 3 * 154, None));
+            assert_eq!(
+                (contents.info.records, contents.info.wire_bytes, contents.info.damage),
+                (3, 3 * 154, None)
+            );
         }
     }
 }
@@ -61,17 +64,18 @@ fn sections_interfaces_clocks_and_drops_of_pcapng() {
             b.extend(block(5, big, &join(&[&number(1, big), &[0; 8], &counters])));
         }
     }
-    let all = read(&b);
-    assert_eq!(all.info.damage, None);
-    assert_eq!(seqs(&all), [1, 2, 2, 4, 5, 6, 1, 2, 2, 4, 5, 6]);
+    let contents = read(&b);
+    assert_eq!(contents.info.damage, None);
+    assert_eq!(seqs(&contents), [1, 2, 2, 4, 5, 6, 1, 2, 2, 4, 5, 6]);
     let base = seconds * 1_000_000_000;
-    let times: Vec<u64> = all.packets[..6].iter().map(|p| p.time.as_nanos() - base).collect();
-    // The simple packet has no time: that of the one before it.
+    let times: Vec<u64> = contents.packets[..6].iter().map(|p| p.time.as_nanos() - base).collect();
+    // The simple packet has no time and gets that of the previous one.
     assert_eq!(times, [7_000, 9, 1_500_000_000, 1_500_000_000, 11_000, 12_000]);
-    assert_eq!(all.info.links, ["ethernet", "raw-ip", "linux-cooked-v2"]);
-    // A section: 3 told by packets of the first interface, 20 + 1 by the statistics of the second.
-    assert_eq!(all.info.dropped, Some(2 * 24));
-    let (first, last) = all.info.times.unwrap();
+    assert_eq!(contents.info.links, ["ethernet", "raw-ip", "linux-cooked-v2"]);
+    // Drops in this section: 3 reported by packets of the first interface, 20 + 1 by statistics of the
+    // second.
+    assert_eq!(contents.info.dropped, Some(2 * 24));
+    let (first, last) = contents.info.times.unwrap();
     assert_eq!(last.since(first), units::Span::from_nanos(1_499_999_991));
 }
 
@@ -89,22 +93,22 @@ fn obsolete(big: bool, ticks: u64, r: &Raw, lost: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_record_larger_than_memory_is_passed_over() {
+fn a_record_larger_than_the_buffer_is_skipped() {
     let mut long = frame(2);
     long.resize(3_000_000, 0);
     let list = [raw(0, frame(1)), raw(1, long), raw(2, frame(3))];
     let mut file = pcap(PLAIN, &list);
     file[16..20].copy_from_slice(&4_000_000u32.to_le_bytes());
-    let all = read(&file);
-    assert_eq!((seqs(&all), all.info.damage), (vec![1, 2, 3], None));
+    let contents = read(&file);
+    assert_eq!((seqs(&contents), contents.info.damage), (vec![1, 2, 3], None));
     let mut ng = join(&[&section(false), &interface(false, 1, 0, &[])]);
     for r in &list {
         ng.extend(enhanced(false, 0, 5, r, &[]));
     }
     ng.extend(block(0x0bad, false, &vec![0; 1_000_000]));
     ng.extend(enhanced(false, 0, 6, &raw(0, frame(4)), &[]));
-    let all = read(&ng);
-    assert_eq!((seqs(&all), all.info.damage), (vec![1, 2, 3, 4], None));
+    let contents = read(&ng);
+    assert_eq!((seqs(&contents), contents.info.damage), (vec![1, 2, 3, 4], None));
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -124,7 +128,7 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn packed_files_in_one_piece_and_in_two() {
+fn compressed_files_of_one_and_two_streams() {
     let file = pcap(PLAIN, &records(6_000));
     let (first, second) = file.split_at(500_001);
     let skippable = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
@@ -155,33 +159,33 @@ fn a_file_on_disk_knows_its_length() {
     let reader = CaptureReader::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(reader.progress().1, Some(file.len() as u64));
-    let all = drain(reader);
-    assert_eq!((seqs(&all), all.info.name), (vec![0, 1, 2], path.display().to_string()));
+    let contents = drain(reader);
+    assert_eq!((seqs(&contents), contents.info.name), (vec![0, 1, 2], path.display().to_string()));
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn errors_on_opening_name_the_cause() {
     let why =
         |bytes: &[u8]| match CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "the-file") {
             Ok(_) => panic!("opened {bytes:?}"),
             Err(e) => e.to_string(),
         };
     let file = pcap(PLAIN, &records(1));
-    for (bytes, said) in [
+    for (bytes, expected) in [
         (vec![], "the file is empty"),
         (file[..20].to_vec(), "within its header"),
         (file[..3].to_vec(), "ends after 3 bytes"),
-        (b"hello world".to_vec(), "nor a snoop or .erf one: it begins with the bytes 68 65 6c 6c"),
-        (b"BZh91AY&SY".to_vec(), "packed with bzip2: unpack it first"),
-        (gzip(&gzip(&file)), "once more"),
+        (b"hello world".to_vec(), "snoop or .erf capture: it begins with the bytes 68 65 6c 6c"),
+        (b"BZh91AY&SY".to_vec(), "compressed with bzip2: decompress it first"),
+        (gzip(&gzip(&file)), "gzip twice"),
         (gzip(b""), "the file is empty"),
         (gzip(&file)[..15].to_vec(), "the gzip data is damaged"),
-        (gzip(b"hello world"), "not a pcap or pcapng"),
+        (gzip(b"hello world"), "not a pcap, pcapng"),
         (zstd(&file)[..8].to_vec(), "the zstd data is damaged"),
         (xz(&file)[..20].to_vec(), "the xz data is damaged"),
     ] {
         let text = why(&bytes);
-        assert!(text.starts_with("the-file: ") && text.contains(said), "{text}");
+        assert!(text.starts_with("the-file: ") && text.contains(expected), "{text}");
     }
     let missing = CaptureReader::open(std::path::Path::new("/no/such/file")).err().unwrap().to_string();
     assert!(missing.starts_with("/no/such/file: "), "{missing}");

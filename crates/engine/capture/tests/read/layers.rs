@@ -1,49 +1,53 @@
-//! From the frame to the TCP packet.
+//! Parsing from the frame to the TCP packet.
 
 use crate::build::*;
-use crate::zoo::{attribute, pflog, radiotap, subframe, wifi, zoo};
+use crate::encapsulations::{attribute, encapsulations, pflog, radiotap, subframe, wifi};
 use capture::{Addr, Endpoint, IcmpSays, PacketFragments, TcpFlags, Unreachable};
 
-fn frames(link: u32, frames: Vec<Vec<u8>>) -> All {
+fn frames(link: u32, frames: Vec<Vec<u8>>) -> Contents {
     let records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
     read(&pcap(Layout { link, ..PLAIN }, &records))
 }
 
 #[test]
-fn every_wrapping_is_taken_off() {
-    for (i, beast) in zoo().into_iter().enumerate() {
-        let all = frames(beast.link as u32, vec![beast.bytes]);
-        let [packet] = all.packets[..] else { panic!("beast {i}: {:?}", all.info) };
-        assert_eq!((packet.seq, packet.len), (i as u32, 100), "beast {i}");
-        assert_eq!(packet.outside, beast.outside, "beast {i}");
-        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "beast {i}");
-        assert_eq!(all.info.tunnels.first().map(|c| c.name), beast.tunnel, "beast {i}");
-        assert_eq!((all.info.tcp_packets, all.info.udp_packets), (1, 0));
+fn tcp_is_found_in_every_encapsulation() {
+    for (i, sample) in encapsulations().into_iter().enumerate() {
+        let contents = frames(sample.link as u32, vec![sample.bytes]);
+        let [packet] = contents.packets[..] else { panic!("sample {i}: {:?}", contents.info) };
+        assert_eq!((packet.seq, packet.len), (i as u32, 100), "sample {i}");
+        assert_eq!(packet.outside, sample.outside, "sample {i}");
+        assert_eq!((packet.ack, packet.window, packet.flags), (77, 502, TcpFlags::ACK), "sample {i}");
+        assert_eq!(contents.info.tunnels.first().map(|c| c.name), sample.tunnel, "sample {i}");
+        assert_eq!((contents.info.tcp_packets, contents.info.udp_packets), (1, 0));
         let v6 = packet.src.addr.ip().is_ipv6();
         let (src, dst) = if v6 {
             (Addr::v6(v6_address(1)), Addr::v6(v6_address(2)))
         } else {
             (Addr::v4(CLIENT), Addr::v4(SERVER))
         };
-        assert_eq!(packet.src, Endpoint { addr: src, port: 40_000 }, "beast {i}");
-        assert_eq!(packet.dst, Endpoint { addr: dst, port: 5_201 }, "beast {i}");
+        assert_eq!(packet.src, Endpoint { addr: src, port: 40_000 }, "sample {i}");
+        assert_eq!(packet.dst, Endpoint { addr: dst, port: 5_201 }, "sample {i}");
         assert_eq!((packet.ttl, packet.id, packet.ecn), if v6 { (62, 0, 2) } else { (63, 7, 2) });
     }
 }
 
 #[test]
-fn a_cut_anywhere_is_counted_and_harmless() {
-    for (i, beast) in zoo().into_iter().enumerate() {
-        for kept in 0..beast.bytes.len() {
-            let wire = beast.bytes.len() as u32;
-            let cut = Raw { wire, ..raw(0, beast.bytes[..kept].to_vec()) };
-            let all = read(&pcap(Layout { link: beast.link as u32, ..PLAIN }, &[cut]));
-            let others: u64 = all.info.other.iter().map(|c| c.count).sum();
-            assert_eq!(all.info.tcp_packets + all.info.udp_packets + others, 1, "beast {i} cut at {kept}");
-            // The payload's length is not what was captured of it; of the header 16 bytes suffice.
-            if kept >= beast.bytes.len() - 104 {
-                assert_eq!(all.packets.len(), 1, "beast {i} cut at {kept}");
-                assert_eq!(all.packets[0].len, 100, "beast {i} cut at {kept}");
+fn a_record_truncated_anywhere_is_counted() {
+    for (i, sample) in encapsulations().into_iter().enumerate() {
+        for kept in 0..sample.bytes.len() {
+            let wire = sample.bytes.len() as u32;
+            let cut = Raw { wire, ..raw(0, sample.bytes[..kept].to_vec()) };
+            let contents = read(&pcap(Layout { link: sample.link as u32, ..PLAIN }, &[cut]));
+            let others: u64 = contents.info.other.iter().map(|c| c.count).sum();
+            assert_eq!(
+                contents.info.tcp_packets + contents.info.udp_packets + others,
+                1,
+                "sample {i} cut at {kept}"
+            );
+            // The payload length does not depend on the captured bytes; 16 bytes of the header suffice.
+            if kept >= sample.bytes.len() - 104 {
+                assert_eq!(contents.packets.len(), 1, "sample {i} cut at {kept}");
+                assert_eq!(contents.packets[0].len, 100, "sample {i} cut at {kept}");
             }
         }
     }
@@ -53,19 +57,19 @@ fn a_cut_anywhere_is_counted_and_harmless() {
 fn header_counts_ip_and_tcp_with_their_options() {
     let ts = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
     let hop = [6, 0, 1, 4, 0, 0, 0, 0];
-    let all = frames(
+    let contents = frames(
         1,
         vec![
             ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &ts, 10))),
             ethernet(0x86dd, &ipv6(0, &join(&[&hop, &tcp(1, ACK, &ts, 10)]))),
         ],
     );
-    assert_eq!(all.packets.iter().map(|p| p.header).collect::<Vec<_>>(), [52, 80]);
-    assert_eq!(all.packets[0].options.timestamps, Some((1, 2)));
+    assert_eq!(contents.packets.iter().map(|p| p.header).collect::<Vec<_>>(), [52, 80]);
+    assert_eq!(contents.packets[0].options.timestamps, Some((1, 2)));
 }
 
 #[test]
-fn padding_is_no_payload() {
+fn padding_is_not_payload() {
     let mut frame = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 0)));
     assert_eq!(frame.len(), 54);
     frame.resize(60, 0);
@@ -85,8 +89,8 @@ fn options_of_a_syn_and_of_a_sack() {
     let frames = [ipv4(6, &tcp(1, 2, &syn, 0)), whole.clone(), ipv4(6, &tcp(1, ACK, &four, 0)), whole];
     let mut records: Vec<Raw> = frames.into_iter().enumerate().map(|(i, b)| raw(i, b)).collect();
     records[3].bytes.truncate(20 + 20 + 30);
-    let all = read(&pcap(Layout { link: 101, ..PLAIN }, &records));
-    let [syn, sack, four, cut] = [0, 1, 2, 3].map(|i| all.packets[i].options);
+    let contents = read(&pcap(Layout { link: 101, ..PLAIN }, &records));
+    let [syn, sack, four, cut] = [0, 1, 2, 3].map(|i| contents.packets[i].options);
     assert_eq!((syn.mss, syn.wscale, syn.sack_ok), (Some(1460), Some(7), true));
     assert_eq!((syn.timestamps, syn.cut), (Some((9, 0)), false));
     assert_eq!(sack.sack_blocks(), [(1000, 2000), (3000, 4000), (5000, 6000)]);
@@ -96,7 +100,7 @@ fn options_of_a_syn_and_of_a_sack() {
 }
 
 #[test]
-fn more_than_64_kb_as_offload_hands_it_on() {
+fn packets_of_more_than_64_kb_from_offload() {
     let headers = |mut b: Vec<u8>, at: usize| {
         b[at..at + 2].fill(0);
         b
@@ -110,13 +114,13 @@ fn more_than_64_kb_as_offload_hands_it_on() {
     for r in &mut records {
         r.wire = 14 + 40 + 180_020;
     }
-    let all = read(&pcap(PLAIN, &records));
-    let lens: Vec<u32> = all.packets.iter().map(|p| p.len).collect();
+    let contents = read(&pcap(PLAIN, &records));
+    let lens: Vec<u32> = contents.packets.iter().map(|p| p.len).collect();
     assert_eq!(lens, [14 + 40 + 180_020 - 54, 180_000, 200_000]);
-    assert_eq!(all.packets[2].header, 68);
+    assert_eq!(contents.packets[2].header, 68);
 }
 
-/// A datagram of 3,000 bytes of TCP in three fragments.
+/// A TCP packet of 3,000 bytes in three fragments.
 fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
     let whole = tcp(seq, ACK, &[], 2_980);
     let part = |from: usize, to: usize, more: u16| {
@@ -126,14 +130,14 @@ fn fragments(seq: u32, id: u16) -> [Vec<u8>; 3] {
 }
 
 #[test]
-fn a_fragmented_packet_is_as_long_as_all_its_fragments() {
+fn a_fragmented_packet_has_the_length_of_all_its_fragments() {
     let [[a1, a2, a3], [b1, b2, b3]] = [fragments(1, 1), fragments(2, 2)];
-    let all = frames(1, vec![a1, b3, a2, b2, a3, b1]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
-    assert_eq!(all.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
+    let contents = frames(1, vec![a1, b3, a2, b2, a3, b1]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
+    assert_eq!(contents.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
     let fragments = PacketFragments { count: 3, torn: false, fits: 1_500 };
-    assert!(all.packets.iter().all(|p| p.fragments == fragments), "{:?}", all.packets[0].fragments);
-    assert_eq!((all.info.tcp_packets, all.info.fragments, all.info.records), (2, 4, 6));
+    assert!(contents.packets.iter().all(|p| p.fragments == fragments), "{:?}", contents.packets[0].fragments);
+    assert_eq!((contents.info.tcp_packets, contents.info.fragments, contents.info.records), (2, 4, 6));
 }
 
 #[test]
@@ -144,42 +148,42 @@ fn fragments_of_ipv6() {
         let header = [6, 0, place[0], place[1], 0, 1, 2, 3];
         ethernet(0x86dd, &ipv6(44, &join(&[&header, &whole[from..to]])))
     };
-    let all = frames(1, vec![part(0, 1_232, 1), part(1_232, 2_020, 0)]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(5, 2_000)]);
-    assert_eq!(all.info.fragments, 1);
+    let contents = frames(1, vec![part(0, 1_232, 1), part(1_232, 2_020, 0)]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(5, 2_000)]);
+    assert_eq!(contents.info.fragments, 1);
 }
 
 #[test]
-fn where_later_fragments_are_missing_packets_are_not_held_up() {
+fn packets_are_not_delayed_if_all_later_fragments_are_missing() {
     let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
-    let all = frames(1, firsts);
-    assert_eq!(all.packets.len(), 400);
-    assert!(all.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
-    // Once the table is full and some were given up, the rest comes at once.
-    let late = all.packets.iter().position(|p| p.seq == 300).unwrap();
+    let contents = frames(1, firsts);
+    assert_eq!(contents.packets.len(), 400);
+    assert!(contents.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
+    // Once the table is full and some packets were abandoned, the others are returned at once.
+    let late = contents.packets.iter().position(|p| p.seq == 300).unwrap();
     assert!(late < 60, "{late}");
 }
 
 #[test]
-fn a_packet_that_misses_a_fragment_is_torn_where_others_have_all() {
+fn a_packet_with_a_missing_fragment_is_lost_if_others_are_complete() {
     let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
-    let all = frames(1, vec![a1, a2, a3, b1, b2, c1]);
+    let contents = frames(1, vec![a1, a2, a3, b1, b2, c1]);
     let got: Vec<_> =
-        all.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
+        contents.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
     assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
 }
 
-/// GRE over IPv4 whose outer packet is cut: the inner header is in the first fragment.
+/// GRE over IPv4 with a fragmented outer packet: the inner header is in the first fragment.
 #[test]
-fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
+fn a_packet_in_a_fragmented_tunnel_packet_counts_as_fragmented() {
     let inner = ipv4(6, &tcp(1, ACK, &[], 1_460));
     let outer = join(&[&[0, 0, 8, 0], &inner]);
     let parts = [
         ethernet(0x0800, &ipv4_part(47, 9, 0x2000, &outer[..1_480])),
         ethernet(0x0800, &ipv4_part(47, 9, 1_480 / 8, &outer[1_480..])),
     ];
-    let all = frames(1, parts.to_vec());
-    let [packet] = all.packets[..] else { panic!("{:?}", all.info) };
+    let contents = frames(1, parts.to_vec());
+    let [packet] = contents.packets[..] else { panic!("{:?}", contents.info) };
     assert_eq!(
         (packet.len, packet.fragments),
         (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 })
@@ -189,29 +193,29 @@ fn what_a_fragmented_tunnel_packet_holds_came_in_fragments() {
 }
 
 #[test]
-fn icmp_says_that_a_packet_was_too_big() {
+fn icmp_reports_that_a_packet_was_too_big() {
     let quoted = &ipv4(6, &tcp(9, ACK, &[], 1_400))[..28];
     let v4 = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], quoted]));
     let quoted = &ipv6(6, &tcp(9, ACK, &[], 1_400))[..60];
     let v6 = ipv6(58, &join(&[&[2, 0, 0, 0, 0, 0, 5, 0], quoted]));
     let about_udp = ipv4(1, &join(&[&[3, 4, 0, 0, 0, 0, 5, 0x14], &ipv4(17, &udp(1, 2, &[]))]));
     let unreachable = ipv4(1, &join(&[&[3, 1, 0, 0, 0, 0, 0, 0], &ipv4(6, &tcp(9, ACK, &[], 0))]));
-    let all = frames(101, vec![v4, v6, about_udp, unreachable]);
-    let [v4, v6, gone] = all.reports[..] else { panic!("{:?}", all.reports) };
+    let contents = frames(101, vec![v4, v6, about_udp, unreachable]);
+    let [v4, v6, gone] = contents.reports[..] else { panic!("{:?}", contents.reports) };
     let too_big = |mtu| IcmpSays::TooBig(Some(mtu));
     assert_eq!((v4.says, v4.from.addr, v4.from.port), (too_big(1_300), Addr::v4(CLIENT), 40_000));
     assert_eq!((v6.says, v6.to.addr, v6.to.port), (too_big(1_280), Addr::v6(v6_address(2)), 5_201));
     assert_eq!((gone.says, gone.from.port), (IcmpSays::Unreachable(Unreachable::Host), 40_000));
-    assert_eq!((count(&all.info, "icmp"), count(&all.info, "icmpv6")), (3, 1));
+    assert_eq!((count(&contents.info, "icmp"), count(&contents.info, "icmpv6")), (3, 1));
 }
 
 #[test]
-fn what_is_not_tcp_is_counted_by_its_name() {
+fn packets_other_than_tcp_are_counted_by_protocol() {
     let esp = [0, 0, 1, 0, 0, 0, 0, 1, 9, 9, 9, 9];
     let mut data = vec![4, 0, 0, 0, 1, 2, 3, 4];
     data.resize(64, 7);
     let over_udp = |port, payload: &[u8]| ethernet(0x0800, &ipv4(17, &udp(port, port, payload)));
-    let all = frames(
+    let contents = frames(
         1,
         vec![
             ethernet(0x0806, &[0; 28]),
@@ -222,32 +226,32 @@ fn what_is_not_tcp_is_counted_by_its_name() {
             over_udp(51_820, &data),
             over_udp(53, &[1, 2, 3]),
             ethernet(0x0800, &ipv4(132, &[0; 20])),
-            // A port number is no proof: this is no frame.
+            // A port number alone proves nothing: this is not a frame.
             over_udp(4_789, &[0xff; 40]),
             ethernet(0x0800, &[0x45; 8]),
             vec![1, 2, 3],
         ],
     );
     let names = ["arp", "lldp", "esp", "sctp", "esp-in-udp", "wireguard-like", "bad header", "vxlan"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1, 1, 1, 1, 1, 1, 2, 0]);
-    assert_eq!((all.info.udp_packets, all.info.tcp_packets, all.info.records), (5, 0, 11));
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1, 1, 1, 1, 1, 1, 2, 0]);
+    assert_eq!((contents.info.udp_packets, contents.info.tcp_packets, contents.info.records), (5, 0, 11));
 }
 
 #[test]
-fn tunnels_in_tunnels_come_to_an_end() {
+fn nested_tunnels_are_followed_to_a_limit() {
     let mut bytes = ipv4(6, &tcp(1, ACK, &[], 0));
     for _ in 0..40 {
         bytes = ipv4(4, &bytes);
     }
-    let all = frames(101, vec![bytes]);
-    assert_eq!((all.packets.len(), count(&all.info, "too many layers")), (0, 1));
+    let contents = frames(101, vec![bytes]);
+    assert_eq!((contents.packets.len(), count(&contents.info, "too many layers")), (0, 1));
 }
 
-/// LLC and SNAP before IPv4.
+/// LLC and SNAP header before IPv4.
 const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
 #[test]
-fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
+fn frames_of_802_11_without_unencrypted_data_are_counted() {
     let data = |number, seq| join(&[&wifi(0, 1, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
     let again = |number, seq| join(&[&wifi(0, 9, number, &[]), &SNAP, &ipv4(6, &tcp(seq, ACK, &[], 10))]);
     let with = |at: usize, byte: u8| {
@@ -255,7 +259,7 @@ fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
         b[at] = byte;
         b
     };
-    let all = frames(
+    let contents = frames(
         105,
         vec![
             data(1, 1),
@@ -270,13 +274,13 @@ fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
             with(0, 9),
         ],
     );
-    assert_eq!(all.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(contents.packets.iter().map(|p| p.seq).collect::<Vec<_>>(), [1, 2, 3]);
     let names = ["encrypted 802.11", "802.11 management", "802.11 control", "802.11 without data"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1; 4]);
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1; 4]);
     let names = ["repeated 802.11", "later 802.11 fragment", "bad header"];
-    assert_eq!(names.map(|n| count(&all.info, n)), [1; 3]);
+    assert_eq!(names.map(|n| count(&contents.info, n)), [1; 3]);
     assert_eq!(
-        (all.info.tcp_packets, all.info.records, &all.info.links[..]),
+        (contents.info.tcp_packets, contents.info.records, &contents.info.links[..]),
         (3, 10, &["802.11".into()][..])
     );
     let bad = join(&[&radiotap(&[2], &[0x40]), &data(1, 1)]);
@@ -284,7 +288,7 @@ fn frames_of_802_11_that_hold_no_data_in_the_clear_are_counted() {
 }
 
 #[test]
-fn senders_of_802_11_beyond_those_remembered_take_the_place_of_the_oldest() {
+fn new_senders_of_802_11_replace_the_oldest() {
     let sent = |sender: u16, flags: u8| {
         let mut b = join(&[&wifi(0, flags, 5, &[]), &SNAP, &ipv4(6, &tcp(1, ACK, &[], 10))]);
         b[14..16].copy_from_slice(&sender.to_be_bytes());
@@ -292,8 +296,8 @@ fn senders_of_802_11_beyond_those_remembered_take_the_place_of_the_oldest() {
     };
     let once = (0..300).map(|n| sent(n, 1));
     let again = [sent(299, 9), sent(0, 9), sent(0, 9)];
-    let all = frames(105, once.chain(again).collect());
-    assert_eq!((all.packets.len(), count(&all.info, "repeated 802.11")), (301, 2));
+    let contents = frames(105, once.chain(again).collect());
+    assert_eq!((contents.packets.len(), count(&contents.info, "repeated 802.11")), (301, 2));
 }
 
 #[test]
@@ -305,21 +309,24 @@ fn every_frame_of_an_aggregate_is_read() {
     };
     let whole = join(&[&wifi(8, 1, 4, &[0x80, 0]), &part(1), &part(2), &part(3), &[1, 2, 3, 4]]);
     let again = join(&[&wifi(8, 9, 4, &[0x80, 0]), &part(1), &part(2), &part(3)]);
-    let all = frames(105, vec![whole.clone(), again]);
-    let got: Vec<_> = all.packets.iter().map(|p| (p.seq, p.len, p.outside)).collect();
+    let contents = frames(105, vec![whole.clone(), again]);
+    let got: Vec<_> = contents.packets.iter().map(|p| (p.seq, p.len, p.outside)).collect();
     assert_eq!(got, [(1, 9, 22), (2, 9, 22), (3, 9, 22)]);
-    assert_eq!((all.info.tcp_packets, all.info.records, count(&all.info, "repeated 802.11")), (3, 4, 1));
+    assert_eq!(
+        (contents.info.tcp_packets, contents.info.records, count(&contents.info, "repeated 802.11")),
+        (3, 4, 1)
+    );
     for kept in 0..whole.len() {
         let wire = whole.len() as u32;
-        let all =
+        let contents =
             read(&pcap(Layout { link: 105, ..PLAIN }, &[Raw { wire, ..raw(0, whole[..kept].to_vec()) }]));
-        let others: u64 = all.info.other.iter().map(|c| c.count).sum();
-        assert_eq!(all.info.records, all.info.tcp_packets + others, "cut at {kept}");
+        let others: u64 = contents.info.other.iter().map(|c| c.count).sum();
+        assert_eq!(contents.info.records, contents.info.tcp_packets + others, "cut at {kept}");
     }
 }
 
 #[test]
-fn headers_of_logs_and_links_that_are_wrong_are_counted() {
+fn wrong_headers_of_logs_and_links_are_counted() {
     let ip = ipv4(6, &tcp(1, ACK, &[], 10));
     let log = |family, head: &[u8]| join(&[&[family, 0, 0, 5], head, &attribute(false, 9, &ip)]);
     let mut short = pflog(2);
@@ -338,36 +345,42 @@ fn headers_of_logs_and_links_that_are_wrong_are_counted() {
         (192, join(&[&[0, 0, 7, 0, 101, 0, 0, 0], &ip]), "bad header"),
         (192, join(&[&[0, 0, 8, 0, 101, 0, 1, 0], &ip]), "unknown link type"),
     ] {
-        let all = frames(link, vec![frame]);
-        assert_eq!((all.packets.len(), count(&all.info, said)), (0, 1), "{link}: {:?}", all.info.other);
+        let contents = frames(link, vec![frame]);
+        assert_eq!(
+            (contents.packets.len(), count(&contents.info, said)),
+            (0, 1),
+            "{link}: {:?}",
+            contents.info.other
+        );
     }
 }
 
 #[test]
-fn what_l2tp_does_not_say_is_not_guessed() {
+fn ambiguous_l2tp_sessions_are_not_guessed() {
     let inner = ethernet(0x0800, &ipv4(6, &tcp(1, ACK, &[], 100)));
     let over = |protocol, payload: Vec<u8>| ethernet(0x0800, &ipv4(protocol, &payload));
     let datagram =
         |header: &[u8]| over(17, udp(1701, 1701, &join(&[header, &[0xff, 3, 0, 0x21], &inner[14..]])));
-    let all = frames(
+    let contents = frames(
         1,
         vec![
-            // A control message of either; a frame that ends too early; a session of ARP; one of chance.
+            // Control messages of both versions, a frame that ends too early, a session of ARP, and a
+            // coincidental match.
             over(115, join(&[&[0; 4], &inner])),
             over(115, join(&[&[0, 0, 0, 1], &inner, &[0; 3]])),
             over(115, join(&[&[0, 0, 0, 1], &ethernet(0x0806, &[0; 28])])),
             over(115, vec![7; 40]),
             datagram(&[0xc8, 2, 0, 12, 0, 1, 0, 2]),
-            // Bits that are always 0; another version; a length beyond the end; an offset beyond it.
+            // Reserved bits set, another version, a length beyond the end, an offset beyond the end.
             datagram(&[0x20, 2, 0, 1, 0, 2]),
             datagram(&[0, 4, 0, 1, 0, 2]),
             datagram(&[0x40, 2, 1, 0, 0, 1, 0, 2]),
             datagram(&[2, 2, 0, 1, 0, 2, 0xff, 0xff]),
         ],
     );
-    assert_eq!((all.packets.len(), count(&all.info, "unknown tunnel payload")), (0, 4));
-    assert_eq!((all.info.udp_packets, count(&all.info, "l2tp")), (5, 4));
+    assert_eq!((contents.packets.len(), count(&contents.info, "unknown tunnel payload")), (0, 4));
+    assert_eq!((contents.info.udp_packets, count(&contents.info, "l2tp")), (5, 4));
     let padded = ethernet(0x0800, &ipv4(6, &tcp(8, ACK, &[], 0)));
-    let all = frames(1, vec![over(115, join(&[&[0, 0, 0, 1], &padded, &[0; 6]]))]);
-    assert_eq!(all.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(8, 0)]);
+    let contents = frames(1, vec![over(115, join(&[&[0, 0, 0, 1], &padded, &[0; 6]]))]);
+    assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(8, 0)]);
 }

@@ -1,12 +1,12 @@
-//! Captures built byte by byte, read back.
+//! Reads captures that are built byte by byte.
 
 mod build;
 mod damage;
 mod datagrams;
+mod encapsulations;
 mod filter;
 mod formats;
 mod layers;
 mod others;
 mod roundtrip;
 mod tshark;
-mod zoo;

@@ -23,7 +23,7 @@ pub fn snoop(records: &[Raw]) -> Vec<u8> {
     b
 }
 
-/// An ERF record: type, extension headers, loss counter, what is before the packet, the packet.
+/// An ERF record: type, extension headers, loss counter, bytes before the packet, the packet.
 pub fn erf(kind: u8, extensions: &[u8], lost: u16, part: u32, before: &[u8], packet: &[u8]) -> Vec<u8> {
     let inside = extensions.len() + before.len() + packet.len();
     let length = (16 + inside).next_multiple_of(8);
@@ -36,7 +36,7 @@ pub fn erf(kind: u8, extensions: &[u8], lost: u16, part: u32, before: &[u8], pac
     b
 }
 
-/// A record of each type that is read, with sequence numbers from 1 on.
+/// One record of each supported type, with sequence numbers from 1 on.
 pub fn erfs() -> Vec<u8> {
     let ip = |seq| ipv4(6, &tcp(seq, ACK, &[], 100));
     let extensions = [0x84, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0, 2];
@@ -52,7 +52,7 @@ pub fn erfs() -> Vec<u8> {
     ])
 }
 
-pub fn read_as(name: &str, bytes: &[u8]) -> All {
+pub fn read_as(name: &str, bytes: &[u8]) -> Contents {
     drain(CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), name).unwrap())
 }
 
@@ -63,45 +63,48 @@ fn why(name: &str, bytes: &[u8]) -> String {
     }
 }
 
-fn seqs(all: &All) -> Vec<u32> {
-    all.packets.iter().map(|p| p.seq).collect()
+fn seqs(contents: &Contents) -> Vec<u32> {
+    contents.packets.iter().map(|p| p.seq).collect()
 }
 
 #[test]
-fn snoop_with_its_times_and_drops() {
+fn snoop_files_have_times_and_drops() {
     let file = snoop(&[raw(7, frame(1)), raw(8, frame(2)), raw(9, frame(3))]);
     for (name, bytes) in [("snoop", file.clone()), ("snoop (gzip)", gzip(&file))] {
-        let all = read(&bytes);
-        assert_eq!((seqs(&all), all.info.format.as_str(), &all.info.damage), (vec![1, 2, 3], name, &None));
-        assert_eq!(all.packets[2].time.as_nanos(), 1_700_000_000_000_009_000);
-        assert_eq!((all.info.dropped, all.info.wire_bytes), (Some(4), 3 * 154));
-        assert_eq!(all.info.links, ["ethernet"]);
+        let contents = read(&bytes);
+        assert_eq!(
+            (seqs(&contents), contents.info.format.as_str(), &contents.info.damage),
+            (vec![1, 2, 3], name, &None)
+        );
+        assert_eq!(contents.packets[2].time.as_nanos(), 1_700_000_000_000_009_000);
+        assert_eq!((contents.info.dropped, contents.info.wire_bytes), (Some(4), 3 * 154));
+        assert_eq!(contents.info.links, ["ethernet"]);
     }
     let with = |at: usize, byte: u8| {
         let mut b = file.clone();
         b[at] = byte;
         b
     };
-    assert!(why("x", &with(11, 3)).contains("a capture of snoop, of another version than 2"));
-    assert!(why("x", &with(15, 8)).contains("of another link layer than Ethernet"));
+    assert!(why("x", &with(11, 3)).contains("a capture of snoop with a version other than 2"));
+    assert!(why("x", &with(15, 8)).contains("with a link layer other than Ethernet"));
     assert!(why("x", &file[..12]).contains("within its header"));
 }
 
 #[test]
-fn erf_with_its_times_and_drops() {
+fn erf_files_have_times_and_drops() {
     let file = erfs();
     for (name, format, bytes) in [("a.erf", "erf", file.clone()), ("B.ERF.gz", "erf (gzip)", gzip(&file))] {
-        let all = read_as(name, &bytes);
-        assert_eq!((seqs(&all), all.info.format.as_str()), ((1..=7).collect(), format));
-        assert_eq!((all.info.damage, all.info.records), (None, 7));
+        let contents = read_as(name, &bytes);
+        assert_eq!((seqs(&contents), contents.info.format.as_str()), ((1..=7).collect(), format));
+        assert_eq!((contents.info.damage, contents.info.records), (None, 7));
         let times: Vec<u64> =
-            all.packets.iter().map(|p| p.time.as_nanos() - 1_700_000_000_000_000_000).collect();
+            contents.packets.iter().map(|p| p.time.as_nanos() - 1_700_000_000_000_000_000).collect();
         assert_eq!(times[..4], [500_000_000, 500_000_000, 750_000_000, 750_000_000]);
         assert_eq!(times[6], 1_000_000_000);
-        // What colors say is no loss.
-        assert_eq!(all.info.dropped, Some(7));
-        assert_eq!(all.info.links, ["ethernet", "ppp", "raw-ip"]);
-        assert!(all.packets.iter().all(|p| p.len == 100));
+        // A color is not a loss counter.
+        assert_eq!(contents.info.dropped, Some(7));
+        assert_eq!(contents.info.links, ["ethernet", "ppp", "raw-ip"]);
+        assert!(contents.packets.iter().all(|p| p.len == 100));
     }
     let unread = read_as("a.erf", &erf(3, &[], 0, 0, &[], &[0; 52]));
     assert_eq!(
@@ -111,47 +114,47 @@ fn erf_with_its_times_and_drops() {
         ),
         (vec!["erf".to_string()], 1)
     );
-    // The name alone is not enough, nor are the bytes.
-    assert!(why("a.pcap", &file).contains("not a pcap or pcapng capture, nor a snoop or .erf one"));
+    // Neither the name alone nor the bytes alone suffice.
+    assert!(why("a.pcap", &file).contains("not a pcap, pcapng, snoop or .erf capture"));
     assert!(why("a.erf", &[0xff; 64]).contains("not a pcap"));
     assert_eq!(read_as("a.erf", &pcap(PLAIN, &[raw(0, frame(1))])).info.format, "pcap");
 }
 
 #[test]
-fn cut_anywhere_they_are_read_up_to_the_cut() {
+fn files_truncated_anywhere_are_read_up_to_their_end() {
     let whole = snoop(&[raw(7, frame(1)), raw(8, frame(2))]);
     for kept in 16..whole.len() {
-        let all = read(&whole[..kept]);
+        let contents = read(&whole[..kept]);
         let n = (kept - 16) / 180;
-        assert_eq!(all.packets.len(), n, "{kept}");
-        let damage = all.info.damage.map(|d| d.offset as usize);
+        assert_eq!(contents.packets.len(), n, "{kept}");
+        let damage = contents.info.damage.map(|d| d.offset as usize);
         assert_eq!(damage, ((kept - 16) % 180 != 0).then_some(16 + n * 180), "{kept}");
     }
     let whole = join(&[&erf(2, &[], 0, 1, &[0, 0], &frame(1)), &erf(2, &[], 0, 2, &[0, 0], &frame(2))]);
     let each = whole.len() / 2;
     for kept in 16..whole.len() {
-        let all = read_as("a.erf", &whole[..kept]);
-        assert_eq!(all.packets.len(), kept / each, "{kept}");
-        let damage = all.info.damage.map(|d| d.offset as usize);
+        let contents = read_as("a.erf", &whole[..kept]);
+        assert_eq!(contents.packets.len(), kept / each, "{kept}");
+        let damage = contents.info.damage.map(|d| d.offset as usize);
         assert_eq!(damage, (kept % each != 0).then_some(kept / each * each), "{kept}");
     }
 }
 
 #[test]
-fn lengths_that_cannot_be_are_told_with_their_place() {
+fn impossible_lengths_are_reported_with_their_offset() {
     let mut file = snoop(&[raw(7, frame(1)), raw(8, frame(2))]);
     let second = 16 + 180;
-    for (at, bytes, said) in [
+    for (at, bytes, expected) in [
         (4, 0x7000_0000u32, "claims 1879048192 included bytes"),
-        (8, 100, "claims 100 bytes, 154 of them included"),
+        (8, 100, "claims 100 bytes, which does not fit its 154 included"),
         (8, 0x7000_0000, "claims 1879048192 bytes"),
     ] {
         let good = file.clone();
         file[second + at..second + at + 4].copy_from_slice(&bytes.to_be_bytes());
-        let all = read(&file);
-        let damage = all.info.damage.unwrap();
-        assert_eq!((all.packets.len(), damage.offset), (1, second as u64), "{said}");
-        assert!(damage.what.contains(said), "{}", damage.what);
+        let contents = read(&file);
+        let damage = contents.info.damage.unwrap();
+        assert_eq!((contents.packets.len(), damage.offset), (1, second as u64), "{expected}");
+        assert!(damage.what.contains(expected), "{}", damage.what);
         file = good;
     }
     let first = erf(2, &[], 0, 1, &[0, 0], &frame(1));
@@ -160,9 +163,9 @@ fn lengths_that_cannot_be_are_told_with_their_place() {
     let mut endless = erf(0x80 | 2, &[0x80; 64], 0, 1, &[], &[]);
     endless[14] = 0;
     for second in [short, endless] {
-        let all = read_as("a.erf", &join(&[&first, &second]));
-        let damage = all.info.damage.unwrap();
-        assert_eq!((all.packets.len(), damage.offset), (1, first.len() as u64));
-        assert!(damage.what.contains("fewer than its headers take"), "{}", damage.what);
+        let contents = read_as("a.erf", &join(&[&first, &second]));
+        let damage = contents.info.damage.unwrap();
+        assert_eq!((contents.packets.len(), damage.offset), (1, first.len() as u64));
+        assert!(damage.what.contains("less than its headers"), "{}", damage.what);
     }
 }

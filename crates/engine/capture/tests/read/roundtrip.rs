@@ -1,4 +1,4 @@
-//! What is written reads back: by an independent parser, and by tshark where it is installed.
+//! Written captures read back, with an independent parser, and with tshark where it is installed.
 
 use capture::{
     Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpSays, Payload, PcapWriter, TcpFlags, TcpFrame,
@@ -76,11 +76,11 @@ fn story() -> Vec<Frame> {
     frames
 }
 
-/// The same over IPv6, which has no identification.
+/// The same frames over IPv6, which has no identification.
 fn story_v6() -> Vec<Frame> {
     let v6 = |address| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, if address == CLIENT { 1 } else { 2 });
-    let of = |f: Frame| Frame { src: v6(f.src).into(), dst: v6(f.dst).into(), id: 0, ..f };
-    story().into_iter().map(of).collect()
+    let over_v6 = |f: Frame| Frame { src: v6(f.src).into(), dst: v6(f.dst).into(), id: 0, ..f };
+    story().into_iter().map(over_v6).collect()
 }
 
 fn pcap(frames: &[Frame]) -> Vec<u8> {
@@ -95,7 +95,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// What another parser reads of an IP header.
+/// The fields of an IP header as the other parser reads them.
 struct Network {
     header: usize,
     src: IpAddr,
@@ -106,7 +106,7 @@ struct Network {
     ttl: u8,
 }
 
-/// Of a packet of this length.
+/// Reads the IP header of a packet of this length.
 fn network(net: &NetSlice<'_>, length: usize) -> Network {
     match net {
         NetSlice::Ipv4(ip) => {
@@ -128,7 +128,7 @@ fn network(net: &NetSlice<'_>, length: usize) -> Network {
     }
 }
 
-/// As either version has it; the other is zeros.
+/// An address of either version; the other is zeros.
 fn octets(address: IpAddr) -> ([u8; 4], [u8; 16]) {
     match address {
         IpAddr::V4(a) => (a.octets(), [0; 16]),
@@ -136,7 +136,7 @@ fn octets(address: IpAddr) -> ([u8; 4], [u8; 16]) {
     }
 }
 
-/// Reads one record: the frame it describes, and what follows it.
+/// Reads one record: the frame that it describes, and the bytes after it.
 fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     let (captured, length) = (word(bytes, 8) as usize, word(bytes, 12) as usize);
     let time = Time::from_nanos(word(bytes, 0) as u64 * 1_000_000_000 + word(bytes, 4) as u64);
@@ -145,18 +145,18 @@ fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     whole.resize(length, 0);
     let packet = SlicedPacket::from_ip(&whole).unwrap();
     let ip = network(packet.net.as_ref().unwrap(), length);
-    let of = |v4: Result<u16, _>, v6: Result<u16, _>| if ip.src.is_ipv4() { v4 } else { v6 }.unwrap();
+    let value_of = |v4: Result<u16, _>, v6: Result<u16, _>| if ip.src.is_ipv4() { v4 } else { v6 }.unwrap();
     let (payload, header_len) = match packet.transport.unwrap() {
         TransportSlice::Tcp(tcp) => {
             let [a, b] = [ip.src, ip.dst].map(octets);
-            let sum = of(tcp.calc_checksum_ipv4(a.0, b.0), tcp.calc_checksum_ipv6(a.1, b.1));
+            let sum = value_of(tcp.calc_checksum_ipv4(a.0, b.0), tcp.calc_checksum_ipv6(a.1, b.1));
             assert_eq!(tcp.checksum(), sum);
             let header = ip.header + tcp.header_slice().len();
             (Payload::Tcp(read_tcp(&tcp)), header)
         }
         TransportSlice::Udp(udp) => {
             let (header, [a, b]) = (udp.to_header(), [ip.src, ip.dst].map(octets));
-            let sum = of(
+            let sum = value_of(
                 header.calc_checksum_ipv4_raw(a.0, b.0, udp.payload()),
                 header.calc_checksum_ipv6_raw(a.1, b.1, udp.payload()),
             );
@@ -173,9 +173,9 @@ fn read(bytes: &[u8]) -> (Frame, &[u8]) {
     (frame, rest)
 }
 
-/// What a frame says that a reader sees is what the reader sees in its bytes.
+/// [`Frame::seen`] gives the packet that the reader parses from the frame's bytes.
 #[test]
-fn frames_of_ipv6_are_seen_as_they_are_read() {
+fn seen_gives_what_the_reader_parses_for_ipv6() {
     let frames = story_v6();
     let input = Box::new(Cursor::new(pcap(&frames)));
     let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
@@ -189,7 +189,7 @@ fn frames_of_ipv6_are_seen_as_they_are_read() {
 }
 
 #[test]
-fn frames_are_seen_as_they_are_read() {
+fn seen_gives_what_the_reader_parses() {
     let blocks = vec![(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
     let many = |timestamps| TcpOptions { timestamps, sack: blocks.clone(), ..Default::default() };
     let mut frames = story();
@@ -242,7 +242,7 @@ fn read_tcp(tcp: &etherparse::TcpSlice) -> TcpFrame {
 }
 
 #[test]
-fn what_is_written_reads_back() {
+fn written_captures_read_back() {
     let frames = [story(), story_v6()].concat();
     let bytes = pcap(&frames);
     assert_eq!((word(&bytes, 0), word(&bytes, 16), word(&bytes, 20)), (0xa1b2_3c4d, capture::SNAPLEN, 101));
@@ -256,7 +256,7 @@ fn what_is_written_reads_back() {
 }
 
 #[test]
-fn tshark_finds_nothing_wrong() {
+fn tshark_reports_no_errors() {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("SKIPPED tshark_finds_nothing_wrong: tshark is not installed");
         return;
@@ -284,9 +284,9 @@ fn tshark_finds_nothing_wrong() {
     assert_eq!(rows[9], "4.200000000,1500,,");
 }
 
-/// The message about a packet, as it is said and as it is read, between the packets that it came between.
+/// The ICMP error about a packet as written equals that read, at its position between the packets.
 #[test]
-fn what_icmp_says_is_read_in_its_place() {
+fn icmp_errors_are_read_at_their_position() {
     let frames = story();
     let router = Ipv4Addr::new(10, 0, 0, 9).into();
     let refuse = |of: usize, mtu| frames[of].refused(router, mtu).unwrap();
@@ -313,23 +313,24 @@ fn what_icmp_says_is_read_in_its_place() {
     assert!(frames.iter().all(|f| f.too_big().is_none()));
 }
 
-/// ICMPv6 "packet too big": its checksum covers pseudo-header and quoted packet, which is as much of it as fits in 1280 bytes.
+/// ICMPv6 "packet too big": its checksum covers the pseudo-header and the quoted packet, of which 1280 bytes
+/// hold as much as fits.
 #[test]
-fn packet_too_big_is_read_in_its_place() {
+fn icmpv6_packet_too_big_is_read_at_its_position() {
     let frames = story_v6();
     let router = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
-    let told = frames[3].refused(router.into(), 70_000).unwrap();
-    let (bytes, length) = told.headers().unwrap();
+    let error = frames[3].refused(router.into(), 70_000).unwrap();
+    let (bytes, length) = error.headers().unwrap();
     assert_eq!((bytes.len(), length), (1280, 1280));
     let packet = SlicedPacket::from_ip(&bytes).unwrap();
     let Some(TransportSlice::Icmpv6(icmp)) = packet.transport else { panic!("{:?}", packet.transport) };
-    assert!(icmp.is_checksum_valid(octets(told.src).1, octets(told.dst).1));
-    assert_eq!(octets(told.dst), octets(frames[3].src));
-    let written = [&frames[..4], std::slice::from_ref(&told), &frames[4..]].concat();
+    assert!(icmp.is_checksum_valid(octets(error.src).1, octets(error.dst).1));
+    assert_eq!(octets(error.dst), octets(frames[3].src));
+    let written = [&frames[..4], std::slice::from_ref(&error), &frames[4..]].concat();
     let input = Box::new(Cursor::new(pcap(&written)));
     let (mut reader, mut batch) = (CaptureReader::from_reader(input, "x").unwrap(), Batch::default());
     while reader.fill(&mut batch) {}
     let read: Vec<_> = batch.reports.iter().map(|t| IcmpReport { behind: 0, number: 0, ..*t }).collect();
-    assert_eq!(read, [told.too_big().unwrap()]);
+    assert_eq!(read, [error.too_big().unwrap()]);
     assert_eq!((read[0].says, batch.reports[0].behind), (IcmpSays::TooBig(Some(70_000)), 4));
 }

@@ -1,14 +1,14 @@
-//! tshark's reading of the same files.
+//! Comparison with tshark's reading of the same files.
 
 use crate::build::*;
+use crate::encapsulations::{attribute, encapsulations};
 use crate::others::{erfs, snoop};
-use crate::zoo::{attribute, zoo};
 use capture::CaptureReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is compared of a packet: time in ns, sequence and acknowledgement numbers, payload, flags, window,
-/// timestamp value, number of SACK blocks.
+/// The compared fields of a packet: time in ns, sequence and acknowledgement numbers, payload length, flags,
+/// window, timestamp value, number of SACK blocks.
 type Line = (u64, u32, u32, u32, u8, u16, Option<u32>, u8);
 
 const FIELDS: [&str; 8] = [
@@ -30,14 +30,14 @@ fn installed(test: &str) -> bool {
     there
 }
 
-/// TCP packets as tshark reads them, the innermost where there are several; ICMP's quotes left out.
-fn theirs(path: &Path, told: &[&str]) -> Vec<Line> {
+/// TCP packets as tshark reads them, the innermost of several; quotes in ICMP messages are left out.
+fn theirs(path: &Path, preferences: &[&str]) -> Vec<Line> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(path).args(["-n", "-Y", "tcp.seq_raw && !icmp && !icmpv6", "-T", "fields"]);
     command.args(["-E", "separator=;", "-E", "occurrence=l", "-o", "tcp.desegment_tcp_streams:FALSE"]);
-    // L2TPv3 does not say what a session carries, and tshark does not look.
+    // L2TPv3 does not show what a session carries, and tshark does not try to recognise it.
     command.args(["-d", "l2tp.pw_type==0,eth"]);
-    for preference in told {
+    for preference in preferences {
         command.args(["-o", preference]);
     }
     for field in FIELDS {
@@ -66,9 +66,9 @@ fn line(text: &str) -> Line {
 }
 
 fn ours(path: &Path) -> Vec<Line> {
-    let all = drain(CaptureReader::open(path).unwrap());
-    assert_eq!(all.info.damage, None);
-    let lines = all.packets.iter().map(|p| {
+    let contents = drain(CaptureReader::open(path).unwrap());
+    assert_eq!(contents.info.damage, None);
+    let lines = contents.packets.iter().map(|p| {
         let value = p.options.timestamps.map(|t| t.0);
         (p.time.as_nanos(), p.seq, p.ack, p.len, p.flags.0, p.window, value, p.options.sacks)
     });
@@ -76,12 +76,12 @@ fn ours(path: &Path) -> Vec<Line> {
 }
 
 fn compare(path: &Path) -> usize {
-    compare_told(path, &[])
+    compare_with(path, &[])
 }
 
-/// `told`: preferences that tshark is given.
-fn compare_told(path: &Path, told: &[&str]) -> usize {
-    let (ours, theirs) = (ours(path), theirs(path, told));
+/// `preferences`: options for tshark.
+fn compare_with(path: &Path, preferences: &[&str]) -> usize {
+    let (ours, theirs) = (ours(path), theirs(path, preferences));
     for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         assert_eq!(ours, theirs, "packet {i} of {}", path.display());
     }
@@ -94,36 +94,36 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 #[test]
-fn reads_every_wrapping_as_we_do() {
-    if !installed("reads_every_wrapping_as_we_do") {
+fn tshark_agrees_on_every_encapsulation() {
+    if !installed("tshark_agrees_on_every_encapsulation") {
         return;
     }
-    let beasts: Vec<_> = zoo().into_iter().filter(|b| b.unlike_tshark.is_none()).collect();
+    let samples: Vec<_> = encapsulations().into_iter().filter(|b| b.tshark_differs.is_none()).collect();
     let mut links: Vec<u16> = Vec::new();
     let mut blocks = Vec::new();
-    for (i, beast) in beasts.iter().enumerate() {
-        let number = links.iter().position(|l| *l == beast.link).unwrap_or_else(|| {
-            links.push(beast.link);
+    for (i, sample) in samples.iter().enumerate() {
+        let number = links.iter().position(|l| *l == sample.link).unwrap_or_else(|| {
+            links.push(sample.link);
             links.len() - 1
         });
         let time = 1_700_000_000_000_000 + i as u64;
-        blocks.extend(enhanced(false, number as u32, time, &raw(0, beast.bytes.clone()), &[]));
+        blocks.extend(enhanced(false, number as u32, time, &raw(0, sample.bytes.clone()), &[]));
     }
     let described: Vec<u8> = links.iter().flat_map(|l| interface(false, *l, 0, &[])).collect();
-    let path = scratch("zoo.pcapng");
+    let path = scratch("encapsulations.pcapng");
     std::fs::write(&path, join(&[&section(false), &described, &blocks])).unwrap();
     let n = compare(&path);
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(n, beasts.len());
+    assert_eq!(n, samples.len());
 }
 
 #[test]
-fn reads_the_same_of_real_captures() {
-    if !installed("reads_the_same_of_real_captures") {
+fn tshark_agrees_on_real_captures() {
+    if !installed("tshark_agrees_on_real_captures") {
         return;
     }
     let Some(folder) = std::env::var_os("LONGFAT_CAPTURES") else {
-        eprintln!("SKIPPED reads_the_same_of_real_captures: LONGFAT_CAPTURES names no folder of captures");
+        eprintln!("SKIPPED tshark_agrees_on_real_captures: LONGFAT_CAPTURES names no folder of captures");
         return;
     };
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -133,14 +133,14 @@ fn reads_the_same_of_real_captures() {
     }
 }
 
-/// tshark has to be told how long cookies are; we find out.
+/// The cookie's length is an option of tshark's; the reader finds it by itself.
 #[test]
-fn sessions_of_l2tp_hold_what_tshark_is_told() {
-    if !installed("sessions_of_l2tp_hold_what_tshark_is_told") {
+fn l2tp_sessions_match_tshark_with_the_cookie_length_set() {
+    if !installed("l2tp_sessions_match_tshark_with_the_cookie_length_set") {
         return;
     }
     let frame = ethernet(0x0800, &ipv4(6, &tcp(9, ACK, &[], 100)));
-    for (header, told) in [
+    for (header, preferences) in [
         (&[1, 2, 3, 4][..], &["l2tp.cookie_size:4 Byte Cookie"][..]),
         (&[1, 2, 3, 4, 5, 6, 7, 8], &["l2tp.cookie_size:8 Byte Cookie"]),
         (&[0x40, 0, 0, 9], &["l2tp.l2_specific:Default L2-Specific"]),
@@ -152,16 +152,16 @@ fn sessions_of_l2tp_hold_what_tshark_is_told() {
         let packet = ipv4(115, &join(&[&[0, 0, 0, 7], header, &frame]));
         let path = scratch(&format!("l2tp-{}.pcap", header.len()));
         std::fs::write(&path, pcap(Layout { link: 101, ..PLAIN }, &[raw(0, packet)])).unwrap();
-        let n = compare_told(&path, told);
+        let n = compare_with(&path, preferences);
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(n, 1, "{told:?}");
+        assert_eq!(n, 1, "{preferences:?}");
     }
 }
 
-/// Its byte order is that of whoever captured, as the file's is.
+/// The byte order of attributes is that of the capturing machine, as that of the file.
 #[test]
-fn netfilter_logs_of_either_byte_order() {
-    if !installed("netfilter_logs_of_either_byte_order") {
+fn netfilter_logs_of_both_byte_orders() {
+    if !installed("netfilter_logs_of_both_byte_orders") {
         return;
     }
     for big in [false, true] {

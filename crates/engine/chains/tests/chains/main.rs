@@ -1,4 +1,4 @@
-//! A scenario's chains, and what a run's summary says of them.
+//! The chains of a scenario, and the summary of a run over them.
 
 mod summary;
 mod topology;

@@ -1,4 +1,4 @@
-//! Ways and their elements' books, and the summary of a run.
+//! Chains and the accounts of their elements, and the summary of a run.
 
 use chains::{FlowTally, LinkWay, Whole, element_series, elements, outcome, sample, ways};
 use path::{Ecn, Outbox, Packet};
@@ -30,7 +30,7 @@ fn packet(id: u64) -> Packet<()> {
 }
 
 #[test]
-fn links_lead_forward_and_back_and_their_elements_keep_books() {
+fn each_link_has_two_chains_whose_elements_keep_accounts() {
     let mut ways: Vec<LinkWay<()>> = ways(&scenario(), 1);
     let leads: Vec<(&str, [usize; 2])> = ways.iter().map(|w| (&w.name[..], w.hosts)).collect();
     let wanted = [
@@ -51,7 +51,7 @@ fn links_lead_forward_and_back_and_their_elements_keep_books() {
     let kinds = ["policer", "delay", "delay", "link"];
     let wanted = ["wan.forward.policer", "wan.forward.delay", "wan.backward.delay", "lan.backward.link"];
     assert_eq!(names, wanted.into_iter().zip(kinds).collect::<Vec<_>>());
-    // Two packets are in the bucket.
+    // The bucket holds two packets.
     assert_eq!((all[0].passed_packets, all[0].dropped_packets), (2, 3));
     let named: Vec<&str> = series.iter().map(|s| &s.name[..]).collect();
     assert_eq!(named, wanted);
@@ -86,7 +86,7 @@ fn a_summary_has_rates_limits_and_names() {
     assert_eq!((v.measured_s, f.active_s, f.own_goodput_mbps()), ([1.0, 3.0], 1.6, 5.0));
     assert_eq!((f.limit_mbps, f.lost_packets, f.mss_bytes), (Some(8.0), Some(3), None));
     assert_eq!(v.path.as_ref().map(|p| p.links.len()), Some(2));
-    // Whoever counted: the same but for who it was.
+    // A summary depends on the clock in its field `clock` only.
     let mut simulated = whole(Clock::Sim);
     simulated.clock = Clock::Kernel;
     assert_eq!(simulated, v);

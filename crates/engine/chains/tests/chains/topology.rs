@@ -1,4 +1,4 @@
-//! What results tell of a scenario's path.
+//! A scenario's topology in results.
 
 use chains::topology;
 use result::Topology;
@@ -39,7 +39,7 @@ fn settings_are_spelt_as_in_a_scenario() {
     let [wan, lan] = t.links.as_slice() else { panic!("{t:?}") };
     assert_eq!((wan.name.as_str(), wan.between.join("-")), ("wan", "office-dc".to_string()));
     let named: Vec<_> = wan.forward.iter().map(|s| (s.name.as_str(), s.kind.as_str())).collect();
-    assert_eq!(named, [("dsl", "link"), ("loss", "loss")], "none that is not enabled");
+    assert_eq!(named, [("dsl", "link"), ("loss", "loss")], "disabled stages are left out");
     let settings = |stage: &result::topology::PathStage| {
         stage.settings.iter().map(|(k, v)| format!("{k} = {v}")).collect::<Vec<_>>().join("; ")
     };
@@ -49,7 +49,7 @@ fn settings_are_spelt_as_in_a_scenario() {
     );
     let lost = &wan.forward[1].settings;
     assert_eq!((lost["model"].as_str(), lost["packets"].as_str()), ("list", "[3,5]"));
-    // A file's name, not what it holds; no default.
+    // The name of the file instead of its content; no defaults.
     assert_eq!(settings(&wan.backward[0]), "delay = 10ms; file = up.trace");
     assert_eq!(settings(&lan.forward[0]), "distribution = trace; file = lan.delays; reorder = true");
     assert!(lan.backward.is_empty());

@@ -1,6 +1,6 @@
-//! extra_acked: how many packets arrive acknowledged at once beyond what the bandwidth explains
+//! extra_acked: how many packets are acknowledged at once beyond what the bandwidth explains
 //! (Wi-Fi, cable and radio links bundle ACKs). The maximum over the last five to ten rounds is
-//! added to the window, so that sending goes on while ACKs are silent; at most 100 ms worth.
+//! added to the window, so that the sender can continue while no ACKs arrive; at most 100 ms worth.
 //!
 //! Source: Linux `tcp_bbr.c` (`bbr_update_ack_aggregation`). Not in the BBR paper.
 
@@ -27,7 +27,7 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// A new epoch begins with nothing delivered.
+    /// Starts a new epoch with no packets delivered.
     pub(super) fn start_epoch(&mut self, now: Time) {
         self.epoch = now;
         self.acked = 0;
@@ -68,7 +68,7 @@ impl Bbr {
         }
     }
 
-    /// Packets to add to the window, once the pipe was full.
+    /// Packets to add to the window; zero until the pipe has been full.
     pub(super) fn aggregation_cwnd(&self) -> u32 {
         if !self.full_bw_reached {
             return 0;

@@ -7,22 +7,22 @@
 
 use super::Bbr;
 use super::params::*;
-use crate::hsr::Return;
+use crate::hsr::RestoredBandwidth;
 use crate::jiffies::micros;
 use crate::{RateSample, Socket};
 
 impl Bbr {
-    /// The largest recent delivery rate.
+    /// The maximum recent delivery rate.
     pub(super) fn max_bw(&self) -> u32 {
         self.bw.get()
     }
 
-    /// The bandwidth the path is believed to have: a policer's rate if one was found.
+    /// The estimated bandwidth of the path: a policer's rate if one was detected, otherwise the maximum.
     pub(super) fn bw(&self) -> u32 {
         if self.lt.use_bw { self.lt.bw } else { self.max_bw() }
     }
 
-    /// Counts rounds and takes in the ACK's delivery rate.
+    /// Counts rounds and records the ACK's delivery rate.
     pub(super) fn update_bw(&mut self, s: &Socket, rs: &RateSample) {
         self.round_start = false;
         let Some((delivered, interval_us)) = valid(rs) else { return };
@@ -41,12 +41,12 @@ impl Bbr {
         }
     }
 
-    /// BBR-HSR: after a handover BtlBw is not below BW_rec. `held` was in force before this ACK.
-    pub(super) fn return_to_bw(&mut self, s: &Socket, rs: &RateSample, held: u32) {
+    /// BBR-HSR: raises BtlBw to BW_rec after a handover. `held` is the BtlBw before this ACK.
+    pub(super) fn restore_bw(&mut self, s: &Socket, rs: &RateSample, held: u32) {
         let (Some(hsr), Some(rtt)) = (&mut self.hsr, rs.rtt) else { return };
         let bw = match hsr.update(micros(rtt), held) {
-            Some(Return::Held(bw)) => bw,
-            Some(Return::Rate(bytes)) => from_bytes_per_sec(bytes, s.mss),
+            Some(RestoredBandwidth::Held(bw)) => bw,
+            Some(RestoredBandwidth::Rate(bytes)) => from_bytes_per_sec(bytes, s.mss),
             None => return,
         };
         if bw > self.max_bw() {

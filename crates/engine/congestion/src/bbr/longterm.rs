@@ -1,7 +1,7 @@
 //! lt_bw: a token-bucket policer lets a burst pass and then drops whatever exceeds its rate, so
 //! the windowed maximum overestimates it for ten rounds after every burst. Two sampling intervals
 //! in a row, each of 4 to 16 rounds, begun and ended by a loss, with a fifth of the packets lost
-//! and nearly the same rate, are taken for a policer; its rate is then used for 48 rounds.
+//! and nearly the same rate, indicate a policer; its rate is then used for 48 rounds.
 //!
 //! Sources: Flach et al., "An Internet-wide analysis of traffic policing" (2016); Linux
 //! `tcp_bbr.c` (`bbr_lt_bw_sampling`). Not in the BBR paper.
@@ -11,7 +11,7 @@ use super::{Bbr, Mode};
 use crate::{RateSample, Socket};
 
 const MIN_ROUNDS: u32 = 4;
-/// Lost over delivered that counts as policed, in 1/256: about 20 %.
+/// Ratio of lost to delivered packets that indicates a policer, in 1/256: about 20 %.
 const LOSS_THRESH: u32 = 50;
 /// Two rates agree within an eighth …
 const BW_RATIO: u32 = UNIT / 8;
@@ -24,7 +24,7 @@ const MAX_ROUNDS: u32 = 48;
 pub(super) struct LongTerm {
     /// Rate of the last interval, or of the policer; 0 = none yet.
     pub bw: u32,
-    /// A policer was found: `bw` is the estimate in force.
+    /// Whether a policer was detected: `bw` is the bandwidth estimate then.
     pub use_bw: bool,
     sampling: bool,
     rounds: u32,
@@ -46,7 +46,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Forgets everything.
+    /// Resets the detector.
     pub(super) fn reset(&mut self, s: &Socket) {
         self.bw = 0;
         self.use_bw = false;
@@ -54,7 +54,7 @@ impl LongTerm {
         self.start_interval(s);
     }
 
-    /// The interval's delivery rate if it is long and lossy enough to tell one.
+    /// The interval's delivery rate, if it is long and lossy enough to indicate a policer.
     fn interval_bw(&mut self, s: &Socket) -> Option<u32> {
         let lost = s.lost.wrapping_sub(self.lost) as u32;
         let delivered = s.delivered.wrapping_sub(self.delivered) as u32;
@@ -74,7 +74,7 @@ impl LongTerm {
 }
 
 impl Bbr {
-    /// Looks for a policer, or counts down the use of its rate.
+    /// Detects a policer, or counts down the rounds in which its rate is used.
     pub(super) fn sample_long_term_bw(&mut self, s: &Socket, rs: &RateSample) {
         if self.lt.use_bw {
             if self.mode == Mode::ProbeBw && self.round_start {
@@ -86,7 +86,7 @@ impl Bbr {
             }
             return;
         }
-        // The first loss says the bucket is empty; before it, the burst would be measured.
+        // The first loss indicates that the bucket is empty; before it, the burst would be measured.
         if !self.lt.sampling {
             if rs.losses == 0 {
                 return;
@@ -108,7 +108,7 @@ impl Bbr {
             self.lt.reset(s);
             return;
         }
-        // It also ends with a loss: the bucket is empty again.
+        // The interval also ends with a loss: the bucket is empty again.
         if rs.losses == 0 {
             return;
         }

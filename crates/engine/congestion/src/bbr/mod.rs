@@ -1,8 +1,8 @@
 //! BBR v1: a model of the path instead of a reaction to loss. Every ACK gives a delivery rate and
 //! an RTT; the largest recent rate (BtlBw) and the smallest recent RTT (RTprop) describe the path;
-//! packets are paced at BtlBw, and no more than about twice their product is in flight. STARTUP
-//! finds the bandwidth, DRAIN empties the queue that made, PROBE_BW tries for more now and then,
-//! PROBE_RTT looks for the bare path every 10 s.
+//! packets are paced at BtlBw, with at most about twice the product of both in flight. STARTUP
+//! finds the bandwidth, DRAIN empties the resulting queue, PROBE_BW probes for more from time to time,
+//! PROBE_RTT measures the RTT without a queue every 10 s.
 //!
 //! Sources: Cardwell et al., "BBR: congestion-based congestion control" (ACM Queue 14(5), 2016);
 //! draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.18 `tcp_bbr.c`, whose fixed point
@@ -13,7 +13,7 @@
 //! | paces at BtlBw | 1 % below it |
 //! | cwnd = gain * BDP | plus three bursts, ACK aggregates (`aggregation.rs`), two packets in the probing phase of PROBE_BW |
 //! | no reaction to loss | packet conservation in recovery's first round; policer detection (`longterm.rs`) |
-//! | RTprop over 10 s | in jiffies; an equal RTT does not prolong it |
+//! | RTprop over 10 s | in jiffies; an equal RTT does not restart the interval |
 //!
 //! Departures from Linux: times are 64-bit and do not wrap; random phases come from a named
 //! stream; counters of packets are 64-bit.
@@ -38,7 +38,7 @@ use params::*;
 use startup::FullPipe;
 use units::{Label, Span, Stream, Time};
 
-/// What BBR is doing.
+/// BBR's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     Startup,
@@ -84,12 +84,12 @@ pub struct Bbr {
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
 
-    /// What BBR-HSR adds; `None` in BBR itself.
+    /// The additions of BBR-HSR; `None` for plain BBR.
     hsr: Option<Hsr>,
 }
 
 impl Bbr {
-    /// A new one that draws the phases it starts PROBE_BW in from `random`.
+    /// A new controller that draws the initial phases of PROBE_BW from `random`.
     pub fn new(random: Stream) -> Bbr {
         Bbr {
             random,
@@ -120,7 +120,7 @@ impl Bbr {
         }
     }
 
-    /// BBR-HSR: BBR with the RTT for the window, and the return after handovers, of `hsr.rs`.
+    /// BBR-HSR: BBR with the RTT estimate for the window and the recovery after handovers of `hsr.rs`.
     pub fn hsr(random: Stream, parameters: &HsrParameters) -> Bbr {
         Bbr { hsr: Some(Hsr::new(parameters)), ..Bbr::new(random) }
     }
@@ -128,7 +128,7 @@ impl Bbr {
     fn update_model(&mut self, s: &Socket, w: &mut Window, rs: &RateSample) {
         let held = self.max_bw();
         self.update_bw(s, rs);
-        self.return_to_bw(s, rs, held);
+        self.restore_bw(s, rs, held);
         self.update_ack_aggregation(s, w, rs);
         self.update_cycle_phase(s, w, rs);
         self.check_full_pipe(rs);
@@ -146,7 +146,7 @@ impl Bbr {
 impl Algorithm for Bbr {
     type Parameters = Plain;
     const LABEL: Label = Label::same("BBR");
-    const ABOUT: &'static str = "Version 1: paces at the bottleneck's rate as measured, whatever is lost (draft-cardwell-iccrg-bbr-congestion-control-00).";
+    const ABOUT: &'static str = "Version 1: paces at the measured bottleneck rate regardless of loss (draft-cardwell-iccrg-bbr-congestion-control-00).";
 
     fn controller(_: &Plain, random: Stream) -> Box<dyn Controller> {
         Box::new(Bbr::new(random))
@@ -168,8 +168,8 @@ impl Controller for Bbr {
         self.min_rtt_stamp = jiffies::at(s.now);
         self.lt.reset(s);
         self.aggregation.start_epoch(s.now);
-        // Linux runs its model once on the handshake's ACK, before this: all it leaves behind is
-        // that the first flight counts as application-limited, and so ends no round of STARTUP.
+        // Linux runs its model once on the handshake's ACK, before this. The only effect is
+        // that the first flight counts as application-limited, so that it ends no round of STARTUP.
         w.app_limited = Some((s.delivered + s.inflight as u64).max(1));
         w.ssthresh = u32::MAX;
         w.pacing = true;
@@ -188,7 +188,7 @@ impl Controller for Bbr {
         self.set_cwnd(s, w, rs, bw, self.cwnd_gain);
     }
 
-    /// Loss is no reason to slow down; the window is remembered for the end of recovery.
+    /// A loss does not reduce the rate; the window is saved for the end of recovery.
     fn ssthresh(&mut self, _: &Socket, w: &mut Window) -> u32 {
         self.save_cwnd(w);
         w.ssthresh

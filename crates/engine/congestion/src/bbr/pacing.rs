@@ -1,5 +1,5 @@
 //! Pacing: BBR's main control. The rate is the bandwidth estimate times the mode's gain, less
-//! 1 % so that queues shrink on average; before the pipe was full it never falls. It begins at
+//! 1 % so that queues shrink on average; it never falls before the pipe has been full. The initial rate is
 //! 2/ln 2 times the initial window per round trip (1 ms when none has been measured).
 //!
 //! Sources: BBR paper, "Matching the packet flow to the delivery path"; Linux `tcp_bbr.c`.
@@ -11,11 +11,11 @@ use crate::{MAX_TCP_HEADER, Socket, Window};
 
 /// Largest burst of segmentation offload that BBR budgets for, bytes of payload.
 const MAX_BURST: u64 = 65_536 - 1 - MAX_TCP_HEADER as u64;
-/// No burst is counted as more packets than this.
+/// Maximum burst in packets.
 const MAX_BURST_SEGS: u64 = 127;
 
 impl Bbr {
-    /// A bandwidth times a gain in bytes per second, less the margin.
+    /// Bandwidth times gain in bytes per second, less the margin.
     pub(super) fn rate_bytes_per_sec(&self, s: &Socket, bw: u32, gain: u32) -> u64 {
         let rate = (bw as u64).wrapping_mul(s.mss as u64).wrapping_mul(gain as u64) >> GAIN_SCALE;
         rate.wrapping_mul(1_000_000 / 100 * (100 - PACING_MARGIN_PERCENT)) >> BW_SCALE
@@ -25,7 +25,7 @@ impl Bbr {
         self.rate_bytes_per_sec(s, bw, gain).min(s.max_pacing_rate)
     }
 
-    /// The first rate: the window per round trip, raised by STARTUP's gain.
+    /// The initial rate: the window per round trip, multiplied by STARTUP's gain.
     pub(super) fn init_pacing_rate(&mut self, s: &Socket, w: &mut Window) {
         self.has_seen_rtt |= s.srtt.is_some();
         let rtt_us = s.srtt.map_or(1_000, |rtt| micros(rtt).max(1));

@@ -13,14 +13,14 @@ pub(super) const UNIT: u32 = 1 << GAIN_SCALE;
 
 /// 2/ln 2: the smallest pacing gain that lets the rate double each round.
 pub(super) const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
-/// Its inverse empties in one round what STARTUP queued.
+/// The inverse of [`HIGH_GAIN`], which empties STARTUP's queue in one round.
 pub(super) const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 /// cwnd over BDP in PROBE_BW: room for delayed and stretched ACKs.
 pub(super) const CWND_GAIN: u32 = UNIT * 2;
 
 /// PROBE_BW's eight phases: probe, drain, six times cruise.
 pub(super) const PACING_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// PROBE_BW begins in a random phase, any but the draining one.
+/// PROBE_BW starts in a random phase other than the draining one.
 pub(super) const CYCLE_RAND: u64 = 7;
 
 /// Rounds the bandwidth maximum is kept for.
@@ -40,7 +40,7 @@ pub(super) const CWND_MIN: u32 = 4;
 /// The window allowed while nothing is known yet (`TCP_INIT_CWND`).
 pub(super) const INIT_CWND: u32 = 10;
 
-/// How long a minimum RTT is believed.
+/// How long a minimum RTT is valid.
 pub(super) const MIN_RTT_WINDOW: Jiffies = 10 * HZ;
 /// How long PROBE_RTT keeps the small window: 200 ms.
 pub(super) const PROBE_RTT_TIME: Jiffies = HZ / 5;

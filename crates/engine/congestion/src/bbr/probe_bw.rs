@@ -1,6 +1,6 @@
 //! PROBE_BW, where a flow spends nearly all its time: eight phases of about one minimum RTT each,
-//! first 5/4 of the bandwidth to see whether there is more, then 3/4 to drain what that queued,
-//! then six at the bandwidth itself. A flow enters at a random phase (not the draining one), so
+//! first 5/4 of the bandwidth to probe for more, then 3/4 to drain the resulting queue,
+//! then six at the bandwidth itself. A flow starts in a random phase (not the draining one), so
 //! that flows do not probe together.
 //!
 //! Sources: BBR paper, "Steady-state behavior"; Linux `tcp_bbr.c`.
@@ -22,7 +22,7 @@ impl Bbr {
         self.cycle_start = s.delivered_time;
     }
 
-    /// Moves on when the phase has done its work.
+    /// Advances to the next phase when the current one is complete.
     pub(super) fn update_cycle_phase(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
         if self.mode == Mode::ProbeBw && self.phase_is_over(s, w, rs) {
             self.next_phase(s);
@@ -38,7 +38,7 @@ impl Bbr {
         let inflight = self.in_net_at_departure(s, w, rs.prior_in_flight);
         let bw = self.max_bw();
         if self.pacing_gain > UNIT {
-            // Until the extra packets are really in flight, or do not fit.
+            // The phase lasts until the extra packets are in flight or some are lost.
             return full_length
                 && (rs.losses > 0 || inflight >= self.inflight_target(s, w, bw, self.pacing_gain));
         }

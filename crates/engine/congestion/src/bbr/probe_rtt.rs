@@ -1,7 +1,7 @@
-//! RTprop, the smallest RTT of the last 10 s, and PROBE_RTT: when no smaller one came for 10 s,
-//! the window falls to four packets for 200 ms and a round trip, so that the queue empties and
-//! the path's own RTT shows. Flows that share a queue do so together, since all of them see the
-//! dip. A restart from idle measures without PROBE_RTT.
+//! RTprop, the smallest RTT of the last 10 s, and PROBE_RTT: after 10 s without a smaller RTT the window
+//! falls to four packets for 200 ms and a round trip, so that the queue empties and the RTT without a queue
+//! can be measured. Flows that share a queue do so together, since all of them see the dip. After idle time
+//! the RTT is measured without PROBE_RTT.
 //!
 //! Sources: BBR paper, "Characterizing the bottleneck"; Linux `tcp_bbr.c`.
 
@@ -35,7 +35,7 @@ impl Bbr {
     }
 
     fn hold_probe_rtt(&mut self, s: &Socket, w: &mut Window) {
-        // Rates measured with four packets say nothing about the path.
+        // Rates measured with four packets in flight do not characterise the path.
         w.app_limited = Some((s.delivered + s.inflight as u64).max(1));
         if self.probe_rtt_done.is_none() {
             if s.inflight <= CWND_MIN {

@@ -11,14 +11,14 @@ use crate::{RateSample, Socket, Window};
 /// Whether the pipe is full.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The bandwidth to be beaten by a quarter.
+    /// The bandwidth that must be exceeded by a quarter.
     pub bw: u32,
-    /// Rounds that did not.
+    /// Rounds in which it was not.
     pub rounds: u8,
 }
 
 impl Bbr {
-    /// Once a round: has bandwidth stopped growing?
+    /// Checks once per round whether the bandwidth has stopped growing.
     pub(super) fn check_full_pipe(&mut self, rs: &RateSample) {
         if self.full_bw_reached || !self.round_start || rs.is_app_limited {
             return;
@@ -32,7 +32,7 @@ impl Bbr {
         self.full_bw_reached = self.full.rounds >= FULL_BW_CNT;
     }
 
-    /// STARTUP to DRAIN, DRAIN to PROBE_BW.
+    /// Changes from STARTUP to DRAIN, and from DRAIN to PROBE_BW.
     pub(super) fn check_drain(&mut self, s: &Socket, w: &mut Window) {
         if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;

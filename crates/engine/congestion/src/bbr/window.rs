@@ -1,7 +1,7 @@
-//! The window: a bound on the data in flight, gain times the BDP plus what end hosts need to keep
-//! their bursts going. Below the target it grows by what is acknowledged; it is cut to the target
-//! only after the pipe was full. In recovery's first round it follows packet conservation, and
-//! afterwards the window of before comes back.
+//! The window: a bound on the data in flight, gain times the BDP plus the packets that end hosts need to keep
+//! their bursts going. Below the target it grows by the acknowledged packets; it is cut to the target
+//! only after the pipe has been full. In recovery's first round it follows packet conservation, and
+//! afterwards the previous window is restored.
 //!
 //! Sources: BBR paper; Linux `tcp_bbr.c` (`bbr_set_cwnd` and what it calls).
 
@@ -10,16 +10,16 @@ use super::{Bbr, Mode};
 use crate::{CaState, RateSample, Socket, Window};
 
 impl Bbr {
-    /// The RTT that sizes the window, microseconds: RTprop, in BBR-HSR its own estimate.
+    /// The RTT for the size of the window, microseconds: RTprop, or BBR-HSR's estimate.
     fn window_rtt(&self) -> Option<u32> {
         let rt_prop = self.min_rtt_us?;
         Some(self.hsr.as_ref().map_or(rt_prop, |hsr| hsr.rtt_us(rt_prop)))
     }
 
-    /// A bandwidth times an RTT times `gain`, packets, rounded up.
+    /// Bandwidth times RTT times `gain`, packets, rounded up.
     fn bdp(bw: u32, rtt_us: Option<u32>, gain: u32) -> u32 {
         let Some(rtt_us) = rtt_us else {
-            return INIT_CWND; // nothing but retransmissions acknowledged so far
+            return INIT_CWND; // only retransmissions have been acknowledged so far
         };
         let w = bw as u64 * rtt_us as u64;
         let w = w.wrapping_mul(gain as u64) >> GAIN_SCALE;
@@ -33,7 +33,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle == 0 { cwnd.wrapping_add(2) } else { cwnd }
     }
 
-    /// Packets in flight that `gain` asks for.
+    /// The target of packets in flight for `gain`.
     pub(super) fn inflight_target(&self, s: &Socket, w: &Window, bw: u32, gain: u32) -> u32 {
         self.with_bursts(s, w, Bbr::bdp(bw, self.min_rtt_us, gain))
     }
@@ -47,7 +47,7 @@ impl Bbr {
         inflight.wrapping_add(burst).saturating_sub(delivered)
     }
 
-    /// Remembers the window before recovery or PROBE_RTT cuts it.
+    /// Saves the window before recovery or PROBE_RTT reduces it.
     pub(super) fn save_cwnd(&mut self, w: &Window) {
         self.prior_cwnd = if self.prev_state < CaState::Recovery && self.mode != Mode::ProbeRtt {
             w.cwnd
@@ -56,7 +56,7 @@ impl Bbr {
         };
     }
 
-    /// Recovery's part of the window; true when packet conservation decides alone.
+    /// The window under loss recovery, and whether packet conservation alone determines it.
     fn recover_or_restore(&mut self, s: &Socket, w: &Window, rs: &RateSample) -> (u32, bool) {
         let mut cwnd = w.cwnd;
         if rs.losses > 0 {

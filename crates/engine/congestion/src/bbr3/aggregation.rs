@@ -1,6 +1,6 @@
-//! extra_acked: how many packets come acknowledged at once beyond what the bandwidth explains
+//! extra_acked: how many packets are acknowledged at once beyond what the bandwidth explains
 //! (Wi-Fi, cable and radio links bundle ACKs). The maximum over ten rounds, one in STARTUP, is
-//! added to the window, so that sending goes on while ACKs are silent.
+//! added to the window, so that the sender can continue while no ACKs arrive.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "BBR.extra_acked".
 
@@ -14,13 +14,13 @@ use units::Time;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bbr3Aggregation {
     start: Time,
-    /// Packets delivered since then.
+    /// Packets delivered since `start`.
     delivered: u64,
     max: WindowedMax,
 }
 
 impl Bbr3Aggregation {
-    /// An interval begins. What it has delivered stays: the next ACK judges that.
+    /// Starts a new interval. `delivered` is kept for the next ACK, which evaluates it.
     pub(super) fn restart(&mut self, now: Time) {
         self.start = now;
     }
@@ -40,7 +40,7 @@ impl Bbr3 {
         let a = &mut self.aggregation;
         let expected = self.bw.saturating_mul(s.now.since(a.start).as_micros()) >> BW_SCALE;
         let (mut delivered, mut expected) = (a.delivered, expected);
-        // ACKs come no faster than expected: no aggregate, a new interval.
+        // ACKs arrive no faster than expected: there is no aggregate, so a new interval starts.
         if delivered <= expected {
             (delivered, expected) = (0, 0);
             a.start = s.now;

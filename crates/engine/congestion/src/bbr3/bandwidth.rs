@@ -1,7 +1,7 @@
 //! Rounds and bandwidths. max_bw is the largest delivery rate of this PROBE_BW cycle and the one
 //! before; bw, the smaller of it and the short-term bound, is what everything else is scaled by.
 //! Two kinds of round trips are counted, both packet-timed: plain ones, and "loss rounds", which
-//! begin anew with the first loss so that what a loss did is judged over a whole round trip.
+//! are restarted by the first loss so that its effect is measured over a whole round trip.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, sections "BBR.round_count", "BBR.max_bw Max Filter" and
 //! "When not Probing for Bandwidth".
@@ -13,9 +13,9 @@ use crate::{RateSample, Socket, Window};
 /// Packet-timed round trips.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
-    /// How many there were.
+    /// Number of round trips.
     pub count: u64,
-    /// This ACK ends one.
+    /// Whether this ACK ends a round trip.
     pub start: bool,
     /// A packet sent at or after this `delivered` mark ends the round when delivered.
     pub next_delivered: u64,
@@ -36,8 +36,8 @@ impl MaxBw {
         self.cycles[1] = self.cycles[1].max(rate);
     }
 
-    /// The next cycle begins. A cycle without samples is not counted, or silence would erase what
-    /// is known.
+    /// Starts the next cycle. A cycle without samples is not counted, because idle time would erase
+    /// the maximum.
     pub(super) fn advance(&mut self) {
         if self.cycles[1] > 0 {
             self.cycles = [self.cycles[1], 0];
@@ -45,13 +45,13 @@ impl MaxBw {
     }
 }
 
-/// What the path delivered in the last loss round, and whether it lost something.
+/// Delivery and loss in the last loss round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latest {
     pub bw: u64,
     /// Packets.
     pub inflight: u32,
-    /// This ACK ends a loss round.
+    /// Whether this ACK ends a loss round.
     pub round_start: bool,
     pub round_delivered: u64,
     pub loss_in_round: bool,
@@ -90,7 +90,7 @@ impl Bbr3 {
         }
     }
 
-    /// UpdateCongestionSignals: once a loss round, the short-term bounds follow what was lost.
+    /// UpdateCongestionSignals: once per loss round the short-term bounds are lowered if packets were lost.
     pub(super) fn update_congestion_signals(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
         self.update_max_bw(s, rs);
         if !self.latest.round_start {

@@ -2,8 +2,8 @@
 //! than 2 %. It is found when a probe for bandwidth costs more than that, and raised again while
 //! later probes do not: by 1, 2, 4, … packets a round.
 //!
-//! A loss is seen late, so what was in flight is taken from the lost packet itself, as it was when
-//! that left. Of a burst tracked as one packet, the part that crossed the threshold is solved for.
+//! A loss is detected late, so the packets in flight are those recorded in the lost packet when
+//! it was sent. For a burst tracked as one packet, the part that crossed the threshold is computed.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, sections "Probing for Bandwidth In ProbeBW" and "ProbeBW
 //! Algorithm Details".
@@ -13,7 +13,7 @@ use super::{Bbr3, Bbr3State, ProbeAcks};
 use crate::{LostPacket, RateSample, Socket, Window};
 
 /// IsInflightTooHigh: more than 2 % lost of what was in flight; without SACK only one loss a round
-/// trip can be seen, so any counts.
+/// trip can be detected, so any loss counts.
 pub(super) fn is_too_high(s: &Socket, lost: u32, in_flight: u32) -> bool {
     lost as u64 * LOSS_THRESH > in_flight as u64 || lost > 0 && !s.sack
 }
@@ -54,7 +54,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel. True when it has begun a new state.
+    /// AdaptLongTermModel. Returns whether it started a new state.
     pub(super) fn adapt_long_term(&mut self, s: &Socket, w: &Window, rs: &RateSample) -> bool {
         if self.rounds.start && self.cycle.acks == ProbeAcks::ProbeStarting {
             self.cycle.acks = ProbeAcks::ProbeFeedback;
@@ -72,8 +72,8 @@ impl Bbr3 {
         false
     }
 
-    /// The last ACK of what a probe sent has come. After a probe cut short out of caution that
-    /// lost little, the real one follows at once; true then.
+    /// Handles the last ACK of a probe's packets. If the probe was ended early as a precaution and
+    /// lost few packets, the real probe follows at once; returns true then.
     fn end_probe(&mut self, s: &Socket, rs: &RateSample) -> bool {
         self.cycle.is_probe_sample = false;
         self.cycle.acks = ProbeAcks::Init;
@@ -90,14 +90,14 @@ impl Bbr3 {
         again
     }
 
-    /// RaiseInflightLongtermSlope: twice as steep each round.
+    /// RaiseInflightLongtermSlope: doubles the slope each round.
     pub(super) fn raise_slope(&mut self, w: &Window) {
         let c = &mut self.cycle;
         c.acked_per_packet = (w.cwnd >> c.up_rounds).max(1);
         c.up_rounds = (c.up_rounds + 1).min(30);
     }
 
-    /// ProbeInflightLongtermUpward, only while the bound is what limits the flow.
+    /// ProbeInflightLongtermUpward, only while the bound limits the flow.
     fn probe_upward(&mut self, w: &Window, rs: &RateSample) {
         let Some(bound) = self.longterm.filter(|&bound| self.is_cwnd_limited && w.cwnd >= bound) else {
             return;
@@ -112,7 +112,7 @@ impl Bbr3 {
         }
     }
 
-    /// InflightWithHeadroom: the bound less 15 %, which others may use; `None` without a bound.
+    /// InflightWithHeadroom: the bound less 15 % for other flows; `None` without a bound.
     pub(super) fn with_headroom(&self) -> Option<u32> {
         let bound = self.longterm?;
         Some(bound.saturating_sub(headroom(bound).max(1)).max(MIN_PIPE_CWND))

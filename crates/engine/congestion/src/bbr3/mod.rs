@@ -1,22 +1,22 @@
-//! BBR v3: a model of the path, as v1, that loss has a say in. max_bw, the largest delivery rate of
+//! BBR v3: a model of the path, as v1, that also reacts to loss. max_bw, the largest delivery rate of
 //! two probing cycles, and min_rtt give the BDP; packets are paced at the bandwidth, and no more
-//! than twice the BDP is in flight. What v1 lacks are bounds: inflight_longterm, above which the
-//! path was seen to lose more than 2 %, and bw_shortterm and inflight_shortterm, which follow every
-//! loss between two probes. Probes come seldom enough for Reno and CUBIC to grow in between.
+//! than twice the BDP is in flight. In addition to v1 there are bounds: inflight_longterm, above which the
+//! path lost more than 2 %, and bw_shortterm and inflight_shortterm, which every loss between two probes
+//! lowers. Probes are rare enough for Reno and CUBIC to grow in between.
 //!
-//! Source: draft-ietf-ccwg-bbr-06 (July 2026), "BBR Congestion Control"; functions carry the
-//! draft's names in their doc. The name `bbr3` is longfat's: google/bbr's branch v3 calls it `bbr`.
+//! Source: draft-ietf-ccwg-bbr-06 (July 2026), "BBR Congestion Control"; the doc comments of functions give
+//! the draft's names. The name `bbr3` is longfat's: google/bbr's branch v3 calls it `bbr`.
 //!
 //! | draft | here |
 //! |---|---|
 //! | bytes | packets, rounded up to whole ones |
 //! | max_bw over a windowed filter by cycle | the two cycles' maxima; one without a sample is not counted, as in google/bbr |
-//! | undo state saved anew with each round's first loss, and again when recovery begins | saved once a recovery, before its first loss, the window too: else the bound just lowered, and what it cut, would be "restored" |
+//! | undo state is saved at the first loss of each round, and again when recovery begins | saved once per recovery, before its first loss, including the window: otherwise the lowered bound and window would be "restored" |
 //! | inflight_shortterm starts from cwnd | after a timeout from the window before it, as in google/bbr |
-//! | an RTT replaces an expired minimum | not that of an ACK held back for long, as in google/bbr |
+//! | an RTT replaces an expired minimum | not that of a delayed ACK, as in google/bbr |
 //! | full-pipe estimator on any round's sample | not on one without a valid rate |
-//! | no more than `send_quantum` at once | the transport sizes bursts as Linux does, about 1 ms worth, two packets at least |
-//! | ECN: CE must count as congestion, how is left open | an ECN-Echo ends a probe as too much loss does, and lowers the short-term bounds once a round; nothing in STARTUP |
+//! | no more than `send_quantum` at once | the transport sizes bursts as Linux does, about 1 ms worth, at least two packets |
+//! | ECN: CE must count as congestion, details are unspecified | an ECN-Echo ends a probe as excessive loss does, and lowers the short-term bounds once per round; no effect in STARTUP |
 //! | random waits | from a named stream |
 
 mod aggregation;
@@ -43,7 +43,7 @@ use startup::{FullBw, Losses};
 use undo::UndoModel;
 use units::{Label, Stream};
 
-/// What BBR is doing.
+/// BBR's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Bbr3State {
     Startup,
@@ -65,7 +65,7 @@ pub struct Bbr3 {
     initial_cwnd: u32,
     has_seen_rtt: bool,
     idle_restart: bool,
-    /// The window was the limit in the last round.
+    /// Whether the window was the limit in the last round.
     is_cwnd_limited: bool,
 
     rounds: Rounds,
@@ -92,7 +92,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A new one that draws the waits between its probes from `random`.
+    /// A new controller that draws the waits between its probes from `random`.
     pub fn new(random: Stream) -> Bbr3 {
         Bbr3 {
             random,
@@ -164,7 +164,7 @@ impl Algorithm for Bbr3 {
     type Parameters = Plain;
     const LABEL: Label = Label::same("BBRv3");
     const ABOUT: &'static str =
-        "Version 3: the same with bounds that losses and ECN set (draft-ietf-ccwg-bbr).";
+        "Version 3: BBR with bounds that loss and ECN determine (draft-ietf-ccwg-bbr).";
 
     fn controller(_: &Plain, random: Stream) -> Box<dyn Controller> {
         Box::new(Bbr3::new(random))
@@ -211,7 +211,7 @@ impl Controller for Bbr3 {
         self.handle_lost_packet(s, w, lost);
     }
 
-    /// OnEnterFastRecovery, OnEnterRTO: there is no threshold, only something to remember.
+    /// OnEnterFastRecovery, OnEnterRTO: saves the state; there is no threshold.
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
         self.save_state(s, w);
         w.ssthresh

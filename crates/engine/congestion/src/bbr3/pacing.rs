@@ -1,5 +1,5 @@
-//! The pacing rate: gain times bandwidth, 1 % less, so that queues shrink on average. It only
-//! rises until the pipe was full. The quantum is what a burst may hold, 1 ms worth of data.
+//! The pacing rate: gain times bandwidth, less 1 % so that queues shrink on average. It only
+//! rises until the pipe has been full. The quantum is the size of a burst, 1 ms worth of data.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, sections "Pacing Rate" and "Send Quantum".
 
@@ -8,7 +8,7 @@ use super::params::*;
 use crate::{Socket, Window};
 
 impl Bbr3 {
-    /// InitPacingRate: the first window per round trip, times STARTUP's gain; with an RTT of 1 ms
+    /// InitPacingRate: the initial window per round trip, times STARTUP's gain; with an RTT of 1 ms
     /// while none is known.
     pub(super) fn init_pacing_rate(&mut self, s: &Socket, w: &mut Window) {
         self.has_seen_rtt |= s.srtt.is_some();

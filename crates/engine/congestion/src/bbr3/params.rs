@@ -18,7 +18,7 @@ pub(super) const UP_PACING_GAIN: u64 = 1250;
 pub(super) const CWND_GAIN: u64 = 2000;
 pub(super) const UP_CWND_GAIN: u64 = 2250;
 pub(super) const PROBE_RTT_CWND_GAIN: u64 = 500;
-/// Of a rate, in thousandths, what is paced: PacingMarginPercent is 1.
+/// Share of a rate that is used for pacing, in thousandths: PacingMarginPercent is 1.
 pub(super) const PACED: u64 = 990;
 
 /// LossThresh is 2 %: more than one packet in 50.
@@ -32,9 +32,9 @@ pub(super) const MIN_PIPE_CWND: u32 = 4;
 pub(super) const FULL_BW_ROUNDS: u8 = 3;
 /// Rounds after which DRAIN ends even with a queue.
 pub(super) const DRAIN_ROUNDS: u64 = 3;
-/// ExtraAckedFilterLen, rounds; 1 until the pipe was full.
+/// ExtraAckedFilterLen, rounds; 1 until the pipe has been full.
 pub(super) const EXTRA_ACKED_ROUNDS: u32 = 10;
-/// The longest wait for a bandwidth probe in rounds, for Reno's sake.
+/// The longest wait for a bandwidth probe in rounds, for coexistence with Reno.
 pub(super) const RENO_ROUNDS: u32 = 63;
 /// The shortest wait for a bandwidth probe; up to [`PROBE_WAIT_RANDOM`] is added.
 pub(super) const PROBE_WAIT: Span = Span::from_secs(2);

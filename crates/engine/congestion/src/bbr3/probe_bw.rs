@@ -1,10 +1,9 @@
-//! PROBE_BW, where a flow spends nearly all its time, in a cycle of four states. DOWN sends at 0.9
-//! of the bandwidth until no more than one BDP is in flight, and 15 % less than what last was too
-//! much. CRUISE sends at the bandwidth, yields to loss, and lasts until it is time to probe: two
-//! to three seconds after DOWN began, or sooner, after as many rounds as Reno would need to grow
-//! by a BDP (63 at most), so that Reno is not lost to more often than to itself. REFILL fills the
-//! pipe for a round without the short-term bounds, and UP sends a quarter more until bandwidth
-//! no longer grows or too much is lost.
+//! PROBE_BW, where a flow spends nearly all its time, in a cycle of four states. DOWN sends at 0.9 of the
+//! bandwidth until at most one BDP is in flight, and 15 % less than what was last too much. CRUISE sends at
+//! the bandwidth, lowers its bounds on loss, and lasts until it is time to probe: two to three seconds after
+//! DOWN started, or earlier, after as many rounds as Reno would need to grow by a BDP (at most 63), so that a
+//! Reno flow has no more losses than next to another Reno flow. REFILL fills the pipe for a round without the
+//! short-term bounds, and UP sends a quarter more until bandwidth no longer grows or too much is lost.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "ProbeBW".
 
@@ -15,7 +14,7 @@ use super::{Bbr3, Bbr3State};
 use crate::{RateSample, Socket, Window};
 use units::{Span, Time};
 
-/// What the ACKs that come in now tell of the last probe.
+/// What the ACKs that arrive now say about the last probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum ProbeAcks {
     /// Nothing.
@@ -23,11 +22,11 @@ pub(super) enum ProbeAcks {
     Init,
     /// The pipe is being filled.
     Refilling,
-    /// The probe has begun, its first packets are under way.
+    /// The probe has started, its first packets are in flight.
     ProbeStarting,
-    /// They tell how it goes.
+    /// They acknowledge packets of the probe.
     ProbeFeedback,
-    /// It is over, its last packets are under way.
+    /// The probe has ended, its last packets are in flight.
     ProbeStopping,
 }
 
@@ -35,20 +34,20 @@ pub(super) enum ProbeAcks {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     pub acks: ProbeAcks,
-    /// What comes in was sent in REFILL or UP, and has not yet been found too much.
+    /// Whether ACKs are for packets sent in REFILL or UP, and inflight has not been found too high.
     pub is_probe_sample: bool,
-    /// The last probe lost too much (prev_probe_too_high).
+    /// Whether the last probe lost too much (prev_probe_too_high).
     pub too_high: bool,
-    /// The last probe was cut short at the known bound (prev_probe_precautionary).
+    /// Whether the last probe was ended early at the known bound (prev_probe_precautionary).
     pub precautionary: bool,
-    /// When DOWN began, and how long until the next probe.
+    /// When DOWN started, and the time from then to the next probe.
     start: Time,
     wait: Span,
-    /// Rounds since then; begins at 0 or 1.
+    /// Rounds since then, starting from 0 or 1.
     pub rounds_since_up: u32,
-    /// Rounds inflight_longterm has grown for in this UP.
+    /// Rounds in which inflight_longterm has grown in this UP.
     pub up_rounds: u32,
-    /// Packets acknowledged towards its next step, and what a step of one packet takes.
+    /// Packets acknowledged towards its next step, and packets needed for a step of one packet.
     pub up_acked: u32,
     pub acked_per_packet: u32,
 }
@@ -122,7 +121,7 @@ impl Bbr3 {
             && s.inflight <= self.inflight(s, w, self.max_bw.get(), UNIT)
     }
 
-    /// UP ends before it has lost too much.
+    /// Ends UP before it has lost too much.
     fn check_up_done(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
         if self.is_time_to_go_down(s, w, rs) {
             self.cycle.too_high = false;
@@ -138,7 +137,7 @@ impl Bbr3 {
                 return true;
             }
             if self.is_cwnd_limited && w.cwnd >= bound {
-                self.reset_full_bw(rate(rs)); // the bound hides what bandwidth there is
+                self.reset_full_bw(rate(rs)); // the bound hides the available bandwidth
                 return false;
             }
         }

@@ -1,7 +1,7 @@
-//! min_rtt, the smallest RTT of the last 10 s, and PROBE_RTT: when no smaller RTT came for 5 s, no
-//! more than half a BDP is kept in flight for 200 ms and a round trip, so that the queue empties
-//! and the path's own RTT shows. As two of these fit into the 10 s, half of a true BDP is known.
-//! A restart from idle measures without PROBE_RTT.
+//! min_rtt, the smallest RTT of the last 10 s, and PROBE_RTT: after 5 s without a smaller RTT, no more than
+//! half a BDP is kept in flight for 200 ms and a round trip, so that the queue empties and the RTT without a
+//! queue can be measured. Two of these intervals fit into the 10 s, so that half a BDP is computed from a
+//! valid min_rtt. After idle time the RTT is measured without PROBE_RTT.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "ProbeRTT".
 
@@ -17,11 +17,11 @@ pub(super) struct MinRtt {
     /// min_rtt; `None` before the first sample.
     pub rtt: Option<Span>,
     pub stamp: Time,
-    /// Of the last 5 s: decides when PROBE_RTT comes.
+    /// The minimum of the last 5 s, which determines the start of PROBE_RTT.
     pub probe_rtt: Option<Span>,
     pub probe_stamp: Time,
     probe_expired: bool,
-    /// When PROBE_RTT may end; `None` before it has begun to count.
+    /// When PROBE_RTT may end; `None` until inflight is small enough.
     done: Option<Time>,
     round_done: bool,
 }
@@ -62,7 +62,7 @@ impl Bbr3 {
 
     /// HandleProbeRTT.
     fn handle_probe_rtt(&mut self, s: &Socket, w: &mut Window) {
-        // Rates measured with half a BDP say nothing about the path.
+        // Rates measured with half a BDP in flight do not characterise the path.
         w.app_limited = Some((s.delivered + s.inflight as u64).max(1));
         if self.min_rtt.done.is_none() {
             if s.inflight <= self.probe_rtt_cwnd() {
@@ -87,7 +87,7 @@ impl Bbr3 {
         self.restore_cwnd(w);
         self.short = ShortTerm::default();
         if self.full_bw_reached {
-            // The cycle begins anew, past DOWN: the queue is empty already.
+            // The cycle restarts after DOWN, because the queue is already empty.
             self.start_down(s);
             self.state = Bbr3State::Cruise;
         } else {

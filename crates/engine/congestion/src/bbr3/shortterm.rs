@@ -1,7 +1,7 @@
-//! The short-term model: loss while not probing says that less bandwidth or less room in the
-//! queue is left than the last probe found. Once a round with a loss, bw_shortterm and
-//! inflight_shortterm fall to what the path delivered in that round, by 30 % at most. They are
-//! forgotten before the next probe.
+//! The short-term model: loss while not probing indicates that less bandwidth or less room in the
+//! queue is available than the last probe found. After each round with a loss, bw_shortterm and
+//! inflight_shortterm fall to what the path delivered in that round, by at most 30 %. They are
+//! reset before the next probe.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "When not Probing for Bandwidth".
 

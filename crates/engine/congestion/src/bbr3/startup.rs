@@ -1,7 +1,7 @@
 //! STARTUP and the estimator of a full pipe. STARTUP paces at 2.77 times the bandwidth, which
 //! doubles it each round, until the pipe is full: either bandwidth has grown by less than a
 //! quarter in three rounds (PROBE_BW_UP ends by the same rule), or recovery has lasted for a round
-//! in which more than 2 % were lost, in six places at least.
+//! in which more than 2 % were lost, in at least six ranges.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "Startup".
 
@@ -14,27 +14,27 @@ use crate::{CaState, LostPacket, RateSample, Socket};
 /// The full-pipe estimator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullBw {
-    /// The bandwidth to be beaten by a quarter.
+    /// The bandwidth that must be exceeded by a quarter.
     pub bw: u64,
-    /// Rounds that did not.
+    /// Rounds in which it was not.
     pub rounds: u8,
-    /// The pipe is full, since the estimator was last reset.
+    /// Whether the pipe has become full since the estimator was last reset.
     pub now: bool,
 }
 
 /// Losses of the current loss round, for STARTUP.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
-    /// Ranges of lost bytes that do not touch.
+    /// Number of disjoint ranges of lost bytes.
     ranges: u32,
-    /// Where the last one ends.
+    /// End of the last range.
     end: u64,
     /// `delivered` when fast recovery began.
     pub recovery_delivered: u64,
 }
 
 impl Losses {
-    /// Takes in a lost packet. Packets are marked in the order they were sent.
+    /// Records a lost packet. Packets are marked in the order in which they were sent.
     pub(super) fn take(&mut self, p: &LostPacket) {
         self.ranges += (p.seq != self.end || self.ranges == 0) as u32;
         self.end = p.end;

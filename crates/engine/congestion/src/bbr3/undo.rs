@@ -1,5 +1,5 @@
-//! Loss, and what is done about it when it turns out to have been none: the bounds and the window
-//! of before recovery come back, and a probe or STARTUP that was given up is resumed.
+//! Undo after spurious loss recovery: the bounds and the window
+//! before recovery are restored, and a probe or STARTUP that the loss ended is resumed.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "Updating the Model Upon Detecting a Spurious Loss
 //! Recovery".
@@ -11,11 +11,11 @@ use crate::{CaState, Socket, Window};
 /// The model before the first loss of a recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UndoModel {
-    /// The state the losses ended: STARTUP or PROBE_BW_UP.
+    /// The state that the losses ended: STARTUP or PROBE_BW_UP.
     pub state: Option<Bbr3State>,
     short: ShortTerm,
     longterm: Option<u32>,
-    /// Saved for the recovery that runs or is about to.
+    /// Whether the model is saved for the current or imminent recovery.
     pub saved: bool,
 }
 
@@ -25,7 +25,7 @@ fn looser<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 }
 
 impl Bbr3 {
-    /// NoteLoss: a loss round begins with its first loss.
+    /// NoteLoss: the first loss starts a loss round.
     pub(super) fn note_loss(&mut self, s: &Socket, w: &Window) {
         if !self.latest.loss_in_round {
             self.latest.round_delivered = s.delivered;
@@ -34,8 +34,8 @@ impl Bbr3 {
         self.latest.loss_in_round = true;
     }
 
-    /// SaveStateUponLoss. The bounds are those of before the recovery's first loss, not of each
-    /// round: only they are what an undo of all of it may return to.
+    /// SaveStateUponLoss. The bounds are those before the recovery's first loss, not before each
+    /// round, because undo reverts the whole recovery.
     pub(super) fn save_state(&mut self, s: &Socket, w: &Window) {
         self.save_cwnd(s, w);
         if !self.undo.saved {
@@ -47,7 +47,7 @@ impl Bbr3 {
     pub(super) fn recovery_moves(&mut self, s: &Socket, w: &mut Window, new: CaState) {
         match new {
             CaState::Recovery => self.losses.recovery_delivered = s.delivered,
-            // The timeout has cut the window; the bound is to start from that of before.
+            // The timeout has cut the window; the bound must start from the previous one.
             CaState::Loss if !self.is_probing() => {
                 self.short.inflight.get_or_insert(self.prior_cwnd);
             }

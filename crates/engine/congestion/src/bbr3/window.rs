@@ -1,6 +1,6 @@
-//! The window: gain times the BDP plus the degree of aggregation, room for three bursts at least.
-//! It grows by what is acknowledged and is cut at once, within the bounds that loss has taught.
-//! Recovery cuts nothing by itself; the window of before a timeout or PROBE_RTT comes back after it.
+//! The window: gain times the BDP plus the degree of aggregation, at least room for three bursts.
+//! It grows by the acknowledged packets and is cut at once, within the bounds learned from loss.
+//! Recovery itself does not reduce it; the window before a timeout or PROBE_RTT is restored afterwards.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "Congestion Window".
 
@@ -24,7 +24,7 @@ impl Bbr3 {
         if self.state == Bbr3State::Up { inflight.saturating_add(2) } else { inflight }
     }
 
-    /// Inflight: packets in flight that `gain` asks for.
+    /// Inflight: the target of packets in flight for `gain`.
     pub(super) fn inflight(&self, s: &Socket, w: &Window, bw: u64, gain: u64) -> u32 {
         self.quantized(s, w, self.bdp(bw, gain))
     }
@@ -34,8 +34,8 @@ impl Bbr3 {
         self.bdp(self.bw, PROBE_RTT_CWND_GAIN).max(MIN_PIPE_CWND)
     }
 
-    /// SaveCwnd. Recovery begins with its first loss: the bound that sets may cut the window before
-    /// `s.state` moves.
+    /// SaveCwnd. The first loss of a recovery may lower a bound and cut the window before
+    /// `s.state` changes.
     pub(super) fn save_cwnd(&mut self, s: &Socket, w: &Window) {
         let recovers = s.state >= CaState::Recovery || self.undo.saved;
         let untouched = !recovers && self.state != Bbr3State::ProbeRtt;

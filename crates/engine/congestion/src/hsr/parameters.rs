@@ -1,4 +1,4 @@
-//! BBR-HSR's parameters: as a scenario writes them, as the model and the live kernel use them.
+//! BBR-HSR's parameters: in a scenario, in the model, and in the kernel's BPF program.
 
 use super::ONE;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use std::fmt;
 use std::str::FromStr;
 use units::{Choices, Rate, Span};
 
-/// The largest rate `bw_rec` takes.
+/// Maximum of `bw_rec`.
 const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
 
-/// A time, or none: written `"50ms"` or `"none"`.
+/// A time or no bound: written `"50ms"` or `"none"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Bound {
     /// At this time.
     At(Span),
-    /// Nowhere.
+    /// No bound.
     None,
 }
 
 impl Bound {
-    /// Microseconds in 32 bits, as RTTs are kept; none is the largest, which no RTT exceeds.
+    /// Microseconds in 32 bits, as RTTs are stored; no bound is the maximum, which no RTT exceeds.
     fn micros(self) -> u32 {
         match self {
             Bound::At(span) => crate::jiffies::micros(span),
@@ -48,13 +48,13 @@ impl FromStr for Bound {
     }
 }
 
-/// What BtlBw returns to after a handover: written `"held"` or a rate of payload, `"5Mbit/s"`.
+/// The BtlBw to restore after a handover: written `"held"` or a payload rate, `"5Mbit/s"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum RecoveryBandwidth {
-    /// The BtlBw in force when the handover began.
+    /// The BtlBw at the start of the handover.
     Held,
-    /// This rate of payload.
+    /// This payload rate.
     At(Rate),
 }
 
@@ -77,7 +77,7 @@ impl FromStr for RecoveryBandwidth {
     }
 }
 
-/// Text in a file, by `FromStr` and `Display`.
+/// Serialises a type as text, by `FromStr` and `Display`.
 macro_rules! written {
     ($type:ty, $word:literal, $title:literal) => {
         impl TryFrom<String> for $type {
@@ -113,20 +113,21 @@ written!(RecoveryBandwidth, "held", "RateOrHeld");
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HsrParameters {
-    /// Weight of the newest RTT in the average that sizes the window, 1/1024 to 1. Default 0.125.
+    /// Weight of the newest RTT in the moving average that the window is based on, 1/1024 to 1. Default
+    /// 0.125.
     pub alpha: f64,
-    /// The most that the average (`alpha`) counts for, or `"none"`. Default 50 ms.
+    /// Upper bound of the average RTT (`alpha`), or `"none"`. Default 50 ms.
     #[serde(rename = "T")]
     pub t: Bound,
-    /// An RTT above this begins a handover; `"none"` looks for none. Default 1000 ms.
+    /// An RTT above this indicates a handover; `"none"` disables the detection. Default 1000 ms.
     #[serde(rename = "T1")]
     pub t1: Bound,
-    /// Three RTTs in a row below this end the handover; it must be above the RTT of a path with its
+    /// Three consecutive RTTs below this end the handover; it must be above the RTT of the path with its
     /// queue. Default 80 ms.
     #[serde(rename = "T2")]
     pub t2: Span,
-    /// What the bandwidth estimate returns to after a handover: `"held"` (the bandwidth of before), or a
-    /// rate of payload. Default `"held"`.
+    /// Bandwidth estimate to restore after a handover: `"held"` (the one before the handover), or a
+    /// payload rate. Default `"held"`.
     pub bw_rec: RecoveryBandwidth,
 }
 
@@ -142,7 +143,7 @@ impl Default for HsrParameters {
     }
 }
 
-/// What is wrong with [`HsrParameters`].
+/// An invalid value in [`HsrParameters`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum HsrProblem {
     /// `alpha` is not from 1/1024 to 1.
@@ -150,46 +151,46 @@ pub enum HsrProblem {
     Alpha(f64),
     /// `T` is zero.
     #[error("must be above zero, or \"none\" for no bound")]
-    NoRtt,
+    ZeroT,
     /// `T2` is zero.
     #[error("must be above zero: no RTT is below it")]
-    NoCalm,
+    ZeroT2,
     /// `T2` is above `T1`: the RTT that began a handover would also end it.
     #[error("is {0}, but must not be above T1 ({1}), which begins a handover")]
-    Crossed(Span, Span),
+    T2AboveT1(Span, Span),
     /// `bw_rec` is zero or above 1 Tbit/s.
     #[error("is {0}, but must be \"held\", or above zero and up to {MAX_RATE}")]
     Rate(Rate),
 }
 
 impl HsrProblem {
-    /// The key it concerns.
+    /// The key with the invalid value.
     pub fn key(&self) -> &'static str {
         match self {
             HsrProblem::Alpha(_) => "alpha",
-            HsrProblem::NoRtt => "T",
-            HsrProblem::NoCalm | HsrProblem::Crossed(..) => "T2",
+            HsrProblem::ZeroT => "T",
+            HsrProblem::ZeroT2 | HsrProblem::T2AboveT1(..) => "T2",
             HsrProblem::Rate(_) => "bw_rec",
         }
     }
 }
 
 impl HsrParameters {
-    /// Finds what serde cannot: values out of range.
+    /// Checks for values out of range, which serde cannot.
     pub fn check(&self) -> Result<(), HsrProblem> {
         if !(1.0 / ONE as f64..=1.0).contains(&self.alpha) {
             return Err(HsrProblem::Alpha(self.alpha));
         }
         if self.t == Bound::At(Span::ZERO) {
-            return Err(HsrProblem::NoRtt);
+            return Err(HsrProblem::ZeroT);
         }
         if self.t2.is_zero() {
-            return Err(HsrProblem::NoCalm);
+            return Err(HsrProblem::ZeroT2);
         }
         if let Bound::At(t1) = self.t1
             && self.t2 > t1
         {
-            return Err(HsrProblem::Crossed(self.t2, t1));
+            return Err(HsrProblem::T2AboveT1(self.t2, t1));
         }
         match self.bw_rec {
             RecoveryBandwidth::At(rate) if rate.as_bps() == 0 || rate > MAX_RATE => {
@@ -206,10 +207,10 @@ impl crate::Parameters for HsrParameters {
             .map_err(|e| crate::ParameterProblem { key: e.key(), message: e.to_string() })
     }
 
-    /// The globals of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
-    /// (2^32 - 1 is none), BW_rec in bytes per second (0 is held).
+    /// The global variables of `bbr_hsr.bpf.c` and their values: alpha in 1/1024, times in microseconds
+    /// (2^32 - 1 for none), BW_rec in bytes per second (0 for held).
     fn kernel(&self) -> Vec<(&'static str, u64)> {
-        let fixed = Fixed::of(self);
+        let fixed = Fixed::new(self);
         vec![
             ("hsr_alpha", fixed.alpha),
             ("hsr_T_us", fixed.t_us.into()),
@@ -234,17 +235,17 @@ impl crate::Parameters for HsrParameters {
 /// The parameters in the units of the model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fixed {
-    /// 1/1024.
+    /// In units of 1/1024.
     pub alpha: u64,
     pub t_us: u32,
     pub t1_us: u32,
     pub t2_us: u32,
-    /// Bytes per second; `None` is held.
+    /// Bytes per second; `None` for held.
     pub bw_rec: Option<u64>,
 }
 
 impl Fixed {
-    pub(super) fn of(p: &HsrParameters) -> Fixed {
+    pub(super) fn new(p: &HsrParameters) -> Fixed {
         Fixed {
             alpha: (p.alpha * ONE as f64 + 0.5) as u64,
             t_us: p.t.micros(),
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_published() {
+    fn omitted_parameters_are_as_published() {
         assert_eq!(read("{}"), Ok(HsrParameters::default()));
         assert_eq!(
             HsrParameters::default().kernel(),
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_read_and_written_alike() {
+    fn every_key_survives_serialisation() {
         let text = r#"{"alpha":0.5,"T":"none","T1":"2s","T2":"120ms","bw_rec":"8Mbit/s"}"#;
         let p = read(text).unwrap();
         assert_eq!(serde_json::to_string(&p).unwrap(), text);
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_said() {
+    fn invalid_values_are_reported() {
         let error = |text| read(text).unwrap_err();
         assert!(error(r#"{"T":"never"}"#).contains("\"none\""), "{}", error(r#"{"T":"never"}"#));
         assert!(error(r#"{"bw_rec":"all"}"#).contains("\"held\""));

@@ -1,4 +1,4 @@
-//! BBR's decisions against values worked out by hand. Every ACK here ends a round and carries
+//! BBR's decisions compared with values computed by hand. Every ACK here ends a round and carries
 //! the delivery rate of one RTT (100 ms); bandwidths are packets/µs * 2^24, so `n` packets per
 //! 100 ms are n * 2^24 / 100,000, rounded down.
 
@@ -18,7 +18,8 @@ fn state(flow: &Flow) -> &'static str {
     flow.c.probe().state
 }
 
-/// One round later `packets` have been delivered in one RTT and `losses` lost; `inflight` remain.
+/// Advances by one round in which `packets` are delivered in one RTT and `losses` are lost; `inflight`
+/// remain.
 fn round(flow: &mut Flow, packets: u32, losses: u32, inflight: u32) {
     flow.wait(RTT);
     sample(flow, packets, losses, inflight, RTT);
@@ -41,7 +42,7 @@ fn sample(flow: &mut Flow, packets: u32, losses: u32, inflight: u32, rtt: Span) 
 /// Before an RTT is known: 10 packets per 1 ms. 10 * 2^24 / 1000 = 167,772; times 1460 B, times
 /// 739 / 256 (2/ln 2), times 0.99 * 10^6 / 2^24: 41,724,593 B/s.
 #[test]
-fn it_begins_at_ten_packets_per_millisecond() {
+fn the_initial_pacing_rate_is_ten_packets_per_millisecond() {
     let flow = bbr();
     let bw: u64 = 10 * (1 << 24) / 1000;
     let expected = (((bw * 1460 * 739) >> 8) * 990_000) >> 24;
@@ -51,9 +52,9 @@ fn it_begins_at_ten_packets_per_millisecond() {
     assert_eq!(flow.c.probe().pacing_gain, Some(739.0 / 256.0));
 }
 
-/// The same bandwidth four times: the first sets the mark, the next three fail to beat it by a
+/// The same bandwidth four times: the first sets the baseline, the next three fail to exceed it by a
 /// quarter. ssthresh is then the BDP, ceil(16,777 * 100,000 / 2^24) = 100, plus three bursts of
-/// two packets. With 200 packets in flight DRAIN lasts; with 106 it ends.
+/// two packets. With 200 packets in flight DRAIN continues; with 106 it ends.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
     let mut flow = bbr();
@@ -83,7 +84,7 @@ fn a_quarter_more_bandwidth_keeps_startup_going() {
     assert_eq!(state(&flow), "DRAIN");
 }
 
-/// A round that was application-limited tells nothing about the pipe.
+/// An application-limited round does not indicate whether the pipe is full.
 #[test]
 fn application_limited_rounds_do_not_end_startup() {
     let mut flow = bbr();
@@ -101,14 +102,14 @@ fn application_limited_rounds_do_not_end_startup() {
         });
     }
     assert_eq!(state(&flow), "STARTUP");
-    // 20 packets are below the estimate of 100 and do not enter it: 16,777 * 1460 * 10^6 >> 24.
+    // 20 packets are below the estimate of 100 and do not change it: 16,777 * 1460 * 10^6 >> 24.
     assert_eq!(flow.c.probe().btl_bw, Some(1_459_981));
 }
 
-/// The smallest RTT is of 0.1 s (jiffy 25). It expires after jiffy 2525 (10.1 s), so at 10.104 s;
-/// an equal RTT at 5 s does not prolong it.
+/// The smallest RTT was measured at 0.1 s (jiffy 25). It expires after jiffy 2525 (10.1 s), so at 10.104 s;
+/// an equal RTT at 5 s does not extend it.
 #[test]
-fn probe_rtt_comes_ten_seconds_after_the_smallest_rtt() {
+fn probe_rtt_starts_ten_seconds_after_the_smallest_rtt() {
     let mut flow = bbr();
     flow.at_millis(100);
     sample(&mut flow, 100, 0, 200, RTT);
@@ -123,7 +124,7 @@ fn probe_rtt_comes_ten_seconds_after_the_smallest_rtt() {
     sample(&mut flow, 1, 0, 200, RTT + Span::from_millis(20));
     assert_eq!((state(&flow), flow.w.cwnd), ("PROBE_RTT", 4));
     assert_eq!(flow.c.probe().rt_prop, Some(RTT + Span::from_millis(20)));
-    // Rates measured now count as application-limited: delivered + in flight.
+    // Rates measured now count as application-limited, up to delivered + in flight.
     assert_eq!(flow.s.app_limited, flow.s.delivered + 200);
 
     // The 200 ms run from when four packets are in flight: jiffy 2550 to 2600, and one more.
@@ -134,16 +135,16 @@ fn probe_rtt_comes_ten_seconds_after_the_smallest_rtt() {
     assert_eq!((state(&flow), flow.w.cwnd), ("PROBE_RTT", 4));
     flow.at_millis(10_404);
     sample(&mut flow, 1, 0, 4, RTT);
-    // The ACK at 10.104 s was the third without growth, so the pipe counts as full; the window of
-    // before comes back up to the target: twice the BDP of 100, an aggregate of 100 packets at
+    // The ACK at 10.104 s was the third without growth, so the pipe counts as full; the previous window
+    // is restored up to the target: twice the BDP of 100, an aggregate of 100 packets at
     // once (less than 1 of them expected, so 99: 100 ms at 16,777), three bursts of two, made
-    // even: 306; and 2 more if cycling began in the probing phase.
+    // even: 306; and 2 more if cycling started in the probing phase.
     assert_eq!(state(&flow), "PROBE_BW");
     assert!(before > 308 && [306, 308].contains(&flow.w.cwnd), "{} {before}", flow.w.cwnd);
 }
 
-/// A restart from idle (application-limited, nothing in flight) spares PROBE_RTT: the first RTT
-/// is taken as the new smallest.
+/// A restart from idle (application-limited, nothing in flight) needs no PROBE_RTT: the first RTT
+/// becomes the new minimum.
 #[test]
 fn after_idle_the_rtt_is_measured_without_probe_rtt() {
     let mut flow = bbr();
@@ -160,10 +161,10 @@ fn after_idle_the_rtt_is_measured_without_probe_rtt() {
 
 /// A policer: a burst of 300 packets, then 100 a round with 25 lost. The first loss starts an
 /// interval; rounds 2 to 4 make 300 delivered, 75 lost (75 * 256 >= 50 * 300) and so 16,777;
-/// rounds 5 to 8 the same rate: taken for a policer's. Then 48 rounds of PROBE_BW later it is
-/// tried again, and the estimate is the maximum of the last ten rounds, 110 packets.
+/// rounds 5 to 8 give the same rate, which is taken as a policer's. After 48 rounds of PROBE_BW the path is
+/// probed again, and the estimate is the maximum of the last ten rounds, 110 packets.
 #[test]
-fn two_lossy_intervals_of_one_rate_are_a_policer() {
+fn two_lossy_intervals_with_the_same_rate_indicate_a_policer() {
     let rate = |packets: u64| Some(((packets * (1 << 24) / 100_000) * 1_460_000_000) >> 24);
     let mut flow = bbr();
     round(&mut flow, 300, 25, 50);
@@ -183,10 +184,10 @@ fn two_lossy_intervals_of_one_rate_are_a_policer() {
     assert_eq!(flow.c.probe().btl_bw, rate(110), "48 rounds are over");
 }
 
-/// Recovery: the first round sends what is acknowledged (in flight + acked); the next grows by
-/// it; at the end the window of before comes back, as far as the target allows.
+/// Recovery: the first round sends as many packets as are acknowledged (in flight + acked); the next grows by
+/// them; at the end the previous window is restored, up to the target.
 #[test]
-fn recovery_conserves_packets_and_gives_the_window_back() {
+fn recovery_conserves_packets_and_restores_the_window() {
     let mut flow = bbr();
     for _ in 0..6 {
         round(&mut flow, 100, 0, 100);
@@ -221,7 +222,7 @@ fn recovery_conserves_packets_and_gives_the_window_back() {
     assert!(flow.w.cwnd >= 206 && flow.w.cwnd <= full, "{} of {full}", flow.w.cwnd);
 }
 
-/// Single packets below 1.2 Mbit/s, pairs from there.
+/// Single packets below 1.2 Mbit/s, pairs above.
 #[test]
 fn slow_flows_send_single_packets() {
     let mut flow = bbr();

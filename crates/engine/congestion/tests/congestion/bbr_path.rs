@@ -1,6 +1,6 @@
-//! BBR over a path: packets paced through one bottleneck queue and acknowledged one by one, with
-//! Linux's delivery-rate samples. What the model must find is known beforehand: bandwidth, RTT,
-//! and how little it may cost to look for them.
+//! BBR over a simulated path: packets are paced through one bottleneck queue and acknowledged one by one,
+//! with Linux's delivery-rate samples. The values that the model must find are known: bandwidth, RTT, and the
+//! cost of measuring them.
 
 use crate::harness::Flow;
 use congestion::RateSample;
@@ -11,13 +11,13 @@ struct Packet {
     sent: Time,
     acked: Time,
     app_limited: bool,
-    /// The connection's state when it was sent (`tcp_rate_skb_sent`).
+    /// The connection's state when the packet was sent (`tcp_rate_skb_sent`).
     delivered: u64,
     delivered_time: Time,
     first_sent: Time,
 }
 
-/// A bulk flow over a bottleneck with an endless queue.
+/// A bulk flow over a bottleneck with an unlimited queue.
 struct Path {
     flow: Flow,
     rate: Rate,
@@ -28,7 +28,7 @@ struct Path {
     packets: VecDeque<Packet>,
 }
 
-/// IP packet of 1460 B of payload.
+/// Size of an IP packet with 1460 B of payload.
 const WIRE: u64 = 1500;
 
 impl Path {
@@ -39,7 +39,7 @@ impl Path {
         Path { flow, rate, propagation, queue_free: z, next_send: z, first_sent: z, packets }
     }
 
-    /// Sends or takes an ACK, whichever comes first.
+    /// Sends a packet or processes an ACK, whichever is due first.
     fn step(&mut self) {
         let may_send = self.flow.s.inflight < self.flow.w.cwnd;
         match self.packets.front().map(|p| p.acked) {
@@ -107,7 +107,7 @@ fn path(seed: u64) -> Path {
 }
 
 #[test]
-fn it_finds_bandwidth_and_rtt_and_fills_the_pipe() {
+fn bbr_finds_bandwidth_and_rtt_and_fills_the_pipe() {
     let mut p = path(1);
     let mut states = vec!["STARTUP"];
     p.run_until(2, |p| {
@@ -131,7 +131,7 @@ fn it_finds_bandwidth_and_rtt_and_fills_the_pipe() {
     let rt_prop = probe.rt_prop.unwrap().as_millis_f64();
     assert!((40.6..41.0).contains(&rt_prop), "RTprop {rt_prop} ms");
 
-    // 1 % of pacing margin and 2 % of PROBE_RTT (200 ms in 10 s) are the price.
+    // The cost is 1 % of pacing margin and 2 % of PROBE_RTT (200 ms in 10 s).
     let seconds = p.flow.s.now.since(at).as_secs_f64();
     let share = (p.flow.s.delivered - begin) as f64 * 600e-6 / seconds;
     assert!((0.95..=1.0).contains(&share), "uses {share:.3} of the bottleneck");
@@ -141,7 +141,7 @@ fn it_finds_bandwidth_and_rtt_and_fills_the_pipe() {
 }
 
 /// PROBE_RTT about every 10 s, for 200 ms and a round trip; the window never exceeds twice the
-/// BDP by more than the bursts (6), the aggregates and the probing phase (2) ask for.
+/// BDP by more than the bursts (6), the aggregates and the probing phase (2).
 #[test]
 fn probe_rtt_takes_two_percent_of_the_time() {
     let mut p = path(2);
@@ -167,9 +167,9 @@ fn probe_rtt_takes_two_percent_of_the_time() {
 }
 
 /// When the bandwidth doubles, the probing phases find it within a few cycles; when it halves,
-/// the old maximum is forgotten after ten rounds.
+/// the old maximum expires after ten rounds.
 #[test]
-fn it_follows_a_changing_bottleneck() {
+fn bbr_follows_a_changing_bottleneck() {
     let mut p = path(3);
     for (until, mbps) in [(8, 20), (16, 40), (24, 10)] {
         p.rate = Rate::from_bps(mbps * 1_000_000);

@@ -1,4 +1,4 @@
-//! Compound TCP against its paper (INFOCOM 2006) and draft-sridharan-tcpm-ctcp-02.
+//! Compound TCP compared with its paper (INFOCOM 2006) and draft-sridharan-tcpm-ctcp-02.
 
 use crate::harness::Flow;
 use crate::pipe::Pipe;
@@ -13,7 +13,7 @@ fn avoiding(name: &str, cwnd: u32) -> Flow {
     flow
 }
 
-/// One round trip: the window leaves and is acknowledged packet by packet.
+/// One round trip: the window is sent and acknowledged packet by packet.
 fn round(flow: &mut Flow, rtt: Span) {
     let window = flow.w.cwnd;
     flow.send(window);
@@ -25,7 +25,7 @@ fn round(flow: &mut Flow, rtt: Span) {
 
 /// Draft section 7: below 38 packets it "behaves exactly like Standard TCP", losses included.
 #[test]
-fn a_small_window_is_renos() {
+fn a_small_window_behaves_as_reno() {
     let mut flows = ["compound", "reno"].map(|name| avoiding(name, 12));
     for i in 0..400 {
         for flow in &mut flows {
@@ -38,7 +38,7 @@ fn a_small_window_is_renos() {
     }
 }
 
-/// The window follows dW/dt = alpha W^k per round trip while nothing queues: from W0 to W takes
+/// Without a queue the window follows dW/dt = alpha W^k per round trip: from W0 to W it takes
 /// (W^(1-k) - W0^(1-k)) / (alpha (1 - k)) round trips, which is 32 (W^(1/4) - W0^(1/4)).
 #[test]
 fn an_empty_path_is_filled_by_the_power_law() {
@@ -56,8 +56,8 @@ fn an_empty_path_is_filled_by_the_power_law() {
     }
 }
 
-/// When a queue builds the delay window shrinks by what waits; Reno's part goes on growing by one
-/// packet a round, and when nothing is left of the delay window the sum is Reno's.
+/// When a queue builds up the delay window shrinks by the queued packets; Reno's part keeps growing by one
+/// packet per round, and when the delay window is zero the sum is Reno's window.
 #[test]
 fn the_delay_window_yields_to_a_queue() {
     let mut flow = avoiding("compound", 500);
@@ -66,7 +66,7 @@ fn the_delay_window_yields_to_a_queue() {
     }
     let peak = flow.w.cwnd;
     assert!(peak > 500 + 20 + 200, "{peak}");
-    // Others fill the queue: 100 ms become 110, so that 1/11 of the window waits, more than gamma.
+    // Other flows fill the queue: 100 ms become 110, so that 1/11 of the window is queued, more than gamma.
     let mut windows = vec![peak];
     for i in 1..=30 {
         let before = flow.w.cwnd;
@@ -78,15 +78,15 @@ fn the_delay_window_yields_to_a_queue() {
             assert!((fell - waiting).abs() < 2.0, "{before} fell by {fell}, {waiting:.1} wait");
         }
     }
-    // A packet a round; a round in which the window grew is a few ACKs short of one.
+    // A packet per round; a round in which the window grew is a few ACKs shorter.
     let reno = 500 + 20 + 30;
     assert!((reno - 2..=reno).contains(&flow.w.cwnd), "only Reno's part is left: {windows:?}");
 }
 
-/// The paper's claim (figures 6 and 7): a long fat pipe with a random loss now and then is filled
-/// where Reno is not.
+/// The paper's claim (figures 6 and 7): Compound TCP fills a long fat pipe with occasional random loss,
+/// which Reno does not.
 #[test]
-fn it_fills_a_long_fat_pipe_that_reno_does_not() {
+fn compound_fills_a_long_fat_pipe_that_reno_does_not() {
     // 200 Mbit/s, 100 ms: 1667 packets; one packet in 100,000 lost.
     let share = |name: &str| Pipe::new(name, 1_667, MS(100), 400).lossy(100_000).run(Span::from_secs(300));
     let (compound, reno) = (share("compound"), share("reno"));
@@ -94,12 +94,12 @@ fn it_fills_a_long_fat_pipe_that_reno_does_not() {
     assert!(reno < 0.6 && compound > 1.5 * reno, "Reno uses {reno:.2}");
 }
 
-/// The draft's response function (equation 8): w = 0.255 / p^0.8, of Table 1. A deterministic loss
-/// each 1/p packets gives the same average within the approximations of the model.
+/// The draft's response function (equation 8): w = 0.255 / p^0.8, in table 1. A deterministic loss
+/// every 1/p packets gives the same average within the approximations of the model.
 #[test]
-fn the_average_window_is_as_table_1_says() {
+fn the_average_window_agrees_with_table_1() {
     for (one_in, table) in [(10_000, 404.0), (100_000, 2_552.0)] {
-        // A pipe that never queues.
+        // A pipe without a queue.
         let mut pipe = Pipe::new("compound", 1 << 20, MS(100), 0).lossy(one_in);
         pipe.flow.w.cwnd = table as u32;
         pipe.flow.w.ssthresh = table as u32;
@@ -116,10 +116,10 @@ fn the_average_window_is_as_table_1_says() {
     }
 }
 
-/// The sum stays where about gamma = 30 packets wait, as long as Reno's part alone does not fill the
+/// The sum stays at about gamma = 30 queued packets, as long as Reno's part alone does not fill the
 /// path: the queue of 300 is not filled, nothing is lost.
 #[test]
-fn it_does_not_fill_the_queue_by_itself() {
+fn compound_does_not_fill_the_queue_by_itself() {
     let mut pipe = Pipe::new("compound", 800, MS(80), 300);
     pipe.flow.w.ssthresh = 400;
     // Reno's part gains a packet in 80 ms: from 400 it stays below 800 for 30 s.

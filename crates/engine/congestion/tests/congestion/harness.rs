@@ -1,3 +1,3 @@
-//! The connection around a controller that every test here drives: see [`vectors::Flow`].
+//! The simulated connection that the tests drive a controller with: see [`vectors::Flow`].
 
 pub use vectors::{Flow, Subject};

@@ -1,4 +1,4 @@
-//! BBR-HSR's decisions against values worked out by hand. As in `bbr.rs` every ACK ends a round
+//! BBR-HSR's decisions compared with values computed by hand. As in `bbr.rs` every ACK ends a round
 //! and carries the rate of 100 packets per 100 ms: 100 * 2^24 / 100,000 = 16,777 rounded down.
 
 use crate::harness::{Flow, Subject};
@@ -19,7 +19,8 @@ fn unbounded() -> HsrParameters {
     HsrParameters { t: Bound::None, ..HsrParameters::default() }
 }
 
-/// A round later `packets` have arrived in 100 ms, the last of them after `rtt_ms`.
+/// Advances by one round in which `packets` are delivered in 100 ms, the last of them with an RTT of
+/// `rtt_ms`.
 fn round(flow: &mut Flow, packets: u32, rtt_ms: u64, inflight: u32) {
     flow.wait(INTERVAL);
     flow.s.inflight = inflight + packets;
@@ -34,7 +35,7 @@ fn round(flow: &mut Flow, packets: u32, rtt_ms: u64, inflight: u32) {
     });
 }
 
-/// Rounds with 300 in flight, then 16 with fewer than the pipe holds: PROBE_BW with the whole window.
+/// Rounds with 300 packets in flight, then 16 with fewer than the pipe holds: PROBE_BW with the full window.
 fn cruise(parameters: HsrParameters, rtts_ms: &[u64]) -> Flow {
     let mut flow = flow(parameters);
     for _ in 0..4 {
@@ -54,8 +55,8 @@ fn window(flow: &Flow, bdp_twice: u32, aggregate: u32) -> u32 {
     (bdp_twice + aggregate + 6).div_ceil(2) * 2 + probing
 }
 
-/// 100 packets at once where the last ACK was 100 ms ago: none is expected in no time, so the
-/// aggregate is 100, of which 100 ms at 16,777 allow 99.
+/// 100 packets at once, 100 ms after the last ACK: none is expected in zero time, so the
+/// aggregate is 100, which is limited to 100 ms at 16,777: 99.
 const AGGREGATE: u32 = 99;
 
 /// RTprop 100 ms; then 180 ms once: RTT_avg = 100 + 80 / 8 = 110 ms, and twice the BDP is
@@ -70,7 +71,7 @@ fn the_window_follows_the_average_rtt() {
     let t = Bound::At(Span::from_millis(105));
     let f = cruise(HsrParameters { t, ..unbounded() }, &rtts);
     assert_eq!(f.w.cwnd, window(&f, 210, AGGREGATE));
-    // The published T is below RTprop, which stands.
+    // The published T is below RTprop, which is the lower bound.
     let f = cruise(HsrParameters::default(), &rtts);
     assert_eq!(f.w.cwnd, window(&f, 200, AGGREGATE));
     // alpha = 1/2: 100 + 40 ms, so 280.
@@ -78,9 +79,9 @@ fn the_window_follows_the_average_rtt() {
     assert_eq!(f.w.cwnd, window(&f, 280, AGGREGATE));
 }
 
-/// Pacing knows no RTT: 16,777 * 1460 * gain, less 1 %, as BBR's.
+/// The pacing rate does not depend on the RTT: 16,777 * 1460 * gain, less 1 %, as in BBR.
 #[test]
-fn pacing_is_that_of_bbr() {
+fn pacing_is_as_in_bbr() {
     let rtts = [vec![100; 16], vec![180]].concat();
     let (f, bbr) = (cruise(unbounded(), &rtts), cruise(HsrParameters::default(), &rtts));
     assert_eq!(f.w.pacing_rate, bbr.w.pacing_rate);
@@ -103,7 +104,7 @@ fn drain_ends_at_rt_props_bdp() {
 }
 
 /// The rate falls to 10 packets per 100 ms after an RTT above T1. In ten rounds BtlBw would follow
-/// (and does while RTTs are not below T2); three short RTTs bring it back to 16,777 * 1460 * 10^6
+/// (and does while RTTs are not below T2); three short RTTs restore 16,777 * 1460 * 10^6
 /// / 2^24 = 1,459,981 B/s, for ten rounds.
 fn handover(parameters: HsrParameters) -> (Vec<Option<u64>>, Flow) {
     let mut f = cruise(HsrParameters { t2: Span::from_millis(120), ..parameters }, &[100; 16]);
@@ -126,10 +127,10 @@ const LOW: Option<u64> = Some(145_937);
 const HIGH: Option<u64> = Some(1_459_981);
 
 #[test]
-fn after_a_handover_the_old_bandwidth_comes_back() {
+fn the_previous_bandwidth_is_restored_after_a_handover() {
     let (seen, mut f) = handover(HsrParameters::default());
     assert_eq!(seen, [LOW, LOW, LOW, HIGH]);
-    // It counts as a sample of that round: ten rounds later it is still the maximum, then gone.
+    // It counts as a sample of that round: ten rounds later it is still the maximum, then it expires.
     for _ in 0..10 {
         round(&mut f, 10, 100, 50);
         assert_eq!(f.c.probe().btl_bw, HIGH);
@@ -140,18 +141,18 @@ fn after_a_handover_the_old_bandwidth_comes_back() {
 
 /// 4 Mbit/s are 500,000 B/s: 500,000 * 2^24 / 1460 / 10^6 = 5,745; back, 5,745 * 1460 * 10^6 / 2^24.
 #[test]
-fn or_the_bandwidth_asked_for() {
+fn a_given_bandwidth_is_restored_after_a_handover() {
     let bw_rec = RecoveryBandwidth::At(Rate::from_bps(4_000_000));
     let (seen, _) = handover(HsrParameters { bw_rec, ..HsrParameters::default() });
     assert_eq!(seen, [LOW, LOW, LOW, Some(499_945)]);
-    // Less than what there is changes nothing.
+    // A bandwidth below the estimate changes nothing.
     let bw_rec = RecoveryBandwidth::At(Rate::from_bps(400_000));
     let (seen, _) = handover(HsrParameters { bw_rec, ..HsrParameters::default() });
     assert_eq!(seen, [LOW; 4]);
 }
 
 #[test]
-fn without_a_late_rtt_nothing_comes_back() {
+fn nothing_is_restored_without_an_rtt_above_t1() {
     let (seen, _) =
         handover(HsrParameters { t1: Bound::At(Span::from_millis(1_001)), ..HsrParameters::default() });
     assert_eq!(seen, [LOW; 4]);

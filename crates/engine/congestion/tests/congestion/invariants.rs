@@ -1,5 +1,5 @@
-//! What must hold for every controller whatever happens: random lists of ACKs, losses, timeouts,
-//! undos and pauses. A controller in the registry is tested here without another line.
+//! Invariants of every controller under random sequences of ACKs, losses, timeouts,
+//! undos and pauses. All controllers in the registry are tested automatically.
 
 use crate::harness::{Flow, Subject};
 use congestion::hsr::{Bound, HsrParameters};
@@ -17,7 +17,7 @@ enum Op {
         interval_us: u64,
         app_limited: bool,
     },
-    /// A packet lost: in flight when it was sent, lost since, its number.
+    /// A lost packet: packets in flight when it was sent, packets lost since, its number.
     Lose {
         tx_in_flight: u32,
         lost: u32,
@@ -34,7 +34,7 @@ enum Op {
     WindowLimited(bool),
 }
 
-/// Small values mostly, now and then absurd ones.
+/// Mostly small values, occasionally extreme ones.
 fn count() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0..40u32, 2 => 0..10_000u32, 1 => Just(u32::MAX / 2)]
 }
@@ -102,7 +102,7 @@ fn apply(flow: &mut Flow, op: &Op) {
     }
 }
 
-/// Runs the list, checks every step, and returns what was decided.
+/// Runs the sequence, checks every step, and returns the controller's decisions.
 fn run(name: &str, clamp: u32, ops: &[Op]) -> Vec<(u32, u32, u64)> {
     run_with(make(name, 7, "flow").unwrap(), clamp, ops)
 }
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn windows_stay_in_bounds_and_the_same_seed_decides_the_same(
+    fn windows_stay_in_bounds_and_runs_are_reproducible(
         clamp in prop_oneof![Just(u32::MAX), 1..200u32],
         ops in prop::collection::vec(op(), 1..200),
     ) {
@@ -151,9 +151,9 @@ proptest! {
         }
     }
 
-    /// The same with parameters, of those that have any.
+    /// The invariants with random parameters, for controls that have any.
     #[test]
-    fn whatever_the_parameters(
+    fn the_invariants_hold_for_random_parameters(
         bytes in prop::collection::vec(any::<u8>(), 16),
         ops in prop::collection::vec(op(), 1..100),
     ) {
@@ -169,7 +169,7 @@ proptest! {
 
     /// BBR-HSR with a bound that RTprop always exceeds and no handovers is BBR.
     #[test]
-    fn bbr_hsr_without_its_parts_is_bbr(ops in prop::collection::vec(op(), 1..200)) {
+    fn bbr_hsr_without_its_additions_equals_bbr(ops in prop::collection::vec(op(), 1..200)) {
         let t = Bound::At(Span::from_nanos(1));
         let parameters = HsrParameters { t, t1: Bound::None, ..HsrParameters::default() };
         let hsr = Bbr::hsr(Stream::new(7, "flow"), &parameters);
@@ -177,9 +177,9 @@ proptest! {
     }
 }
 
-/// A loss costs every loss-based controller something, and an undo gives it back.
+/// A loss reduces the window of every loss-based controller, and an undo restores it.
 #[test]
-fn a_loss_costs_and_an_undo_returns_it() {
+fn a_loss_reduces_the_window_and_an_undo_restores_it() {
     for name in NAMES {
         let mut flow = Flow::new(name, 1);
         flow.w.cwnd = 100;
@@ -197,8 +197,8 @@ fn a_loss_costs_and_an_undo_returns_it() {
     }
 }
 
-/// Controls whose tables have parameters are drawn with others than the published ones, and say of each
-/// parameter what it is.
+/// Controls with parameters are drawn with values other than the published ones, and their schemas describe
+/// each parameter.
 #[test]
 fn parameters_are_drawn_and_described() {
     let mut generator = schemars::SchemaGenerator::default();
@@ -214,7 +214,7 @@ fn parameters_are_drawn_and_described() {
 }
 
 #[test]
-fn every_control_says_what_people_call_it_and_what_it_is() {
+fn every_control_has_a_name_and_a_description() {
     let mut seen: Vec<&str> = Vec::new();
     for control in NAMES.iter().filter_map(|name| Control::named(name)) {
         let (label, about) = (control.label(), control.about());

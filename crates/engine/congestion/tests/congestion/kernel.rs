@@ -1,16 +1,16 @@
-//! The models against the kernel itself, call by call: `kernel/*.csv` hold what Linux 6.18 was
-//! told and what it decided (how they were made: `kernel/record.py`). Each call is replayed into
-//! the model with the kernel's own inputs; its outcome must be the same number, and so must all
-//! that follow, since the model keeps its own state throughout.
+//! The models compared with the kernel, call by call: `kernel/*.csv` contain the inputs and decisions of
+//! Linux 6.18 (recorded by `kernel/record.py`). Each call is replayed into the model with the kernel's
+//! inputs. Its result must be the same number, and so must all results that follow, because the model keeps
+//! its own state throughout.
 //!
-//! Two things a model cannot know are supplied: the phase of the kernel's jiffies against its
-//! microseconds, and the random phases of PROBE_BW, for which seeds are tried until one draws as
-//! the kernel did.
+//! Two values that a model cannot know are supplied: the phase of the kernel's jiffies relative to its
+//! microseconds, and the random phases of PROBE_BW, for which seeds are tried until one gives
+//! the kernel's phases.
 use congestion::hsr::{Bound, HsrParameters};
 use congestion::{Bbr, CaState, Controller, Event, RateSample, Socket, Window, make};
 use units::{Span, Stream, Time};
 
-/// Column names and rows of a recording; the outcome's names begin with `|`.
+/// Column names and rows of a recording; names of results begin with `|`.
 struct Recording {
     columns: Vec<String>,
     rows: Vec<(String, Vec<i128>)>,
@@ -21,7 +21,7 @@ impl Recording {
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
         let bar = header.iter().position(|&name| name == "|").unwrap();
-        // The inputs end with a rate sample, one of whose names is also the socket's.
+        // The inputs end with a rate sample, which shares a field name with the socket.
         let columns = header.iter().enumerate().map(|(i, name)| match i > bar {
             true => format!("|{name}"),
             false => name.to_string(),
@@ -58,7 +58,7 @@ impl Recording {
         offsets[offsets.len() / 2] / 1_000 * 1_000
     }
 
-    /// Index of the first row whose outcome differs, and the difference.
+    /// Number of rows, or the index of the first row with a different result and the difference.
     fn replay(&self, mut c: Box<dyn Controller>) -> Result<usize, (usize, String)> {
         let phase = self.phase();
         for row in 0..self.rows.len() {
@@ -79,7 +79,7 @@ impl Recording {
         let ticks = |name| Time::from_nanos((get(name) * 4_000_000) as u64);
         let span = |us: i128| Span::from_micros(us as u64);
         let call = self.rows[row].0.as_str();
-        // Where only jiffies matter they are exact; HyStart and BBR's epochs need microseconds.
+        // If only jiffies matter they are exact; HyStart and BBR's epochs need microseconds.
         let in_jiffies = call == "ack" || call == "event" && c.name() == "cubic";
         let now = if in_jiffies { ticks("jiffies") } else { micros("now_us") };
         let s = Socket {
@@ -165,13 +165,13 @@ fn infinite(value: i128, column: &str) -> i128 {
 
 /// 5 Mbit/s, 40 kB of queue, with pauses: slow start, HyStart, losses, timeouts, restarts.
 #[test]
-fn cubic_decides_as_the_kernel_does() {
+fn cubic_equals_the_kernel() {
     let recording = Recording::parse(include_str!("kernel/cubic.csv"));
     assert_eq!(recording.replay(make("cubic", 1, "flow").unwrap()), Ok(recording.rows.len()));
 }
 
 #[test]
-fn reno_decides_as_the_kernel_does() {
+fn reno_equals_the_kernel() {
     let recording = Recording::parse(include_str!("kernel/reno.csv"));
     assert_eq!(recording.replay(make("reno", 1, "flow").unwrap()), Ok(recording.rows.len()));
 }
@@ -186,22 +186,22 @@ fn some_seed_replays(text: &str, make: impl Fn(Stream) -> Bbr) {
     assert_eq!(best, Some(Ok(recording.rows.len())));
 }
 
-/// BBR-HSR that never estimates more than RTprop; these paths have no handovers.
+/// BBR-HSR with an RTT estimate that never exceeds RTprop; these paths have no handovers.
 fn degenerate(random: Stream) -> Bbr {
     Bbr::hsr(random, &HsrParameters { t: Bound::At(Span::from_nanos(1)), ..HsrParameters::default() })
 }
 
 /// 1 Mbit/s, 20 kB of queue, for 14 s: STARTUP, DRAIN, PROBE_BW, PROBE_RTT.
 #[test]
-fn bbr_decides_as_the_kernel_does() {
+fn bbr_equals_the_kernel() {
     let recording = include_str!("kernel/bbr.csv");
     some_seed_replays(recording, Bbr::new);
     some_seed_replays(recording, degenerate);
 }
 
-/// 10 Mbit/s and 9 kB of queue: losses all along, recovery, the policer's rate found and retried.
+/// 10 Mbit/s and 9 kB of queue: constant losses, recovery, detection and expiry of the policer's rate.
 #[test]
-fn bbr_decides_as_the_kernel_does_when_policed() {
+fn bbr_equals_the_kernel_behind_a_policer() {
     let recording = include_str!("kernel/bbr_policed.csv");
     some_seed_replays(recording, Bbr::new);
     some_seed_replays(recording, degenerate);

@@ -1,4 +1,5 @@
-//! Congestion controls against their papers, their kernel and random ACKs. One program of them all: what is generic is compiled once.
+//! Congestion controls compared with their papers, with the kernel, and under random ACKs. One test program,
+//! so that generic code is compiled once.
 
 mod bbr;
 mod bbr_path;

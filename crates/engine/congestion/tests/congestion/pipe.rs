@@ -1,21 +1,21 @@
-//! A long fat pipe, round trip by round trip: the window leaves at once, one packet after another
-//! comes through the bottleneck and is acknowledged. Known beforehand: the pipe holds `bdp`
-//! packets, the queue `buffer`; what is beyond is lost.
+//! A long fat pipe, one round trip at a time: the window is sent at once, passes the bottleneck packet by
+//! packet and is acknowledged. The pipe holds `bdp` packets, the queue `buffer`; packets beyond that are
+//! lost.
 
 use crate::harness::Flow;
 use congestion::{AckEvent, CaState, RateSample};
 use units::Span;
 
-/// One flow through one bottleneck.
+/// A flow through a bottleneck.
 pub struct Pipe {
     pub flow: Flow,
     bdp: u32,
     base: Span,
     buffer: u32,
-    /// One packet in this many is lost on the way; 0 = none.
+    /// One packet in this many is lost at random; 0 for none.
     one_in: u64,
     sent: u64,
-    /// Losses so far, and the window after each.
+    /// Number of losses so far, and the window after each.
     pub losses: u32,
     pub after_loss: Vec<u32>,
     /// The window at the end of each round trip.
@@ -23,7 +23,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// `bdp` packets fill the pipe within `base`; `buffer` more wait in the queue.
+    /// `bdp` packets fill the pipe with a base RTT of `base`; `buffer` more fit into the queue.
     pub fn new(name: &str, bdp: u32, base: Span, buffer: u32) -> Pipe {
         let mut flow = Flow::new(name, 1);
         flow.w.cwnd = 2;
@@ -36,12 +36,12 @@ impl Pipe {
         self
     }
 
-    /// The time the bottleneck takes for a packet.
+    /// Transmission time of a packet at the bottleneck.
     fn per_packet(&self) -> Span {
         self.base / self.bdp as u64
     }
 
-    /// One round trip. Returns how many packets came through.
+    /// Simulates one round trip. Returns the number of packets delivered.
     pub fn round(&mut self) -> u32 {
         let window = self.flow.w.cwnd;
         self.flow.send(window);
@@ -49,8 +49,8 @@ impl Pipe {
         let overflown = window > carried;
         self.sent += window as u64;
         let unlucky = self.one_in > 0 && self.sent / self.one_in > (self.sent - window as u64) / self.one_in;
-        // The standing queue is what the window has beyond the pipe; ACKs come at the pace of the
-        // bottleneck, after a pause when the window does not fill the pipe.
+        // The standing queue is the excess of the window over the pipe; ACKs arrive at the rate of the
+        // bottleneck, after a pause if the window does not fill the pipe.
         let queue = carried.saturating_sub(self.bdp);
         let rtt = self.base + self.per_packet() * queue as u64;
         self.flow.wait(rtt - self.per_packet() * carried as u64);
@@ -66,13 +66,13 @@ impl Pipe {
         carried
     }
 
-    /// A hole: the rest of the window comes back as duplicate ACKs, then the retransmission fills it.
+    /// Simulates a loss: the rest of the window causes duplicate ACKs, then the retransmission arrives.
     fn lose(&mut self, rest: u32, rtt: Span) {
         self.losses += 1;
         let gap = self.per_packet();
         for i in 0..rest {
             self.flow.wait(gap);
-            self.flow.ack_with(RateSample::default()); // nothing moves forward
+            self.flow.ack_with(RateSample::default()); // acknowledges nothing new
             if i == 2 {
                 self.flow.enter(CaState::Recovery);
             }

@@ -1,4 +1,4 @@
-//! How large a window is kept where one packet in so many is lost and nothing queues.
+//! Response functions: the mean window at a given loss rate, without queueing.
 
 use crate::pipe::Pipe;
 use units::Span;
@@ -21,17 +21,18 @@ fn close(what: &str, found: f64, law: f64, percent: f64) {
 
 /// RFC 3649 section 5: w = 0.12 / p^0.835. The table rounds the increase up to whole packets.
 #[test]
-fn highspeed_keeps_the_window_of_its_response_function() {
+fn highspeed_follows_its_response_function() {
     for (one_in, rounds) in [(10_000, 3_000), (100_000, 3_000)] {
         let law = 0.12 / libm::pow(1.0 / one_in as f64, 0.835);
         close(&format!("highspeed, 1 in {one_in}"), window("highspeed", one_in, rounds), law, 15.0);
     }
 }
 
-/// Without delay Illinois adds 10 packets a round trip and gives up an eighth: a saw-tooth with increase a and decrease
-/// b keeps sqrt(a (2 - b) / (2 b p)), so sqrt(75 / p); Reno sqrt(1.5 / p), seven times less.
+/// Without queueing delay Illinois adds 10 packets per round trip and a loss takes an eighth. A saw-tooth
+/// with increase a and decrease b has a mean window of sqrt(a (2 - b) / (2 b p)), so sqrt(75 / p); Reno's is
+/// sqrt(1.5 / p), seven times less.
 #[test]
-fn illinois_keeps_seven_times_the_window_of_reno() {
+fn illinois_has_seven_times_the_window_of_reno() {
     for one_in in [1_000, 10_000, 100_000] {
         let n = one_in as f64;
         close(

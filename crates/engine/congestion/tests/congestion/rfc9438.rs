@@ -1,15 +1,15 @@
-//! Average windows of Reno and CUBIC under deterministic loss, against RFC 9438 tables 1 and 2.
+//! Average windows of Reno and CUBIC under deterministic loss, compared with RFC 9438 tables 1 and 2.
 //!
-//! The RFC's model: one packet in 1/p is lost, the window falls at once to ssthresh, the RTT is
-//! constant and nothing but the window limits the flow. ACKs come evenly; above 256 packets of
-//! window they are stretched to 1/256 of it. No slow start: the flow begins with a loss at the
-//! window the formula has at its losses (4/3 of Reno's average, 1/0.925 of CUBIC's), because
-//! from elsewhere CUBIC settles on any of many cycles: whole-packet windows make the curve flat
+//! The RFC's model: one packet in 1/p is lost, the window falls to ssthresh at once, the RTT is
+//! constant and only the window limits the flow. ACKs arrive evenly; above 256 packets of
+//! window each covers 1/256 of it. There is no slow start: the flow starts with a loss at the
+//! window at which losses occur in the formula (4/3 of Reno's average, 1/0.925 of CUBIC's). From other
+//! windows CUBIC converges to one of many cycles: whole-packet windows make the curve flat
 //! for a second on either side of K, and every cycle that ends on that flat part repeats. The
 //! mean is taken over 10 epochs after 5.
 //!
-//! All 14 rows are covered for both. Three of CUBIC's are outside 5 %, all at RTT 10 ms and all
-//! for a reason that Linux has as well (see [`CUBIC_10_MS`]).
+//! All 14 rows are covered for both. Three of CUBIC's differ by more than 5 %, all at RTT 10 ms and all
+//! for a reason that applies to Linux as well (see [`CUBIC_10_MS`]).
 
 use crate::harness::Flow;
 use units::Span;
@@ -22,16 +22,16 @@ const RENO: [f64; 7] = [12.0, 38.0, 120.0, 379.0, 1200.0, 3795.0, 12_000.0];
 /// Column "CUBIC (C = 0.4)" of table 1: RTT 0.1 s.
 const CUBIC_100_MS: [f64; 7] = [12.0, 38.0, 187.0, 1054.0, 5926.0, 33_325.0, 187_400.0];
 
-/// Column "CUBIC (C = 0.4)" of table 2: RTT 0.01 s, with the departure allowed, percent.
+/// Column "CUBIC (C = 0.4)" of table 2: RTT 0.01 s, with the allowed deviation in percent.
 ///
-/// * 1e-2 and 1e-3: Linux asks Reno's estimate only every 8 jiffies (32 ms, three round trips)
-///   while the window stands still, and 0.7 W rounds down, which weighs with few packets.
+/// * 1e-2 and 1e-3: Linux evaluates Reno's estimate only every 8 jiffies (32 ms, three round trips)
+///   while the window is constant, and 0.7 W is rounded down, which matters with few packets.
 /// * 1e-6: the table takes the larger of two averages (1200 by Reno, 1054 by the cubic); the
 ///   window is the larger of the two curves at each moment, which is more than either.
 const CUBIC_10_MS: [(f64, f64); 7] =
     [(12.0, 12.0), (38.0, 8.0), (120.0, 5.0), (379.0, 5.0), (1200.0, 6.0), (5926.0, 5.0), (33_325.0, 5.0)];
 
-/// Mean window over time, packets, with one packet in `one_in` lost; `peak` is where it begins.
+/// Mean window over time, packets, with one packet in `one_in` lost; `peak` is the initial window.
 fn average_window(name: &str, one_in: u64, rtt: Span, peak: f64) -> f64 {
     const WARM_UP: u64 = 5;
     const MEASURED: u64 = 10;
@@ -62,7 +62,7 @@ fn average_window(name: &str, one_in: u64, rtt: Span, peak: f64) -> f64 {
     }
 }
 
-/// Prints the row (`--nocapture` shows the table) and holds it to `percent`.
+/// Prints the row (`--nocapture` shows the table) and checks that it deviates by at most `percent`.
 fn compare(name: &str, rtt: Span, one_in: u64, table: f64, percent: f64) {
     let peak = table / if name == "reno" { 0.75 } else { 0.925 };
     let ours = average_window(name, one_in, rtt, peak);
@@ -72,7 +72,7 @@ fn compare(name: &str, rtt: Span, one_in: u64, table: f64, percent: f64) {
 }
 
 #[test]
-fn reno_averages_as_the_tables_say() {
+fn renos_average_window_agrees_with_the_tables() {
     for rtt in [Span::from_millis(100), Span::from_millis(10)] {
         for (one_in, table) in LOST_ONE_IN.into_iter().zip(RENO) {
             compare("reno", rtt, one_in, table, 5.0);
@@ -81,22 +81,22 @@ fn reno_averages_as_the_tables_say() {
 }
 
 #[test]
-fn cubic_averages_as_table_1_says() {
+fn cubics_average_window_agrees_with_table_1() {
     for (one_in, table) in LOST_ONE_IN.into_iter().zip(CUBIC_100_MS) {
         compare("cubic", Span::from_millis(100), one_in, table, 5.0);
     }
 }
 
 #[test]
-fn cubic_averages_as_table_2_says() {
+fn cubics_average_window_agrees_with_table_2() {
     for (one_in, (table, percent)) in LOST_ONE_IN.into_iter().zip(CUBIC_10_MS) {
         compare("cubic", Span::from_millis(10), one_in, table, percent);
     }
 }
 
-/// RFC 9438 equation 6 says what the tables' larger rows round; the tables are not mistyped.
+/// The larger rows of the tables are RFC 9438 equation 6, rounded, so the tables are copied correctly.
 #[test]
-fn the_tables_are_the_formulas() {
+fn the_tables_agree_with_the_formulas() {
     for (i, one_in) in LOST_ONE_IN.into_iter().enumerate() {
         let packets = one_in as f64;
         let reno = 1.2 * packets.sqrt();

@@ -1,9 +1,9 @@
-//! The shared vectors of `vectors/`, played by every controller of the registry.
+//! The test vectors of `vectors/`, run with every controller of the registry.
 
 use congestion::{Control, Controller, NAMES};
 use vectors::{Flow, Vector};
 
-/// The controller a vector asks for: a name, or a table of name and parameters.
+/// The controller that a vector requests: a name, or a table of name and parameters.
 fn controller(vector: &Vector) -> Result<Box<dyn Controller>, String> {
     let (name, table) = match &vector.cc {
         toml::Value::Table(table) => (table.get("name"), table.clone()),
@@ -18,7 +18,7 @@ fn controller(vector: &Vector) -> Result<Box<dyn Controller>, String> {
 }
 
 #[test]
-fn every_controller_decides_as_worked_out_by_hand() {
+fn every_controller_agrees_with_its_vectors() {
     let files = vectors::load().unwrap_or_else(|e| panic!("{e}"));
     let play = |file: &vectors::File| file.failures(&mut |v| Ok(Flow::with(controller(v)?)));
     let failures: Vec<String> = files.iter().flat_map(play).collect();
@@ -26,7 +26,7 @@ fn every_controller_decides_as_worked_out_by_hand() {
 }
 
 #[test]
-fn every_algorithm_has_vectors_and_every_file_an_algorithm() {
+fn every_algorithm_has_vectors_and_every_file_is_of_an_algorithm() {
     let files = vectors::load().unwrap_or_else(|e| panic!("{e}"));
     for name in NAMES {
         assert!(files.iter().any(|f| f.algorithm == *name), "vectors/{name}-….toml is missing");

@@ -1,5 +1,5 @@
-//! Westwood+ against its paper (Grieco, Mascolo, CCR 2004) and against the figures Linux's integer
-//! arithmetic gives, worked out by hand.
+//! Westwood+ compared with its paper (Grieco, Mascolo, CCR 2004) and with values of Linux's integer
+//! arithmetic, computed by hand.
 
 use crate::harness::Flow;
 use crate::pipe::Pipe;
@@ -8,7 +8,7 @@ use units::Span;
 
 const MS: fn(u64) -> Span = Span::from_millis;
 
-/// Bytes per second the estimate says.
+/// The bandwidth estimate, bytes per second.
 fn estimate(flow: &Flow) -> Option<u64> {
     flow.c.probe().btl_bw
 }
@@ -21,8 +21,8 @@ fn stream(flow: &mut Flow, times: u32, packets: u32, gap: Span, rtt: Span) {
     }
 }
 
-/// A sample ends with the first ACK more than max(RTT, 12 ticks) after it began, and counts what
-/// came before that ACK. The first ACK only tells where counting starts.
+/// A sample ends with the first ACK more than max(RTT, 12 ticks) after its start, and counts the bytes
+/// before that ACK. The first ACK only sets the start of counting.
 #[test]
 fn samples_are_a_round_trip_long_but_at_least_fifty_milliseconds() {
     // RTT 20 ms, an ACK of 2 packets each 8 ms (2 ticks): the 7th comes 14 ticks after the start,
@@ -42,8 +42,8 @@ fn samples_are_a_round_trip_long_but_at_least_fifty_milliseconds() {
     assert_eq!(estimate(&flow), Some(11 * 2 * 1460 / 26 * HZ));
 }
 
-/// The second sample enters with 1/8 into the first filter, whose change enters with 1/8 into the
-/// second.
+/// The second sample has a weight of 1/8 in the first filter, and its output has a weight of 1/8 in the
+/// second filter.
 #[test]
 fn two_filters_smooth_the_estimate() {
     let mut flow = Flow::new("westwood", 1);
@@ -59,7 +59,7 @@ fn two_filters_smooth_the_estimate() {
 }
 
 /// "cwnd = ssthresh = BWE * RTTmin" at the end of recovery: 4 packets each 8 ms over 40 ms carry
-/// 20 packets, whatever the window had grown to.
+/// 20 packets, regardless of the window at the loss.
 #[test]
 fn after_a_loss_the_window_is_bandwidth_times_smallest_rtt() {
     let mut flow = Flow::new("westwood", 1);
@@ -76,9 +76,9 @@ fn after_a_loss_the_window_is_bandwidth_times_smallest_rtt() {
     }
 }
 
-/// After a timeout ssthresh is the estimate, and the next RTT is the smallest, however long.
+/// After a timeout ssthresh is the estimate, and the next RTT becomes the minimum even if it is larger.
 #[test]
-fn a_timeout_forgets_the_smallest_rtt() {
+fn a_timeout_resets_the_smallest_rtt() {
     let mut flow = Flow::new("westwood", 1);
     stream(&mut flow, 100, 2, MS(8), MS(40));
     assert_eq!(flow.c.probe().rt_prop, Some(MS(40)));
@@ -88,13 +88,13 @@ fn a_timeout_forgets_the_smallest_rtt() {
     flow.time_out();
     assert_eq!((flow.w.ssthresh, flow.w.cwnd), (carried, 1));
     stream(&mut flow, 1, 1, MS(8), MS(60));
-    assert_eq!(flow.c.probe().rt_prop, Some(MS(60)), "measured anew");
+    assert_eq!(flow.c.probe().rt_prop, Some(MS(60)), "measured again");
 }
 
-/// ACKs compressed into a burst do not raise the estimate: the sample is a round trip long. (What
-/// the first Westwood did: a sample from each pair of ACKs.)
+/// ACKs compressed into a burst do not raise the estimate, because a sample is a round trip long. (The
+/// first Westwood took a sample from each pair of ACKs.)
 #[test]
-fn ack_compression_does_not_mislead() {
+fn ack_compression_does_not_change_the_estimate() {
     let rate = |spread: bool| {
         let mut flow = Flow::new("westwood", 1);
         for _ in 0..100 {
@@ -109,9 +109,9 @@ fn ack_compression_does_not_mislead() {
     assert!((0.8..1.15).contains(&ratio), "{ratio:.2}");
 }
 
-/// The paper's claim: losses that no queue caused cost Reno half its window each, Westwood+ little.
+/// The paper's claim: a loss without congestion halves Reno's window, but hardly reduces Westwood+'s.
 #[test]
-fn random_loss_costs_less_than_it_costs_reno() {
+fn random_loss_reduces_the_rate_less_than_renos() {
     // 20 Mbit/s, 100 ms: 167 packets; one packet in 2,000 lost, a buffer of half the pipe.
     let share = |name: &str| Pipe::new(name, 167, MS(100), 83).lossy(2_000).run(Span::from_secs(120));
     let (westwood, reno) = (share("westwood"), share("reno"));
@@ -119,10 +119,10 @@ fn random_loss_costs_less_than_it_costs_reno() {
     assert!(reno < 0.6 && westwood > 1.5 * reno, "Reno uses {reno:.2}");
 }
 
-/// On a path without other loss than its own it behaves: the pipe is full, and after each loss the
-/// queue is empty at once, not kept full.
+/// On a path without random loss the pipe is full, and after each loss the
+/// queue is empty at once.
 #[test]
-fn its_own_losses_leave_a_full_pipe_and_an_empty_queue() {
+fn a_loss_by_overflow_empties_the_queue_but_not_the_pipe() {
     let mut pipe = Pipe::new("westwood", 100, MS(80), 100);
     let share = pipe.run(Span::from_secs(120));
     assert!(share > 0.97, "uses {share:.3}");

@@ -1,8 +1,8 @@
-//! CoDel, controlled delay (RFC 8289): when packets have waited longer than `target` for a whole
-//! `interval`, one is dropped (or marked) at the head, the next after interval / sqrt(2), then
-//! interval / sqrt(3) …, until the wait is below target again.
+//! CoDel, controlled delay (RFC 8289): when packets have waited longer than `target` for a whole `interval`,
+//! one packet is dropped (or marked) at the head, the next one after interval / sqrt(2), then interval /
+//! sqrt(3) …, until the wait is below target again.
 //!
-//! | where | here | else |
+//! | where | here | elsewhere |
 //! |---|---|---|
 //! | square root | exact, integer | Linux: Newton steps, 16 bits |
 //! | count on re-entry | RFC 8289 section 5.5 (delta within 16 intervals) | the same in Linux |
@@ -20,12 +20,12 @@ use units::{Choices, Label, Span, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CoDel {
-    /// Most packets queued. Default 1000 (Linux).
+    /// Maximum number of queued packets. Default 1000 (Linux).
     pub packets: u64,
-    /// Acceptable standing wait. Default 5 ms (RFC 8289 section 4.3).
+    /// Acceptable standing delay. Default 5 ms (RFC 8289 section 4.3).
     pub target: Span,
-    /// How long the wait may exceed it; the order of a round-trip time. Default 100 ms
-    /// (RFC 8289 section 4.2).
+    /// How long the delay may exceed the target; on the order of a round-trip time. Default 100 ms (RFC 8289
+    /// section 4.2).
     pub interval: Span,
     /// Mark ECN-capable packets instead of dropping them. Default false (Linux).
     pub ecn: bool,
@@ -89,7 +89,7 @@ impl Law {
     }
 }
 
-/// What CoDel remembers of one queue; names of RFC 8289 section 5.
+/// CoDel's state of one queue, with the names of RFC 8289 section 5.
 #[derive(Default)]
 pub(super) struct CoDelState {
     first_above_time: Option<Time>,
@@ -99,7 +99,7 @@ pub(super) struct CoDelState {
     dropping: bool,
 }
 
-/// Packets in order, each with its arrival.
+/// Packets in order with their arrival times.
 pub(super) struct TimedPackets<B> {
     packets: VecDeque<(Time, Packet<B>)>,
     pub load: QueueLoad,
@@ -123,7 +123,7 @@ impl<B> TimedPackets<B> {
     }
 }
 
-/// The head and whether it may be dropped.
+/// The head packet, and whether it may be dropped.
 type Candidate<B> = (Option<(Time, Packet<B>)>, bool);
 
 impl CoDelState {
@@ -233,14 +233,14 @@ mod tests {
     use super::*;
     use crate::Ecn;
 
-    /// A standing queue served once per ms; returns the ms at which packets were dropped or marked.
+    /// A standing queue served once per ms; returns the times in ms at which packets were dropped or marked.
     fn run(ecn: Ecn) -> (Vec<u64>, Account) {
         let mut q = CoDel { ecn: true, ..CoDel::default() }.build(0, "");
         let (mut account, mut out) = (Account::default(), Outbox::default());
         let mut events = Vec::new();
         for ms in 0..500 {
             let now = Time::from_nanos(ms * 1_000_000);
-            // Two come for each one served until 50 wait: the wait soon stays above 5 ms.
+            // Packets arrive until 50 wait: the delay soon stays above 5 ms.
             while q.load().packets < 50 {
                 let mut p = packet(1, 1500);
                 p.ecn = ecn;
@@ -258,9 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn the_drop_schedule_is_that_of_the_rfc() {
-        // The wait first reaches 5 ms at 5 ms; 100 ms later the first drop, at 105 ms; then
-        // 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) … later, each at the next service (1 ms grid).
+    fn drops_follow_the_schedule_of_the_rfc() {
+        // The delay first reaches 5 ms at 5 ms; 100 ms later, at 105 ms, is the first drop, then after
+        // 100/sqrt(1), 100/sqrt(2), 100/sqrt(3) … ms, each at the next service (1 ms grid).
         let mut expected = vec![105u64];
         let mut t = 105.0f64;
         for count in 1..20 {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn capable_packets_are_marked_at_the_same_times() {
+    fn ecn_capable_packets_are_marked_at_the_times_of_drops() {
         let (marks, account) = run(Ecn::Ect0);
         let (drops, _) = run(Ecn::NotEct);
         assert_eq!(marks, drops);

@@ -1,8 +1,8 @@
-//! Deficit round robin (Shreedhar and Varghese 1996): backlogged flows take turns; a turn adds a
-//! quantum of bytes to a flow's deficit, and it sends while its head fits into it.
+//! Deficit round robin (Shreedhar and Varghese 1996): backlogged flows take turns; each turn adds a quantum
+//! of bytes to the flow's deficit, and the flow sends while its head packet fits into the deficit.
 //!
-//! The limit is shared. On overflow the flow with the most bytes loses its last packet: the
-//! paper's "buffer stealing" (section 3, after McKenney); Linux `drr` leaves this to its children.
+//! The limit is shared by all flows. On overflow the flow with the most bytes loses its last packet: the
+//! paper's "buffer stealing" (section 3, after McKenney). Linux `drr` leaves this to its children.
 
 use super::flows::{Queued, QueuedFlows};
 use super::{Discipline, Queue, QueueLoad, at_least_one};
@@ -17,7 +17,7 @@ use units::{Choices, Label, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Drr {
-    /// Most packets queued, of all flows together. Default 1000.
+    /// Maximum number of queued packets of all flows together. Default 1000.
     pub packets: u64,
     /// Bytes a flow may send per turn, at least 256. Default 1514: one full frame.
     pub quantum: u32,
@@ -57,7 +57,7 @@ impl Discipline for Drr {
     }
 }
 
-/// `Err` if a round would serve too little: turns cost time.
+/// Fails if a turn would serve so few bytes that turns take too much time.
 pub(super) fn quantum(bytes: u32) -> Result<(), Problem> {
     if bytes < 256 {
         return Err(Problem::new("quantum", "must be at least 256 bytes; 1514 is usual"));
@@ -68,11 +68,11 @@ pub(super) fn quantum(bytes: u32) -> Result<(), Problem> {
 pub(crate) struct DrrQueue<B> {
     limit: u64,
     quantum: u64,
-    /// The state is the deficit.
+    /// The flows' state is their deficit.
     flows: QueuedFlows<B, (), u64>,
-    /// Backlogged flows in order of their turns.
+    /// Backlogged flows in the order of their turns.
     active: VecDeque<usize>,
-    /// Whether the first of `active` has got its quantum for this turn.
+    /// Whether the first of `active` has received its quantum for this turn.
     in_turn: bool,
 }
 
@@ -88,7 +88,7 @@ impl<B> DrrQueue<B> {
         }
     }
 
-    /// Takes the last packet of the flow with the most bytes (the first of equals).
+    /// Removes the last packet of the flow with the most bytes (ties: the first flow).
     fn steal(&mut self) -> Option<Packet<B>> {
         let all = &self.flows.all;
         let victim = self.active.iter().copied().max_by_key(|&i| (all[i].bytes, !i))?;
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn flows_share_by_bytes_not_by_packets() {
-        // Flow 1 sends 1500 B packets, flow 2 500 B ones: per 3000 B each, two against six.
+        // Flow 1 sends packets of 1500 B, flow 2 of 500 B: two and six for 3000 B each.
         let mut q = Drr { packets: 1000, quantum: 1500 }.build(0, "");
         fill(&mut q, 1, 1500, 10);
         fill(&mut q, 2, 500, 30);

@@ -1,5 +1,5 @@
-//! First in, first out. A packet that would pass the limit is dropped (tail drop), as Linux
-//! `pfifo` and `bfifo` do; with both limits set, both hold.
+//! First in, first out. A packet that would exceed a limit is dropped (tail drop), as in Linux `pfifo` and
+//! `bfifo`; with both limits set, both apply.
 
 use super::{Discipline, Queue, QueueLoad, at_least_one};
 use crate::problem::Problem;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Bytes, Choices, Label, Time};
 
-/// First in, first out; a full queue drops the newcomer.
+/// First in, first out; a full queue drops the arriving packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Fifo {
-    /// Most packets queued, the one in transmission not counted. Default: 1000 (Linux
-    /// `txqueuelen`) when `bytes` is not given either, else no limit.
+    /// Maximum number of queued packets, without the one in transmission. Default: 1000 (Linux `txqueuelen`),
+    /// or no limit if `bytes` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
-    /// Most bytes queued. Default: no limit.
+    /// Maximum number of queued bytes. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
 }

@@ -1,25 +1,25 @@
-//! Per-flow first-in first-out queues under one shared limit, for WFQ and DRR.
+//! Per-flow FIFO queues with one shared limit, for WFQ and DRR.
 
 use super::QueueLoad;
 use crate::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use units::Time;
 
-/// A queued packet; `tag` is the discipline's own.
+/// A queued packet; `tag` is defined by the discipline.
 pub(crate) struct Queued<B, T> {
     pub since: Time,
     pub tag: T,
     pub packet: Packet<B>,
 }
 
-/// One flow's queue; `state` is the discipline's own.
+/// The queue of one flow; `state` is defined by the discipline.
 pub(crate) struct QueuedFlow<B, T, S> {
     pub packets: VecDeque<Queued<B, T>>,
     pub bytes: u64,
     pub state: S,
 }
 
-/// All flows, in order of their first packets.
+/// All flows in the order of their first packets.
 pub(crate) struct QueuedFlows<B, T, S> {
     index: BTreeMap<u32, usize>,
     pub all: Vec<QueuedFlow<B, T, S>>,
@@ -31,7 +31,7 @@ impl<B, T, S> QueuedFlows<B, T, S> {
         QueuedFlows { index: BTreeMap::new(), all: Vec::new(), load: QueueLoad::default() }
     }
 
-    /// The index of flow `id`, made with `state` if it is new.
+    /// The index of flow `id`; a new flow is added with `state`.
     pub fn find(&mut self, id: u32, state: impl FnOnce() -> S) -> usize {
         *self.index.entry(id).or_insert_with(|| {
             self.all.push(QueuedFlow { packets: VecDeque::new(), bytes: 0, state: state() });

@@ -1,10 +1,10 @@
-//! FQ-CoDel (RFC 8290): flows hashed to queues, deficit round robin between them with new flows
-//! first, CoDel within each.
+//! FQ-CoDel (RFC 8290): flows are hashed to queues, which are served by deficit round robin with new flows
+//! first; each queue is managed by CoDel.
 //!
 //! | where | here | Linux |
 //! |---|---|---|
 //! | hash | flow number and the run's seed | 5-tuple and boot-time seed |
-//! | overflow | head drops from the queue with most bytes: half of it, at most 64 packets | the same |
+//! | overflow | drops from the head of the queue with the most bytes: half of it, at most 64 packets | the same |
 //! | memory limit | none, only `packets` | 32 MB of buffer memory |
 
 use super::codel::{CoDelState, Law, TimedPackets, times};
@@ -21,13 +21,13 @@ use units::{Choices, Label, Span, Stream, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCoDel {
-    /// Most packets queued, of all flows together. Default 10240.
+    /// Maximum number of queued packets of all flows together. Default 10240.
     pub packets: u64,
-    /// Number of queues flows are hashed to, 1 to 65536. Default 1024.
+    /// Number of queues that flows are hashed to, 1 to 65536. Default 1024.
     pub flows: u32,
     /// Bytes a queue may send per turn, at least 256. Default 1514.
     pub quantum: u32,
-    /// CoDel's target wait. Default 5 ms.
+    /// CoDel's target delay. Default 5 ms.
     pub target: Span,
     /// CoDel's interval. Default 100 ms.
     pub interval: Span,
@@ -36,7 +36,7 @@ pub struct FqCoDel {
 }
 
 impl Default for FqCoDel {
-    /// Linux's.
+    /// Linux's defaults.
     fn default() -> Self {
         FqCoDel {
             packets: 10_240,
@@ -118,7 +118,7 @@ pub(crate) struct FqCoDelQueue<B> {
 }
 
 impl<B> FqCoDelQueue<B> {
-    /// A mixed hash (the finaliser of SplitMix64), scaled to the number of queues.
+    /// Hashes a flow to a queue: the finaliser of SplitMix64, scaled to the number of queues.
     fn hash(&self, flow: u32) -> usize {
         let mut x = self.perturbation ^ (flow as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -127,7 +127,7 @@ impl<B> FqCoDelQueue<B> {
         ((x as u128 * self.flows.len() as u128) >> 64) as usize
     }
 
-    /// Linux `fq_codel_drop`: half the fattest queue's bytes, at most 64 packets, from its head.
+    /// Linux `fq_codel_drop`: drops half the bytes of the longest queue, at most 64 packets, from its head.
     fn drop_batch(&mut self, now: Time, account: &mut Account, out: &mut Outbox<B>) {
         let fattest = self.flows.iter_mut().rev().max_by_key(|f| f.buffer.load.bytes);
         let Some(flow) = fattest else { return };
@@ -197,7 +197,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
                 return Some((since, packet));
             }
             list.pop_front();
-            // An empty new queue goes through the old list once: no queue stays "new" for ever.
+            // An empty new queue moves to the old list once, so that no queue stays "new" for ever.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(index);
             } else {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sparse_flow_overtakes_the_backlog() {
+    fn a_sparse_flow_is_served_before_the_backlog() {
         let mut q = FqCoDel::default().build(7, "q");
         fill(&mut q, 1, 1500, 100);
         assert_eq!(drain_flows(&mut q, 3), [1, 1, 1]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_takes_half_of_the_fattest() {
+    fn overflow_drops_half_of_the_longest_queue() {
         let mut q = FqCoDel { packets: 100, ..FqCoDel::default() }.build(7, "q");
         let mut lost = fill(&mut q, 2, 1000, 20);
         lost.extend(fill(&mut q, 1, 1000, 81));

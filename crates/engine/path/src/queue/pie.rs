@@ -1,26 +1,28 @@
-//! PIE, proportional integral controller enhanced (RFC 8033): a newcomer is dropped or marked with a probability
-//! that is moved every `update` by how far the wait is from `target`, and by how it has changed:
+//! PIE, proportional integral controller enhanced (RFC 8033): arriving packets are dropped or marked with a
+//! probability that changes every `update` with the distance of the delay from `target` and with the change
+//! of the delay:
 //!
 //! ```text
-//! p += alpha (wait - target) + beta (wait - wait at the last update)      section 4.2
+//! p += alpha (delay - target) + beta (delay - delay at the last update)      section 4.2
 //! ```
 //!
-//! Below 10 % both gains are smaller, in proportion to the probability (the table of section 4.2). A burst passes:
-//! after a time without a queue nothing is dropped for `burst` (section 4.4). Drops are spread: none until the
-//! probabilities of the packets since the last add up to 0.85, certainly one at 8.5 (section 5.4).
+//! Below 10 % both gains are reduced in proportion to the probability (the table of section 4.2). Bursts
+//! pass: after a time without a queue nothing is dropped for `burst` (section 4.4). Drops are spread: there
+//! is none until the probabilities of the packets since the last drop sum to 0.85, and certainly one at 8.5
+//! (section 5.4).
 //!
 //! | where | RFC 8033 | Linux `sch_pie` | here |
 //! |---|---|---|---|
-//! | the wait | backlog over the measured departure rate (5.2), or timestamps | timestamps: that of the last packet that left, 0 if nothing was left behind it | as Linux |
-//! | the burst's time runs | at each update | at each departure, by the time since the one before | as Linux |
-//! | spread drops (5.4) | optional | always | as Linux; the sum begins anew at every drop and mark (Linux keeps it when it marks at 8.5) |
+//! | the delay | backlog over the measured departure rate (5.2), or timestamps | timestamps: that of the last departed packet, 0 if the queue was empty behind it | as Linux |
+//! | countdown of the burst allowance | at each update | at each departure, by the time since the previous one | as Linux |
+//! | spread drops (5.4) | optional | always | as Linux; the sum is reset at every drop and mark (Linux keeps it when it marks at 8.5) |
 //! | "two packets left" (4.1) | twice the mean packet size | below twice the device's MTU and header | below 3028 bytes |
 //! | ECN (5.1) | marks while p is below 10 % | up to 10 % | as Linux |
 //! | steps of p (5.5) | at most 2 % from 10 % on | the same, and 2 % more for waits above 250 ms | as Linux |
-//! | p when nothing waited at two updates | times 0.98 | times 63/64, unless something waits now | as Linux |
-//! | first update | – | half a second after the queue was made | with the others, at multiples of `update` since time began |
+//! | p if the delay was 0 at two updates | times 0.98 | times 63/64, unless packets are queued now | as Linux |
+//! | first update | – | half a second after the queue was created | at multiples of `update` since the start of the run |
 //! | numbers | real | 2^-56 of probability, ticks of 64 ns | 64-bit floating point, nanoseconds |
-//! | turning it off below a third of the buffer (5.3), probability by packet size | optional | no; an option that is off | no |
+//! | disabling below a third of the buffer (5.3), probability by packet size | optional | no; an option that is off by default | no |
 
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::problem::Problem;
@@ -34,20 +36,22 @@ use units::{Choices, Label, Span, Stream, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Pie {
-    /// Most packets queued. Default 1000 (Linux).
+    /// Maximum number of queued packets. Default 1000 (Linux).
     pub packets: u64,
-    /// The wait it aims at. Default 15 ms (RFC 8033 section 4.2).
+    /// Target delay. Default 15 ms (RFC 8033 section 4.2).
     pub target: Span,
-    /// From one update of the probability to the next. Default 15 ms (RFC 8033 section 4.2).
+    /// Interval between updates of the probability. Default 15 ms (RFC 8033 section 4.2).
     pub update: Span,
-    /// What a second above the target adds to the probability at each update. Default 0.125 (RFC 8033
+    /// Added to the probability at each update, per second of delay above the target. Default 0.125 (RFC 8033
     /// section 4.2; tc: 2, in 1/16).
     pub alpha: f64,
-    /// What each second that the wait has grown adds. Default 1.25 (RFC 8033 section 4.2; tc: 20).
+    /// Added to the probability at each update, per second of increase of the delay. Default 1.25 (RFC 8033
+    /// section 4.2; tc: 20).
     pub beta: f64,
-    /// How long a burst into an idle queue is spared. Default 150 ms (RFC 8033 section 4.4).
+    /// Burst allowance: how long nothing is dropped after an idle period. Default 150 ms (RFC 8033 section
+    /// 4.4).
     pub burst: Span,
-    /// Mark ECN-capable packets instead of dropping them, while the probability is up to 10 %. Default false
+    /// Mark ECN-capable packets instead of dropping them while the probability is at most 10 %. Default false
     /// (Linux).
     pub ecn: bool,
 }
@@ -119,21 +123,24 @@ impl Discipline for Pie {
     }
 }
 
-/// Fewer bytes than two packets of 1500 with their Ethernet headers: nothing is dropped (section 4.1).
-const FEW_BYTES: u64 = 2 * 1514;
-/// Above this probability ECN-capable packets are dropped too (section 5.1), gains are whole (4.2) and steps are
-/// bounded (5.5).
-const HIGH: f64 = 0.1;
-/// The largest step from there on, and what long waits add (section 5.5; Linux).
-const STEP: f64 = 0.02;
-const LONG_WAIT: Span = Span::from_millis(250);
-/// The sum of probabilities below which nothing, and from which on certainly one is dropped (section 5.4).
+/// Nothing is dropped below this number of queued bytes: two packets of 1500 bytes with Ethernet headers
+/// (section 4.1).
+const MIN_BACKLOG: u64 = 2 * 1514;
+/// From this probability on gains are not reduced (4.2) and steps are bounded (5.5); above it ECN-capable
+/// packets are dropped too (5.1).
+const HIGH_PROBABILITY: f64 = 0.1;
+/// The maximum step from [`HIGH_PROBABILITY`] on, which is also added for long delays (section 5.5; Linux).
+const MAX_STEP: f64 = 0.02;
+const LONG_DELAY: Span = Span::from_millis(250);
+/// No packet is dropped while the sum of probabilities is below the first value, one certainly is from the
+/// second value on (section 5.4).
 const SURE_PASS: f64 = 0.85;
 const SURE_DROP: f64 = 8.5;
 
-/// By how much the gains are divided at a probability (the table of section 4.2).
-fn divisor(probability: f64) -> f64 {
-    let table = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (HIGH, 2.0)];
+/// Divisor of the gains at a probability (the table of section 4.2).
+fn gain_divisor(probability: f64) -> f64 {
+    let table =
+        [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (HIGH_PROBABILITY, 2.0)];
     table.iter().find(|(below, _)| probability < *below).map_or(1.0, |(_, divisor)| *divisor)
 }
 
@@ -144,45 +151,45 @@ pub(crate) struct PieQueue<B> {
     load: QueueLoad,
     next_update: Time,
     probability: f64,
-    /// Probabilities of the packets since the last drop or mark.
+    /// Sum of the probabilities of the packets since the last drop or mark.
     sum: f64,
-    /// How long the last packet that left had waited, and what that was at the last update.
+    /// Delay of the last departed packet, now and at the last update.
     wait: Span,
     wait_before: Span,
-    /// What is left of the time in which a burst is spared.
+    /// Remaining burst allowance.
     burst: Span,
-    /// When a packet last left.
+    /// When the last packet departed.
     last_left: Option<Time>,
 }
 
 impl<B> PieQueue<B> {
-    /// Makes the updates that are due by `now`. Nothing they depend on changes between two packets, so making
-    /// them late gives the same.
+    /// Makes the updates that are due by `now`. Their inputs do not change between packets, so late updates
+    /// give the same result.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now && self.next_update < Time::from_nanos(u64::MAX) {
             let before = (self.probability, self.wait_before);
             self.update();
             let mut steps = 1;
             if before == (self.probability, self.wait_before) {
-                // So will all others be.
+                // All further updates change nothing either.
                 steps += now.since(self.next_update).as_nanos() / self.config.update.as_nanos();
             }
             self.next_update += self.config.update * steps;
         }
     }
 
-    /// Section 4.2, with Linux's departures.
+    /// Section 4.2 with Linux's departures.
     fn update(&mut self) {
         let seconds = |a: Span, b: Span| (a.as_nanos() as f64 - b.as_nanos() as f64) / 1e9;
         let Pie { target, alpha, beta, .. } = self.config;
         let (wait, before) = (self.wait, self.wait_before);
         let gains = alpha * seconds(wait, target) + beta * seconds(wait, before);
-        let mut step = gains / divisor(self.probability);
-        if self.probability >= HIGH {
-            step = step.min(STEP);
+        let mut step = gains / gain_divisor(self.probability);
+        if self.probability >= HIGH_PROBABILITY {
+            step = step.min(MAX_STEP);
         }
-        if wait > LONG_WAIT {
-            step += STEP;
+        if wait > LONG_DELAY {
+            step += MAX_STEP;
         }
         self.probability = (self.probability + step).clamp(0.0, 1.0);
         if wait.is_zero() && before.is_zero() && self.load.packets == 0 {
@@ -195,11 +202,11 @@ impl<B> PieQueue<B> {
         self.wait_before = wait;
     }
 
-    /// Whether a newcomer is to be dropped or marked.
-    fn chooses(&mut self) -> bool {
+    /// Whether an arriving packet is to be dropped or marked.
+    fn selects(&mut self) -> bool {
         let p = self.probability;
         let calm = self.wait < self.config.target / 2 && p < 0.2;
-        if !self.burst.is_zero() || calm || self.load.bytes < FEW_BYTES {
+        if !self.burst.is_zero() || calm || self.load.bytes < MIN_BACKLOG {
             return false;
         }
         self.sum = if p == 0.0 { 0.0 } else { self.sum + p };
@@ -225,8 +232,8 @@ impl<B: Send> Queue<B> for PieQueue<B> {
             self.sum = 0.0;
             return account.lose(out, now, packet, DropCause::Overflow);
         }
-        if self.chooses() {
-            let may_mark = self.config.ecn && self.probability <= HIGH;
+        if self.selects() {
+            let may_mark = self.config.ecn && self.probability <= HIGH_PROBABILITY;
             if !(may_mark && mark(&mut packet, account)) {
                 return account.lose(out, now, packet, DropCause::Aqm);
             }
@@ -269,7 +276,7 @@ mod tests {
         config.build(1, "pie")
     }
 
-    /// A queue in mid-life: the wait, the one before, and the probability are given.
+    /// A queue with a given delay, previous delay and probability.
     fn at(wait_ms: u64, before_ms: u64, probability: f64) -> PieQueue<()> {
         let mut q = queue(Pie::default());
         (q.wait, q.wait_before) = (Span::from_millis(wait_ms), Span::from_millis(before_ms));
@@ -281,7 +288,7 @@ mod tests {
         (a - b).abs() <= 1e-12
     }
 
-    /// Section 4.2: 0.125 * (30 - 15 ms) + 1.25 * (30 - 15 ms) = 0.020625, divided by what the table says.
+    /// Section 4.2: 0.125 * (30 - 15 ms) + 1.25 * (30 - 15 ms) = 0.020625, divided by the value in the table.
     #[test]
     fn gains_follow_the_table() {
         for (p, divisor) in [
@@ -305,10 +312,11 @@ mod tests {
         }
     }
 
-    /// Section 5.5: from 10 % on at most 2 % a step up, but down as it comes: 0.125 * (0 - 15 ms) + 1.25 * (0 - 100
-    /// ms) = -0.126875. Above 250 ms 2 % more: 0.02 + 0.02; and at 5 % 0.125 * 285 ms / 2 + 0.02.
+    /// Section 5.5: from 10 % on steps are at most 2 %, but decreases are unbounded: 0.125 * (0 - 15 ms) +
+    /// 1.25 * (0 - 100 ms) = -0.126875. Above 250 ms 2 % are added: 0.02 + 0.02; and at 5 % 0.125 * 285 ms /
+    /// 2 + 0.02.
     #[test]
-    fn steps_are_bounded_upwards_and_long_waits_add_to_them() {
+    fn increases_are_bounded_and_long_delays_add_to_them() {
         for (wait, before, p, next) in [
             (100, 15, 0.1, 0.12),
             (0, 100, 0.5, 0.5 - 0.126875),
@@ -324,20 +332,20 @@ mod tests {
         }
     }
 
-    /// Nothing waited at two updates: 0.5 - 0.125 * 15 ms = 0.498125, times 63/64.
+    /// No delay at two updates: 0.5 - 0.125 * 15 ms = 0.498125, times 63/64.
     #[test]
     fn without_a_queue_the_probability_decays() {
         let mut q = at(0, 0, 0.5);
         q.update();
         assert!(near(q.probability, 0.498125 * 63.0 / 64.0), "{}", q.probability);
-        // Not while something waits that has not left yet.
+        // No decay while a packet is queued that has not departed yet.
         let mut q = at(0, 0, 0.5);
         q.load.add(1500);
         q.update();
         assert!(near(q.probability, 0.498125), "{}", q.probability);
     }
 
-    /// Packets come at `now` until `q` has `depth` of them, or one is dropped.
+    /// Packets arrive at `now` until `q` holds `depth` of them, or one is dropped.
     fn fill(q: &mut PieQueue<()>, now: Time, depth: u64, all: &mut (Account, Outbox<()>)) {
         while q.load.packets < depth && all.1.dropped.is_empty() {
             all.0.enter();
@@ -345,11 +353,12 @@ mod tests {
         }
     }
 
-    /// Section 4.4, at a probability of 1. A queue of 100 is served once per ms from 0 ms on: the allowance of 150 ms
-    /// is used up by the packet that leaves at 150 ms, so the first is dropped at 151 ms. Without an allowance it is
-    /// the fourth of all: three packets are more than 3028 bytes (section 4.1).
+    /// Section 4.4, at a probability of 1. A queue of 100 packets is served once per ms from 0 ms on: the
+    /// allowance of 150 ms is used up by the packet that departs at 150 ms, so the first drop is at 151 ms.
+    /// Without an allowance the fourth packet is dropped, because three packets are more than 3028 bytes
+    /// (section 4.1).
     #[test]
-    fn a_burst_is_spared_for_its_time() {
+    fn nothing_is_dropped_during_the_burst_allowance() {
         let first_drop = |burst: u64| {
             let mut q = queue(Pie { burst: Span::from_millis(burst), ..Pie::default() });
             let mut all = (Account::default(), Outbox::default());
@@ -370,9 +379,10 @@ mod tests {
         assert_eq!((first_drop(150), first_drop(0)), ((151, 99), (0, 3)));
     }
 
-    /// Section 4.4: two updates below half the target and no probability bring the allowance back; 8 ms is not below.
+    /// Section 4.4: two updates with a delay below half the target and probability 0 restore the allowance; 8
+    /// ms is not below.
     #[test]
-    fn the_allowance_returns_when_the_queue_has_gone() {
+    fn the_burst_allowance_is_restored_when_the_delay_is_low() {
         for (wait, before, p, back) in
             [(7, 7, 0.0, true), (8, 7, 0.0, false), (7, 8, 0.0, false), (7, 7, 0.5, false)]
         {
@@ -383,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Gaps between the packets chosen of so many, at a probability that is kept.
+    /// Distances between the chosen packets among `n`, at a constant probability.
     fn gaps(p: f64, n: u64) -> Vec<u64> {
         let mut q = at(30, 30, p);
         q.burst = Span::ZERO;
@@ -391,16 +401,16 @@ mod tests {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..n {
             gap += 1;
-            if q.chooses() {
+            if q.selects() {
                 gaps.push(std::mem::take(&mut gap));
             }
         }
         gaps
     }
 
-    /// Section 5.4 at 10 %: the sum is 0.9 at the ninth packet, so gaps are 9 at least; then one in ten, so the mean
-    /// is 8 + 10 = 18 (one in 3000 lives to see 8.5). At 1/64: 55 at least, and the 544th is sure, where the sum is
-    /// 8.5: 54 + 64 (1 - (63/64)^490) = 117.97.
+    /// Section 5.4 at 10 %: the sum is 0.9 at the ninth packet, so distances are at least 9; then one packet
+    /// in ten is chosen, so the mean is 8 + 10 = 18 (one in 3000 reaches the sum 8.5). At 1/64: at least 55,
+    /// and the 544th is certain, where the sum is 8.5: 54 + 64 (1 - (63/64)^490) = 117.97.
     #[test]
     fn drops_are_spread() {
         for (p, least, mean, most) in [(0.1, 9, 18.0, 86), (1.0 / 64.0, 55, 117.97, 544)] {
@@ -412,9 +422,10 @@ mod tests {
         }
     }
 
-    /// Section 4.1: below half the target and 20 %, and below two packets, nothing is chosen whatever came before.
+    /// Section 4.1: with a delay below half the target and a probability below 20 %, or below two packets,
+    /// nothing is chosen.
     #[test]
-    fn small_queues_are_left_alone() {
+    fn nothing_is_dropped_from_small_queues() {
         for (wait, p, bytes, may) in [
             (7, 0.19, 15_000, false),
             (7, 0.2, 15_000, true),
@@ -424,11 +435,12 @@ mod tests {
             let mut q = at(wait, wait, p);
             (q.burst, q.sum) = (Span::ZERO, 8.5);
             q.load = QueueLoad { packets: 10, bytes };
-            assert_eq!(q.chooses(), may, "{wait} {p} {bytes}");
+            assert_eq!(q.selects(), may, "{wait} {p} {bytes}");
         }
     }
 
-    /// Section 5.1: up to 10 % capable packets are marked, above that dropped; others are always dropped.
+    /// Section 5.1: up to 10 % ECN-capable packets are marked, above that dropped; other packets are always
+    /// dropped.
     #[test]
     fn ecn_capable_packets_are_marked_up_to_ten_per_cent() {
         for (p, ecn, marked) in [
@@ -455,11 +467,12 @@ mod tests {
         }
     }
 
-    /// Where 1.2 packets come for each that leaves, whatever is dropped, the probability can only rest where drops
-    /// are 1 - 1/1.2 = 16.7 % of the packets, one in 6, and the wait is the target, 15 ms. Spread drops (section 5.4)
-    /// are 2 + 1/p packets apart while 3 p >= 0.85, 3 + 1/p below: 5.53 and 6.53 at p = 0.85/3, so it stays there.
+    /// If 1.2 packets arrive for each departure, the probability is stable only where 1 - 1/1.2 = 16.7 % of
+    /// the packets, one in 6, are dropped, at the target delay of 15 ms. Spread drops (section 5.4) are 2 +
+    /// 1/p packets apart while 3 p >= 0.85, 3 + 1/p below: 5.53 and 6.53 at p = 0.85/3, so the probability
+    /// stays there.
     #[test]
-    fn an_overload_settles_at_the_target() {
+    fn the_delay_converges_to_the_target_under_overload() {
         let mut q = queue(Pie::default());
         let (mut account, mut out) = (Account::default(), Outbox::default());
         let (mut arrival, mut waits, mut sum) = (0, 0u64, Span::ZERO);
@@ -495,9 +508,9 @@ mod tests {
         assert!((q.probability - 0.85 / 3.0).abs() < 0.02, "{}", q.probability);
     }
 
-    /// However late, updates come to the same.
+    /// Late updates give the same result as punctual ones.
     #[test]
-    fn updates_that_are_made_late_are_the_same() {
+    fn late_updates_equal_punctual_ones() {
         for (wait, before, p) in [(0, 0, 0.9), (40, 0, 0.0), (14, 14, 1e-7), (15, 15, 0.3)] {
             let (mut late, mut exact) = (at(wait, before, p), at(wait, before, p));
             for ms in (0..300_000).step_by(15) {
@@ -511,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said() {
+    fn invalid_values_are_refused() {
         let wrong = |pie: Pie| pie.check().unwrap_err().key;
         assert_eq!(wrong(Pie { packets: 0, ..Pie::default() }), "packets");
         assert_eq!(wrong(Pie { target: Span::ZERO, ..Pie::default() }), "target");

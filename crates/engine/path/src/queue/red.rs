@@ -1,10 +1,10 @@
-//! RED, random early detection (Floyd and Jacobson 1993) with the gentle variant (Floyd 2000):
-//! a newcomer is dropped or marked with a probability that grows with the *average* queue.
+//! RED, random early detection (Floyd and Jacobson 1993) with the gentle variant (Floyd 2000): arriving
+//! packets are dropped or marked with a probability that grows with the *average* queue.
 //!
-//! Between `min` and `max` packets it grows from 0 to `max_probability`, between `max` and twice
-//! `max` from there to 1 (gentle); above, every packet is dropped, ECN-capable or not (RFC 3168
-//! section 7). Drops are spread evenly: p / (1 - count p) (section 7 of the paper). While the
-//! queue is idle the average decays as if small packets had passed at `bandwidth` (tc: the same).
+//! Between `min` and `max` packets it grows from 0 to `max_probability`, between `max` and twice `max` from
+//! there to 1 (gentle); above that every packet is dropped, ECN-capable or not (RFC 3168 section 7). Drops
+//! are spread evenly: p / (1 - count p) (section 7 of the paper). While the queue is idle the average decays
+//! as if small packets had passed at `bandwidth`, as in tc.
 
 use super::{Discipline, Queue, QueueLoad, at_least_one, mark};
 use crate::config::probability;
@@ -19,23 +19,23 @@ use units::{Choices, Label, Rate, Stream, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Red {
-    /// Most packets queued. Default 1000.
+    /// Maximum number of queued packets. Default 1000.
     pub packets: u64,
-    /// Average queue in packets below which nothing is dropped. Default 20.
+    /// Average queue in packets up to which nothing is dropped. Default 20.
     pub min: u64,
-    /// Average queue in packets at which the probability is `max_probability`. Default 60
-    /// (three times `min`, as Floyd advises).
+    /// Average queue in packets at which the probability is `max_probability`. Default 60 (three times `min`,
+    /// as Floyd recommends).
     pub max: u64,
     /// Probability at `max`. Default 0.1 (Floyd 1997).
     pub max_probability: f64,
     /// Weight of the newest sample in the average. Default 0.002.
     pub weight: f64,
-    /// Above `max` go on gently up to twice `max`. Default true.
+    /// Let the probability grow up to twice `max` instead of dropping everything above `max`. Default true.
     pub gentle: bool,
     /// Mark ECN-capable packets instead of dropping them. Default false.
     pub ecn: bool,
-    /// The line's rate, for the average's decay while idle (packets of 1000 B, as tc). Default
-    /// 10 Mbit/s (tc).
+    /// Rate of the line, for the decay of the average while idle (packets of 1000 B, as tc). Default 10
+    /// Mbit/s (tc).
     pub bandwidth: Rate,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct RedQueue<B> {
     average: f64,
     /// Packets accepted since the last drop or mark, while the average is above `min`.
     since_last: Option<u64>,
-    /// Since when nothing has been waiting or in transmission.
+    /// When the queue and the transmitter became idle, if they are.
     idle: Option<Time>,
 }
 
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn drops_are_spread_with_the_probability_of_the_average() {
-        // weight 1: the average is the queue. Held at 40 packets, halfway from 20 to 60, the base
-        // probability is 0.05; spreading p / (1 - count p) makes gaps uniform on 1..=1/p
-        // (mean 10.5), as section 7 of the paper derives.
+        // weight 1: the average equals the queue. At 40 packets, halfway from 20 to 60, the base probability
+        // is 0.05; spreading by p / (1 - count p) makes distances uniform on 1..=1/p (mean 10.5), as section
+        // 7 of the paper derives.
         let config = Red { weight: 1.0, gentle: true, ..Red::default() };
         let mut q = config.build::<()>(1, "red");
         let (mut account, mut out) = (Account::default(), Outbox::default());
@@ -235,15 +235,16 @@ mod tests {
 
     #[test]
     fn a_burst_into_an_empty_queue_passes() {
-        // The average moves slowly: 100 packets at once, none dropped early.
+        // The average changes slowly: of 100 packets at once none is dropped early.
         assert!(fill(&mut Red::default().build(1, "red"), 1, 1500, 100).is_empty());
     }
 
     #[test]
-    fn not_gentle_means_all_above_max() {
+    fn without_gentle_everything_above_max_is_dropped() {
         let config = Red { weight: 1.0, gentle: false, max_probability: 0.0, ..Red::default() };
         let lost = fill(&mut config.build(1, "red"), 1, 1500, 100);
-        // One arrives into an idle queue (average 0), then the average is what it finds.
+        // The first packet finds an idle queue (average 0), then the average is the queue that a packet
+        // finds.
         assert_eq!(lost.len(), 40);
     }
 }

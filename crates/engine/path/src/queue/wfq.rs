@@ -1,9 +1,9 @@
-//! Weighted fair queueing, self-clocked (Golestani 1994): a packet's finish tag is
-//! max(its flow's last tag, tag of the packet in service) + size / weight; the smallest goes next.
+//! Self-clocked weighted fair queueing (Golestani 1994): a packet's finish tag is max(last tag of its flow,
+//! tag of the packet in service) + size / weight; the packet with the smallest tag is sent next.
 //!
-//! The limit is shared. On overflow the packet with the largest finish tag goes (Cisco WFQ's
-//! hold-queue): the tail of the queue that is longest for its weight, perhaps the newcomer.
-//! Departure from Cisco: no congestive discard threshold per flow; weights are the user's.
+//! The limit is shared by all flows. On overflow the packet with the largest finish tag is dropped (Cisco
+//! WFQ's hold-queue): the tail of the queue that is longest for its weight, possibly the arriving packet.
+//! Departures from Cisco: no congestive discard threshold per flow, and the user sets the weights.
 
 use super::flows::{Queued, QueuedFlows};
 use super::{Discipline, Queue, QueueLoad, at_least_one};
@@ -21,7 +21,7 @@ use units::{Choices, Label, Time};
 pub struct Weight {
     /// The flow's number.
     pub flow: u32,
-    /// Its share relative to flows of weight 1; 1 to 65535.
+    /// Share relative to flows of weight 1; 1 to 65535.
     pub weight: u16,
 }
 
@@ -30,9 +30,9 @@ pub struct Weight {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Wfq {
-    /// Most packets queued, of all flows together. Default 1000 (Cisco's hold-queue).
+    /// Maximum number of queued packets of all flows together. Default 1000 (Cisco's hold-queue).
     pub packets: u64,
-    /// Flows whose weight is not 1.
+    /// Flows with a weight other than 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<Weight>,
 }
@@ -76,13 +76,13 @@ impl Discipline for Wfq {
     }
 }
 
-/// Finish tags count bytes / 65536, so that dividing by a weight loses nothing that matters.
+/// Finish tags count in 1/65536 byte, so that the division by a weight is precise enough.
 const BYTE: u128 = 1 << 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Tag {
     finish: u128,
-    /// Ties: first come, first served.
+    /// Breaks ties: first come, first served.
     serial: u64,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct WfqQueue<B> {
     limit: u64,
     weights: BTreeMap<u32, u16>,
     flows: QueuedFlows<B, Tag, FlowState>,
-    /// Tag and flow of every backlogged flow's head; entries of stolen heads are stale.
+    /// Tag and flow of every backlogged flow's head packet. Entries of dropped heads are stale.
     heads: BinaryHeap<Reverse<(Tag, usize)>>,
     virtual_time: u128,
     serial: u64,
@@ -106,7 +106,7 @@ impl<B> WfqQueue<B> {
         size as u128 * BYTE / weight as u128
     }
 
-    /// Takes the packet with the largest finish tag.
+    /// Removes the packet with the largest finish tag.
     fn steal(&mut self) -> Option<Packet<B>> {
         let tails = self.flows.all.iter().enumerate();
         let (_, victim) = tails.filter_map(|(i, flow)| flow.packets.back().map(|q| (q.tag, i))).max()?;
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_share_the_line() {
-        // Flow 1 has weight 2: two packets for each of flow 2's.
+    fn flows_share_the_rate_by_weight() {
+        // Flow 1 has weight 2: it sends two packets for each of flow 2.
         let weights = vec![Weight { flow: 1, weight: 2 }];
         let mut q = Wfq { packets: 1000, weights }.build(0, "");
         fill(&mut q, 1, 1000, 20);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_does_not_wait_for_the_backlog_of_others() {
+    fn a_new_flow_does_not_wait_for_the_backlog_of_others() {
         let mut q = Wfq::default().build(0, "");
         fill(&mut q, 1, 1500, 100);
         assert_eq!(drain_flows(&mut q, 50), [1; 50]);

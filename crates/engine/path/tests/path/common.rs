@@ -1,4 +1,4 @@
-//! A virtual-time fixture, and scripts made of arbitrary bytes with what must hold for them.
+//! A virtual-time fixture, and random scripts with the properties that every chain must have.
 //! Shared with the fuzz target.
 
 use path::*;
@@ -9,14 +9,14 @@ pub fn packet(id: u64, size: u32) -> Packet<()> {
     Packet { id, size, overhead: 0, flow: 0, dscp: 0, ecn: Ecn::NotEct, fragment: None, body: () }
 }
 
-/// Reads a stage as a scenario would hold it.
+/// Deserialises a stage as a scenario writes it.
 pub fn stage(json: serde_json::Value) -> Stage {
     let stage: Stage = serde_json::from_value(json).expect("a stage");
     stage.check().expect("a valid stage");
     stage
 }
 
-/// A chain, a clock, and everything that left so far.
+/// A chain, a clock, and all packets that have left so far.
 pub struct Rig {
     pub chain: Chain<()>,
     pub now: Time,
@@ -34,14 +34,14 @@ impl Rig {
         Rig { chain, now: Time::ZERO, out: Outbox::default() }
     }
 
-    /// A packet arrives at `ns`; all wake-ups before are made when they are due.
+    /// A packet arrives at `ns`; earlier wake-ups are made when they are due.
     pub fn arrive(&mut self, ns: u64, packet: Packet<()>) -> &mut Rig {
         self.wait_until(ns);
         self.chain.handle_packet(self.now, packet, &mut self.out);
         self
     }
 
-    /// Time passes to `ns`.
+    /// Advances the clock to `ns`.
     pub fn wait_until(&mut self, ns: u64) -> &mut Rig {
         let end = Time::from_nanos(ns);
         while let Some(at) = self.chain.next_wake().filter(|&at| at <= end) {
@@ -59,7 +59,7 @@ impl Rig {
         assert!(self.out.sent[before..].iter().all(|s| s.0 == self.now), "woken too late");
     }
 
-    /// Time passes until nothing is left to do.
+    /// Advances the clock until nothing is due any more.
     pub fn finish(&mut self) -> &mut Rig {
         while let Some(at) = self.chain.next_wake() {
             self.wake(at);
@@ -67,24 +67,24 @@ impl Rig {
         self
     }
 
-    /// Due times in ns and ids of what left.
+    /// Due times in ns and ids of the packets sent.
     pub fn sent(&self) -> Vec<(u64, u64)> {
         self.out.sent.iter().map(|(at, p)| (at.as_nanos(), p.id)).collect()
     }
 
-    /// Times in ns, ids and causes of what was dropped.
+    /// Times in ns, ids and causes of the packets dropped.
     pub fn dropped(&self) -> Vec<(u64, u64, DropCause)> {
         self.out.dropped.iter().map(|(at, p, why)| (at.as_nanos(), p.id, *why)).collect()
     }
 }
 
-/// A valid stage of any kind.
+/// A random valid stage of a random kind.
 pub fn any_stage(choices: &mut Choices) -> Stage {
     let stage = Stage::draw(choices);
     if stage.check().is_ok() { stage } else { Delay::new(Span::from_millis(1)).into() }
 }
 
-/// Packets to the last byte, 300 at most.
+/// Random packets until the bytes are used up, at most 300.
 fn arrivals(choices: &mut Choices) -> Vec<(Time, Packet<()>)> {
     let mut now = Time::ZERO;
     let mut all = Vec::new();
@@ -107,10 +107,10 @@ fn seen(at: Time, p: &Packet<()>) -> Seen {
     (at.as_nanos(), p.id, p.size, p.dscp, p.ecn as u8, p.fragment.map(|f| f.index))
 }
 
-/// What was sent, dropped (and why), bounced (and for which MTU).
+/// Packets sent, dropped (with cause) and bounced (with MTU).
 type Summary = (Vec<Seen>, Vec<(Seen, u8)>, Vec<(Seen, u32)>);
 
-/// All that left, in a form that does not depend on when losses were told.
+/// All packets that left, in a form that does not depend on when losses were reported.
 fn summary(out: &Outbox<()>) -> Summary {
     let sent = out.sent.iter().map(|(at, p)| seen(*at, p)).collect();
     let mut dropped: Vec<_> = out.dropped.iter().map(|(at, p, cause)| (seen(*at, p), *cause as u8)).collect();
@@ -120,7 +120,7 @@ fn summary(out: &Outbox<()>) -> Summary {
     (sent, dropped, bounced)
 }
 
-fn check_books(rig: &Rig) {
+fn check_conservation(rig: &Rig) {
     for i in 0..rig.chain.len() {
         let a = rig.chain.account(i);
         assert!(a.balances(), "element {i}: {a:?}");
@@ -137,7 +137,7 @@ enum Waking {
     AtRandom,
 }
 
-/// Plays the packets through the stages.
+/// Sends the packets through the stages.
 fn play(stages: &[Stage], arrivals: &[(Time, Packet<()>)], how: Waking) -> Rig {
     let mut rig = Rig::seeded(5, stages);
     let mut random = Stream::new(9, "wakes");
@@ -159,24 +159,24 @@ fn play(stages: &[Stage], arrivals: &[(Time, Packet<()>)], how: Waking) -> Rig {
                     } else {
                         rig.chain.handle_wake(rig.now, &mut rig.out);
                     }
-                    check_books(&rig);
+                    check_conservation(&rig);
                 }
             }
         }
         rig.now = *at;
         rig.chain.handle_packet(*at, p.clone(), &mut rig.out);
-        check_books(&rig);
+        check_conservation(&rig);
     }
     if how == Waking::Exactly {
         rig.finish();
     }
     rig.chain.catch_up(Time::from_nanos(u64::MAX), &mut rig.out);
-    check_books(&rig);
+    check_conservation(&rig);
     assert!(rig.out.sent.is_sorted_by_key(|s| s.0), "stamps fell");
     rig
 }
 
-/// What must hold for every chain and every script.
+/// Checks the properties that every chain must have for every script.
 pub fn check_script(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let stages: Vec<Stage> = (0..choices.below(5)).map(|_| any_stage(&mut choices)).collect();

@@ -18,7 +18,7 @@ fn lost(loss: serde_json::Value, n: u64) -> Vec<bool> {
 }
 
 #[test]
-fn scripted_losses_hit_whom_they_name() {
+fn scripted_losses_drop_the_listed_packets() {
     let every = lost(json!({"kind": "loss", "model": "every", "every": 3}), 7);
     assert_eq!(every, [false, false, true, false, false, true, false]);
     let list = lost(json!({"kind": "loss", "model": "list", "packets": [4, 1]}), 5);
@@ -26,8 +26,8 @@ fn scripted_losses_hit_whom_they_name() {
 }
 
 #[test]
-fn gilbert_elliott_has_its_moments() {
-    // Share of bad p / (p + r) = 1/21, of which 80 % are lost; a spell lasts 1 / r = 5 packets.
+fn gilbert_elliott_has_the_expected_loss_rate_and_burst_length() {
+    // Share of the bad state p / (p + r) = 1/21, in which 80 % are lost; it lasts 1 / r = 5 packets.
     let loss = json!({"kind": "loss", "model": "gilbert-elliott", "p": 0.01, "r": 0.2});
     let n = 500_000;
     let all = lost(loss, n);
@@ -51,7 +51,7 @@ fn bernoulli_losses_are_independent() {
 }
 
 #[test]
-fn duplicates_follow_at_once_and_late_ones_are_overtaken() {
+fn duplicates_follow_at_once_and_delayed_packets_are_overtaken() {
     let mut rig = Rig::new(&[stage(json!({"kind": "duplicate", "probability": 1.0}))]);
     rig.arrive(5, packet(0, 100));
     assert_eq!(rig.sent(), [(5, 0), (5, 0)]);
@@ -76,7 +76,7 @@ fn esp(nat_traversal: bool) -> Tunnel {
 
 /// RFC 4303 section 2.4, RFC 4106 sections 3, 6: 20 + 8 + 8 + (n + 2 padded to 4) + 16.
 #[test]
-fn esp_pads_to_four() {
+fn esp_pads_to_multiples_of_four_bytes() {
     assert_eq!([1400, 1401, 1402, 1403].map(|n| esp(false).outer(n)), [1456, 1456, 1456, 1460]);
     assert_eq!((esp(false).largest_inner(1500), esp(true).largest_inner(1500)), (1446, 1438));
     for mtu in 100..1600 {
@@ -86,7 +86,7 @@ fn esp_pads_to_four() {
 }
 
 #[test]
-fn what_no_longer_fits_is_bounced_with_the_size_that_would() {
+fn packets_that_no_longer_fit_are_bounced_with_the_inner_mtu() {
     let tunnel = json!({"kind": "tunnel", "overhead": "esp-aes-gcm", "mtu": 1500});
     let mut rig = Rig::new(&[stage(tunnel), stage(json!({"kind": "tunnel-end"}))]);
     rig.arrive(0, packet(0, 1447)).arrive(0, packet(1, 1446));
@@ -96,17 +96,18 @@ fn what_no_longer_fits_is_bounced_with_the_size_that_would() {
 }
 
 #[test]
-fn fragments_are_cut_and_joined() {
+fn packets_are_fragmented_and_reassembled() {
     let entry = stage(json!({"kind": "tunnel", "overhead": "esp-aes-gcm", "mtu": 1500,
                              "fragment": true}));
-    // Outer 1556 B: 1536 B of payload, cut into 1480 and 56.
+    // Outer 1556 B: 1536 B of payload in fragments of 1480 and 56.
     let mut rig = Rig::new(std::slice::from_ref(&entry));
     rig.arrive(0, packet(0, 1500));
     let pieces: Vec<_> = rig.out.sent.iter().map(|(_, p)| (p.size, p.overhead)).collect();
     assert_eq!(pieces, [(1500, 56), (76, 20)]);
     assert_eq!(rig.chain.account(0).copies, 1);
 
-    // A link between spaces the two; the end hands on the whole with the second, marks kept.
+    // A link in between spaces them; the end sends the whole packet when the second arrives, with its ECN
+    // mark.
     let link = stage(json!({"kind": "link", "rate": "12Mbit/s"}));
     let mut rig = Rig::new(&[entry.clone(), link, stage(json!({"kind": "tunnel-end"}))]);
     let mut marked = packet(0, 1500);
@@ -118,7 +119,7 @@ fn fragments_are_cut_and_joined() {
     let end = rig.chain.account(2);
     assert_eq!((end.packets_in, end.passed, end.joined, end.held), (2, 1, 1, 0));
 
-    // The second fragment is lost: the first is given up after 30 s.
+    // The second fragment is lost: the first is dropped after 30 s.
     let loss = stage(json!({"kind": "loss", "model": "list", "packets": [2]}));
     let mut rig = Rig::new(&[entry, loss, stage(json!({"kind": "tunnel-end"}))]);
     rig.arrive(5, packet(0, 1500)).arrive(6, packet(1, 1500)).finish();
@@ -127,7 +128,7 @@ fn fragments_are_cut_and_joined() {
     assert_eq!(rig.dropped(), expected);
 }
 
-/// A 100 Mbit/s port whose tunnel may have 20; the rest may have all of it.
+/// A port of 100 Mbit/s with a tunnel that is limited to 20 Mbit/s; other packets may use all of it.
 fn port() -> path::Stage {
     stage(json!({"kind": "htb", "classes": [
         {"name": "port", "rate": "100Mbit/s"},
@@ -136,7 +137,7 @@ fn port() -> path::Stage {
     ]}))
 }
 
-/// Mbit/s of tunnelled and other packets over one second, each offered the given Mbit/s.
+/// Rates of tunnelled and of other packets over one second, in Mbit/s, for the given offered rates.
 fn shares(stage: path::Stage, tunnelled: u64, others: u64) -> (f64, f64) {
     let mut rig = Rig::new(&[stage]);
     let gap = |mbps: u64| 12_000_000 / mbps.max(1);
@@ -162,9 +163,9 @@ fn shares(stage: path::Stage, tunnelled: u64, others: u64) -> (f64, f64) {
 }
 
 #[test]
-fn a_tunnel_is_shaped_apart_from_the_rest_of_the_port() {
+fn a_tunnel_is_shaped_independently_of_the_rest_of_the_port() {
     let near = |(a, b): (f64, f64), (x, y): (f64, f64)| (a - x).abs() < 0.1 && (b - y).abs() < 0.1;
-    // Both want more than they get; the tunnel alone; the rest alone; a modest tunnel.
+    // Overload of both; the tunnel alone; the rest alone; a tunnel below its limit.
     assert!(near(shares(port(), 50, 200), (20.0, 80.0)), "{:?}", shares(port(), 50, 200));
     assert!(near(shares(port(), 50, 0), (20.0, 0.0)));
     assert!(near(shares(port(), 0, 200), (0.0, 100.0)), "{:?}", shares(port(), 0, 200));
@@ -172,8 +173,8 @@ fn a_tunnel_is_shaped_apart_from_the_rest_of_the_port() {
 }
 
 #[test]
-fn spare_rate_goes_by_priority_then_by_quantum() {
-    // Guaranteed 10 each of 100; the rest is borrowed: all by prio 0, or 3 : 1 by quantum.
+fn spare_rate_is_shared_by_priority_then_by_quantum() {
+    // 10 of 100 guaranteed to each; the rest is borrowed: all by prio 0, or 3 : 1 by quantum.
     let two = |prio: u8, quantum: u32| {
         let leaf = |name, tunnel, prio, quantum| {
             json!({"name": name, "parent": "port", "rate": "10Mbit/s", "ceil": "100Mbit/s",
@@ -189,7 +190,7 @@ fn spare_rate_goes_by_priority_then_by_quantum() {
 }
 
 #[test]
-fn what_no_class_takes_passes_at_once() {
+fn packets_that_match_no_class_pass_at_once() {
     let htb = json!({"kind": "htb", "classes": [{"name": "a", "rate": "1kbit/s", "flows": [4]}]});
     let mut rig = Rig::new(&[stage(htb)]);
     for id in 0..10 {

@@ -1,4 +1,4 @@
-//! Policers and shapers: dated scripts against the definitions, and the bound rate plus burst.
+//! Policers and shapers: timed scripts against the definitions, and the bound of rate plus burst.
 
 use crate::common::{Rig, packet, stage};
 use path::{DropCause, Packet, Policer, Shaper, Stage, StageLimit};
@@ -7,9 +7,9 @@ use units::{Bytes, Rate, Stream};
 
 const MS: u64 = 1_000_000;
 
-/// No interval carries more than rate times its length plus the burst, exactly.
+/// Checks that no interval carries more than the rate times its length plus the burst, exactly.
 fn within_bound(sent: &[(u64, u64)], bits: u128, rate: u128, burst_bits: u128) {
-    // Bits sent minus bits earned, both in bit * 10^-9: the largest climb from any earlier point.
+    // Bits sent minus bits accumulated, in bit * 10^-9: the largest increase from any earlier point.
     let (mut least, mut total) = (i128::MAX, 0i128);
     for &(at, _) in sent {
         let earned = (at as u128 * rate) as i128;
@@ -46,7 +46,7 @@ fn rate_plus_burst_bounds_every_interval() {
 
 #[test]
 fn a_policer_s_default_burst_is_250_ms() {
-    // 20 Mbit/s / 32 = 625,000 bytes: 500 packets of 1250 B, which take 0.5 ms each to earn.
+    // 20 Mbit/s / 32 = 625,000 bytes: 500 packets of 1250 B; tokens for one take 0.5 ms.
     let mut rig = Rig::new(&[stage(json!({"kind": "policer", "rate": "20Mbit/s"}))]);
     for id in 0..501 {
         rig.arrive(0, packet(id, 1250));
@@ -59,7 +59,7 @@ fn a_policer_s_default_burst_is_250_ms() {
 }
 
 #[test]
-fn each_flow_may_have_its_own_bucket() {
+fn per_flow_gives_each_flow_its_own_bucket() {
     let policer = json!({"kind": "policer", "rate": "8Mbit/s", "burst": "1000B", "per_flow": true});
     let mut rig = Rig::new(&[stage(policer)]);
     for (id, flow) in [7, 7, 9, 9].into_iter().enumerate() {
@@ -70,23 +70,23 @@ fn each_flow_may_have_its_own_bucket() {
     assert_eq!(rig.sent(), [(0, 0), (0, 2)]);
 }
 
-/// A router's policer of one class: packets of other codepoints neither meet it nor use its tokens.
+/// A router's policer of one class: packets with other codepoints are neither metered nor dropped.
 #[test]
-fn a_policer_of_codepoints_leaves_others_alone() {
+fn a_policer_with_codepoints_ignores_other_packets() {
     let policer = json!({"kind": "policer", "rate": "8Mbit/s", "burst": "2000B", "dscp": [46]});
     let mut rig = Rig::new(&[stage(policer)]);
     for id in 0..6 {
         let dscp = if id % 2 == 0 { 46 } else { 0 };
         rig.arrive(0, Packet { dscp, ..packet(id, 1000) });
     }
-    // Two of the class fit into the bucket, the third does not.
+    // Two packets of the class fit into the bucket, the third does not.
     assert_eq!(rig.sent().iter().map(|(_, id)| *id).collect::<Vec<_>>(), [0, 1, 2, 3, 5]);
     assert_eq!(rig.dropped(), [(0, 4, DropCause::Policed)]);
     let Stage::Policer(policer) = stage(json!({"kind": "policer", "rate": "8Mbit/s", "dscp": [46]})) else {
         panic!()
     };
     assert_eq!(Stage::from(policer.clone()).limit(), StageLimit::None);
-    // A shaper in its place makes the class wait, at 1 ms for each packet beyond 4 ms of burst, and no other packet.
+    // The equivalent shaper delays only the class: by 1 ms for each packet beyond 4 ms of burst.
     let mut rig = Rig::new(&[policer.as_shaper(Default::default())]);
     for id in 0..20 {
         let dscp = if id < 10 { 46 } else { 0 };
@@ -97,7 +97,7 @@ fn a_policer_of_codepoints_leaves_others_alone() {
     assert_eq!((late, rig.dropped().len()), (vec![5, 6, 7, 8, 9], 0));
 }
 
-/// Sends 1000 B packets at the given ms, precoloured by codepoint; returns the codepoints after
+/// Sends packets of 1000 B at the given times in ms, precoloured by codepoint; returns the colours after
 /// re-marking green 10, yellow 12, red 14.
 fn colours(mut policer: serde_json::Value, script: &[(f64, u8)]) -> Vec<char> {
     policer["kind"] = json!("policer");
@@ -124,13 +124,13 @@ fn colours(mut policer: serde_json::Value, script: &[(f64, u8)]) -> Vec<char> {
 
 /// RFC 2697 section 3; 8 Mbit/s earns 1000 B per ms, CBS 2000 B, EBS 1000 B.
 #[test]
-fn srtcm_colours_as_the_rfc_says() {
+fn srtcm_colours_packets_as_in_rfc_2697() {
     let meter = json!({"meter": "srtcm", "rate": "8Mbit/s", "burst": "2kB", "excess_burst": "1kB"});
-    // Full: C for two, E for one. At 1 ms C has 1000 B. At 4 ms C is full since 3 ms, and what
-    // it spilled since fills E.
+    // Full buckets: C for two, E for one. At 1 ms C has 1000 B. At 4 ms C has been full since 3 ms, and what
+    // has overflowed since fills E.
     let blind = [(0., 0), (0., 0), (0., 0), (0., 0), (1., 0), (1., 0), (4., 0), (4., 0), (4., 0), (4., 0)];
     assert_eq!(colours(meter.clone(), &blind), "GGYRGRGGYR".chars().collect::<Vec<_>>());
-    // Aware: yellow (AF12) never takes from C, red (AF13) from none.
+    // Colour-aware: yellow (AF12) never uses C, red (AF13) uses neither.
     let mut aware = meter;
     aware["aware"] = json!(true);
     let script = [(0., 12), (0., 12), (0., 14), (0., 10), (0., 10), (0., 10)];
@@ -139,11 +139,11 @@ fn srtcm_colours_as_the_rfc_says() {
 
 /// RFC 2698 section 3; C: 8 Mbit/s and 1000 B, P: 16 Mbit/s and 2000 B.
 #[test]
-fn trtcm_colours_as_the_rfc_says() {
+fn trtcm_colours_packets_as_in_rfc_2698() {
     let meter = json!({"meter": "trtcm", "rate": "8Mbit/s", "burst": "1kB",
                        "peak_rate": "16Mbit/s", "peak_burst": "2kB"});
-    // Full: green takes from both, yellow from P, then P is empty. At 0.5 ms P has 1000 B and C
-    // 500 B: yellow, which leaves C alone. At 1 ms both have 1000 B: green.
+    // Full buckets: green uses both, yellow uses P, then P is empty. At 0.5 ms P has 1000 B and C
+    // 500 B: yellow, which does not use C. At 1 ms both have 1000 B: green.
     let blind = [(0., 0), (0., 0), (0., 0), (0.5, 0), (0.5, 0), (1., 0), (1., 0)];
     assert_eq!(colours(meter.clone(), &blind), "GYRYRGR".chars().collect::<Vec<_>>());
     let mut aware = meter;
@@ -153,7 +153,7 @@ fn trtcm_colours_as_the_rfc_says() {
 }
 
 #[test]
-fn a_packet_larger_than_the_bucket_never_conforms_nor_leaves() {
+fn a_packet_larger_than_the_bucket_is_dropped_by_policer_and_shaper() {
     let policer = json!({"kind": "policer", "rate": "8Mbit/s", "burst": "1000B"});
     let shaper = json!({"kind": "shaper", "rate": "8Mbit/s", "burst": "1000B"});
     for (limiter, cause) in [(policer, DropCause::Policed), (shaper, DropCause::TooBig)] {
@@ -164,14 +164,14 @@ fn a_packet_larger_than_the_bucket_never_conforms_nor_leaves() {
 }
 
 #[test]
-fn a_token_bucket_filter_releases_at_the_very_nanosecond() {
-    // 8 Mbit/s earns a byte per µs; the bucket holds two packets.
+fn a_token_bucket_filter_sends_at_the_exact_nanosecond() {
+    // 8 Mbit/s is a byte per µs; the bucket holds two packets.
     let tbf = json!({"kind": "shaper", "rate": "8Mbit/s", "burst": "3000B"});
     let mut rig = Rig::new(&[stage(tbf)]);
     for id in 0..4 {
         rig.arrive(0, packet(id, 1500));
     }
-    // 4.0 ms: 1000 B earned since 3 ms. A packet of 999 B must not pass one that waits.
+    // 4.0 ms: 1000 B accumulated since 3 ms. A packet of 999 B must not overtake the one that waits.
     rig.arrive(4 * MS, packet(4, 1500));
     rig.arrive(4 * MS, packet(5, 999));
     rig.finish();
@@ -190,14 +190,14 @@ fn a_peak_rate_spreads_the_burst() {
         rig.arrive(0, packet(id, 1500));
     }
     rig.finish();
-    // The second waits for the peak bucket, the third for both to come together at 1.5 ms.
+    // The second packet waits for the peak bucket, the third for both, which are ready at 1.5 ms.
     let expected = [(0, 0), (750, 1), (1500, 2), (3000, 3)];
     assert_eq!(rig.sent(), expected.map(|(us, id)| (us * 1000, id)));
 }
 
 #[test]
 fn latency_sizes_the_queue_as_tc_does() {
-    // 1 ms at 8 Mbit/s is 1000 B, plus 3000 B of burst: 4000 B may wait, the head included.
+    // 1 ms at 8 Mbit/s is 1000 B, plus 3000 B of burst: 4000 B may wait, including the head.
     let tbf = json!({"kind": "shaper", "rate": "8Mbit/s", "burst": "3000B", "latency": "1ms"});
     let mut rig = Rig::new(&[stage(tbf)]);
     for id in 0..8 {
@@ -217,11 +217,11 @@ fn cisco_refills_bc_every_tc() {
     for id in 0..45 {
         rig.arrive(0, packet(id, 1000));
     }
-    // Full at first: 20; then 10 at each tick.
+    // 20 packets from the full bucket, then 10 at each tick.
     rig.wait_until(13 * MS);
     let count = |rig: &Rig, ms: u64| rig.sent().iter().filter(|s| s.0 == ms * MS).count();
     assert_eq!([0, 4, 8, 12].map(|ms| count(&rig, ms)), [20, 10, 10, 5]);
-    // 5000 B are left at 13 ms; the ticks of 16 and 20 ms fill it (Be earned while idle).
+    // 5000 B are left at 13 ms; the ticks at 16 and 20 ms fill the bucket (Be accumulates while idle).
     for id in 100..140 {
         rig.arrive(21 * MS, packet(id, 1000));
     }
@@ -230,7 +230,7 @@ fn cisco_refills_bc_every_tc() {
 }
 
 #[test]
-fn ticks_do_not_drift_when_tc_is_no_whole_nanosecond() {
+fn ticks_do_not_drift_if_tc_is_not_a_whole_number_of_nanoseconds() {
     // 1514 B at 7 Mbit/s: Tc = 1.730285714… ms. After 7,000,000 ticks exactly 12,112 s.
     let cisco = json!({"kind": "shaper", "refill": "interval", "rate": "7Mbit/s",
                        "burst": "1514B", "excess_burst": "0B"});
@@ -242,7 +242,7 @@ fn ticks_do_not_drift_when_tc_is_no_whole_nanosecond() {
 }
 
 #[test]
-fn tokens_can_be_gauged() {
+fn the_gauge_shows_tokens() {
     let tbf = json!({"kind": "shaper", "rate": "8Mbit/s", "burst": "3000B"});
     let mut rig = Rig::new(&[stage(tbf)]);
     for id in 0..3 {

@@ -1,4 +1,4 @@
-//! Links, delays, traces, outages, handovers: dated scripts, and queueing theory.
+//! Links, delays, traces, outages, handovers: timed scripts, and queueing theory.
 
 use crate::common::{Rig, packet, stage};
 use path::{Config, DropCause, Jitter, Link, RateTrace, StageLimit};
@@ -8,15 +8,15 @@ use units::{Rate, Span, Stream, Time};
 const MS: u64 = 1_000_000;
 
 #[test]
-fn a_link_serves_one_after_another_and_drops_what_does_not_fit() {
-    // 1500 B at 12 Mbit/s take 1 ms; two may wait besides the one in transmission.
+fn a_link_sends_in_order_and_drops_on_overflow() {
+    // 1500 B at 12 Mbit/s take 1 ms; two packets may wait in addition to the one in transmission.
     let link = json!({"kind": "link", "rate": "12Mbit/s", "delay": "10ms", "mtu": 1500,
                       "queue": {"kind": "fifo", "packets": 2}});
     let mut rig = Rig::new(&[stage(link)]);
     for id in 0..5 {
         rig.arrive(0, packet(id, 1500));
     }
-    // At 1 ms the first has been transmitted and the second begins: a place is free.
+    // At 1 ms the first has been transmitted and the second starts: the queue has room again.
     rig.arrive(MS, packet(5, 1500));
     rig.arrive(MS, packet(6, 1501));
     rig.finish();
@@ -31,14 +31,14 @@ fn a_link_serves_one_after_another_and_drops_what_does_not_fit() {
 }
 
 #[test]
-fn a_frame_takes_the_time_the_house_rule_says() {
+fn transmission_times_are_rounded_up_to_the_nanosecond() {
     let mut rig = Rig::new(&[stage(json!({"kind": "link", "rate": "200Mbit/s"}))]);
     rig.arrive(5, packet(0, 1514)).finish();
     assert_eq!(rig.sent(), [(5 + 60_560, 0)]);
 }
 
 #[test]
-fn no_rate_is_infinitely_fast_and_no_stage_is_nothing() {
+fn a_link_without_a_rate_and_an_empty_chain_add_no_delay() {
     let mut rig = Rig::new(&[stage(json!({"kind": "delay", "delay": "7ms"}))]);
     rig.arrive(0, packet(0, 9000)).arrive(0, packet(1, 40)).finish();
     assert_eq!(rig.sent(), [(7 * MS, 0), (7 * MS, 1)]);
@@ -48,7 +48,7 @@ fn no_rate_is_infinitely_fast_and_no_stage_is_nothing() {
 }
 
 #[test]
-fn the_queue_is_gauged_without_the_packet_in_transmission() {
+fn the_gauge_excludes_the_packet_in_transmission() {
     let link = Link { rate: Some(Rate::from_bps(12_000_000)), ..Link::default() };
     let mut rig = Rig::new(&[link.into()]);
     for id in 0..4 {
@@ -62,7 +62,7 @@ fn the_queue_is_gauged_without_the_packet_in_transmission() {
 
 /// M/D/1: mean wait = rho / (2 (1 - rho)) service times (Pollaczek 1930, Khinchine 1932).
 #[test]
-fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
+fn poisson_arrivals_wait_according_to_pollaczek_and_khinchine() {
     let service = 1_000_000.0;
     for rho in [0.3, 0.6, 0.75] {
         let link = json!({"kind": "link", "rate": "12Mbit/s",
@@ -92,13 +92,13 @@ fn a_mahimahi_trace_delivers_at_its_opportunities() {
     for id in 0..3 {
         rig.arrive(0, packet(id, 1500));
     }
-    // 5 ms is the end of the first round; the next opportunities are at 6, 6 and 10 ms. A packet
-    // that comes at one comes too late for it. Three small ones share one.
+    // The first round ends at 5 ms; the next opportunities are at 6, 6 and 10 ms. A packet that arrives
+    // at an opportunity is too late for it. Three small packets share one.
     rig.arrive(6 * MS, packet(3, 1500));
     for id in 4..7 {
         rig.arrive(10 * MS + 1, packet(id, 500));
     }
-    // 3000 B need two.
+    // 3000 B need two opportunities.
     rig.arrive(20 * MS, packet(7, 3000));
     rig.finish();
     let ms: Vec<_> = rig.sent().into_iter().map(|(ns, id)| (ns / MS, id)).collect();
@@ -111,7 +111,7 @@ fn trace_files_are_read_in_both_formats() {
     use path::Config;
     let named = || RateTrace { file: Some("lte.down".into()), ..RateTrace::default() };
     let mut t = named();
-    assert_eq!(t.check().unwrap_err().message, "was not read in");
+    assert_eq!(t.check().unwrap_err().message, "is not loaded");
     t.load("# a comment\n0\n3\n3 # twice\n\n7\n").unwrap();
     assert_eq!((t.opportunities.as_slice(), t.file()), (&[0, 3, 3, 7][..], None));
     t.check().unwrap();
@@ -126,7 +126,7 @@ fn trace_files_are_read_in_both_formats() {
 }
 
 #[test]
-fn an_outage_loses_or_keeps() {
+fn an_outage_drops_or_keeps_packets() {
     let outage = |buffer| stage(json!({"kind": "outage", "at": ["10ms"], "lasts": "5ms", "buffer": buffer}));
     let script = |buffer| {
         let mut rig = Rig::new(&[outage(buffer)]);
@@ -144,9 +144,9 @@ fn an_outage_loses_or_keeps() {
 }
 
 #[test]
-fn a_handover_slows_stops_and_lengthens_the_path() {
-    // 12 Mbit/s (1 ms a packet); from 8 ms on half of it; nothing from 10 to 15 ms; then 3 ms
-    // longer for 2 ms.
+fn a_handover_reduces_the_rate_stops_and_adds_delay() {
+    // 12 Mbit/s (1 ms per packet); half of it from 8 ms on; nothing from 10 to 15 ms; then 3 ms of extra
+    // delay for 2 ms.
     let handover = |buffer| {
         stage(json!({"kind": "handover", "at": ["10ms"], "lasts": "5ms", "buffer": buffer,
             "rate": "12Mbit/s", "fall": "2ms", "falling_rate": "6Mbit/s",
@@ -163,19 +163,19 @@ fn a_handover_slows_stops_and_lengthens_the_path() {
         rig.finish();
         rig
     };
-    // Transmitted by 8, 10, 16, 17, 18, 19, 20 ms; 16 is 3 ms longer under way; those of 17 on
+    // Transmitted by 8, 10, 16, 17, 18, 19, 20 ms; the one at 16 has 3 ms of extra delay; those from 17 on
     // would arrive before it and wait for it.
     let ms = |rig: &Rig| rig.sent().into_iter().map(|(ns, id)| (ns / MS, id)).collect::<Vec<_>>();
     let kept = script("kept");
     assert_eq!(ms(&kept), [(9, 0), (11, 1), (20, 2), (20, 3), (20, 4), (20, 5), (21, 6)]);
-    // Hard: what was queued at 10 ms is gone.
+    // With `lost`: packets queued at 10 ms are dropped.
     let lost = script("lost");
     assert_eq!(ms(&lost), [(9, 0), (11, 1), (20, 4), (20, 5), (20, 6)]);
     assert_eq!(lost.dropped(), [(10 * MS, 2, DropCause::Outage), (10 * MS, 3, DropCause::Outage)]);
 }
 
 #[test]
-fn jitter_keeps_the_order_unless_told_otherwise() {
+fn jitter_keeps_the_order_unless_reorder_is_set() {
     let jitter = |reorder, distribution| {
         let (delay, half) = (Span::from_millis(20), Span::from_millis(5));
         let jitter = Some(half);
@@ -204,20 +204,20 @@ fn jitter_keeps_the_order_unless_told_otherwise() {
 }
 
 #[test]
-fn a_trace_of_delays_repeats() {
+fn a_trace_of_delays_is_repeated() {
     let jitter = json!({"kind": "jitter", "distribution": "trace", "delays": ["1ms", "4ms", "2ms"]});
     let mut rig = Rig::new(&[stage(jitter)]);
     for id in 0..4 {
         rig.arrive(id * MS, packet(id, 100));
     }
     rig.finish();
-    // 1, 1 + 4, 2 + 2 (waits for its predecessor), 3 + 1 (too).
+    // 1, 1 + 4, 2 + 2 (waits for its predecessor), 3 + 1 (waits too).
     assert_eq!(rig.sent(), [(MS, 0), (5 * MS, 1), (5 * MS, 2), (5 * MS, 3)]);
 }
 
-/// What repeats has a mean, and a busy link carries it.
+/// A periodic trace has a mean rate, which a busy link carries.
 #[test]
-fn a_trace_that_repeats_has_a_mean_rate() {
+fn a_periodic_trace_has_a_mean_rate() {
     let limit = |trace: serde_json::Value| serde_json::from_value::<RateTrace>(trace).unwrap().limit();
     let shared = |bps| StageLimit::Shared(Rate::from_bps(bps));
     let steps = json!([{"at": "0s", "rate": "8Mbit/s"}, {"at": "1ms", "rate": "0bit/s"}]);

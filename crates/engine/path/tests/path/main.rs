@@ -1,4 +1,4 @@
-//! What path elements do, packet by packet. One program of them all: what is generic is compiled once.
+//! Behaviour of path elements, packet by packet. One test program, so that generic code is compiled once.
 
 mod common;
 mod damage;

@@ -1,5 +1,5 @@
-//! Random chains, random packets, random wake-ups: the books balance after every call, stamps do
-//! not fall, late or early wake-ups move nothing, a replay is identical.
+//! Random chains, packets and wake-ups: packets are conserved after every call, due times do
+//! not decrease, late or early wake-ups change nothing, a replay is identical.
 
 use proptest::prelude::*;
 

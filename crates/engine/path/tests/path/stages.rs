@@ -1,11 +1,11 @@
-//! The registry: every kind reads, writes, names its keys and says what is wrong.
+//! The registry: every kind is deserialised, serialised and checked, and has names and a schema.
 
 use path::{Problem, QueueConfig, Stage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use units::{Choices, Label, Stream};
 
-/// So many draws show each kind.
+/// Enough random draws to include each kind.
 const DRAWS: u64 = 4000;
 
 fn bytes(seed: u64) -> Vec<u8> {
@@ -13,7 +13,7 @@ fn bytes(seed: u64) -> Vec<u8> {
     (0..400).map(|_| stream.below(256) as u8).collect()
 }
 
-/// Stages of every kind as the property tests and the fuzzer draw them; the valid ones.
+/// Random valid stages of every kind, as the property tests and the fuzzer draw them.
 fn drawn() -> BTreeMap<&'static str, Vec<Stage>> {
     let mut all: BTreeMap<&str, Vec<Stage>> = BTreeMap::new();
     for seed in 0..DRAWS {
@@ -25,7 +25,7 @@ fn drawn() -> BTreeMap<&'static str, Vec<Stage>> {
     all
 }
 
-/// A kind that no property test ever meets is as good as untested.
+/// Every kind must occur in the property tests.
 #[test]
 fn every_kind_is_drawn_and_most_draws_are_valid() {
     let drawn = drawn();
@@ -46,7 +46,7 @@ fn every_kind_is_drawn_and_most_draws_are_valid() {
 }
 
 #[test]
-fn every_kind_has_names_in_each_language_and_no_two_the_same() {
+fn every_kind_has_a_unique_name_in_each_language() {
     let words =
         Stage::WORDS.iter().flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
     let labels: Vec<(&str, Label)> = words.chain(QueueConfig::LABELS.iter().copied()).collect();
@@ -58,9 +58,9 @@ fn every_kind_has_names_in_each_language_and_no_two_the_same() {
             );
         }
     }
-    let of = |pick: fn(&path::Words) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
+    let labels = |pick: fn(&path::DisplayNames) -> Label| Stage::WORDS.iter().map(move |(_, w)| pick(w));
     let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
-    for list in [of(|w| w.label).collect(), of(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
+    for list in [labels(|w| w.label).collect(), labels(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
         for (i, a) in list.iter().enumerate() {
             assert!(list[..i].iter().all(|b| a.en != b.en && a.zh != b.zh), "{a:?} twice");
         }
@@ -68,7 +68,7 @@ fn every_kind_has_names_in_each_language_and_no_two_the_same() {
 }
 
 #[test]
-fn every_kind_reads_writes_and_knows_its_keys() {
+fn every_kind_survives_serialisation_and_lists_its_keys() {
     for (kind, stage) in drawn().into_iter().flat_map(|(kind, list)| list.into_iter().map(move |s| (kind, s)))
     {
         let written = serde_json::to_value(&stage).unwrap();
@@ -86,7 +86,7 @@ fn every_kind_reads_writes_and_knows_its_keys() {
 }
 
 #[test]
-fn unknown_keys_and_kinds_are_errors_that_name_what_is_known() {
+fn errors_about_unknown_keys_and_kinds_list_the_known_ones() {
     let wrong = |v| serde_json::from_value::<Stage>(v).unwrap_err().to_string();
     let e = wrong(json!({"kind": "link", "speed": "1Mbit/s"}));
     assert!(e.contains("unknown field `speed`") && e.contains("`rate`"), "{e}");
@@ -154,7 +154,7 @@ fn problems_name_their_key() {
     }
 }
 
-/// One branch a kind, with its constant, and a description of the kind and of each key.
+/// Checks that the schema has one branch per kind, with descriptions of the kind and of each key.
 fn check_schema(schema: &Value, kinds: &[&str]) {
     let branches = schema["oneOf"].as_array().unwrap();
     assert_eq!(branches.len(), kinds.len());
@@ -169,7 +169,7 @@ fn check_schema(schema: &Value, kinds: &[&str]) {
 }
 
 #[test]
-fn the_schema_says_what_each_kind_and_each_key_is() {
+fn the_schema_describes_each_kind_and_each_key() {
     check_schema(&schemars::schema_for!(Stage).to_value(), Stage::KINDS);
     check_schema(&schemars::schema_for!(QueueConfig).to_value(), QueueConfig::KINDS);
 }

@@ -1,4 +1,4 @@
-//! What things are, in the words of the JSON Schema, which are those of the reference.
+//! Descriptions of tables and keys, from the JSON Schema.
 
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -10,22 +10,22 @@ fn says(schema: &Value) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Of the file itself.
+/// Description of the file.
 pub(crate) fn file() -> String {
     says(&SCHEMA)
 }
 
-/// Of a key of the run, or of the tables by name.
+/// Description of a top-level key.
 pub(crate) fn key(name: &str) -> String {
     says(&SCHEMA["properties"][name])
 }
 
-/// Of a section, by its definition: `Host`, `Link`, `Relay`, `Flow`.
+/// Description of a table by its schema definition: `Host`, `Link`, `Relay`, `Flow`.
 pub(crate) fn section(definition: &str) -> String {
     says(&SCHEMA["definitions"][definition])
 }
 
-/// Of one `kind` of a definition that has kinds: `Stage`, `App`.
+/// Description of one `kind` of a definition with kinds: `Stage`, `App`.
 pub(crate) fn kind(definition: &str, kind: &str) -> String {
     let all = SCHEMA["definitions"][definition]["oneOf"].as_array();
     let own = |one: &&Value| one["properties"]["kind"]["const"] == kind;

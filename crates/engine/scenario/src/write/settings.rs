@@ -1,26 +1,27 @@
-//! What a scenario says beside its stages, key by key.
+//! Lists the settings of a scenario, except its stages.
 
 use super::tree::Tree;
 use document::written::{Table, Written};
 
-/// A key of a scenario and its value; what has its default is left out, but for keys of the run.
+/// A key of a scenario and its value. Default values are left out, except of top-level keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioSetting {
-    /// The table that it stands in: `hosts`, `links`, `relays`, `flows`, `faults`; empty for keys of the run.
+    /// The table that contains the key: `hosts`, `links`, `relays`, `flows`, `faults`; empty for top-level
+    /// keys.
     pub section: &'static str,
-    /// Whose it is; empty for keys of the run.
+    /// Name of the host, link, relay, flow or fault; empty for top-level keys.
     pub name: String,
-    /// The key, of tables within with a dot: `stack.mss`.
+    /// The key, with a dot for nested tables: `stack.mss`.
     pub key: String,
-    /// The value, without quotes; names in a list are joined by commas.
+    /// The value without quotes; a list of names is joined by commas.
     pub value: String,
 }
 
-/// All of a scenario's but its name and its stages.
-pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
-    let mut list = Vec::new();
+/// All settings of a scenario except its name and stages.
+pub(crate) fn list(tree: &Tree) -> Vec<ScenarioSetting> {
+    let mut settings = Vec::new();
     for (key, value) in tree.run.iter().filter(|(key, _)| key != "name") {
-        spell("", "", key, value, &mut list);
+        spell("", "", key, value, &mut settings);
     }
     let sections: [(&str, &Table); 5] = [
         ("hosts", &tree.hosts),
@@ -33,11 +34,11 @@ pub(crate) fn of(tree: &Tree) -> Vec<ScenarioSetting> {
         for (name, value) in table {
             let stages = |key: &str| section == "links" && ["forward", "backward"].contains(&key);
             for (key, value) in value.as_table().into_iter().flatten().filter(|(key, _)| !stages(key)) {
-                spell(section, name, key, value, &mut list);
+                spell(section, name, key, value, &mut settings);
             }
         }
     }
-    list
+    settings
 }
 
 fn spell(section: &'static str, name: &str, key: &str, value: &Written, list: &mut Vec<ScenarioSetting>) {

@@ -1,35 +1,39 @@
-//! The text of a file, section by section.
+//! Writes the text of a file, table by table.
 
 use super::docs;
 use super::tree::Tree;
 use crate::model::Unrest;
 use document::written::{Table, Written, get, spell_key};
 
-/// The widest comment.
+/// Maximum width of a comment line, in characters.
 const WIDTH: usize = 100;
 
-/// A file as it is written.
+/// The text of a file while it is written.
 #[derive(Default)]
 pub(crate) struct ScenarioText {
     pub text: String,
-    /// Whether variants have begun.
+    /// Whether a variant has been written.
     varied: bool,
 }
 
 impl ScenarioText {
-    /// The file but for its variants.
-    pub fn scenario(&mut self, tree: &Tree, of_all: &Table) {
+    /// Writes everything except the variants.
+    pub fn scenario(&mut self, tree: &Tree, shared: &Table) {
         self.comment("", &docs::file());
         self.comment("", "Every key: docs/scenario.md.");
         self.text += "\n";
         for (key, value) in &tree.run {
             if !is_default(key, value) {
-                self.told(key, value);
+                self.described_entry(key, value);
             }
             if key == "name" {
-                for (key, value) in of_all {
-                    // A description speaks for itself.
-                    if key == "description" { self.entry(key, value) } else { self.told(key, value) }
+                for (key, value) in shared {
+                    // A description needs no comment.
+                    if key == "description" {
+                        self.entry(key, value)
+                    } else {
+                        self.described_entry(key, value)
+                    }
                 }
             }
         }
@@ -49,14 +53,14 @@ impl ScenarioText {
         }
     }
 
-    /// A key of the run with what it means.
-    fn told(&mut self, key: &str, value: &Written) {
+    /// Writes a top-level key with its description as a comment.
+    fn described_entry(&mut self, key: &str, value: &Written) {
         self.entry(key, value);
         self.text.pop();
         self.text += &format!("  # {}\n", docs::key(key));
     }
 
-    /// A variant and what it changes, by path.
+    /// Writes a variant with its overrides.
     pub fn variant(&mut self, name: &str, overrides: &Table) {
         self.text += "\n";
         if !self.varied {
@@ -73,7 +77,7 @@ impl ScenarioText {
         self.text += "]\n";
     }
 
-    /// A key and its value: of an application with what it is, of a list of stages a line each.
+    /// Writes a key and its value; an application with its description, a list of stages one per line.
     fn entry(&mut self, key: &str, value: &Written) {
         let kind = value.as_table().filter(|_| key == "app").and_then(|t| get(t, "kind"));
         if let Some(Written::Text(kind)) = kind {
@@ -102,7 +106,7 @@ impl ScenarioText {
         self.text += "]";
     }
 
-    /// A comment, in lines that are not too wide; nothing where there is nothing to say.
+    /// Writes a comment, broken into lines of at most [`WIDTH`]; nothing if `says` is empty.
     fn comment(&mut self, indent: &str, says: &str) {
         let mut line = String::new();
         for word in says.split_whitespace() {
@@ -119,7 +123,7 @@ impl ScenarioText {
     }
 }
 
-/// Whether a key of the run says what holds without it, and is of the kind that is mostly left out.
+/// Whether a top-level key has its default value and is one of those that are left out then.
 fn is_default(key: &str, value: &Written) -> bool {
     match key {
         "one_at_a_time" => *value == Written::Bool(false),

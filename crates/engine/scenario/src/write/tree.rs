@@ -1,7 +1,7 @@
-//! A scenario as the tables of its file.
+//! Converts a scenario into the tables of its file.
 
-use super::lean::{lean, prune};
-use crate::judged::spell_measure;
+use super::prune::{prune, without_defaults};
+use crate::evaluation::spell_measure;
 use crate::model::{DuplexLink, Experiment, Flow, NamedStage, Scenario};
 use crate::prefix::Prefix;
 use crate::relay::{Relay, RelayTool};
@@ -13,26 +13,22 @@ use document::written::{Table, Written};
 use transport::{App, Stack};
 use units::Bytes;
 
-/// The file's tables. Keys of the run are always there, so that variants may differ in them.
+/// The tables of a file. Top-level keys are always present, so that variants can be compared.
 pub(crate) struct Tree {
-    /// `name` to `unrest`.
+    /// The top-level keys, `name` to `unrest`.
     pub run: Table,
-    /// By name, those of which something is not the default.
+    /// By name, without hosts whose settings are all defaults.
     pub hosts: Table,
-    /// All hosts that links name.
+    /// Names of all hosts, in the order in which links first name them.
     pub linked: Vec<String>,
-    /// By name, in order.
     pub links: Table,
-    /// By name, in order.
     pub relays: Table,
-    /// By name, in order.
     pub flows: Table,
-    /// By name, in order.
     pub faults: Table,
 }
 
-/// Of a scenario.
-pub(crate) fn of(s: &Scenario) -> Tree {
+/// The tables of a scenario's file.
+pub(crate) fn tables(s: &Scenario) -> Tree {
     let run = vec![
         entry("name", Written::text(&s.name)),
         entry("duration", Written::of(&s.duration)),
@@ -56,8 +52,8 @@ pub(crate) fn of(s: &Scenario) -> Tree {
     }
 }
 
-/// What an experiment says of all its variants.
-pub(crate) fn of_all(experiment: &Experiment) -> Table {
+/// The keys that apply to all variants of an experiment.
+pub(crate) fn shared_keys(experiment: &Experiment) -> Table {
     let description = Some(&experiment.description).filter(|d| !d.is_empty());
     let goal = Some(&experiment.goal).filter(|g| !g.is_empty());
     let said = [
@@ -76,12 +72,12 @@ fn host(s: &Scenario, i: usize) -> Written {
     Written::text(&s.hosts[i].name)
 }
 
-/// What of a host is not the default.
+/// The settings of a host that differ from the defaults.
 fn host_table(s: &Scenario, index: usize) -> Table {
     let host = &s.hosts[index];
     let mut table = Table::new();
     if host.stack != Stack::default() {
-        table.push(entry("stack", Written::Table(lean(&host.stack))));
+        table.push(entry("stack", Written::Table(without_defaults(&host.stack))));
     }
     let mut list = |key: &str, values: Vec<Written>| {
         if !values.is_empty() {
@@ -113,13 +109,13 @@ fn route(s: &Scenario, at: usize, route: &HostRoute) -> Table {
 }
 
 fn fault(s: &Scenario, fault: &ScheduledFault) -> Table {
-    let of = match fault.host {
+    let target = match fault.host {
         Some(at) => entry("host", host(s, at)),
         None => entry("link", Written::text(&s.links[fault.links[0]].name)),
     };
     vec![
         entry("kind", Written::text(fault.kind.name())),
-        of,
+        target,
         entry("at", Written::of(&fault.at)),
         entry("lasts", Written::of(&fault.lasts)),
     ]
@@ -136,12 +132,12 @@ fn link(s: &Scenario, link: &DuplexLink) -> Table {
     table
 }
 
-/// The stages of one direction, with a name where the parser would make up another.
+/// The stages of one direction. A stage gets a `name` only if the parser would derive another one.
 fn stages_of(stages: &[NamedStage]) -> Vec<Written> {
     let mut named = vec![false; stages.len()];
     loop {
         let own = stages.iter().zip(&named).map(|(s, named)| (named.then_some(&s.name[..]), s.stage.kind()));
-        let read = stage::made_up(&own.collect::<Vec<_>>());
+        let read = stage::unique_names(&own.collect::<Vec<_>>());
         let wrong: Vec<usize> =
             (0..stages.len()).filter(|&i| read[i] != stages[i].name && !named[i]).collect();
         if wrong.is_empty() {
@@ -153,9 +149,9 @@ fn stages_of(stages: &[NamedStage]) -> Vec<Written> {
 }
 
 fn stage_of(named: &NamedStage, with_name: bool) -> Table {
-    let mut table = lean(&named.stage);
+    let mut table = without_defaults(&named.stage);
     if let Some(file) = &named.file {
-        // What the file holds came in as lists.
+        // The lists hold the file's data.
         table.retain(|(_, value)| !matches!(value, Written::List(_)));
         table.insert(1, entry("file", Written::text(file)));
     }
@@ -177,7 +173,7 @@ fn relay(s: &Scenario, relay: &Relay) -> Table {
     table
 }
 
-/// A name, or a table where it has parameters that are not as published.
+/// A congestion control: its name, or a table if it has parameters that differ from the published ones.
 fn control(cc: Control) -> Written {
     let same = |value: &Written| {
         let Some(mut rest) = value.as_table().cloned() else { return false };
@@ -197,14 +193,14 @@ fn flow(s: &Scenario, flow: &Flow) -> Table {
             table.push(entry(key, value));
         }
     };
-    // Datagrams have none; elsewhere variants mostly differ in it.
+    // Datagrams have no congestion control; other flows always state it, because variants often differ in it.
     let datagrams = flow.app.is_datagrams();
     unless(datagrams && flow.cc == Control::default(), "cc", control(flow.cc));
     unless(flow.count == 1, "count", Written::of(&flow.count));
     unless(flow.start.is_zero(), "start", Written::of(&flow.start));
     unless(flow.stagger.is_zero(), "stagger", Written::of(&flow.stagger));
     let plain = flow.app == App::Bulk { duration: None, bytes: None };
-    unless(plain, "app", Written::Table(lean(&flow.app)));
+    unless(plain, "app", Written::Table(without_defaults(&flow.app)));
     match &flow.tool {
         None => {}
         Some(Tool::Iperf3) => unless(false, "tool", Written::text("iperf3")),
@@ -224,12 +220,12 @@ fn flow(s: &Scenario, flow: &Flow) -> Table {
     table
 }
 
-/// The words as one line that a POSIX shell splits into them.
+/// The words as one line that a POSIX shell splits into the same words.
 fn command(words: &[String]) -> String {
     match words {
-        // Without quotes it means the tool that longfat knows.
+        // Unquoted, `iperf3` selects the built-in tool.
         [word] if word == "iperf3" => "'iperf3'".into(),
-        // The parser refuses what no shell could quote: a NUL.
+        // `try_join` fails only for NUL, which the parser refuses.
         words => shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default(),
     }
 }

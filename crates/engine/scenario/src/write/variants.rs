@@ -1,11 +1,11 @@
-//! What one scenario changes of another, as a variant's overrides.
+//! Computes the overrides that turn one scenario into another.
 
 use super::tree::Tree;
 use crate::stage;
 use document::key_path;
 use document::written::{Table, Written, get};
 
-/// The overrides that make `tree` of `base`, in an order in which they can be applied.
+/// The overrides that turn `base` into `tree`, in order of application.
 pub(crate) fn overrides(base: &Tree, tree: &Tree) -> Table {
     let mut out = Changes::default();
     for (key, value) in &tree.run {
@@ -28,7 +28,7 @@ fn names(table: &Table) -> Vec<&str> {
     table.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-/// Whether `some` are among `all` in the same order.
+/// Whether `some` is a subsequence of `all`.
 fn in_order(some: &[&str], all: &[&str]) -> bool {
     let mut rest = all.iter();
     some.iter().all(|name| rest.any(|other| other == name))
@@ -39,7 +39,7 @@ impl Changes {
         self.0.push((key_path(path), value));
     }
 
-    /// Hosts' keys; the whole table where links name other hosts.
+    /// Overrides of hosts: by key, or the whole table if links name other hosts.
     fn hosts(&mut self, base: &Tree, tree: &Tree) {
         if base.linked != tree.linked {
             if base.hosts != tree.hosts {
@@ -49,12 +49,13 @@ impl Changes {
         }
         let none = Written::Table(Table::new());
         for host in &tree.linked {
-            let of = |of: &Tree| get(&of.hosts, host).cloned().unwrap_or_else(|| none.clone());
-            self.table(&["hosts", host], &of(base), &of(tree));
+            let table_of = |tree: &Tree| get(&tree.hosts, host).cloned().unwrap_or_else(|| none.clone());
+            self.table(&["hosts", host], &table_of(base), &table_of(tree));
         }
     }
 
-    /// Links, relays or flows. The whole table where names cannot be added at the end or, of flows, left out.
+    /// Overrides of links, relays, flows or faults. The whole table is replaced unless entries were only
+    /// appended, or, for flows, left out.
     fn named(&mut self, section: &str, base: &Table, tree: &Table) {
         let (old, new) = (names(base), names(tree));
         let fewer = section == "flows" && in_order(&new, &old);
@@ -72,7 +73,8 @@ impl Changes {
         }
     }
 
-    /// The keys that differ between two tables; the whole table where one vanishes that has no default to write.
+    /// The keys that differ between two tables. The whole table is replaced if a key without a known default
+    /// is missing.
     fn table(&mut self, path: &[&str], old: &Written, new: &Written) {
         let (Some(before), Some(after)) = (old.as_table(), new.as_table()) else { return };
         let vanished = before.iter().map(|(key, _)| key.as_str()).filter(|key| get(after, key).is_none());
@@ -83,7 +85,7 @@ impl Changes {
         for (key, value) in after.iter().filter(|(key, value)| get(before, key) != Some(value)) {
             let at = [path, &[key]].concat();
             match get(before, key) {
-                Some(old) if is_way(&at) => self.stages(&at, old, value),
+                Some(old) if is_stage_list(&at) => self.stages(&at, old, value),
                 _ => self.set(&at, value.clone()),
             }
         }
@@ -92,7 +94,7 @@ impl Changes {
         }
     }
 
-    /// The stages that differ; the whole list where there are others.
+    /// The stages that differ; the whole list if the stages' names differ.
     fn stages(&mut self, path: &[&str], old: &Written, new: &Written) {
         let (Written::List(before), Written::List(after)) = (old, new) else { return };
         let called = stage_names(before);
@@ -114,11 +116,11 @@ impl Changes {
 }
 
 /// Whether this is the path of a link's list of stages.
-fn is_way(path: &[&str]) -> bool {
+fn is_stage_list(path: &[&str]) -> bool {
     matches!(path, ["links", _, "forward" | "backward"])
 }
 
-/// What a key means when it is left out, where that can be written.
+/// The default value of a key, if it can be written.
 fn default(table: &[&str], key: &str) -> Option<Written> {
     match (table, key) {
         (["links", _], "forward" | "backward") | (["flows", _], "via") => Some(Written::List(Vec::new())),
@@ -132,19 +134,21 @@ fn default(table: &[&str], key: &str) -> Option<Written> {
     }
 }
 
-/// A stage without its name: one that takes another's place takes its name.
+/// A stage without its name: the stage that it replaces keeps its name.
 fn nameless(stage: &Written) -> Written {
     let table = stage.as_table().into_iter().flatten();
     Written::Table(table.filter(|(key, _)| key != "name").cloned().collect())
 }
 
-/// The names that the parser gives these stages.
+/// The names that the parser gives to these stages.
 fn stage_names(stages: &[Written]) -> Vec<String> {
     let text = |stage: &'_ Written, key| match stage.as_table().and_then(|t| get(t, key)) {
         Some(Written::Text(text)) => Some(text.clone()),
         _ => None,
     };
-    let told: Vec<_> =
+    let given: Vec<_> =
         stages.iter().map(|s| (text(s, "name"), text(s, "kind").unwrap_or_default())).collect();
-    stage::made_up(&told.iter().map(|(name, kind)| (name.as_deref(), kind.as_str())).collect::<Vec<_>>())
+    stage::unique_names(
+        &given.iter().map(|(name, kind)| (name.as_deref(), kind.as_str())).collect::<Vec<_>>(),
+    )
 }

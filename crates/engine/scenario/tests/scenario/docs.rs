@@ -1,4 +1,4 @@
-//! `docs/scenario.md`: its second half is generated from the schema, its first names every key.
+//! `docs/scenario.md`: the second half is generated from the schema, the first half must name every key.
 
 use congestion::Control;
 use serde_json::{Map, Value};
@@ -20,7 +20,7 @@ impl Docs {
         &self.schema["definitions"][name]
     }
 
-    /// What a value of this schema is, in a few words.
+    /// The type of a schema's values, in a few words.
     fn takes(&self, schema: &Value) -> String {
         if let Some(name) = schema["$ref"].as_str() {
             let name = name.rsplit('/').next().unwrap();
@@ -44,8 +44,8 @@ impl Docs {
             let values: Vec<String> = values.iter().map(|v| format!("`{v}`")).collect();
             return values.join(", ");
         }
-        for of in ["allOf", "anyOf", "oneOf"] {
-            if let Some(list) = schema[of].as_array() {
+        for combinator in ["allOf", "anyOf", "oneOf"] {
+            if let Some(list) = schema[combinator].as_array() {
                 let list: Vec<String> = list.iter().map(|s| self.takes(s)).collect();
                 return list.join(", ");
             }
@@ -76,7 +76,7 @@ impl Docs {
             let list = schema["required"].as_array();
             list.is_some_and(|list| list.iter().any(|k| k == key))
         };
-        // What must be there comes first.
+        // Required keys come first.
         for pass in [true, false] {
             for (key, value) in own.iter().filter(|(k, _)| required(k) == pass) {
                 let needed = if pass { "Required. " } else { "" };
@@ -100,7 +100,7 @@ impl Docs {
         }
     }
 
-    /// Every control with its name, and the parameters of those that have any.
+    /// A table of the congestion controls, and the parameters of those that have any.
     fn controls(&mut self) {
         self.text += "\n| name | is |\n|---|---|\n";
         for control in congestion::NAMES.iter().filter_map(|name| Control::named(name)) {
@@ -128,19 +128,19 @@ fn says(schema: &Value) -> String {
 fn generated() -> String {
     let mut docs = Docs::new();
     docs.text += "\n## Stack\n\n";
-    docs.text += "What a host's `stack` takes; everything left out has its profile's default.\n";
+    docs.text += "The keys of a host's `stack`. The defaults depend on the profile.\n";
     let stack = docs.definition("Stack").clone();
     docs.table(&stack);
-    docs.text += "\n## Congestion controls\n\nWhat `cc` names, alone or in a table of its `name` and parameters, for the \
-                  simulator and the kernel alike.\n";
+    docs.text += "\n## Congestion controls\n\nValues of `cc`: a name, or a table of `name` and parameters. They apply to the \
+                  simulator and the kernel.\n";
     docs.controls();
-    docs.text += "\n## Applications\n\nWhat a flow's `app` takes.\n";
+    docs.text += "\n## Applications\n\nValues of a flow's `app`.\n";
     docs.kinds("App");
-    docs.text += "\n## Stages\n\nWhat `forward` and `backward` are made of.\n";
+    docs.text += "\n## Stages\n\nEntries of a link's `forward` and `backward`.\n";
     docs.kinds("Stage");
-    docs.text += "\n## Services\n\nWhat a host's `services` are made of.\n";
+    docs.text += "\n## Services\n\nEntries of a host's `services`.\n";
     docs.kinds("Service");
-    docs.text += "\n## Queues\n\nWhat waits in a link, a shaper and others; their `queue` takes:\n";
+    docs.text += "\n## Queues\n\nValues of the `queue` of a link, a shaper and other stages.\n";
     docs.kinds("QueueConfig");
     docs.text
 }
@@ -181,9 +181,9 @@ fn the_hand_written_half_names_every_key() {
     }
 }
 
-/// Every TOML block of the document, read by the parser (the last is a part of a file).
+/// The TOML blocks of the document must parse. The second block is an excerpt that continues the first.
 #[test]
-fn the_examples_in_the_text_are_good() {
+fn the_examples_in_the_document_parse() {
     let text = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
     let mut blocks = text.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap());
     let first = blocks.next().unwrap();

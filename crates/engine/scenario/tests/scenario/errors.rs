@@ -1,4 +1,4 @@
-//! Every kind of mistake, and the line that answers it: place, key, message, help.
+//! Every kind of error in a scenario: its position, key, message and help.
 
 use scenario::{DocumentError, Experiment, RefusalCause};
 
@@ -37,7 +37,7 @@ app = { kind = "bulk", bytes = "10MB" }
 "flows.bulk.count" = 1
 "#;
 
-/// The error of the good file after one edit, with `--set`s.
+/// The error of the good file after one edit and with these `--set` overrides.
 fn error(from: &str, to: &str, sets: &[&str]) -> DocumentError {
     assert!(GOOD.contains(from), "the good file has no {from}");
     let sets: Vec<String> = sets.iter().map(|s| s.to_string()).collect();
@@ -47,7 +47,7 @@ fn error(from: &str, to: &str, sets: &[&str]) -> DocumentError {
     }
 }
 
-/// Compares as far as an expectation goes that ends in `…` (lists that other crates write).
+/// Compares the messages. An expectation that ends in `…` is a prefix, for lists that other crates define.
 fn check(found: &str, expected: &str) {
     match expected.strip_suffix('…') {
         Some(start) => assert!(found.starts_with(start), "\n found {found}\n expected {expected}"),
@@ -62,14 +62,14 @@ fn the_good_file_is_good() {
 }
 
 #[test]
-fn every_slip_in_a_file_is_placed_and_answered() {
+fn every_error_in_a_file_has_its_position_and_message() {
     for (from, to, expected) in EDITS {
         check(&error(from, to, &[]).to_string(), &format!("good.toml:{expected}"));
     }
 }
 
 #[test]
-fn every_slip_in_a_set_is_placed_and_answered() {
+fn every_error_in_an_override_has_its_position_and_message() {
     for (set, expected) in SETS {
         check(&error("", "", &[set]).to_string(), &format!("--set {set}, column {expected}"));
     }
@@ -91,7 +91,7 @@ fn an_error_shows_its_line() {
   |
 1 | links.wan.forward.limitr.rate=10Mbit/s
   |                   ^^^^^^
-  = help: did you mean `limiter`? every stage: limiter, shaper, delay
+  = help: did you mean `limiter`? known: limiter, shaper, delay
 "#;
     assert_eq!(shown, expected);
     let shown = error("flows.bulk.count\" = 1", "flows.bulk.count\" = 0", &[]).render();
@@ -106,7 +106,7 @@ fn an_error_shows_its_line() {
 }
 
 #[test]
-fn a_long_line_is_shown_around_the_place() {
+fn a_long_line_is_cut_around_the_error() {
     let long = format!("description = \"{}\"; seed = 1", "ä".repeat(5000));
     let e = Experiment::parse("long.toml", &long, &[]).unwrap_err();
     assert_eq!((e.line(), e.column()), (1, 5017));
@@ -114,7 +114,7 @@ fn a_long_line_is_shown_around_the_place() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn inputs_above_the_size_limits_are_refused() {
     let big = "#".repeat(scenario::MAX_BYTES + 1);
     let e = Experiment::parse("big.toml", &big, &[]).unwrap_err();
     assert!(matches!(e.cause(), RefusalCause::FileTooLarge { .. }));
@@ -132,7 +132,7 @@ fn what_is_too_large_is_refused() {
     assert!(matches!(e.unwrap_err().cause(), RefusalCause::BadPath { .. }));
 }
 
-/// What is edited, to what, and the error after `good.toml:`.
+/// The text to replace, its replacement, and the error after `good.toml:`.
 #[rustfmt::skip]
 const EDITS: &[(&str, &str, &str)] = &[
     (r#"burst = "625kB""#, r#"burst = "625kBit""#,
@@ -140,7 +140,7 @@ const EDITS: &[(&str, &str, &str)] = &[
     (r#"rate = "20Mbit/s", burst"#, "rate = 20, burst",
         r#"7:48: links.wan.forward.limiter.rate: expected a text with a unit, for example "20Mbit/s", found the number 20"#),
     (r#""20Mbit/s", burst"#, "20Mbit/s, burst",
-        r#"7:48: not valid TOML: string values must be quoted, expected literal string (a value with a unit is a text in quotes: "20Mbit/s")"#),
+        r#"7:48: not valid TOML: string values must be quoted, expected literal string (a value with a unit needs quotes: "20Mbit/s")"#),
     ("duration", "durtion",
         "2:1: durtion: unknown key `durtion` (did you mean `duration`? …"),
     (r#"duration = "20s""#, r#"duration = "0s""#,
@@ -206,11 +206,11 @@ const EDITS: &[(&str, &str, &str)] = &[
     ("mss = 1400", "mms = 1400",
         "20:30: hosts.client.stack.mms: unknown key `mms` (did you mean `mss`? …"),
     (r#"host = "mid""#, r#"host = "middle""#,
-        "23:8: relays.proxy.host: there is no host `middle` (every host: client, server, mid, x, y)"),
+        "23:8: relays.proxy.host: there is no host `middle` (known: client, server, mid, x, y)"),
     (r#"host = "mid""#, "host = \"mid\"\ntool = \"squid\"",
         "24:8: relays.proxy.tool: unknown value `squid` (known: longfat, nginx, haproxy)"),
     (r#"from = "client""#, r#"from = "cleint""#,
-        "26:8: flows.bulk.from: there is no host `cleint` (did you mean `client`? every host: client, server, mid, x, y)"),
+        "26:8: flows.bulk.from: there is no host `cleint` (did you mean `client`? known: client, server, mid, x, y)"),
     (
         r#"from = "client"
 "#,
@@ -220,15 +220,15 @@ const EDITS: &[(&str, &str, &str)] = &[
     (r#"to = "server""#, r#"to = "client""#,
         "27:6: flows.bulk.to: both ends are the host `client`"),
     (r#"to = "server""#, r#"to = "x""#,
-        "27:6: flows.bulk.to: no chain of links joins `client` and `x` (from `client` the links lead to server, mid)"),
+        "27:6: flows.bulk.to: no links connect `client` and `x` (links from `client` reach server, mid)"),
     (r#"cc = "cubic""#, r#"cc = "bbrr""#,
         "28:6: flows.bulk.cc: unknown congestion control `bbrr` (did you mean `bbr`? …"),
     (r#"cc = "cubic""#, r#"cc = { name = "bbrr" }"#,
         "28:15: flows.bulk.cc.name: unknown congestion control `bbrr` (did you mean `bbr`? …"),
     (r#"cc = "cubic""#, r#"cc = { name = "cubic", beta = 0.7 }"#,
-        "28:24: flows.bulk.cc.beta: unknown key `beta` (keys here: name)"),
+        "28:24: flows.bulk.cc.beta: unknown key `beta` (valid keys: name)"),
     (r#"cc = "cubic""#, r#"cc = { name = "bbr-hsr", t = "1s" }"#,
-        "28:26: flows.bulk.cc.t: unknown key `t` (keys here: alpha, T, T1, T2, bw_rec, name)"),
+        "28:26: flows.bulk.cc.t: unknown key `t` (valid keys: alpha, T, T1, T2, bw_rec, name)"),
     (r#"cc = "cubic""#, r#"cc = { name = "bbr-hsr", T = "soon" }"#,
         "28:30: flows.bulk.cc.T: `soon` does not begin with a number (write for example \"30ms\"), or \"none\""),
     (r#"cc = "cubic""#, r#"cc = { name = "bbr-hsr", alpha = 2 }"#,
@@ -252,11 +252,11 @@ count = 5",
     ("count = 4", r#"start = "20s""#,
         "29:9: flows.bulk.start: 20s is out of range (allowed: before the end of the run at 20s)"),
     (r#""flows.bulk.count" = 1"#, r#""flows.bulk.stagger" = "7s""#,
-        "33:24: flows.bulk.stagger: in the variant one: 7s is out of range (allowed: the last of 4 connections begins before the end of the run at 20s)"),
+        "33:24: flows.bulk.stagger: in the variant one: 7s is out of range (allowed: the last of 4 connections must start before the end of the run at 20s)"),
     ("count = 4", "dscp = 64",
         "29:8: flows.bulk.dscp: 64 is out of range (allowed: 0 to 63)"),
     ("count = 4", r#"via = ["proxi"]"#,
-        "29:8: flows.bulk.via.0: there is no relay `proxi` (did you mean `proxy`? every relay: proxy)"),
+        "29:8: flows.bulk.via.0: there is no relay `proxi` (did you mean `proxy`? known: proxy)"),
     ("count = 4", r#"via = "proxy""#,
         r#"29:7: flows.bulk.via: expected a list in [ ], found the text "proxy""#),
     ("count = 4", r#"via = ["proxy", "proxy"]"#,
@@ -293,23 +293,23 @@ via = ["proxy"]"#,
         "30:32: flows.bulk.app.size: 32 is out of range (allowed: 44 to 65535 bytes of IP packet)"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "voice", codec = "g711" }
 tool = "iperf3""#,
-        "30:16: flows.bulk.app.kind: iperf3 sends `bulk` or `udp`, nothing else"),
+        "30:16: flows.bulk.app.kind: iperf3 plays only `bulk` and `udp`"),
     ("count = 4", r#"server = "nc -l {port}""#,
-        "29:10: flows.bulk.server: a `server` without a `tool` that talks to it"),
+        "29:10: flows.bulk.server: `server` needs a `tool` that connects to it"),
     ("count = 4", r#"tool = "iperf3"
 server = "iperf3 -s""#,
-        "30:10: flows.bulk.server: iperf3 brings its own server; leave `server` out"),
+        "30:10: flows.bulk.server: iperf3 has its own server; leave `server` out"),
     ("count = 4", r#"tool = """#,
         r#"29:8: flows.bulk.tool: the command is empty (for example "iperf3")"#),
     ("count = 4", r#"tool = "curl 'http://{to}""#,
-        "29:8: flows.bulk.tool: a quote is opened and not closed, or a backslash stands last"),
+        "29:8: flows.bulk.tool: unclosed quote, or a backslash at the end"),
     ("count = 4", r#"tool = "curl http://{too}:{port}/""#,
         "29:8: flows.bulk.tool: unknown placeholder `too` (did you mean `to`? known: from, to, port, cc, duration, count)"),
     ("count = 4", r#"tool = "curl }{to}""#,
-        "29:8: flows.bulk.tool: a lone `}` (a brace itself is written `}}`)"),
+        "29:8: flows.bulk.tool: unmatched `}` (write `}}` for a literal brace)"),
     ("count = 4", r#"tool = "curl {to}"
 server = "serve {port""#,
-        "30:10: flows.bulk.server: a lone `{` (a brace itself is written `{{`)"),
+        "30:10: flows.bulk.server: unmatched `{` (write `{{` for a literal brace)"),
     ("count = 4", r#"tool = "iperf3"
 via = ["proxy"]"#,
         "30:7: flows.bulk.via: a program's connections cannot pass relays; leave out `via` or `tool`"),
@@ -321,10 +321,10 @@ stagger = "1ms""#,
         "34:22: flows.bulk.count: in the variant one: 129 is out of range (allowed: 1 to 128 with iperf3)"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s" }
 tool = "nc -u {to} 5001""#,
-        "30:16: flows.bulk.app.kind: datagrams of a command are known by their port: it has to use {port}"),
+        "30:16: flows.bulk.app.kind: longfat recognises a command's datagrams by their port: the command must use {port}"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "probe" }
 tool = "nc -u {to} {port}""#,
-        "30:16: flows.bulk.app.kind: no program plays `voice` and `probe`; leave `tool` out"),
+        "30:16: flows.bulk.app.kind: a program cannot play `voice` or `probe`; leave `tool` out"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s", size = 43 }
 tool = "iperf3""#,
         "30:48: flows.bulk.app.size: iperf3 sends no datagrams below 44 bytes of IP packet"),
@@ -333,16 +333,16 @@ tool = "iperf3""#,
         "30:51: flows.bulk.app.arrival: iperf3 sends datagrams evenly; leave `arrival` out"),
     (r#"bytes = "10MB" }"#, r#"bytes = "10MB", duration = "3s" }
 tool = "iperf3""#,
-        "30:32: flows.bulk.app.bytes: iperf3 ends after a time or a number of bytes, not whichever is first"),
+        "30:32: flows.bulk.app.bytes: iperf3 ends after a time or a number of bytes; leave out `duration` or `bytes`"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "onoff", on = "1s", off = "1s" }
 tool = "iperf3""#,
-        "30:16: flows.bulk.app.kind: iperf3 sends `bulk` or `udp`, nothing else"),
+        "30:16: flows.bulk.app.kind: iperf3 plays only `bulk` and `udp`"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = "bulk""#,
         r#"30:7: flows.bulk.app: expected a table, found the text "bulk""#),
     ("[flows.bulk]", r#"[flows."a b"]"#,
-        "33:1: flows.bulk.count: in the variant one: there is no flow `bulk` (every flow: a b)"),
+        "33:1: flows.bulk.count: in the variant one: there is no flow `bulk` (known: a b)"),
     (r#""flows.bulk.count" = 1"#, r#""flows.bluk.count" = 1"#,
-        "33:1: flows.bluk.count: in the variant one: there is no flow `bluk` (did you mean `bulk`? every flow: bulk)"),
+        "33:1: flows.bluk.count: in the variant one: there is no flow `bluk` (did you mean `bulk`? known: bulk)"),
     (r#""flows.bulk.count" = 1"#, r#""flow.bulk.count" = 1"#,
         "33:1: flow.bulk.count: in the variant one: unknown key `flow` (did you mean `flows`? …"),
     (r#""flows.bulk.count" = 1"#, r#""flows.bulk.count" = "1""#,
@@ -350,21 +350,21 @@ tool = "iperf3""#,
     (r#""flows.bulk.count" = 1"#, "flows.bulk.cuont = 1",
         "33:12: flows.bulk.cuont: in the variant one: unknown key `cuont` (did you mean `count`? …"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.forward.limter.rate" = "1Mbit/s""#,
-        "33:1: links.wan.forward.limter.rate: in the variant one: there is no stage `limter` (did you mean `limiter`? every stage: limiter, shaper, delay)"),
+        "33:1: links.wan.forward.limter.rate: in the variant one: there is no stage `limter` (did you mean `limiter`? known: limiter, shaper, delay)"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.forward.3.rate" = "1Mbit/s""#,
-        "33:1: links.wan.forward.3.rate: in the variant one: there is no stage `3` (every stage: limiter, shaper, delay)"),
+        "33:1: links.wan.forward.3.rate: in the variant one: there is no stage `3` (known: limiter, shaper, delay)"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.forward.0.rate" = "1Mbyte""#,
         r#"33:30: links.wan.forward.limiter.rate: in the variant one: unknown unit `Mbyte`, expected one of bit/s, kbit/s, Mbit/s, Gbit/s (for example "20Mbit/s")"#),
     (r#""flows.bulk.count" = 1"#, r#""links.lan.forward.0.rate" = "1Mbyte""#,
         "33:1: links.lan.forward.0.rate: in the variant one: `links.lan.forward` has no stages"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.between.2" = "1Mbyte""#,
-        "33:1: links.wan.between.2: in the variant one: `links.wan.between` is a list of 2: write an index below that instead of `2`"),
+        "33:1: links.wan.between.2: in the variant one: `links.wan.between` has 2 entries: use an index below that instead of `2`"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.between.1" = "servr""#,
-        "27:6: flows.bulk.to: in the variant one: no chain of links joins `client` and `server` (from `client` the links lead to servr)"),
+        "27:6: flows.bulk.to: in the variant one: no links connect `client` and `server` (links from `client` reach servr)"),
     (r#""flows.bulk.count" = 1"#, r#""flows.bulk.count.x" = "servr""#,
         "33:1: flows.bulk.count.x: in the variant one: `flows.bulk.count` is a whole number and has no keys"),
     (r#""flows.bulk.count" = 1"#, r#""flows..count" = "servr""#,
-        "33:1: in the variant one: a step of the path is empty (a path is written links.wan.forward.limiter.rate)"),
+        "33:1: in the variant one: empty step in the path (example of a path: links.wan.forward.limiter.rate)"),
     (r#"name = "good""#, "variants = 3",
         "32:2: not valid TOML: cannot extend value of type integer with a dotted key"),
     (
@@ -379,7 +379,7 @@ one = 3",
     ("[relays.proxy]", "[relays.proxy",
         "22:14: not valid TOML: unclosed table, expected `]`"),
     (r#"rate = "20Mbit/s", queue"#, r#"name = "limiter", rate = "20Mbit/s", queue"#,
-        "8:29: links.wan.forward.limiter.name: a second stage called `limiter` (give each stage a `name` of its own)"),
+        "8:29: links.wan.forward.limiter.name: duplicate stage `limiter` (give each stage a unique `name`)"),
     ("[links.lan]", "[links.wan]",
         "13:8: not valid TOML: duplicate key"),
     (r#""flows.bulk.count" = 1"#, r#""links.wan.between.1" = """#,
@@ -396,39 +396,39 @@ one = 3",
         r#""flows.bulk.count" = 1"#,
         r#"[variants.one.flows.new]
 from = "client""#,
-        "33:21: flows.new.from: in the variant one: there is no flow `new` (every flow: bulk)",
+        "33:21: flows.new.from: in the variant one: there is no flow `new` (known: bulk)",
     ),
 ];
 
-/// A `--set` and its error after `--set KEY=VALUE, column `.
+/// A `--set` override and its error after `--set KEY=VALUE, column `.
 #[rustfmt::skip]
 const SETS: &[(&str, &str)] = &[
     ("links.wan.forward.limiter.rate=10Mb",
         r#"32: links.wan.forward.limiter.rate: unknown unit `Mb`, expected one of bit/s, kbit/s, Mbit/s, Gbit/s (for example "20Mbit/s")"#),
     ("links.wan.forward.limitr.rate=10Mbit/s",
-        "19: links.wan.forward.limitr.rate: there is no stage `limitr` (did you mean `limiter`? every stage: limiter, shaper, delay)"),
+        "19: links.wan.forward.limitr.rate: there is no stage `limitr` (did you mean `limiter`? known: limiter, shaper, delay)"),
     ("flows.bulk.count=many",
         r#"18: flows.bulk.count: expected a whole number, found the text "many""#),
     ("flows.bulk.count",
         "1: `=` is missing (write KEY=VALUE)"),
     ("=1",
-        "1: a step of the path is empty (a path is written links.wan.forward.limiter.rate)"),
+        "1: empty step in the path (example of a path: links.wan.forward.limiter.rate)"),
     (r#"flows.bulk.app={ kind = "bulk""#,
         "31: flows.bulk.app: not valid TOML: unclosed inline table, expected `}`"),
     ("variants.one.x=1",
         "14: variants.one.x: unknown key `x`…"),
     ("variants.two.seed=1",
-        "10: variants.two.seed: there is no variant `two` (every variant: one)"),
+        "10: variants.two.seed: there is no variant `two` (known: one)"),
     ("variants.one=1",
-        "1: variants.one: `variants.NAME.KEY` sets a key in the variant NAME alone"),
+        "1: variants.one: `variants.NAME.KEY` sets a key of the variant NAME only"),
     ("variant.one.baseline=one",
-        "1: variant.one.baseline: is the same for all variants: set it at the top of the file"),
+        "1: variant.one.baseline: applies to all variants: set it at the top of the file"),
     ("durations=1s",
         "1: durations: unknown key `durations` (did you mean `duration`? …"),
     ("hosts.mid.stack.mss=1",
         "21: hosts.mid.stack.mss: 1 is out of range (allowed: 48 to 65495 bytes)"),
     ("hosts.mld.stack.mss=1",
-        "7: hosts.mld.stack.mss: there is no host `mld` (did you mean `mid`? every host: client, mid, server, x, y)"),
+        "7: hosts.mld.stack.mss: there is no host `mld` (did you mean `mid`? known: client, mid, server, x, y)"),
     (r#"flows.new={ from = "client" }"#,
         "11: flows.new: the key `to` is missing"),
     (r#"links.wan.forward.limiter={ kind = "delay" }"#,

@@ -1,4 +1,4 @@
-//! What a good file means: defaults, names, variants, overrides; the examples; the schema.
+//! Valid files: defaults, names, variants, overrides, files of stages, the examples.
 
 use path::Stage;
 use proptest::prelude::*;
@@ -16,11 +16,11 @@ fn parse(text: &str, sets: &[&str]) -> Experiment {
     Experiment::parse("dir/test.toml", text, &sets).unwrap_or_else(|e| panic!("{}", e.render()))
 }
 
-fn lone(text: &str, sets: &[&str]) -> Scenario {
+fn first_scenario(text: &str, sets: &[&str]) -> Scenario {
     parse(text, sets).variants.remove(0).scenario
 }
 
-/// Every example, by name.
+/// File name and text of every example.
 fn examples() -> Vec<(String, String)> {
     let files = std::fs::read_dir(root().join("scenarios")).unwrap();
     let mut paths: Vec<PathBuf> = files.map(|f| f.unwrap().path()).collect();
@@ -46,18 +46,18 @@ to = "b"
 "#;
 
 #[test]
-fn a_flow_may_come_from_a_program() {
-    let s = lone(SMALL, &["flows.f.tool=\"iperf3\"", "flows.f.count=4"]);
+fn a_program_can_generate_a_flow() {
+    let s = first_scenario(SMALL, &["flows.f.tool=\"iperf3\"", "flows.f.count=4"]);
     assert_eq!((&s.flows[0].tool, s.flows[0].count), (&Some(Tool::Iperf3), 4));
     let sets = ["flows.f.tool=\"curl 'http://{to}:{port}/a b'\"", "flows.f.server=\"serve {port}\""];
     let words = |w: &[&str]| w.iter().map(|w| w.to_string()).collect::<Vec<_>>();
     let (run, server) = (words(&["curl", "http://{to}:{port}/a b"]), Some(words(&["serve", "{port}"])));
-    assert_eq!(lone(SMALL, &sets).flows[0].tool, Some(Tool::Command { run, server }));
-    assert_eq!(lone(SMALL, &[]).flows[0].tool, None);
+    assert_eq!(first_scenario(SMALL, &sets).flows[0].tool, Some(Tool::Command { run, server }));
+    assert_eq!(first_scenario(SMALL, &[]).flows[0].tool, None);
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn omitted_keys_have_their_defaults() {
     let experiment = parse(SMALL, &[]);
     assert_eq!((experiment.name.as_str(), experiment.description.as_str()), ("test", ""));
     assert_eq!(experiment.variants.len(), 1);
@@ -79,7 +79,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn names_become_indexes() {
+fn names_are_resolved_to_indexes() {
     let text = r#"
         [hosts.mid]
         stack = { profile = "rfc", receive_window = "64512B" }
@@ -96,7 +96,7 @@ fn names_become_indexes() {
         max_pacing_rate = "5Mbit/s"
         app = { kind = "onoff", on = "1s", off = "2s" }
     "#;
-    let s = lone(text, &[]);
+    let s = first_scenario(text, &[]);
     assert_eq!(s.links[1].between, [1, 2]);
     assert_eq!(s.hosts[1].stack.profile, Profile::Rfc);
     assert_eq!(s.hosts[1].stack.receive_window, Some(Bytes::new(64_512)));
@@ -109,7 +109,7 @@ fn names_become_indexes() {
 }
 
 #[test]
-fn variants_and_then_sets() {
+fn overrides_are_applied_after_those_of_the_variant() {
     let variants = r#"
         [variants.plain]
         [variants.quoted]
@@ -145,7 +145,7 @@ fn variants_and_then_sets() {
 }
 
 #[test]
-fn a_set_is_the_same_as_an_edit() {
+fn an_override_is_equivalent_to_an_edit_of_the_file() {
     for (set, from, to) in [
         ("duration=3s", "\n[links.wan]", "duration = \"3s\"\n[links.wan]"),
         ("seed=7", "\n[links.wan]", "seed = 7\n[links.wan]"),
@@ -189,7 +189,7 @@ fn a_set_is_the_same_as_an_edit() {
 }
 
 #[test]
-fn the_examples_are_good() {
+fn the_examples_parse_and_their_flows_have_routes() {
     let examples = examples();
     let names: Vec<&str> = examples.iter().map(|(n, _)| n.as_str()).collect();
     assert!(names.contains(&"policer-or-shaper.toml") && names.contains(&"sdwan-limiter.toml"));
@@ -210,22 +210,22 @@ forward = [{ kind = "delay", delay = "1ms" }, { kind = "rate-trace", file = "lte
 "#;
 
 #[test]
-fn a_file_that_a_stage_names_is_read() {
-    let mut asked = Vec::new();
+fn the_file_of_a_stage_is_loaded() {
+    let mut requested = Vec::new();
     let mut read = |name: &str| {
-        asked.push(name.to_string());
+        requested.push(name.to_string());
         Ok("0\n1\n2\n".to_string())
     };
     let e = Experiment::parse_with("t.toml", TRACED, &[], &mut read).unwrap();
-    assert_eq!(asked, ["lte.trace"]);
+    assert_eq!(requested, ["lte.trace"]);
     let Stage::RateTrace(trace) = &e.variants[0].scenario.links[0].forward[1].stage else { panic!() };
     assert_eq!((trace.file.is_none(), trace.opportunities.as_slice()), (true, &[0, 1, 2][..]));
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_told_at_its_name() {
+fn an_unusable_file_of_a_stage_is_an_error_at_its_name() {
     let e = Experiment::parse("t.toml", TRACED, &[]).unwrap_err().to_string();
-    assert!(e.ends_with("cannot read the file `lte.trace`: no files are read here"), "{e}");
+    assert!(e.ends_with("cannot read the file `lte.trace`: files cannot be read here"), "{e}");
     let mut missing = |_: &str| Err("no such file".to_string());
     let e = Experiment::parse_with("t.toml", TRACED, &[], &mut missing).unwrap_err();
     assert_eq!(
@@ -240,7 +240,7 @@ fn a_file_that_cannot_be_used_is_told_at_its_name() {
     );
 }
 
-/// One edit of a text: bytes removed from `at`, and a snippet put there.
+/// Edits a text: removes characters from `at` on, and inserts a snippet there.
 fn mutate(text: &str, at: usize, remove: usize, insert: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = at % (chars.len() + 1);
@@ -286,7 +286,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 1500 }))]
 
     #[test]
-    fn no_mutation_makes_it_panic(
+    fn no_mutated_file_makes_the_parser_panic(
         example in 0usize..3,
         edits in prop::collection::vec((any::<usize>(), 0usize..30, 0..SNIPPETS.len()), 1..5),
         set in (any::<usize>(), 0usize..10, 0..SNIPPETS.len()),

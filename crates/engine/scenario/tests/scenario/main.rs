@@ -1,12 +1,12 @@
-//! Scenario files: what they mean, what is wrong with them, and their documents.
+//! Scenario files: parsing, error messages, warnings, writing, and the documentation generated from them.
 
-mod chosen;
 mod docs;
 mod errors;
+mod evaluation;
 mod file;
-mod judged;
 mod network;
 mod schema;
 mod validate;
+mod variant_selection;
 mod warn;
 mod write;

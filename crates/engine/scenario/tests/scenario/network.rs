@@ -1,4 +1,4 @@
-//! Hosts as a network: addresses, routes, customers, services and faults; what is wrong with them is told with its place.
+//! Networks of hosts: addresses, routes, customers, services and faults, and the errors in them.
 
 use scenario::{Experiment, Prefix, Scenario};
 
@@ -44,11 +44,11 @@ fn read(text: &str) -> Scenario {
         .scenario
 }
 
-fn told(text: &str) -> String {
-    Experiment::parse("t.toml", text, &[]).expect_err("it is refused").to_string()
+fn error(text: &str) -> String {
+    Experiment::parse("t.toml", text, &[]).expect_err("the parser accepts it").to_string()
 }
 
-fn way(s: &Scenario, from: &str, to: &str) -> Option<String> {
+fn route(s: &Scenario, from: &str, to: &str) -> Option<String> {
     let at = |n: &str| s.hosts.iter().position(|h| h.name == n).unwrap();
     let hops = s.route(at(from), at(to))?;
     Some(hops.iter().map(|h| s.links[h.link].name.as_str()).collect::<Vec<_>>().join(" "))
@@ -59,15 +59,16 @@ fn a_network_is_read_and_written_back() {
     let s = read(NET);
     let again = read(&s.to_toml());
     assert_eq!(s, again);
-    assert_eq!(way(&s, "pc", "far").unwrap(), "lan access pop");
+    assert_eq!(route(&s, "pc", "far").unwrap(), "lan access pop");
     assert_eq!((s.customers(), s.is_tunnel(1), s.has_session(1)), (vec!["red", "blue"], true, true));
     assert_eq!(s.customer_of_link(1), Some("red"));
-    // 20 of IP, 8 of UDP, 8 of ESP, 8 of IV, 16 of ICV, 2 of trailer, and padding to 4; strongSwan reads 1400 at most.
+    // 20 IP, 8 UDP, 8 ESP, 8 IV, 16 ICV, 2 trailer, and padding to 4 bytes; strongSwan reads 1400 at most.
     assert_eq!((s.link_mtu(1), s.link_mtu(0)), (1398, 1500));
-    let of = |host, customer| s.announced(host, customer).iter().map(Prefix::to_string).collect::<Vec<_>>();
-    assert_eq!(of(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
-    assert_eq!(of(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
-    assert_eq!(of(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
+    let announced =
+        |host, customer| s.announced(host, customer).iter().map(Prefix::to_string).collect::<Vec<_>>();
+    assert_eq!(announced(1, Some("red")), ["10.0.0.2/32", "192.168.30.0/24"]);
+    assert_eq!(announced(2, Some("red")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.31.0/24"]);
+    assert_eq!(announced(2, Some("blue")), ["10.0.0.3/32", "172.16.0.0/12", "192.168.30.0/24"]);
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn variants_change_hosts_and_faults() {
 }
 
 #[test]
-fn a_host_that_hands_on_can_be_lost() {
+fn only_a_host_that_just_forwards_can_fail() {
     let lost = |host: &str| {
         format!("{NET}\n[faults.power]\nkind = \"host\"\nhost = \"{host}\"\nat = \"1s\"\nlasts = \"1s\"\n")
     };
@@ -95,19 +96,20 @@ fn a_host_that_hands_on_can_be_lost() {
     let fault = s.faults.iter().find(|f| f.name == "power").unwrap();
     assert_eq!((fault.host, &fault.links[..]), (Some(1), &[0, 1][..]));
     assert_eq!(read(&s.to_toml()), s);
-    assert!(told(&lost("pc")).contains("faults.power.host: a flow or a relay begins or ends at `pc`"));
-    assert!(told(&lost("nobody")).contains("nobody"));
+    assert!(error(&lost("pc")).contains("faults.power.host: a flow or a relay ends at `pc`"));
+    assert!(error(&lost("unknown")).contains("unknown"));
     let both = format!(
         "{NET}\n[faults.power]\nkind = \"link\"\nlink = \"lan\"\nhost = \"box\"\nat = \"1s\"\nlasts = \"1s\"\n"
     );
-    assert!(told(&both).contains("a fault of kind \"link\" has a `link`, and no `host`"));
+    assert!(error(&both).contains("a fault of kind \"link\" needs `link` and no `host`"));
     assert!(
-        told(&both.replace("\"link\"", "\"host\"")).contains("a fault of a host has a `host`, and no `link`")
+        error(&both.replace("\"link\"", "\"host\""))
+            .contains("a fault of kind \"host\" needs `host` and no `link`")
     );
 }
 
 #[test]
-fn routes_come_before_the_shortest_way_and_forwarding_can_be_off() {
+fn routes_take_precedence_over_the_shortest_path_and_forwarding_can_be_off() {
     let square = r#"
         [links]
         ab = { between = ["a", "b"] }
@@ -118,21 +120,24 @@ fn routes_come_before_the_shortest_way_and_forwarding_can_be_off() {
         from = "a"
         to = "d"
     "#;
-    assert_eq!(way(&read(square), "a", "d").unwrap(), "ab bd");
+    assert_eq!(route(&read(square), "a", "d").unwrap(), "ab bd");
     let with = |more: &str| read(&format!("{square}\n{more}"));
-    assert_eq!(way(&with("[hosts.b]\nforward = false"), "a", "d").unwrap(), "ac cd");
+    assert_eq!(route(&with("[hosts.b]\nforward = false"), "a", "d").unwrap(), "ac cd");
     let s = with("[hosts.a]\nroutes = [{ to = \"default\", via = \"b\" }, { to = \"d\", via = \"c\" }]");
-    assert_eq!((way(&s, "a", "d").unwrap(), way(&s, "d", "a").unwrap()), ("ac cd".into(), "bd ab".into()));
-    assert_eq!(s.route_without(0, 2, &[2]).unwrap().len(), 2, "the other way round a lost link");
+    assert_eq!(
+        (route(&s, "a", "d").unwrap(), route(&s, "d", "a").unwrap()),
+        ("ac cd".into(), "bd ab".into())
+    );
+    assert_eq!(s.route_without(0, 2, &[2]).unwrap().len(), 2, "the detour around a failed link");
     let circle = format!(
         "{square}\n[hosts.a]\nroutes = [{{ to = \"d\", via = \"b\" }}]\n[hosts.b]\nroutes = [{{ to = \"d\", via = \"a\" }}]"
     );
-    let told = told(&circle);
-    assert!(told.starts_with("t.toml:9:14: flows.f.to: no way leads from `a` to `d`"), "{told}");
+    let error = error(&circle);
+    assert!(error.starts_with("t.toml:9:14: flows.f.to: no route from `a` to `d`"), "{error}");
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_name_their_key_and_cause() {
     for (from, to, wanted) in [
         (
             "\"192.168.30.236/24\"]\ncustomer = \"red\"",
@@ -147,24 +152,24 @@ fn what_is_wrong_is_told_with_its_place() {
         (
             "customer = \"blue\"",
             "",
-            "`pc` and `other` both have 192.168.30.236; only hosts of two customers may",
+            "`pc` and `other` both have 192.168.30.236; only hosts of different customers may",
         ),
         (
             "lan = { between = [\"pc\", \"box\"] }",
             "lan = { between = [\"pc\", \"box\"], customer = \"blue\" }",
-            "links.lan.customer: it would join the customers `blue` and `red`",
+            "links.lan.customer: the link would connect the customers `blue` and `red`",
         ),
         (
             "blue = { between = [\"gw\", \"other\"] }",
             "blue = { between = [\"pc\", \"other\"] }",
-            "links.blue.between: it would join the customers `red` and `blue`",
+            "links.blue.between: the link would connect the customers `red` and `blue`",
         ),
         ("to = \"far\"", "to = \"other\"", "they belong to the customers `red` and `blue`"),
         ("link = \"access\", rekey = \"30s\"", "link = \"pop\"", "has no `ipsec` service for it"),
         (
             "link = \"access\" }, {",
             "link = \"pop\" }, {",
-            "hosts.box.services.0.link: `box` is at neither end of it",
+            "hosts.box.services.0.link: the link does not end at `box`",
         ),
         ("link = \"access\" }, {", "link = \"aces\" }, {", "there is no link `aces`"),
         ("as = 65001", "as = 0", "1 to 4294967294"),
@@ -178,7 +183,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
         ("at = \"5s\"", "at = \"25s\"", "faults.cut.at: 25s is out of range"),
         ("lasts = \"2s\"", "lasts = \"0s\"", "above 0s"),
-        ("[hosts.far]", "[hosts.far]\nroutes = [{ to = \"x\", via = \"gw\" }]", "`x` is no network"),
+        ("[hosts.far]", "[hosts.far]\nroutes = [{ to = \"x\", via = \"gw\" }]", "`x` is not a network"),
         (
             "[hosts.far]",
             "[hosts.far]\nroutes = [{ to = \"gw\", via = \"pc\" }]",
@@ -186,13 +191,13 @@ fn what_is_wrong_is_told_with_its_place() {
         ),
     ] {
         assert!(NET.contains(from), "{from}");
-        let told = told(&NET.replacen(from, to, 1));
-        assert!(told.contains(wanted), "{to}: {told}");
+        let error = error(&NET.replacen(from, to, 1));
+        assert!(error.contains(wanted), "{to}: {error}");
     }
 }
 
 #[test]
-fn ipv6_is_read_and_what_cannot_carry_it_is_told() {
+fn ipv6_is_accepted_and_paths_that_cannot_carry_it_are_refused() {
     let net = |a: &str, b: &str, more: &str| {
         format!(
             "hosts.a.addresses = [\"{a}\"]\nhosts.b.addresses = [\"{b}\"]\n[links.l]\nbetween = [\"a\", \"b\"]\n{more}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
@@ -205,12 +210,12 @@ fn ipv6_is_read_and_what_cannot_carry_it_is_told() {
     );
     assert_eq!(read(&s.to_toml()), s);
     for (text, wanted) in [
-        (net("2001:db8::1/64", "10.1.0.1/24", ""), "IPv4 and IPv6 do not meet"),
-        (net("fe80::1/64", "2001:db8::1/64", ""), "an address that a host can have"),
+        (net("2001:db8::1/64", "10.1.0.1/24", ""), "both must have the same IP version"),
+        (net("fe80::1/64", "2001:db8::1/64", ""), "a unicast address"),
         (net("2001:db8::1/64", "2001:db8::1/64", ""), "`a` and `b` both have 2001:db8::1"),
         (
             net("2001:db8::1/64", "2001:db8::2/64", "forward = [{ kind = \"link\", mtu = 1000 }]"),
-            "`l`, which does not carry all packets of 1280 bytes",
+            "`l`, which does not carry packets of 1280 bytes",
         ),
         (
             net(
@@ -218,7 +223,7 @@ fn ipv6_is_read_and_what_cannot_carry_it_is_told() {
                 "2001:db8::2/64",
                 "backward = [{ kind = \"tunnel\", overhead = 24, mtu = 1303 }]",
             ),
-            "`l`, which does not carry all packets of 1280 bytes",
+            "`l`, which does not carry packets of 1280 bytes",
         ),
         (
             format!(
@@ -235,19 +240,19 @@ fn ipv6_is_read_and_what_cannot_carry_it_is_told() {
             "`ipsec` and `bgp` are IPv4 only",
         ),
     ] {
-        let said = told(&text);
-        assert!(said.contains(wanted), "{said}");
+        let error = error(&text);
+        assert!(error.contains(wanted), "{error}");
     }
-    // The tunnel's own packets may be cut; one byte more is enough.
+    // The outer packets may be fragmented; or the MTU is one byte larger.
     for tunnel in ["mtu = 1000, fragment = true", "mtu = 1304"] {
         let more = format!("backward = [{{ kind = \"tunnel\", overhead = 24, {tunnel} }}]");
         read(&net("2001:db8::1/64", "2001:db8::2/64", &more));
     }
 }
 
-/// When its first link fails an IPv6 flow would cross the other, which is a tunnel: of IPv4 only.
+/// When a fault takes down its shortest path, the IPv6 flow would cross a tunnel, which is IPv4 only.
 #[test]
-fn ipv6_is_not_led_into_ipsec_by_a_fault() {
+fn an_ipv6_flow_that_a_fault_would_reroute_into_ipsec_is_refused() {
     let text = |fault: &str| {
         format!(
             "hosts.a.addresses = [\"2001:db8::1/64\"]\nhosts.b.addresses = [\"2001:db8::2/64\"]\n\
@@ -258,7 +263,7 @@ fn ipv6_is_not_led_into_ipsec_by_a_fault() {
         )
     };
     read(&text(""));
-    let said =
-        told(&text("[faults]\ncut = { kind = \"link\", link = \"plain\", at = \"1s\", lasts = \"1s\" }"));
-    assert!(said.contains("would cross `vpn`: `ipsec` and `bgp` are IPv4 only"), "{said}");
+    let error =
+        error(&text("[faults]\ncut = { kind = \"link\", link = \"plain\", at = \"1s\", lasts = \"1s\" }"));
+    assert!(error.contains("would cross `vpn`: `ipsec` and `bgp` are IPv4 only"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The committed JSON Schema is the generated one, and says of the examples what the parser says.
+//! The committed JSON Schema is up to date, and agrees with the parser.
 
 use crate::validate::validate;
 use scenario::Experiment;
@@ -27,7 +27,7 @@ fn the_examples_validate() {
     assert!(seen >= 2);
 }
 
-/// What the parser refuses for its shape, an editor underlines.
+/// Errors of structure that the parser reports, editors must be able to underline.
 #[test]
 fn the_schema_refuses_what_the_parser_refuses() {
     let good = r#"

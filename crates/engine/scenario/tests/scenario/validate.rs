@@ -1,13 +1,13 @@
-//! A check of JSON values against a JSON Schema; the result's tests use it too.
+//! Validates JSON values against a JSON Schema. The tests of the result crate include this file.
 
 use serde_json::Value;
 
-/// Holds `value` against a schema. Returns the first thing that is wrong.
+/// Validates `value` against a schema. Returns the first error.
 pub fn validate(schema: &Value, value: &Value) -> Result<(), String> {
     check(schema, schema, value, "")
 }
 
-/// The part of JSON Schema, draft 7, that ours use.
+/// Implements the subset of JSON Schema draft 7 that longfat's schemas use.
 fn check(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), String> {
     let Value::Object(rules) = schema else {
         return if *schema == Value::Bool(false) { Err(format!("{path}: nothing fits")) } else { Ok(()) };
@@ -75,7 +75,7 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
                 }
                 true
             }
-            // Text patterns are the units' own business; the rest says nothing of the value.
+            // The units' own tests cover text patterns; the other keywords do not restrict values.
             "$schema" | "title" | "description" | "default" | "definitions" | "examples" | "format"
             | "pattern" => true,
             other => panic!("the schema uses `{other}`, which this check does not know"),

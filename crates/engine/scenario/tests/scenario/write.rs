@@ -1,4 +1,4 @@
-//! What is written reads back to the same scenario, whatever it holds.
+//! A written scenario parses back to an equal one.
 
 #[path = "write/draw.rs"]
 mod draw;
@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use scenario::Experiment;
 use std::path::PathBuf;
 
-/// The files that stages of the tests name.
-fn beside(name: &str) -> Result<String, String> {
+/// Reads the files that stages of the tests name.
+fn read_file(name: &str) -> Result<String, String> {
     match name {
         "steps.trace" => Ok("0s 20Mbit/s\n1.5s 5Mbit/s\n".into()),
         "mahimahi.trace" => Ok("0\n1\n5\n".into()),
@@ -22,11 +22,11 @@ fn beside(name: &str) -> Result<String, String> {
 }
 
 fn parse(text: &str) -> Result<Experiment, String> {
-    Experiment::parse_with("a-name.toml", text, &[], &mut beside).map_err(|e| e.render())
+    Experiment::parse_with("a-name.toml", text, &[], &mut read_file).map_err(|e| e.render())
 }
 
-/// Panics unless the experiment, and each variant of it alone, are the same after writing and reading.
-fn holds(experiment: &Experiment) -> String {
+/// Checks that the experiment, and each of its variants alone, is unchanged after writing and parsing.
+fn check_round_trip(experiment: &Experiment) -> String {
     let text = experiment.to_toml();
     let read = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     for (read, variant) in read.variants.iter().zip(&experiment.variants) {
@@ -46,12 +46,12 @@ fn holds(experiment: &Experiment) -> String {
             "\n{text}"
         );
     }
-    assert_eq!(parse(&text).unwrap().to_toml(), text, "written twice it is the same");
+    assert_eq!(parse(&text).unwrap().to_toml(), text, "the second text differs from the first");
     text
 }
 
 #[test]
-fn every_example_comes_back_with_all_its_variants() {
+fn every_example_survives_writing_and_parsing() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
     let mut examples = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -61,13 +61,13 @@ fn every_example_comes_back_with_all_its_variants() {
         }
         examples += 1;
         let experiment = parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        holds(&experiment);
+        check_round_trip(&experiment);
     }
     assert!(examples >= 8);
 }
 
 #[test]
-fn a_file_reads_as_people_write_it() {
+fn a_written_file_leaves_out_defaults_and_has_comments() {
     let text = r#"
 name = "two"
 description = "A \"quoted\" line"
@@ -111,7 +111,7 @@ tool = "sh -c 'echo \"it is\" {{{port}'"
 "flows.f.stagger" = "0s"
 "flows.web.enabled" = false
 "#;
-    let written = holds(&parse(text).unwrap());
+    let written = check_round_trip(&parse(text).unwrap());
     for line in [
         "duration = \"1.5s\"  # How long a run takes, up to 24 h.",
         "description = \"A \\\"quoted\\\" line\"",
@@ -138,7 +138,7 @@ tool = "sh -c 'echo \"it is\" {{{port}'"
 }
 
 #[test]
-fn commands_keep_their_words() {
+fn commands_are_quoted_so_that_they_split_into_the_same_words() {
     let text = "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n";
     for (tool, server) in [
         ("'iperf3'", None),
@@ -150,7 +150,7 @@ fn commands_keep_their_words() {
         let tool = tool.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let text = format!("{text}tool = \"{tool}\"\n{server}");
         match parse(&text) {
-            Ok(experiment) => _ = holds(&experiment),
+            Ok(experiment) => _ = check_round_trip(&experiment),
             Err(e) => assert!(e.contains("the command is empty"), "{e}"),
         }
     }
@@ -158,19 +158,19 @@ fn commands_keep_their_words() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-    /// A text of random keys with random values, as far as the parser takes it.
+    /// Files with random keys and values that the parser accepts.
     #[test]
-    fn whatever_the_parser_takes_comes_back(seed: u64) {
+    fn random_files_survive_writing_and_parsing(seed: u64) {
         let mut draw = Draw::new(seed);
         let text = draw.file();
         let experiment = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        holds(&experiment);
+        check_round_trip(&experiment);
     }
 }
 
-/// The drawing draws everything: each kind of stage, queue and application, each control, each key of a stack.
+/// The random files cover every kind of stage, queue and application, every congestion control and every key.
 #[test]
-fn the_drawn_files_hold_everything_there_is() {
+fn the_random_files_cover_every_kind_and_key() {
     let drawn: String = (0..600).map(|seed| Draw::new(seed).file()).collect();
     let has = |word: &str| assert!(drawn.contains(word), "{word} is never drawn");
     path::Stage::KINDS.iter().for_each(|kind| has(&format!("kind = \"{kind}\"")));

@@ -1,4 +1,4 @@
-//! Flows with relays: each leg is a connection of its own, and a relay passes the bytes on.
+//! Flows with relays: each leg between hosts is a connection, and relays pass the bytes on.
 
 use super::SimRun;
 use crate::agenda::Owner;
@@ -7,14 +7,15 @@ use crate::flows::FlowKind;
 use transport::{Segment, Side, pump};
 
 impl SimRun<'_> {
-    /// A flow with relays: the ends' application looks, and the relays pass bytes on.
+    /// Handles progress of an end of a flow with relays: at an outer end the application acts, at an inner
+    /// end the relay passes bytes on.
     pub(super) fn handle_relayed(&mut self, flow_index: u32, end: EndId) {
         let now = self.now;
         let FlowKind::Tcp(t) = &mut self.flows.flows[flow_index as usize].kind else { return };
         let (number, legs) = t.connection_of(end.connection());
         let mut out = std::mem::take(&mut self.others);
         let (connection, side) = (end.connection(), end.side());
-        // The connection on the other side of the relay at this end; `None` where the end is the flow's own.
+        // The connection on the other side of the relay at this end; `None` at an outer end of the flow.
         let beyond = match side {
             Side::Client => (connection > legs.start).then(|| connection - 1),
             Side::Server => Some(connection + 1).filter(|next| legs.contains(next)),
@@ -24,7 +25,7 @@ impl SimRun<'_> {
             let wake = t.app.next_wake();
             self.agenda.set(Owner::Flow(flow_index), wake);
             self.emit(end, &mut out);
-            self.ask(flow_index, &mut out);
+            self.write_requests(flow_index, &mut out);
             self.others = out;
             return;
         };
@@ -40,7 +41,7 @@ impl SimRun<'_> {
         self.others = out;
     }
 
-    /// Begins a relay's onward connection, once.
+    /// Opens the onward connection of a relay, once.
     fn open_leg(&mut self, client: EndId) {
         if self.agenda.end_deadline(client).is_some() || self.flows.ends[client.index()].next_wake().is_some()
         {

@@ -1,4 +1,4 @@
-//! From a simulated packet to its headers.
+//! Conversion of a simulated packet to packet headers.
 
 use capture::{Frame, Payload, TcpFlags, TcpFrame, TcpOptions, UdpFrame};
 use path::Packet;
@@ -7,25 +7,25 @@ use std::net::IpAddr;
 use transport::{Segment, Stack};
 use units::Time;
 
-/// Port of the end that answers.
+/// Port of servers.
 const SERVER_PORT: u16 = 5201;
-/// Port of the end that opens connection 0; the others have their number on top.
+/// Port of the client of connection 0; other clients add their connection's number.
 const CLIENT_PORT: u16 = 40_000;
 const MTU: u32 = 1500;
 
-/// Knows what a packet of one scenario looks like.
+/// Encodes the packets of one scenario.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    /// By how many bits the windows of each host are shifted, as its SYN tells.
+    /// Window scale of each host, as announced in its SYNs.
     scale: Vec<u8>,
-    /// Each host's addresses, the one that its flows use first.
+    /// Addresses of each host; flows use the first.
     addresses: Vec<Vec<IpAddr>>,
 }
 
 impl Encoder {
-    /// Of a scenario.
+    /// An encoder for a scenario's packets.
     pub fn new(scenario: &Scenario) -> Encoder {
-        // The same for every path.
+        // The scale is the same for every path.
         let scale = |stack: &Stack| stack.own_limits(MTU, None).offer.scale.unwrap_or(0);
         Encoder {
             scale: scenario.hosts.iter().map(|h| scale(&h.stack)).collect(),
@@ -33,16 +33,17 @@ impl Encoder {
         }
     }
 
-    /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in [`crate::Tap`]), as
-    /// they are seen at `now`. `None` of a fragment that is not the first: it has no TCP header.
+    /// The headers of a packet from host `from` to host `to`, the ends of its connection (as in
+    /// [`crate::Tap`]), as seen at `now`. `None` for a fragment that is not the first, since it has no TCP
+    /// header.
     pub fn frame(&self, now: Time, packet: &Packet<Segment>, from: usize, to: usize) -> Option<Frame> {
         if packet.fragment.is_some_and(|f| f.index > 0) {
             return None;
         }
         let segment = &packet.body;
-        // Datagrams have no flags, and a number for each flow.
+        // Datagrams have no flags, and a number per flow instead of per end.
         let udp = segment.flags == transport::Flags::default();
-        // What is sent back has a number of its own, the one after.
+        // Answers have the number after that of their flow.
         let back = udp && segment.ack > 0;
         let (sport, dport) = ports(packet.flow - back as u32, udp);
         let (sport, dport) = if back { (dport, sport) } else { (sport, dport) };
@@ -63,10 +64,10 @@ impl Encoder {
         })
     }
 
-    /// The message to a packet's sender that it was too big for what follows host `router`, which carries `mtu` bytes.
-    /// It is from that host; if that is the sender itself, or has no address of the packet's version, from where the packet
-    /// was to go, as on the kernel's clock.
-    /// `None` as in [`Encoder::frame`].
+    /// The ICMP error to a packet's sender: the packet was too big for the link after host `router`, which
+    /// carries `mtu` bytes. Its source is that host. If the host is the sender itself or has no address of
+    /// the packet's IP version, the source is the packet's destination, as on the kernel's clock. `None`
+    /// where [`Encoder::frame`] returns it.
     pub fn too_big(
         &self,
         now: Time,
@@ -82,28 +83,29 @@ impl Encoder {
     }
 }
 
-/// Source and destination port of what has this number. The simulator numbers the ends of connections: even ones
-/// open, the next odd one answers; of datagrams (`udp`) the flow alone has a number.
+/// Source and destination port of packets with this directed flow number. For TCP it is the number of an end,
+/// even for clients and odd for servers; for datagrams (`udp`) it is the number of the flow.
 pub fn ports(number: u32, udp: bool) -> (u16, u16) {
     let (connection, opens) = if udp { (number, true) } else { (number / 2, number.is_multiple_of(2)) };
     let client = CLIENT_PORT.wrapping_add(connection as u16);
     if opens { (client, SERVER_PORT) } else { (SERVER_PORT, client) }
 }
 
-/// Stream offsets become sequence numbers modulo 2^32, one up for the SYN (RFC 9293 section 3.4).
+/// The TCP header of a segment. Stream offsets become sequence numbers modulo 2^32, plus one for the SYN (RFC
+/// 9293 section 3.4).
 fn tcp(segment: &Segment, sport: u16, dport: u16, scale: u8) -> TcpFrame {
     let syn = segment.flags.has(transport::Flags::SYN);
     let ack = segment.flags.has(transport::Flags::ACK);
     let number = |offset: u64| (offset as u32).wrapping_add(1);
-    let told = segment.syn_options();
+    let offered = segment.syn_options();
     let options = TcpOptions {
-        mss: told.mss,
-        wscale: told.scale,
+        mss: offered.mss,
+        wscale: offered.scale,
         sack_ok: syn && segment.sack_ok,
         timestamps: (segment.ts_val != 0).then_some((segment.ts_val, segment.ts_ecr)),
         sack: segment.sack_ranges().map(|(start, end)| (number(start), number(end))).collect(),
     };
-    // RFC 7323 section 2.2: a SYN's window is not scaled.
+    // A SYN's window is not scaled (RFC 7323 section 2.2).
     let window = if syn { segment.window } else { segment.window >> scale };
     TcpFrame {
         sport,

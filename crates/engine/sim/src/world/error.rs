@@ -1,24 +1,24 @@
-//! Why a world cannot begin or go on.
+//! Errors of worlds.
 
-/// Why there is no world, or no step.
+/// Why a world cannot be made or a step not be taken.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorldError {
-    /// No such scheme.
+    /// There is no scheme of this name.
     #[error(
-        "no scheme is called `{0}`; there are: {known}",
+        "`{0}` is not a scheme: one of {known}",
         known = super::SCHEMES.iter().map(|s| s.0).collect::<Vec<_>>().join(", ")
     )]
     Scheme(String),
-    /// The flow is none, of datagrams, or of several connections.
-    #[error("flow {0} is none of the scenario's TCP flows with one connection")]
+    /// The flow does not exist, sends datagrams, or has several connections.
+    #[error("flow {0} is not a TCP flow with a single connection")]
     NoSender(usize),
-    /// The run is over before the flow is established.
-    #[error("the flow is not established before the scenario's duration is over")]
+    /// The run ends before the flow is established.
+    #[error("the scenario ends before the flow is established")]
     NeverEstablished,
-    /// A step takes no time.
-    #[error("a step has to take time")]
+    /// The step has zero length.
+    #[error("a step must be longer than 0 s")]
     NoStep,
-    /// An action that is none of the space.
+    /// The action does not fit the action space.
     #[error("{0}")]
     Action(String),
 }

@@ -1,13 +1,13 @@
-//! What one step measured: what observations and rewards are made of.
+//! The measurements of a step, from which observations and rewards are derived.
 
 use super::tally::AckTally;
 use transport::Tcp;
 use units::{Span, Time};
 
-/// Payload bits of a byte, in units of 10^6.
-const MBIT: f64 = 8e-6;
+/// Mbit per byte.
+const MBIT_PER_BYTE: f64 = 8e-6;
 
-/// The totals of a flow's sender at one moment.
+/// Totals of a flow's sender at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SenderTotals {
     at: Time,
@@ -30,49 +30,49 @@ impl SenderTotals {
     }
 }
 
-/// A step in numbers. Rates count full packets' payload; times that were not measured are those of the step before,
-/// and 0 before the first.
+/// The measurements of a step. Rates count full-sized packets' payload. Times without a sample are those of
+/// the previous step, and 0 before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepFigures {
-    /// When it ended, seconds since the run began.
+    /// End of the step, s since the start of the run.
     pub time_s: f64,
-    /// How long it was, seconds.
+    /// Length of the step, s.
     pub span_s: f64,
-    /// Packets sent, retransmissions included.
+    /// Packets sent, including retransmissions.
     pub sent: f64,
-    /// Packets delivered, as ACKs and SACKs told.
+    /// Packets delivered, as ACKs and SACK blocks report.
     pub delivered: f64,
     /// Packets marked lost.
     pub lost: f64,
     /// Retransmission timeouts.
     pub timeouts: f64,
-    /// What was sent, Mbit/s.
+    /// Sending rate, Mbit/s.
     pub sent_mbps: f64,
-    /// What was delivered, Mbit/s.
+    /// Delivery rate, Mbit/s.
     pub delivered_mbps: f64,
     /// ACKs of new data.
     pub acks: f64,
-    /// Mean of the round-trip times, ms.
+    /// Mean RTT, ms.
     pub rtt_ms: f64,
-    /// The least, ms.
+    /// Minimum RTT, ms.
     pub rtt_min_ms: f64,
-    /// The largest, ms.
+    /// Maximum RTT, ms.
     pub rtt_max_ms: f64,
-    /// By how much the round-trip time rose from the first to the last of the step, a second of it: s/s.
+    /// Slope of the RTT: its increase from the first to the last sample per time of the step, s/s.
     pub rtt_slope: f64,
-    /// The smoothed round-trip time, ms.
+    /// Smoothed RTT, ms.
     pub srtt_ms: f64,
-    /// The least round-trip time of the connection, ms; 0 before the first.
+    /// Minimum RTT of the connection, ms; 0 before the first sample.
     pub least_rtt_ms: f64,
-    /// The most that any step delivered, Mbit/s.
+    /// Highest delivery rate of any step so far, Mbit/s.
     pub most_mbps: f64,
     /// Congestion window, packets.
     pub cwnd: f64,
     /// Packets in flight.
     pub inflight: f64,
-    /// Pacing rate, Mbit/s; 0 where nothing is paced.
+    /// Pacing rate, Mbit/s; 0 without pacing.
     pub pacing_mbps: f64,
-    /// Payload of a full packet, bytes.
+    /// Payload of a full-sized packet, bytes.
     pub mss: f64,
 }
 
@@ -81,7 +81,7 @@ fn ms(span: Option<Span>, else_ms: f64) -> f64 {
 }
 
 impl StepFigures {
-    /// Of the step from `before` to `after`.
+    /// Measures the step from `before` to `after`.
     pub(crate) fn of(
         before: &SenderTotals,
         after: &SenderTotals,
@@ -91,7 +91,7 @@ impl StepFigures {
     ) -> StepFigures {
         let (s, w) = (&end.tx.s, &end.tx.w);
         let span_s = after.at.since(before.at).as_secs_f64();
-        let rate = |packets: f64| packets * f64::from(s.mss) * MBIT / span_s.max(1e-9);
+        let rate = |packets: f64| packets * f64::from(s.mss) * MBIT_PER_BYTE / span_s.max(1e-9);
         let (sent, delivered) = (
             after.sent.saturating_sub(before.sent) as f64,
             after.delivered.saturating_sub(before.delivered) as f64,
@@ -118,12 +118,12 @@ impl StepFigures {
             most_mbps: last.most_mbps.max(delivered_mbps),
             cwnd: w.cwnd.into(),
             inflight: end.tx.in_flight().into(),
-            pacing_mbps: if w.pacing { w.pacing_rate as f64 * MBIT } else { 0.0 },
+            pacing_mbps: if w.pacing { w.pacing_rate as f64 * MBIT_PER_BYTE } else { 0.0 },
             mss: s.mss.into(),
         }
     }
 
-    /// All of them by name, in the order of their declaration.
+    /// All measurements by name, in the order of their declaration.
     pub fn named(&self) -> [(&'static str, f64); 20] {
         [
             ("time_s", self.time_s),
@@ -149,7 +149,7 @@ impl StepFigures {
         ]
     }
 
-    /// Shares of the packets that were lost, of those whose fate became known in the step.
+    /// Share of lost packets among those of which the step showed whether they were lost, 0 to 1.
     pub fn loss_share(&self) -> f64 {
         self.lost / (self.lost + self.delivered).max(1.0)
     }

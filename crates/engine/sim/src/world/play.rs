@@ -1,4 +1,4 @@
-//! The environment itself.
+//! The environment.
 
 use super::actor::WindowActor;
 use super::error::WorldError;
@@ -11,47 +11,46 @@ use std::borrow::Cow;
 use transport::Side;
 use units::Span;
 
-/// What kind of world it is to be.
+/// Options of a world.
 #[derive(Clone, Debug)]
 pub struct WorldWish {
-    /// Whose window is moved: an index of the scenario's flows. Other flows go on by themselves.
+    /// The flow whose window the actor sets (an index of the scenario's flows); other flows are not affected.
     pub flow: usize,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// How long a step is.
+    /// Length of a step.
     pub step: Span,
-    /// The scheme's name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// A control that has the window to itself; actions are then not carried out.
+    /// A congestion control that controls the window alone; actions then have no effect.
     pub classic: Option<Control>,
-    /// Hosts are as restless as real ones.
+    /// Whether hosts have random scheduling delays (the scenario's key `unrest`).
     pub unrest: bool,
 }
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorldStep {
-    /// What it was worth.
     pub reward: f64,
-    /// All connections of the flow are done with what they had to send.
+    /// Whether all connections of the flow have completed their work.
     pub done: bool,
-    /// The scenario's duration is over.
+    /// Whether the scenario's duration is over.
     pub over: bool,
 }
 
-/// A session that nobody else looks at.
+/// A session without a tap and without a progress callback.
 struct OwnSession(SimSession<'static, 'static>);
 
-// SAFETY: what of a session is bound to a thread are its tap and its watcher of progress, which are borrowed from the
-// caller; `World::new` gives it neither, nor are they set later. Its controllers are `Send` by their trait.
+// A session is bound to a thread only by its tap and its progress callback, which are borrowed from the
+// caller; `World::new` sets neither, and they cannot be set later. Controllers are `Send` by their trait.
 #[allow(unsafe_code)]
 unsafe impl Send for OwnSession {}
 
-/// An environment: see the head of the crate.
+/// An environment; see the documentation of the module.
 pub struct World {
     session: OwnSession,
-    wish: WorldWish,
-    /// The number of the end whose window is moved.
+    options: WorldWish,
+    /// Number of the connection end whose window is set.
     end: usize,
     actor: WindowActor,
 }
@@ -60,18 +59,19 @@ impl World {
     /// Plays until the flow is established.
     ///
     /// # Errors
-    /// The wish cannot be had of this scenario.
-    pub fn new(scenario: Scenario, wish: WorldWish) -> Result<World, WorldError> {
-        let actor = WindowActor::new(&wish.scheme, wish.classic)?;
-        if wish.step.is_zero() {
+    /// Fails when the options do not fit the scenario: an unknown scheme, a flow that is not a single TCP
+    /// connection, a step of zero length, or a flow that is never established.
+    pub fn new(scenario: Scenario, options: WorldWish) -> Result<World, WorldError> {
+        let actor = WindowActor::new(&options.scheme, options.classic)?;
+        if options.step.is_zero() {
             return Err(WorldError::NoStep);
         }
-        let of = scenario.flows.get(wish.flow).filter(|f| f.count == 1 && f.app.connections() == 1);
-        let flow = of.ok_or(WorldError::NoSender(wish.flow))?;
+        let tcp_flow = scenario.flows.get(options.flow).filter(|f| f.count == 1 && f.app.connections() == 1);
+        let flow = tcp_flow.ok_or(WorldError::NoSender(options.flow))?;
         let sending = if flow.app.answers() { Side::Server } else { Side::Client };
-        let session = begun(scenario, &wish, &actor, sending);
-        let end = session.0.sending_end(wish.flow).ok_or(WorldError::NoSender(wish.flow))?;
-        let mut world = World { session, wish, end, actor };
+        let session = prepare_session(scenario, &options, &actor, sending);
+        let end = session.0.sending_end(options.flow).ok_or(WorldError::NoSender(options.flow))?;
+        let mut world = World { session, options, end, actor };
         world.establish()?;
         Ok(world)
     }
@@ -81,7 +81,7 @@ impl World {
             if self.session.0.is_over() {
                 return Err(WorldError::NeverEstablished);
             }
-            let until = self.session.0.now() + self.wish.step;
+            let until = self.session.0.now() + self.options.step;
             self.session.0.play_until(until);
         }
         let now = self.session.0.now();
@@ -91,45 +91,43 @@ impl World {
         Ok(())
     }
 
-    /// What actions are.
     pub fn action_space(&self) -> ActionSpace {
         self.actor.action_space()
     }
 
-    /// Carries out an action (`None`: leaves everything as it is) and plays a step. Of an action that is out of bounds the
-    /// nearest that is in them is taken.
+    /// Carries out an action (`None`: changes nothing) and plays a step. An action out of bounds is clamped.
     ///
     /// # Errors
-    /// The action has another length than the space, or is no number.
+    /// Fails when the action has the wrong length or contains a value that is not finite.
     pub fn step(&mut self, action: Option<&[f64]>) -> Result<WorldStep, WorldError> {
         if let (Some(action), Some(end)) = (action, self.session.0.end_mut(self.end)) {
             self.actor.act(action, end)?;
         }
-        let until = self.session.0.now() + self.wish.step;
+        let until = self.session.0.now() + self.options.step;
         let now = self.session.0.play_until(until);
         if let Some(end) = self.session.0.end(self.end) {
             self.actor.measure(now, end);
         }
         Ok(WorldStep {
             reward: self.actor.reward(),
-            done: self.session.0.is_done(self.wish.flow),
+            done: self.session.0.is_done(self.options.flow),
             over: self.session.0.is_over(),
         })
     }
 
-    /// What is seen: the scheme's figures, step by step, the newest at the end.
+    /// The observation: the scheme's values, step by step, the newest last.
     pub fn observation(&self) -> &[f32] {
         self.actor.observation()
     }
 
-    /// What the last step measured.
+    /// Measurements of the last step.
     pub fn figures(&self) -> &StepFigures {
         self.actor.figures()
     }
 
     /// Payload that the flow has delivered, bytes.
     pub fn delivered_bytes(&self) -> u64 {
-        self.session.0.delivered_bytes(self.wish.flow)
+        self.session.0.delivered_bytes(self.options.flow)
     }
 
     /// Whether the scenario's duration is over.
@@ -138,13 +136,18 @@ impl World {
     }
 }
 
-/// The session of a world in which nothing has been played.
-fn begun(scenario: Scenario, wish: &WorldWish, actor: &WindowActor, sending: Side) -> OwnSession {
-    let (flow, seed) = (wish.flow, wish.seed);
-    let own: &OwnControls<'_> = &|of, side| {
-        let is_actors = of == flow && side == sending;
-        is_actors.then(|| actor.control(seed, &format!("world.{of}")))
+/// A session at time zero, in which the actor's control replaces that of the flow's sender.
+fn prepare_session(
+    scenario: Scenario,
+    options: &WorldWish,
+    actor: &WindowActor,
+    sending: Side,
+) -> OwnSession {
+    let (flow, seed) = (options.flow, options.seed);
+    let own: &OwnControls<'_> = &|index, side| {
+        let is_actors = index == flow && side == sending;
+        is_actors.then(|| actor.control(seed, &format!("world.{flow}")))
     };
-    let options = SimOptions { seed, unrest: wish.unrest, ..SimOptions::default() };
+    let options = SimOptions { seed, unrest: options.unrest, ..SimOptions::default() };
     OwnSession(SimSession::with_controls(Cow::Owned(scenario), options, own))
 }

@@ -1,4 +1,4 @@
-//! What is seen, done and rewarded: a scheme is a file and a line.
+//! Schemes of observations, actions and rewards; each is a file and a registry line.
 
 mod aurora;
 mod direct;
@@ -8,43 +8,43 @@ mod orca;
 use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
-/// Observations lie within this of 0, so that a figure gone wild does not drown the others.
-pub const BOUND: f64 = 10.0;
-/// The largest window that an action opens, packets.
-const MOST_CWND: f64 = 100_000.0;
-/// The least, as Linux' fast recovery leaves.
-const LEAST_CWND: f64 = 2.0;
-/// Pacing rates that an action may set, bytes a second: 0.01 Mbit/s to 100 Gbit/s.
-const RATES: [f64; 2] = [1250.0, 12.5e9];
+/// Observations are clamped to this absolute value, so that an extreme number does not dominate the others.
+pub const OBSERVATION_BOUND: f64 = 10.0;
+/// Largest congestion window that an action may set, packets.
+const MAX_CWND: f64 = 100_000.0;
+/// Smallest congestion window that an action may set, packets: that of Linux's fast recovery.
+const MIN_CWND: f64 = 2.0;
+/// Least and greatest pacing rate that an action may set, bytes/s: 0.01 Mbit/s to 100 Gbit/s.
+const RATE_BOUNDS: [f64; 2] = [1250.0, 12.5e9];
 
-/// What an action is.
+/// The set of possible actions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ActionSpace {
-    /// So many numbers, each from the first bound to the second.
+    /// A vector of numbers within bounds.
     Box {
-        /// How many.
+        /// Number of elements.
         len: usize,
-        /// The least of each.
+        /// Lower bound of each element.
         low: f64,
-        /// The most of each.
+        /// Upper bound of each element.
         high: f64,
     },
-    /// One of so many choices, a whole number from 0.
+    /// One of so many choices, an integer from 0.
     Discrete(usize),
 }
 
-/// A way to see, act and be rewarded. It has no state beside what it says it keeps.
+/// A definition of observations, actions and rewards. A scheme has no state except what its documentation
+/// mentions.
 pub trait Scheme: Send + Sync {
-    /// What an action is.
     fn action_space(&self) -> ActionSpace;
 
-    /// How many figures of a step are seen.
+    /// Number of values observed per step.
     fn features(&self) -> usize;
 
-    /// Of how many steps, the last at the end.
+    /// Number of steps in an observation, the newest last.
     fn history(&self) -> usize;
 
-    /// The control that goes on below the actor, by name; `None`: only the actor moves the window.
+    /// Name of the congestion control that runs below the actor; `None`: only the actor sets the window.
     fn base(&self) -> Option<&'static str> {
         None
     }
@@ -54,20 +54,20 @@ pub trait Scheme: Send + Sync {
         false
     }
 
-    /// Carries an action out. `f`: the step before.
+    /// Carries out an action; `f` describes the previous step.
     fn act(&mut self, action: &[f64], f: &StepFigures, s: &Socket, w: &mut Window);
 
-    /// Writes what is seen of a step; there is room for [`Scheme::features`] figures.
+    /// Writes the observation of a step to `out`, which has room for [`Scheme::features`] values.
     fn observe(&self, f: &StepFigures, out: &mut [f64]);
 
-    /// What a step is worth.
+    /// Reward of a step.
     fn reward(&self, f: &StepFigures) -> f64;
 }
 
-/// Makes schemes by name.
+/// Constructor of a scheme.
 type SchemeMaker = fn() -> Box<dyn Scheme>;
 
-/// The registry: a line each, with a name and where it is from.
+/// The registry: name, short description and source, and constructor of each scheme.
 pub const SCHEMES: &[(&str, &str, SchemeMaker)] = &[
     ("aurora", "rate by a factor, after Jay et al., ICML 2019", || Box::new(aurora::Aurora)),
     ("orca", "CUBIC's window times 2^a, after Abbasloo et al., SIGCOMM 2020", || Box::new(orca::Orca)),
@@ -77,22 +77,22 @@ pub const SCHEMES: &[(&str, &str, SchemeMaker)] = &[
     ("direct", "window and pacing rate, each by a factor of 2^a", || Box::new(direct::Direct)),
 ];
 
-/// The one called `name`.
+/// Finds a scheme by its name.
 pub fn scheme(name: &str) -> Option<Box<dyn Scheme>> {
     SCHEMES.iter().find(|(known, _, _)| *known == name).map(|(_, _, make)| make())
 }
 
-/// Sets the window, packets.
+/// Sets the congestion window, packets.
 fn set_cwnd(w: &mut Window, packets: f64) {
-    w.cwnd = packets.clamp(LEAST_CWND, MOST_CWND).round() as u32;
+    w.cwnd = packets.clamp(MIN_CWND, MAX_CWND).round() as u32;
 }
 
-/// Sets the pacing rate, bytes a second.
+/// Sets the pacing rate, bytes/s.
 fn set_rate(w: &mut Window, rate: f64) {
-    w.pacing_rate = rate.clamp(RATES[0], RATES[1]) as u64;
+    w.pacing_rate = rate.clamp(RATE_BOUNDS[0], RATE_BOUNDS[1]) as u64;
 }
 
-/// A ratio whose divisor may be unknown yet (0): then 1, which says that nothing is out of the ordinary.
+/// A ratio; 1, the neutral value, where the divisor is not yet known (0).
 fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 1.0 }
 }

@@ -1,25 +1,25 @@
-//! What the ACKs of a step said, counted where the control hears it.
+//! Statistics of the ACKs in a step, counted by the congestion control.
 
 use congestion::{AckEvent, CaState, Controller, Event, LostPacket, Probe, RateSample, Socket, Window};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Span;
 
-/// Counts since they were last taken.
+/// Statistics since they were last taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AckTally {
     /// ACKs of new data.
     pub acks: u64,
-    /// Samples of the round-trip time.
+    /// RTT samples.
     pub samples: u64,
-    /// Their sum, nanoseconds.
+    /// Sum of the RTT samples, ns.
     pub rtt_sum_ns: u64,
-    /// The least; `None` without a sample.
+    /// Minimum RTT; `None` without a sample.
     pub rtt_min: Option<Span>,
-    /// The largest.
+    /// Maximum RTT; `None` without a sample.
     pub rtt_max: Option<Span>,
-    /// The first, and the last with its place: what a trend is told by.
+    /// First RTT sample; with the last one it shows the trend.
     pub rtt_first: Option<Span>,
-    /// The last.
+    /// Last RTT sample.
     pub rtt_last: Option<Span>,
 }
 
@@ -34,16 +34,18 @@ impl AckTally {
     }
 }
 
-/// A control that does as another, or leaves the window to somebody else, and counts what it hears.
+/// A congestion control that delegates to another, or leaves the window to an actor, and counts what ACKs
+/// report.
 pub struct TalliedControl {
-    /// `None`: the window is moved from outside, and only a timeout moves it here.
+    /// The control delegated to. `None`: the window is set from outside, and only a timeout changes it here.
     inner: Option<Box<dyn Controller>>,
     paced: bool,
     tally: Arc<Mutex<AckTally>>,
 }
 
 impl TalliedControl {
-    /// Counts into `tally`. Without `inner` packets are paced at the rate that is set from outside if `paced`.
+    /// A control that counts into `tally`. Without `inner`, packets are paced at the rate set from outside if
+    /// `paced`.
     pub fn new(
         inner: Option<Box<dyn Controller>>,
         paced: bool,

@@ -1,11 +1,12 @@
-//! The loss-based and delay-based controllers on a simulated path, against the closed forms of their
-//! papers. Reno by Mathis and CUBIC by RFC 9438 are in `truths.rs`.
+//! Loss-based and delay-based controllers on a simulated path, compared with the closed forms of their
+//! papers. Reno (Mathis) and CUBIC (RFC 9438) are in `truths.rs`.
 
 use crate::common::*;
 
-/// Tahoe between two losses, N = 1/p packets apart. The window climbs from W/2 to W, one packet a
-/// round: W/2 rounds, 3/8 W^2 packets. The loss shows a round later: one round, W packets. The fast
-/// retransmission takes a round; slow start from 1 to W/2 takes log2(W/2) rounds and W/2 packets.
+/// Mean window of Tahoe between two losses, which are N = 1/p packets apart. The window grows from W/2 to W,
+/// one packet per round: W/2 rounds, 3/8 W^2 packets. The loss is detected a round later: one round, W
+/// packets. The fast retransmission takes a round; slow start from 1 to W/2 takes log2(W/2) rounds and W/2
+/// packets.
 ///
 /// N = 3/8 W^2 + 3/2 W, mean window = N / (W/2 + log2(W/2) + 2).
 fn tahoe(n: f64) -> f64 {
@@ -14,7 +15,7 @@ fn tahoe(n: f64) -> f64 {
 }
 
 #[test]
-fn tahoe_pays_a_slow_start_for_each_loss() {
+fn tahoe_slow_starts_after_each_loss() {
     for (every, rtt) in [(400, 50.0), (1000, 100.0), (10_000, 20.0)] {
         let (ours, reno) = (window("tahoe", every, rtt), window("reno", every, rtt));
         close(&format!("tahoe, p 1/{every}, RTT {rtt} ms"), ours, tahoe(every as f64), 8.0);
@@ -22,12 +23,12 @@ fn tahoe_pays_a_slow_start_for_each_loss() {
     }
 }
 
-/// Where nothing queues Vegas adds a packet a round and halves at a loss, as Reno, but between two
-/// losses there are three rounds without growth: the loss shows (W packets), recovery and the first
-/// round that Vegas watches after it (W/2 each). N = 3/8 W^2 + 2 W, mean = N / (W/2 + 3).
+/// Without queueing, Vegas adds a packet per round and halves its window at a loss, as Reno does, but between
+/// two losses three rounds bring no growth: the one in which the loss is detected (W packets), recovery, and
+/// the first round that Vegas observes after it (W/2 each). N = 3/8 W^2 + 2 W, mean = N / (W/2 + 3).
 #[test]
 fn vegas_without_a_queue_is_reno_but_for_three_rounds() {
-    // A delayed ACK of 40 to 44 ms, which the form does not know, is little beside 200 ms.
+    // Delayed ACKs add 40 to 44 ms, which the closed form ignores; that is little compared with 200 ms.
     for (every, rtt) in [(400, 200.0), (1000, 100.0), (10_000, 20.0)] {
         let n = every as f64;
         let w = (-2.0 + (4.0 + 1.5 * n).sqrt()) / 0.75;
@@ -35,18 +36,18 @@ fn vegas_without_a_queue_is_reno_but_for_three_rounds() {
     }
 }
 
-/// Compound's whole window is Reno's up to 38 packets (draft-sridharan-tcpm-ctcp-02, Low_Window); with
-/// p = 1/400 it ends at 33, 4/3 of the mean of sqrt(3/2) / sqrt(p) (Mathis 1997).
+/// Compound's window equals Reno's up to 38 packets (draft-sridharan-tcpm-ctcp-02, Low_Window); with p =
+/// 1/400 its maximum is 33, 4/3 of the mean sqrt(3/2) / sqrt(p) (Mathis 1997).
 #[test]
 fn a_small_compound_window_is_reno() {
     let (ours, reno) = (window("compound", 400, 50.0), window("reno", 400, 50.0));
     close("compound, p 1/400: window", ours, 1.5f64.sqrt() * 20.0, 10.0);
-    close("compound beside reno", ours, reno, 0.5);
+    close("compound compared with reno", ours, reno, 0.5);
 }
 
-/// Brakmo and Peterson 1995, section III-B: each flow keeps alpha = 2 to beta = 4 packets in the
-/// queue (rounded down: less than 5), the bottleneck is full and nothing is lost. What the
-/// controller judges is the round's smallest RTT; a delayed ACK's second packet comes on top.
+/// Brakmo and Peterson 1995, section III-B: each flow keeps alpha = 2 to beta = 4 packets in the queue
+/// (rounded down: less than 5), the bottleneck is full and nothing is lost. The controller judges by a
+/// round's minimum RTT; the second packet of a delayed ACK adds to the queue.
 #[test]
 fn vegas_keeps_alpha_to_beta_packets_in_the_queue() {
     for (flows, rate, rtt) in [(1.0, 20.0, 40.0), (1.0, 5.0, 100.0), (3.0, 20.0, 40.0)] {
@@ -66,12 +67,12 @@ fn vegas_keeps_alpha_to_beta_packets_in_the_queue() {
     }
 }
 
-/// What a sender measures behind a busy link is the link's rate, whichever the control; nothing is known before the
-/// first ACK, or of datagrams.
+/// The delivery rate that a sender measures over a busy link is the link's rate, whatever the congestion
+/// control. It is unknown before the first ACK, and for datagrams.
 #[test]
 fn the_delivery_rate_of_a_busy_link_is_its_rate() {
     let link = "{ kind = \"link\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 100 } }";
-    // BBR lets the queue run empty now and then.
+    // BBR lets the queue run empty at times.
     for (cc, percent) in [("cubic", 1.0), ("bbr", 3.0)] {
         let o = run(&path("duration = \"5s\"\nsample = \"10ms\"", link, 20.0, &bulk(cc)));
         let rates = &series(&o, "f").delivery_rate_mbps;

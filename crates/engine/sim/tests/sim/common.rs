@@ -1,9 +1,9 @@
-//! Runs scenario texts and finds things in what they yield.
+//! Runs scenario texts, and accessors for their outcomes.
 
 use result::{ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome};
 use scenario::{Experiment, Scenario};
 
-/// The scenario of a text.
+/// Parses a scenario.
 pub fn parse(text: &str) -> Scenario {
     match Experiment::parse("test.toml", text, &[]) {
         Ok(mut e) => e.variants.remove(0).scenario,
@@ -19,8 +19,8 @@ pub fn run(text: &str) -> Outcome {
     run_seed(text, 1)
 }
 
-/// A scenario of hosts `a` and `b` with these stages from `a` to `b`, half the RTT behind them and
-/// half on the way back, `head` in front and flows behind.
+/// A scenario with hosts `a` and `b`: `head` in front, these stages from `a` to `b`, followed by half the
+/// RTT, the other half on the return path, and the flows at the end.
 pub fn path(head: &str, stages: &str, rtt_ms: f64, flows: &str) -> String {
     let half = rtt_ms / 2.0;
     let stages = if stages.is_empty() { String::new() } else { format!("{stages}, ") };
@@ -56,7 +56,7 @@ pub fn element_series<'a>(o: &'a Outcome, name: &str) -> &'a ElementSeries {
     o.element_series.iter().find(|e| e.name.ends_with(name)).expect("an element's series")
 }
 
-/// Mbit/s of payload between two times.
+/// Goodput between two times, Mbit/s.
 pub fn goodput(s: &FlowSeries, from: f64, to: f64) -> f64 {
     let at = |t: f64| s.time_s.partition_point(|&x| x < t - 1e-9).min(s.time_s.len() - 1);
     let (i, j) = (at(from), at(to));
@@ -68,7 +68,7 @@ pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / n as f64
 }
 
-/// `got` is within `percent` of `truth`; prints both (`--nocapture` shows the table).
+/// Asserts that `got` is within `percent` of `truth`, and prints both (`--nocapture` shows the table).
 pub fn close(what: &str, got: f64, truth: f64, percent: f64) {
     let off = (got / truth - 1.0) * 100.0;
     println!("{what}: {got:.4}, expected {truth:.4}, {off:+.2} %");
@@ -77,13 +77,13 @@ pub fn close(what: &str, got: f64, truth: f64, percent: f64) {
 
 /// Mean window of a flow that loses every n-th packet on an empty path, packets: goodput times RTT.
 pub fn window(cc: &str, every: u64, rtt_ms: f64) -> f64 {
-    // Epochs last some sqrt(n) round trips (Reno), longer where CUBIC is flat.
+    // Epochs last about sqrt(n) RTTs (Reno), longer where CUBIC is flat.
     let epoch = every as f64 / (1.2 * (every as f64).sqrt()) * rtt_ms / 1e3;
     let duration = (40.0 * epoch).max(60.0);
     let head = format!(
         "duration = \"{duration:.0}s\"\nsample = \"100ms\"\n[hosts.a]\nstack = {{ send_buffer = \"1GB\" }}\n[hosts.b]\nstack = {{ receive_buffer = \"1GB\" }}"
     );
-    // The first losses end slow start early: the window comes from below.
+    // The first losses end slow start early, so the window approaches its mean from below.
     let stages = format!(
         "{{ kind = \"loss\", model = \"list\", packets = [40, 60, 80, 100] }}, {{ kind = \"loss\", model = \"every\", every = {every} }}"
     );

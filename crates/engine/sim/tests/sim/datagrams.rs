@@ -1,11 +1,11 @@
-//! Flows of datagrams: what the simulator says of delay, jitter and loss, held against what must be.
+//! Datagram flows: simulated delay, jitter and loss compared with calculated values.
 
 use crate::common::*;
 
 const CALL: &str = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"voice\", codec = \"g711\" }\n";
 
-/// On an empty path every packet needs propagation and serialisation, exactly: 200 bytes at 2 Mbit/s are 0.8 ms,
-/// and 15 ms of delay.
+/// On an empty path every packet takes exactly propagation and serialisation: 15 ms, and 0.8 ms for 200 bytes
+/// at 2 Mbit/s.
 #[test]
 fn an_empty_path_delays_by_propagation_and_serialisation() {
     let link = r#"{ kind = "link", rate = "2Mbit/s" }"#;
@@ -16,10 +16,11 @@ fn an_empty_path_delays_by_propagation_and_serialisation() {
     assert_eq!((d.min, d.mean, d.max), (15.8, 15.8, 15.8));
     assert_eq!((d.p50, d.p95, d.p99, heard.jitter_ms), (15.8, 15.8, 15.8, 0.0));
     assert!(f.rtt_ms.is_empty(), "a one-way delay is not a round trip");
-    // At 0, 20 … 2000 ms; the last one is under way.
+    // Sent at 0, 20 … 2000 ms; the last one is still in flight.
     assert_eq!((f.sent_packets, f.delivered_bytes, f.cc.as_str()), (101, 100 * 172, "udp"));
     assert_eq!((heard.lost, heard.loss_bursts, heard.late), (0.0, 0, Some(0.0)));
-    // 20.125 ms of packetisation, 15.8 ms of path and 60 ms of jitter buffer: below 100 ms only echo counts.
+    // 20.125 ms of packetisation, 15.8 ms of path and 60 ms of jitter buffer: below 100 ms only echo impairs
+    // the call.
     let codec = transport::Codec::G711.rated().unwrap();
     let r = chains::r_factor(codec, units::Span::from_micros(95_925), chains::SpeechLoss::default());
     assert_eq!((heard.r_factor, heard.mos), (Some(r), Some(chains::mos(r))));
@@ -28,9 +29,9 @@ fn an_empty_path_delays_by_propagation_and_serialisation() {
     assert_eq!((s.delay_ms[0], s.delay_ms[1], s.delay_ms[2]), (None, None, Some(15.8)));
 }
 
-/// A probe of 100 bytes there and back: 0.4 ms at 2 Mbit/s, 0.1 ms at 8, and 30 ms.
+/// A probe of 100 bytes: 0.4 ms at 2 Mbit/s, 0.1 ms at 8 Mbit/s, and 30 ms of propagation.
 #[test]
-fn a_probe_measures_there_and_back() {
+fn a_probe_measures_the_round_trip() {
     let text = r#"duration = "1050ms"
 [links.path]
 between = ["a", "b"]
@@ -45,13 +46,14 @@ app = { kind = "probe", size = 100 }
     let f = flow(&o, "f");
     let heard = f.real_time.unwrap();
     assert_eq!((heard.delay_ms.min, heard.delay_ms.mean, heard.delay_ms.max), (30.5, 30.5, 30.5));
-    // Eleven probes, all of which reached b; every fifth answer is lost.
+    // All eleven probes reached b; every fifth answer is lost.
     assert_eq!((f.sent_packets, f.delivered_bytes, f.lost_packets), (11, 11 * 72, Some(2)));
     assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (2.0 / 11.0, 2, 1));
     assert_eq!((heard.mos, heard.late), (None, None));
 }
 
-/// What a full queue drops is lost, what is in it when the run ends is not: 4 Mbit/s into 1 Mbit/s.
+/// Packets dropped by a full queue are lost, packets still queued at the end of the run are not: 4 Mbit/s
+/// into 1 Mbit/s.
 #[test]
 fn losses_are_those_of_the_queue() {
     let link = r#"{ kind = "link", rate = "1Mbit/s", queue = { kind = "fifo", packets = 20 } }"#;
@@ -68,12 +70,13 @@ fn losses_are_those_of_the_queue() {
         "{} were sent, {arrived} arrived, {lost} were lost",
         f.sent_packets
     );
-    // Three of four, in threes, until the last packet.
+    // Three of four packets, in runs of three, until the last packet.
     assert!((0.70..0.76).contains(&heard.lost), "{}", heard.lost);
     assert!((2.5..=3.1).contains(&heard.loss_burst_mean), "{}", heard.loss_burst_mean);
 }
 
-/// A call beside an upload in a deep queue comes too late to be heard, whatever arrives; alone it is good.
+/// The packets of a call that shares a deep queue with an upload arrive too late to be played; alone, the
+/// call is good.
 #[test]
 fn a_deep_queue_ends_a_call() {
     let link = r#"{ kind = "link", rate = "2Mbit/s", queue = { kind = "fifo", packets = 200 } }"#;

@@ -1,9 +1,10 @@
-//! What whole simulated runs yield. One program of them all: what is generic is compiled once.
+//! Tests of whole simulated runs. All are one program, so that generic code is compiled once.
 
 mod bbr3;
 mod bounds;
 mod common;
 mod datagrams;
+mod host_jitter;
 mod networks;
 mod pages;
 mod paths;
@@ -15,5 +16,5 @@ mod summary;
 mod time_base;
 mod truths;
 mod tshark;
-mod unrest;
+
 mod worlds;

@@ -1,4 +1,5 @@
-//! Whole networks: tunnels that services make, customers apart, faults and the routes that change with them.
+//! Whole networks: tunnels made by services, customers with separate routes, faults and the route changes
+//! that they cause.
 
 use crate::common::*;
 
@@ -23,7 +24,8 @@ to = "far"
 app = { kind = "udp", rate = "80kbit/s", size = 200 }
 "#;
 
-/// ESP in UDP adds 62 bytes to a packet of 1398, of which 52 are headers of TCP and IP; the path tells the sender what fits.
+/// ESP in UDP adds 62 bytes to a packet of 1398 bytes, of which 52 are TCP and IP headers; the path reports
+/// the MTU to the sender.
 #[test]
 fn a_tunnel_costs_its_headers() {
     let o = run(&NET.replace("[flows.voice]", "[flows.voice]\nenabled = false"));
@@ -36,10 +38,10 @@ fn a_tunnel_costs_its_headers() {
     );
     assert_eq!(element(&o, "wired.forward.ipsec").passed_packets, 0);
     let stage = &o.variant.path.as_ref().expect("a topology").links[1].forward[0];
-    assert!(stage.assumed && stage.kind == "tunnel", "the scenario does not have it");
+    assert!(stage.assumed && stage.kind == "tunnel", "the simulator added the stage");
 }
 
-/// The longest time without an arrival, seconds.
+/// Longest time without an arrival, s.
 fn gap(o: &result::Outcome, name: &str) -> f64 {
     let s = series(o, name);
     let (mut last, mut longest) = (0.0, 0.0f64);
@@ -54,14 +56,14 @@ fn gap(o: &result::Outcome, name: &str) -> f64 {
     longest
 }
 
-/// Hold time 3 s, noticed half a second earlier in the mean: 2.5 s until the wired link takes over.
+/// Hold time 3 s, of which half a second has passed in the mean: the wired link takes over after 2.5 s.
 #[test]
-fn a_lost_uplink_gives_way_to_the_other_after_the_hold_time() {
+fn traffic_moves_to_the_other_uplink_after_the_hold_time() {
     let fault = "[faults.cut]\nkind = \"link\"\nlink = \"radio\"\nat = \"4s\"\nlasts = \"5s\"\n";
     let o = run(&format!("{NET}{fault}"));
     let voice = gap(&o, "voice");
     assert!((2.48..2.56).contains(&voice), "{voice}");
-    // The retransmission timer doubles: the bulk flow finds out later.
+    // The retransmission timeout doubles, so the bulk flow resumes later.
     assert!(gap(&o, "bulk") >= voice - 0.03);
     assert!(element(&o, "wired.forward.ipsec").passed_packets > 500);
     let rate = goodput(series(&o, "bulk"), 8.0, 9.0);
@@ -71,7 +73,7 @@ fn a_lost_uplink_gives_way_to_the_other_after_the_hold_time() {
 }
 
 #[test]
-fn what_is_short_or_announced_changes_less() {
+fn short_faults_and_announced_withdrawals_interrupt_less() {
     let fault = |kind: &str, lasts: &str| {
         let fault =
             format!("[faults.cut]\nkind = \"{kind}\"\nlink = \"radio\"\nat = \"4s\"\nlasts = \"{lasts}\"\n");
@@ -80,11 +82,11 @@ fn what_is_short_or_announced_changes_less() {
     };
     let (short, passed) = fault("tunnel", "1s");
     assert!((0.98..1.06).contains(&short) && passed == 0, "{short}, {passed}");
-    let (told, passed) = fault("bgp", "3s");
-    assert!(told < 0.3 && passed > 500, "{told}, {passed}");
+    let (ceased, passed) = fault("bgp", "3s");
+    assert!(ceased < 0.3 && passed > 500, "{ceased}, {passed}");
 }
 
-/// Two customers with one address, over links of their own.
+/// Two customers with the same address, over separate links.
 #[test]
 fn customers_take_their_own_links() {
     let text = r#"
@@ -110,7 +112,7 @@ fn customers_take_their_own_links() {
     close("blue", flow(&o, "blue").goodput_mbps, 3.0 * 1448.0 / 1500.0, 5.0);
 }
 
-/// Two gateways between a box and a core, the first of which carries everything.
+/// Two gateways between a box and a core; the first carries all traffic.
 const GATEWAYS: &str = r#"
 duration = "16s"
 hosts.box.services = [{ kind = "ipsec", link = "one" }, { kind = "ipsec", link = "two" }, { kind = "bgp", as = 1, hold = "3s" }]
@@ -143,9 +145,10 @@ fn outage<'a>(o: &'a result::Outcome, name: &str) -> &'a result::FlowOutage {
     &flow(o, name).outages[0]
 }
 
-/// Noticed on both sides half a second before the hold time is over, in the mean; the other gateway takes over.
+/// Both sides notice the fault half a second before the hold time has passed, in the mean; the other gateway
+/// takes over.
 #[test]
-fn a_lost_gateway_gives_way_to_the_other() {
+fn traffic_moves_to_the_other_gateway() {
     let o = gateway("gw1", "6s");
     let fault = &o.variant.faults[0];
     assert_eq!(
@@ -155,7 +158,7 @@ fn a_lost_gateway_gives_way_to_the_other() {
     let voice = outage(&o, "voice");
     let silence = voice.silence_ms.expect("a silence");
     assert!((2480.0..2560.0).contains(&silence), "{silence}");
-    // 50 packets a second.
+    // 50 packets/s.
     let lost = voice.lost_packets.expect("datagrams are counted");
     assert!((silence / 20.0 - lost as f64).abs() < 4.0, "{lost} of {silence} ms");
     assert!(outage(&o, "bulk").back_ms.expect("it is back") >= voice.back_ms.expect("it is back") - 30.0);
@@ -164,10 +167,10 @@ fn a_lost_gateway_gives_way_to_the_other() {
     assert!(rate > 12.0, "{rate} Mbit/s back over the first");
 }
 
-/// It is back sooner than anybody notices, and its tunnel 0.3 s later; but it has no session any more: at their next keepalives,
-/// 0.5 s later in the mean, its neighbours take the other way.
+/// The gateway is back before its neighbours notice, and its tunnel 0.3 s later. But its sessions are gone:
+/// at their next keepalives, 0.5 s later in the mean, the neighbours use the other route.
 #[test]
-fn a_gateway_that_starts_anew_is_left_when_it_is_back() {
+fn traffic_leaves_a_gateway_after_its_restart() {
     let o = gateway("gw1", "1s");
     let silence = outage(&o, "voice").silence_ms.expect("a silence");
     assert!((1300.0..1360.0).contains(&silence), "{silence}");
@@ -175,13 +178,14 @@ fn a_gateway_that_starts_anew_is_left_when_it_is_back() {
 }
 
 #[test]
-fn who_passes_another_gateway_notices_nothing() {
+fn flows_over_the_other_gateway_are_not_affected() {
     let o = gateway("gw2", "6s");
     let voice = outage(&o, "voice");
     assert!(voice.silence_ms.expect("a silence") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
 }
 
-/// 40 bytes of header instead of 20 in every packet, data, ACK and datagram; the MTU is the same.
+/// IPv6 has 40 bytes of header instead of 20 in every packet, whether data, ACK or datagram; the MTU is the
+/// same.
 #[test]
 fn an_ipv6_packet_has_20_bytes_more() {
     let text = |a: &str, b: &str| {
@@ -201,21 +205,21 @@ fn an_ipv6_packet_has_20_bytes_more() {
     }
 }
 
-/// The same file as on the kernel (`crates/machine/lab/tests/kernel/networks.rs`).
+/// The same file as in the test on the kernel (`crates/machine/lab/tests/kernel/networks.rs`).
 #[test]
-fn ipv6_of_two_customers_is_told_what_fits() {
+fn path_mtu_discovery_works_for_ipv6_of_two_customers() {
     let o = run(include_str!("../../../../../scenarios/ipv6.toml"));
     assert_eq!((flow(&o, "red").mss_bytes, flow(&o, "blue").mss_bytes), (Some(1328), Some(1328)));
     let link = element(&o, "red-wan.forward.link");
     assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
     close("red", goodput(series(&o, "red"), 2.0, 5.0), 20.0 * 1328.0 / 1400.0, 2.0);
     close("blue", goodput(series(&o, "blue"), 2.0, 5.0), 5.0 * 1328.0 / 1400.0, 2.0);
-    // As many packets as a call of 200 bytes of IPv4 makes, each with 20 bytes more.
+    // As many packets as a call with 200 bytes of IPv4, each 20 bytes longer.
     assert!(flow(&o, "voice").real_time.expect("a call").lost < 0.05);
 }
 
-/// The headers of either version are on the wire, in a tunnel too; what a datagram flow says of itself is its packets' size and
-/// rate, a codec's is what it says.
+/// The headers of both IP versions are on the wire, also in a tunnel. A datagram flow's size and rate are
+/// those of its packets; a codec's are fixed.
 #[test]
 fn both_versions_share_a_link_and_a_tunnel() {
     let text = "duration = \"8s\"\nhosts.c.addresses = [\"2001:db8::1/64\"]\nhosts.d.addresses = [\"2001:db8::2/64\"]\n\
@@ -227,13 +231,14 @@ fn both_versions_share_a_link_and_a_tunnel() {
          four = { from = \"a\", to = \"b\" }\nsix = { from = \"c\", to = \"d\" }\n\
          udp = { from = \"c\", to = \"d\", app = { kind = \"udp\", rate = \"2Mbit/s\", size = 1000 } }\n";
     let o = run(text);
-    // 1400 bytes fit inside: less 52 of IPv4 and TCP with timestamps, less 72.
-    let of = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
-    let ((four_mss, four), (six_mss, six), (_, udp)) = (of("four"), of("six"), of("udp"));
+    // 1400 bytes fit into the tunnel: minus 52 for IPv4 and TCP with timestamps, minus 72 for IPv6.
+    let mss_and_goodput = |name: &str| (flow(&o, name).mss_bytes, goodput(series(&o, name), 3.0, 8.0));
+    let ((four_mss, four), (six_mss, six), (_, udp)) =
+        (mss_and_goodput("four"), mss_and_goodput("six"), mss_and_goodput("udp"));
     assert_eq!((four_mss, six_mss), (Some(1348), Some(1328)));
-    // 952 bytes in a packet of 1000; the queue before them grows and shrinks.
+    // 952 bytes in a packet of 1000; the queue in front of the link grows and shrinks.
     close("datagrams", udp, 2.0 * 0.952, 15.0);
-    // 60 of the tunnel in each packet; the link is full.
+    // The tunnel adds 60 bytes to each packet; the link is full.
     let wire = four * 1460.0 / 1348.0 + six * 1460.0 / 1328.0 + udp * 1060.0 / 952.0;
     close("on the wire", wire, 20.0, 3.0);
     assert!(four > 2.0 && six > 2.0, "{four} {six}");

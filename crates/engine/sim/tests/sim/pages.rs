@@ -1,20 +1,21 @@
-//! How long those wait who ask: completion, response and page times, and what is told of the side that answers.
+//! Waiting times of users: completion, response and page times, and statistics of the server as the sending
+//! side.
 
 use crate::common::*;
 
-fn asking(app: &str) -> String {
+fn requests(app: &str) -> String {
     format!("[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {app}\n")
 }
 
-/// 40 ms, nothing in the way: a page is a round trip for the handshake, one for the document and one for each object of
-/// a connection in turn; the next page has no handshake.
+/// 40 ms and an otherwise empty path: a page takes an RTT for the handshake, one for the document, and one
+/// for each object that a connection loads in turn; the next page needs no handshake.
 #[test]
 fn a_page_takes_a_round_trip_for_each_object_of_a_connection() {
     let page = |connections: u32| {
         let app = format!(
             "{{ kind = \"page\", objects = 6, size = \"500B\", connections = {connections}, html = \"500B\", think = \"1s\", count = 2 }}"
         );
-        run(&path("duration = \"10s\"", "", 40.0, &asking(&app)))
+        run(&path("duration = \"10s\"", "", 40.0, &requests(&app)))
     };
     for (connections, turns) in [(6, 1.0), (3, 2.0), (1, 6.0)] {
         let o = page(connections);
@@ -30,21 +31,21 @@ fn a_page_takes_a_round_trip_for_each_object_of_a_connection() {
             (responses.count, o.variant.response_s, o.variant.page_s),
             (14, Some(responses), Some(pages))
         );
-        // Each is a row.
+        // Each response is a row.
         let rows = &series(&o, "f").responses;
-        let of = |what: &str| rows.iter().filter(|r| r.what == what).count();
-        assert_eq!([of("html"), of("object"), of("page"), rows.len()], [2, 12, 2, 16]);
+        let rows_of = |what: &str| rows.iter().filter(|r| r.what == what).count();
+        assert_eq!([rows_of("html"), rows_of("object"), rows_of("page"), rows.len()], [2, 12, 2, 16]);
         let longest = rows.iter().filter(|r| r.what == "page").map(|r| r.seconds).fold(0.0, f64::max);
         assert_eq!(longest, pages.max);
     }
 }
 
-/// What is not there when the run ends had begun.
+/// Responses that are incomplete at the end of the run count as unfinished.
 #[test]
-fn what_is_still_waited_for_is_told() {
+fn incomplete_responses_count_as_unfinished() {
     let app = "{ kind = \"request\", request = \"100B\", response = \"1MB\", count = 9 }";
-    let o = run(&path("duration = \"2s\"", "{ kind = \"delay\", delay = \"1ms\" }", 40.0, &asking(app)));
-    let backward = path("duration = \"2s\"", "", 40.0, &asking(app))
+    let o = run(&path("duration = \"2s\"", "{ kind = \"delay\", delay = \"1ms\" }", 40.0, &requests(app)));
+    let backward = path("duration = \"2s\"", "", 40.0, &requests(app))
         .replace("backward = [", "backward = [{ kind = \"link\", rate = \"10Mbit/s\" }, ");
     let slow = run(&backward);
     let f = flow(&o, "f");
@@ -56,12 +57,11 @@ fn what_is_still_waited_for_is_told() {
     assert_eq!((all.count, all.unfinished), (0, 1));
 }
 
-/// Answers that are lost, requests that are not: series, states, timeouts and round trips are those of the side that
-/// answers.
+/// Answers are lost, requests are not: series, states, timeouts and RTTs are those of the side that answers.
 #[test]
-fn the_side_that_sends_is_told_of() {
+fn statistics_are_those_of_the_side_that_answers() {
     let app = "{ kind = \"request\", request = \"400B\", response = \"60kB\", think = \"50ms\" }";
-    let text = path("duration = \"20s\"", "", 40.0, &asking(app)).replace(
+    let text = path("duration = \"20s\"", "", 40.0, &requests(app)).replace(
         "backward = [",
         "backward = [{ kind = \"link\", rate = \"5Mbit/s\", queue = { kind = \"fifo\", packets = 12 } }, { kind = \"loss\", probability = 0.12 }, ",
     );
@@ -70,24 +70,26 @@ fn the_side_that_sends_is_told_of() {
     assert!(f.timeouts > 0 && f.retransmitted_packets > 20, "{f:?}");
     assert!(f.states.iter().any(|s| s.state == "loss") && f.states.iter().any(|s| s.state == "recovery"));
     assert!(f.timeout_wait.is_some_and(|share| share > 0.0), "{:?}", f.timeout_wait);
-    // Requests are not lost, but may be sent again when all that answers them is.
+    // Requests are not lost, but may be retransmitted when all answers to them are.
     assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
     let again = s.resent.iter().filter(|r| r.sender == 0).count() as u64;
     assert!(again <= f.retransmitted_packets && again * 10 > 9 * f.retransmitted_packets, "{again} {f:?}");
     assert!(s.cwnd.iter().any(|&w| w != 10) && s.sent_bytes.last() >= s.delivered_bytes.last());
-    // A full packet takes 2.4 ms on the link, a request next to nothing: round trips of the answers.
+    // A full-sized packet takes 2.4 ms on the link, a request almost nothing: the RTTs are those of the
+    // answers.
     assert!(f.rtt_ms.min > 40.3, "{:?}", f.rtt_ms);
     assert_eq!(f.limit_mbps, Some(5.0));
     assert!(f.goodput_mbps < 5.0 && f.delivered_bytes >= *s.delivered_bytes.last().unwrap(), "{f:?}");
 }
 
-/// From the scheduled start to the last byte, the handshake included; each transfer's, and of all of them.
+/// Completion time from the scheduled start to the last byte, including the handshake: of each transfer, and
+/// over all.
 #[test]
 fn transfers_are_timed_from_their_start() {
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncount = 3\nstart = \"1s\"\nstagger = \"3s\"\napp = { kind = \"bulk\", bytes = \"1MB\" }\n";
     let o = run(&path("duration = \"8s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 40.0, flows));
     let [first, second, third] = [1, 2, 3].map(|n| flow(&o, &format!("f-{n}")));
-    // 1 MB at 10 Mbit/s: 691 packets of 1514 bytes; two round trips before the first, and slow start.
+    // 1 MB at 10 Mbit/s: 691 packets of 1514 bytes, two RTTs before the first, and slow start.
     let took = first.completion_s.unwrap();
     assert!(took > 0.829 + 0.06 && took < 0.829 + 0.2, "{took}");
     close("alike", second.completion_s.unwrap(), took, 1e-6);
@@ -97,7 +99,7 @@ fn transfers_are_timed_from_their_start() {
     assert_eq!((all.count, all.max), (3, took.max(third.completion_s.unwrap())));
 }
 
-/// Pages on a path with a relay, and beside each other: the books balance, the same seed gives the same bytes.
+/// Pages over a relay, and several at once: packet accounts balance, and the same seed gives the same bytes.
 #[test]
 fn pages_pass_relays() {
     let text = r#"duration = "5s"
@@ -128,11 +130,11 @@ app = { kind = "page", objects = 8, size = "20kB", connections = 4, html = "30kB
     assert_eq!(format!("{:?}", run(text)), format!("{o:?}"));
 }
 
-/// A page's connections all have their retransmissions in the series: as many as the summary counts.
+/// The series holds retransmissions of all connections of a page: as many as the summary counts.
 #[test]
-fn every_connection_of_a_page_tells_what_it_sent_again() {
+fn the_series_has_retransmissions_of_every_connection_of_a_page() {
     let app = "{ kind = \"page\", objects = 40, size = \"60kB\", connections = 6 }";
-    let text = path("duration = \"5s\"", "", 40.0, &asking(app)).replace(
+    let text = path("duration = \"5s\"", "", 40.0, &requests(app)).replace(
         "backward = [",
         "backward = [{ kind = \"link\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 60 } }, { kind = \"loss\", probability = 0.02 }, ",
     );

@@ -1,10 +1,10 @@
-//! Topologies and hard paths through the whole simulator: relays, tunnels, outages, applications.
+//! Topologies and adverse paths through the whole simulator: relays, tunnels, outages, applications.
 
 use crate::common::*;
 use result::TooBigPackets;
 
-/// Two relays, in a row, each with a small buffer, bytes going both ways: no deadlock, and no faster
-/// than the slowest leg.
+/// Two relays in a row with small buffers and data in both directions: no deadlock, and no rate above that of
+/// the slowest leg.
 #[test]
 fn two_relays_with_small_buffers() {
     for buffer in ["1kB", "10kB", "200kB"] {
@@ -43,7 +43,7 @@ app = {app}
     }
 }
 
-/// A transfer ends when its last byte is delivered, not when a relay has taken it: 2 MB over a slow
+/// A transfer completes when its last byte is delivered to the receiver, not to a relay: 2 MB over a slow
 /// second leg are not faster than that leg.
 #[test]
 fn a_transfer_ends_with_its_last_byte() {
@@ -69,7 +69,7 @@ app = {app}
         let rate = flow(&o, "f").own_goodput_mbps();
         assert!(rate > 1.8 && rate < 2.0, "{app}: {rate}");
     }
-    // 1 MB at 10 Mbit/s: 1000 kB / 1448 B * 1500 B take 0.829 s, and slow start some more.
+    // 1 MB at 10 Mbit/s: 1000 kB / 1448 B * 1500 B take 0.829 s, plus slow start.
     let link = "{ kind = \"link\", rate = \"10Mbit/s\" }";
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"bulk\", bytes = \"1MB\" }\n";
     let o = run(&path("duration = \"20s\"", link, 10.0, flows));
@@ -77,7 +77,7 @@ app = {app}
     assert!(seconds > 0.829 && seconds < 0.829 + 0.06, "{seconds}");
 }
 
-/// Requests of one byte, a thousand of them: each takes a round trip, no delayed ACK in the way.
+/// A thousand requests of one byte: each takes an RTT, without waiting for a delayed ACK.
 #[test]
 fn exchanges_take_a_round_trip_each() {
     let app = |think: &str| {
@@ -93,7 +93,7 @@ fn exchanges_take_a_round_trip_each() {
     close("with a pause", 100_000.0 * 8e-6 / flow(&o, "f").own_goodput_mbps(), 50.0 - 0.03, 0.5);
 }
 
-/// On and off at a rate: what is written is delivered, in bursts.
+/// An on-off application with a rate: everything written is delivered, in bursts.
 #[test]
 fn bursts_at_a_rate() {
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = { kind = \"onoff\", on = \"1s\", off = \"3s\", rate = \"2Mbit/s\" }\n";
@@ -102,7 +102,7 @@ fn bursts_at_a_rate() {
     assert_eq!((f.delivered_bytes, f.retransmitted_packets, f.timeouts), (10 * 250_000, 0, 0));
     let s = series(&o, "f");
     assert!(goodput(s, 4.2, 5.0) > 1.9 && goodput(s, 5.2, 7.9) == 0.0);
-    // As fast as it goes: a burst is the link's rate for a second.
+    // Without a rate: each burst is a second at the link's rate.
     let flows = flows.replace(", rate = \"2Mbit/s\"", "");
     let o = run(&path("duration = \"40s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 30.0, &flows));
     let most = 10.0 * 10.0 / 40.0;
@@ -110,9 +110,9 @@ fn bursts_at_a_rate() {
     assert!(rate > 0.75 * most && rate < 1.6 * most, "{rate} of {most}");
 }
 
-/// Flows with a count and a stagger begin one after the other and share.
+/// Flows with a count and a stagger start in sequence and share the link.
 #[test]
-fn flows_begin_one_after_the_other() {
+fn staggered_flows_start_in_sequence_and_share() {
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncount = 3\nstart = \"1s\"\nstagger = \"2s\"\n";
     let o = run(&path("duration = \"30s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 20.0, flows));
     for (name, start) in [("f-1", 1.0), ("f-2", 3.0), ("f-3", 5.0)] {
@@ -123,9 +123,10 @@ fn flows_begin_one_after_the_other() {
     assert!(o.variant.total_goodput_mbps > 9.0);
 }
 
-/// A tunnel in the middle carries 1400 bytes and says so: path MTU discovery, no loss counted.
+/// A tunnel in the middle of the path carries 1400 bytes and reports that: path MTU discovery, no packet
+/// counted as lost.
 #[test]
-fn a_tunnel_that_bounces() {
+fn a_tunnel_that_reports_its_mtu() {
     let stages = "{ kind = \"tunnel\", overhead = 60, mtu = 1400 }, { kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"tunnel-end\" }";
     for profile in ["linux", "rfc"] {
         let head = format!("duration = \"10s\"\n[hosts.a]\nstack = {{ profile = \"{profile}\" }}");
@@ -136,14 +137,14 @@ fn a_tunnel_that_bounces() {
         let tunnel = element(&o, "tunnel");
         let first = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: true };
         assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(first)));
-        // The initial window, which was on its way when the first was told of.
+        // The initial window was in flight when the first report arrived.
         assert!((1..=10).contains(&tunnel.too_big_packets), "{tunnel:?}");
         assert_eq!(f.lost_packets, Some(0));
     }
 }
 
-/// A link inside the tunnel is what is too narrow: its message says how large the outer packet may be, and the tunnel's
-/// entry tells the sender how large its own.
+/// The MTU of a link inside the tunnel is too small: its message states the MTU for the outer packet, and the
+/// tunnel's entry reports to the sender the MTU for the inner one.
 #[test]
 fn a_narrow_link_inside_a_tunnel() {
     for (overhead, mss) in [("60", 1388), ("\"esp-aes-gcm\"", 1392)] {
@@ -157,10 +158,10 @@ fn a_narrow_link_inside_a_tunnel() {
     }
 }
 
-/// The same tunnel, whose sender is not told: no full segment ever passes. With `tcp_mtu_probing` the sender finds
-/// out after three seconds of timeouts.
+/// The same tunnel without ICMP: no full-sized segment ever passes. With `tcp_mtu_probing` the sender
+/// discovers the MTU after three seconds of timeouts.
 #[test]
-fn a_black_hole_and_the_search_that_ends_it() {
+fn mtu_probing_ends_a_black_hole() {
     let stages = "{ kind = \"tunnel\", overhead = 60, mtu = 1400, icmp = false }, { kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"tunnel-end\" }";
     let run_with = |probing: &str| {
         let head = format!("duration = \"10s\"\n[hosts.a]\nstack = {{ mtu_probing = \"{probing}\" }}");
@@ -173,22 +174,22 @@ fn a_black_hole_and_the_search_that_ends_it() {
         assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(vanished)));
         assert_eq!(flow(o, "f").lost_packets, Some(tunnel.too_big_packets));
     }
-    // It begins at 1024 bytes and then looks for more, of the 1288 that pass.
+    // Probing starts at 1024 bytes and then searches upwards; 1288 bytes pass.
     let found = flow(&on, "f").mss_bytes;
     assert_eq!(flow(&off, "f").delivered_bytes, 0);
     assert!(found.is_some_and(|mss| (1024..=1288).contains(&mss)), "{found:?}");
     assert!(flow(&off, "f").timeouts >= 5);
     let s = series(&on, "f");
     assert_eq!(goodput(s, 0.0, 3.0), 0.0);
-    // The first size that is too big ends slow start (`tcp_simple_retransmit`).
+    // The first probe that is too big ends slow start (`tcp_simple_retransmit`).
     assert!(goodput(s, 5.0, 10.0) > 15.0, "{}", goodput(s, 5.0, 10.0));
-    // What it tries is too big a few times: 1342, and some of 1314, 1300, 1293, or others where a queue was full.
+    // A few probes are too big: 1342, and some of 1314, 1300, 1293, or others if a queue was full.
     let tried = element(&always, "tunnel").too_big_packets;
     assert!(flow(&always, "f").timeouts == 0 && (1..=6).contains(&tried), "{tried}");
 }
 
-/// Fragments: joined by the tunnel's end, or by the receiving host when there is none; duplicates of
-/// fragments complete nothing, and a lost fragment is a lost packet.
+/// Fragments are reassembled by the end of the tunnel, or by the receiving host where there is none.
+/// Duplicates of fragments complete nothing, and a lost fragment is a lost packet.
 #[test]
 fn fragments_with_and_without_a_tunnel_end() {
     let tunnel = "{ kind = \"tunnel\", overhead = 60, mtu = 1500, fragment = true }, { kind = \"link\", rate = \"20Mbit/s\" }";
@@ -202,7 +203,7 @@ fn fragments_with_and_without_a_tunnel_end() {
         assert_eq!((tunnel.dropped_packets, tunnel.too_big_packets), (0, 0));
         assert!(tunnel.fragmented_packets * 2 <= tunnel.passed_packets && tunnel.fragmented_packets > 10_000);
     }
-    // Joined fragments are not lost ones.
+    // Reassembled fragments do not count as lost.
     let end = element(&with, "tunnel-end");
     assert_eq!(end.dropped_packets, 0);
     assert!(element(&with, "tunnel").fragmented_packets - end.joined_packets <= 1000, "{end:?}");
@@ -212,7 +213,7 @@ fn fragments_with_and_without_a_tunnel_end() {
     assert!(f.lost_packets.unwrap() > 50 && f.goodput_mbps > 0.5, "{f:?}");
 }
 
-/// 30 % lost, both ways, whatever the stack: it goes on.
+/// 30 % loss in both directions: connections make progress with any stack.
 #[test]
 fn heavy_loss() {
     let text = r#"duration = "120s"
@@ -233,7 +234,7 @@ ask = { from = "a", to = "b", app = { kind = "request", request = "1kB", respons
     }
 }
 
-/// Five seconds without a path: within the doubled timeout after it everything flows again.
+/// Five seconds of outage: within the doubled timeout after it, everything flows again.
 #[test]
 fn an_outage_of_five_seconds() {
     for cc in ["reno", "cubic", "bbr"] {
@@ -247,7 +248,7 @@ fn an_outage_of_five_seconds() {
     }
 }
 
-/// A queue of one packet, a window of gigabytes, a rate of kilobits: nothing breaks.
+/// A queue of one packet, a window of gigabytes, a rate of kilobits: nothing fails.
 #[test]
 fn extremes() {
     let small = "{ kind = \"link\", rate = \"5Mbit/s\", queue = { kind = \"fifo\", packets = 1 } }";
@@ -265,9 +266,9 @@ fn extremes() {
     assert!(flow(&o, "f").goodput_mbps > 0.014, "{}", flow(&o, "f").goodput_mbps);
 }
 
-/// Reordering: RACK waits for what is late; the RFCs' duplicate ACKs do not.
+/// Reordering: RACK waits for late packets, the duplicate ACKs of the RFCs do not.
 #[test]
-fn rack_bears_reordering_and_duplicate_acks_do_not() {
+fn rack_tolerates_reordering_and_duplicate_acks_do_not() {
     let rate = |profile: &str| {
         let head =
             format!("duration = \"30s\"\nsample = \"0s\"\n[hosts.a]\nstack = {{ profile = \"{profile}\" }}");
@@ -280,15 +281,15 @@ fn rack_bears_reordering_and_duplicate_acks_do_not() {
     assert!(linux > 18.0 && rfc < 0.7 * linux, "{linux} {rfc}");
 }
 
-/// A path that duplicates: every D-SACK is of the network's making, and nothing is taken back.
+/// A path that duplicates packets causes D-SACKs, which must not undo any reduction.
 #[test]
-fn duplicates_do_no_harm() {
+fn duplicates_do_not_change_the_window() {
     let stages = "{ kind = \"link\", rate = \"20Mbit/s\" }, { kind = \"duplicate\", probability = 0.1 }";
     let o = run(&path("duration = \"20s\"", stages, 40.0, &bulk("cubic")));
     assert!(flow(&o, "f").goodput_mbps > 18.0);
 }
 
-/// Both ways at once: each direction gets its rate.
+/// Flows in both directions at once: each direction gets its full rate.
 #[test]
 fn both_directions_at_once() {
     let text = r#"duration = "20s"

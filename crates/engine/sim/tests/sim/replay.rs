@@ -1,5 +1,5 @@
-//! Same seed, same bytes; each element and each flow draws from a stream of its own; and a hundred
-//! small worlds in which the books must balance.
+//! The same seed gives the same bytes, each element and flow has its own random stream, and packet accounts
+//! balance in a hundred random scenarios.
 
 use crate::common::*;
 use proptest::prelude::*;
@@ -33,14 +33,14 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_ne!(json(&a), json(&run_seed(RANDOM, 8)));
 }
 
-/// Without anything random the seed means nothing.
+/// Without random elements the seed has no effect.
 #[test]
-fn seeds_matter_only_where_there_is_chance() {
+fn seeds_matter_only_with_random_elements() {
     let text = path("duration = \"5s\"", "{ kind = \"link\", rate = \"10Mbit/s\" }", 20.0, &bulk("cubic"));
     assert_eq!(json(&run_seed(&text, 1)), json(&run_seed(&text, 2)));
 }
 
-/// Which packets are lost follows from the seed and the element's name alone.
+/// The lost packets follow from the seed and the element's name alone.
 #[test]
 fn the_seed_chooses_the_losses() {
     let dropped = |seed| {
@@ -53,9 +53,9 @@ fn the_seed_chooses_the_losses() {
     assert_ne!(dropped(1), dropped(2));
 }
 
-/// Adding a link, a stage behind, and a flow elsewhere moves no other draw.
+/// Adding a link, a stage behind the element, or another flow changes no other random draw.
 #[test]
-fn what_is_added_shifts_no_other_draw() {
+fn additions_do_not_shift_other_random_streams() {
     let text = |stage: &str, more: &str| {
         format!(
             r#"duration = "5s"
@@ -176,13 +176,13 @@ fn world() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Two seconds of any small world: no panic, the books balance (debug assertions at the run's
-    /// end), nothing is delivered that was not sent, and a second run gives the same bytes.
+    /// Two seconds of any small scenario: no panic, packet accounts balance (debug assertions at the end of
+    /// the run), nothing is delivered that was not sent, and a second run gives the same bytes.
     #[test]
     fn any_world_balances_and_replays(text in world(), seed in any::<u64>()) {
         let o = run_seed(&text, seed);
         for f in &o.variant.flows {
-            // Copies of datagrams are delivered as well.
+            // Duplicates of datagrams are delivered, too.
             let copies = if f.is_udp() { 1 << text.matches("duplicate").count() } else { 1 };
             let most = f.sent_packets * 1500 * copies;
             prop_assert!(f.delivered_bytes <= most, "{}: {} of {most}", f.name, f.delivered_bytes);

@@ -1,4 +1,4 @@
-//! What the simulator yields is what the result's JSON Schema says.
+//! Results of the simulator conform to the JSON Schema.
 
 #[path = "../../../../engine/scenario/tests/scenario/validate.rs"]
 mod validator;
@@ -55,7 +55,7 @@ voice = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
 }
 
 #[test]
-fn results_are_what_their_schema_says_and_broken_ones_are_not() {
+fn results_conform_to_the_schema_and_broken_ones_do_not() {
     let schema: Value = serde_json::from_str(result::schema()).unwrap();
     for good in results() {
         validator::validate(&schema, &good).unwrap();
@@ -82,7 +82,7 @@ fn results_are_what_their_schema_says_and_broken_ones_are_not() {
             broken.pointer_mut(at).unwrap().as_object_mut().unwrap().remove(key).unwrap();
             assert!(validator::validate(&schema, &broken).is_err(), "{at}/{key}");
         }
-        // A later minor version.
+        // A later minor version may add keys.
         let mut newer = good.clone();
         newer["variants"][0]["flows"][0]["colour"] = json!("green");
         validator::validate(&schema, &newer).unwrap();

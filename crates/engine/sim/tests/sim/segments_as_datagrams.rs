@@ -1,4 +1,5 @@
-//! Segments as datagrams: what comes back is what was sent, as long on the wire; noise is refused or read, never a panic.
+//! Segments encoded as datagrams: decoding restores them, their length on the wire is that of TCP, and noise
+//! is rejected or decoded without a panic.
 
 use proptest::prelude::*;
 use sim::world::{decode_segment, encode_segment};
@@ -26,20 +27,20 @@ fn segments() -> impl Strategy<Value = Segment> {
 
 proptest! {
     #[test]
-    fn what_was_sent_comes_back_and_is_as_long_as_tcp(segment in segments()) {
+    fn a_segment_survives_encoding_and_is_as_long_as_tcp(segment in segments()) {
         let mut bytes = vec![1; 9];
         encode_segment(&segment, &mut bytes);
         let read = decode_segment(&bytes).expect("a segment");
         prop_assert_eq!(format!("{read:?}"), format!("{segment:?}"));
         prop_assert_eq!(read.syn_options(), segment.syn_options());
-        // A SYN's options are told more shortly.
+        // The encoding of a SYN's options is shorter.
         if !segment.flags.has(Flags::SYN) {
             prop_assert_eq!(bytes.len() as u32 + UDP_HEADER, segment.ip_bytes());
         }
     }
 
     #[test]
-    fn noise_is_refused_or_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn noise_is_rejected_or_decoded(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         if let Some(read) = decode_segment(&bytes) {
             prop_assert!(read.sacks <= 4 && read.len < 80);
         }

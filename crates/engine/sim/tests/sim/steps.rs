@@ -1,4 +1,4 @@
-//! A run played in steps is the run; controllers of the caller's take the place of the scenario's.
+//! A run played in steps equals the run played at once; a caller's controllers replace those of the scenario.
 
 use crate::common::{parse, path};
 use congestion::{Controller, Socket, Window};
@@ -16,7 +16,7 @@ fn policed(cc: &str) -> String {
 }
 
 #[test]
-fn however_it_is_cut_a_run_is_the_same_to_the_byte() {
+fn a_run_is_the_same_to_the_byte_however_it_is_divided() {
     for (cc, unrest) in [("cubic", false), ("bbr", true)] {
         let scenario = parse(&policed(cc));
         let options = || SimOptions { seed: 3, unrest, ..SimOptions::default() };
@@ -36,7 +36,7 @@ fn however_it_is_cut_a_run_is_the_same_to_the_byte() {
     }
 }
 
-/// A window that never moves.
+/// A congestion control with a constant window.
 struct Steady;
 
 impl Controller for Steady {
@@ -52,7 +52,7 @@ impl Controller for Steady {
 }
 
 #[test]
-fn a_controller_of_the_callers_drives_its_flow_alone_and_gives_it_its_name() {
+fn a_callers_controller_drives_only_its_flow_and_names_it() {
     let scenario = parse(&path(
         "duration = \"3s\"",
         "",
@@ -65,14 +65,14 @@ fn a_controller_of_the_callers_drives_its_flow_alone_and_gives_it_its_name() {
     let outcome = sim::run("v", &scenario, options);
     let flows = &outcome.variant.flows;
     assert_eq!(flows.iter().map(|f| f.cc.as_str()).collect::<Vec<_>>(), ["steady", "cubic", "cubic"]);
-    // Ten packets of 1448 bytes a round trip of 100 ms, the initial window.
+    // Ten packets of 1448 bytes, the initial window, per RTT of 100 ms.
     let rate = 10.0 * 1448.0 * 8.0 / 0.1 * 1e-6;
-    assert!((flows[0].goodput_mbps / rate - 1.0).abs() < 0.1, "{} beside {rate}", flows[0].goodput_mbps);
+    assert!((flows[0].goodput_mbps / rate - 1.0).abs() < 0.1, "{} instead of {rate}", flows[0].goodput_mbps);
     assert!(flows[1].goodput_mbps > 2.0 * rate);
 }
 
 #[test]
-fn a_window_moved_between_steps_is_the_one_that_sends() {
+fn a_window_set_between_steps_takes_effect() {
     let scenario = parse(&path("duration = \"4s\"", "", 100.0, "[flows.f]\nfrom = \"a\"\nto = \"b\"\n"));
     let own: &OwnControls<'_> = &|_, _| Some(Box::new(Steady));
     let options = SimOptions { seed: 1, controls: Some(own), ..SimOptions::default() };

@@ -1,10 +1,10 @@
-//! What the summary says of flows: packets lost, and the limits they met.
+//! Flow summaries: lost packets, and rate limits.
 
 use crate::common::*;
 
-/// Losses are counted for the flow they happen to: data packets, not ACKs.
+/// Losses count for the flow that they affect: data packets, not ACKs.
 #[test]
-fn lost_packets_are_the_flows_own() {
+fn losses_count_for_the_flow_that_they_affect() {
     let text = r#"duration = "20s"
 sample = "0s"
 [links.path]
@@ -20,9 +20,9 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "5Mbit/s" } }
     let dropped: u64 = ["forward.loss", "forward.link"].iter().map(|e| element(&o, e).dropped_packets).sum();
     println!("lost: tcp {}, udp {}, dropped {dropped}", lost("tcp"), lost("udp"));
     assert!(lost("tcp") > 50 && lost("udp") > 50);
-    // The SYN may be among the dropped.
+    // A SYN may be among the dropped packets.
     assert!(dropped - (lost("tcp") + lost("udp")) <= 1);
-    // Each loss is sent again, some a second time in vain.
+    // Each loss is retransmitted, some of them a second time, unnecessarily.
     let tcp = flow(&o, "tcp");
     assert!(tcp.retransmitted_packets >= lost("tcp") - 20, "{} {}", tcp.retransmitted_packets, lost("tcp"));
     let udp = flow(&o, "udp");
@@ -45,16 +45,16 @@ fn the_tightest_limit() {
     assert_eq!(limits(link, &one), all(100.0));
     assert_eq!(with("{ kind = \"shaper\", rate = \"20Mbit/s\" }"), all(20.0));
     assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\" }"), all(30.0));
-    // A policer that only marks limits nothing; a two-rate one drops above its peak.
+    // A policer that only marks is no limit; a two-rate policer drops above its peak rate.
     assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\", red = { dscp = 8 } }"), all(100.0));
     let two = "{ kind = \"policer\", meter = \"trtcm\", rate = \"30Mbit/s\", peak_rate = \"40Mbit/s\" }";
     assert_eq!(with(two), all(40.0));
     let htb = "{ kind = \"htb\", classes = [{ name = \"root\", rate = \"25Mbit/s\" }, { name = \"x\", parent = \"root\", rate = \"5Mbit/s\", ceil = \"25Mbit/s\" }] }";
     assert_eq!(with(htb), all(25.0));
-    // What changes is no limit to measure against.
+    // A limit that varies is not reported.
     let trace = "{ kind = \"rate-trace\", steps = [{ at = \"0s\", rate = \"10Mbit/s\" }, { at = \"1s\", rate = \"50Mbit/s\" }] }";
     assert_eq!(with(trace), (None, vec![None]));
-    // Each flow has a bucket of its own: all together have as many times that.
+    // Each flow has its own bucket: the limit of all together is a multiple.
     let each = "{ kind = \"policer\", rate = \"5Mbit/s\", per_flow = true }";
     assert_eq!(with(each), all(5.0));
     let thirty = format!("{}\ncount = 30", bulk("cubic"));
@@ -63,9 +63,9 @@ fn the_tightest_limit() {
     assert_eq!(limits(&format!("{link}, {each}"), &three).0, Some(15.0));
 }
 
-/// Limits that not all flows meet are theirs alone; the direction that carries more counts.
+/// Limits that not all flows meet belong to single flows; the direction that carries more counts.
 #[test]
-fn limits_belong_to_ways() {
+fn limits_belong_to_the_direction_that_carries_more() {
     let text = r#"duration = "100ms"
 sample = "0s"
 [links.access]
@@ -88,9 +88,10 @@ middle = { from = "r", to = "b" }
     assert_eq!((flow(&o, "down").limit_mbps, o.variant.limit_mbps), (Some(60.0), None));
 }
 
-/// What left a second time is told one by one: as many as were counted, in order, of what had been sent.
+/// Every retransmission is reported with its bytes: as many as were counted, in order, all of them bytes sent
+/// before.
 #[test]
-fn retransmissions_are_told_one_by_one() {
+fn every_retransmission_is_reported() {
     let text = r#"duration = "60s"
 sample = "10ms"
 [hosts]
@@ -106,17 +107,17 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
 "#;
     let o = run(text);
     let (s, f) = (series(&o, "bulk"), flow(&o, "bulk"));
-    // The server sends no data, so all are the client's.
+    // The server sends no data, so all retransmissions are the client's.
     assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
     assert!(s.resent.len() > 50, "{}", s.resent.len());
     assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
     for r in &s.resent {
-        // By the next sample all of it had been sent, and by the one before it had not been acknowledged.
+        // All of it was sent by the next sample, and unacknowledged at the previous one.
         let next = s.time_s.partition_point(|&t| t < r.time_s);
         let sent = s.sent_bytes.get(next).or(s.sent_bytes.last()).unwrap();
         assert!(r.byte + r.len as u64 <= *sent && (1..=1448).contains(&r.len), "{r:?}");
         assert!(s.acked_bytes[next - 1] <= r.byte, "{r:?}");
-        // No byte leaves again in the moment it first left.
+        // No byte is retransmitted at the time at which it was first sent.
         let before = s.time_s.partition_point(|&t| t < r.time_s - 0.02);
         assert!(r.byte < s.sent_bytes[before], "{r:?}");
     }
@@ -134,9 +135,10 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "1Mbit/s" } }
     assert!(marked > 20 && marked - e.marked.last().unwrap() <= 1, "{marked}");
 }
 
-/// With relays the columns are the first leg's; retransmissions are those of all legs, each with its sender.
+/// With relays the columns are those of the first leg; retransmissions are those of all legs, each with its
+/// sender.
 #[test]
-fn series_of_relayed_flows_are_the_first_legs() {
+fn series_of_relayed_flows_show_the_first_leg() {
     let lossy = "{ kind = \"loss\", probability = 0.01 }, { kind = \"link\", rate = \"20Mbit/s\", delay = \"5ms\", mtu = 1300 }";
     let text = format!(
         r#"duration = "5s"
@@ -159,8 +161,8 @@ via = ["r"]
     assert_eq!(s.resent.len() as u64, f.retransmitted_packets);
     assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
     let first = s.resent.iter().filter(|r| r.sender == 0);
-    let told = first.filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
-    assert_eq!(told, *s.retransmitted.last().unwrap());
-    assert!(told > 0 && s.resent.iter().any(|r| r.sender == 2), "the relay's own leg");
+    let counted = first.filter(|r| r.time_s <= *s.time_s.last().unwrap()).count() as u64;
+    assert_eq!(counted, *s.retransmitted.last().unwrap());
+    assert!(counted > 0 && s.resent.iter().any(|r| r.sender == 2), "the relay's own leg");
     assert_eq!(f.mss_bytes, Some(1248));
 }

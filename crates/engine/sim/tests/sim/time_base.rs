@@ -1,11 +1,13 @@
-//! All rates of a run count over one interval: no total is above what the path carries, whoever comes and goes in it.
+//! All rates of a run count over one interval, so no total exceeds the path's capacity, whenever flows start
+//! and end.
 
 use crate::common::*;
 use proptest::prelude::*;
 
-/// 200 short transfers beside one that goes on: over each flow's own time they would add up to three times the link.
+/// 200 short transfers next to a long flow: over each flow's own lifetime, the rates would add up to three
+/// times the link's.
 #[test]
-fn short_transfers_one_after_the_other_share_the_link() {
+fn goodputs_of_successive_short_transfers_add_up_to_the_link() {
     let flows = r#"
 [flows.short]
 from = "a"
@@ -29,29 +31,29 @@ to = "b"
     close("payload in ten seconds", v.total_goodput_mbps * 10.0, delivered as f64 * 8e-6, 1e-6);
 }
 
-/// What the interval leaves out counts in no rate: the parts of a run make the whole.
+/// Traffic outside of the interval counts in no rate: the parts of a run add up to the whole.
 #[test]
 fn intervals_of_a_run_add_up() {
     let link = "{ kind = \"link\", rate = \"10Mbit/s\" }, { kind = \"loss\", probability = 0.001 }";
     let flows = format!("{}start = \"700ms\"\n", bulk("cubic"));
-    let of = |measure: &str| {
+    let goodputs = |measure: &str| {
         let head = format!("duration = \"6s\"\nsample = \"30ms\"\nmeasure = \"{measure}\"");
         let o = run(&path(&head, link, 40.0, &flows));
         let [from, to] = o.variant.measured_s;
         (o.variant.total_goodput_mbps * (to - from), flow(&o, "f").clone())
     };
-    let (whole, f) = of("all");
+    let (whole, f) = goodputs("all");
     close("all", whole, f.delivered_bytes as f64 * 8e-6, 1e-9);
-    let parts: f64 = ["0s..1.234s", "1.234s..4.99s", "4.99s..6s"].iter().map(|m| of(m).0).sum();
+    let parts: f64 = ["0s..1.234s", "1.234s..4.99s", "4.99s..6s"].iter().map(|m| goodputs(m).0).sum();
     close("in three parts", parts, whole, 1e-6);
-    // Round trips of slow start are not among those of the interval.
-    let (settled, late) = of("3s..6s");
+    // RTTs of slow start are not among those of the interval.
+    let (settled, late) = goodputs("3s..6s");
     assert!(settled > 25.0 && settled < 30.0, "{settled}");
     assert!(late.rtt_ms.min > f.rtt_ms.min, "{:?} {:?}", late.rtt_ms, f.rtt_ms);
     assert_eq!((late.delivered_bytes, late.sent_packets), (f.delivered_bytes, f.sent_packets));
 }
 
-/// Each flow alone: its rate counts over its own run.
+/// Flows measured one at a time: each rate counts over the interval of its own run.
 #[test]
 fn one_at_a_time_each_has_its_own_interval() {
     let transfer = |name: &str, start: &str| {
@@ -102,7 +104,7 @@ fn flows() -> impl Strategy<Value = String> {
         (1u32..300_000).prop_map(|n| format!("{{ kind = \"bulk\", bytes = \"{n}B\" }}")),
         (1u32..900).prop_map(|n| format!("{{ kind = \"bulk\", duration = \"{n}ms\" }}")),
         (1u32..60_000, 1u32..60_000).prop_map(|(q, r)| {
-            // Its requests go the way of the others' data.
+            // Requests go in the direction of the other flows' data.
             format!("{{ kind = \"request\", request = \"{}B\", response = \"{}B\" }}", q.max(r), q.min(r))
         }),
         (50u32..60_000, 100u32..1500, 100u32..900).prop_map(|(r, s, d)| {
@@ -132,7 +134,7 @@ proptest! {
         prop_assert_eq!(v.limit_mbps, Some(rate));
         let [from, to] = v.measured_s;
         prop_assert!((0.0..=1.5).contains(&from) && to <= 1.5 && from <= to, "{:?}", v.measured_s);
-        // Mbit; a packet may be under way in the limit when it fills.
+        // In Mbit; a packet may be in flight in the limiter when it fills.
         let most = rate * (to - from) + (burst + 1514.0) * 8e-6;
         let total = v.total_goodput_mbps * (to - from);
         prop_assert!(total <= most, "{} Mbit of {}\n{}", total, most, text);

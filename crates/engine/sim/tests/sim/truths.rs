@@ -1,28 +1,28 @@
-//! The whole simulator against what can be calculated.
+//! The whole simulator compared with calculated values.
 
 use crate::common::*;
 
-/// Share of a full packet that is payload (timestamps on, no layer 2).
+/// Payload share of a full-sized packet, with timestamps and without layer 2.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
-/// A fixed window is sent once each round trip.
+/// With a fixed window, one window is sent per RTT.
 #[test]
 fn throughput_is_window_over_rtt() {
     for (segments, rtt) in [(12, 30.0), (44, 30.0), (44, 200.0), (344, 80.0)] {
         let window = segments * 1448;
-        // Without TSO: Linux would wait for a burst's worth of window.
+        // Without TSO: Linux would wait until the window has room for a burst.
         let head = format!(
             "duration = \"20s\"\n[hosts.a]\nstack = {{ tso = false }}\n[hosts.b]\nstack = {{ receive_window = \"{window}B\" }}"
         );
         let o = run(&path(&head, "{ kind = \"link\", rate = \"1Gbit/s\" }", rtt, &bulk("cubic")));
         let got = goodput(series(&o, "f"), 2.0, 20.0);
-        // The link takes 12 µs for a packet and the reader 30 µs to wake.
+        // The link takes 12 µs per packet, and the reader wakes up after 30 µs.
         let truth = window as f64 * 8e-6 / (rtt / 1e3 + 42e-6);
         close(&format!("window {window} B, RTT {rtt} ms, Mbit/s"), got, truth, 1.0);
     }
 }
 
-/// Of any traffic a policer passes at most rate * t + burst; of a flood all of that.
+/// A policer passes at most rate * t + burst of any traffic, and exactly that of a flood.
 #[test]
 fn a_policer_passes_rate_and_burst() {
     for burst in [3000, 30_000, 300_000] {
@@ -44,7 +44,7 @@ fn a_policer_passes_rate_and_burst() {
     }
 }
 
-/// A shaper's long-run rate is exact: in bytes over the time it is busy.
+/// The long-run rate of a shaper is exact, in bytes over its busy time.
 #[test]
 fn a_shaper_passes_its_rate() {
     let stage = "{ kind = \"shaper\", rate = \"10Mbit/s\", burst = \"3028B\" }";
@@ -57,9 +57,9 @@ fn a_shaper_passes_its_rate() {
     close("a flow behind it", goodput(series(&o, "f"), 5.0, 30.0), 10.0 * PAYLOAD, 0.1);
 }
 
-/// Mathis 1997: W = C / sqrt(p) under periodic loss, with C = sqrt(3/2) = 1.22 where each ACK opens
-/// the window by what it acknowledges (Linux counts packets, so that delayed ACKs slow nothing
-/// down; where they do, C is 0.87).
+/// Mathis 1997: W = C / sqrt(p) under periodic loss, with C = sqrt(3/2) = 1.22 where each ACK opens the
+/// window by what it acknowledges. Linux counts packets, so delayed ACKs do not slow growth; where they do, C
+/// is 0.87.
 #[test]
 fn reno_follows_mathis() {
     for (every, rtt) in [(400, 50.0), (1000, 100.0), (10_000, 20.0)] {
@@ -68,10 +68,10 @@ fn reno_follows_mathis() {
     }
 }
 
-/// RFC 9438 section 5.1, tables 1 (RTT 0.1 s) and 2 (0.01 s), through the whole transport: recovery
-/// takes a round trip without growth, which with 1/100, when an epoch has no more than eight, is
-/// 12 % (tolerance 15 %); the others within 10 %, but 12 % at 1/10000, where CUBIC's long flat top
-/// lets any of several cycles repeat (`crates/engine/congestion/tests/rfc9438.rs`).
+/// RFC 9438 section 5.1, tables 1 (RTT 0.1 s) and 2 (0.01 s), with the whole transport. Recovery takes an RTT
+/// without growth, which at p = 1/100, with at most eight rounds per epoch, is 12 % (tolerance 15 %). The
+/// others are within 10 %, except 12 % at 1/10000, where CUBIC's long plateau allows several cycles to repeat
+/// (`crates/engine/congestion/tests/rfc9438.rs`).
 #[test]
 fn windows_are_those_of_rfc_9438() {
     for (every, reno) in [(100, 12.0), (1000, 38.0), (10_000, 120.0)] {
@@ -91,7 +91,7 @@ fn windows_are_those_of_rfc_9438() {
     }
 }
 
-/// Pollaczek-Khinchine for M/D/1: packets wait rho / (2 (1 - rho)) service times on average.
+/// Pollaczek-Khinchine formula for M/D/1: packets wait rho / (2 (1 - rho)) service times on average.
 #[test]
 fn poisson_datagrams_wait_as_in_m_d_1() {
     for (load, seconds) in [(0.5, 400), (0.8, 2000)] {
@@ -114,9 +114,9 @@ fn poisson_datagrams_wait_as_in_m_d_1() {
     }
 }
 
-/// BBR alone: the rate, and a queue below one bandwidth-delay product.
+/// BBR alone: the full rate, and a queue below one bandwidth-delay product.
 #[test]
-fn bbr_alone_fills_the_pipe_and_not_the_queue() {
+fn bbr_alone_fills_the_link_and_not_the_queue() {
     let link = "{ kind = \"link\", rate = \"20Mbit/s\" }";
     let o = run(&path("duration = \"30s\"", link, 30.0, &bulk("bbr")));
     let share = flow(&o, "f").goodput_mbps / (20.0 * PAYLOAD);
@@ -128,7 +128,7 @@ fn bbr_alone_fills_the_pipe_and_not_the_queue() {
     assert!(queue < bdp, "{queue} of {bdp}");
 }
 
-/// RFC 9438's reason to be: after a loss on a long fat path Reno needs minutes.
+/// The motivation of RFC 9438: after a loss on a long fat path, Reno needs minutes to recover.
 #[test]
 fn cubic_beats_reno_on_a_long_fat_path() {
     let link = "{ kind = \"link\", rate = \"200Mbit/s\", queue = { kind = \"fifo\", packets = 300 } }";
@@ -140,7 +140,7 @@ fn cubic_beats_reno_on_a_long_fat_path() {
     assert!(cubic > 1.1 * reno);
 }
 
-/// Four flows of different round trips: fair queueing shares, a first-in first-out queue does not.
+/// Four flows with different RTTs: fair queueing shares equally, a FIFO queue does not.
 #[test]
 fn fq_codel_is_fair_where_fifo_is_not() {
     let jain = |queue: &str| {
@@ -162,8 +162,8 @@ fn fq_codel_is_fair_where_fifo_is_not() {
     assert!(fair >= 0.99 && fifo < 0.95);
 }
 
-/// RFC 3168 and RFC 8289: with ECN CoDel marks instead of dropping; nothing is sent again, and the
-/// queue is as short.
+/// RFC 3168 and RFC 8289: with ECN, CoDel marks instead of dropping; nothing is retransmitted, and the queue
+/// is as short.
 #[test]
 fn codel_with_ecn_marks_and_drops_nothing() {
     let run_with = |ecn: bool| {
@@ -185,8 +185,8 @@ fn codel_with_ecn_marks_and_drops_nothing() {
     assert!(flow(&with, "f").goodput_mbps > 0.9 * 20.0 * PAYLOAD);
 }
 
-/// A lossy last mile in front of a long clean path: end to end every loss is repaired, and the
-/// window rebuilt, at the long round trip; a relay between them repairs it at the short one.
+/// A lossy last mile in front of a long clean path. End to end, every loss is repaired, and the window
+/// rebuilt, at the long RTT; with a relay in between, at the short one.
 #[test]
 fn a_relay_divides_the_path() {
     let text = |via: &str| {

@@ -1,6 +1,6 @@
-//! Captures of simulated connections, read by tshark: each header field is what the simulator sent.
+//! Captures of simulated connections, read by tshark: each header field is as the simulator sent it.
 //!
-//! What is expected is taken from the simulated packets themselves, not from the encoder.
+//! Expected values come from the simulated packets themselves, not from the encoder.
 
 use capture::PcapWriter;
 use path::Packet;
@@ -13,14 +13,14 @@ use std::process::Command;
 use transport::{Flags, Segment};
 use units::Time;
 
-/// A packet that the first host saw, and between whom it went.
+/// A packet that the first host saw, with source and destination host.
 struct Shown {
     now: Time,
     packet: Packet<Segment>,
     ends: [usize; 2],
 }
 
-/// Writes what the first host sees, and keeps it.
+/// Writes the packets that the first host sees to a capture, and keeps them.
 struct Tap {
     encoder: Encoder,
     out: PcapWriter<Cursor<Vec<u8>>>,
@@ -75,7 +75,7 @@ const FIELDS: &[&str] = &[
     "_ws.malformed",
 ];
 
-/// A packet as tshark reads it.
+/// The fields of a packet as tshark reads them.
 struct Read<'a>(Vec<&'a str>);
 
 impl Read<'_> {
@@ -89,7 +89,7 @@ impl Read<'_> {
         hex.or_else(|| (!text.is_empty()).then(|| text.parse().unwrap()))
     }
 
-    /// Of each SACK block one edge.
+    /// One edge of each SACK block.
     fn edges(&self, field: &str) -> Vec<u32> {
         self.text(field).split(',').filter(|t| !t.is_empty()).map(|t| t.parse().unwrap()).collect()
     }
@@ -97,7 +97,7 @@ impl Read<'_> {
 
 fn scenario(stacks: [&str; 2], link: &str, flow: &str) -> Scenario {
     let [a, b] = stacks;
-    // Slow enough for a queue where that is what matters.
+    // Slow enough for a queue where the test needs one.
     let rate = if link.starts_with("queue") { 4 } else { 20 };
     let text = format!(
         r#"
@@ -124,7 +124,7 @@ to = "b"
         .scenario
 }
 
-/// What was simulated, and what tshark reads in its capture; `None` without tshark.
+/// Simulated packets, and tshark's output for their capture; `None` without tshark.
 fn captured(name: &str, scenario: &Scenario) -> Option<(Vec<Shown>, String)> {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("SKIPPED {name}: tshark is not installed");
@@ -148,7 +148,7 @@ fn captured(name: &str, scenario: &Scenario) -> Option<(Vec<Shown>, String)> {
     Some((tap.shown, String::from_utf8(read.stdout).unwrap()))
 }
 
-/// Compares every packet of a run; gives back what SYN and SYN-ACK announced: MSS, scale, SACK, timestamps.
+/// Compares every packet of a run; returns what SYN and SYN/ACK announced: MSS, scale, SACK, timestamps.
 fn compared(name: &str, scenario: &Scenario) -> Option<[(u64, u64, bool, bool); 2]> {
     let (shown, text) = captured(name, scenario)?;
     let lines: Vec<Read> = text.lines().map(|line| Read(line.split(';').collect())).collect();
@@ -173,15 +173,15 @@ fn compared(name: &str, scenario: &Scenario) -> Option<[(u64, u64, bool, bool); 
         window(name, read, s, scale[from]);
         sacks += u32::from(s.sacks);
         assert_eq!(read.text("_ws.malformed"), "");
-        // Unverified where there is payload: captures hold headers only.
+        // The checksum is not verified where there is payload: captures hold only headers.
         assert_eq!(read.number("tcp.checksum.status"), Some(if s.len == 0 { 1 } else { 2 }));
         if !syn {
             for field in ["tcp.options.mss_val", "tcp.options.wscale.shift", "tcp.options.sack_perm"] {
-                assert_eq!(read.text(field), "", "{name}: {field} of a segment that is no SYN");
+                assert_eq!(read.text(field), "", "{name}: {field} of a segment that is not a SYN");
             }
         }
     }
-    // Both ends offered it, and packets were lost.
+    // Both ends offered SACK, and packets were lost.
     assert_eq!(sacks > 0, announced[0].2 && announced[1].2, "{name}: {sacks} SACK blocks");
     Some(announced)
 }
@@ -205,7 +205,7 @@ fn network(read: &Read, shown: &Shown) {
     assert_eq!(read.number("ip.checksum.status"), Some(1), "good");
 }
 
-/// RFC 8200 section 3: the length is that of what follows the header, and there is no checksum.
+/// RFC 8200 section 3: the length excludes the header, and there is no checksum.
 fn network_v6(read: &Read, shown: &Shown) {
     let (p, host) = (&shown.packet, |i: usize| format!("2001:db8::{}", i + 1));
     assert_eq!(
@@ -217,7 +217,7 @@ fn network_v6(read: &Read, shown: &Shown) {
     assert_eq!(read.number("ipv6.tclass.ecn"), Some(p.ecn as u64));
 }
 
-/// The same scenario, its hosts 2001:db8::1 and so on.
+/// The scenario over IPv6, with hosts 2001:db8::1 and so on.
 fn over_ipv6(mut scenario: Scenario) -> Scenario {
     for (i, host) in scenario.hosts.iter_mut().enumerate() {
         host.addresses = vec![format!("2001:db8::{}/64", i + 1).parse().unwrap()];
@@ -230,7 +230,7 @@ fn header(read: &Read, s: &Segment) {
     let ports = (read.number("tcp.srcport").unwrap(), read.number("tcp.dstport").unwrap());
     assert_eq!(if opens { ports } else { (ports.1, ports.0) }, (40_000, 5201));
     let (syn, ack) = (s.flags.has(Flags::SYN), s.flags.has(Flags::ACK));
-    // The SYN takes a number of its own (RFC 9293 section 3.4).
+    // The SYN takes a sequence number (RFC 9293 section 3.4).
     let number = |offset: u64| (offset + 1) & 0xffff_ffff;
     assert_eq!(read.number("tcp.seq"), Some(if syn { 0 } else { number(s.seq) }));
     assert_eq!(read.number("tcp.ack"), Some(if ack { number(s.ack) } else { 0 }));
@@ -245,27 +245,28 @@ fn header(read: &Read, s: &Segment) {
     assert_eq!((read.edges("tcp.options.sack_le"), read.edges("tcp.options.sack_re")), (left, right));
 }
 
-/// A SYN's window is not scaled; each other is what the simulator told, to less than one step of the scale.
+/// A SYN's window is not scaled; other windows are exact to less than one step of the scale.
 fn window(name: &str, read: &Read, s: &Segment, scale: u64) {
-    let told = u64::from(s.window);
+    let sent = u64::from(s.window);
     let field = read.number("tcp.window_size_value").unwrap();
     if s.flags.has(Flags::SYN) {
-        assert_eq!(field, told.min(65_535));
+        assert_eq!(field, sent.min(65_535));
         return;
     }
     let meant = field << scale;
     assert_eq!(read.number("tcp.window_size"), Some(meant));
-    assert!(meant <= told && told - meant < 1 << scale, "{name}: {told} is shown as {meant}");
+    assert!(meant <= sent && sent - meant < 1 << scale, "{name}: {sent} is shown as {meant}");
 }
 
 #[test]
-fn hosts_as_they_come() {
+fn default_hosts_announce_the_default_options() {
     let both = compared("default", &scenario(["", ""], "", ""));
     let Some(both) = both else { return };
     assert_eq!(both, [(1460, 7, true, true); 2]);
 }
 
-/// Headers of 40 bytes: 20 less of payload in as large a packet, whatever the marks and options.
+/// IPv6 headers have 40 bytes: 20 bytes less payload in a packet of the same size, with all marks and
+/// options.
 #[test]
 fn ipv6_is_shown_as_ipv6() {
     for (name, stack, link, flow, mss) in [
@@ -297,24 +298,24 @@ fn a_host_without_sack_offers_none_and_gets_none() {
 }
 
 #[test]
-fn windows_above_eight_mebibytes_are_whole() {
+fn windows_above_eight_mebibytes_are_exact() {
     let s = scenario(["", "receive_window = \"16MiB\""], "", "");
     let Some([_, b]) = compared("large-window", &s) else { return };
     assert_eq!(b.1, 9);
     let s = scenario(["profile = \"windows\"", "profile = \"windows\""], "", "");
     let Some(both) = compared("windows", &s) else { return };
     assert_eq!(both, [(1460, 9, true, false); 2]);
-    // And small ones are told to the byte, or nearly.
+    // Small windows are exact to the byte, or nearly.
     let s = scenario(["", "receive_window = \"30001B\""], "", "");
     let Some([_, b]) = compared("small-window", &s) else { return };
-    assert_eq!(b.1, 7, "the buffer is as large as ever");
+    assert_eq!(b.1, 7, "the buffer has its default size");
 }
 
 #[test]
 fn without_timestamps_there_are_none() {
     let s = scenario(["timestamps = false", ""], "", "");
     let Some([a, b]) = compared("no-timestamps", &s) else { return };
-    assert_eq!((a.3, b.3), (false, false), "a SYN-ACK has what was negotiated");
+    assert_eq!((a.3, b.3), (false, false), "a SYN/ACK has the negotiated options");
     let s = scenario(["", "timestamps = false"], "", "");
     let Some([a, b]) = compared("half-timestamps", &s) else { return };
     assert_eq!((a.3, b.3), (true, false));
@@ -329,7 +330,7 @@ fn marks_are_shown() {
     }
     let (shown, _) = captured("ecn-again", &s).unwrap();
     let has = |flag| shown.iter().any(|p| p.packet.body.flags.has(flag));
-    assert!(has(Flags::ECE) && has(Flags::CWR), "the queue marked");
+    assert!(has(Flags::ECE) && has(Flags::CWR), "the queue marked packets");
     assert!(shown.iter().all(|p| p.packet.dscp == 46));
 }
 
@@ -345,16 +346,16 @@ fn segments_are_as_large_as_announced() {
         assert_eq!(both.map(|b| b.0), [mss; 2], "{name}");
         let (shown, _) = captured(name, &s).unwrap();
         let largest = shown.iter().map(|p| p.packet.body.len).max().unwrap();
-        // Timestamps take their place in a segment (RFC 6691 section 2).
+        // Timestamps reduce the payload of a segment (RFC 6691 section 2).
         assert_eq!(u64::from(largest), mss - 12, "{name}");
     }
 }
 
-/// When packets were sent, their IP bytes, their first bytes of the stream.
+/// Sent packets: time, IP bytes, and stream offset of the first byte.
 type SentPackets = Vec<(Time, u32, u64)>;
 
-/// The ICMP messages that each host of a path sees: source, destination, MTU, and of the quoted packet its size, ports and
-/// sequence number.
+/// Collects the ICMP messages that each host of a path sees: source, destination, MTU, and the quoted
+/// packet's size, ports and sequence number.
 struct Refused {
     encoder: Encoder,
     out: Vec<PcapWriter<Cursor<Vec<u8>>>>,
@@ -378,7 +379,7 @@ impl sim::Tap for Refused {
     }
 }
 
-/// What tshark reads of ICMP in the captures of hosts a, m and b, and what a sent.
+/// ICMP messages that tshark reads in the captures of hosts a, m and b, and the packets that a sent.
 fn refused(icmp: bool, near: &str, far: &str, v6: bool) -> Option<(Vec<Vec<String>>, SentPackets)> {
     let text = format!(
         r#"
@@ -430,7 +431,7 @@ app = {{ kind = "bulk", bytes = "200kB" }}
             command.args(["-o", option]);
         }
         let v4 = ["icmp.type", "icmp.code", "icmp.checksum.status", "icmp.mtu", "ip.src", "ip.dst", "ip.len"];
-        // The capture holds less than the checksum covers.
+        // The capture holds fewer bytes than the checksum covers.
         let v6 =
             ["icmpv6.type", "icmpv6.code", "icmpv6.mtu", "ipv6.src", "ipv6.dst", "ipv6.plen", "frame.len"]
                 .map(|field| v6.then_some(field));
@@ -450,14 +451,14 @@ app = {{ kind = "bulk", bytes = "200kB" }}
 const NARROW: &str = r#"{ kind = "tunnel", overhead = 24, mtu = 1500, icmp = ICMP }, "#;
 
 #[test]
-fn a_router_tells_the_sender_that_a_packet_was_too_big() {
+fn a_router_reports_to_the_sender_that_a_packet_was_too_big() {
     let Some((read, sent)) = refused(true, "", NARROW, false) else { return };
     assert_eq!(
         (read[0].len(), &read[1], read[2].len()),
         (10, &read[0], 0),
         "the first window, behind a and m"
     );
-    // What a sent first arrives at m after 5 ms; the message takes no time.
+    // The first packet of a reaches m after 5 ms; the message takes no time.
     let large: Vec<_> = sent.iter().filter(|s| s.1 == 1500).collect();
     for (line, (at, size, seq)) in read[0].iter().zip(large) {
         let ns = at.as_nanos() + 5_000_000;
@@ -468,9 +469,9 @@ fn a_router_tells_the_sender_that_a_packet_was_too_big() {
     }
 }
 
-/// "Packet too big" (RFC 4443 section 3.2), of 1280 bytes: as much of the packet as fits is quoted.
+/// "Packet too big" (RFC 4443 section 3.2), of 1280 bytes, quoting as much of the packet as fits.
 #[test]
-fn a_router_tells_the_sender_of_ipv6_too() {
+fn a_router_reports_to_the_sender_of_ipv6_packets() {
     let Some((read, sent)) = refused(true, "", NARROW, true) else { return };
     assert_eq!((read[0].len(), &read[1], read[2].len()), (10, &read[0], 0));
     let large: Vec<_> = sent.iter().filter(|s| s.1 == 1500).collect();
@@ -480,12 +481,12 @@ fn a_router_tells_the_sender_of_ipv6_too() {
         let ends = "2001:db8::2,2001:db8::1;2001:db8::1,2001:db8::3";
         assert_eq!(*line, format!("{time};2;0;1476;{ends};1240,1460;1280;40000;5201;{};", seq + 1));
     }
-    // What fits then: 1476 bytes with headers of 40 and 32.
+    // Then 1476 bytes fit, with headers of 40 and 32 bytes.
     assert_eq!(sent.iter().filter(|s| s.1 < 1500).map(|s| s.1).max(), Some(1476));
 }
 
 #[test]
-fn nobody_says_so_where_icmp_is_swallowed_or_everything_fits() {
+fn no_message_without_icmp_or_where_everything_fits() {
     for (icmp, far) in [(false, NARROW), (true, "")] {
         let Some((read, _)) = refused(icmp, "", far, false) else { return };
         assert_eq!(read, [[""; 0]; 3], "icmp = {icmp}");
@@ -493,7 +494,7 @@ fn nobody_says_so_where_icmp_is_swallowed_or_everything_fits() {
 }
 
 #[test]
-fn without_a_router_before_the_narrow_place_the_far_end_is_named() {
+fn without_a_router_the_message_comes_from_the_far_end() {
     let Some((read, _)) = refused(true, NARROW, "", false) else { return };
     assert_eq!((read[0].is_empty(), read[1].len(), read[2].len()), (false, 0, 0));
     assert!(read[0].iter().all(|line| line.contains(";10.0.0.3,10.0.0.1;")), "{:?}", read[0]);

@@ -1,4 +1,5 @@
-//! Worlds are what the simulator runs: an actor that does nothing, a control below, figures that add up.
+//! Worlds run the simulator unchanged: with a passive actor, with a classic control, and with consistent
+//! measurements.
 
 use congestion::Control;
 use scenario::{Experiment, Scenario};
@@ -22,39 +23,42 @@ to = "b"
     read.unwrap_or_else(|e| panic!("{}", e.render())).variants.remove(0).scenario
 }
 
-fn wish(scheme: &str) -> WorldWish {
+fn options(scheme: &str) -> WorldWish {
     let step = Span::from_millis(10);
     WorldWish { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, unrest: false }
 }
 
 #[test]
-fn a_classic_control_delivers_what_it_does_in_a_run() {
+fn a_classic_control_delivers_as_much_as_in_a_run() {
     for name in ["reno", "cubic", "bbr"] {
         let mut scenario = policed("");
         scenario.flows[0].cc = Control::named(name).unwrap();
-        // Another stream of draws, which BBR's phases depend on.
+        // The random stream differs, on which BBR's phases depend.
         let near = if name == "bbr" { 0.2 } else { 1e-9 };
         let outcome = sim::run("v", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
         let mut world =
-            World::new(scenario, WorldWish { classic: Control::named(name), ..wish("direct") }).unwrap();
+            World::new(scenario, WorldWish { classic: Control::named(name), ..options("direct") }).unwrap();
         let mut delivered = 0.0;
         while !world.step(None).unwrap().over {
             delivered += world.figures().delivered;
         }
         let bytes = world.delivered_bytes() as f64;
         let whole = outcome.variant.flows[0].delivered_bytes as f64;
-        assert!((bytes / whole - 1.0).abs() <= near, "{name}: {bytes} beside {whole}");
-        // What ACKs told is behind what arrived by half a round trip at most.
-        let told = delivered * world.figures().mss;
-        assert!(told / bytes > 0.98 && told / bytes < 1.01, "{name}: {told} of {bytes}");
+        assert!((bytes / whole - 1.0).abs() <= near, "{name}: {bytes} instead of {whole}");
+        // Delivery as reported by ACKs is at most half an RTT behind the arrivals.
+        let acknowledged = delivered * world.figures().mss;
+        assert!(
+            acknowledged / bytes > 0.98 && acknowledged / bytes < 1.01,
+            "{name}: {acknowledged} of {bytes}"
+        );
     }
 }
 
 #[test]
-fn every_scheme_sees_figures_in_bounds_and_actions_out_of_bounds_are_the_nearest_in_them() {
+fn observations_are_bounded_and_actions_are_clamped() {
     for &(name, about, _) in SCHEMES {
         assert!(!about.is_empty());
-        let mut worlds = [1e9, 1.0].map(|_| World::new(policed(""), wish(name)).unwrap());
+        let mut worlds = [1e9, 1.0].map(|_| World::new(policed(""), options(name)).unwrap());
         let (len, high) = match worlds[0].action_space() {
             sim::world::ActionSpace::Box { len, high, .. } => (len, high),
             sim::world::ActionSpace::Discrete(n) => (1, n as f64 - 1.0),
@@ -74,25 +78,25 @@ fn every_scheme_sees_figures_in_bounds_and_actions_out_of_bounds_are_the_nearest
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
-    let of = |flow: &str, w: WorldWish| World::new(policed(flow), w).err();
-    assert_eq!(of("count = 2", wish("orca")), Some(WorldError::NoSender(0)));
-    assert_eq!(of("", WorldWish { flow: 1, ..wish("orca") }), Some(WorldError::NoSender(1)));
+fn impossible_options_and_actions_are_rejected() {
+    let error = |flow: &str, w: WorldWish| World::new(policed(flow), w).err();
+    assert_eq!(error("count = 2", options("orca")), Some(WorldError::NoSender(0)));
+    assert_eq!(error("", WorldWish { flow: 1, ..options("orca") }), Some(WorldError::NoSender(1)));
     let udp = "app = { kind = \"udp\", rate = \"1Mbit/s\" }";
-    assert_eq!(of(udp, wish("orca")), Some(WorldError::NoSender(0)));
-    assert_eq!(of("start = \"3990ms\"", wish("orca")), Some(WorldError::NeverEstablished));
-    assert_eq!(of("", WorldWish { step: Span::ZERO, ..wish("orca") }), Some(WorldError::NoStep));
-    assert_eq!(of("", wish("x")), Some(WorldError::Scheme("x".into())));
-    let mut world = World::new(policed(""), wish("direct")).unwrap();
+    assert_eq!(error(udp, options("orca")), Some(WorldError::NoSender(0)));
+    assert_eq!(error("start = \"3990ms\"", options("orca")), Some(WorldError::NeverEstablished));
+    assert_eq!(error("", WorldWish { step: Span::ZERO, ..options("orca") }), Some(WorldError::NoStep));
+    assert_eq!(error("", options("x")), Some(WorldError::Scheme("x".into())));
+    let mut world = World::new(policed(""), options("direct")).unwrap();
     for wrong in [&[1.0][..], &[1.0, f64::NAN], &[]] {
         assert!(matches!(world.step(Some(wrong)), Err(WorldError::Action(_))));
     }
 }
 
 #[test]
-fn a_flow_that_is_done_says_so() {
+fn a_finished_flow_is_reported() {
     let mut world =
-        World::new(policed("app = { kind = \"bulk\", bytes = \"200kB\" }"), wish("orca")).unwrap();
+        World::new(policed("app = { kind = \"bulk\", bytes = \"200kB\" }"), options("orca")).unwrap();
     let mut steps = 0;
     while !world.step(None).unwrap().done {
         steps += 1;

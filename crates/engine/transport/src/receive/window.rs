@@ -1,5 +1,5 @@
-//! The receive window: how it opens with what arrives and with what is read (dynamic right-sizing),
-//! and when a reader's progress must be told.
+//! The receive window: how it opens with received and read data (dynamic right-sizing), and when the reader's
+//! progress must be announced.
 
 use super::{Receiver, timestamp};
 use crate::config::{Limits, Profile};
@@ -7,38 +7,38 @@ use crate::segment::Segment;
 use crate::windows;
 use units::{Span, Time};
 
-/// Window bytes per buffer byte, in 256ths (`scaling_ratio`), before and after data was measured.
+/// Window bytes per buffer byte, in 256ths (`scaling_ratio`), before and after data was received.
 const RATIO_INITIAL: u64 = 128;
 const RATIO_MEASURED: u64 = 154;
-/// `tcp_rmem[1]`.
+/// Initial receive buffer, bytes (`tcp_rmem[1]`).
 const BUFFER_INITIAL: u64 = 131_072;
 
-/// The windows of SYN and SYN-ACK are not scaled (RFC 7323 section 2.2).
-const UNSCALED: u64 = 65_536;
+/// Upper bound of the window in SYN and SYN/ACK, which are not scaled (RFC 7323 section 2.2).
+const MAX_UNSCALED: u64 = 65_536;
 
-/// Buffer and window.
+/// The receive buffer, and the window that it allows.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// A window that stays as it is, bytes.
+    /// Fixed window, bytes.
     pub(super) fixed: Option<u64>,
-    /// Largest buffer, bytes.
+    /// Maximum buffer, bytes.
     most: u64,
-    /// The buffer now, bytes (`sk_rcvbuf`).
+    /// Present buffer, bytes (`sk_rcvbuf`).
     buffer: u64,
     /// Window bytes per buffer byte, in 256ths.
     ratio: u64,
-    /// How far the window may open now (`rcv_ssthresh`).
+    /// Present limit of the window (`rcv_ssthresh`).
     pub(super) ssthresh: u64,
-    /// How far with this buffer (`window_clamp`).
+    /// Limit of the window with this buffer (`window_clamp`).
     clamp: u64,
-    /// What a segment's field can say.
+    /// Maximum value of the window field.
     field: u64,
 }
 
 impl Space {
     pub(super) fn new(limits: &Limits) -> Space {
         let (buffer, ratio) = match limits.profile {
-            Profile::Windows => (windows::WINDOW, 256),
+            Profile::Windows => (windows::INITIAL_WINDOW, 256),
             _ => (BUFFER_INITIAL, RATIO_INITIAL),
         };
         let buffer = limits.initial_receive_buffer.unwrap_or(buffer).min(limits.receive_buffer);
@@ -48,7 +48,7 @@ impl Space {
             most: limits.receive_buffer,
             buffer,
             ratio,
-            ssthresh: limits.receive_window.unwrap_or(clamp.min(UNSCALED)),
+            ssthresh: limits.receive_window.unwrap_or(clamp.min(MAX_UNSCALED)),
             clamp,
             field: u64::MAX,
         }
@@ -56,7 +56,7 @@ impl Space {
 }
 
 impl Space {
-    /// No window may be larger than a segment's field without a scale.
+    /// Limits the window to the range of the field without scaling.
     pub(super) fn unscale(&mut self) {
         self.fixed = self.fixed.map(|w| w.min(u16::MAX as u64));
         self.field = u16::MAX as u64;
@@ -65,12 +65,12 @@ impl Space {
     }
 }
 
-/// Dynamic right-sizing: what was read in the last round trip (`rcvq_space`).
+/// State of dynamic right-sizing: the data read in the last round trip (`rcvq_space`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct RightSizing {
-    /// Bytes.
+    /// Bytes read in the last measured round trip.
     space: u64,
-    /// `copied` when this round trip began.
+    /// Value of `copied` when this round trip began.
     seq: u64,
     pub(super) time: Time,
 }
@@ -81,36 +81,37 @@ impl RightSizing {
     }
 }
 
-/// The round trip as this end sees it (`rcv_rtt_est`).
+/// RTT as measured by the receiver (`rcv_rtt_est`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundTrip {
     pub(super) value: Option<Span>,
     last_ecr: u32,
-    /// Without timestamps: a window's worth has come when this is received, since then.
+    /// Without timestamps: a window's worth of data has arrived when this byte is received, measured since
+    /// `from`.
     seq: u64,
     from: Time,
 }
 
 impl Receiver {
-    /// Bytes the sender may still send beyond `rcv_nxt` by the last window told.
+    /// Bytes beyond `rcv_nxt` that the last announced window allows.
     pub fn window_left(&self) -> u64 {
         (self.acked_to + self.window).saturating_sub(self.rcv_nxt)
     }
 
-    /// Whether `seq` lies in the window told last.
+    /// Whether `seq` is within the last announced window.
     pub(crate) fn is_in_window(&self, seq: u64) -> bool {
         (self.rcv_nxt..self.rcv_nxt + self.window_left().max(1)).contains(&seq)
     }
 
-    /// The round trip from this end: how long until the peer echoed our timestamp, in whatever order its
-    /// segments come (`tcp_rcv_rtt_measure_ts`).
+    /// Measures the RTT by the peer's echo of this end's timestamp, regardless of reordering
+    /// (`tcp_rcv_rtt_measure_ts`).
     pub(super) fn measure_rtt(&mut self, now: Time, seg: &Segment) {
         if seg.ts_ecr == 0 {
             return;
         }
         if seg.ts_ecr != self.rtt.last_ecr && seg.len as u64 >= self.sizes.mss {
             self.rtt.last_ecr = seg.ts_ecr;
-            // Of a time to come, which an ACK between paced bursts tells, nothing follows.
+            // A timestamp in the future, as carried by an ACK between paced bursts, gives no sample.
             let ms = (timestamp(now).wrapping_sub(seg.ts_ecr) as i32).max(1) as u64;
             let sample = Span::from_millis(ms);
             self.rtt.value = Some(match self.rtt.value {
@@ -120,8 +121,8 @@ impl Receiver {
         }
     }
 
-    /// The same without timestamps: the least time in which a whole window came, for each needs a
-    /// round trip (`tcp_rcv_rtt_measure`).
+    /// Measures the RTT without timestamps: the minimum time in which a whole window arrived, as each window
+    /// takes a round trip (`tcp_rcv_rtt_measure`).
     pub(super) fn measure_rtt_by_window(&mut self, now: Time) {
         if self.rcv_nxt < self.rtt.seq {
             return;
@@ -133,7 +134,7 @@ impl Receiver {
         (self.rtt.seq, self.rtt.from) = (self.rcv_nxt + self.window, now);
     }
 
-    /// `tcp_grow_window`: the window may open by two segments for each one received.
+    /// Opens the window by up to two segments for each segment received (`tcp_grow_window`).
     pub(super) fn grow(&mut self, len: u64) {
         if len < 128 || self.space.fixed.is_some() {
             return;
@@ -149,21 +150,21 @@ impl Receiver {
         }
     }
 
-    /// Window the buffer has room for.
+    /// Window that the free buffer space allows.
     pub(super) fn free(&self) -> u64 {
-        (self.space.buffer * self.space.ratio / 256).saturating_sub(self.readable() + self.held.bytes)
+        (self.space.buffer * self.space.ratio / 256).saturating_sub(self.readable() + self.out_of_order.bytes)
     }
 
-    /// The application reads `n` bytes. True when the window opened enough to say so at once.
+    /// The application reads `n` bytes; returns whether the window opened enough to be announced at once.
     pub fn read(&mut self, now: Time, n: u64) -> bool {
         self.copied += n.min(self.readable());
         self.right_size(now);
-        // Silly window avoidance, receiver's side (RFC 1122 section 4.2.3.3).
+        // Receiver's silly window avoidance (RFC 1122 section 4.2.3.3).
         let opened = self.select_window().saturating_sub(self.window_left());
         self.window_left() < self.sizes.mss.min(self.window.max(1)) && opened >= self.sizes.mss
     }
 
-    /// Dynamic right-sizing, once a round trip (`tcp_rcv_space_adjust`).
+    /// Dynamic right-sizing, once per round trip (`tcp_rcv_space_adjust`).
     pub(super) fn right_size(&mut self, now: Time) {
         let Some(rtt) = self.rtt.value else { return };
         if now.since(self.drs.time) < rtt || self.space.fixed.is_some() {
@@ -174,7 +175,7 @@ impl Receiver {
             let mut win = 2 * copied;
             win +=
                 2 * (win as u128 * (copied - self.drs.space) as u128 / self.drs.space.max(1) as u128) as u64;
-            if let Some(&(_, e)) = self.held.ranges.last() {
+            if let Some(&(_, e)) = self.out_of_order.ranges.last() {
                 win += e - self.rcv_nxt;
             }
             self.drs.space = copied;
@@ -188,12 +189,12 @@ impl Receiver {
         self.drs.time = now;
     }
 
-    /// The window an ACK would tell now (`__tcp_select_window`).
+    /// The window that an ACK would announce now (`__tcp_select_window`).
     pub(super) fn select_window(&self) -> u64 {
         self.select_window_with(0)
     }
 
-    /// The same with `unread` bytes not yet read that otherwise count as read.
+    /// The window that an ACK would announce if `unread` bytes that count as read were unread.
     pub(super) fn select_window_with(&self, unread: u64) -> u64 {
         match self.space.fixed {
             Some(w) => w.saturating_sub(self.readable()),

@@ -1,8 +1,8 @@
-//! An ACK's way through the sender, in the kernel's order (`tcp_ack`):
-//! SACK tagging, cumulative part, RTT, tail loss probe, recovery, timers, delivery rate
-//! (draft-cheng-iccrg-delivery-rate-estimation), congestion control, retransmissions, new data.
+//! Processing of an ACK by the sender, in the kernel's order (`tcp_ack`): SACK tagging, cumulative part, RTT,
+//! tail loss probe, recovery, timers, delivery rate (draft-cheng-iccrg-delivery-rate-estimation), congestion
+//! control, retransmissions, new data.
 
-use super::output::Write;
+use super::output::WriteMode;
 use super::timers::Timer;
 use super::{Outgoing, Sender};
 use crate::receive::timestamp;
@@ -11,14 +11,14 @@ use crate::segment::{Flags, Segment};
 use congestion::{AckEvent, CaState, RateSample};
 use units::{Span, Time};
 
-/// What one ACK turned out to be: the kernel's `FLAG_*` and its rate sample in the making.
+/// Properties of an ACK: the kernel's `FLAG_*`, and its rate sample under construction.
 #[derive(Clone, Debug, Default)]
 pub struct AckInfo {
     pub(super) una_advanced: bool,
     pub(super) data_acked: bool,
     pub(super) data_sacked: bool,
     pub(super) retrans_acked: bool,
-    /// Data never retransmitted was (S)ACKed.
+    /// Whether data that was never retransmitted was (S)ACKed.
     pub(super) orig_sacked: bool,
     pub(super) dsack: bool,
     pub(super) dsack_tlp: bool,
@@ -29,19 +29,19 @@ pub struct AckInfo {
     pub(super) lost_retrans: bool,
     maybe_delayed: bool,
     pub(super) prior_una: u64,
-    /// The highest SACKed byte before this ACK.
+    /// Highest SACKed byte before this ACK.
     prior_sack_end: u64,
-    /// Lowest never-retransmitted byte SACKed below the highest SACK: reordering.
+    /// Lowest never-retransmitted byte that was SACKed below the highest SACK: a sign of reordering.
     pub(super) reord: Option<u64>,
     pub(super) first_sacked: Option<Time>,
     pub(super) last_sacked: Option<Time>,
     prior_sacked: u32,
-    /// Timestamp echoed, 0 = none.
+    /// Echoed timestamp; 0: none.
     pub(super) ts_ecr: u32,
     rate: Sample,
 }
 
-/// The newest delivered packet's memory, from which the rate sample is made.
+/// State recorded with the newest delivered packet, from which the rate sample is computed.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     valid: bool,
@@ -54,35 +54,35 @@ struct Sample {
     rtt: Option<Span>,
     prior_in_flight: u32,
     tx_in_flight: u32,
-    /// The count of packets marked lost when it was sent, modulo 2^32.
+    /// Number of packets marked lost when the packet was sent, modulo 2^32.
     lost: u32,
 }
 
-/// What recovery wants sent after the congestion control has spoken.
+/// What recovery wants to be sent after the congestion control has run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resend {
     Nothing,
-    /// Lost packets.
+    /// Packets marked lost.
     Lost,
-    /// The probe of a larger MTU, in smaller segments.
+    /// The lost MTU probe, in smaller segments.
     Probe,
     /// New data, to find out whether a timeout was spurious (RFC 5682 section 3.1 step 2.b).
     New,
 }
 
 impl Sender {
-    /// Takes a segment's acknowledgement. Pushes what may be sent now to `out`.
+    /// Processes a segment's acknowledgement, and appends to `out` what may be sent now.
     pub fn handle_ack(&mut self, now: Time, seg: &Segment, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         let ack = seg.ack;
         if ack > self.s.snd_nxt {
             return;
         }
-        if self.board.is_empty() && self.s.snd_nxt == self.stream.all() && seg.sacks == 0 {
+        if self.scoreboard.is_empty() && self.s.snd_nxt == self.stream.end_with_fin() && seg.sacks == 0 {
             // The receiving end of a one-way flow: nothing outstanding, nothing to send.
             let event = self.ack_event(seg);
             if event.slow_path || seg.len == 0 {
-                self.announce(event);
+                self.report_ack(event);
             }
             self.note_window(seg.window as u64);
             self.peer.window_from = seg.seq;
@@ -101,7 +101,8 @@ impl Sender {
         let mut event = self.ack_event(seg);
         let (delivered, lost) = (self.s.delivered, self.s.lost);
         if ack < self.s.snd_una {
-            // Old: its SACKs may still tell something, if only that a reduction was needless.
+            // An old ACK: its SACK blocks may still matter, for example by showing that a reduction was
+            // spurious.
             if seg.sacks > 0 {
                 self.tag_sacks(seg, &mut a);
                 let resend = self.recover(&mut a, 0);
@@ -116,8 +117,8 @@ impl Sender {
         }
         self.update_window(seg, &mut a);
         event.win_update = a.win_update;
-        if self.board.is_empty() {
-            self.announce(event);
+        if self.scoreboard.is_empty() {
+            self.report_ack(event);
             if seg.sacks > 0 {
                 // A late D-SACK may still undo a reduction, or clear the tail loss probe.
                 self.tag_sacks(seg, &mut a);
@@ -127,7 +128,7 @@ impl Sender {
             }
             self.process_tlp_ack(ack, &a);
             if self.peer.window > 0 && matches!(self.timers.armed, Some((Timer::Retransmit, _))) {
-                self.timers.armed = None; // the closed window opened
+                self.timers.armed = None; // the window is no longer closed
                 self.timers.backoff = 0;
             }
             self.push(now, out);
@@ -140,7 +141,7 @@ impl Sender {
         if self.rules.rack && a.rate.valid {
             self.update_reorder_window(a.rate.prior_delivered);
         }
-        self.announce(event);
+        self.report_ack(event);
         self.process_tlp_ack(ack, &a);
         let mut resend = Resend::Nothing;
         let not_dup = a.has_data || a.win_update || a.data_acked;
@@ -162,14 +163,14 @@ impl Sender {
         self.check_app_limited();
     }
 
-    /// `tcp_xmit_recovery`.
+    /// Sends what recovery wants to be sent (`tcp_xmit_recovery`).
     fn resend_for(&mut self, resend: Resend, out: &mut Vec<Outgoing>) {
         match resend {
             Resend::Nothing => {}
             Resend::Probe => self.fail_probe(out),
             Resend::Lost => self.write_lost(out),
             Resend::New => {
-                self.write_new(out, Write::Push);
+                self.write_new(out, WriteMode::Push);
                 if self.s.snd_nxt <= self.recovery.high_seq {
                     self.recovery.frto = false;
                     self.write_lost(out);
@@ -178,34 +179,34 @@ impl Sender {
         }
     }
 
-    /// What an ACK is before it is judged; to be asked before the window is renewed. Header
-    /// prediction takes ACKs that differ from the last only in how far they go.
+    /// Classifies an ACK for the controller, before the window is updated. Header prediction handles ACKs
+    /// that differ from the last only in the acknowledged sequence number.
     fn ack_event(&self, seg: &Segment) -> AckEvent {
         let ece = self.rules.ecn && seg.flags.has(Flags::ECE);
         let slow_path = ece || seg.sacks > 0 || seg.window as u64 != self.peer.window;
         AckEvent { slow_path, win_update: false, ece }
     }
 
-    /// `tcp_in_ack_event`.
-    fn announce(&mut self, event: AckEvent) {
+    /// Reports an ACK to the controller (`tcp_in_ack_event`).
+    fn report_ack(&mut self, event: AckEvent) {
         self.refresh();
         self.cc.in_ack_event(&self.s, &mut self.w, event);
     }
 
-    /// Removes what is cumulatively acknowledged (`tcp_clean_rtx_queue`).
+    /// Removes packets that are cumulatively acknowledged (`tcp_clean_rtx_queue`).
     fn clean(&mut self, a: &mut AckInfo) {
         let now = self.s.now;
         let una = self.s.snd_una;
         let (mut first_acked, mut last_acked) = (None, None);
-        // The lowest byte acknowledged that was sent once and not SACKed.
+        // Lowest acknowledged byte that was sent once and not SACKed.
         let mut low = u64::MAX;
         let mut acked = 0u32;
-        while let Some(p) = self.board.front() {
+        while let Some(p) = self.scoreboard.front() {
             if p.end() > una {
-                self.board.trim_front(una);
+                self.scoreboard.trim_front(una);
                 break;
             }
-            let n = self.board.first();
+            let n = self.scoreboard.first();
             let p = p.brief();
             if p.is(flag::EVER_RETRANS) {
                 if p.is(flag::RETRANS) {
@@ -232,12 +233,12 @@ impl Sender {
                 self.count.lost -= 1;
             }
             self.sample_delivery(n, a);
-            self.board.pop();
+            self.scoreboard.pop();
             acked += 1;
             a.data_acked = true;
         }
         if let Some(h) = self.recovery.hint
-            && h.wrapping_sub(self.board.first()) >= self.packets_out()
+            && h.wrapping_sub(self.scoreboard.first()) >= self.packets_out()
         {
             self.recovery.hint = None;
         }
@@ -247,13 +248,13 @@ impl Sender {
             self.end_probe();
             if !self.rules.sack {
                 self.remove_dup_acks(acked);
-                // Which of them was delivered, a retransmission or an original, nobody told.
+                // It is unknown whether originals or retransmissions were delivered.
                 a.orig_sacked &= !a.retrans_acked;
             } else if low < a.prior_sack_end {
                 self.check_reordering(low);
             }
-        } else if let (Some(first), Some(head)) = (a.first_sacked, self.board.front()) {
-            // The SACK is of data sent after the head: the head's timer runs on.
+        } else if let (Some(first), Some(head)) = (a.first_sacked, self.scoreboard.front()) {
+            // The SACK is for data sent after the first packet, whose timer keeps running.
             a.set_timer |= a.rate.rtt.is_some() && first < head.at;
         }
         if acked > 0 || a.data_sacked {
@@ -263,13 +264,13 @@ impl Sender {
         }
     }
 
-    /// Eifel on one packet: the ACK echoes a time before its retransmission.
+    /// Eifel detection for one packet: the ACK echoes a timestamp before its retransmission.
     fn is_spurious(&self, p: &Brief, a: &AckInfo) -> bool {
         p.is(flag::EVER_RETRANS) && a.ts_ecr != 0 && a.ts_ecr < timestamp(p.at)
     }
 
-    /// RTT of the oldest newly acknowledged data for srtt, of the newest for the minimum
-    /// (`tcp_ack_update_rtt`). Karn: none from retransmitted data, unless timestamps tell.
+    /// Measures the RTT: of the oldest newly acknowledged data for srtt, of the newest for the minimum
+    /// (`tcp_ack_update_rtt`). Retransmitted data gives no sample (Karn's algorithm), except by timestamps.
     fn measure_rtt(&mut self, a: &mut AckInfo, first: Option<Time>, last: Option<Time>, acked: u32) {
         let now = self.s.now;
         let (mut seq_rtt, mut ca_rtt) = (None, None);
@@ -279,7 +280,7 @@ impl Sender {
             seq_rtt = Some(now.since(first));
             ca_rtt = Some(now.since(last));
             let advance = self.s.snd_una - a.prior_una;
-            // A lone runt over the round trip, most likely.
+            // Probably a single packet that is not full-sized, whose ACK was delayed.
             a.maybe_delayed = acked == 1
                 && a.prior_sacked == 0
                 && advance < self.s.mss as u64
@@ -306,9 +307,9 @@ impl Sender {
         self.timers.backoff = 0;
     }
 
-    /// The newest delivered packet carries the sample (`tcp_rate_skb_delivered`).
+    /// Records the newest delivered packet for the rate sample (`tcp_rate_skb_delivered`).
     pub(super) fn sample_delivery(&mut self, n: u32, a: &mut AckInfo) {
-        let p = self.board.get(n);
+        let p = self.scoreboard.get(n);
         if p.is(flag::SAMPLED) {
             return;
         }
@@ -327,7 +328,7 @@ impl Sender {
         }
     }
 
-    /// `tcp_rate_gen`.
+    /// Generates the rate sample (`tcp_rate_gen`).
     fn rate_sample(&mut self, a: &AckInfo, acked_sacked: u32, losses: u32) -> RateSample {
         if self.s.app_limited != 0 && self.s.delivered > self.s.app_limited {
             self.s.app_limited = 0;
@@ -355,7 +356,7 @@ impl Sender {
             rs.lost = (self.s.lost as u32).wrapping_sub(r.lost);
             let interval = r.send_phase.max(self.s.now.since(r.prior_time));
             rs.delivered = Some((self.s.delivered - r.prior_delivered) as u32);
-            // Shorter than the path allows (a spuriously retransmitted packet): no rate.
+            // An interval shorter than the path allows, as after a spurious retransmission, gives no rate.
             if self.rtt.min().is_none_or(|min| interval >= min) {
                 rs.interval = interval;
             }
@@ -363,7 +364,7 @@ impl Sender {
         rs
     }
 
-    /// `tcp_cong_control`.
+    /// Runs the congestion control (`tcp_cong_control`).
     fn control(&mut self, a: &AckInfo, rs: &RateSample) {
         self.refresh();
         if self.rules.owns_window {
@@ -384,7 +385,7 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// `tcp_may_raise_cwnd`: on a reordering path a SACK is progress too.
+    /// Whether the window may grow (`tcp_may_raise_cwnd`): on a reordering path SACKed data counts, too.
     fn may_raise(&self, a: &AckInfo) -> bool {
         if self.sacks.reordering > 3 {
             return a.data_acked || a.data_sacked;

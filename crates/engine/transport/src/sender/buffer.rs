@@ -1,26 +1,27 @@
-//! The send buffer as the application meets it.
+//! The send buffer, as the application experiences it.
 //!
-//! Who writes more than it holds waits, and is woken when a third is free, not sooner (`sk_stream_is_writeable`: what is free
-//! must be half of what is queued). So what is in flight swings between all of the buffer and two thirds of it where the
-//! congestion window is larger: 4 MiB (`tcp_wmem`) hold back whoever needs more than 2.8 MB in flight.
+//! An application that writes more than the buffer holds is blocked, and woken when a third of the buffer is
+//! free (`sk_stream_is_writeable`: the free space must be half of the queued data). So where the congestion
+//! window is larger, the data in flight varies between the whole buffer and two thirds of it: 4 MiB
+//! (`tcp_wmem`) limit a flow that needs more than 2.8 MB in flight.
 
 use super::Sender;
 
-/// Bytes that the kernel accounts for a block of the write queue beside its payload: `SKB_TRUESIZE` of a header alone, as
-/// `ss -m` shows for a SYN on x86-64.
+/// Memory that the kernel accounts for a block of the write queue in addition to its payload, bytes:
+/// `SKB_TRUESIZE` of a header alone, as `ss -m` shows for a SYN on x86-64.
 const BLOCK_OVERHEAD: u64 = 832;
 
-/// How far the buffer has taken in what was written.
+/// State of the send buffer.
 #[derive(Default)]
 pub(super) struct SendBuffer {
-    /// One past the last byte that it holds.
+    /// Offset after the last byte in the buffer.
     end: u64,
-    /// The application waits for room.
-    waits: bool,
+    /// Whether the application is blocked until there is room.
+    is_blocked: bool,
 }
 
 impl Sender {
-    /// Payload that the send buffer holds.
+    /// Payload that fits into the send buffer, bytes.
     fn buffer_size(&self) -> u64 {
         let mss = self.s.mss.max(1) as u64;
         let block = if self.rules.tso { (self.s.gso_max_size as u64 / mss).max(1) * mss } else { mss };
@@ -31,37 +32,38 @@ impl Sender {
         }
     }
 
-    /// The application fills the buffer up if it may. One past what may be sent, FIN included.
+    /// Lets the application fill the buffer if it may; returns the offset after the last byte that may be
+    /// sent, including FIN.
     #[inline]
-    pub(super) fn take_in(&mut self) -> u64 {
+    pub(super) fn buffered_end(&mut self) -> u64 {
         if self.buffer.end < self.stream.end {
-            self.fill_up();
+            self.refill();
         }
-        if self.buffer.end < self.stream.end { self.buffer.end } else { self.stream.all() }
+        if self.buffer.end < self.stream.end { self.buffer.end } else { self.stream.end_with_fin() }
     }
 
-    /// What it holds and has not sent; more than anybody asks for where it holds all that was written. Looks only.
+    /// Unsent bytes in the buffer; `u64::MAX` if the buffer holds all data that was written. Changes nothing.
     pub(super) fn buffer_room(&self) -> u64 {
         let holds_all = self.buffer.end >= self.stream.end;
         if holds_all { u64::MAX } else { self.buffer.end.saturating_sub(self.s.snd_nxt) }
     }
 
-    fn fill_up(&mut self) {
+    fn refill(&mut self) {
         let size = self.buffer_size();
         let held = self.buffer.end.saturating_sub(self.s.snd_una);
-        if self.rules.linux && self.buffer.waits && held > size / 3 * 2 {
+        if self.rules.linux && self.buffer.is_blocked && held > size / 3 * 2 {
             return;
         }
-        // The last block that begins within the buffer is whole.
+        // A last block that begins within the buffer fits as a whole.
         let room = (self.s.snd_una + size).saturating_sub(self.s.snd_nxt);
         let mss = self.s.mss.max(1) as u64;
         let end = self.stream.end.min(self.s.snd_nxt + room.div_ceil(mss) * mss);
         self.buffer.end = self.buffer.end.max(end);
-        self.buffer.waits = self.buffer.end < self.stream.end;
+        self.buffer.is_blocked = self.buffer.end < self.stream.end;
     }
 
-    /// Nothing is written any more of what the buffer did not hold.
-    pub(super) fn cut_buffer(&mut self) {
-        self.buffer = SendBuffer { end: self.buffer.end.min(self.stream.end), waits: false };
+    /// Discards written data that is not in the buffer.
+    pub(super) fn truncate_buffer(&mut self) {
+        self.buffer = SendBuffer { end: self.buffer.end.min(self.stream.end), is_blocked: false };
     }
 }

@@ -1,10 +1,10 @@
-//! The delivery rate that `TCP_INFO` tells: of the last sample that the application did not limit, or of a higher one
-//! that it did (the end of `tcp_rate_gen`, and `tcp_compute_delivery_rate`).
+//! The delivery rate in `TCP_INFO`: that of the last sample that was not application-limited, or of a higher
+//! one that was (end of `tcp_rate_gen`, and `tcp_compute_delivery_rate`).
 
 use congestion::RateSample;
 use units::Span;
 
-/// The sample that is told (`tp->rate_delivered`, `tp->rate_interval_us`).
+/// The reported sample (`tp->rate_delivered`, `tp->rate_interval_us`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
     packets: u32,
@@ -12,7 +12,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Takes a sample, if it is to be told. One without packets or without a valid interval is not.
+    /// Considers a sample for reporting. Samples without packets or without a valid interval are ignored.
     pub fn take(&mut self, sample: &RateSample) {
         let Some(packets) = sample.delivered.filter(|_| !sample.interval.is_zero()) else { return };
         let crossed = |packets: u32, interval: Span| u64::from(packets) * interval.as_micros();
@@ -22,7 +22,8 @@ impl Delivery {
         }
     }
 
-    /// Bytes per second of segments of `mss` bytes; `None` before there is a rate, where the kernel tells 0.
+    /// The rate in bytes/s for segments of `mss` bytes; `None` before the first sample, where the kernel
+    /// reports 0.
     pub fn rate(&self, mss: u32) -> Option<u64> {
         let bytes = u64::from(self.packets) * u64::from(mss) * 1_000_000;
         bytes.checked_div(self.interval.as_micros()).filter(|&rate| rate > 0)
@@ -39,20 +40,20 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_limits_is_told_only_where_it_is_higher() {
+    fn application_limited_samples_are_reported_only_if_they_are_higher() {
         let mut d = Delivery::default();
         assert_eq!(d.rate(1448), None);
-        let mut told = |sample| {
+        let mut rate_after = |sample| {
             d.take(&sample);
             d.rate(1000)
         };
-        // The first of all is told whoever limits it: 10 packets of 1000 bytes in 10 ms are 1 MB/s.
-        assert_eq!(told(sample(10, 10, true)), Some(1_000_000));
-        assert_eq!(told(sample(5, 10, true)), Some(1_000_000));
-        assert_eq!(told(sample(20, 10, true)), Some(2_000_000));
-        assert_eq!(told(sample(5, 10, false)), Some(500_000), "the path's own, though lower");
-        // No valid interval (shorter than the smallest RTT), no packet that was sent in it: nothing new.
-        assert_eq!(told(RateSample { interval: Span::ZERO, ..sample(9, 1, false) }), Some(500_000));
-        assert_eq!(told(RateSample { delivered: None, ..sample(9, 1, false) }), Some(500_000));
+        // The first sample is reported in any case: 10 packets of 1000 bytes in 10 ms are 1 MB/s.
+        assert_eq!(rate_after(sample(10, 10, true)), Some(1_000_000));
+        assert_eq!(rate_after(sample(5, 10, true)), Some(1_000_000));
+        assert_eq!(rate_after(sample(20, 10, true)), Some(2_000_000));
+        assert_eq!(rate_after(sample(5, 10, false)), Some(500_000), "not application-limited, though lower");
+        // Samples without a valid interval (shorter than the minimum RTT) or without packets change nothing.
+        assert_eq!(rate_after(RateSample { interval: Span::ZERO, ..sample(9, 1, false) }), Some(500_000));
+        assert_eq!(rate_after(RateSample { delivered: None, ..sample(9, 1, false) }), Some(500_000));
     }
 }

@@ -1,58 +1,57 @@
-//! What a connection tells of itself: the model's `TCP_INFO`, fields named and measured as in
-//! `struct tcp_info` (linux/tcp.h, `tcp_get_info`). Fields of the receiving half, and those that the
-//! model does not keep, are left out.
+//! `TCP_INFO` of the model, with fields named and measured as in `struct tcp_info` (linux/tcp.h,
+//! `tcp_get_info`). Fields of the receiving half, and those that the model does not keep, are omitted.
 
 use super::Sender;
 use units::Span;
 
-/// A look at a connection's sending half.
+/// Values of `TCP_INFO` for a connection's sending half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Info {
     /// Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
-    /// Timeouts since something was last acknowledged.
+    /// Timeouts since data was last acknowledged.
     pub retransmits: u32,
-    /// How often the timeout was doubled.
+    /// Number of times that the timeout was doubled.
     pub backoff: u32,
     /// Retransmission timeout with its backoff, µs.
     pub rto: u32,
-    /// Payload of a full segment, bytes.
+    /// Payload of a full-sized segment, bytes.
     pub snd_mss: u32,
-    /// Packets outstanding.
+    /// Outstanding packets.
     pub unacked: u32,
-    /// Of these, selectively acknowledged.
+    /// Outstanding packets that are SACKed.
     pub sacked: u32,
-    /// Of these, taken for lost.
+    /// Outstanding packets that are marked lost.
     pub lost: u32,
-    /// Of these, with a retransmission in flight.
+    /// Outstanding packets with a retransmission in flight.
     pub retrans: u32,
-    /// Smoothed round-trip time, µs; 0 before the first sample.
+    /// Smoothed RTT, µs; 0 before the first sample.
     pub rtt: u32,
-    /// Its mean deviation, µs.
+    /// Mean deviation of the RTT, µs.
     pub rttvar: u32,
-    /// Slow-start threshold, packets; `u32::MAX` at first.
+    /// Slow start threshold, packets; initially `u32::MAX`.
     pub snd_ssthresh: u32,
     /// Congestion window, packets.
     pub snd_cwnd: u32,
-    /// How many packets the path is thought to reorder by.
+    /// Number of packets by which the path is assumed to reorder.
     pub reordering: u32,
     /// Retransmissions so far.
     pub total_retrans: u32,
-    /// Bytes per second, also where nothing is paced; `u64::MAX` before the first round trip.
+    /// Pacing rate, bytes/s, even without pacing; `u64::MAX` before the first RTT sample.
     pub pacing_rate: u64,
-    /// Payload acknowledged, bytes (the kernel adds one for its SYN).
+    /// Payload acknowledged, bytes (the kernel's value is one more, for the SYN).
     pub bytes_acked: u64,
-    /// Payload written and not yet sent, bytes.
+    /// Payload written but not yet sent, bytes.
     pub notsent_bytes: u32,
-    /// Smallest round-trip time of the last five minutes, µs; `u32::MAX` before the first sample.
+    /// Minimum RTT of the last five minutes, µs; `u32::MAX` before the first sample.
     pub min_rtt: u32,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, including retransmissions.
     pub data_segs_out: u32,
-    /// Packets delivered, the SYN included.
+    /// Packets delivered, including the SYN.
     pub delivered: u32,
-    /// Packets that the peer reported to have had twice.
+    /// Duplicate packets that the peer reported by D-SACK.
     pub dsack_dups: u32,
-    /// Whether the path was seen to reorder (the kernel counts how often).
+    /// Whether reordering was seen (the kernel counts how often).
     pub reord_seen: bool,
     /// The peer's receive window, bytes.
     pub snd_wnd: u32,
@@ -65,7 +64,7 @@ fn micros(span: Span) -> u32 {
 }
 
 impl Sender {
-    /// What `TCP_INFO` would tell now.
+    /// The values that `TCP_INFO` would have now.
     pub fn info(&self) -> Info {
         Info {
             ca_state: self.s.state as u8,
@@ -85,7 +84,7 @@ impl Sender {
             total_retrans: self.stats.retransmitted as u32,
             pacing_rate: self.w.pacing_rate,
             bytes_acked: self.s.snd_una,
-            notsent_bytes: (self.stream.all() - self.s.snd_nxt) as u32,
+            notsent_bytes: (self.stream.end_with_fin() - self.s.snd_nxt) as u32,
             min_rtt: self.rtt.min().map_or(u32::MAX, micros),
             data_segs_out: self.stats.sent as u32,
             delivered: self.s.delivered as u32,

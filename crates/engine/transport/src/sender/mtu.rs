@@ -1,16 +1,18 @@
-//! A path that carries less than was thought: the sender is told by ICMP (RFC 1191 section 6.4; `tcp_simple_retransmit`),
-//! or finds out by timeouts in vain (RFC 4821; `tcp_mtu_probing`).
+//! Path MTU discovery: the sender learns from ICMP (RFC 1191 section 6.4; `tcp_simple_retransmit`), or by
+//! probing after unsuccessful timeouts (RFC 4821; `tcp_mtu_probing`), that the path's MTU is smaller than
+//! assumed.
 //!
-//! A search begins low and goes up: one segment of the size halfway between what passes and what may pass leaves ahead of
-//! the others (`tcp_mtu_probe`). If it arrives, that size is what passes; if it alone is lost, it is too large. The search
-//! ends when the two are less than 8 bytes apart, and begins anew after ten minutes.
+//! A search starts low and goes up: one segment of the size halfway between what passes and what may pass is
+//! sent ahead of the others (`tcp_mtu_probe`). If it arrives, that size passes; if it alone is lost, that
+//! size is too large. The search ends when the two bounds are less than 8 bytes apart, and starts again after
+//! ten minutes.
 //!
 //! | here | Linux |
 //! |---|---|
-//! | sizes are payload | MTUs; the headers between them are always the same |
-//! | each packet outstanding is cut for itself | bursts (skbs) are cut anew, whatever packets they were |
+//! | sizes are payload | sizes are MTUs; the difference is constant |
+//! | each outstanding packet is split separately | whole bursts (skbs) are split, regardless of the packets sent |
 
-use super::output::Write;
+use super::output::WriteMode;
 use super::{Outgoing, Sender};
 use crate::config::MtuProbing;
 use crate::receive::timestamp;
@@ -18,50 +20,50 @@ use crate::scoreboard::{Sent, flag};
 use congestion::CaState;
 use units::{Span, Time};
 
-/// `tcp_base_mss`: segments of this size are hoped to pass everywhere, bytes of payload.
+/// Segment size that is assumed to pass everywhere, bytes of payload (`tcp_base_mss`).
 const BASE_MSS: u32 = 1024;
-/// `tcp_mtu_probe_floor`: the search goes no lower.
+/// Lower limit of the search, bytes of payload (`tcp_mtu_probe_floor`).
 const FLOOR_MSS: u32 = 48;
-/// Timeouts in vain for so long speak of a black hole, ms: three doublings of the least timeout, 200 ms, as
-/// `tcp_retries1` = 3 has it (`retransmits_timed_out`).
+/// Duration of unsuccessful timeouts that indicates a black hole, ms: three doublings of the minimum timeout,
+/// 200 ms, as for `tcp_retries1` = 3 (`retransmits_timed_out`).
 const BLACK_HOLE_MS: u32 = ((2 << 3) - 1) * 200;
 
-/// `tcp_probe_interval`: after so long larger segments are tried again.
-const INTERVAL: Span = Span::from_secs(600);
-/// `tcp_probe_threshold`: sizes less than this apart are as good as found.
-const THRESHOLD: u32 = 8;
-/// A smaller window has no packet to spare for a probe (`tcp_mtu_probe`).
-const LEAST_WINDOW: u32 = 11;
-/// What an MTU has more than the payload with timestamps: 40 bytes of headers, 12 of option.
-const HEADERS: u32 = 52;
+/// Time after which larger segments are tried again (`tcp_probe_interval`).
+const REPROBE_INTERVAL: Span = Span::from_secs(600);
+/// Difference of the bounds below which the search ends (`tcp_probe_threshold`).
+const SEARCH_PRECISION: u32 = 8;
+/// Minimum congestion window for a probe, packets (`tcp_mtu_probe`).
+const MIN_PROBE_CWND: u32 = 11;
+/// Difference between MTU and payload with timestamps, bytes: 40 of headers, 12 of option.
+const HEADER_BYTES: u32 = 52;
 
-/// The search for the path's MTU (`icsk_mtup`), in payload of a segment.
+/// The search for the path MTU (`icsk_mtup`), in payload bytes of a segment.
 pub(super) struct MtuSearch {
     mode: MtuProbing,
     enabled: bool,
-    /// What is believed to pass (`search_low`).
+    /// Size that is believed to pass (`search_low`).
     low: u32,
-    /// The most that may pass (`search_high`).
+    /// Largest size that may pass (`search_high`).
     high: u32,
-    /// The probe under way: where it begins, and its payload (`probe_size`).
+    /// The probe in flight: its first byte and its payload (`probe_size`).
     probe: Option<(u64, u32)>,
-    /// When the search began (`probe_timestamp`).
+    /// Start of the search (`probe_timestamp`).
     since: Time,
 }
 
-/// What may leave beside a probe.
+/// Whether an MTU probe was sent, and whether other data may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ProbeTurn {
-    /// Anything: no probe is due.
+pub(super) enum ProbeResult {
+    /// No probe is due; other data may be sent.
     None,
-    /// Nothing yet: the window is to make room for one.
+    /// The window must first make room for a probe.
     Wait,
-    /// One left.
+    /// A probe was sent.
     Sent,
 }
 
 impl MtuSearch {
-    /// As the stack begins (`tcp_mtup_init`).
+    /// The initial state (`tcp_mtup_init`).
     pub(super) fn new(mode: MtuProbing) -> MtuSearch {
         MtuSearch {
             mode,
@@ -73,12 +75,12 @@ impl MtuSearch {
         }
     }
 
-    /// The path carries no more than this.
+    /// Limits the search to a size that the path is known to carry at most.
     pub(super) fn limit(&mut self, mss: u32) {
         self.high = self.high.min(mss);
     }
 
-    /// The size of a segment, by what is believed to pass (`tcp_sync_mss`).
+    /// Segment size that is believed to pass, at most `mss` (`tcp_sync_mss`).
     #[inline]
     pub(super) fn bound(&self, mss: u32) -> u32 {
         if self.enabled { mss.min(self.low) } else { mss }
@@ -86,10 +88,10 @@ impl MtuSearch {
 }
 
 impl Sender {
-    /// Packets outstanding that are larger than `mss` are cut, marked lost and sent again, in the
-    /// Loss state but without a reduction: what was lost was not lost to congestion.
+    /// Splits outstanding packets larger than `mss`, marks them lost and retransmits them, in the Loss state
+    /// but without a reduction, as they were not lost to congestion.
     pub(crate) fn reduce_mss(&mut self, now: Time, mss: u32, out: &mut Vec<Outgoing>) {
-        let mss = mss.max(SMALLEST);
+        let mss = mss.max(MIN_MSS);
         self.full_mss = self.full_mss.min(mss);
         self.mtu.limit(self.full_mss);
         if mss >= self.s.mss {
@@ -100,7 +102,7 @@ impl Sender {
         self.send_larger_again(mss, out);
     }
 
-    /// Packets outstanding that are larger than `mss` are cut and sent again, as lost for their size
+    /// Splits outstanding packets larger than `mss` and retransmits them as lost because of their size
     /// (`tcp_simple_retransmit`).
     fn send_larger_again(&mut self, mss: u32, out: &mut Vec<Outgoing>) {
         let (mut cut, mut fresh) = (0u32, 0u64);
@@ -130,11 +132,12 @@ impl Sender {
         }
     }
 
-    /// A timeout: where several were in vain, large segments may be what does not pass (`tcp_mtu_probing`).
+    /// Handles a timeout: after several unsuccessful ones, large segments may not pass (`tcp_mtu_probing`).
     pub(super) fn search_mtu(&mut self) {
         let since = self.undo.retrans_stamp.filter(|_| self.timers.retransmits > 0);
-        let vain = since.is_some_and(|since| timestamp(self.s.now).wrapping_sub(since) >= BLACK_HOLE_MS);
-        if self.mtu.mode == MtuProbing::Off || !vain {
+        let is_black_hole =
+            since.is_some_and(|since| timestamp(self.s.now).wrapping_sub(since) >= BLACK_HOLE_MS);
+        if self.mtu.mode == MtuProbing::Off || !is_black_hole {
             return;
         }
         if self.mtu.enabled {
@@ -150,59 +153,60 @@ impl Sender {
         }
     }
 
-    /// Whether it is time to try a larger segment; if so, it leaves (`tcp_mtu_probe`).
-    pub(super) fn probe_mtu(&mut self, how: Write, out: &mut Vec<Outgoing>) -> ProbeTurn {
+    /// Sends an MTU probe if one is due (`tcp_mtu_probe`).
+    pub(super) fn probe_mtu(&mut self, how: WriteMode, out: &mut Vec<Outgoing>) -> ProbeResult {
         if !self.mtu.enabled
             || self.mtu.probe.is_some()
-            || !matches!(how, Write::Normal | Write::Push)
+            || !matches!(how, WriteMode::Normal | WriteMode::Push)
             || self.s.state != CaState::Open
-            || self.w.cwnd < LEAST_WINDOW
+            || self.w.cwnd < MIN_PROBE_CWND
         {
-            return ProbeTurn::None;
+            return ProbeResult::None;
         }
         let (mss, low, high) = (self.s.mss, self.mtu.low, self.mtu.high);
         let size = ((u64::from(low) + u64::from(high)) / 2) as u32;
-        if high < low || high - low < THRESHOLD {
+        if high < low || high - low < SEARCH_PRECISION {
             self.search_again();
-            return ProbeTurn::None;
+            return ProbeResult::None;
         }
-        // What follows it shows its loss.
+        // Data must follow the probe, so that its loss is noticed.
         let needed = u64::from(size) + u64::from(self.sacks.reordering + 1) * u64::from(mss);
         if self.stream.end - self.s.snd_nxt.min(self.stream.end) < needed || self.peer.window < needed {
-            return ProbeTurn::None;
+            return ProbeResult::None;
         }
         if self.s.snd_nxt + needed > self.s.snd_una + self.peer.window {
-            return ProbeTurn::Wait;
+            return ProbeResult::Wait;
         }
         if self.in_flight() + 2 > self.w.cwnd {
-            return if self.in_flight() == 0 { ProbeTurn::None } else { ProbeTurn::Wait };
+            return if self.in_flight() == 0 { ProbeResult::None } else { ProbeResult::Wait };
         }
         self.mtu.probe = Some((self.s.snd_nxt, size));
         self.s.mss = size;
         self.send_burst(size.into(), out);
         self.s.mss = mss;
-        // One packet less beside it (RFC 4821 section 7.2); given back if it is lost for its size.
+        // The window is reduced by the probe (RFC 4821 section 7.2), and restored if the probe is lost
+        // because of its size.
         self.w.cwnd -= 1;
-        ProbeTurn::Sent
+        ProbeResult::Sent
     }
 
-    /// What did not pass may do so ten minutes later (`tcp_mtu_check_reprobe`).
+    /// Restarts the search after ten minutes, as larger sizes may pass by then (`tcp_mtu_check_reprobe`).
     fn search_again(&mut self) {
-        if self.s.now.since(self.mtu.since) >= INTERVAL {
+        if self.s.now.since(self.mtu.since) >= REPROBE_INTERVAL {
             (self.mtu.low, self.mtu.high) = (self.s.mss, self.full_mss);
             self.mtu.since = self.s.now;
         }
     }
 
-    /// All below `snd_una` has arrived: a probe there passed, and segments are of its size from now on; the window holds as
-    /// many bytes as before (`tcp_mtup_probe_success`).
+    /// Ends a probe below `snd_una`, which has arrived: segments have its size from now on, and the window
+    /// keeps its size in bytes (`tcp_mtup_probe_success`).
     pub(super) fn end_probe(&mut self) {
         let Some((start, size)) = self.mtu.probe else { return };
         if start + u64::from(size) > self.s.snd_una {
             return;
         }
-        let bytes = u64::from(self.w.cwnd) * u64::from(self.s.mss + HEADERS);
-        self.w.cwnd = (bytes / u64::from(size + HEADERS)).max(1) as u32;
+        let bytes = u64::from(self.w.cwnd) * u64::from(self.s.mss + HEADER_BYTES);
+        self.w.cwnd = (bytes / u64::from(size + HEADER_BYTES)).max(1) as u32;
         self.w.cwnd_cnt = 0;
         self.usage.stamp = self.s.now;
         self.w.ssthresh = self.current_ssthresh();
@@ -210,13 +214,13 @@ impl Sender {
         self.fit_mss();
     }
 
-    /// The packet that is missing first is the probe: it was too large, and says nothing of congestion
+    /// Whether the first missing packet is the probe: then it was too large, which is no sign of congestion
     /// (`tcp_fastretrans_alert`).
-    pub(super) fn loses_probe(&self) -> bool {
+    pub(super) fn has_lost_probe(&self) -> bool {
         self.s.state < CaState::Cwr && self.mtu.probe.is_some_and(|probe| probe.0 == self.s.snd_una)
     }
 
-    /// The probe is lost, for its size alone (`tcp_mtup_probe_failed`).
+    /// Handles the loss of the probe because of its size (`tcp_mtup_probe_failed`).
     pub(super) fn fail_probe(&mut self, out: &mut Vec<Outgoing>) {
         let Some((_, size)) = self.mtu.probe.take() else { return };
         self.mtu.high = size - 1;
@@ -224,18 +228,18 @@ impl Sender {
         self.send_larger_again(self.s.mss, out);
     }
 
-    /// Something is to be sent again: whether the probe passes will not be known, and if it is sent again it is cut
-    /// (`__tcp_retransmit_skb`).
+    /// Gives up the probe because of a retransmission: its fate will not be known, and if it is itself
+    /// retransmitted it is split (`__tcp_retransmit_skb`).
     pub(super) fn give_up_probe(&mut self) {
         if self.mtu.probe.take().is_some() {
             self.split(self.s.mss, |_| ());
         }
     }
 
-    /// Cuts what is outstanding and larger than `mss`, and counts anew.
+    /// Splits outstanding packets larger than `mss`, and updates the counters.
     fn split(&mut self, mss: u32, cut: impl FnMut(&mut Sent)) {
-        self.board.split(mss, cut);
-        (self.count.sacked, self.count.lost, self.count.retrans) = match self.board.counts() {
+        self.scoreboard.split(mss, cut);
+        (self.count.sacked, self.count.lost, self.count.retrans) = match self.scoreboard.counts() {
             (_, lost, retrans) if !self.rules.sack => (self.count.sacked, lost, retrans),
             counts => counts,
         };
@@ -243,6 +247,6 @@ impl Sender {
     }
 }
 
-/// What every link carries: 68 bytes less header and timestamps is less than Linux's
-/// `tcp_min_snd_mss` of 48.
-const SMALLEST: u32 = 48;
+/// Minimum segment size: 68 bytes, which every link carries, minus header and timestamps are less than
+/// Linux's `tcp_min_snd_mss` of 48.
+const MIN_MSS: u32 = 48;

@@ -1,57 +1,58 @@
-//! What leaves, and when: cwnd, receive window, Nagle, burst size, deferral, pacing
-//! (`tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_xmit_retransmit_queue`).
+//! What is sent, and when: cwnd, receive window, Nagle, burst size, deferral, pacing (`tcp_write_xmit`,
+//! `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_xmit_retransmit_queue`).
 //!
-//! Linux sends bursts (skbs) of about 1 ms worth of data at the pacing rate, at least two packets;
-//! a paced connection waits a burst's length at the pacing rate before the next one.
+//! Linux sends bursts (skbs) of about 1 ms of data at the pacing rate, at least two packets. A paced
+//! connection waits the duration of a burst at the pacing rate before the next one.
 
-use super::mtu::ProbeTurn;
+use super::mtu::ProbeResult;
 use super::timers::Timer;
-use super::{Again, Outgoing, Sender};
+use super::{Outgoing, Retransmission, Sender};
 use crate::receive::timestamp;
 use crate::scoreboard::{Sent, flag};
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
-/// `sysctl_tcp_tso_win_divisor`.
+/// Fraction of the window that must be free to send without deferral (`sysctl_tcp_tso_win_divisor`).
 const WIN_DIVISOR: u64 = 3;
-/// `sysctl_tcp_tso_rtt_log`: bursts grow on paths shorter than 2^14 µs.
+/// Bursts are enlarged on paths with an RTT below 2^14 µs, by an amount that halves with each 2^9 µs
+/// (`sysctl_tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
-/// Bursts are not charged to pacing until so many packets left, those of the burst included.
-const UNPACED: u64 = 10;
+/// Number of packets, including those of the burst, below which a burst is not charged to pacing.
+const UNPACED_PACKETS: u64 = 10;
 
-/// On what terms new data may leave.
+/// Conditions under which new data may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Write {
-    /// Window, Nagle and deferral permitting.
+pub(super) enum WriteMode {
+    /// Subject to window, Nagle's algorithm and deferral.
     Normal,
     /// Without Nagle's algorithm.
     Push,
-    /// One burst, without Nagle's algorithm and deferral (`tcp_push_one`).
+    /// A single burst, without Nagle's algorithm and deferral (`tcp_push_one`).
     One,
-    /// One packet at least, whatever the congestion window says (tail loss probe).
+    /// At least one packet regardless of the congestion window (tail loss probe).
     Probe,
-    /// Even less than a segment, if the receiver's window has room for no more.
+    /// Even less than a segment, if the peer's window has room for no more.
     Override,
 }
 
-/// What keeps a sender from sending more.
+/// What prevents a sender from sending more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// All that the application wrote has left.
+    /// The application: everything written has been sent.
     Application,
-    /// The receiver's window has no room for another burst.
+    /// The receive window, which has no room for another burst.
     ReceiveWindow,
-    /// Nor has the send buffer.
+    /// The send buffer, which holds no further burst.
     SendBuffer,
-    /// Congestion control: its window, its pacing, or a recovery under way.
+    /// The congestion control: its window, its pacing, or an active recovery.
     Congestion,
 }
 
 impl Sender {
-    /// What keeps it from sending more at this moment: of the windows the one with the least room, if
-    /// that is too little for a burst. Looks only.
+    /// What prevents the sender from sending more at this moment: the window with the least room, if that is
+    /// too little for a burst. Changes nothing.
     pub fn limit(&self) -> Limit {
-        if self.s.snd_nxt == self.stream.all() {
+        if self.s.snd_nxt == self.stream.end_with_fin() {
             return Limit::Application;
         }
         if self.s.state >= CaState::Recovery {
@@ -70,7 +71,7 @@ impl Sender {
         }
     }
 
-    /// Largest burst now, packets.
+    /// Maximum burst now, packets.
     fn tso_segs(&self) -> u32 {
         if !self.rules.tso {
             return 1;
@@ -86,7 +87,7 @@ impl Sender {
         ((bytes.min(most) / self.s.mss as u64) as u32).max(self.cc.min_tso_segs(&self.w)).max(1)
     }
 
-    /// Whether pacing forbids sending now; arms the pacing timer if so.
+    /// Whether pacing forbids sending now; if so, arms the pacing timer.
     fn pacing_blocks(&mut self) -> bool {
         if !self.w.pacing || self.s.next_departure <= self.s.now {
             return false;
@@ -95,21 +96,22 @@ impl Sender {
         true
     }
 
-    /// Charges a burst of `bytes`, counted as sent, to the pacing clock (`tcp_update_skb_after_send`).
+    /// Charges a burst of `bytes`, which is counted as sent, to the pacing clock
+    /// (`tcp_update_skb_after_send`).
     pub(super) fn charge_pacing(&mut self, bytes: u64) {
         let prior = self.s.next_departure;
         self.s.next_departure = prior.max(self.s.now);
         let rate = self.w.pacing_rate.min(self.s.max_pacing_rate);
-        if !self.w.pacing || rate == 0 || rate == u64::MAX || self.stats.sent < UNPACED {
+        if !self.w.pacing || rate == 0 || rate == u64::MAX || self.stats.sent < UNPACED_PACKETS {
             return;
         }
         let length = Span::from_nanos((bytes as u128 * 1_000_000_000 / rate as u128) as u64);
-        // Time lost to a late wake-up is given back, up to half a burst.
+        // Time lost by a late wake-up is compensated, up to half a burst.
         let credit = self.s.next_departure.since(prior);
         self.s.next_departure += length - credit.min(length / 2);
     }
 
-    /// Packets the window lets out, at most half of it at once (`tcp_cwnd_test`).
+    /// Packets that the congestion window allows, at most half of it at once (`tcp_cwnd_test`).
     fn quota(&self) -> u32 {
         let (cwnd, flight) = (self.w.cwnd, self.in_flight());
         if flight >= cwnd {
@@ -118,18 +120,18 @@ impl Sender {
         (cwnd - flight).min((cwnd >> 1).max(1))
     }
 
-    /// Sends new data as far as allowed. True if something left.
-    pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: Write) -> bool {
-        let probe = how == Write::Probe;
-        let one = probe || how == Write::One;
-        if self.s.snd_nxt == self.stream.all() || self.s.snd_nxt >= self.take_in() {
+    /// Sends new data as far as allowed; returns whether something was sent.
+    pub(super) fn write_new(&mut self, out: &mut Vec<Outgoing>, how: WriteMode) -> bool {
+        let probe = how == WriteMode::Probe;
+        let one = probe || how == WriteMode::One;
+        if self.s.snd_nxt == self.stream.end_with_fin() || self.s.snd_nxt >= self.buffered_end() {
             return false;
         }
         let mut sent = 0u32;
         match self.probe_mtu(how, out) {
-            ProbeTurn::None => {}
-            ProbeTurn::Wait => return false,
-            ProbeTurn::Sent => sent = 1,
+            ProbeResult::None => {}
+            ProbeResult::Wait => return false,
+            ProbeResult::Sent => sent = 1,
         }
         if self.quota() == 0 && !probe && sent == 0 {
             self.validate_cwnd(true);
@@ -138,7 +140,7 @@ impl Sender {
         self.refresh();
         let max_segs = self.tso_segs();
         let mut cwnd_limited = false;
-        while self.s.snd_nxt < self.stream.all() {
+        while self.s.snd_nxt < self.stream.end_with_fin() {
             let Some(burst) = self.next_burst(how, max_segs, &mut cwnd_limited) else { break };
             sent += self.send_burst(burst, out);
             if one {
@@ -160,19 +162,19 @@ impl Sender {
         sent > 0
     }
 
-    /// Bytes of the next burst of at most `max_segs` packets; `None`: nothing may leave now.
+    /// Size of the next burst of at most `max_segs` packets, bytes; `None` if nothing may be sent now.
     #[inline]
-    fn next_burst(&mut self, how: Write, max_segs: u32, cwnd_limited: &mut bool) -> Option<u64> {
+    fn next_burst(&mut self, how: WriteMode, max_segs: u32, cwnd_limited: &mut bool) -> Option<u64> {
         if self.pacing_blocks() {
             return None;
         }
-        let probe = how == Write::Probe;
+        let probe = how == WriteMode::Probe;
         let quota = match self.quota() {
             0 if !probe => return None,
             quota => quota.max(1),
         };
         let mss = self.s.mss as u64;
-        let held = self.take_in().saturating_sub(self.s.snd_nxt);
+        let held = self.buffered_end().saturating_sub(self.s.snd_nxt);
         if held == 0 {
             return None;
         }
@@ -181,16 +183,17 @@ impl Sender {
         let window = self.peer.window.saturating_sub(outstanding);
         let block = self.stream.block(self.s.snd_nxt, most).min(held);
         let last = self.s.snd_nxt + block == self.stream.end;
-        // One packet must fit with its FIN; the last of several may lie a byte beyond (`tcp_snd_wnd_test`).
+        // A single packet must fit with its FIN; the FIN of the last of several may be a byte beyond
+        // (`tcp_snd_wnd_test`).
         let fin = self.stream.fin && last && block <= mss;
-        if window < block.min(mss) + fin as u64 && (how != Write::Override || window == 0) {
+        if window < block.min(mss) + fin as u64 && (how != WriteMode::Override || window == 0) {
             return None;
         }
         let burst = block.min(window);
         if block <= mss {
             return (!(last && self.nagle_holds(block, how))).then_some(burst);
         }
-        if !(probe || how == Write::One)
+        if !(probe || how == WriteMode::One)
             && self.defers(block, last || block == held, window, max_segs, cwnd_limited)
         {
             return None;
@@ -198,25 +201,27 @@ impl Sender {
         Some(self.split_point(burst, most, how))
     }
 
-    /// Minshall's Nagle: one packet that is not full at a time, unless nothing follows it (`tcp_nagle_check`).
-    fn nagle_holds(&self, bytes: u64, how: Write) -> bool {
+    /// Minshall's variant of Nagle's algorithm: at most one packet in flight that is not full-sized, unless
+    /// nothing follows it (`tcp_nagle_check`).
+    fn nagle_holds(&self, bytes: u64, how: WriteMode) -> bool {
         bytes % self.s.mss as u64 != 0
-            && how == Write::Normal
+            && how == WriteMode::Normal
             && !self.stream.closed
             && self.stream.small_end > self.s.snd_una
     }
 
-    /// How much of a block of which the window takes `needed` bytes leaves at once, at `most`. What is left at its end,
-    /// or at the window's, goes along if Nagle lets it (`tcp_mss_split_point`).
-    fn split_point(&self, needed: u64, most: u64, how: Write) -> u64 {
+    /// How much of a block, of which the window admits `needed` bytes, is sent at once, at most `most`. A
+    /// remainder at the end of the block or window is included if Nagle's algorithm allows it
+    /// (`tcp_mss_split_point`).
+    fn split_point(&self, needed: u64, most: u64, how: WriteMode) -> u64 {
         if most <= needed {
             return most;
         }
         if self.nagle_holds(needed, how) { needed - needed % self.s.mss as u64 } else { needed }
     }
 
-    /// Whether to wait for more window, to send a fuller burst on the next ACK (`tcp_tso_should_defer`). `block`: bytes
-    /// that are there; `last`: no others.
+    /// Whether to wait for more window, so that a larger burst can be sent on the next ACK
+    /// (`tcp_tso_should_defer`). `block`: available bytes; `last`: there are no others.
     fn defers(&self, block: u64, last: bool, window: u64, max_segs: u32, cwnd_limited: &mut bool) -> bool {
         let mss = self.s.mss as u64;
         if self.s.state >= CaState::Recovery || !self.rules.tso {
@@ -233,7 +238,7 @@ impl Sender {
         if limit >= self.peer.window.min(self.w.cwnd as u64 * mss) / WIN_DIVISOR {
             return false;
         }
-        let Some(head) = self.board.front() else { return false };
+        let Some(head) = self.scoreboard.front() else { return false };
         // The next ACK would come too late (Linux 6.18: in more than a millisecond).
         let srtt = self.s.srtt.unwrap_or(Span::ZERO);
         if (head.at + srtt).since(self.s.now) > (srtt / 2).min(Span::from_millis(1)) {
@@ -243,25 +248,25 @@ impl Sender {
             *cwnd_limited |= cong_win < window;
             return true;
         }
-        // More data may come, unless the stream is at its end.
+        // More data may be written, unless the stream is at its end.
         !(last && self.stream.closed && self.s.snd_nxt + block == self.stream.end)
     }
 
-    /// Sends `bytes` of new data as one burst. Packets sent.
+    /// Sends `bytes` of new data as one burst; returns the number of packets.
     pub(super) fn send_burst(&mut self, bytes: u64, out: &mut Vec<Outgoing>) -> u32 {
         let now = self.s.now;
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.first_sent = now;
             self.s.delivered_time = now;
             self.refresh();
             self.cc.cwnd_event(&self.s, &mut self.w, Event::TxStart);
         }
-        let was_empty = self.board.is_empty();
+        let was_empty = self.scoreboard.is_empty();
         let app_limited = if self.s.app_limited != 0 { flag::APP_LIMITED } else { 0 };
         let in_flight = self.in_flight();
-        let block = self.board.next_block();
+        let block = self.scoreboard.next_block();
         let ends = self.stream.fin && self.s.snd_nxt + bytes == self.stream.end;
-        let pushes = bytes > 0 && self.stream.says_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
+        let pushes = bytes > 0 && self.stream.has_push(self.s.snd_nxt, self.s.snd_nxt + bytes);
         let mut left = bytes;
         let mut packets = 0;
         while left > 0 || (ends && packets == 0) {
@@ -276,7 +281,7 @@ impl Sender {
             let push = pushes && left == len as u64;
             p.flags = app_limited | if push { flag::PUSHED } else { 0 };
             let p_end = p.end();
-            self.board.push(p);
+            self.scoreboard.push(p);
             let cwr = std::mem::take(&mut self.recovery.cwr_due);
             out.push(Outgoing { seq, len, cwr, new: true, push, fin });
             self.s.snd_nxt = p_end;
@@ -297,24 +302,24 @@ impl Sender {
         packets
     }
 
-    /// Retransmits what is marked lost, as far as window and pacing allow.
+    /// Retransmits packets marked lost, as far as window and pacing allow.
     pub(super) fn write_lost(&mut self, out: &mut Vec<Outgoing>) {
-        if self.board.is_empty() || self.count.retrans >= self.count.lost {
+        if self.scoreboard.is_empty() || self.count.retrans >= self.count.lost {
             return;
         }
         self.give_up_probe();
         self.refresh();
         let max_segs = self.tso_segs();
-        let mut n = self.recovery.hint.unwrap_or(self.board.first());
-        if n.wrapping_sub(self.board.first()) >= self.packets_out() {
-            n = self.board.first();
+        let mut n = self.recovery.hint.unwrap_or(self.scoreboard.first());
+        if n.wrapping_sub(self.scoreboard.first()) >= self.packets_out() {
+            n = self.scoreboard.first();
         }
         let mut rearm = false;
-        while n != self.board.end() {
+        while n != self.scoreboard.end() {
             if self.count.retrans >= self.count.lost {
                 break;
             }
-            let p = self.board.get(n);
+            let p = self.scoreboard.get(n);
             let block = p.block;
             if !p.is(flag::LOST) || p.is(flag::SACKED | flag::RETRANS) {
                 n = n.wrapping_add(1);
@@ -324,18 +329,18 @@ impl Sender {
             if self.pacing_blocks() {
                 break;
             }
-            // The first goes at once, whatever is in flight (RFC 6675 section 5 step 4.3); PRR has
-            // the window say so.
+            // The first retransmission is sent at once, whatever is in flight (RFC 6675 section 5 step 4.3);
+            // with PRR the window allows it.
             let forced = !self.rules.linux && self.in_reduction() && self.prr.out == 0;
             let room = self.w.cwnd.saturating_sub(self.in_flight()).max(forced as u32);
             if room == 0 {
                 break;
             }
-            // What is left of a block leaves as one burst.
+            // The rest of a block is sent as one burst.
             let most = room.min(max_segs);
             let (mut burst, mut bytes) = (0, 0);
-            while burst < most && n != self.board.end() {
-                let p = self.board.get(n);
+            while burst < most && n != self.scoreboard.end() {
+                let p = self.scoreboard.get(n);
                 if p.block != block
                     || !p.is(flag::LOST)
                     || p.is(flag::SACKED | flag::RETRANS)
@@ -343,13 +348,13 @@ impl Sender {
                 {
                     break;
                 }
-                rearm |= n == self.board.first();
+                rearm |= n == self.scoreboard.first();
                 self.retransmit(n, out);
                 (burst, bytes) = (burst + 1, bytes + self.payload(n) as u64);
                 n = n.wrapping_add(1);
             }
             if burst == most {
-                self.board.cut_after(n.wrapping_sub(1));
+                self.scoreboard.split_block_after(n.wrapping_sub(1));
             }
             mark_push(burst, out);
             if self.in_reduction() {
@@ -362,10 +367,10 @@ impl Sender {
         }
     }
 
-    /// Sends packet `n` again, a retransmission of recovery.
+    /// Retransmits packet `n` in recovery.
     pub(super) fn retransmit(&mut self, n: u32, out: &mut Vec<Outgoing>) {
         self.collapse(n);
-        let p = self.board.get_mut(n);
+        let p = self.scoreboard.get_mut(n);
         if !p.is(flag::RETRANS) {
             p.flags |= flag::RETRANS;
             self.count.retrans += 1;
@@ -375,15 +380,15 @@ impl Sender {
         self.undo.retrans = self.undo.retrans.max(0) + 1;
     }
 
-    /// A packet that is not full takes in what follows, as much as fits a segment and the window
+    /// Extends a packet that is not full-sized by the following data, up to a segment and the window
     /// (`tcp_retrans_try_collapse`).
     fn collapse(&mut self, n: u32) {
         let (mss, next) = (self.s.mss, n.wrapping_add(1));
-        if !self.rules.linux || self.board.get(n).len >= mss || !self.board.is_alone(n) {
+        if !self.rules.linux || self.scoreboard.get(n).len >= mss || !self.scoreboard.is_alone(n) {
             return;
         }
-        while next != self.board.end() && self.board.is_alone(next) {
-            let (p, q) = (self.board.get(n), self.board.get(next));
+        while next != self.scoreboard.end() && self.scoreboard.is_alone(next) {
+            let (p, q) = (self.scoreboard.get(n), self.scoreboard.get(next));
             let end = self.s.snd_una + self.peer.window;
             if q.is(flag::SACKED) || p.len + q.len > mss || q.end() > end {
                 return;
@@ -393,20 +398,20 @@ impl Sender {
             if !self.rules.sack {
                 self.count.sacked = self.count.sacked.saturating_sub(1);
             }
-            self.board.merge(n);
+            self.scoreboard.merge(n);
             let beyond = |m: u32| m.wrapping_sub(n) as i32 > 0;
             self.recovery.hint = self.recovery.hint.map(|m| if beyond(m) { m.wrapping_sub(1) } else { m });
         }
     }
 
-    /// Sends packet `n` again without counting it as in flight twice (tail loss probe).
+    /// Retransmits packet `n` without counting it as in flight twice (tail loss probe).
     pub(super) fn resend(&mut self, n: u32, out: &mut Vec<Outgoing>) {
         let now = self.s.now;
         let (delivered, delivered_time, first_sent) =
             (self.s.delivered, self.s.delivered_time, self.first_sent);
         let limited = self.s.app_limited != 0;
         let (in_flight, lost) = (self.in_flight(), self.s.lost as u32);
-        let p = self.board.get_mut(n);
+        let p = self.scoreboard.get_mut(n);
         p.flags |= flag::EVER_RETRANS;
         p.flags &= !(flag::SAMPLED | flag::APP_LIMITED);
         if limited {
@@ -415,20 +420,20 @@ impl Sender {
         (p.at, p.delivered, p.delivered_time, p.first_sent) = (now, delivered, delivered_time, first_sent);
         (p.tx_in_flight, p.lost) = (in_flight, lost);
         let (seq, end, push) = (p.seq, p.end(), p.is(flag::PUSHED));
-        self.board.sent(n);
+        self.scoreboard.sent(n);
         let len = self.payload(n);
         let fin = end > seq + len as u64;
         out.push(Outgoing { seq, len, cwr: false, new: false, push, fin });
         self.stats.sent += 1;
         self.stats.retransmitted += 1;
-        if let Some(list) = &mut self.again {
-            list.push(Again { at: now, seq, len });
+        if let Some(list) = &mut self.retransmissions {
+            list.push(Retransmission { at: now, seq, len });
         }
         self.s.last_sent = Some(now);
     }
 
-    /// The application writes `n` bytes more. The window restarts before bursts are sized by it
-    /// (`tcp_skb_entail`). Where the connection is `open`, full blocks leave in the midst of the write
+    /// The application writes `n` more bytes. The window is restarted after idle time before it sizes bursts
+    /// (`tcp_skb_entail`). If the connection is `open`, full blocks are sent during the write
     /// (`tcp_sendmsg_locked`); the rest waits for [`Sender::push`].
     pub(crate) fn write(&mut self, now: Time, n: u64, last: bool, open: bool, out: &mut Vec<Outgoing>) {
         self.s.now = now;
@@ -454,8 +459,8 @@ impl Sender {
             self.stream.append(self.s.snd_nxt, room, size);
             left -= room;
             let how = match self.stream.is_forced(half) {
-                true => Write::Push,
-                false if self.stream.is_one_block(self.s.snd_nxt) => Write::One,
+                true => WriteMode::Push,
+                false if self.stream.is_one_block(self.s.snd_nxt) => WriteMode::One,
                 false => break,
             };
             if !self.write_new(out, how) {
@@ -466,60 +471,63 @@ impl Sender {
         self.stream.closed = last;
     }
 
-    /// The application takes back what was not sent.
+    /// The application withdraws data that was not sent.
     pub(crate) fn truncate(&mut self) {
         if self.stream.fin {
             return;
         }
         self.stream.truncate(self.s.snd_nxt);
-        self.cut_buffer();
+        self.truncate_buffer();
         self.check_app_limited();
     }
 
-    /// The application will write no more. FIN goes with the last byte, or alone if that has left
+    /// The application will write no more. FIN is sent with the last byte, or alone if that was sent already
     /// (`tcp_send_fin`).
     pub(crate) fn close(&mut self, now: Time) {
         self.s.now = now;
         (self.stream.fin, self.stream.closed) = (true, true);
     }
 
-    /// Sends the end of the stream: Nagle's algorithm does not hold it.
+    /// Sends the end of the stream, without Nagle's algorithm.
     pub(crate) fn push_end(&mut self, out: &mut Vec<Outgoing>) {
-        self.write_new(out, Write::Push);
+        self.write_new(out, WriteMode::Push);
         self.probe_if_closed();
     }
 
-    /// Payload of packet `n`, its FIN not counted.
+    /// Payload of packet `n`, without its FIN.
     pub(super) fn payload(&self, n: u32) -> u32 {
-        let p = self.board.get(n);
+        let p = self.scoreboard.get(n);
         p.len - (p.end() > self.stream.end) as u32
     }
 
-    /// Sends what may go, new data only.
+    /// Sends new data as far as allowed.
     pub fn push(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
-        self.write_new(out, Write::Normal);
+        self.write_new(out, WriteMode::Normal);
         self.probe_if_closed();
     }
 
-    /// Asks for a window where none lets the first packet go.
+    /// Arms the window probe if the window does not admit the first packet.
     fn probe_if_closed(&mut self) {
-        if self.board.is_empty() && self.s.snd_nxt < self.stream.all() && self.timers.armed.is_none() {
+        if self.scoreboard.is_empty()
+            && self.s.snd_nxt < self.stream.end_with_fin()
+            && self.timers.armed.is_none()
+        {
             self.arm_paced(Timer::Retransmit, self.rto());
         }
     }
 
-    /// The pacing timer fired: lost packets first, then new ones.
+    /// Handles the pacing timer: sends lost packets first, then new ones.
     pub(super) fn handle_pacing(&mut self, out: &mut Vec<Outgoing>) {
         self.timers.pacing_at = None;
         if self.count.lost > self.count.retrans && self.w.cwnd > self.in_flight() {
             self.write_lost(out);
         }
-        self.write_new(out, Write::Normal);
+        self.write_new(out, WriteMode::Normal);
     }
 }
 
-/// The last packet of a burst says PSH, so that a receiver that gathers segments hands them on
+/// Sets PSH on the last packet of a burst, so that a receiver that merges segments delivers them
 /// (`__tcp_transmit_skb`).
 fn mark_push(burst: u32, out: &mut [Outgoing]) {
     if let Some(last) = out.last_mut().filter(|_| burst > 1) {

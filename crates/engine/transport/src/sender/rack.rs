@@ -1,6 +1,6 @@
-//! RACK (RFC 8985): a packet is lost when one sent later was delivered and the time since it was sent
-//! exceeds that one's RTT plus a reordering window. The window is zero once three packets were
-//! SACKed or recovery runs, as long as no reordering was seen (section 6.2 step 4).
+//! RACK (RFC 8985): a packet is lost if one sent later was delivered and the time since it was sent exceeds
+//! that one's RTT plus a reordering window. As long as no reordering was seen, the window is zero once three
+//! packets were SACKed or recovery is active (section 6.2 step 4).
 
 use super::timers::TIMEOUT_MIN;
 use super::timers::Timer;
@@ -9,23 +9,23 @@ use crate::scoreboard::{Brief, flag};
 use congestion::CaState;
 use units::{Span, Time};
 
-/// Recoveries a widened reordering window lasts (section 6.2 step 4).
+/// Number of recoveries for which a widened reordering window lasts (section 6.2 step 4).
 const PERSIST: u32 = 16;
 
-/// Memory of the newest delivered transmission (RFC 8985 section 6.2), and the reordering window.
+/// The newest delivered transmission (RFC 8985 section 6.2), and the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
     sent: Time,
     order: u16,
     rtt: Span,
-    /// Something was delivered since losses were last looked for.
+    /// Whether something was delivered since the last loss detection.
     advanced: bool,
     pub(super) reordering_seen: bool,
     /// Reordering window in quarters of the minimum RTT.
     steps: u32,
-    /// Recoveries for which a widened window still lasts.
+    /// Number of recoveries for which the widened window still lasts.
     pub(super) persist: u32,
-    /// `delivered` when a D-SACK last widened it.
+    /// Value of `delivered` when a D-SACK last widened the window.
     dsack_round: u64,
     pub(super) dsack_seen: bool,
 }
@@ -46,18 +46,18 @@ impl Default for Rack {
     }
 }
 
-/// Whether transmission 1 left after transmission 2. Of those that left at one moment their order tells.
-/// Linux compares where they end (`tcp_skb_sent_after`), which is the same: what one ACK lets out leaves
-/// in the order of sequence numbers. But here ACKs that arrive at one moment share it.
+/// Whether transmission 1 was sent after transmission 2, by their order if they were sent at the same time.
+/// Linux compares their end sequence (`tcp_skb_sent_after`), which is equivalent for packets released by one
+/// ACK, as they are sent in sequence order; but here several ACKs can arrive at the same time.
 fn sent_after(t1: Time, order1: u16, t2: Time, order2: u16) -> bool {
     t1 > t2 || (t1 == t2 && order1.wrapping_sub(order2) as i16 > 0)
 }
 
 impl Sender {
-    /// Section 6.2 step 2: remembers the newest transmission delivered.
+    /// Records the newest delivered transmission (section 6.2 step 2).
     pub(super) fn rack_advance(&mut self, p: &Brief) {
         let rtt = self.s.now.since(p.at);
-        // A retransmission "delivered" faster than the path can: the original was.
+        // A retransmission "delivered" faster than the path allows: the original was delivered.
         if p.is(flag::EVER_RETRANS) && self.rtt.min().is_some_and(|min| rtt < min) {
             return;
         }
@@ -69,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// The reordering window now.
+    /// The present reordering window.
     fn reorder_window(&self) -> Span {
         let proven = self.s.state >= CaState::Recovery || self.count.sacked >= self.sacks.reordering;
         if proven && !self.rack.reordering_seen {
@@ -80,25 +80,25 @@ impl Sender {
         (quarter * self.rack.steps as u64).min(bound)
     }
 
-    /// Whether `n` has waited long enough; else how much longer it may (section 6.2 step 5).
+    /// How much longer packet `n` may wait; `None` if it has waited long enough (section 6.2 step 5).
     fn rack_wait(&self, n: u32, window: Span) -> Option<Span> {
-        let due = self.board.get(n).at + self.rack.rtt + window;
+        let due = self.scoreboard.get(n).at + self.rack.rtt + window;
         (due > self.s.now).then(|| due.since(self.s.now))
     }
 
-    /// Whether the packet is older than the newest RTT plus `window`.
+    /// Whether packet `n` is older than the newest RTT plus `window`.
     pub(super) fn rack_expired(&self, n: u32, window: Span) -> bool {
         self.rack_wait(n, window).is_none()
     }
 
-    /// Marks what is lost; the longest wait of what is not yet.
+    /// Marks lost packets; returns the longest wait of those not yet lost.
     fn detect_losses(&mut self) -> Option<Span> {
         let window = self.reorder_window();
         let mut longest = None;
-        let mut at = self.board.oldest_sent();
+        let mut at = self.scoreboard.oldest_sent();
         while let Some(n) = at {
-            at = self.board.sent_after(n);
-            let p = self.board.get(n);
+            at = self.scoreboard.sent_after(n);
+            let p = self.scoreboard.get(n);
             if p.is(flag::LOST) && !p.is(flag::RETRANS) {
                 continue;
             }
@@ -108,7 +108,7 @@ impl Sender {
             match self.rack_wait(n, window) {
                 None => {
                     self.mark_lost(n);
-                    self.board.unlink(n);
+                    self.scoreboard.unlink(n);
                 }
                 Some(wait) => longest = longest.max(Some(wait)),
             }
@@ -116,7 +116,7 @@ impl Sender {
         longest
     }
 
-    /// Loss detection on an ACK. True when the reordering timer was armed.
+    /// Detects losses on an ACK; returns whether the reordering timer was armed.
     pub(super) fn rack_mark_lost(&mut self) -> bool {
         if !self.rack.advanced {
             return false;
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// The reordering timer fired (section 6.3).
+    /// Handles the reordering timer (section 6.3).
     pub(super) fn handle_reorder_timeout(&mut self, out: &mut Vec<Outgoing>) {
         let (prior, lost) = (self.in_flight(), self.s.lost);
         self.detect_losses();
@@ -150,17 +150,17 @@ impl Sender {
         }
     }
 
-    /// Forces the next ACK to look at all packets again (after an undo).
+    /// Makes the next ACK examine all packets again, after an undo.
     pub(super) fn rack_reexamine(&mut self) {
         self.rack.advanced = true;
     }
 
-    /// Section 6.2 step 4: the window widens by a quarter RTT for each round with a D-SACK, and
-    /// falls back [`PERSIST`] recoveries after the last. `prior_delivered` is what was delivered
-    /// when the newest packet of this ACK was sent.
+    /// Widens the window by a quarter RTT for each round with a D-SACK, and resets it [`PERSIST`] recoveries
+    /// after the last one (section 6.2 step 4). `prior_delivered` is the value of `delivered` when the newest
+    /// packet of this ACK was sent.
     pub(super) fn update_reorder_window(&mut self, prior_delivered: u64) {
         let r = &mut self.rack;
-        // The same round still: not again.
+        // At most once per round.
         r.dsack_seen &= prior_delivered >= r.dsack_round;
         if r.dsack_seen {
             r.dsack_seen = false;

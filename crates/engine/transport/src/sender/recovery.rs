@@ -1,43 +1,43 @@
-//! Loss recovery: the states Open, Disorder, CWR, Recovery, Loss; proportional rate reduction
-//! (RFC 6937, with the kernel's slow-start reduction bound); undo by D-SACK and timestamps (RFC 3522,
-//! RFC 4015); F-RTO (RFC 5682); the outcome of tail loss probes (RFC 8985 section 7.4).
+//! Loss recovery: the states Open, Disorder, CWR, Recovery, Loss; proportional rate reduction (RFC 6937, with
+//! the kernel's slow start reduction bound); undo by D-SACK and timestamps (RFC 3522, RFC 4015); F-RTO (RFC
+//! 5682); the outcome of tail loss probes (RFC 8985 section 7.4).
 //!
 //! | here | Linux |
 //! |---|---|
-//! | no FIN or SYN in recovery | present |
-//! | timestamps tick in ms | µs on routes that ask for it |
+//! | FIN and SYN take no part in recovery | they do |
+//! | timestamps in ms | in µs on routes that request it |
 
 use super::ack::Resend;
 use super::{AckInfo, Sender};
 use crate::scoreboard::flag;
 use congestion::{CaState, Event, LostPacket};
 
-/// The recovery under way.
+/// The active recovery.
 #[derive(Default)]
 pub(super) struct Recovery {
-    /// It ends when this is acknowledged: `snd_nxt` when it began (`high_seq`).
+    /// Recovery ends when this is acknowledged: `snd_nxt` at its start (`high_seq`).
     pub(super) high_seq: u64,
     /// The first packet that may be waiting for retransmission (`retransmit_skb_hint`).
     pub(super) hint: Option<u32>,
-    /// F-RTO is finding out whether the timeout was spurious.
+    /// Whether F-RTO is determining if the timeout was spurious.
     pub(super) frto: bool,
-    /// The next data must say CWR.
+    /// Whether the next data must set CWR.
     pub(super) cwr_due: bool,
 }
 
-/// What it takes to undo a reduction that turns out needless.
+/// State for undoing a reduction that turns out to be spurious.
 #[derive(Default)]
 pub(super) struct Undo {
     pub(super) prior_ssthresh: u32,
-    /// `snd_una` when the reduction came; none: nothing to undo.
+    /// Value of `snd_una` at the reduction; `None`: nothing to undo.
     pub(super) marker: Option<u64>,
-    /// Retransmissions not yet proven needless; -1: none was sent.
+    /// Retransmissions not yet proven spurious; -1: there were none.
     pub(super) retrans: i64,
-    /// Timestamp clock when recovery's first retransmission left; `None` = none in flight.
+    /// Timestamp of recovery's first retransmission; `None`: none is in flight.
     pub(super) retrans_stamp: Option<u32>,
 }
 
-/// Proportional rate reduction (RFC 6937): packets of this round.
+/// Proportional rate reduction (RFC 6937): packets delivered and sent in this round.
 #[derive(Default)]
 pub(super) struct Prr {
     pub(super) delivered: u32,
@@ -45,29 +45,29 @@ pub(super) struct Prr {
 }
 
 impl Sender {
-    /// Marks one packet lost (`tcp_mark_skb_lost`); a lost retransmission counts again.
+    /// Marks a packet lost (`tcp_mark_skb_lost`); the loss of a retransmission counts again.
     pub(super) fn mark_lost(&mut self, n: u32) {
-        let p = self.board.get_mut(n);
+        let p = self.scoreboard.get_mut(n);
         if p.is(flag::SACKED) {
             return;
         }
-        let (known, again) = (p.is(flag::LOST), p.is(flag::RETRANS));
+        let (was_lost, was_resent) = (p.is(flag::LOST), p.is(flag::RETRANS));
         p.flags = (p.flags | flag::LOST) & !flag::RETRANS;
-        self.count.retrans -= again as u32;
-        self.count.lost += !known as u32;
-        if !known || again {
+        self.count.retrans -= was_resent as u32;
+        self.count.lost += !was_lost as u32;
+        if !was_lost || was_resent {
             self.s.lost += 1;
-            self.tell_lost(n);
+            self.report_loss(n);
         }
-        let first = self.board.first();
+        let first = self.scoreboard.first();
         if self.recovery.hint.is_none_or(|h| n.wrapping_sub(first) < h.wrapping_sub(first)) {
             self.recovery.hint = Some(n);
         }
     }
 
-    /// Tells the controller which packet was just marked lost.
-    fn tell_lost(&mut self, n: u32) {
-        let p = self.board.get(n);
+    /// Reports a packet that was just marked lost to the controller.
+    fn report_loss(&mut self, n: u32) {
+        let p = self.scoreboard.get(n);
         let lost = LostPacket {
             seq: p.seq,
             end: p.end(),
@@ -80,7 +80,7 @@ impl Sender {
         self.cc.packet_lost(&self.s, &mut self.w, &lost);
     }
 
-    /// `tcp_current_ssthresh`.
+    /// The present ssthresh (`tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         if self.in_reduction() {
             self.w.ssthresh
@@ -109,16 +109,16 @@ impl Sender {
         self.recovery.cwr_due = self.rules.ecn;
     }
 
-    /// What the RFCs without PRR do: the window falls at once (RFC 6675 section 5 step 4.2,
-    /// RFC 6582 section 3.2 step 2, RFC 3168 section 6.1.2).
-    fn fall_at_once(&mut self) {
+    /// Reduces the window at once, as in the RFCs without PRR (RFC 6675 section 5 step 4.2, RFC 6582 section
+    /// 3.2 step 2, RFC 3168 section 6.1.2).
+    fn reduce_at_once(&mut self) {
         if !self.rules.linux && !self.rules.owns_window {
             self.w.cwnd = self.w.ssthresh;
         }
     }
 
-    /// Proportional rate reduction (RFC 6937 section 3.1): the window falls to ssthresh over a
-    /// round, by what is delivered; below it, it grows back no faster than slow start.
+    /// Proportional rate reduction (RFC 6937 section 3.1): the window decreases to ssthresh over a round, by
+    /// what is delivered; below ssthresh it grows no faster than in slow start.
     pub(super) fn reduce(&mut self, acked_sacked: u32, losses: u32, una_advanced: bool) {
         if acked_sacked == 0 || self.w.prior_cwnd == 0 {
             return;
@@ -152,9 +152,9 @@ impl Sender {
         self.cc.cwnd_event(&self.s, &mut self.w, Event::CompleteCwr);
     }
 
-    /// `tcp_enter_recovery`.
+    /// Enters recovery (`tcp_enter_recovery`).
     pub(super) fn enter_recovery(&mut self, ece: bool) {
-        // The clock of undo starts with the first retransmission.
+        // The undo timestamp starts with the first retransmission.
         if !self.any_retrans() {
             self.undo.retrans_stamp = None;
         }
@@ -171,15 +171,15 @@ impl Sender {
             return self.start_over();
         }
         self.set_state(CaState::Recovery);
-        self.fall_at_once();
+        self.reduce_at_once();
     }
 
-    /// Tahoe (Fall and Floyd 1996, section 2): the fast retransmission is the first packet of a
-    /// slow start that sends again all that the receiver has not reported.
+    /// Tahoe (Fall and Floyd 1996, section 2): the fast retransmission is the first packet of a slow start
+    /// that retransmits everything that the receiver has not reported.
     fn start_over(&mut self) {
         self.reset_dup_acks();
-        for n in self.board.numbers() {
-            if !self.board.get(n).is(flag::LOST) {
+        for n in self.scoreboard.numbers() {
+            if !self.scoreboard.get(n).is(flag::LOST) {
                 self.mark_lost(n);
             }
         }
@@ -188,14 +188,14 @@ impl Sender {
         self.set_state(CaState::Loss);
     }
 
-    /// RFC 3168 section 6.1.2: at most one reduction a round.
+    /// Enters CWR: at most one reduction per round (RFC 3168 section 6.1.2).
     fn enter_cwr(&mut self) {
         self.undo.prior_ssthresh = 0;
         if self.s.state < CaState::Cwr {
             self.undo.marker = None;
             self.init_reduction();
             self.set_state(CaState::Cwr);
-            self.fall_at_once();
+            self.reduce_at_once();
         }
     }
 
@@ -209,7 +209,7 @@ impl Sender {
     }
 
     fn any_retrans(&self) -> bool {
-        self.count.retrans > 0 || self.board.front().is_some_and(|p| p.is(flag::EVER_RETRANS))
+        self.count.retrans > 0 || self.scoreboard.front().is_some_and(|p| p.is(flag::EVER_RETRANS))
     }
 
     fn try_to_open(&mut self, a: &AckInfo) {
@@ -224,8 +224,8 @@ impl Sender {
         }
     }
 
-    /// Eifel detection (RFC 3522): the ACK was caused by an original sent before the first
-    /// retransmission, or nothing was sent again yet (pacing held it back).
+    /// Eifel detection (RFC 3522): whether the ACK was caused by an original sent before the first
+    /// retransmission, or nothing was retransmitted yet because of pacing.
     fn packet_delayed(&self, a: &AckInfo) -> bool {
         match self.undo.retrans_stamp {
             Some(first) => a.ts_ecr != 0 && a.ts_ecr < first,
@@ -237,11 +237,11 @@ impl Sender {
         self.undo.marker.is_some() && (self.undo.retrans == 0 || self.packet_delayed(a))
     }
 
-    /// A packet whose loss is undone is off RACK's list and stays off it until it is sent again.
+    /// Undoes a reduction. A packet whose loss is undone leaves RACK's list until it is retransmitted.
     fn undo(&mut self, unmark: bool) {
         if unmark {
-            for n in self.board.numbers() {
-                self.board.get_mut(n).flags &= !flag::LOST;
+            for n in self.scoreboard.numbers() {
+                self.scoreboard.get_mut(n).flags &= !flag::LOST;
             }
             self.count.lost = 0;
             self.recovery.hint = None;
@@ -260,8 +260,8 @@ impl Sender {
         self.rack_reexamine();
     }
 
-    /// Without SACK the state is held until something *above* `high_seq` is acknowledged, or
-    /// duplicate ACKs of what was sent twice would begin a false recovery (RFC 6582 section 4.1).
+    /// Whether the state must be kept: without SACK, until something above `high_seq` is acknowledged, as
+    /// otherwise duplicate ACKs of retransmitted data would start a spurious recovery (RFC 6582 section 4.1).
     fn prevents_reopening(&mut self) -> bool {
         if self.rules.sack || self.s.snd_una != self.recovery.high_seq {
             return false;
@@ -272,7 +272,7 @@ impl Sender {
         true
     }
 
-    /// The end of recovery. True: the state is held for now.
+    /// Ends recovery, undoing the reduction if possible; returns whether the state must be kept for now.
     fn try_undo_recovery(&mut self, a: &AckInfo) -> bool {
         if self.rules.linux && self.may_undo(a) {
             self.undo(false);
@@ -306,7 +306,8 @@ impl Sender {
         true
     }
 
-    /// A partial ACK in recovery that a delayed original caused. True: wait, mark nothing more.
+    /// Handles a partial ACK in recovery that a delayed original caused; returns whether to wait and mark
+    /// nothing more.
     fn try_undo_partial(&mut self, a: &AckInfo) -> bool {
         if self.undo.marker.is_none() || !self.packet_delayed(a) {
             return false;
@@ -323,7 +324,7 @@ impl Sender {
         false
     }
 
-    /// Loss marking by the profile's rules.
+    /// Marks losses by the rules of the profile.
     fn identify_losses(&mut self, a: &mut AckInfo) {
         if !self.rules.sack {
             return self.mark_by_dup_acks(a.una_advanced);
@@ -338,7 +339,7 @@ impl Sender {
         a.lost_retrans |= prior > self.count.retrans;
     }
 
-    /// The state machine (`tcp_fastretrans_alert`), for every ACK that is not plain progress in Open.
+    /// The state machine (`tcp_fastretrans_alert`), for every ACK other than plain progress in Open.
     pub(super) fn recover(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
         if a.ece {
             self.undo.prior_ssthresh = 0;
@@ -395,7 +396,7 @@ impl Sender {
         Resend::Lost
     }
 
-    /// From Open, Disorder or CWR: enter recovery if something is lost.
+    /// Enters recovery from Open, Disorder or CWR if something is lost.
     fn open_or_enter(&mut self, a: &mut AckInfo, dup: u32) -> Resend {
         if a.una_advanced {
             self.reset_dup_acks();
@@ -409,32 +410,34 @@ impl Sender {
             self.try_to_open(a);
             return Resend::Nothing;
         }
-        if self.loses_probe() {
+        if self.has_lost_probe() {
             return Resend::Probe;
         }
         self.enter_recovery(a.ece);
         Resend::Lost
     }
 
-    /// `tcp_process_loss`: F-RTO, undo, and the end of the Loss state.
+    /// F-RTO, undo, and the end of the Loss state (`tcp_process_loss`).
     fn process_loss(&mut self, a: &AckInfo, dup: u32) -> Resend {
         let recovered = self.s.snd_una >= self.recovery.high_seq;
         if a.una_advanced && self.rules.linux && self.try_undo_loss(a, false) {
             return Resend::Nothing;
         }
         if self.recovery.frto {
-            // RFC 5682 section 3.1 step 3.b: never-retransmitted data arrived.
+            // RFC 5682 section 3.1 step 3.b: data that was never retransmitted arrived.
             if a.orig_sacked && self.try_undo_loss(a, true) {
                 return Resend::Nothing;
             }
             if self.s.snd_nxt > self.recovery.high_seq {
                 if a.data_sacked || dup > 0 {
-                    self.recovery.frto = false; // step 3.a: the loss was real
+                    self.recovery.frto = false; // step 3.a: the loss was genuine
                 }
             } else if a.una_advanced && !recovered {
                 self.recovery.high_seq = self.s.snd_nxt;
-                // Step 2.b: new data will tell.
-                if self.s.snd_nxt < self.stream.all() && self.s.snd_una + self.peer.window > self.s.snd_nxt {
+                // Step 2.b: new data will show whether the timeout was spurious.
+                if self.s.snd_nxt < self.stream.end_with_fin()
+                    && self.s.snd_una + self.peer.window > self.s.snd_nxt
+                {
                     return Resend::New;
                 }
                 self.recovery.frto = false;
@@ -445,14 +448,14 @@ impl Sender {
             return Resend::Nothing;
         }
         if self.s.snd_nxt > self.recovery.high_seq && dup > 0 {
-            self.add_dup_acks(dup); // what step 2.b sent was delivered
+            self.add_dup_acks(dup); // data sent in step 2.b was delivered
         } else if a.una_advanced {
             self.reset_dup_acks();
         }
         Resend::Lost
     }
 
-    /// RFC 8985 section 7.4.2: what an ACK says of an outstanding probe.
+    /// Evaluates an ACK for an outstanding tail loss probe (RFC 8985 section 7.4.2).
     pub(super) fn process_tlp_ack(&mut self, ack: u64, a: &AckInfo) {
         let Some(high) = self.tlp.high_seq else { return };
         if ack < high {
@@ -461,7 +464,7 @@ impl Sender {
         if !self.tlp.retrans || a.dsack_tlp {
             self.tlp.high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss: one reduction.
+            // The probe repaired a loss: reduce once.
             self.init_reduction();
             self.set_state(CaState::Cwr);
             self.end_reduction();

@@ -1,22 +1,22 @@
-//! Loss marking without RACK, for stacks that only count: RFC 6675 (SACK), and, for every stack
-//! that has no SACK, RFC 6582 (NewReno).
+//! Loss marking without RACK, for stacks that count duplicate ACKs: RFC 6675 (SACK) and, for all stacks
+//! without SACK, RFC 6582 (NewReno).
 //!
-//! With SACK a packet is lost when three packets above it are SACKed (RFC 6675 section 4, IsLost);
-//! without, the third duplicate ACK loses the first packet and each partial ACK the next
-//! (RFC 6582 section 3.2). Limited transmit (RFC 3042) follows from counting SACKed packets out of
-//! flight; without SACK each duplicate ACK counts as one, whichever it was (`tcp_add_reno_sack`),
-//! which is what RFC 6582 inflates the window for.
+//! With SACK, a packet is lost when three packets above it are SACKed (RFC 6675 section 4, IsLost). Without,
+//! the third duplicate ACK marks the first packet lost, and each partial ACK the next (RFC 6582 section 3.2).
+//! Limited transmit (RFC 3042) follows from counting SACKed packets as no longer in flight; without SACK each
+//! duplicate ACK counts as one such packet (`tcp_add_reno_sack`), which is the reason for RFC 6582's window
+//! inflation.
 
 use super::Sender;
 use super::sack::MAX_REORDERING;
 use crate::scoreboard::flag;
 use congestion::CaState;
 
-/// RFC 5681 section 3.2.
+/// Number of duplicate ACKs that indicate a loss (RFC 5681 section 3.2).
 const DUP_THRESHOLD: u32 = 3;
 
 impl Sender {
-    /// Counts duplicate ACKs where there is no SACK: each means one packet left the network.
+    /// Counts duplicate ACKs without SACK: each means that a packet has left the network.
     pub(super) fn add_dup_acks(&mut self, dup: u32) {
         if self.rules.sack || dup == 0 {
             return;
@@ -27,14 +27,16 @@ impl Sender {
         self.s.delivered += self.count.sacked.saturating_sub(prior) as u64;
     }
 
-    /// `acked` packets were acknowledged: one filled the hole, the others had been counted.
+    /// Corrects the count when `acked` packets are acknowledged: one filled the hole, the others had been
+    /// counted.
     pub(super) fn remove_dup_acks(&mut self, acked: u32) {
         self.s.delivered += acked.saturating_sub(self.count.sacked).max(1) as u64;
         self.count.sacked = self.count.sacked.saturating_sub(acked - 1);
         self.limit_dup_acks(acked);
     }
 
-    /// More duplicates than packets that could have caused them: the path reorders.
+    /// Limits the count to the packets that can have caused duplicates; an excess means that the path
+    /// reorders.
     pub(super) fn limit_dup_acks(&mut self, more: u32) {
         if self.rules.sack {
             return;
@@ -55,41 +57,41 @@ impl Sender {
         }
     }
 
-    /// Marks the first packet lost: by the third duplicate ACK, or a partial ACK in recovery.
+    /// Marks the first packet lost after the third duplicate ACK, or a partial ACK in recovery.
     pub(super) fn mark_by_dup_acks(&mut self, una_advanced: bool) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             return;
         }
         let threshold = if self.rules.linux { self.sacks.reordering } else { DUP_THRESHOLD };
         let state = self.s.state;
-        let first = self.board.first();
+        let first = self.scoreboard.first();
         if ((state < CaState::Recovery && self.count.sacked >= threshold)
             || (state == CaState::Recovery && una_advanced))
-            && !self.board.get(first).is(flag::LOST)
+            && !self.scoreboard.get(first).is(flag::LOST)
         {
             self.mark_lost(first);
         }
     }
 
-    /// Marks what has three SACKed packets above it.
+    /// Marks packets lost that have three SACKed packets above them.
     pub(super) fn mark_by_sacks(&mut self) {
-        if self.board.is_empty() || self.count.sacked < DUP_THRESHOLD {
+        if self.scoreboard.is_empty() || self.count.sacked < DUP_THRESHOLD {
             return;
         }
-        // From the top down: once three SACKed packets were passed, what follows is lost.
+        // From the top down: below three SACKed packets, everything not SACKed is lost.
         let mut above = 0;
-        let mut n = self.board.end();
+        let mut n = self.scoreboard.end();
         let mut left = self.count.sacked;
-        while n != self.board.first() {
+        while n != self.scoreboard.first() {
             n = n.wrapping_sub(1);
-            let p = self.board.get(n);
+            let p = self.scoreboard.get(n);
             if p.is(flag::SACKED) {
                 above += 1;
                 left -= 1;
             } else if above >= DUP_THRESHOLD && !p.is(flag::LOST | flag::EVER_RETRANS) {
                 self.mark_lost(n);
             } else if above >= DUP_THRESHOLD && p.is(flag::LOST | flag::EVER_RETRANS) && left == 0 {
-                break; // below here everything was judged on an earlier ACK
+                break; // everything below was judged on an earlier ACK
             }
         }
     }

@@ -1,22 +1,22 @@
-//! SACK blocks (RFC 2018) and D-SACKs (RFC 2883): `tcp_sacktag_write_queue`.
+//! Processing of SACK blocks (RFC 2018) and D-SACKs (RFC 2883): `tcp_sacktag_write_queue`.
 
 use super::{AckInfo, Sender};
 use crate::scoreboard::flag;
 use crate::segment::Segment;
 use congestion::CaState;
 
-/// `sysctl_tcp_max_reordering`.
+/// Maximum reordering degree, packets (`sysctl_tcp_max_reordering`).
 pub(super) const MAX_REORDERING: u32 = 300;
 
-/// What SACKs have told so far.
+/// State from SACK blocks.
 pub(super) struct Sacks {
-    /// One past the highest SACKed byte.
+    /// Offset after the highest SACKed byte.
     pub(super) highest: u64,
-    /// Blocks of the last ACK, to skip what was tagged already (`recv_sack_cache`).
+    /// SACK blocks of the last ACK, which need not be tagged again (`recv_sack_cache`).
     pub(super) cache: [(u64, u64); 4],
-    /// Packets by which the path may reorder.
+    /// Number of packets by which the path may reorder.
     pub(super) reordering: u32,
-    /// Duplicates the peer reported (`dsack_dups`).
+    /// Duplicate packets that the peer reported (`dsack_dups`).
     pub(super) duplicates: u64,
 }
 
@@ -27,7 +27,7 @@ impl Default for Sacks {
 }
 
 impl Sender {
-    /// Tags what SACK blocks report, skipping what the previous ACK's blocks had.
+    /// Tags packets that SACK blocks report, skipping the blocks of the previous ACK.
     pub(super) fn tag_sacks(&mut self, seg: &Segment, a: &mut AckInfo) {
         let mut blocks = [(0u64, 0u64); 4];
         let n = seg.sacks as usize;
@@ -35,7 +35,7 @@ impl Sender {
             *slot = r;
         }
         let mut first = 0;
-        // RFC 2883 section 4: a first block below the ACK, or inside the second, is a D-SACK.
+        // A first block below the ACK, or inside the second, is a D-SACK (RFC 2883 section 4).
         let (s, e) = blocks[0];
         if s < seg.ack || (n > 1 && s >= blocks[1].0 && e <= blocks[1].1) {
             first = 1;
@@ -70,11 +70,11 @@ impl Sender {
         }
     }
 
-    /// Every packet wholly inside `start..end` is SACKed.
+    /// Tags all packets that are entirely inside `start..end` as SACKed.
     fn tag_range(&mut self, start: u64, end: u64, a: &mut AckInfo) {
-        let mut n = self.board.find(start);
-        while n != self.board.end() {
-            let p = self.board.get(n);
+        let mut n = self.scoreboard.find(start);
+        while n != self.scoreboard.end() {
+            let p = self.scoreboard.get(n);
             if p.end() > end {
                 break;
             }
@@ -87,13 +87,13 @@ impl Sender {
     }
 
     fn tag(&mut self, n: u32, a: &mut AckInfo) {
-        let p = self.board.get(n).brief();
+        let p = self.scoreboard.get(n).brief();
         self.rack_advance(&p);
         let highest = self.highest_sacked();
         if p.is(flag::RETRANS) {
             // Not marked lost: the retransmission may still be in flight.
             if p.is(flag::LOST) {
-                self.board.get_mut(n).flags &= !(flag::LOST | flag::RETRANS);
+                self.scoreboard.get_mut(n).flags &= !(flag::LOST | flag::RETRANS);
                 self.count.lost -= 1;
                 self.count.retrans -= 1;
             }
@@ -109,19 +109,19 @@ impl Sender {
                 a.last_sacked = Some(p.at);
             }
             if p.is(flag::LOST) {
-                self.board.get_mut(n).flags &= !flag::LOST;
+                self.scoreboard.get_mut(n).flags &= !flag::LOST;
                 self.count.lost -= 1;
             }
         }
         self.sample_delivery(n, a);
-        self.board.get_mut(n).flags |= flag::SACKED | flag::SAMPLED;
-        self.board.unlink(n);
+        self.scoreboard.get_mut(n).flags |= flag::SACKED | flag::SAMPLED;
+        self.scoreboard.unlink(n);
         a.data_sacked = true;
         self.count.sacked += 1;
         self.s.delivered += 1;
     }
 
-    /// A D-SACK: the receiver had the data already. It may prove retransmissions needless
+    /// Handles a D-SACK: the receiver already had the data. It may show that retransmissions were unnecessary
     /// (RFC 3708), or that the tail loss probe was (RFC 8985 section 7.4.2).
     fn handle_dsack(&mut self, start: u64, end: u64, a: &mut AckInfo) {
         if start >= end {
@@ -130,12 +130,12 @@ impl Sender {
         let packets = (end - start).div_ceil(self.s.mss as u64);
         let is_probe = packets == 1 && self.tlp.high_seq == Some(end);
         a.dsack_tlp |= is_probe;
-        // More duplicates than were ever sent again: the network makes them.
+        // More duplicates than retransmissions: the network duplicates packets.
         self.sacks.duplicates += packets;
         if self.sacks.duplicates > self.stats.retransmitted {
             return;
         }
-        // Only what RACK may have caused widens its window.
+        // Only retransmissions caused by RACK widen its window.
         self.rack.dsack_seen |= self.rack.reordering_seen && !is_probe;
         a.dsack = true;
         self.s.delivered += packets;
@@ -146,10 +146,10 @@ impl Sender {
             }
             return;
         }
-        let mut n = self.board.find(start);
-        while n != self.board.end() && self.board.get(n).end() <= end {
+        let mut n = self.scoreboard.find(start);
+        while n != self.scoreboard.end() && self.scoreboard.get(n).end() <= end {
             let una = self.s.snd_una;
-            let p = self.board.get_mut(n);
+            let p = self.scoreboard.get_mut(n);
             if p.is(flag::RETRANS | flag::EVER_RETRANS) {
                 if undoable && self.undo.retrans > 0 {
                     self.undo.retrans -= 1;
@@ -159,20 +159,20 @@ impl Sender {
                 }
             }
             if p.end() > una && p.is(flag::SACKED) && p.is(flag::RETRANS) {
-                p.flags &= !flag::RETRANS; // that was it
+                p.flags &= !flag::RETRANS; // this retransmission was delivered
                 self.count.retrans -= 1;
             }
             n = n.wrapping_add(1);
         }
     }
 
-    /// The end of the highest SACKed packet; what is acknowledged, where nothing above is known to have arrived
+    /// End of the highest SACKed packet; `snd_una` where no packet is known to have arrived above it
     /// (`tcp_highest_sack_seq`).
     pub(super) fn highest_sacked(&self) -> u64 {
         if self.count.sacked == 0 || !self.rules.sack { self.s.snd_una } else { self.sacks.highest }
     }
 
-    /// Reordering was seen below the highest SACK (`tcp_check_sack_reordering`).
+    /// Handles reordering seen below the highest SACK (`tcp_check_sack_reordering`).
     pub(super) fn check_reordering(&mut self, low: u64) {
         let highest = self.highest_sacked();
         if low >= highest {

@@ -1,44 +1,45 @@
-//! What the application wrote, in the blocks that Linux keeps it in (skbs of the write queue): each write fills
-//! the last one up, then begins others (`tcp_sendmsg_locked`). Where a block ends decides whether a short burst
-//! waits for more window, and which segments say PSH.
+//! The data that the application wrote, in the blocks of Linux's write queue (skbs): each write first fills
+//! the last block, then starts others (`tcp_sendmsg_locked`). The block boundaries decide whether a short
+//! burst waits for more window, and which segments have PSH.
 
 use std::collections::VecDeque;
 
-/// Where a write is larger, nothing is said of what is pushed within.
-const MOST_MARKED: u64 = 64 << 20;
+/// Size of a write from which on pushes within it are not recorded, bytes.
+const MAX_MARKED_WRITE: u64 = 64 << 20;
 
-/// What the application wrote.
+/// The stream that the application wrote.
 #[derive(Default)]
 pub(super) struct WriteStream {
-    /// One past its last byte (`write_seq`).
+    /// Offset after the last byte (`write_seq`).
     pub(super) end: u64,
-    /// Nothing will follow.
+    /// Whether no more data will follow.
     pub(super) closed: bool,
-    /// A FIN follows the last byte.
+    /// Whether a FIN follows the last byte.
     pub(super) fin: bool,
-    /// One past the last packet sent that was not full (`snd_sml`).
+    /// Offset after the last packet sent that was not full-sized (`snd_sml`).
     pub(super) small_end: u64,
-    /// Runs of blocks of one size: where the first begins, and the size. Where the next run begins, or at the end,
-    /// the last block of a run is cut.
+    /// Runs of blocks of the same size, as (offset of the first block, size). The last block of a run ends
+    /// early where the next run or the stream's end begins.
     runs: VecDeque<(u64, u64)>,
-    /// Blocks that say PSH, each by a place in it or at its end; the last is not among them.
+    /// Blocks with PSH, each by an offset in it or at its end; the last block is not listed.
     pushes: VecDeque<u64>,
-    /// One past the last byte that was to be pushed (`pushed_seq`).
+    /// Offset after the last byte that was to be pushed (`pushed_seq`).
     pushed: u64,
-    /// A write is under way.
+    /// Whether a write is in progress.
     writing: bool,
-    /// The block that is being sent, from where it was looked up to its end; nothing if that is not known.
+    /// Range of the block being sent, from where it was looked up to its end; empty if unknown.
     head: (u64, u64),
 }
 
 impl WriteStream {
-    /// One past all that is to be sent, FIN included.
+    /// Offset after everything that is to be sent, including FIN.
     #[inline]
-    pub(super) fn all(&self) -> u64 {
+    pub(super) fn end_with_fin(&self) -> u64 {
         self.end + self.fin as u64
     }
 
-    /// A write begins; all to `nxt` is sent. The last block keeps its PSH only if it is full, at `size` bytes.
+    /// Starts a write; everything before `nxt` is sent. The last block keeps its PSH only if it is full, at
+    /// `size` bytes.
     pub(super) fn begin(&mut self, nxt: u64, size: u64) {
         self.head = (0, 0);
         self.forget(nxt);
@@ -51,7 +52,7 @@ impl WriteStream {
         self.writing = true;
     }
 
-    /// Bytes until the last block is full.
+    /// Number of bytes until the last block is full.
     pub(super) fn room(&self, nxt: u64, size: u64) -> u64 {
         let used = self.end - self.tail(nxt);
         if used < size { size - used } else { size }
@@ -62,7 +63,7 @@ impl WriteStream {
         nxt < self.end && self.tail(nxt) == nxt
     }
 
-    /// `n` bytes more: they fill the last block up, then others.
+    /// Appends `n` bytes, which fill the last block first.
     pub(super) fn append(&mut self, nxt: u64, n: u64, size: u64) {
         self.head = (0, 0);
         let old = self.end;
@@ -78,7 +79,7 @@ impl WriteStream {
         }
     }
 
-    /// A write that goes on for more than `half` the window is pushed in between (`forced_push`).
+    /// Whether a write must be pushed in between, because it exceeds `half` of the window (`forced_push`).
     pub(super) fn is_forced(&mut self, half: u64) -> bool {
         let forced = self.end > self.pushed + half;
         if forced {
@@ -88,11 +89,11 @@ impl WriteStream {
         forced
     }
 
-    /// The rest of a write, of which nothing leaves before it ends.
+    /// Appends the rest of a write, of which nothing is sent before the write ends.
     pub(super) fn finish(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
         let mut full = self.end + self.room(nxt, size);
         self.append(nxt, n, size);
-        while n < MOST_MARKED && full < self.end {
+        while n < MAX_MARKED_WRITE && full < self.end {
             if full > self.pushed + half {
                 self.pushes.push_back(full);
                 self.pushed = full;
@@ -103,7 +104,7 @@ impl WriteStream {
         self.writing = false;
     }
 
-    /// Takes back what was not sent.
+    /// Withdraws data that was not sent.
     pub(super) fn truncate(&mut self, nxt: u64) {
         self.head = (0, 0);
         self.end = nxt;
@@ -112,7 +113,7 @@ impl WriteStream {
         self.pushes.clear();
     }
 
-    /// Where the last block that is not sent begins; `end` if all is sent.
+    /// Offset of the last unsent block; `end` if everything is sent.
     fn tail(&self, nxt: u64) -> u64 {
         let end = self.end;
         match self.runs.back() {
@@ -123,7 +124,7 @@ impl WriteStream {
         }
     }
 
-    /// Where the block ends that holds `at`.
+    /// End of the block that contains `at`.
     fn block_end(&self, at: u64) -> u64 {
         let next = self.runs.partition_point(|&(from, _)| from <= at);
         let cut = self.runs.get(next).map_or(self.end, |r| r.0);
@@ -133,8 +134,8 @@ impl WriteStream {
         }
     }
 
-    /// Bytes of the block that is to be sent next, from `nxt` on. One that is shorter than `least` takes from the next
-    /// for good (`tcp_grow_skb`).
+    /// Size of the next block to be sent, from `nxt` on. A block shorter than `least` permanently takes bytes
+    /// of the next one (`tcp_grow_skb`).
     #[inline]
     pub(super) fn block(&mut self, nxt: u64, least: u64) -> u64 {
         let (from, to) = self.head;
@@ -157,7 +158,7 @@ impl WriteStream {
             size = run.1;
             self.runs.pop_front();
         }
-        // What follows the two goes on in blocks as it did.
+        // Blocks after these two keep their boundaries.
         if next_end < self.end && self.runs.front().is_none_or(|r| r.0 > next_end) {
             self.runs.push_front((next_end, size));
         }
@@ -168,13 +169,13 @@ impl WriteStream {
         grown - nxt
     }
 
-    /// Whether a burst from `nxt` to `end` says PSH: a block that does ends in it.
-    pub(super) fn says_push(&self, nxt: u64, end: u64) -> bool {
+    /// Whether a burst from `nxt` to `end` has PSH: a block with PSH ends within it.
+    pub(super) fn has_push(&self, nxt: u64, end: u64) -> bool {
         let within = |&p: &u64| (nxt + 1..=end).contains(&self.block_end(p - 1));
         end == self.end && !self.writing || self.pushes.iter().any(within)
     }
 
-    /// What lies before `nxt` is sent. A block that says PSH goes on saying so with what is left of it.
+    /// Forgets blocks before `nxt`, which are sent. The rest of a block with PSH keeps it.
     #[inline]
     pub(super) fn forget(&mut self, nxt: u64) {
         if !self.pushes.is_empty() || self.runs.len() > 1 {
@@ -206,22 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn writes_fill_the_last_block_up() {
+    fn writes_fill_the_last_block_first() {
         let mut s = WriteStream::default();
         write(&mut s, 0, 250, 100, 1000);
         assert_eq!((s.block(0, 1), s.block(100, 1), s.block(200, 1)), (100, 100, 50));
         write(&mut s, 0, 30, 100, 1000);
         assert_eq!((s.block(200, 1), s.room(0, 100)), (80, 20));
-        // Larger blocks from now on: the last is filled up, too.
+        // Larger blocks from now on: the last block is filled, too.
         write(&mut s, 0, 200, 150, 1000);
         assert_eq!((s.block(200, 1), s.block(350, 1)), (150, 130));
-        // Short of what may leave: the next block gives.
+        // Shorter than what may be sent: it takes bytes of the next block.
         assert_eq!(s.block(80, 50), 50);
         assert_eq!((s.block(130, 1), s.block(200, 1)), (70, 150));
     }
 
     #[test]
-    fn what_is_left_of_a_block_is_filled_up_from_where_it_begins() {
+    fn a_partly_sent_block_is_filled_from_its_new_start() {
         let mut s = WriteStream::default();
         write(&mut s, 0, 90, 100, 1000);
         assert!(s.is_one_block(0));
@@ -235,26 +236,26 @@ mod tests {
         for n in [100, 50, 20] {
             write(&mut s, 0, n, 100, 1000);
         }
-        let pushed: Vec<u64> = (1..=170).filter(|&e| s.says_push(e - 1, e)).collect();
+        let pushed: Vec<u64> = (1..=170).filter(|&e| s.has_push(e - 1, e)).collect();
         assert_eq!(pushed, [100, 170]);
     }
 
     #[test]
-    fn what_is_left_of_a_block_says_push_wherever_it_ends() {
+    fn the_rest_of_a_block_keeps_its_push_when_it_grows() {
         let mut s = WriteStream::default();
         write(&mut s, 0, 300, 100, 100); // pushed at 200
         s.forget(190);
-        // It grows by twenty bytes of the next.
+        // The rest of the block grows by twenty bytes of the next.
         assert_eq!(s.block(190, 30), 30);
-        let pushed: Vec<u64> = (191..300).filter(|&e| s.says_push(e - 1, e)).collect();
+        let pushed: Vec<u64> = (191..300).filter(|&e| s.has_push(e - 1, e)).collect();
         assert_eq!(pushed, [220]);
     }
 
     #[test]
-    fn half_a_window_is_pushed_at_a_time() {
+    fn writes_are_pushed_every_half_window() {
         let mut s = WriteStream::default();
         write(&mut s, 0, 1000, 100, 250);
-        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.says_push(e - 1, e)).collect();
+        let pushed: Vec<u64> = (1..=1000).filter(|&e| s.has_push(e - 1, e)).collect();
         assert_eq!(pushed, [300, 600, 900, 1000]);
     }
 }

@@ -1,7 +1,7 @@
-//! RTO (RFC 6298), tail loss probe (RFC 8985 section 7), RACK's reordering timer, window probe.
-//! Only one of them is armed at a time, as in the kernel (`icsk_pending`).
+//! RTO (RFC 6298), tail loss probe (RFC 8985 section 7), RACK's reordering timer, window probe. At most one
+//! of them is armed at a time, as in the kernel (`icsk_pending`).
 
-use super::output::Write;
+use super::output::WriteMode;
 use super::{Outgoing, Sender};
 use crate::config::Profile;
 use crate::rtt::RTO_MAX;
@@ -10,10 +10,10 @@ use crate::wheel::{Slot, between, round_up};
 use congestion::{CaState, Event};
 use units::{Span, Time};
 
-/// `TCP_TIMEOUT_MIN`: two ticks of a 1000 Hz kernel.
+/// Minimum timeout: two ticks of a 1000 Hz kernel (`TCP_TIMEOUT_MIN`).
 pub(super) const TIMEOUT_MIN: Span = Span::from_millis(2);
 
-/// Which of the retransmission timers is armed (only one ever is, `icsk_pending`).
+/// The armed retransmission timer; at most one is armed (`icsk_pending`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
     /// RTO, or the probe of a closed window.
@@ -24,31 +24,31 @@ pub(super) enum Timer {
     Reorder,
 }
 
-/// The timers and how often in vain they fired.
+/// The timers, and how often they fired without success.
 #[derive(Default)]
 pub(super) struct Timers {
     pub(super) armed: Option<(Timer, Time)>,
-    /// Where Linux keeps the one timer of them all.
+    /// The position in the timer wheel of Linux's common timer.
     slot: Slot,
-    /// When pacing lets the next burst go.
+    /// Time at which pacing permits the next burst.
     pub(super) pacing_at: Option<Time>,
     /// Timeouts since data was last acknowledged (`icsk_retransmits`).
     pub(super) retransmits: u32,
-    /// The timeout is doubled so many times (`icsk_backoff`).
+    /// Number of times that the timeout was doubled (`icsk_backoff`).
     pub(super) backoff: u32,
 }
 
-/// The tail loss probe outstanding.
+/// The outstanding tail loss probe.
 #[derive(Default)]
 pub(super) struct Tlp {
-    /// `snd_nxt` when it was sent (`tlp_high_seq`).
+    /// Value of `snd_nxt` when the probe was sent (`tlp_high_seq`).
     pub(super) high_seq: Option<u64>,
-    /// It was a retransmission.
+    /// Whether the probe was a retransmission.
     pub(super) retrans: bool,
 }
 
 impl Sender {
-    /// The RTO with backoff; Linux keeps it in ticks (`icsk_rto`).
+    /// The RTO with backoff; Linux stores it in ticks (`icsk_rto`).
     #[inline]
     pub(super) fn rto(&self) -> Span {
         let rto = self.rtt.rto();
@@ -56,7 +56,7 @@ impl Sender {
         (rto * (1u64 << self.timers.backoff.min(10))).min(RTO_MAX)
     }
 
-    /// Duplicate ACKs may be as old as this (`tcp_tsval_replay`).
+    /// Maximum age of duplicate ACKs (`tcp_tsval_replay`).
     pub(crate) fn replay_window(&self) -> Span {
         self.rto() * 6 / 5
     }
@@ -68,7 +68,8 @@ impl Sender {
         self.timers.armed = Some((timer, at));
     }
 
-    /// As [`Sender::arm`], and later by the whole ticks for which pacing lets nothing leave (`tcp_pacing_delay`).
+    /// Arms a timer as [`Sender::arm`], delayed by the whole ticks for which pacing forbids sending
+    /// (`tcp_pacing_delay`).
     #[inline]
     pub(super) fn arm_paced(&mut self, timer: Timer, after: Span) {
         if self.s.next_departure <= self.s.now || !self.rules.linux {
@@ -78,28 +79,28 @@ impl Sender {
         self.arm(timer, after + held);
     }
 
-    /// Time left until the oldest packet's RTO (`tcp_rto_delta_us`); 1 ns at least.
+    /// Time left until the oldest packet's RTO, at least 1 ns (`tcp_rto_delta_us`).
     fn rto_left(&self) -> Span {
-        let head = self.board.front().map_or(self.s.now, |p| p.at);
+        let head = self.scoreboard.front().map_or(self.s.now, |p| p.at);
         (head + self.rto()).since(self.s.now).max(Span::from_nanos(1))
     }
 
-    /// `tcp_rearm_rto`.
+    /// Arms the RTO, or disarms it if nothing is outstanding (`tcp_rearm_rto`).
     #[inline]
     pub(super) fn rearm_rto(&mut self) {
-        if self.board.is_empty() {
+        if self.scoreboard.is_empty() {
             self.timers.armed = None;
             return;
         }
         let after = match self.timers.armed {
-            // Time already waited for the other timers counts.
+            // Time that has passed with the other timers counts.
             Some((Timer::Reorder | Timer::Probe, _)) => self.rto_left(),
             _ => self.rto(),
         };
         self.arm_paced(Timer::Retransmit, after);
     }
 
-    /// `tcp_set_xmit_timer`: the probe timer when a probe makes sense, else the RTO.
+    /// Arms the probe timer if a probe makes sense, else the RTO (`tcp_set_xmit_timer`).
     #[inline]
     pub(super) fn set_timer(&mut self) {
         if !self.schedule_probe(true) {
@@ -107,11 +108,11 @@ impl Sender {
         }
     }
 
-    /// Arms the tail loss probe, unless in recovery.
+    /// Arms the tail loss probe, except in recovery; returns whether it did.
     pub(super) fn schedule_probe(&mut self, advancing_rto: bool) -> bool {
         if !self.rules.tlp.unwrap_or(self.rules.rack)
             || !self.rules.sack
-            || self.board.is_empty()
+            || self.scoreboard.is_empty()
             || !matches!(self.s.state, CaState::Open | CaState::Cwr)
         {
             return false;
@@ -121,7 +122,7 @@ impl Sender {
             Some(srtt) => srtt * 2 + TIMEOUT_MIN,
             None => crate::rtt::RTO_INITIAL,
         };
-        // An RTO that comes sooner, and is not overdue, sets the time.
+        // An earlier RTO that is not overdue determines the time.
         let rto = if advancing_rto { self.rto() } else { self.rto_left() };
         if rto > Span::from_nanos(1) {
             after = after.min(rto);
@@ -130,7 +131,7 @@ impl Sender {
         true
     }
 
-    /// Time has come for whatever is due.
+    /// Fires all timers that are due.
     pub fn handle_wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         self.s.now = now;
         if self.timers.pacing_at.is_some_and(|t| t <= now) {
@@ -141,22 +142,23 @@ impl Sender {
             return;
         }
         match timer {
-            Timer::Retransmit if self.board.is_empty() => self.probe_window(out),
+            Timer::Retransmit if self.scoreboard.is_empty() => self.probe_window(out),
             Timer::Retransmit => self.handle_rto(out),
             Timer::Probe => self.send_probe(out),
             Timer::Reorder => self.handle_reorder_timeout(out),
         }
     }
 
-    /// RFC 9293 section 3.8.6.1: a byte already acknowledged makes the peer tell its window.
+    /// Sends a window probe: a byte that was already acknowledged makes the peer announce its window (RFC
+    /// 9293 section 3.8.6.1).
     fn probe_window(&mut self, out: &mut Vec<Outgoing>) {
-        if self.s.snd_nxt >= self.stream.all() {
+        if self.s.snd_nxt >= self.stream.end_with_fin() {
             self.timers.armed = None;
             return;
         }
-        // A window too small for a segment: what fits, rather than nothing for ever
-        // (RFC 9293 section 3.8.6.2.1, the override timeout).
-        if self.peer.window > 0 && self.write_new(out, Write::Override) {
+        // A window too small for a segment: send what fits, as otherwise nothing would ever be sent (RFC 9293
+        // section 3.8.6.2.1, override timeout).
+        if self.peer.window > 0 && self.write_new(out, WriteMode::Override) {
             return;
         }
         out.push(Outgoing {
@@ -171,22 +173,23 @@ impl Sender {
         self.arm_paced(Timer::Retransmit, self.rto());
     }
 
-    /// `tcp_retransmit_timer`: everything old enough is lost, the window is one packet.
+    /// Handles the RTO: everything old enough is lost, and the window becomes one packet
+    /// (`tcp_retransmit_timer`).
     fn handle_rto(&mut self, out: &mut Vec<Outgoing>) {
         self.stats.timeouts += 1;
         self.search_mtu();
         self.enter_loss();
         self.give_up_probe();
         self.timers.retransmits += 1;
-        let first = self.board.first();
-        self.board.cut_after(first);
+        let first = self.scoreboard.first();
+        self.scoreboard.split_block_after(first);
         self.retransmit(first, out);
         self.charge_pacing(self.payload(first) as u64);
         self.timers.backoff += 1;
         self.arm(Timer::Retransmit, self.rto());
     }
 
-    /// `tcp_enter_loss`.
+    /// Enters the Loss state (`tcp_enter_loss`).
     fn enter_loss(&mut self) {
         let new_recovery = self.s.state < CaState::Recovery;
         self.mark_timed_out();
@@ -214,44 +217,44 @@ impl Sender {
             self.rules.profile != Profile::Rfc && (new_recovery || self.timers.retransmits > 0);
     }
 
-    /// Marks lost what an RTO implies; a SACKed head means the receiver reneged.
+    /// Marks packets that an RTO implies as lost; a SACKed first packet means that the receiver reneged.
     fn mark_timed_out(&mut self) {
-        let reneged = self.board.front().is_some_and(|p| p.is(flag::SACKED));
-        let first = self.board.first();
+        let reneged = self.scoreboard.front().is_some_and(|p| p.is(flag::SACKED));
+        let first = self.scoreboard.first();
         if reneged {
             self.sacks.cache = [(0, 0); 4];
         }
         self.reset_dup_acks();
-        for n in self.board.numbers() {
-            if reneged && self.board.get(n).is(flag::SACKED) {
-                self.board.get_mut(n).flags &= !flag::SACKED;
+        for n in self.scoreboard.numbers() {
+            if reneged && self.scoreboard.get(n).is(flag::SACKED) {
+                self.scoreboard.get_mut(n).flags &= !flag::SACKED;
                 self.count.sacked -= 1;
             } else if self.rules.rack && !reneged && n != first && !self.rack_expired(n, Span::ZERO) {
-                continue; // sent too recently to be given up
+                continue; // sent too recently to be lost
             }
             self.mark_lost(n);
         }
     }
 
-    /// `tcp_send_loss_probe`: new data if there is any, else the last packet again.
+    /// Sends a tail loss probe: new data if there is any, else the last packet (`tcp_send_loss_probe`).
     fn send_probe(&mut self, out: &mut Vec<Outgoing>) {
-        if self.tlp.high_seq.is_some() || self.board.is_empty() {
+        if self.tlp.high_seq.is_some() || self.scoreboard.is_empty() {
             self.rearm_rto();
             return;
         }
         self.tlp.retrans = false;
         let window = (self.s.snd_una + self.peer.window).saturating_sub(self.s.snd_nxt);
-        let left = self.stream.all() - self.s.snd_nxt;
+        let left = self.stream.end_with_fin() - self.s.snd_nxt;
         if left > 0 && window >= left.min(self.s.mss as u64) {
-            if !self.write_new(out, Write::Probe) {
+            if !self.write_new(out, WriteMode::Probe) {
                 self.rearm_rto();
                 return;
             }
         } else {
             self.give_up_probe();
-            let last = self.board.end().wrapping_sub(1);
-            if last != self.board.first() {
-                self.board.cut_after(last.wrapping_sub(1));
+            let last = self.scoreboard.end().wrapping_sub(1);
+            if last != self.scoreboard.first() {
+                self.scoreboard.split_block_after(last.wrapping_sub(1));
             }
             self.resend(last, out);
             self.charge_pacing(self.payload(last) as u64);

@@ -1,5 +1,5 @@
-//! How much of the window was used, and what follows: validation, decay when idle, the pacing rate,
-//! and when the application was the limit (`tcp_cwnd_validate`, `tcp_cwnd_restart`,
+//! How much of the congestion window is used, and the consequences: validation, decay when idle, the pacing
+//! rate, and detection of application limits (`tcp_cwnd_validate`, `tcp_cwnd_restart`,
 //! `tcp_update_pacing_rate`, `tcp_rate_check_app_limited`).
 
 use super::Sender;
@@ -7,21 +7,21 @@ use crate::wheel::between;
 use congestion::{CaState, Event};
 use units::Time;
 
-/// How much of the window was used.
+/// Usage of the congestion window.
 #[derive(Default)]
 pub(super) struct Usage {
-    /// The round of judgement ends here (`cwnd_usage_seq`).
+    /// End of the measurement round (`cwnd_usage_seq`).
     round_end: u64,
-    /// Most packets outstanding in it.
+    /// Maximum of outstanding packets in the round.
     max_packets_out: u32,
-    /// Most packets outstanding while the application was the limit (`snd_cwnd_used`).
+    /// Maximum of outstanding packets while the application was the limit (`snd_cwnd_used`).
     used: u32,
-    /// When the window was last full, or changed for want of use (`snd_cwnd_stamp`).
+    /// Time at which the window was last full, or reduced because it was unused (`snd_cwnd_stamp`).
     pub(super) stamp: Time,
 }
 
 impl Sender {
-    /// Remembers whether the window was the limit (`tcp_cwnd_validate`, RFC 7661 in spirit).
+    /// Records whether the window was the limit (`tcp_cwnd_validate`, in the spirit of RFC 7661).
     pub(super) fn validate_cwnd(&mut self, limited: bool) {
         let out = self.packets_out();
         if self.s.snd_una >= self.usage.round_end
@@ -44,15 +44,16 @@ impl Sender {
         }
     }
 
-    /// `tcp_is_cwnd_limited`: in slow start the window may grow to twice what was used.
+    /// Whether the window is the limit; in slow start it may grow to twice what was used
+    /// (`tcp_is_cwnd_limited`).
     pub(super) fn is_cwnd_limited(&self) -> bool {
         self.s.is_cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.usage.max_packets_out)
     }
 
-    /// RFC 2861: a window unused for an RTO decays towards what was used. Not while the application
+    /// Reduces a window that was unused for an RTO towards what was used (RFC 2861), unless the application
     /// waits for room in the send buffer: then the receiver is the limit (`SOCK_NOSPACE`).
     fn application_limited(&mut self) {
-        let full = self.stream.all() - self.s.snd_una >= self.rules.send_buffer;
+        let full = self.stream.end_with_fin() - self.s.snd_una >= self.rules.send_buffer;
         if self.s.state == CaState::Open && !full {
             let used = self.usage.used.max(self.rules.initial_window);
             if used < self.w.cwnd {
@@ -64,11 +65,11 @@ impl Sender {
         self.usage.stamp = self.s.now;
     }
 
-    /// RFC 5681 section 4.1: after an idle RTO the initial window; Linux halves it for each RTO that
-    /// passed (RFC 2861). Asked when data comes to be sent, or the peer's window opens
-    /// (`tcp_slow_start_after_idle_check`).
+    /// Reduces the window after an RTO of idle time: to the initial window (RFC 5681 section 4.1), or in
+    /// Linux by half for each RTO that has passed (RFC 2861). Called when data is to be sent, or the peer's
+    /// window opens (`tcp_slow_start_after_idle_check`).
     pub(super) fn restart_after_idle(&mut self) {
-        let Some(last) = self.s.last_sent.filter(|_| self.board.is_empty()) else { return };
+        let Some(last) = self.s.last_sent.filter(|_| self.scoreboard.is_empty()) else { return };
         let rto = self.rto();
         let now = self.s.now;
         let mut idle = if self.rules.linux { between(last, now) } else { now.since(last) };
@@ -87,8 +88,8 @@ impl Sender {
         self.usage.used = 0;
     }
 
-    /// The pacing rate of controllers that set none: 200 % of cwnd / srtt in slow start, else
-    /// 120 % (`tcp_update_pacing_rate`).
+    /// Updates the pacing rate for controllers that set none: 200 % of cwnd / srtt in slow start, else 120 %
+    /// (`tcp_update_pacing_rate`).
     pub(super) fn update_pacing_rate(&mut self) {
         if self.rules.owns_window {
             return;
@@ -103,10 +104,10 @@ impl Sender {
         self.w.pacing_rate = (rate as u64).min(self.s.max_pacing_rate);
     }
 
-    /// The application has nothing more to send now: samples until then are limited by it
+    /// Notes that the application has no more data to send: samples up to now are application-limited
     /// (`tcp_rate_check_app_limited`).
     pub(super) fn check_app_limited(&mut self) {
-        if self.stream.all() - self.s.snd_nxt < self.s.mss as u64
+        if self.stream.end_with_fin() - self.s.snd_nxt < self.s.mss as u64
             && self.in_flight() < self.w.cwnd
             && self.count.lost <= self.count.retrans
         {

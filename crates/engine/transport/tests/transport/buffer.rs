@@ -1,10 +1,11 @@
-//! The send buffer: who fills it is woken when a third is free (`sk_stream_is_writeable`).
+//! The send buffer: an application that fills it is woken when a third is free (`sk_stream_is_writeable`).
 
 use crate::pair::*;
 use transport::{Profile, Stack};
 use units::Bytes;
 
-/// The least and the most in flight, bytes, of an endless write once its window is larger than a buffer of 300 kB.
+/// Minimum and maximum of bytes in flight during an endless write, once the congestion window exceeds a
+/// buffer of 300 kB.
 fn in_flight(profile: Profile) -> (u64, u64) {
     let stack = Stack { profile, send_buffer: Some(Bytes::new(300_000)), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack).rtt(ms(50));
@@ -24,15 +25,15 @@ fn in_flight(profile: Profile) -> (u64, u64) {
 }
 
 #[test]
-fn who_fills_the_buffer_waits_until_a_third_is_free() {
-    // What the kernel accounts beside the payload is 1.3 % of full blocks.
+fn an_application_that_fills_the_buffer_waits_until_a_third_is_free() {
+    // The kernel's overhead is 1.3 % of full blocks.
     let (least, most) = in_flight(Profile::Linux);
     assert!((285_000..=300_000).contains(&most), "{most}");
     assert!((180_000..=200_000).contains(&least), "{least}");
 }
 
 #[test]
-fn others_keep_it_full() {
+fn the_rfc_profile_keeps_the_buffer_full() {
     let (least, most) = in_flight(Profile::Rfc);
     assert!(least > 290_000 && most < 302_000, "{least} {most}");
 }

@@ -1,4 +1,4 @@
-//! How a connection ends: FIN each way (RFC 9293 section 3.6), or RST.
+//! The end of a connection: FIN in each direction (RFC 9293 section 3.6), or RST.
 
 use crate::pair::*;
 use transport::{Flags, Profile, Segment, Stack};
@@ -9,15 +9,15 @@ fn close(pair: &mut Pair, client: bool) {
     pair.act(client, |tcp, out| tcp.close(now, out));
 }
 
-/// Segments with a FIN from the client: first byte, payload, and whether they say PSH.
+/// Segments with a FIN from the client: first byte, payload, and whether they have PSH.
 fn fins(pair: &Pair) -> Vec<(u64, u32, bool)> {
     let fins = pair.log.iter().filter(|s| s.forward && s.segment.flags.has(Flags::FIN));
     fins.map(|s| (s.segment.seq, s.segment.len, s.segment.flags.has(Flags::PSH))).collect()
 }
 
-/// FIN goes with the last data if that has not left, and alone if it has (`tcp_send_fin`).
+/// FIN is sent with the last data if that has not been sent, otherwise alone (`tcp_send_fin`).
 #[test]
-fn the_fin_goes_with_the_last_data_or_alone() {
+fn the_fin_is_sent_with_the_last_data_or_alone() {
     let mut pair = Pair::new("reno").sending(12 * MSS);
     close(&mut pair, true);
     pair.run(RTT * 3);
@@ -34,10 +34,11 @@ fn the_fin_goes_with_the_last_data_or_alone() {
     assert_eq!((pair.server.rx.is_finished(), pair.server.rx.copied), (true, 3 * MSS));
 }
 
-/// One end closes and goes on reading (RFC 9293 section 3.6.1); what it writes after that is not sent. The
-/// other's FIN is acknowledged at once, the first one's, which another may follow, after the delay (`tcp_fin`).
+/// One end closes and continues to read (RFC 9293 section 3.6.1); its later writes are not sent. The second
+/// end's FIN is acknowledged at once, that of the first, which another may follow, after the ACK delay
+/// (`tcp_fin`).
 #[test]
-fn a_half_closed_connection_carries_the_other_way() {
+fn a_half_closed_connection_carries_data_in_the_other_direction() {
     let mut pair = Pair::new("cubic").sending(3 * MSS);
     pair.run(RTT * 3);
     let closed = pair.now;
@@ -56,10 +57,10 @@ fn a_half_closed_connection_carries_the_other_way() {
     assert!(pair.client.is_closed() && pair.server.is_closed());
     let last = pair.log.iter().rev().find(|s| s.forward).expect("the last ACK");
     assert!(last.at.since(closed) < RTT / 2 + ms(1));
-    assert_eq!(pair.client.next_wake().or(pair.server.next_wake()), None, "nothing is left to do");
+    assert_eq!(pair.client.next_wake().or(pair.server.next_wake()), None, "no timer is armed");
 }
 
-/// Both close at the same moment.
+/// Both ends close at the same time.
 #[test]
 fn both_may_close_at_once() {
     let mut pair = Pair::new("reno").sending(3 * MSS);
@@ -70,17 +71,17 @@ fn both_may_close_at_once() {
     assert!(pair.client.is_closed() && pair.server.is_closed());
 }
 
-/// A lost FIN is probed for like a lost tail (RFC 8985 section 7), and comes again with the data that it went
-/// with. One behind a lost packet is SACKed, and the stream is at its end only when that came.
+/// A lost FIN is recovered by a tail loss probe (RFC 8985 section 7), together with the data it was sent
+/// with. A FIN behind a lost packet is SACKed, and the stream ends only when that packet has arrived.
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     for (bytes, lost, ends) in
         [(12 * MSS, 12, true), (12 * MSS, 11, false), (11 * MSS + 100, 12, true), (13 * MSS + 7, 13, false)]
     {
         let mut pair = Pair::new("reno");
         pair.wire(move |s| if s.forward && s.number == lost { Fate::Lost } else { Fate::Arrive });
         let mut pair = pair.sending(bytes);
-        close(&mut pair, true); // the window lets ten packets out
+        close(&mut pair, true); // the window admits ten packets
         pair.run(RTT * 3 / 2 + ms(2));
         assert!(!fins(&pair).is_empty() && !pair.server.rx.is_finished());
         pair.run(Span::from_secs(2));
@@ -90,7 +91,7 @@ fn a_lost_fin_is_sent_again() {
         assert_eq!((stats.timeouts, stats.retransmitted), (0, 1), "{lost}");
         assert_eq!(pair.resent()[0].segment.flags.has(Flags::FIN), ends);
     }
-    // Alone, with nothing before it outstanding.
+    // A FIN alone, with nothing else outstanding.
     let mut pair = Pair::new("reno").sending(20 * MSS);
     pair.finish();
     let mut first = true;
@@ -103,7 +104,7 @@ fn a_lost_fin_is_sent_again() {
     assert_eq!((fins(&pair).len(), pair.client.tx.is_finished()), (2, true));
 }
 
-/// A closed window takes no data, and a FIN waits behind what it holds back; alone it needs no room.
+/// A closed window blocks data, and the FIN behind it; a FIN without data needs no window.
 #[test]
 fn a_fin_waits_behind_data_only() {
     let receiver = Stack { receive_window: Some(units::Bytes::new(20_000)), ..Stack::default() };
@@ -124,7 +125,7 @@ fn a_fin_waits_behind_data_only() {
     assert_eq!(read, 40_000);
 }
 
-/// Whatever is lost, doubled and overtaken, both ends close in the end, and nobody got a byte too many.
+/// With any loss, duplication and reordering, both ends close eventually, and no end receives extra bytes.
 #[test]
 fn every_stack_closes_on_bad_paths() {
     for (i, profile) in [Profile::Linux, Profile::Rfc, Profile::Windows].into_iter().enumerate() {
@@ -155,9 +156,10 @@ fn every_stack_closes_on_bad_paths() {
     }
 }
 
-/// A RST ends the connection there and then; what was under way to the end that sent it is answered by another.
+/// A RST ends the connection at once; a segment in flight to the end that sent the RST is answered by another
+/// RST.
 #[test]
-fn a_reset_ends_it() {
+fn a_reset_ends_the_connection() {
     let mut pair = Pair::new("reno").sending(100 * MSS);
     pair.run(RTT);
     let now = pair.now;
@@ -170,10 +172,10 @@ fn a_reset_ends_it() {
     assert!(resets.clone().all(|s| !s.forward) && resets.count() > 1);
 }
 
-/// A RST that anyone could have guessed asks for a proper one; outside the window it is nothing
-/// (RFC 5961 section 3.2). A SYN that is refused ends the attempt.
+/// A RST that could have been guessed is challenged, and ignored outside of the window (RFC 5961 section
+/// 3.2). A RST in answer to a SYN ends the attempt.
 #[test]
-fn a_reset_must_be_what_is_expected() {
+fn a_reset_needs_the_expected_sequence_number() {
     let mut pair = Pair::new("reno").sending(3 * MSS);
     pair.run(RTT * 3);
     let rst = |seq, ack| Segment { seq, ack, flags: Flags::RST.with(Flags::ACK), ..Segment::BLANK };

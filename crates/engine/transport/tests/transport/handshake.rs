@@ -1,4 +1,4 @@
-//! Connecting: what the SYN offers and weighs, and what its loss costs.
+//! Handshake: the options and size of SYNs, and the cost of losing one.
 
 use crate::pair::*;
 use transport::{Flags, Profile, Segment, Stack, SynOptions};
@@ -8,9 +8,9 @@ fn plain() -> Stack {
     Stack { timestamps: Some(false), ..Stack::default() }
 }
 
-/// RFC 7323 section 3.2: timestamps are in force when both SYNs carry them; the first SYN offers.
+/// Timestamps are used if both SYNs carry them; the first SYN offers them (RFC 7323 section 3.2).
 #[test]
-fn options_are_there_when_offered_and_stay_when_agreed() {
+fn options_are_offered_and_used_if_both_ends_agree() {
     for (client, server, syn, answer, data) in [
         (Stack::default(), Stack::default(), 60, 60, 52 + 100),
         (Stack::default(), plain(), 60, 52, 40 + 100),
@@ -28,10 +28,10 @@ fn options_are_there_when_offered_and_stay_when_agreed() {
     }
 }
 
-/// Linux sends five SYNs a second apart, then backs off (`tcp_syn_linear_timeouts` = 4); the RFCs
-/// back off at once (RFC 6298 section 5.5).
+/// Linux sends five SYNs a second apart before it backs off (`tcp_syn_linear_timeouts` = 4); the RFCs back
+/// off at once (RFC 6298 section 5.5).
 #[test]
-fn a_lost_syn_is_sent_again() {
+fn a_lost_syn_is_retransmitted() {
     for (profile, lost_for, times) in
         [(Profile::Linux, 6, [0, 1, 2, 3, 4, 5, 7]), (Profile::Rfc, 60, [0, 1, 3, 7, 15, 31, 63])]
     {
@@ -45,10 +45,10 @@ fn a_lost_syn_is_sent_again() {
     }
 }
 
-/// RFC 5681 section 3.1: after a lost SYN the initial window is one segment. Linux forgives one,
-/// its timer being only a second (RFC 6298 section 5.7).
+/// After a lost SYN the initial window is one segment (RFC 5681 section 3.1). Linux tolerates one loss, as
+/// its timer is only a second (RFC 6298 section 5.7).
 #[test]
-fn a_lost_syn_shrinks_the_first_window() {
+fn a_lost_syn_reduces_the_initial_window() {
     for (profile, lost, window) in
         [(Profile::Linux, 0, 10), (Profile::Linux, 1, 10), (Profile::Linux, 2, 1), (Profile::Rfc, 1, 1)]
     {
@@ -64,7 +64,7 @@ fn a_lost_syn_shrinks_the_first_window() {
     }
 }
 
-/// Karn: a SYN sent twice gives no RTT, unless a timestamp tells which of them was answered.
+/// A SYN sent twice gives no RTT sample (Karn's algorithm), unless a timestamp shows which one was answered.
 #[test]
 fn the_handshake_measures_the_path() {
     let srtt = |stack: &Stack, lost: bool| {
@@ -81,7 +81,7 @@ fn the_handshake_measures_the_path() {
     assert_eq!(srtt(&plain(), true), None);
 }
 
-/// The ACK of the SYN-ACK is lost: data does as well; without data the SYN-ACK comes again.
+/// The ACK of the SYN/ACK is lost: data replaces it; without data the SYN/ACK is retransmitted.
 #[test]
 fn a_lost_last_ack_of_the_handshake_does_no_harm() {
     for bytes in [0, 3000] {
@@ -98,9 +98,9 @@ fn a_lost_last_ack_of_the_handshake_does_no_harm() {
     }
 }
 
-/// The server says "no room yet" in its SYN-ACK. That bounds no segment: when its window opens to 2000
-/// bytes, halves of it leave, and full segments once it is larger (`tcp_bound_to_half_wnd`, `tcp_sync_mss`
-/// by `max_window`).
+/// The server announces a window of 0 in its SYN/ACK, which sets no limit for segments. When the window opens
+/// to 2000 bytes, halves of it are sent, and full-sized segments once it is larger (`tcp_bound_to_half_wnd`,
+/// `tcp_sync_mss` by `max_window`).
 #[test]
 fn a_window_of_zero_in_the_syn_ack_does_not_bound_segments() {
     let mut client = tcp(&Stack::default(), "reno");
@@ -126,14 +126,14 @@ fn a_window_of_zero_in_the_syn_ack_does_not_bound_segments() {
     assert!(lengths(50, 0, 0, Flags::SYN.with(Flags::ACK)).is_empty());
     assert_eq!(lengths(100, 0, 2000, Flags::ACK), [1000, 1000]);
     assert_eq!(lengths(150, 2000, 60_000, Flags::ACK)[..4], [1448; 4]);
-    // It shrinks again: what was learned stays.
+    // The window shrinks again, but the maximum is remembered.
     assert_eq!(lengths(200, 2000 + 4 * 1448, 20_000, Flags::ACK)[..2], [1448; 2]);
 }
 
-/// A window of a few bytes makes segments no smaller than 68 bytes less the TCP header: they wait until
-/// one fits (`tcp_bound_to_half_wnd`).
+/// A window of a few bytes makes segments no smaller than 68 bytes minus the TCP header; they wait until one
+/// fits (`tcp_bound_to_half_wnd`).
 #[test]
-fn a_tiny_window_leaves_a_floor() {
+fn segments_have_a_minimum_size_for_tiny_windows() {
     let server = Stack { receive_window: Some(Bytes::new(20)), ..Stack::default() };
     for (stack, floor) in [(Stack::default(), 36), (plain(), 48)] {
         let mut pair = Pair::with("reno", &stack, &server);

@@ -1,5 +1,4 @@
-//! Paths that no one would want: everything must arrive, in bounded time and with a bounded number
-//! of events a packet.
+//! Extreme paths: all data must arrive, in bounded time and with a bounded number of events per packet.
 
 use crate::pair::*;
 use transport::{MtuProbing, Profile, Stack};
@@ -22,18 +21,18 @@ fn stacks() -> Vec<Stack> {
     list
 }
 
-/// Events for each packet put on the wire: its arrival, and timers.
-fn assert_lively(pair: &Pair) {
+/// Bounds the number of events per packet on the wire: its arrival, and timers.
+fn assert_few_events(pair: &Pair) {
     let packets = pair.log.len() as u64;
     assert!(pair.steps < 4 * packets + 100, "{} events, {packets} packets", pair.steps);
 }
 
-/// A third of all packets lost means minutes of silence: without timestamps Karn's rule keeps a doubled
-/// timeout until new data is acknowledged (RFC 6298 section 5); with them, what the receiver had already
-/// brings no timestamp (RFC 7323 section 5), and the ACK that answers it echoes one from before the silence,
-/// which is taken for the RTT. A fifth and a tenth are bad enough.
+/// A third of all packets lost would mean minutes of silence. Without timestamps, Karn's rule keeps a doubled
+/// timeout until new data is acknowledged (RFC 6298 section 5). With timestamps, duplicate data does not
+/// update the timestamp to echo (RFC 7323 section 5), and the ACK that answers it echoes one from before the
+/// silence, which counts as RTT. So the tests use losses of a fifth and a tenth.
 #[test]
-fn much_is_lost_both_ways() {
+fn data_arrives_despite_heavy_loss_in_both_directions() {
     for (i, stack) in stacks().iter().enumerate() {
         let bears = stack.profile == Profile::Linux && stack.timestamps == Some(true);
         let share = if bears && stack.sack == Some(true) { 0.2 } else { 0.1 };
@@ -44,13 +43,13 @@ fn much_is_lost_both_ways() {
             let mut pair = pair.sending(100 * MSS);
             pair.finish();
             assert_eq!(pair.server.rx.copied, 100 * MSS);
-            assert_lively(&pair);
+            assert_few_events(&pair);
         }
     }
 }
 
 #[test]
-fn everything_at_once() {
+fn data_arrives_despite_loss_reordering_and_duplication_at_once() {
     for (i, stack) in stacks().iter().enumerate() {
         for cc in ["reno", "cubic", "bbr"] {
             let stack = Stack { ecn: Some(true), ..stack.clone() };
@@ -70,15 +69,15 @@ fn everything_at_once() {
                 pair.step();
             }
             assert_eq!(pair.server.rx.copied, 500 * MSS);
-            assert_lively(&pair);
+            assert_few_events(&pair);
         }
     }
 }
 
-/// Five seconds of nothing: all recover, the first packet goes soon after (RTO doubling makes it at
-/// most as long again), and Linux does not sit out a second outage's worth.
+/// Five seconds of outage: all stacks recover, the first packet is sent soon after (exponential backoff at
+/// most doubles the time), and Linux does not wait for the duration of a second outage.
 #[test]
-fn an_outage_of_five_seconds() {
+fn all_stacks_recover_from_an_outage_of_five_seconds() {
     for stack in stacks() {
         let stack = Stack { receive_window: Some(Bytes::new(200_000)), ..stack };
         for cc in ["reno", "cubic", "bbr"] {
@@ -89,20 +88,20 @@ fn an_outage_of_five_seconds() {
             pair.run(at(12_500).since(pair.now));
             let first = pair.acks().find(|s| s.at > at(6000)).map(|s| s.at);
             assert!(first.is_some_and(|t| t < at(12_000)), "{cc} {stack:?}: {first:?}");
-            // The first ACK may be taken for an RTT of all that time (see above), and without SACK no probe
-            // comes before the timeout that follows from it.
+            // The first ACK may count as an RTT of the whole outage (see above), and without SACK no probe
+            // precedes the timeout that results.
             let slow = stack.timestamps == Some(true) && stack.sack == Some(false);
             pair.run(Span::from_secs(if slow { 20 } else { 5 }));
             let last_second = pair.now - Span::from_secs(1);
             let flying = pair.acks().filter(|s| s.at > last_second).count();
             assert!(flying > 100, "{cc} {stack:?}: {flying}");
-            assert_lively(&pair);
+            assert_few_events(&pair);
         }
     }
 }
 
-/// A tunnel begins to carry only 1400 bytes (RFC 1191): what was too big is cut and sent again at
-/// once. No timeout, no reduction, and nothing larger than 1400 bytes ever after.
+/// A tunnel starts to carry only 1400 bytes (RFC 1191): larger packets are split and retransmitted at once,
+/// without timeout and reduction, and nothing larger than 1400 bytes is sent afterwards.
 #[test]
 fn a_smaller_mtu_is_learned_at_once() {
     for stack in stacks() {
@@ -118,18 +117,18 @@ fn a_smaller_mtu_is_learned_at_once() {
             let took = pair.finish();
             let stats = pair.client.tx.stats;
             assert_eq!(stats.timeouts, 0, "{stack:?}");
-            // Without SACK, ACKs of what was sent again needlessly look like duplicates.
+            // Without SACK, ACKs of unnecessary retransmissions look like duplicates.
             let unreduced = pair.client.tx.w.ssthresh > 1 << 20;
             assert!(unreduced || stack.sack == Some(false), "{stack:?}");
-            let told = pair.data().find(|s| s.number == first).unwrap().at + RTT / 2;
-            assert!(pair.data().all(|s| s.at < told || s.segment.ip_bytes() <= 1400));
+            let reported = pair.data().find(|s| s.number == first).unwrap().at + RTT / 2;
+            assert!(pair.data().all(|s| s.at < reported || s.segment.ip_bytes() <= 1400));
             assert!(took < RTT * 12, "{took} {stack:?}");
             assert_eq!(pair.server.rx.copied, 600 * MSS);
         }
     }
 }
 
-/// Twice smaller, in the middle of a recovery.
+/// The MTU falls twice during a recovery.
 #[test]
 fn an_mtu_that_falls_while_packets_are_lost() {
     for stack in stacks() {
@@ -144,13 +143,13 @@ fn an_mtu_that_falls_while_packets_are_lost() {
         let mut pair = pair.sending(400 * MSS);
         pair.finish();
         assert_eq!(pair.server.rx.copied, 400 * MSS);
-        assert_lively(&pair);
+        assert_few_events(&pair);
     }
 }
 
-/// SACK blocks beside data never make a packet larger than the MSS allows.
+/// SACK blocks in data packets never make a packet exceed the MSS.
 #[test]
-fn no_packet_outgrows_the_mtu() {
+fn no_packet_exceeds_the_mtu() {
     let mut pair = Pair::new("cubic");
     let mut s = Stream::new(9, "both ways");
     pair.wire(move |_| if s.chance(0.05) { Fate::Lost } else { Fate::Arrive });
@@ -164,16 +163,16 @@ fn no_packet_outgrows_the_mtu() {
     assert!(pair.log.iter().all(|s| s.segment.ip_bytes() <= 1500));
 }
 
-/// A path that carries less than the first link, and nobody says so.
-fn hole(probing: MtuProbing, carries: u32) -> Pair {
+/// A path with an MTU smaller than that of the first link, and no ICMP.
+fn black_hole(probing: MtuProbing, carries: u32) -> Pair {
     let client = Stack { mtu_probing: Some(probing), ..Stack::default() };
     let mut p = Pair::with("cubic", &client, &Stack::default());
     p.wire(move |s| if s.segment.ip_bytes() > carries { Fate::Lost } else { Fate::Arrive });
     p
 }
 
-/// Each size that was larger than all before it, and whether it passed, as `tcp_mtu_probe` of Linux 6.x halves the way from
-/// 1024 bytes to 1448: (1024 + 1448) / 2 = 1236, (1236 + 1448) / 2 = 1342, and so on.
+/// Each size that was larger than all before it, and whether it passed. `tcp_mtu_probe` of Linux 6.x halves
+/// the distance from 1024 bytes to 1448: (1024 + 1448) / 2 = 1236, (1236 + 1448) / 2 = 1342, and so on.
 fn probes(p: &Pair, carries: u32) -> Vec<(u32, bool)> {
     let mut sizes: Vec<(u32, bool)> = Vec::new();
     for s in p.data().filter(|s| !s.again && s.at > at(4_500)) {
@@ -186,25 +185,25 @@ fn probes(p: &Pair, carries: u32) -> Vec<(u32, bool)> {
 }
 
 #[test]
-fn the_search_for_the_mtu_goes_up_by_halves() {
+fn the_search_for_the_mtu_is_binary() {
     for (carries, sizes) in [
-        // 1424 bytes of payload: 1434 is too much, 1427 too; 1421 and 1426 are less than 8 apart.
+        // 1424 bytes of payload: 1434 and 1427 are too large; 1421 and 1426 are less than 8 apart.
         (1_476, vec![(1236, true), (1342, true), (1395, true), (1421, true), (1434, false), (1427, false)]),
-        // 1248: 1342 is too much, 1341 - 1236 is halved on.
+        // 1248 bytes: 1342 is too large, and the search continues between 1236 and 1341.
         (1_300, vec![(1236, true), (1342, false), (1288, false), (1261, false), (1248, true), (1254, false)]),
         (1_340, vec![(1236, true), (1342, false), (1288, true), (1314, false), (1300, false), (1293, false)]),
-        // Nothing above 1024 but little: 1235, 1129, 1076, 1049, 1036, 1029.
+        // Little more than 1024 passes: 1235, 1129, 1076, 1049, 1036, 1029 are tried.
         (
             1_080,
             vec![(1236, false), (1129, false), (1076, false), (1049, false), (1036, false), (1029, false)],
         ),
     ] {
-        let mut p = hole(MtuProbing::OnBlackhole, carries).sending(40_000_000);
+        let mut p = black_hole(MtuProbing::OnBlackhole, carries).sending(40_000_000);
         p.finish();
         assert_eq!(probes(&p, carries), sizes, "{carries}");
         let last = sizes.iter().filter(|s| s.1).map(|s| s.0).max().unwrap_or(1024);
         assert_eq!(p.client.tx.s.mss, last);
-        // Lost for their size: no timeout more, no recovery, and each sent again once.
+        // Losses because of the size cause no further timeout, no recovery, and one retransmission each.
         let lost = sizes.iter().filter(|s| !s.1).count();
         assert_eq!(p.client.tx.stats.recoveries, 0, "{carries}");
         let small = p.resent().iter().filter(|s| s.at > at(4_500)).map(|s| s.segment.len).sum::<u32>();
@@ -212,11 +211,11 @@ fn the_search_for_the_mtu_goes_up_by_halves() {
     }
 }
 
-/// `tcp_mtu_probing` = 2 begins with 1024 bytes and finds what everything carries; 0 never looks; what fits less than
-/// `tcp_base_mss` is not looked for.
+/// `tcp_mtu_probing` = 2 starts with 1024 bytes and finds the path MTU; 0 never searches; sizes below
+/// `tcp_base_mss` are not found.
 #[test]
-fn the_search_begins_as_the_host_is_set() {
-    let mut always = hole(MtuProbing::Always, 1_500).sending(20_000_000);
+fn the_search_starts_according_to_the_sysctl() {
+    let mut always = black_hole(MtuProbing::Always, 1_500).sending(20_000_000);
     always.finish();
     let lens = |p: &Pair| p.data().map(|s| s.segment.len).collect::<Vec<_>>();
     let all = lens(&always);
@@ -224,16 +223,17 @@ fn the_search_begins_as_the_host_is_set() {
     assert!((1441..=1448).contains(&always.client.tx.s.mss), "{}", always.client.tx.s.mss);
     assert!(always.resent().is_empty());
     for probing in [MtuProbing::Off, MtuProbing::OnBlackhole] {
-        let mut p = hole(probing, 1_500).sending(5_000_000);
+        let mut p = black_hole(probing, 1_500).sending(5_000_000);
         p.finish();
         assert!(lens(&p).iter().rev().skip(1).all(|len| *len == 1448));
     }
 }
 
-/// A window of bytes stays the same when segments grow; what is lost for its size costs nothing.
+/// The window keeps its size in bytes when segments grow, and losing a probe because of its size costs
+/// nothing.
 #[test]
-fn a_probe_costs_no_window() {
-    let mut p = hole(MtuProbing::OnBlackhole, 1_476).sending(40_000_000);
+fn an_mtu_probe_does_not_reduce_the_window() {
+    let mut p = black_hole(MtuProbing::OnBlackhole, 1_476).sending(40_000_000);
     let seen = |p: &Pair| (p.cwnd(), p.client.tx.s.mss, p.client.tx.w.ssthresh);
     p.run(ms(4_500));
     let (mut grown, mut before) = (0, seen(&p));
@@ -242,7 +242,8 @@ fn a_probe_costs_no_window() {
         let now = seen(&p);
         assert!(now.2 >= before.2, "ssthresh fell from {} to {}", before.2, now.2);
         if now.1 > before.1 {
-            // Headers of 52 bytes count (`tcp_mtup_probe_success`); the same ACK opens the window by a packet or two.
+            // Headers of 52 bytes count (`tcp_mtup_probe_success`); the same ACK opens the window by a packet
+            // or two.
             let bytes = |of: (u32, u32, u32)| i64::from(of.0 * (of.1 + 52));
             let packets = (bytes(now) - bytes(before)) / i64::from(now.1 + 52);
             assert!((-1..=2).contains(&packets), "{before:?} {now:?}");
@@ -253,9 +254,9 @@ fn a_probe_costs_no_window() {
     assert_eq!(grown, 4);
 }
 
-/// What the path did not carry it may carry ten minutes later (`tcp_probe_interval`).
+/// A size that did not pass is tried again ten minutes later (`tcp_probe_interval`).
 #[test]
-fn a_larger_mtu_is_found_in_the_end() {
+fn a_larger_mtu_is_found_after_ten_minutes() {
     let client = Stack { mtu_probing: Some(MtuProbing::OnBlackhole), ..Stack::default() };
     let mut p = Pair::with("cubic", &client, &Stack::default());
     p.wire(|s| if s.at < at(60_000) && s.segment.ip_bytes() > 1_300 { Fate::Lost } else { Fate::Arrive });

@@ -1,7 +1,9 @@
-//! Both ends of a connection, segment by segment. One program of them all: what is generic is compiled once.
+//! Tests of both ends of a connection, segment by segment. All are one program, so that generic code is
+//! compiled once.
 
 mod buffer;
 mod closing;
+mod controller_events;
 mod handshake;
 mod hardship;
 mod old_acks;
@@ -11,5 +13,4 @@ mod peers;
 mod receiver;
 mod recovery;
 mod timeouts;
-mod told;
 mod windows;

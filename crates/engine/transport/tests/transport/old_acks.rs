@@ -1,16 +1,16 @@
-//! ACKs that come after one that went further (`old_ack` in `tcp_ack`).
+//! ACKs that arrive after one with a higher number (`old_ack` in `tcp_ack`).
 
 use crate::pair::*;
 use transport::{Flags, Segment, Stack};
 
-/// An ACK up to `ack` packets with one SACK block, also in packets.
+/// An ACK of `ack` packets with one SACK block, also in packets.
 fn ack(pair: &Pair, ack: u64, (start, end): (i32, i32)) -> Segment {
     let mss = MSS as i32;
     Segment {
         seq: pair.server.tx.s.snd_nxt,
         ack: ack * MSS,
         window: 1 << 20,
-        // No older than what was seen of the peer, or PAWS refuses it.
+        // At least as recent as the last timestamp from the peer, as otherwise PAWS rejects it.
         ts_val: (pair.now.as_nanos() / 1_000_000) as u32 + 1,
         flags: Flags::ACK,
         sack: [(start * mss, end * mss), (0, 0), (0, 0), (0, 0)],
@@ -19,13 +19,13 @@ fn ack(pair: &Pair, ack: u64, (start, end): (i32, i32)) -> Segment {
     }
 }
 
-/// Ten packets are under way and the window is full. An ACK of two, which the wire held back, comes after
-/// one of three and reports another packet: in flight is one less, so a new one leaves, as Linux's
-/// `tcp_data_snd_check` follows every ACK.
+/// Ten packets are in flight and the window is full. A delayed ACK of two packets arrives after one of three,
+/// and reports another packet by SACK: one packet less is in flight, so a new one is sent, as in Linux every
+/// ACK is followed by `tcp_data_snd_check`.
 #[test]
-fn a_packet_it_reports_makes_room_for_another() {
+fn a_packet_sacked_by_an_old_ack_makes_room_for_another() {
     let mut pair = Pair::new("reno");
-    // The test acknowledges in the server's place.
+    // The test sends the ACKs instead of the server.
     pair.wire(|s| if s.forward || s.segment.flags.has(Flags::SYN) { Fate::Arrive } else { Fate::Lost });
     let mut pair = pair.sending(100 * MSS);
     pair.run(ms(30));
@@ -39,14 +39,14 @@ fn a_packet_it_reports_makes_room_for_another() {
         assert_eq!(pair.client.tx.s.snd_una, 3 * MSS);
         assert_eq!(pair.client.tx.in_flight(), pair.cwnd());
     }
-    // Four delivered in slow start: the window opens by as many; then the one.
+    // Four packets delivered in slow start open the window by as many; then one more is sent.
     assert_eq!(sent, [8, 1]);
 }
 
-/// With a timestamp that is older by more than the slack of 1 ms it is refused, SACKs and all, and answered at most
-/// once in half a second (RFC 7323 section 5.3; `tcp_disordered_ack_check`).
+/// With a timestamp that is older by more than the tolerance of 1 ms, the ACK is rejected with its SACK
+/// blocks, and answered at most once in half a second (RFC 7323 section 5.3; `tcp_disordered_ack_check`).
 #[test]
-fn one_that_is_late_by_its_timestamp_says_nothing() {
+fn an_old_ack_with_an_old_timestamp_is_rejected() {
     let mut pair = Pair::new("reno");
     pair.wire(|s| if s.forward || s.segment.flags.has(Flags::SYN) { Fate::Arrive } else { Fate::Lost });
     let mut pair = pair.sending(100 * MSS);
@@ -67,10 +67,10 @@ fn one_that_is_late_by_its_timestamp_says_nothing() {
     assert_eq!(answers, [1, 0, 1]);
 }
 
-/// Packet 65 of 70 is 40 ms late and is sent again needlessly. The D-SACK that says so is overtaken by the
-/// ACK of all that was ever sent. It still takes the reduction back (`tcp_try_undo_dsack`).
+/// Packet 65 of 70 is 40 ms late and is retransmitted unnecessarily. The D-SACK that reports this is
+/// overtaken by the ACK of everything sent, and still undoes the reduction (`tcp_try_undo_dsack`).
 #[test]
-fn a_duplicate_it_reports_undoes_a_reduction_when_all_is_acknowledged() {
+fn a_late_dsack_undoes_a_reduction_when_all_is_acknowledged() {
     let stack = Stack { timestamps: Some(false), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack);
     pair.wire(|s| match s.number {

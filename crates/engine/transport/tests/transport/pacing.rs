@@ -1,10 +1,10 @@
-//! When paced bursts leave.
+//! Departure times of paced bursts.
 
 use crate::pair::*;
 use transport::Stack;
 use units::{Span, Time};
 
-/// Times, from the first, at which the client's bursts left, and how many packets each had.
+/// Departure times of the client's bursts since the first, and their numbers of packets.
 fn bursts(pair: &Pair) -> Vec<(Span, usize)> {
     let mut list: Vec<(Time, usize)> = Vec::new();
     for s in pair.data() {
@@ -17,10 +17,10 @@ fn bursts(pair: &Pair) -> Vec<(Span, usize)> {
     list.into_iter().map(|(at, n)| (at.since(first), n)).collect()
 }
 
-/// The first ten packets are not paced, but the burst with which the tenth leaves is charged: the next one
-/// waits for it (`tcp_update_skb_after_send`, where `data_segs_out` counts the burst). With an initial
-/// window of 40 and an RTT of 100 ms the rate is 200 % of 40 packets in 100 ms, 1.25 ms a packet, and
-/// bursts are of two: five leave at once, the sixth 2.5 ms later.
+/// The first ten packets are not paced, but the burst that contains the tenth is charged, so the next one
+/// waits for it (`tcp_update_skb_after_send`, where `data_segs_out` counts the burst). With an initial window
+/// of 40 and an RTT of 100 ms the rate is 200 % of 40 packets in 100 ms, 1.25 ms per packet, and bursts have
+/// two packets: five are sent at once, the sixth 2.5 ms later.
 #[test]
 fn the_burst_with_the_tenth_packet_is_charged() {
     let stack = Stack { pacing: Some(true), initial_window: Some(40), ..Stack::default() };
@@ -32,9 +32,9 @@ fn the_burst_with_the_tenth_packet_is_charged() {
     assert!(waits[..5].iter().all(|w| (w - 2.5).abs() < 0.01), "{waits:?}");
 }
 
-/// A timeout's retransmission is charged like any burst: what its ACK lets out keeps the pace.
+/// The retransmission of a timeout is charged like any burst, so data released by its ACK is paced.
 #[test]
-fn a_timeouts_packet_is_charged() {
+fn the_retransmission_of_a_timeout_is_charged() {
     let stack = Stack { pacing: Some(true), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack).sending(300 * MSS);
     pair.run(RTT * 4);

@@ -1,5 +1,5 @@
-//! A client and a server on a fast wire with a delay, in virtual time: `Pair`. A test says what the wire
-//! does to which packet, lets time pass and looks at what was sent. Both ends' invariants are
+//! `Pair`: a client and a server in virtual time, on a fast wire with a delay. A test decides what the wire
+//! does to each packet, lets time pass, and examines the packets sent. The invariants of both ends are
 //! checked after every step.
 
 use std::collections::BTreeMap;
@@ -9,17 +9,17 @@ use units::{Span, Time};
 /// What the wire does to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It arrives after the wire's delay.
+    /// The packet arrives after the wire's delay.
     Arrive,
-    /// It arrives that much later.
+    /// The packet arrives later by this span.
     Late(Span),
-    /// It is lost.
+    /// The packet is lost.
     Lost,
-    /// It arrives twice.
+    /// The packet arrives twice.
     Twice,
-    /// It arrives marked "congestion experienced".
+    /// The packet arrives marked "congestion experienced".
     Marked,
-    /// It is larger than this MTU: the sender is told, half a delay later.
+    /// The packet exceeds this MTU, which is reported to the sender half a delay later.
     TooBig(u32),
 }
 
@@ -27,11 +27,11 @@ pub enum Fate {
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Time,
-    /// From the client to the server.
+    /// Whether the packet goes from the client to the server.
     pub forward: bool,
     /// Number among the data packets of its direction, from 1; 0 without data.
     pub number: u64,
-    /// Sent before (the sequence number lies below what was sent).
+    /// Whether it is a retransmission (its sequence number is below the highest sent).
     pub again: bool,
     pub segment: Segment,
 }
@@ -48,27 +48,27 @@ pub struct Pair {
     pub client: Tcp,
     pub server: Tcp,
     delay: Span,
-    /// The time each packet occupies the wire.
+    /// Serialisation time of a packet on the wire.
     pub gap: Span,
     wire: Wire,
     pending: BTreeMap<(Time, u64), Event>,
     order: u64,
     highest: [u64; 2],
     numbers: [u64; 2],
-    /// When the wire has taken what was put on it, each way.
+    /// Time at which the wire is free, per direction.
     free: [Time; 2],
-    /// Everything that was put on the wire.
+    /// All packets that were put on the wire.
     pub log: Vec<Seen>,
     out: Vec<Segment>,
-    /// Events handled.
+    /// Number of events handled.
     pub steps: u64,
 }
 
-/// 50 ms there and back.
+/// RTT of 50 ms.
 pub const RTT: Span = Span::from_millis(50);
-/// 10 µs for a packet: about 1 Gbit/s.
+/// 10 µs per packet: about 1 Gbit/s.
 const GAP: Span = Span::from_micros(10);
-/// Payload of a full packet with timestamps.
+/// Payload of a full-sized packet with timestamps.
 pub const MSS: u64 = 1448;
 
 pub fn ms(n: u64) -> Span {
@@ -84,7 +84,7 @@ pub fn tcp(stack: &Stack, cc: &str) -> Tcp {
 }
 
 impl Pair {
-    /// Two Linux ends that run `cc`; every packet arrives.
+    /// Two Linux ends with congestion control `cc`; every packet arrives.
     pub fn new(cc: &str) -> Pair {
         Pair::with(cc, &Stack::default(), &Stack::default())
     }
@@ -113,12 +113,12 @@ impl Pair {
         self
     }
 
-    /// From now on the wire does this.
+    /// Sets what the wire does from now on.
     pub fn wire(&mut self, fate: impl FnMut(&Seen) -> Fate + 'static) {
         self.wire = Box::new(fate);
     }
 
-    /// The client connects; returns when it is established.
+    /// Connects the client; returns when the connection is established.
     pub fn connect(&mut self) {
         let now = self.now;
         self.act(true, |tcp, out| tcp.connect(now, out));
@@ -133,7 +133,7 @@ impl Pair {
         self.act(true, |tcp, out| tcp.write(now, bytes, true, out));
     }
 
-    /// Connected, and the client writes.
+    /// Connects, and lets the client write.
     pub fn sending(mut self, bytes: u64) -> Pair {
         self.connect();
         self.write(bytes);
@@ -147,7 +147,7 @@ impl Pair {
             self.put(client, segment);
         }
         self.out = out;
-        // All of a large window is too much to look at every time.
+        // Checking all of a large window in every step would take too long.
         if self.steps.is_multiple_of(64) || self.client.tx.in_flight() + self.server.tx.in_flight() < 200 {
             self.client.check();
             self.server.check();
@@ -192,15 +192,15 @@ impl Pair {
         self.pending.insert((due, self.order), event);
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     fn next(&self) -> Option<Time> {
         let arrival = self.pending.keys().next().map(|k| k.0);
         units::earliest(arrival, units::earliest(self.client.next_wake(), self.server.next_wake()))
     }
 
-    /// The next thing happens.
+    /// Handles the next event.
     pub fn step(&mut self) {
-        let Some(next) = self.next() else { panic!("nothing will ever happen") };
+        let Some(next) = self.next() else { panic!("no event is pending") };
         self.now = self.now.max(next);
         let now = self.now;
         self.steps += 1;
@@ -221,7 +221,7 @@ impl Pair {
         }
     }
 
-    /// Time passes.
+    /// Lets time pass.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         while self.next().is_some_and(|t| t <= end) {
@@ -230,10 +230,10 @@ impl Pair {
         self.now = end;
     }
 
-    /// Until everything the client wrote is acknowledged. The time it took from now.
+    /// Runs until everything that the client wrote is acknowledged; returns the time that took.
     ///
     /// # Panics
-    /// It takes more than ten minutes.
+    /// Panics after more than ten minutes.
     pub fn finish(&mut self) -> Span {
         let begin = self.now;
         while self.client.tx.unacked() > 0 {
@@ -248,7 +248,7 @@ impl Pair {
         self.log.iter().filter(|s| s.forward && s.segment.len > 0)
     }
 
-    /// Data packets the client sent again.
+    /// Data packets retransmitted by the client.
     pub fn resent(&self) -> Vec<&Seen> {
         self.data().filter(|s| s.again).collect()
     }
@@ -263,7 +263,7 @@ impl Pair {
     }
 }
 
-/// Loses the data packets with these numbers.
+/// A wire that loses the data packets with these numbers.
 pub fn lose(numbers: &'static [u64]) -> impl FnMut(&Seen) -> Fate {
     move |s| if s.forward && numbers.contains(&s.number) { Fate::Lost } else { Fate::Arrive }
 }

@@ -1,4 +1,4 @@
-//! An end learns from the other's SYN what it may use. The test writes the peer's segments itself.
+//! Options learned from the peer's SYN. The tests write the peer's segments themselves.
 
 use crate::pair::*;
 use transport::{Flags, Segment, Stack, SynOptions, Tcp};
@@ -7,7 +7,7 @@ use units::Bytes;
 const ASKS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 const NOTHING: Flags = Flags(0);
 
-/// A peer's SYN or SYN-ACK.
+/// A SYN or SYN/ACK of the peer.
 fn syn(flags: Flags, mss: Option<u16>, scale: Option<u8>, stamped: bool, sack_ok: bool) -> Segment {
     let flags = flags.with(Flags::SYN);
     let mut seg = Segment { flags, sack_ok, window: 60_000, ..Segment::BLANK };
@@ -16,7 +16,8 @@ fn syn(flags: Flags, mss: Option<u16>, scale: Option<u8>, stamped: bool, sack_ok
     seg
 }
 
-/// What a client sends that is answered so, when it has much to write: its SYN and what follows.
+/// Connects a client that has much to write, and answers its SYN with `answer`; returns its SYN, its further
+/// segments and the client.
 fn answered(stack: &Stack, answer: Segment) -> (Segment, Vec<Segment>, Tcp) {
     let mut client = tcp(stack, "reno");
     let mut out = Vec::new();
@@ -28,9 +29,10 @@ fn answered(stack: &Stack, answer: Segment) -> (Segment, Vec<Segment>, Tcp) {
     (first, out, client)
 }
 
-/// RFC 9293 section 3.7.1, RFC 7323 sections 2.2 and 3.2, RFC 2018 section 2, RFC 3168 section 6.1.1.
+/// Options of a SYN: RFC 9293 section 3.7.1, RFC 7323 sections 2.2 and 3.2, RFC 2018 section 2, RFC 3168
+/// section 6.1.1.
 #[test]
-fn a_syn_offers_all_that_the_stack_has() {
+fn a_syn_offers_all_options_of_the_stack() {
     let syn = |stack: &Stack| answered(stack, syn(Flags::ACK, None, None, false, false)).0;
     let plain = syn(&Stack::default());
     assert_eq!(plain.syn_options(), SynOptions { mss: Some(1460), scale: Some(7) });
@@ -47,15 +49,15 @@ fn a_syn_offers_all_that_the_stack_has() {
     assert!(other.ts_val == 0 && !other.sack_ok && other.flags == Flags::SYN.with(ASKS));
 }
 
-/// A peer without options takes 536 bytes a segment, says nothing of what it holds, and is told of no window
-/// that its 16 bits cannot say.
+/// A peer without options accepts segments of 536 bytes, sends no SACK, and gets no window that exceeds 16
+/// bits.
 #[test]
-fn a_peer_that_knows_nothing_is_spared() {
+fn a_peer_without_options_gets_none() {
     let (_, out, mut client) = answered(&Stack::default(), syn(Flags::ACK, None, None, false, false));
     let data: Vec<u32> = out.iter().map(|s| s.len).filter(|&n| n > 0).collect();
     assert_eq!(data, [536; 10]);
     assert!(out.iter().all(|s| s.ts_val == 0 && s.window <= 65_535));
-    // Much comes, with a hole: neither a SACK nor a larger window.
+    // Much data arrives, with a hole: neither a SACK nor a larger window is sent.
     let mut replies = Vec::new();
     for n in (0..400u64).filter(|n| *n != 300) {
         let flags = Flags::ACK;
@@ -65,9 +67,9 @@ fn a_peer_that_knows_nothing_is_spared() {
     assert!(replies.len() > 200 && replies.iter().all(|s| s.sacks == 0 && s.window <= 65_535));
 }
 
-/// The smaller MSS counts, less what timestamps take; each option needs both ends.
+/// The smaller MSS applies, minus the length of timestamps; each option requires both ends.
 #[test]
-fn the_common_part_is_in_force() {
+fn options_of_both_ends_are_used() {
     for (mss, stamped, sack, len) in [
         (Some(1460), true, true, 1448),
         (Some(1460), false, true, 1460),
@@ -79,16 +81,16 @@ fn the_common_part_is_in_force() {
         let first = out.iter().find(|s| s.len > 0).expect("data");
         assert_eq!((first.len, first.ts_val != 0), (len, stamped));
         assert_eq!(client.tx.s.sack, sack);
-        // Without timestamps of the peer its own are none of its business.
+        // Without timestamps of the peer, this end sends none.
         let own = Stack { timestamps: Some(false), ..Stack::default() };
         let (_, out, _) = answered(&own, syn(Flags::ACK, mss, Some(7), stamped, sack));
         assert!(out.iter().all(|s| s.ts_val == 0));
     }
 }
 
-/// Who asks for ECN says ECE and CWR, who agrees ECE alone (RFC 3168 section 6.1.1).
+/// A request for ECN sets ECE and CWR, an agreement only ECE (RFC 3168 section 6.1.1).
 #[test]
-fn ecn_takes_both() {
+fn ecn_requires_both_ends() {
     for (own, flags, agreed) in
         [(true, Flags::ECE, true), (true, NOTHING, false), (true, ASKS, false), (false, Flags::ECE, false)]
     {
@@ -103,9 +105,10 @@ fn ecn_takes_both() {
     }
 }
 
-/// A SYN-ACK has a scale only when the SYN had one (RFC 7323 section 2.2), and what else was agreed on.
+/// A SYN/ACK has a window scale only if the SYN had one (RFC 7323 section 2.2), and likewise only the other
+/// requested options.
 #[test]
-fn a_syn_ack_agrees_to_no_more_than_was_asked() {
+fn a_syn_ack_has_only_requested_options() {
     for (scale, stamped, sack) in [(Some(2), true, true), (None, true, true), (None, false, false)] {
         let mut server = tcp(&Stack::default(), "reno");
         let mut out = Vec::new();

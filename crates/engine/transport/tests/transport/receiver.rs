@@ -1,11 +1,11 @@
-//! When the receiving half acknowledges, and how its window opens.
+//! ACKs of the receiving half, and the growth of its window.
 
 use crate::pair::*;
 use transport::{Flags, Profile, Segment, Stack};
 use units::{Bytes, Span, Time};
 
-/// Linux acknowledges the first sixteen segments one by one (`TCP_MAX_QUICKACKS`), then every
-/// second; RFC 5681 section 4.2 every second from the start.
+/// Linux acknowledges the first sixteen segments individually (`TCP_MAX_QUICKACKS`), then every second one;
+/// RFC 5681 section 4.2 every second one from the start.
 #[test]
 fn acks_for_every_second_segment() {
     for (profile, quick) in [(Profile::Linux, 16), (Profile::Rfc, 0)] {
@@ -21,11 +21,11 @@ fn acks_for_every_second_segment() {
     }
 }
 
-/// A lone segment's ACK waits 200 ms (RFC 1122 section 4.2.3.2: less than 500). In Linux it leaves
-/// when the reader has taken what ends a write (`tcp_measure_rcv_mss`, 6.7), and at once for a marked
-/// one: the sender's window may be down to one packet (`tcp_ecn_check_ce`).
+/// The ACK of a single segment is delayed by 200 ms (RFC 1122 section 4.2.3.2: less than 500). In Linux it is
+/// sent when the reader has read the end of a write (`tcp_measure_rcv_mss`, 6.7), and at once for a marked
+/// segment, since the sender's window may be one packet (`tcp_ecn_check_ce`).
 #[test]
-fn a_lone_segment_waits() {
+fn the_ack_of_a_single_segment_is_delayed() {
     for (profile, mark, wait) in
         [(Profile::Linux, false, 0), (Profile::Linux, true, 0), (Profile::Rfc, false, 200)]
     {
@@ -42,15 +42,15 @@ fn a_lone_segment_waits() {
     }
 }
 
-/// An odd segment in the midst of a write says no PSH: its ACK waits 40 ms for a second one.
+/// An odd segment within a write has no PSH: its ACK is delayed by 40 ms, until a second segment arrives.
 #[test]
-fn an_odd_segment_waits_for_another() {
+fn the_ack_of_an_odd_segment_waits_for_another() {
     let window = Some(units::Bytes::new(1 << 20));
     let stack = Stack { receive_window: window, tso: Some(false), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack).sending(100 * MSS);
     pair.finish();
     let begin = pair.now;
-    // Three of four arrive, the fourth, which ends the write, does not.
+    // Three of four segments arrive; the fourth, which ends the write, does not.
     let last = pair.data().count() as u64 + 4;
     pair.wire(move |s| if s.forward && s.number == last { Fate::Lost } else { Fate::Arrive });
     pair.write(4 * MSS);
@@ -59,8 +59,8 @@ fn an_odd_segment_waits_for_another() {
     assert!(third >= RTT / 2 + ms(40) && third < RTT / 2 + ms(42), "{third}");
 }
 
-/// Dynamic right-sizing needs the round trip, and has it without timestamps too: the time in which
-/// a window's worth comes. The window leaves its first 64 kB.
+/// Dynamic right-sizing needs the RTT, which it also has without timestamps: the time in which a window's
+/// worth of data arrives. The window grows beyond its initial 64 kB.
 #[test]
 fn the_window_opens_with_and_without_timestamps() {
     for timestamps in [true, false] {
@@ -72,9 +72,9 @@ fn the_window_opens_with_and_without_timestamps() {
     }
 }
 
-/// RFC 5681 section 4.2: what comes out of order, and what fills a gap, is acknowledged at once.
+/// Out-of-order segments and segments that fill a gap are acknowledged at once (RFC 5681 section 4.2).
 #[test]
-fn gaps_are_told_at_once() {
+fn gaps_are_reported_at_once() {
     let mut pair = Pair::with("reno", &Stack::default(), &Stack::default());
     pair.wire(lose(&[50]));
     let mut pair = pair.sending(200 * MSS);
@@ -85,14 +85,14 @@ fn gaps_are_told_at_once() {
     let filled = pair.acks().find(|s| s.segment.ack > lost).unwrap();
     let resent = pair.resent()[0].at;
     assert!(filled.at.since(resent) <= RTT / 2 + ms(1));
-    assert!(filled.segment.ack > next, "with all that waited behind it");
+    assert!(filled.segment.ack > next, "with all data held behind it");
 }
 
-/// RFC 7323 section 5 (PAWS): packet 3 of ten is lost, packet 8 late. The retransmission of 3 brings a newer
-/// timestamp in order, so the original of 8, coming after it, is not taken, and its retransmission is
-/// no duplicate. Without timestamps the original is taken, and a D-SACK tells of the retransmission.
+/// PAWS (RFC 7323 section 5): packet 3 of ten is lost, packet 8 late. The retransmission of 3 has a newer
+/// timestamp in order, so the original of 8, which arrives later, is rejected, and its retransmission is not
+/// a duplicate. Without timestamps the original is accepted, and a D-SACK reports the retransmission.
 #[test]
-fn what_was_overtaken_by_a_newer_timestamp_is_not_taken() {
+fn data_overtaken_by_a_newer_timestamp_is_rejected() {
     for timestamps in [true, false] {
         let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
         let mut pair = Pair::with("reno", &stack, &stack).sending(20 * MSS);
@@ -113,10 +113,10 @@ fn what_was_overtaken_by_a_newer_timestamp_is_not_taken() {
     }
 }
 
-/// What the receiver had comes again within a larger segment, in order or out of order: a D-SACK tells
-/// (RFC 2883 section 4; `tcp_ofo_queue`, `tcp_data_queue_ofo`).
+/// Data that the receiver holds arrives again within a larger segment, in order or out of order: a D-SACK
+/// reports it (RFC 2883 section 4; `tcp_ofo_queue`, `tcp_data_queue_ofo`).
 #[test]
-fn data_held_that_comes_again_is_reported() {
+fn duplicates_of_held_data_are_reported() {
     let segment = |seq: u64, len: u32| Segment {
         seq,
         len,
@@ -126,7 +126,8 @@ fn data_held_that_comes_again_is_reported() {
         flags: Flags::ACK,
         ..Segment::BLANK
     };
-    // What is held, what comes, and the D-SACK: of what comes first, to its end when it is in order.
+    // Held data, the arriving segment, and the D-SACK: the first held range, to the segment's end if that is
+    // in order.
     for (held, (seq, len), expect) in [
         (vec![(1000, 500)], (0, 1448), Some((1000, 1448))),
         (vec![(1000, 500)], (0, 1000), None),
@@ -152,11 +153,11 @@ fn data_held_that_comes_again_is_reported() {
     }
 }
 
-/// SACKs are compressed to one per 5 % of the round trip that the receiver has measured by what it got, at
-/// most 1 ms. It has none when there are no timestamps and all that came is out of order: then only the
-/// timer's slack of 100 µs passes (`__tcp_ack_snd_check`, by `rcv_rtt_est` and not by `srtt_us` alone).
+/// SACKs are compressed to one per 5 % of the RTT that the receiver has measured, at most 1 ms. Without
+/// timestamps and with all data out of order it has no RTT, and only the timer's slack of 100 µs passes
+/// (`__tcp_ack_snd_check`, by `rcv_rtt_est` and not by `srtt_us` alone).
 #[test]
-fn compression_waits_for_a_round_trip_only_when_it_is_known() {
+fn sack_compression_depends_on_a_known_round_trip() {
     for (timestamps, expect) in [(true, 1100), (false, 100)] {
         let stack = Stack {
             timestamps: Some(timestamps),
@@ -176,10 +177,10 @@ fn compression_waits_for_a_round_trip_only_when_it_is_known() {
     }
 }
 
-/// The first window follows from the buffer to begin with: half of it (`tcp_rmem[1]`, `scaling_ratio`), no
-/// more than a SYN can say, and more as soon as data comes.
+/// The initial window is half of the initial buffer (`tcp_rmem[1]`, `scaling_ratio`), limited by the field of
+/// a SYN, and grows with the first data.
 #[test]
-fn a_larger_buffer_to_begin_with_opens_sooner() {
+fn the_window_opens_faster_with_a_larger_initial_buffer() {
     let mut after_three = Vec::new();
     for (kib, first) in [(32, 16 << 10), (128, 65_536), (1024, 65_536)] {
         let stack = Stack { initial_receive_buffer: Some(Bytes::new(kib << 10)), ..Stack::default() };

@@ -1,4 +1,4 @@
-//! Losses found by duplicate ACKs and SACKs, reordering, and reductions undone.
+//! Losses detected by duplicate ACKs and SACKs, reordering, and undone reductions.
 
 use crate::pair::*;
 use transport::{Profile, Stack};
@@ -12,7 +12,7 @@ fn no_sack() -> Stack {
     Stack { sack: Some(false), ..Stack::default() }
 }
 
-/// RFC 5681 section 3.2: one loss costs half the window and one retransmission, no timeout.
+/// One loss costs half of the window and one retransmission, but no timeout (RFC 5681 section 3.2).
 #[test]
 fn one_loss_is_repaired_in_one_round_trip() {
     for stack in [Stack::default(), rfc(true), rfc(false), no_sack()] {
@@ -24,7 +24,7 @@ fn one_loss_is_repaired_in_one_round_trip() {
             before = pair.cwnd();
             pair.step();
         }
-        // The last ACKs before it may still have opened the window.
+        // The last ACKs before the loss may have opened the window.
         let half = pair.client.tx.w.ssthresh;
         assert!((before / 2..=before / 2 + 1).contains(&half), "{before} fell to {half}");
         pair.finish();
@@ -37,10 +37,10 @@ fn one_loss_is_repaired_in_one_round_trip() {
     }
 }
 
-/// Jacobson 1988: the third duplicate ACK brings the lost packet again at once, and the window starts
-/// over from one packet towards half of what it was.
+/// The third duplicate ACK triggers the retransmission of the lost packet, and slow start from one packet to
+/// half of the previous window (Jacobson 1988).
 #[test]
-fn tahoe_starts_over_after_a_fast_retransmission() {
+fn tahoe_slow_starts_after_a_fast_retransmission() {
     for stack in [Stack::default(), rfc(true), rfc(false), no_sack()] {
         let mut pair = Pair::with("tahoe", &stack, &stack);
         pair.wire(lose(&[50]));
@@ -54,11 +54,11 @@ fn tahoe_starts_over_after_a_fast_retransmission() {
         assert_eq!((tx.w.cwnd, tx.state_name()), (1, "loss"), "{stack:?}");
         assert!((before / 2..=before / 2 + 1).contains(&tx.w.ssthresh), "{stack:?}: {before}");
         let (fell, half) = (pair.now, tx.w.ssthresh as u64);
-        // Nothing but the lost packet leaves until it is acknowledged, a round trip later.
+        // Nothing but the lost packet is sent until it is acknowledged, an RTT later.
         pair.run(RTT - ms(1));
         let since = |pair: &Pair| pair.data().filter(|s| s.at >= fell).count() as u64;
         assert_eq!((since(&pair), pair.resent().len()), (1, 1), "{stack:?}");
-        // Slow start then doubles what a round carries, until ssthresh.
+        // Slow start then doubles the window per round, up to ssthresh.
         let mut rounds = Vec::new();
         for _ in 0..6 {
             let before = since(&pair);
@@ -74,10 +74,10 @@ fn tahoe_starts_over_after_a_fast_retransmission() {
     }
 }
 
-/// Fall and Floyd 1996, section 2: without SACK Tahoe sends packets again that had arrived; with it
-/// only the lost ones.
+/// Without SACK, Tahoe retransmits packets that had arrived; with SACK only the lost ones (Fall and Floyd
+/// 1996, section 2).
 #[test]
-fn tahoe_sends_again_what_is_not_reported() {
+fn tahoe_retransmits_what_is_not_sacked() {
     for (stack, exact) in
         [(rfc(false), false), (no_sack(), false), (rfc(true), true), (Stack::default(), true)]
     {
@@ -92,11 +92,11 @@ fn tahoe_sends_again_what_is_not_reported() {
     }
 }
 
-/// An ACK that covers a packet and reports what came after the next one's loss is no sign of
-/// reordering: the loss is known by three SACKed packets, without waiting a quarter RTT (RFC 8985
-/// section 6.2 step 4). Which of them shares its ACK depends on whether n is odd or even.
+/// An ACK that covers a packet and reports packets after the loss of the next one is no sign of reordering:
+/// the loss is established by three SACKed packets, without waiting a quarter RTT (RFC 8985 section 6.2 step
+/// 4). Which packets share an ACK depends on whether n is odd or even.
 #[test]
-fn a_shared_ack_is_no_reordering() {
+fn a_shared_ack_is_not_taken_for_reordering() {
     for n in 55..65u64 {
         let mut pair = Pair::new("reno");
         pair.wire(move |s| if s.forward && s.number == n { Fate::Lost } else { Fate::Arrive });
@@ -109,10 +109,10 @@ fn a_shared_ack_is_no_reordering() {
     }
 }
 
-/// RFC 6582 section 3.2: without SACK each partial ACK tells of one more loss: one per round trip.
-/// With SACK (RFC 6675) all of them go in the first.
+/// Without SACK, each partial ACK reveals one more loss, one per RTT (RFC 6582 section 3.2). With SACK (RFC
+/// 6675), all lost packets are retransmitted in the first round.
 #[test]
-fn newreno_repairs_one_loss_a_round_trip_and_sack_all() {
+fn newreno_repairs_one_loss_per_round_trip_and_sack_all_at_once() {
     for (stack, rounds) in [(rfc(false), 4), (no_sack(), 4), (rfc(true), 1), (Stack::default(), 1)] {
         let mut pair = Pair::with("reno", &stack, &stack);
         pair.wire(lose(&[50, 52, 54, 56]));
@@ -126,8 +126,8 @@ fn newreno_repairs_one_loss_a_round_trip_and_sack_all() {
     }
 }
 
-/// Every packet is delivered once. Without SACK duplicate ACKs stand for packets, and those of new
-/// data are forgotten when recovery ends (as in Linux): a few count twice.
+/// Every packet counts as delivered once. Without SACK, duplicate ACKs stand for packets, and those for new
+/// data are forgotten when recovery ends (as in Linux), so a few count twice.
 #[test]
 fn delivered_counts_each_packet_once() {
     for stack in [Stack::default(), no_sack(), rfc(true), rfc(false)] {
@@ -143,7 +143,7 @@ fn delivered_counts_each_packet_once() {
     }
 }
 
-/// RFC 3042: the first two duplicate ACKs let new packets out, the third the lost one.
+/// The first two duplicate ACKs release new packets, the third the lost one (RFC 3042).
 #[test]
 fn limited_transmit() {
     let mut pair = Pair::with("reno", &rfc(true), &rfc(true));
@@ -156,28 +156,28 @@ fn limited_transmit() {
     assert_eq!(numbers[4..7], [(5, false), (6, false), (7, true)]);
 }
 
-/// RFC 8985 section 6.2: a packet later than a quarter of the RTT is taken for lost, one less late
-/// is not, once three others have not proved it lost.
+/// A packet that is late by more than a quarter RTT counts as lost, one that is less late does not, unless
+/// three others have shown it lost before (RFC 8985 section 6.2).
 #[test]
 fn reordering_within_the_window_costs_nothing() {
-    // Learn of reordering: half an RTT late, a needless retransmission, taken back.
+    // Reordering is detected: half an RTT late, an unnecessary retransmission, undone.
     let mut pair = Pair::new("reno");
     pair.wire(|s| if s.forward && s.number == 40 { Fate::Late(RTT / 2) } else { Fate::Arrive });
     let mut pair = pair.sending(u32::MAX as u64);
     pair.run(RTT * 6);
     let stats = pair.client.tx.stats;
     assert_eq!((stats.retransmitted, stats.undone, stats.timeouts), (1, 1, 0));
-    // From now on a quarter RTT is waited for.
+    // From now on, RACK waits for a quarter RTT.
     let next = pair.data().count() as u64 + 20;
     pair.wire(move |s| if s.forward && s.number == next { Fate::Late(RTT / 5) } else { Fate::Arrive });
     pair.run(RTT * 4);
     assert_eq!(pair.client.tx.stats.retransmitted, 1);
 }
 
-/// RFC 3522: the ACK's timestamp shows that the original arrived; RFC 2883: so does a D-SACK, where
-/// there are no timestamps. The window is what it was.
+/// The ACK's timestamp (RFC 3522) or, without timestamps, a D-SACK (RFC 2883) shows that the original
+/// arrived, and the window is restored.
 #[test]
-fn a_needless_reduction_is_undone() {
+fn a_spurious_reduction_is_undone() {
     for timestamps in [true, false] {
         let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
         let mut pair = Pair::with("cubic", &stack, &stack);
@@ -192,16 +192,17 @@ fn a_needless_reduction_is_undone() {
             pair.step();
         }
         assert!(pair.cwnd() >= before, "{} < {before}", pair.cwnd());
-        assert!(pair.client.tx.w.ssthresh > 1 << 20, "no threshold is left behind");
+        assert!(pair.client.tx.w.ssthresh > 1 << 20, "ssthresh is restored");
         assert_eq!(pair.client.tx.stats.timeouts, 0);
     }
 }
 
-/// A network that duplicates packets is not a sender that resends needlessly: a real loss's
-/// reduction stays, and RACK's window does not widen (`dsack_dups` beyond `total_retrans`).
+/// Duplication by the network is no unnecessary retransmission: the reduction for a genuine loss stays, and
+/// RACK's window does not widen (`dsack_dups` above `total_retrans`).
 #[test]
 fn duplicates_of_the_network_undo_nothing() {
-    // On a wire that takes no time much is sent at one moment, and RACK cannot tell what first.
+    // On a wire without serialisation time, many packets are sent at the same time, and RACK cannot order
+    // them.
     for gap in [10, 0] {
         let mut pair = Pair::new("reno");
         pair.gap = Span::from_micros(gap);
@@ -219,10 +220,10 @@ fn duplicates_of_the_network_undo_nothing() {
     }
 }
 
-/// A retransmission lost in its turn is found by RACK (RFC 8985 section 4), not by a timeout;
-/// RFC 6675 alone must wait for the timeout.
+/// RACK detects the loss of a retransmission without a timeout (RFC 8985 section 4); RFC 6675 alone must wait
+/// for the timeout.
 #[test]
-fn a_lost_retransmission() {
+fn rack_detects_a_lost_retransmission() {
     for (stack, timeouts) in [(Stack::default(), 0), (rfc(true), 1)] {
         let mut pair = Pair::with("reno", &stack, &stack);
         let mut lost = 0;
@@ -241,10 +242,10 @@ fn a_lost_retransmission() {
     }
 }
 
-/// RFC 6937 section 3: while the window falls from 2 s to s, one packet leaves for every two
-/// delivered; at its end it is ssthresh.
+/// While the window decreases from 2 s to s, one packet is sent for every two delivered; at the end it is
+/// ssthresh (RFC 6937 section 3).
 #[test]
-fn the_window_falls_by_what_is_delivered() {
+fn the_window_decreases_in_proportion_to_delivery() {
     let mut pair = Pair::new("reno");
     pair.wire(lose(&[200]));
     let mut pair = pair.sending(u32::MAX as u64);
@@ -261,8 +262,8 @@ fn the_window_falls_by_what_is_delivered() {
     assert!((sent / prior as f64 - 0.5).abs() < 0.03, "{sent} of {prior}");
 }
 
-/// RFC 3168 section 6.1: one reduction a round trip for any number of marks, echoed until CWR is
-/// heard; nothing is sent again.
+/// One reduction per RTT for any number of marks, which are echoed until CWR arrives; nothing is
+/// retransmitted (RFC 3168 section 6.1).
 #[test]
 fn a_mark_is_echoed_and_halves_the_window_once() {
     for (profile, first) in [(Profile::Linux, 60), (Profile::Linux, 61), (Profile::Rfc, 60)] {
@@ -293,7 +294,7 @@ fn a_mark_is_echoed_and_halves_the_window_once() {
     }
 }
 
-/// Half the packets are held back by up to an RTT, both ways: nothing is lost, nothing stalls.
+/// Half of the packets are delayed by up to an RTT in both directions: nothing is lost, and nothing stalls.
 #[test]
 fn a_path_that_reorders_everything_still_delivers() {
     for stack in [Stack::default(), no_sack(), rfc(true), rfc(false)] {
@@ -307,12 +308,12 @@ fn a_path_that_reorders_everything_still_delivers() {
     }
 }
 
-/// Of 70 packets 60 and 61 are lost, and are sent again at one moment: on a wire that takes no time, what
-/// a round trip carried is acknowledged at once. 60 is lost once more, 61 arrives. Its SACK, a round trip
-/// later, shows the loss of 60, which leaves a third time there and then, and not after a timeout
-/// (`tcp_rack_detect_loss`, where `tcp_skb_sent_after` tells transmissions of one moment apart).
+/// Packets 60 and 61 of 70 are lost and retransmitted at the same time, as on a wire without serialisation
+/// time a round is acknowledged at once. Packet 60 is lost again, 61 arrives. Its SACK, an RTT later, reveals
+/// the loss of 60, which is retransmitted for the second time at once and not after a timeout
+/// (`tcp_rack_detect_loss`, where `tcp_skb_sent_after` orders transmissions of the same time).
 #[test]
-fn a_retransmission_lost_beside_one_that_arrived() {
+fn a_retransmission_is_lost_while_one_of_the_same_time_arrives() {
     let mut pair = Pair::new("reno");
     pair.gap = Span::ZERO;
     let (lost, mut times) = (59 * MSS, 0);
@@ -331,10 +332,10 @@ fn a_retransmission_lost_beside_one_that_arrived() {
     assert!(again[2].at.since(again[0].at) < RTT + ms(2));
 }
 
-/// The last packet of a write says PSH, and says it again when it is sent again: the flag is the packet's
-/// (`tcp_mark_push` sets it in the queue), so the reader acknowledges it as soon as it has it.
+/// The last packet of a write has PSH, also when retransmitted, since the flag belongs to the packet
+/// (`tcp_mark_push` sets it in the queue); so the reader acknowledges it at once.
 #[test]
-fn a_packet_sent_again_still_says_psh() {
+fn a_retransmitted_packet_keeps_psh() {
     let mut pair = Pair::new("reno").sending(20 * MSS);
     pair.finish();
     let before = pair.data().count() as u64;

@@ -1,4 +1,4 @@
-//! Retransmission timeouts, F-RTO, tail loss probes, closed windows, and what idling does.
+//! Retransmission timeouts, F-RTO, tail loss probes, closed windows, and idle periods.
 
 use crate::pair::*;
 use transport::{Profile, Stack};
@@ -12,10 +12,10 @@ fn times(pair: &Pair, from: Time) -> Vec<u64> {
     pair.data().filter(|s| s.at > from).map(|s| (s.at.since(from).as_millis_f64()).round() as u64).collect()
 }
 
-/// RFC 6298 section 5: the timeout doubles each time (5.5), and holds until an RTT was measured.
-/// Linux: srtt + 200 ms, after a probe at 2 srtt + 200 ms (RFC 8985 section 7.2: for one packet in
-/// flight, a delayed ACK is allowed for), which the timeout, being sooner, limits; in whole ticks of 4 ms. Its timers
-/// of 63 to 503 ticks fire at the end of a bucket of eight, longer ones of 64.
+/// The timeout doubles each time, until an RTT is measured (RFC 6298 section 5.5). Linux: srtt + 200 ms,
+/// after a probe at 2 srtt + 200 ms (RFC 8985 section 7.2 allows for a delayed ACK with one packet in
+/// flight), which the earlier timeout limits; in whole ticks of 4 ms. Timers of 63 to 503 ticks fire at the
+/// end of a bucket of eight ticks, longer ones of 64.
 #[test]
 fn timeouts_double() {
     for (stack, expect, buckets) in [
@@ -37,7 +37,7 @@ fn timeouts_double() {
     }
 }
 
-/// A timeout's window is one packet, and slow start follows (RFC 5681 section 3.1, 3.2).
+/// After a timeout the window is one packet, followed by slow start (RFC 5681 sections 3.1 and 3.2).
 #[test]
 fn after_a_timeout_slow_start() {
     let mut pair = Pair::with("reno", &rfc(), &rfc());
@@ -53,11 +53,11 @@ fn after_a_timeout_slow_start() {
     assert_eq!(pair.server.rx.copied, 400 * MSS);
 }
 
-/// RFC 5682: a delay spike of a second times out; the ACKs of originals show it, the window comes
-/// back and of a whole window only the first packet went twice. With timestamps Eifel (RFC 3522)
-/// sees it on the first ACK.
+/// A delay spike of a second causes a timeout (RFC 5682). The ACKs of originals show that it was spurious:
+/// the window is restored, and only the first packet of the window was retransmitted. With timestamps, Eifel
+/// (RFC 3522) detects it on the first ACK.
 #[test]
-fn a_delay_spike_is_no_loss() {
+fn a_delay_spike_is_not_taken_for_loss() {
     for timestamps in [true, false] {
         let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
         let mut pair = Pair::with("reno", &stack, &stack).sending(u32::MAX as u64);
@@ -73,14 +73,15 @@ fn a_delay_spike_is_no_loss() {
         assert_eq!(stats.undone, 1, "timestamps {timestamps}: {stats:?}");
         assert!(pair.cwnd() >= before, "{} < {before}", pair.cwnd());
         assert!(pair.client.tx.w.ssthresh > 1 << 20);
-        // The timeouts' own packets, and the probe before them.
+        // The packets of the timeouts, and the probe before them.
         assert!(stats.retransmitted <= stats.timeouts + stats.probes, "{stats:?}");
     }
 }
 
-/// RFC 5682 section 3.1 step 2.b, 3.a: a real loss of the window's end is not taken for a spike.
+/// A genuine loss of the window's end is not taken for a delay spike (RFC 5682 section 3.1 steps 2.b and
+/// 3.a).
 #[test]
-fn a_real_loss_is_not_undone() {
+fn a_genuine_loss_is_not_undone() {
     let mut pair = Pair::new("reno");
     pair.wire(|s| if s.forward && (60..120).contains(&s.number) { Fate::Lost } else { Fate::Arrive });
     let mut pair = pair.sending(600 * MSS);
@@ -90,8 +91,8 @@ fn a_real_loss_is_not_undone() {
     assert_eq!(pair.server.rx.copied, 600 * MSS);
 }
 
-/// RFC 8985 section 7: the last packet is lost; a probe two round trips later repairs it, long
-/// before the timeout, at the price of one reduction (section 7.4.2).
+/// The last packet is lost (RFC 8985 section 7): a probe two RTTs later repairs that long before the timeout,
+/// at the cost of one reduction (section 7.4.2).
 #[test]
 fn a_probe_repairs_the_tail() {
     let mut pair = Pair::new("reno").sending(20 * MSS);
@@ -103,22 +104,22 @@ fn a_probe_repairs_the_tail() {
     let took = pair.finish();
     let stats = pair.client.tx.stats;
     assert_eq!((stats.probes, stats.timeouts, stats.retransmitted), (1, 0, 1));
-    // The ACK after one RTT rearms the probe: one packet is left, so 2 RTT + 200 ms, capped by the
-    // RTO of RTT + 200 ms, at the end of a bucket of 32 ms; then one RTT.
+    // The ACK after one RTT rearms the probe. One packet is left, so the probe is due after 2 RTT + 200 ms,
+    // limited by the RTO of RTT + 200 ms, at the end of a bucket of 32 ms; then one RTT passes.
     assert!(took <= RTT * 3 + ms(242), "{took}");
     pair.write(MSS);
     pair.finish();
-    assert!(pair.client.tx.w.ssthresh <= before, "repaired, so there was a loss");
+    assert!(pair.client.tx.w.ssthresh <= before, "the probe repaired a loss");
 }
 
-/// Section 7.4.2: the original arrives after all, and the probe's copy is reported by a D-SACK.
-/// No loss: later data finds window and threshold untouched.
+/// The original arrives after all, and a D-SACK reports the probe as a duplicate (section 7.4.2). Later data
+/// finds window and threshold unchanged.
 #[test]
-fn a_needless_probe_costs_nothing() {
+fn an_unnecessary_probe_costs_nothing() {
     let mut pair = Pair::new("reno").sending(20 * MSS);
     pair.finish();
     let last = pair.data().count() as u64 + 10;
-    // As late as a probe needs to come first, and no timeout.
+    // Late enough for a probe, but not for a timeout.
     pair.wire(move |s| if s.forward && s.number == last { Fate::Late(ms(300)) } else { Fate::Arrive });
     pair.write(10 * MSS);
     pair.finish();
@@ -131,8 +132,8 @@ fn a_needless_probe_costs_nothing() {
     assert_eq!(pair.client.tx.w.ssthresh, u32::MAX);
 }
 
-/// RFC 9293 section 3.8.6.1: the reader stops; the window closes; probes at doubling intervals ask
-/// whether it opened; the reader goes on and so does the sender.
+/// The reader stops and the window closes. The sender probes it at doubling intervals (RFC 9293 section
+/// 3.8.6.1), and continues when the reader does.
 #[test]
 fn a_closed_window_is_probed() {
     let receiver = Stack { receive_window: Some(Bytes::new(20_000)), ..Stack::default() };
@@ -158,9 +159,9 @@ fn a_closed_window_is_probed() {
     }
 }
 
-/// The announcement that the window opened is lost: the probe finds out (there is no deadlock).
+/// The announcement of an opened window is lost; the window probe prevents a deadlock.
 #[test]
-fn a_lost_window_update_is_no_deadlock() {
+fn a_lost_window_update_causes_no_deadlock() {
     let receiver = Stack { receive_window: Some(Bytes::new(20_000)), ..Stack::default() };
     let mut pair = Pair::with("reno", &Stack::default(), &receiver);
     pair.server.rx.auto_read = false;
@@ -174,22 +175,22 @@ fn a_lost_window_update_is_no_deadlock() {
     assert_eq!(pair.server.rx.rcv_nxt, 30_000);
 }
 
-/// A window smaller than a segment: half of it at a time (`tcp_bound_to_half_wnd`).
+/// A window smaller than a segment is used in halves (`tcp_bound_to_half_wnd`).
 #[test]
 fn tiny_windows_pass_data() {
     for window in [300u64, 536, 1000, 2000, 3000] {
         let receiver = Stack { receive_window: Some(Bytes::new(window)), ..Stack::default() };
         let mut pair = Pair::with("reno", &Stack::default(), &receiver).sending(20 * window);
         let took = pair.finish();
-        // A window a round trip, give or take the delayed ACKs of the smallest.
+        // One window per RTT, except for the delayed ACKs of the smallest window.
         assert!(took >= RTT * 19 && took < (RTT + ms(40)) * 22, "{window}: {took}");
     }
 }
 
-/// RFC 5681 section 4.1: after an idle RTO the window restarts at the initial one; Linux halves it
-/// for every RTO that passed (RFC 2861).
+/// After an RTO of idle time the window is the initial one (RFC 5681 section 4.1); Linux halves it for every
+/// RTO that has passed (RFC 2861).
 #[test]
-fn idling_shrinks_the_window() {
+fn idle_time_reduces_the_window() {
     for (stack, pause, expect) in [
         (Stack::default(), 100, 1.0),
         (Stack::default(), 400, 0.5),
@@ -208,10 +209,10 @@ fn idling_shrinks_the_window() {
     }
 }
 
-/// Minshall: of many small writes one small packet is under way at a time (RFC 9293 section 3.7.4);
-/// the rest wait for its ACK and go together.
+/// Minshall's variant of Nagle's algorithm: of many small writes, one small packet is in flight at a time
+/// (RFC 9293 section 3.7.4); the others wait for its ACK and are sent together.
 #[test]
-fn single_bytes_are_gathered() {
+fn single_bytes_are_merged() {
     let mut pair = Pair::new("reno");
     pair.connect();
     for _ in 0..100 {
@@ -224,13 +225,13 @@ fn single_bytes_are_gathered() {
     assert_eq!(sizes, [1, 99]);
 }
 
-/// A window each round trip: 64 kB at 50 ms is 10.5 Mbit/s (the fixed window is the limit).
+/// One window per RTT: 64 kB at 50 ms are 10.5 Mbit/s (limited by the fixed window).
 #[test]
 fn throughput_is_window_over_rtt() {
-    // Even numbers of segments: the odd one of a round would wait for the next round's ACK.
+    // Even numbers of segments: an odd one would wait for the next round's ACK.
     for window in [12 * MSS, 46 * MSS, 690 * MSS] {
         let receiver = Stack { receive_window: Some(Bytes::new(window)), ..Stack::default() };
-        // Bursts of full size would be waited for.
+        // Without TSO, as a full-size burst would be waited for.
         let sender = Stack { tso: Some(false), ..Stack::default() };
         let mut pair = Pair::with("cubic", &sender, &receiver).sending(u64::MAX >> 8);
         pair.run(Span::from_secs(2));
@@ -243,11 +244,10 @@ fn throughput_is_window_over_rtt() {
     }
 }
 
-/// The restart comes before bursts are sized: of a window of many packets a second's pause leaves less, and
-/// what leaves at once is a burst of that, not one of the window before (`tcp_skb_entail` asks, not
-/// `tcp_event_data_sent`).
+/// The window is restarted before it sizes bursts: after a pause of a second, a large window has shrunk, and
+/// the first burst has the size for the new window (`tcp_skb_entail` checks, not `tcp_event_data_sent`).
 #[test]
-fn the_first_burst_after_a_pause_is_of_the_new_window() {
+fn the_first_burst_after_a_pause_is_sized_by_the_new_window() {
     let stack = Stack { pacing: Some(true), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack).rtt(ms(4)).sending(60 * MSS);
     pair.finish();
@@ -260,9 +260,9 @@ fn the_first_burst_after_a_pause_is_of_the_new_window() {
     assert_eq!(burst, 5, "half the window (`tcp_cwnd_test`)");
 }
 
-/// `tcp_slow_start_after_idle` = 0: idle time leaves the window as it is.
+/// With `tcp_slow_start_after_idle` = 0, idle time does not reduce the window.
 #[test]
-fn idle_time_can_be_told_to_shrink_nothing() {
+fn the_reduction_after_idle_time_can_be_disabled() {
     let stack = Stack { idle_restart: Some(false), ..Stack::default() };
     let mut pair = Pair::with("reno", &stack, &stack).sending(300 * MSS);
     pair.finish();
@@ -272,10 +272,10 @@ fn idle_time_can_be_told_to_shrink_nothing() {
     assert!(before > 60 && pair.cwnd() == before, "{before} to {}", pair.cwnd());
 }
 
-/// `tcp_early_retrans` = 0: only the timeout finds that the last packet is lost. The RFC profile can be given
-/// probes.
+/// With `tcp_early_retrans` = 0, only the timeout detects the loss of the last packet. The RFC profile can
+/// use probes if configured.
 #[test]
-fn probes_can_be_turned_off_and_on() {
+fn probes_can_be_disabled_and_enabled() {
     for (profile, tlp, probes) in [
         (Profile::Linux, None, 1),
         (Profile::Linux, Some(false), 0),

@@ -1,4 +1,4 @@
-//! The profile of Windows 10: what sets it apart from the others (`windows.rs`).
+//! The profile of Windows 10: its differences from the others (`windows.rs`).
 
 use crate::pair::*;
 use transport::{Profile, Stack};
@@ -8,23 +8,24 @@ fn windows() -> Stack {
     Stack { profile: Profile::Windows, ..Stack::default() }
 }
 
-/// The client writes, and more may follow.
+/// The client writes, and may write more.
 fn write(pair: &mut Pair, bytes: u64) {
     let now = pair.now;
     pair.act(true, |tcp, out| tcp.write(now, bytes, false, out));
 }
 
 #[test]
-fn its_constants() {
+fn the_profile_has_the_documented_constants() {
     let l = windows().limits(&windows(), 1500, None);
     assert_eq!((l.initial_window, l.mss, l.timestamps, l.sack, l.ecn), (10, 1460, false, true, false));
     assert_eq!((l.rto_min, l.delayed_ack, l.tso), (ms(300), ms(40), false));
-    // A Linux peer offers timestamps, Windows does not answer.
+    // A Linux peer offers timestamps; Windows does not agree.
     assert!(!windows().limits(&Stack::default(), 1500, None).timestamps);
 }
 
-/// RACK and TLP from an RTT of 10 ms on: the lost tail is probed for after 2 RTT and the delayed ACK's
-/// allowance. Below, only the timeout finds it: 300 ms after the last ACK, which may be a delayed one.
+/// RACK and TLP are used from an RTT of 10 ms on: the lost tail is probed after 2 RTT and the allowance for a
+/// delayed ACK. Below, only the timeout detects the loss: 300 ms after the last ACK, which may be a delayed
+/// one.
 #[test]
 fn the_tail_is_probed_only_on_long_paths() {
     for (rtt, probes, timeouts) in [(ms(50), 1, 0), (ms(10), 1, 0), (ms(8), 0, 1), (ms(5), 0, 1)] {
@@ -42,12 +43,12 @@ fn the_tail_is_probed_only_on_long_paths() {
     }
 }
 
-/// Reordering by four packets is a loss to RFC 6675, and none to RACK if it is short enough.
+/// Reordering by four packets counts as loss in RFC 6675, but not in RACK if it is short enough.
 #[test]
 fn short_paths_count_sacks() {
     for (rtt, resent) in [(ms(5), 1), (ms(50), 0)] {
         let mut pair = Pair::with("reno", &windows(), &windows()).rtt(rtt);
-        // Teach RACK that the path reorders, once; counting learns nothing.
+        // RACK must first see reordering once; counting SACKs does not learn from it.
         pair.wire(move |s| if s.forward && s.number % 40 == 0 { Fate::Late(rtt / 8) } else { Fate::Arrive });
         let mut pair = pair.sending(400 * 1460);
         pair.finish();
@@ -56,9 +57,9 @@ fn short_paths_count_sacks() {
     }
 }
 
-/// `CwndRestart` false: five idle seconds leave the window as it is. The RFC profile starts over.
+/// `CwndRestart` false: five idle seconds do not change the window. The RFC profile restarts it.
 #[test]
-fn idle_time_does_not_close_the_window() {
+fn idle_time_does_not_reduce_the_window() {
     let rfc = Stack { profile: Profile::Rfc, ..Stack::default() };
     for (stack, keeps) in [(windows(), true), (rfc, false)] {
         let mut pair = Pair::with("reno", &stack, &stack);
@@ -74,7 +75,7 @@ fn idle_time_does_not_close_the_window() {
     }
 }
 
-/// The receive window begins below 64 KiB and opens with what is read; a fixed one stays.
+/// The receive window starts below 64 KiB and opens with reading; a fixed one does not change.
 #[test]
 fn the_receive_window_opens_from_64_kib() {
     let flight = |stack: &Stack| {
@@ -94,11 +95,11 @@ fn the_receive_window_opens_from_64_kib() {
     assert!(first == 64_512 && most <= 64_512 && most > 60_000, "{first}, {most}");
 }
 
-/// RFC 5682: after a timeout new data tells whether it was spurious. Here it was: a flight
-/// and what followed came half a second late, and little of it is sent again. The RFC profile sends
-/// all of it again.
+/// After a timeout, new data shows whether it was spurious (RFC 5682). Here it was: a flight and its
+/// successor arrive half a second late, and little of them is retransmitted. The RFC profile retransmits all
+/// of it.
 #[test]
-fn f_rto_finds_a_spurious_timeout() {
+fn f_rto_detects_a_spurious_timeout() {
     let again = |stack: &Stack| {
         let mut pair = Pair::with("reno", stack, stack);
         pair.wire(|s| {
@@ -113,5 +114,5 @@ fn f_rto_finds_a_spurious_timeout() {
     };
     let rfc = Stack { profile: Profile::Rfc, rto_min: Some(ms(300)), ..Stack::default() };
     let ((undone, few), (never, many)) = (again(&windows()), again(&rfc));
-    assert!((undone, never) == (1, 0) && few * 3 < many, "{few} beside {many} sent again");
+    assert!((undone, never) == (1, 0) && few * 3 < many, "{few} and {many} retransmitted");
 }

@@ -1,4 +1,5 @@
-//! Packets were too big for the path, and no ICMP message reached the sender: a path MTU black hole (RFC 2923 section 2.1).
+//! Packets were too big for the path, and no ICMP message reached the sender: a path MTU black hole (RFC 2923
+//! section 2.1).
 
 use super::remedies::mss_clamp;
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};

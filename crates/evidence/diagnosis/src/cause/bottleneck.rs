@@ -19,8 +19,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
     }
-    // A queue longer than RTprop belongs to a full link even if its rate is unknown, and so does a queue that grows with the window while
-    // delivery does not grow.
+    // A queue longer than RTprop belongs to a full link even if its rate is unknown, and so does a queue that
+    // grows with the window while delivery does not grow.
     let overfills = e.overfills && e.limiter.is_none() && !e.both_ways;
     if part == RoundPart::Moving && (e.is_unnamed_queue() || overfills) {
         return Some(ClaimOrder::StandingQueue);

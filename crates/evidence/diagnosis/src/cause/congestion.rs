@@ -17,8 +17,8 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
     e.claim_after_loss(part, Cause::Congestion)
 }
 
-/// A queue is short if it holds less than this share of a BDP: half a BDP keeps a link busy through CUBIC's reduction to 0.7 (RFC 9438 section
-/// 4.6).
+/// A queue is short if it holds less than this share of a BDP: half a BDP keeps a link busy through CUBIC's
+/// reduction to 0.7 (RFC 9438 section 4.6).
 const SHORT_QUEUE: f64 = 0.5;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {

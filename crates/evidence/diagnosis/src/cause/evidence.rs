@@ -1,4 +1,5 @@
-//! The evidence of a round trip on which causes base their claims. The verdict measures it; each cause's file decides on it.
+//! The evidence of a round trip on which causes base their claims. The verdict measures it; each cause's file
+//! decides on it.
 
 use result::Cause;
 use result::diagnosis::LimiterKind;
@@ -12,7 +13,8 @@ pub(crate) enum RoundPart {
     Drained,
     /// The receive window was full.
     WindowFull,
-    /// The receive window had no room for a segment although all data was acknowledged and the sender had more.
+    /// The receive window had no room for a segment although all data was acknowledged and the sender had
+    /// more.
     WindowShut,
     /// A small segment was held back until a delayed ACK came.
     Held,
@@ -38,8 +40,8 @@ impl RoundPart {
     ];
 }
 
-/// The strength of a claim. Where several causes claim a part, the first in this order wins: certain claims come first, and what is left when
-/// nothing else fits comes last.
+/// The strength of a claim. Where several causes claim a part, the first in this order wins: certain claims
+/// come first, and what is left when nothing else fits comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimOrder {
     /// Packets do not pass because of their size, and would not whatever else holds.
@@ -95,19 +97,20 @@ impl ClaimOrder {
     ];
 }
 
-/// The evidence of one round trip, as `crates/evidence/diagnosis/src/verdict/evidence.rs` measures it. "The round trips around" are the four
-/// before, this one and the four after, as far as data was sent in them.
+/// The evidence of one round trip, as `crates/evidence/diagnosis/src/verdict/evidence.rs` measures it. "The
+/// round trips around" are the four before, this one and the four after, as far as data was sent in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RoundEvidence {
-    /// At least a twelfth of the packets are small and pushed, and none is a retransmission; or nothing was sent, and for more than half of the
-    /// round trip nothing was outstanding; or less than a segment was in flight although the window had room.
+    /// At least a twelfth of the packets are small and pushed, and none is a retransmission; or nothing was
+    /// sent, and for more than half of the round trip nothing was outstanding; or less than a segment
+    /// was in flight although the window had room.
     pub writes_little: bool,
     /// At least two, and at least half, of the round trips around have small pushed packets.
     pub small_writes: bool,
     /// In one of the round trips around nothing was outstanding for a while.
     pub paused: bool,
-    /// Whole flow: after all written data was sent, new data followed an ACK at once in more than half of the time, and the flow was never
-    /// idle, so the application waits for room in the send buffer.
+    /// Whole flow: after all written data was sent, new data followed an ACK at once in more than half of
+    /// the time, and the flow was never idle, so the application waits for room in the send buffer.
     pub send_buffer_full: bool,
     /// Whole flow: at least three small segments were held back until a delayed ACK came.
     pub held_again: bool,
@@ -115,52 +118,53 @@ pub(crate) struct RoundEvidence {
     pub flat: bool,
     /// The bytes in flight are unknown: the capture is far from the sender, and no timestamps are echoed.
     pub inflight_unknown: bool,
-    /// The bytes in flight grow by more than an eighth within two round trips, before or after (always in the first and the last
-    /// round trip), and have not yet filled a link.
+    /// The bytes in flight grow by more than an eighth within two round trips, before or after (always in
+    /// the first and the last round trip), and have not yet filled a link.
     pub grows: bool,
     /// More is in flight than when delivery stopped growing, and packets wait, so a link is full.
     pub overfills: bool,
-    /// The receive window was full at some moment, and the most bytes in flight were within two segments of the window.
+    /// The receive window was full at some moment, and the most bytes in flight were within two segments of
+    /// the window.
     pub window_full: bool,
-    /// The least window of the round trip is below half of the greatest before, so the rest of the buffer holds unread data. (A sender sends
-    /// data that fills half of the greatest window at once, RFC 9293 section 3.8.6.2.1, so the window of a receiver that reads at once does
-    /// not fall below half.)
+    /// The least window of the round trip is below half of the greatest before, so the rest of the buffer
+    /// holds unread data. (A sender sends data that fills half of the greatest window at once, RFC 9293
+    /// section 3.8.6.2.1, so the window of a receiver that reads at once does not fall below half.)
     pub window_unread: bool,
-    /// Losses are repaired one by one: this round trip or a neighbour has a retransmission, and in all three less than half of the bytes in
-    /// flight were acknowledged.
+    /// Losses are repaired one by one: this round trip or a neighbour has a retransmission, and in all three
+    /// less than half of the bytes in flight were acknowledged.
     pub repairs_slowly: bool,
-    /// The cause of the last loss: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`], [`Cause::Outage`],
-    /// [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in the round trip of such a loss, to which no
-    /// congestion control responds.
+    /// The cause of the last loss: [`Cause::Policed`], [`Cause::Congestion`], [`Cause::RandomLoss`],
+    /// [`Cause::Outage`], [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in
+    /// the round trip of such a loss, to which no congestion control responds.
     pub last_loss: Cause,
     /// This round trip is before that of the first loss.
     pub before_loss: bool,
     /// This round trip has the first loss.
     pub at_first_loss: bool,
-    /// The last loss no longer limits the window: the bytes in flight grew again, and then stood still for longer than a congestion control's
-    /// plateau.
+    /// The last loss no longer limits the window: the bytes in flight grew again, and then stood still for
+    /// longer than a congestion control's plateau.
     pub recovered: bool,
     /// Whole flow: the bytes in flight did not fall at losses.
     pub unanswered: bool,
     /// It has a retransmission.
     pub resends: bool,
-    /// The capture is at the receiver, nothing was outstanding for a while, and some of the next packets were missing, as after an outage or a
-    /// timeout.
+    /// The capture is at the receiver, nothing was outstanding for a while, and some of the next packets
+    /// were missing, as after an outage or a timeout.
     pub back_with_loss: bool,
     pub limiter: Option<LimiterKind>,
     /// Delays show the limiter's queue, not only its rate.
     pub limiter_queues: bool,
     /// The limiter's flows together used its whole rate for more than half of the round trip.
     pub limiter_full: bool,
-    /// Data may wait in the queue of a full limiter before the capture: nothing shows the waits there, and the flow's last data was not the end
-    /// of what its application had written.
+    /// Data may wait in the queue of a full limiter before the capture: nothing shows the waits there, and
+    /// the flow's last data was not the end of what its application had written.
     pub waits_unseen: bool,
     /// The flow used its whole share of the limiter's rate, and its bytes in flight were not constant.
     pub share_taken: bool,
     /// The least RTT of the round trip exceeds RTprop by more than a tenth.
     pub waits: bool,
-    /// The least RTT of the round trip is above twice RTprop, and at least 20 ms above it: at least a BDP is queued, so a link stays full even if
-    /// a loss halves the window.
+    /// The least RTT of the round trip is above twice RTprop, and at least 20 ms above it: at least a BDP is
+    /// queued, so a link stays full even if a loss halves the window.
     pub queue_stands: bool,
     /// All packets of the round trip waited on the data's path, as timestamps show.
     pub data_waits: bool,

@@ -1,5 +1,6 @@
-//! Nagle's algorithm (RFC 896) against delayed ACKs (RFC 1122 section 4.2.3.2): the sender holds a small segment back until all data before it
-//! is acknowledged, and the receiver delays that ACK because only one segment came.
+//! Nagle's algorithm (RFC 896) against delayed ACKs (RFC 1122 section 4.2.3.2): the sender holds a small
+//! segment back until all data before it is acknowledged, and the receiver delays that ACK because only one
+//! segment came.
 
 use super::{AffectedFlows, CauseBound, CauseRules, ClaimOrder, RoundEvidence, RoundPart};
 use result::Cause;

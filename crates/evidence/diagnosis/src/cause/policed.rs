@@ -15,8 +15,8 @@ pub(super) const RULES: CauseRules = CauseRules {
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    // What a policer leaves of a window that is repaired over many round trips may be less than any one loss does, and no
-    // sign that the application wrote nothing.
+    // What a policer leaves of a window that is repaired over many round trips may be less than any one loss
+    // does, and no sign that the application wrote nothing.
     if part == RoundPart::Drained && e.last_loss == Cause::Policed && e.resends {
         return Some(ClaimOrder::Policer);
     }

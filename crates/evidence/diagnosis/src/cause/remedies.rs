@@ -16,7 +16,8 @@ pub(super) fn bbr(why: &str) -> Change {
     Change::new(ChangeKind::CongestionControl, ChangePlace::Sender, why).named("bbr")
 }
 
-/// Difference between MTU and MSS, bytes, for IPv4 and IPv6: the IP header without options and the TCP header (RFC 6691 section 2).
+/// Difference between MTU and MSS, bytes, for IPv4 and IPv6: the IP header without options and the TCP header
+/// (RFC 6691 section 2).
 const HEADERS: [u32; 2] = [40, 60];
 
 /// Advises an MSS clamp, with the value where the path's MTU is known.

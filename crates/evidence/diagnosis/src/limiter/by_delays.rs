@@ -1,9 +1,9 @@
 //! Limiters that delays propose: the queue of a link or shaper, which drains at one rate.
 //!
 //! 1. While packets wait, they leave at the queue's rate ([`super::delay_fit::drain`]).
-//! 2. At that rate the delay must rise with the backlog as it does behind a queue. Bytes that pass before packets wait are a shaper's
-//!    bucket ([`super::model::delays`]). Where packets are captured as they leave, their departures show the bucket
-//!    ([`super::shaper_bucket`]).
+//! 2. At that rate the delay must rise with the backlog as it does behind a queue. Bytes that pass before
+//!    packets wait are a shaper's bucket ([`super::model::delays`]). Where packets are captured as they
+//!    leave, their departures show the bucket ([`super::shaper_bucket`]).
 //! 3. A shaper that is refilled at intervals shows by its ticks instead ([`super::refill_ticks`]).
 
 use super::delay_fit::{self, DelayFit, drain, fit_to_backlog};
@@ -17,12 +17,13 @@ use super::virtual_queue::{PacketArrival, largest};
 use super::{FoundLimiter, PathFacts, SAME_RATE, model};
 use result::diagnosis::LimiterKind;
 
-/// Spread of the lower quartile of delays by the sender's clock, seconds: a quarter of Linux' tick of a millisecond.
+/// Spread of the lower quartile of delays by the sender's clock, seconds: a quarter of Linux' tick of a
+/// millisecond.
 const TICK: f64 = 250e-6;
 /// Least length of the windows over which a rate is measured, seconds; else half a round trip.
 const WINDOW: f64 = 0.02;
-/// Seconds after the start and after each pause over which the backlog is added up: until the error of the rate matters, or for all of the
-/// time.
+/// Seconds after the start and after each pause over which the backlog is added up: until the error of the
+/// rate matters, or for all of the time.
 const SPANS: [f64; 2] = [2.0, f64::INFINITY];
 
 /// Returns how far RTT against backlog is from the line of a queue.
@@ -30,8 +31,9 @@ fn crooked(d: &DelayFit) -> f64 {
     d.left + (d.slope - 1.0).abs()
 }
 
-/// Returns the rate, bytes a second, at which most packets arrive over long and short times alike, and the share of the times in which they
-/// do. Packets that a window holds back come in bursts, faster than on average.
+/// Returns the rate, bytes a second, at which most packets arrive over long and short times alike, and the
+/// share of the times in which they do. Packets that a window holds back come in bursts, faster than on
+/// average.
 pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option<(f64, f64)> {
     let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW))?;
     let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
@@ -79,7 +81,8 @@ fn straightest(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> Option
     fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
-/// Returns the shaper that is refilled at intervals, or a link where an interval passes hardly more than a packet.
+/// Returns the shaper that is refilled at intervals, or a link where an interval passes hardly more than a
+/// packet.
 fn at_intervals(
     arrivals: &[PacketArrival],
     g: RefillTicks,

@@ -1,10 +1,10 @@
 //! Limiters that losses propose: those that drop by the rule of a bucket.
 //!
-//! 1. The token bucket that explains the losses best ([`super::rate_search`]) may be a policer's, the end of a link's queue, or the
-//!    bucket and queue of a shaper. All drop by the same rule; the delays at each depth of the virtual queue distinguish them
-//!    ([`super::model::delays`]).
-//! 2. The sender's own line may be between the capture and a policer. Packets leave the line with other gaps, which may show another bucket
-//!    ([`super::sender_line`]).
+//! 1. The token bucket that explains the losses best ([`super::rate_search`]) may be a policer's, the end of
+//!    a link's queue, or the bucket and queue of a shaper. All drop by the same rule; the delays at each
+//!    depth of the virtual queue distinguish them ([`super::model::delays`]).
+//! 2. The sender's own line may be between the capture and a policer. Packets leave the line with other gaps,
+//!    which may show another bucket ([`super::sender_line`]).
 
 use super::evidence::{self, LARGE_BUCKET, LimiterEvidence, LimiterStatement, compressed};
 use super::model::delays::{LimiterDelays, NOISE};
@@ -17,7 +17,8 @@ use result::diagnosis::LimiterKind;
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.15;
 
-/// Proposes limiters by losses. `clocked` are the same packets with their delays to the capture, where timestamps show these.
+/// Proposes limiters by losses. `clocked` are the same packets with their delays to the capture, where
+/// timestamps show these.
 pub(super) fn limiters_by_losses(
     arrivals: &[PacketArrival],
     clocked: Option<&[PacketArrival]>,
@@ -73,7 +74,8 @@ fn limiter(b: TokenBucketFit, path: PathFacts) -> FoundLimiter {
     }
 }
 
-/// Returns the limiters that the bucket may be: a policer, the end of a link's queue, or a shaper with its queue.
+/// Returns the limiters that the bucket may be: a policer, the end of a link's queue, or a shaper with its
+/// queue.
 fn kinds(
     b: TokenBucketFit,
     arrivals: &[PacketArrival],

@@ -8,8 +8,9 @@ pub(super) const STEP: f64 = 1.03;
 /// Greatest ratio of the highest rate to the lowest.
 const RANGE: f64 = 100.0;
 
-/// Returns the rates to try, bytes a second, in order: a grid over the possible rates, and the rates of what passed between losses. These
-/// are the limiter's rate where the bucket did not fill up in between, and lower where it did.
+/// Returns the rates to try, bytes a second, in order: a grid over the possible rates, and the rates of what
+/// passed between losses. These are the limiter's rate where the bucket did not fill up in between, and lower
+/// where it did.
 pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let (mut losses, mut sum) = (Vec::new(), 0.0);
     for a in arrivals {
@@ -38,7 +39,8 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
         rates.push(shorth(&mut slopes));
         rates.extend([0.5, 1.0].map(|q| quantile(&mut slopes, q) as f64));
     }
-    // All bytes before the first loss may have come from the bucket. Where other places lose too, use the loss in the middle.
+    // All bytes before the first loss may have come from the bucket. Where other places lose too, use the
+    // loss in the middle.
     let low = ((sum - first.1) / whole).min((sum - last.1) / (end - last.0));
     let low = (low / 2.0).max(sum / whole / RANGE);
     // The highest rate is that of a burst, which may exceed the limiter's.
@@ -53,7 +55,8 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     rates
 }
 
-/// Returns the middle of the narrowest interval that holds a quarter of the values (the shorth), and reorders them.
+/// Returns the middle of the narrowest interval that holds a quarter of the values (the shorth), and reorders
+/// them.
 fn shorth(values: &mut [f32]) -> f64 {
     values.sort_unstable_by(f32::total_cmp);
     let share = values.len().div_ceil(4);

@@ -1,8 +1,9 @@
 //! The virtual queue's backlog, corrected by each packet's fate.
 //!
-//! The plain backlog adds up all bytes that passed since the start. Where the queue never runs empty, a small error of the rate adds up, and
-//! so do bytes that the policer passed and another place lost. But a packet that passes proves that there was room for it, and a loss
-//! suggests that there was none. Both correct the backlog.
+//! The plain backlog adds up all bytes that passed since the start. Where the queue never runs empty, a small
+//! error of the rate adds up, and so do bytes that the policer passed and another place lost. But a packet
+//! that passes proves that there was room for it, and a loss suggests that there was none. Both correct the
+//! backlog.
 
 use super::virtual_queue::{
     LEAST_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
@@ -41,8 +42,8 @@ pub(crate) fn fit_corrected(
     best
 }
 
-/// Scores a bucket with the backlog corrected, and stops early where the score cannot exceed `least`. `size` is the size of the largest packet,
-/// bytes.
+/// Scores a bucket with the backlog corrected, and stops early where the score cannot exceed `least`. `size`
+/// is the size of the largest packet, bytes.
 fn judge_corrected(
     arrivals: &[PacketArrival],
     size: f64,
@@ -90,7 +91,8 @@ fn judge_corrected(
 mod tests {
     use super::*;
 
-    /// A policer that is never idle, and another place behind it that loses one of `elsewhere` packets unseen.
+    /// A policer that is never idle, and another place behind it that loses one of `elsewhere` packets
+    /// unseen.
     fn overloaded(elsewhere: u32) -> Vec<PacketArrival> {
         let (rate, burst) = (1e6f64, 30e3f64);
         let (mut tokens, mut last, mut at, mut out) = (burst, 0.0, 0.0, Vec::new());

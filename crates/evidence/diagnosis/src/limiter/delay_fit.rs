@@ -1,8 +1,8 @@
 //! The rise of delay with the backlog, which distinguishes a queue from a policer.
 //!
-//! The backlog is what has arrived less what has drained at the rate. Behind a queue of rate r each byte of backlog adds 1/r:
-//! RTT - RTprop = (backlog - B) / r, where B is the shaper's bucket (0 for a plain link). Behind a policer the RTT does not depend on
-//! the backlog.
+//! The backlog is what has arrived less what has drained at the rate. Behind a queue of rate r each byte of
+//! backlog adds 1/r: RTT - RTprop = (backlog - B) / r, where B is the shaper's bucket (0 for a plain link).
+//! Behind a policer the RTT does not depend on the backlog.
 
 use super::SAME_RATE;
 use super::departures::Departures;
@@ -21,8 +21,8 @@ pub(crate) struct DelayFit {
     pub left: f64,
 }
 
-/// Regresses the RTT on the backlog at `rate` (bytes a second). Only the first `span` seconds after the start and after each pause count:
-/// over longer times the error of the rate adds up.
+/// Regresses the RTT on the backlog at `rate` (bytes a second). Only the first `span` seconds after the start
+/// and after each pause count: over longer times the error of the rate adds up.
 pub(crate) fn fit_to_backlog(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -39,8 +39,8 @@ pub(crate) fn fit_to_backlog(
     Some(DelayFit { slope, most, left })
 }
 
-/// Fits a line that is flat up to a point (the bucket) and rises from there. Returns its slope times the rate, and the share of the variance
-/// that it leaves.
+/// Fits a line that is flat up to a point (the bucket) and rises from there. Returns its slope times the
+/// rate, and the share of the variance that it leaves.
 fn line(curve: &[(f64, f64)], rate: f64) -> Option<(f64, f64)> {
     // Any two points lie on such a line, so the last two are not candidates for the bucket.
     let buckets = [0.0].into_iter().chain(curve.iter().rev().skip(2).rev().map(|c| c.0));
@@ -71,7 +71,8 @@ pub(crate) struct DrainRate {
     pub busy: f64,
 }
 
-/// Finds the rate at which a queue drains, from the windows of `width` seconds in which packets waited longer than `floor` seconds.
+/// Finds the rate at which a queue drains, from the windows of `width` seconds in which packets waited longer
+/// than `floor` seconds.
 pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<DrainRate> {
     let (mut rates, mut waited, mut from) = (Vec::new(), 0usize, 0);
     for to in 0..departures.len() {
@@ -98,7 +99,8 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
     Some(DrainRate { rate: at(0.5) as f64, spread, busy })
 }
 
-/// Returns the rate, bytes a second, that most windows of `width` seconds have, and the share of those windows.
+/// Returns the rate, bytes a second, that most windows of `width` seconds have, and the share of those
+/// windows.
 pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(f64, f64)> {
     let mut passed = arrivals.iter().filter(|a| !a.lost);
     let mut rates: Vec<f32> = Vec::new();
@@ -119,8 +121,8 @@ pub(crate) fn commonest_rate(arrivals: &[PacketArrival], width: f64) -> Option<(
     Some((rate as f64, share))
 }
 
-/// Returns the middle of the largest group of `rates` that differ by no more than the share `same`, and that group's share of all. `rates`
-/// are in order.
+/// Returns the middle of the largest group of `rates` that differ by no more than the share `same`, and that
+/// group's share of all. `rates` are in order.
 pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
     let within = |i: usize| rates.partition_point(|r| *r <= rates[i] * (1.0 + same)) - i;
     let best = (0..rates.len()).max_by_key(|i| within(*i)).unwrap_or(0);

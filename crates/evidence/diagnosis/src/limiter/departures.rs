@@ -15,8 +15,8 @@ pub(super) struct Departure {
     pub own: bool,
 }
 
-/// Packets that passed, in the order of their departure. A packet without a sample, such as a retransmission, waits as long as the packet of
-/// its flow before it.
+/// Packets that passed, in the order of their departure. A packet without a sample, such as a retransmission,
+/// waits as long as the packet of its flow before it.
 pub(super) struct Departures<'a> {
     arrivals: &'a [PacketArrival],
     /// Index of the packet, and its delay in seconds.
@@ -28,7 +28,8 @@ pub(super) struct Departures<'a> {
 }
 
 impl<'a> Departures<'a> {
-    /// Orders the packets whose delay is known, if they were captured `before` they waited; else all packets, as captured.
+    /// Orders the packets whose delay is known, if they were captured `before` they waited; else all packets,
+    /// as captured.
     pub fn new(arrivals: &'a [PacketArrival], before: bool, base: f64) -> Departures<'a> {
         let mut last = vec![f32::NAN; flows(arrivals)];
         let passed = (0u32..).zip(arrivals).filter(|(_, a)| !a.lost).map(move |(i, a)| {

@@ -1,9 +1,11 @@
 //! The evidence for a candidate limiter, as physical statements.
 //!
-//! A statement is one number in a named unit: how well the losses keep to the bucket's rule, how much more likely the waits are than under
-//! another kind, how steadily packets leave, how much of the rate is used. A statement that the capture does not show is `None` and adds
-//! nothing. Each statement has one factor, the same for all kinds to which it applies ([`LEARNED`]): the log odds, in nats, that a unit of
-//! it adds. Factors also temper for dependence, because packets of one burst are alike, and all statements use the same packets.
+//! A statement is one number in a named unit: how well the losses keep to the bucket's rule, how much more
+//! likely the waits are than under another kind, how steadily packets leave, how much of the rate is used. A
+//! statement that the capture does not show is `None` and adds nothing. Each statement has one factor, the
+//! same for all kinds to which it applies ([`LEARNED`]): the log odds, in nats, that a unit of
+//! it adds. Factors also temper for dependence, because packets of one burst are alike, and all statements
+//! use the same packets.
 
 mod factors;
 
@@ -18,32 +20,36 @@ pub enum LimiterStatement {
     Limiter,
     /// Logarithm of the number of lost packets plus one: losses have a cause.
     Losses,
-    /// How much better a policer's rule predicts the losses than the wait at a queue does: nats, [`compressed`].
+    /// How much better a policer's rule predicts the losses than the wait at a queue does: nats,
+    /// [`compressed`].
     LossesByRule,
     /// How well long waits in the queue predict the losses: nats, [`compressed`].
     LossesByDelay,
-    /// Packets on the wrong side of a policer's limit: the share of lost packets, plus the share of packets that passed nearly at the limit, plus
-    /// the share of losses that the limit does not explain.
+    /// Packets on the wrong side of a policer's limit: the share of lost packets, plus the share of packets
+    /// that passed nearly at the limit, plus the share of losses that the limit does not explain.
     Strays,
     /// Logarithm of one plus the number of packets that passed far beyond the limit for each lost packet.
     PassedBeyond,
-    /// Logarithm of one plus the number of queued packets near the limit; negative for a policer, where packets should not queue.
+    /// Logarithm of one plus the number of queued packets near the limit; negative for a policer, where
+    /// packets should not queue.
     WaitAtLimit,
     /// How much better this kind predicts the waits than any other: nats, mean over the bins of backlog.
     Waits,
-    /// How steadily packets leave the queue: the share that leaves while others wait, times the negative logarithm of the rate's relative
-    /// spread.
+    /// How steadily packets leave the queue: the share that leaves while others wait, times the negative
+    /// logarithm of the rate's relative spread.
     Steady,
     /// Share of the windows of half a round trip in which packets arrive at the queue's rate.
     Pinned,
-    /// 1 if packets leave at the ticks of a shaper's refill, and some are lost. (The ACKs of a receiver that reads at intervals come at ticks too,
-    /// but none are lost.)
+    /// 1 if packets leave at the ticks of a shaper's refill, and some are lost. (The ACKs of a receiver that
+    /// reads at intervals come at ticks too, but none are lost.)
     Ticks,
-    /// 1 if another search (delays, ticks, arrivals at one rate, losses) finds the queue's rate too, for any kind.
+    /// 1 if another search (delays, ticks, arrivals at one rate, losses) finds the queue's rate too, for any
+    /// kind.
     Agree,
     /// 1 if packets wait for a line behind the capture that has the link's rate.
     Line,
-    /// Logarithm of the used share of a queue's rate, at most 0. Where losses leave the rate open, the least rate counts.
+    /// Logarithm of the used share of a queue's rate, at most 0. Where losses leave the rate open, the least
+    /// rate counts.
     UnusedQueue,
     /// 1 if a bucket shows, so that the same delays may be a link's or a shaper's.
     TwoReadings,
@@ -120,7 +126,8 @@ pub(super) fn of_delays(found: &FoundLimiter, waits: Option<f64>) -> LimiterEvid
     evidence
 }
 
-/// Compresses a log likelihood ratio, nats, to its sign and the logarithm of its size plus one, because great ratios add little.
+/// Compresses a log likelihood ratio, nats, to its sign and the logarithm of its size plus one, because great
+/// ratios add little.
 pub(super) fn compressed(x: f64) -> f64 {
     x.abs().ln_1p().copysign(x)
 }

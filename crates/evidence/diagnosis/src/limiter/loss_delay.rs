@@ -2,15 +2,17 @@
 
 use super::virtual_queue::quantile;
 
-/// Least mean rank of losses at a full queue: nearly all other packets have less delay. Random losses do not reach it in a long run.
+/// Least mean rank of losses at a full queue: nearly all other packets have less delay. Random losses do not
+/// reach it in a long run.
 const ABOVE: f64 = 0.7;
 /// Standard deviations by which the mean rank must exceed that of random losses.
 const SURE: f64 = 1.6;
 
-/// Returns the median delay just before losses if losses come when the delay is long. Reorders both slices of delays (seconds).
+/// Returns the median delay just before losses if losses come when the delay is long. Reorders both slices of
+/// delays (seconds).
 ///
-/// Mann and Whitney's statistic is the mean share of packets with less delay than a loss. It is a half for random losses, however delays are
-/// distributed, with outliers from delayed ACKs too.
+/// Mann and Whitney's statistic is the mean share of packets with less delay than a loss. It is a half for
+/// random losses, however delays are distributed, with outliers from delayed ACKs too.
 pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<f32> {
     if losses.is_empty() || passed.is_empty() {
         return None;

@@ -1,7 +1,9 @@
-//! The gaps that lost packets leave. They show whether packets were lost before the link that spaces them, or behind it.
+//! The gaps that lost packets leave. They show whether packets were lost before the link that spaces them, or
+//! behind it.
 //!
-//! Packets leave a busy link back to back. A packet that a full queue drops before the link takes no time on it, so its neighbours come as
-//! close together as any two packets. A packet that is dropped behind the link leaves a gap of its own length.
+//! Packets leave a busy link back to back. A packet that a full queue drops before the link takes no time on
+//! it, so its neighbours come as close together as any two packets. A packet that is dropped behind the link
+//! leaves a gap of its own length.
 
 use super::virtual_queue::{PacketArrival, quantile};
 
@@ -21,13 +23,13 @@ struct LossGaps {
     closed: usize,
     /// Gaps with that time.
     open: usize,
-    /// Closed and open gaps between packets that are not merged. In a long capture packets are merged, also across a loss, so the packet
-    /// after the gap may not be the next that arrived.
+    /// Closed and open gaps between packets that are not merged. In a long capture packets are merged, also
+    /// across a loss, so the packet after the gap may not be the next that arrived.
     alone: (usize, usize),
 }
 
-/// Whether all gaps are closed: each loss came while other packets waited, whereas chance loses packets of an idle link too. With `alone`, only
-/// gaps between packets that are not merged count.
+/// Whether all gaps are closed: each loss came while other packets waited, whereas chance loses packets of an
+/// idle link too. With `alone`, only gaps between packets that are not merged count.
 pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
     loss_gaps(arrivals).is_some_and(|h| {
         let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
@@ -86,7 +88,8 @@ mod tests {
         assert!(all_gaps_closed(&spaced(false), true) && !all_gaps_closed(&spaced(true), true));
     }
 
-    /// One of ten packets in a row is lost in the middle and leaves a gap. The other nine are merged into two entries.
+    /// One of ten packets in a row is lost in the middle and leaves a gap. The other nine are merged into two
+    /// entries.
     #[test]
     fn gaps_of_merged_packets_do_not_count() {
         let at = |ms: f64, bytes: f32, lost: bool| PacketArrival {

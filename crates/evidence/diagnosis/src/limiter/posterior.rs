@@ -1,13 +1,16 @@
 //! Posterior probabilities of the proposed limiters, and of no limiter.
 //!
-//! 1. Each search proposes the limiters that it finds, once for each kind that they may be ([`LimiterSource`]).
-//! 2. Proposals of one kind and rate are one hypothesis, whichever search made them ([`hypotheses`]). Its evidence is a list of physical
-//!    statements ([`super::evidence`]). Where two searches make the same statement, the stronger one counts.
-//! 3. The log odds of a hypothesis against no limiter are the sum of its statements, each times its factor. Probabilities are proportional to
-//!    their exponentials: a conditional logit (McFadden 1974).
+//! 1. Each search proposes the limiters that it finds, once for each kind that they may be
+//!    ([`LimiterSource`]).
+//! 2. Proposals of one kind and rate are one hypothesis, whichever search made them ([`hypotheses`]). Its
+//!    evidence is a list of physical statements ([`super::evidence`]). Where two searches make the same
+//!    statement, the stronger one counts.
+//! 3. The log odds of a hypothesis against no limiter are the sum of its statements, each times its factor.
+//!    Probabilities are proportional to their exponentials: a conditional logit (McFadden 1974).
 //! 4. The factors are learned where the truth is known (`tests/diagnose`, `calibrate limiters`).
 //!
-//! The most probable hypothesis is reported if it is more probable than no limiter. Its probability is the confidence.
+//! The most probable hypothesis is reported if it is more probable than no limiter. Its probability is the
+//! confidence.
 
 pub use super::evidence::{LEARNED, LimiterEvidence, LimiterStatement, STATEMENTS, learned};
 use super::virtual_queue::PacketArrival;
@@ -23,7 +26,8 @@ pub enum LimiterSource {
     Delays,
     /// A bucket predicts the losses ([`super::by_losses`]).
     Losses,
-    /// A bucket predicts the losses among packets as they leave the sender's own line ([`super::sender_line`]).
+    /// A bucket predicts the losses among packets as they leave the sender's own line
+    /// ([`super::sender_line`]).
     LossesBehindLine,
     /// Packets arrive at one rate, and nothing else is known ([`super::by_delays`]).
     Rate,
@@ -98,8 +102,9 @@ pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
     members.into_iter().map(of).collect()
 }
 
-/// Returns the joint evidence of proposals of one kind and rate. Of several proposals by losses only the one that predicts them best counts,
-/// because they use the same packets, at one end of the sender's line or at the other.
+/// Returns the joint evidence of proposals of one kind and rate. Of several proposals by losses only the one
+/// that predicts them best counts, because they use the same packets, at one end of the sender's line or at
+/// the other.
 fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterEvidence {
     let by_losses = members.clone().filter(|p| p.source.is_by_losses());
     let best = by_losses.max_by(|a, b| a.loss_gain.total_cmp(&b.loss_gain));
@@ -107,7 +112,8 @@ fn together<'a>(members: impl Iterator<Item = &'a Proposal> + Clone) -> LimiterE
     others.chain(best).map(|p| p.evidence).reduce(LimiterEvidence::stronger).unwrap_or_default()
 }
 
-/// Returns the number of searches that find a limiter of this rate, of any kind. Searches by losses count once.
+/// Returns the number of searches that find a limiter of this rate, of any kind. Searches by losses count
+/// once.
 fn searches(proposals: &[Proposal], rate: f64) -> usize {
     let source = |p: &Proposal| if p.source.is_by_losses() { LimiterSource::Losses } else { p.source };
     let mut sources: Vec<LimiterSource> =
@@ -117,7 +123,8 @@ fn searches(proposals: &[Proposal], rate: f64) -> usize {
     sources.len()
 }
 
-/// Returns the probabilities of hypotheses with these scores. The rest to 1 is the probability of no limiter, whose score is 0.
+/// Returns the probabilities of hypotheses with these scores. The rest to 1 is the probability of no limiter,
+/// whose score is 0.
 pub fn probabilities(scores: &[f64]) -> Vec<f64> {
     let most = scores.iter().copied().fold(0.0, f64::max);
     let of = |score: f64| libm::exp(score - most);

@@ -1,10 +1,13 @@
 //! The virtual queue at several rates at once: one pass over the packets computes a lane for each rate.
 //!
-//! 1. [`RateLanesLog`] holds the effect of each packet on a backlog: the seconds since the packet before it, the room that it needs, and the
-//!    bytes that it adds. Backlogs are 32-bit: the rounding, a part in 16 million a packet, is far below a packet's size.
-//! 2. [`RateLanesLog::judge`] computes the depth at each packet for each rate, takes thresholds from the depths at losses, and adds up the
-//!    bytes beyond each. The threshold that gains most is the bucket's size.
-//! 3. [`RateLanesLog::measure`] examines one lane: how well its threshold separates lost packets from those that passed.
+//! 1. [`RateLanesLog`] holds the effect of each packet on a backlog: the seconds since the packet before it,
+//!    the room that it needs, and the bytes that it adds. Backlogs are 32-bit: the rounding, a part in 16
+//!    million a packet, is far below a packet's size.
+//! 2. [`RateLanesLog::judge`] computes the depth at each packet for each rate, takes thresholds from the
+//!    depths at losses, and adds up the bytes beyond each. The threshold that gains most is the bucket's
+//!    size.
+//! 3. [`RateLanesLog::measure`] examines one lane: how well its threshold separates lost packets from those
+//!    that passed.
 
 use super::sort::floats;
 use super::virtual_queue::{
@@ -45,7 +48,8 @@ pub(super) struct RateLanesLog {
     depths: Vec<RateLanes>,
 }
 
-/// Returns a mask of the lanes in which the depth reaches the threshold. A mask lets one instruction serve all lanes, which a branch would not.
+/// Returns a mask of the lanes in which the depth reaches the threshold. A mask lets one instruction serve
+/// all lanes, which a branch would not.
 #[inline(always)]
 fn reaches(depth: &RateLanes, threshold: &RateLanes) -> [u32; LANES] {
     std::array::from_fn(|lane| if depth[lane] >= threshold[lane] { u32::MAX } else { 0 })
@@ -162,13 +166,14 @@ impl RateLanesLog {
     }
 }
 
-/// Returns the depth that separates lost packets from those that passed with the fewest errors: the sum of the shares of errors on either
-/// side, and the depth. `lost` is in order; `size` is the size of the largest packet, bytes.
+/// Returns the depth that separates lost packets from those that passed with the fewest errors: the sum of
+/// the shares of errors on either side, and the depth. `lost` is in order; `size` is the size of the largest
+/// packet, bytes.
 fn divide(lost: &[f32], near: impl Iterator<Item = f32>, size: f32) -> (f64, f64) {
     let thresholds = &lost[..lost.len().div_ceil(2)];
     let (Some(least), Some(most)) = (thresholds.first(), thresholds.last()) else { return (1.0, 0.0) };
-    // For each threshold: how many packets passed between it and the one before, and the largest depth of those. Sorting all depths
-    // would be most of the search's work.
+    // For each threshold: how many packets passed between it and the one before, and the largest depth of
+    // those. Sorting all depths would be most of the search's work.
     let (mut between, mut passed) = (vec![(0usize, f32::NEG_INFINITY); thresholds.len()], 0);
     for n in near {
         passed += 1;
@@ -185,7 +190,8 @@ fn divide(lost: &[f32], near: impl Iterator<Item = f32>, size: f32) -> (f64, f64
         under = under.max(largest);
         let misclassified = i as f64 / l + (passed - below) as f64 / p;
         if misclassified < best.0 {
-            // The limit is between the largest depth that passed and the least that did not, at most a packet apart.
+            // The limit is between the largest depth that passed and the least that did not, at most a packet
+            // apart.
             best = (misclassified, (under.max(threshold - size) + threshold) as f64 / 2.0);
         }
     }

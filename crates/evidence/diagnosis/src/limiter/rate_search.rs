@@ -1,10 +1,12 @@
 //! The search for the token bucket that explains the losses, over rates.
 //!
-//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue ([`super::virtual_queue`]), several at once
-//!    ([`super::rate_lanes`]). Its best threshold is the bucket's size.
+//! 1. Each candidate rate ([`super::candidate_rates`]) is tried on the virtual queue
+//!    ([`super::virtual_queue`]), several at once ([`super::rate_lanes`]). Its best threshold is the bucket's
+//!    size.
 //! 2. The best rates are refined.
 //! 3. Among rates that are as good, the middle is taken.
-//! 4. Where no rate explains the losses well, the backlog is corrected by each packet's fate ([`super::corrected`]).
+//! 4. Where no rate explains the losses well, the backlog is corrected by each packet's fate
+//!    ([`super::corrected`]).
 
 use super::candidate_rates::{STEP, candidates};
 use super::corrected::fit_corrected;
@@ -75,8 +77,8 @@ impl RateSearch {
         }
     }
 
-    /// Returns the middle of the rates near `best` that misclassify as few packets. Where the bucket fills up between losses a range of rates
-    /// does, and the best of them has the largest bucket.
+    /// Returns the middle of the rates near `best` that misclassify as few packets. Where the bucket fills up
+    /// between losses a range of rates does, and the best of them has the largest bucket.
     fn middle(&mut self, best: &TokenBucketFit) -> f64 {
         let rates: [f64; ROUND] =
             std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
@@ -114,8 +116,8 @@ fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
     peaks
 }
 
-/// Returns the least and the greatest rate that explain the losses as well as `best`, if they are farther apart than
-/// [`RateSearch::middle`] covers. `tried` is in rising order.
+/// Returns the least and the greatest rate that explain the losses as well as `best`, if they are farther
+/// apart than [`RateSearch::middle`] covers. `tried` is in rising order.
 fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
     let good = |b: &&TokenBucketFit| b.gain > AS_GOOD * best.gain;
     let (below, above) = tried.split_at(tried.partition_point(|b| b.rate < best.rate));
@@ -148,8 +150,8 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
     out
 }
 
-/// Merges `a` into `kept`, whose first packet came at `began`, if both have the same fate and `a` came within `width` seconds. Returns whether
-/// it did; if not, `began` becomes the time of `a`.
+/// Merges `a` into `kept`, whose first packet came at `began`, if both have the same fate and `a` came within
+/// `width` seconds. Returns whether it did; if not, `began` becomes the time of `a`.
 fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f64) -> bool {
     let same = kept.lost == a.lost && a.at - *began <= width;
     if same {
@@ -165,9 +167,9 @@ pub(super) fn are_too_few(arrivals: &[PacketArrival]) -> bool {
     arrivals.iter().filter(|a| a.lost).nth(FEWEST_LOSSES - 1).is_none()
 }
 
-/// Finds the bucket that explains the losses best; `None` where there are too few losses. `timed`: the times of lost packets are known;
-/// otherwise their assumed place must not be what distinguishes them. `width` (seconds, about half a round trip) is the distance from which
-/// on losses count as two episodes.
+/// Finds the bucket that explains the losses best; `None` where there are too few losses. `timed`: the times
+/// of lost packets are known; otherwise their assumed place must not be what distinguishes them. `width`
+/// (seconds, about half a round trip) is the distance from which on losses count as two episodes.
 pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
     if are_too_few(arrivals) {
         return None;
@@ -302,7 +304,8 @@ mod tests {
         }
     }
 
-    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round trip after a loss.
+    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round
+    /// trip after a loss.
     fn sawtooth() -> Vec<PacketArrival> {
         let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
         for i in 0..90_000u32 {
@@ -327,7 +330,8 @@ mod tests {
         let bytes: f64 = sawtooth.iter().map(|a| a.bytes as f64).sum();
         let (begin, end) = span(&sawtooth);
         let mut search = RateSearch::new(&sawtooth, episodes(&sawtooth, 0.005) as f64);
-        // The scores of a large bucket at the mean rate and of one near the greatest rate differ by less than a hundredth.
+        // The scores of a large bucket at the mean rate and of one near the greatest rate differ by less than
+        // a hundredth.
         let large = search.refine(bytes / (end - begin));
         assert!(large.burst > 100.0 * 1500.0, "{large:?}");
         let found = fit(&sawtooth, 0.005, true).unwrap_or_default();

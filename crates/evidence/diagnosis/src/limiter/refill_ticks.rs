@@ -1,9 +1,10 @@
 //! A shaper that is refilled at intervals, from packets that leave at its ticks.
 //!
-//! A link, or a bucket that fills continuously, releases a packet as soon as its predecessors have left. A packet that waits while nothing
-//! leaves waits for a tick. Ticks are whole intervals apart, whatever arrives or is dropped. Between two neighbouring ticks that both
-//! release waiting packets exactly one refill passes: all of it was used, or no packet would have waited. This proposes an interval and a
-//! refill; the departure times decide whether they are real ([`super::model::refilled`]).
+//! A link, or a bucket that fills continuously, releases a packet as soon as its predecessors have left. A
+//! packet that waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever arrives
+//! or is dropped. Between two neighbouring ticks that both release waiting packets exactly one refill passes:
+//! all of it was used, or no packet would have waited. This proposes an interval and a refill; the departure
+//! times decide whether they are real ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
 use super::model::delays::MOST;
@@ -14,8 +15,8 @@ use super::virtual_queue::quantile;
 const AROUND: usize = 4;
 /// Least number of fully used intervals: as many as a tick has neighbours.
 const FEWEST: usize = 2 * AROUND;
-/// Greatest distance of the time between two ticks from a whole number of intervals, as a share of an interval. A fifth are as near by
-/// chance.
+/// Greatest distance of the time between two ticks from a whole number of intervals, as a share of an
+/// interval. A fifth are as near by chance.
 const NEAR: f64 = 0.1;
 /// Least share of ticks that must be whole intervals from half of their neighbours.
 const SHARE: f64 = 0.5;
@@ -31,9 +32,10 @@ pub(super) struct RefillTicks {
     pub most: f64,
 }
 
-/// Finds a shaper that is refilled at intervals, from packets that wait longer than `floor` seconds. `link` is the rate of the alternative,
-/// bytes a second, `noise` the least spread of times in seconds, `size` the size of the largest packet in bytes. Ticks propose the shaper,
-/// and the likelihood of the departure times decides ([`RefilledModel`]).
+/// Finds a shaper that is refilled at intervals, from packets that wait longer than `floor` seconds. `link`
+/// is the rate of the alternative, bytes a second, `noise` the least spread of times in seconds, `size` the
+/// size of the largest packet in bytes. Ticks propose the shaper, and the likelihood of the departure times
+/// decides ([`RefilledModel`]).
 pub(super) fn find_ticks(
     departures: Departures,
     floor: f64,
@@ -54,9 +56,9 @@ pub(super) fn find_ticks(
     Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64 })
 }
 
-/// Returns the models of this interval that are more likely than their alternatives, with and without room for a second refill, each with
-/// the share of residuals that it leaves. `ticks`: indices and times of departures that released waiting packets; those at ticks of the
-/// interval count.
+/// Returns the models of this interval that are more likely than their alternatives, with and without room
+/// for a second refill, each with the share of residuals that it leaves. `ticks`: indices and times of
+/// departures that released waiting packets; those at ticks of the interval count.
 fn likely_models(
     seen: SeenDepartures,
     (ticks, times): (&[usize], &[f64]),
@@ -84,8 +86,9 @@ fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -
     Some(quantile(&mut refills, 0.5) as f64)
 }
 
-/// Returns the packets that waited longer than `floor` seconds while nothing left and other packets waited behind them, each with the length
-/// of that pause in seconds. (No packet waits behind one whose ACK is delayed.)
+/// Returns the packets that waited longer than `floor` seconds while nothing left and other packets waited
+/// behind them, each with the length of that pause in seconds. (No packet waits behind one whose ACK is
+/// delayed.)
 fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
     let waits = |l: &Departure| l.wait > floor;
     let of = |i: usize| {
@@ -125,8 +128,8 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     }
     let (count, first) = most;
     let usual = apart[first + count / 2];
-    // Ticks that release packets may seldom be neighbours, so try fractions of the usual distance. Half of an interval explains whatever the
-    // interval does, so the longest wins.
+    // Ticks that release packets may seldom be neighbours, so try fractions of the usual distance. Half of an
+    // interval explains whatever the interval does, so the longest wins.
     let tried = (1..=AROUND).map(|n| {
         let interval = refined(ticks, usual / n as f64);
         (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
@@ -150,8 +153,8 @@ fn whole(apart: f64, interval: f64) -> Option<f64> {
     ((apart.abs() - n * interval).abs() < NEAR * interval && n >= 1.0).then_some(n)
 }
 
-/// Rounds a number that is not negative, by adding a constant at which only whole numbers differ. Two instructions, where `f64::round` is a
-/// call.
+/// Rounds a number that is not negative, by adding a constant at which only whole numbers differ. Two
+/// instructions, where `f64::round` is a call.
 fn nearest(number: f64) -> f64 {
     const WHOLE: f64 = (1u64 << (f64::MANTISSA_DIGITS - 1)) as f64;
     number + WHOLE - WHOLE
@@ -195,8 +198,8 @@ mod tests {
         (*state >> 40) as f64 / (1u64 << 24) as f64 * below
     }
 
-    /// Trains of packets about every 13 ms, captured before a bucket that gets `burst` bytes each `interval` seconds and holds two refills, and
-    /// a queue of `room` packets.
+    /// Trains of packets about every 13 ms, captured before a bucket that gets `burst` bytes each `interval`
+    /// seconds and holds two refills, and a queue of `room` packets.
     fn through(interval: f64, burst: f64, room: usize) -> Vec<PacketArrival> {
         let (mut tokens, mut ticks, mut state, mut at) = (burst, 0.0, 1, 0.0f64);
         let (mut out, mut left) = (Vec::new(), Vec::<f64>::new());

@@ -1,9 +1,10 @@
 //! The sender's own line, between a capture at the sender and the limiter.
 //!
-//! A capture at the sender sees a burst as the host sends it, but the burst reaches a limiter behind a line of rate A no faster than A.
-//! Where the limiter's rate is near A, that changes the bucket that the losses seem to have. Packets that are sent at once arrive back to
-//! back, so their RTTs contain the wait for the line, and A is the rate that explains most of the differences between RTTs ([`rates`]).
-//! With A known, each packet's time and RTT can be computed as they are at the limiter ([`behind_line`]).
+//! A capture at the sender sees a burst as the host sends it, but the burst reaches a limiter behind a line
+//! of rate A no faster than A. Where the limiter's rate is near A, that changes the bucket that the losses
+//! seem to have. Packets that are sent at once arrive back to back, so their RTTs contain the wait for the
+//! line, and A is the rate that explains most of the differences between RTTs ([`rates`]). With A known, each
+//! packet's time and RTT can be computed as they are at the limiter ([`behind_line`]).
 
 use super::delay_fit::commonest;
 use super::virtual_queue::{PacketArrival, quantile};
@@ -18,12 +19,13 @@ const STEP: f64 = 1.06;
 const FINE: f64 = 0.005;
 /// Greatest rate that is tried, bytes a second.
 const FASTEST: f64 = 2.5e9;
-/// A line that leaves less than the first share of the differences between RTTs certainly exists; one that leaves more than the second does
-/// not show.
+/// A line that leaves less than the first share of the differences between RTTs certainly exists; one that
+/// leaves more than the second does not show.
 const LEFT: (f64, f64) = (0.57, 0.99);
 /// Cap on a difference, in means of all differences: larger ones have other reasons.
 const FAR: f64 = 2.0;
-/// Least number of bytes between two packets of a burst whose RTTs are compared, because RTTs are known to about a microsecond.
+/// Least number of bytes between two packets of a burst whose RTTs are compared, because RTTs are known to
+/// about a microsecond.
 const APART: f64 = 18e3;
 /// Packets of a burst are sent within this share of the time in which they arrive.
 const AT_ONCE: f64 = 0.5;
@@ -87,8 +89,8 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
     (share > SHARE).then_some(rate as f64)
 }
 
-/// Returns the mean difference of RTTs from their median, seconds, without the wait for a line of `rate` bytes a second. Each difference is
-/// capped at `most`.
+/// Returns the mean difference of RTTs from their median, seconds, without the wait for a line of `rate`
+/// bytes a second. Each difference is capped at `most`.
 fn differ(arrivals: &[PacketArrival], rate: f64, most: f64, rtts: &mut Vec<f32>) -> f64 {
     rtts.clear();
     rtts.extend(behind_line(arrivals, rate).filter(|a| !a.lost && a.rtt.is_finite()).map(|a| a.rtt));

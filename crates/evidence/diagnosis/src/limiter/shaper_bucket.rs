@@ -1,9 +1,10 @@
 //! The bucket of a shaper, from packets that are captured as they leave it.
 //!
-//! A packet that waits at a shaper of rate r and bucket B leaves when all bytes before it, less B, have drained at r. So at the departure of
-//! each packet that waited, the bytes that have left less the bytes that r has drained are B, whatever stages the packet met before. For a
-//! packet that did not wait they are fewer. The value that many packets share is B; a plain link's is a packet or two. A shaper that is
-//! refilled at intervals is found by its ticks ([`super::refill_ticks`]).
+//! A packet that waits at a shaper of rate r and bucket B leaves when all bytes before it, less B, have
+//! drained at r. So at the departure of each packet that waited, the bytes that have left less the bytes that
+//! r has drained are B, whatever stages the packet met before. For a packet that did not wait they are fewer.
+//! The value that many packets share is B; a plain link's is a packet or two. A shaper that is refilled at
+//! intervals is found by its ticks ([`super::refill_ticks`]).
 
 use super::virtual_queue::{PacketArrival, drained, largest, span};
 use super::{SAME_RATE, sort};
@@ -20,7 +21,8 @@ pub(super) struct QueueView {
     pub clocked: bool,
     /// Delay without waiting, seconds.
     pub base: f64,
-    /// Least delay that counts as waiting, seconds; -inf where waits are not known, so that every packet counts.
+    /// Least delay that counts as waiting, seconds; -inf where waits are not known, so that every packet
+    /// counts.
     pub floor: f64,
     /// An arrival may stand for several packets, with their mean delay.
     pub merged: bool,
@@ -62,8 +64,8 @@ fn delayed(arrivals: &[PacketArrival], seen: QueueView) -> Vec<PassedPacket> {
     sort::by_time(passed(arrivals, seen), arrivals.len(), span(arrivals), |p| p.at)
 }
 
-/// Returns, for each packet that waits, the bytes that have left less those that the rate has drained, and its flow. `most` is at least the
-/// number of packets.
+/// Returns, for each packet that waits, the bytes that have left less those that the rate has drained, and
+/// its flow. `most` is at least the number of packets.
 fn values(passed: impl Iterator<Item = PassedPacket>, most: usize, seen: QueueView) -> Vec<(f32, u16)> {
     let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::with_capacity(most));
     passed.for_each(|p| {
@@ -91,8 +93,8 @@ fn common(values: &[f32], width: impl Fn(f64) -> f64) -> Option<f64> {
     (count as f64 > SHARE * values.len() as f64).then(|| values[from + count / 2] as f64)
 }
 
-/// Whether packets of every flow that waits have the value. A bucket treats all flows alike; with a queue for each flow, a flow with a shorter
-/// queue waits less.
+/// Whether packets of every flow that waits have the value. A bucket treats all flows alike; with a queue for
+/// each flow, a flow with a shorter queue waits less.
 fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
     let flows = values.iter().map(|v| v.1).max().map_or(0, |f| f as usize + 1);
     let mut counts = vec![(0usize, 0usize); flows];
@@ -111,7 +113,8 @@ mod tests {
 
     const BASE: f64 = 0.05;
 
-    /// Returns when packets that arrive at these times leave a stage of `rate` bytes a second and a bucket of `burst` bytes.
+    /// Returns when packets that arrive at these times leave a stage of `rate` bytes a second and a bucket of
+    /// `burst` bytes.
     fn stage(come: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
         let (mut tokens, mut last) = (burst, 0.0f64);
         let leave = come.iter().map(|at| {

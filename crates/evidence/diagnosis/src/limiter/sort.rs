@@ -9,9 +9,9 @@ const DIGIT: u32 = 11;
 
 /// Returns the values in the order of `time` (seconds), stably.
 ///
-/// Values that are in order already are taken as they come. Otherwise a bucket sort assumes that times are spread evenly between `from` and
-/// `to` and compares the values of a bucket. `values` yields at most `most` values, and is iterated twice rather than copied: these lists are
-/// the most memory that a diagnosis needs.
+/// Values that are in order already are taken as they come. Otherwise a bucket sort assumes that times are
+/// spread evenly between `from` and `to` and compares the values of a bucket. `values` yields at most `most`
+/// values, and is iterated twice rather than copied: these lists are the most memory that a diagnosis needs.
 pub(super) fn by_time<T: Copy>(
     mut values: impl Iterator<Item = T> + Clone,
     most: usize,

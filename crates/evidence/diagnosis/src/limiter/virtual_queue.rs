@@ -1,13 +1,14 @@
 //! The model of a limiter that drops: a virtual queue.
 //!
-//! A token bucket of rate r and size B that starts full passes a packet of n bytes if it holds n tokens. Its missing tokens behave as a
-//! queue: each packet that passes adds its bytes, and the queue drains at r. This backlog can be computed for any r from the packets
-//! that were seen to pass. At the true r each lost packet has backlog + n > B, and every other packet at most B. A drop-tail queue of B
-//! bytes before a link of rate r drops by the same rule; delays distinguish the two ([`super::model::delays`]).
+//! A token bucket of rate r and size B that starts full passes a packet of n bytes if it holds n tokens. Its
+//! missing tokens behave as a queue: each packet that passes adds its bytes, and the queue drains at r. This
+//! backlog can be computed for any r from the packets that were seen to pass. At the true r each lost packet
+//! has backlog + n > B, and every other packet at most B. A drop-tail queue of B bytes before a link of rate
+//! r drops by the same rule; delays distinguish the two ([`super::model::delays`]).
 //!
-//! Losses with another reason hit packets of any backlog, because the backlog depends on the past alone. So the share of all packets
-//! beyond a threshold is what chance predicts for losses, and the share of lost packets beyond it is what the bucket explains. The log
-//! likelihood ratio of the two is the bucket's gain.
+//! Losses with another reason hit packets of any backlog, because the backlog depends on the past alone. So
+//! the share of all packets beyond a threshold is what chance predicts for losses, and the share of lost
+//! packets beyond it is what the bucket explains. The log likelihood ratio of the two is the bucket's gain.
 
 use super::sort::{key, value_of};
 
@@ -17,7 +18,8 @@ pub(super) const COARSE: usize = 40_000;
 pub(crate) const LEAST_BURST: f32 = 3.5;
 /// Losses that are enough for a verdict.
 pub(super) const ENOUGH_LOSSES: usize = 600;
-/// Gain that chance does not reach, nats: the best of some 150 rates and seven thresholds stays below it on random losses.
+/// Gain that chance does not reach, nats: the best of some 150 rates and seven thresholds stays below it on
+/// random losses.
 pub(crate) const CHANCE: f64 = 9.0;
 /// Share of the gain that counts where the backlog was corrected, because the correction overfits.
 const CORRECTED_GAIN: f64 = 0.7;
@@ -85,8 +87,9 @@ pub(crate) struct TokenBucketFit {
     pub emptied: bool,
     /// The backlog was corrected by passed and lost packets ([`super::corrected`]).
     pub corrected: bool,
-    /// Least and greatest rate that explain the losses as well, where they are far apart. The rate does not show where the bucket fills up
-    /// between bursts and a burst is shorter than a packet's time at the rate.
+    /// Least and greatest rate that explain the losses as well, where they are far apart. The rate does not
+    /// show where the bucket fills up between bursts and a burst is shorter than a packet's time at the
+    /// rate.
     pub as_good: Option<(f64, f64)>,
 }
 
@@ -107,7 +110,8 @@ pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f
     out
 }
 
-/// Computes the depths of [`depths_of`] into `out`. With `pull` above 0, packets that pass and losses correct the backlog.
+/// Computes the depths of [`depths_of`] into `out`. With `pull` above 0, packets that pass and losses correct
+/// the backlog.
 pub(super) fn corrected_depths(
     arrivals: &[PacketArrival],
     rate: f64,
@@ -158,7 +162,8 @@ pub(crate) fn quantiles<const N: usize>(values: &[f32], rising: [f64; N]) -> [f3
     out
 }
 
-/// Returns the gain, nats, of predicting losses by "depth above a threshold" over chance. `episodes` is the number of losses that count.
+/// Returns the gain, nats, of predicting losses by "depth above a threshold" over chance. `episodes` is the
+/// number of losses that count.
 pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     // Half a loss more on either side: finite evidence never gives a share of exactly 0 or 1.
     let e = (explained * episodes + 0.5) / (episodes + 1.0);
@@ -183,16 +188,17 @@ pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
     count
 }
 
-/// Returns the beginning of a long log that has enough losses. Merging packets instead would blur their times.
+/// Returns the beginning of a long log that has enough losses. Merging packets instead would blur their
+/// times.
 pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
     let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
-/// Returns how many packets passed far beyond the bucket's limit, for each lost packet. A policer passes none: a flow that exceeds its rate
-/// loses packet after packet. A congestion window that is cut after each loss (a round trip later) also moves around a limit, but loses
-/// one packet each time.
+/// Returns how many packets passed far beyond the bucket's limit, for each lost packet. A policer passes
+/// none: a flow that exceeds its rate loses packet after packet. A congestion window that is cut after each
+/// loss (a round trip later) also moves around a limit, but loses one packet each time.
 pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit) -> f64 {
     let arrivals = begin(arrivals);
     let (mut beyond, mut lost) = (0.0, 0.0f64);
@@ -205,8 +211,8 @@ pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit
     beyond / lost.max(1.0)
 }
 
-/// Returns the gain when every packet, lost or not, is placed right behind its predecessor. Lost packets whose time is not known are placed
-/// there, and that placement alone must not distinguish them.
+/// Returns the gain when every packet, lost or not, is placed right behind its predecessor. Lost packets
+/// whose time is not known are placed there, and that placement alone must not distinguish them.
 pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit, episodes: f64) -> f64 {
     let depths = depths_of(arrivals, b);
     let mut sum = [[0.0f64; 2]; 2];
@@ -228,7 +234,8 @@ impl TokenBucketFit {
         self.as_good.unwrap_or((self.rate, self.rate))
     }
 
-    /// Returns the score that the search maximises: the gain, reduced by misclassified packets and by the spread of losses around the limit.
+    /// Returns the score that the search maximises: the gain, reduced by misclassified packets and by the
+    /// spread of losses around the limit.
     pub(crate) fn score(&self) -> f64 {
         let apart = (self.spread / self.burst.max(1.0)).min(1.0);
         let counts = if self.corrected { CORRECTED_GAIN } else { 1.0 };

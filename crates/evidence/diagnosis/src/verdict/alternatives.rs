@@ -4,14 +4,15 @@ use crate::cause::rules;
 use result::FlowDiagnosis;
 use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause, LimiterKind};
 
-/// Share of wrong verdicts in which the first alternative is right, and the second (80 and 12 of 120 with `longfat-diagnose-test cuts build
-/// 60`).
+/// Share of wrong verdicts in which the first alternative is right, and the second (80 and 12 of 120 with
+/// `longfat-diagnose-test cuts build 60`).
 const IS_RIGHT: [f64; 2] = [0.67, 0.10];
-/// Round trips below which a longer capture is needed: slow start alone takes as many to 1000 segments (RFC 5681 section 3.1).
+/// Round trips below which a longer capture is needed: slow start alone takes as many to 1000 segments (RFC
+/// 5681 section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
-/// Returns the other causes that fit, the more probable first. The most probable limiter that was not reported goes before causes that only
-/// look alike.
+/// Returns the other causes that fit, the more probable first. The most probable limiter that was not
+/// reported goes before causes that only look alike.
 pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let m = &f.measures;
     let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;

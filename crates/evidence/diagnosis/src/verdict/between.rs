@@ -30,7 +30,8 @@ pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo
     }
 }
 
-/// Summarises a track's packets between both captures; `None` where only one has them. `start_s`: begin of the capture, seconds since 1970.
+/// Summarises a track's packets between both captures; `None` where only one has them. `start_s`: begin of
+/// the capture, seconds since 1970.
 pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     let between = t.between.as_ref()?;
     let since = |time: units::Time| crate::limiter::seconds(time) - start_s;

@@ -1,29 +1,34 @@
-//! Refuting causes by measurements: a cause whose bound does not hold while it limits the flow is dropped, and its time goes to the cause with
-//! the next claim.
+//! Refuting causes by measurements: a cause whose bound does not hold while it limits the flow is dropped,
+//! and its time goes to the cause with the next claim.
 
 use super::evidence::{FlowFacts, MeasuredRound, RoundSplit, split};
 use super::round_trips::RoundTripSpan;
 use crate::cause::{CauseBound, rules};
 use result::diagnosis::Cause;
 
-/// Least share of a window that its sender uses (RFC 9293 section 3.8.6.2.1: a sender may wait for half of the greatest window).
+/// Least share of a window that its sender uses (RFC 9293 section 3.8.6.2.1: a sender may wait for half of
+/// the greatest window).
 const USED: f64 = 0.5;
-/// Growth of slow start a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and 4.2).
+/// Growth of slow start a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and
+/// 4.2).
 pub(super) const GROWTH: f64 = 1.5;
-/// A queue stands if the RTT is at least so many times RTprop: see [`crate::cause::RoundEvidence::queue_stands`].
+/// A queue stands if the RTT is at least so many times RTprop: see
+/// [`crate::cause::RoundEvidence::queue_stands`].
 const STANDS: f64 = 2.0;
 
 /// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 
-/// Causes that only a flow from its beginning shows: constant bytes in flight may be the result of losses before the capture.
+/// Causes that only a flow from its beginning shows: constant bytes in flight may be the result of losses
+/// before the capture.
 const NEED_BEGINNING: [Cause; 1] = [Cause::SendBuffer];
 
 /// Causes that only a known receive window shows: constant bytes in flight may be that window.
 const NEED_WINDOW: [Cause; 1] = [Cause::SendBuffer];
 
-/// Splits every round trip among the causes that the measurements do not refute. `refuted`: causes that something else refutes.
+/// Splits every round trip among the causes that the measurements do not refute. `refuted`: causes that
+/// something else refutes.
 pub(crate) fn consistent_split(
     rounds: &[RoundTripSpan],
     measured: &[MeasuredRound],

@@ -1,8 +1,9 @@
 //! A guess at the sender's congestion control.
 //!
-//! Each control predicts the share of its window that a loss leaves, and the growth of the window between losses (`candidate.rs`). The bytes
-//! in flight from loss to loss (`stretch.rs`) give each a likelihood (`likelihood.rs`); BBR also has marks of its own (`probing.rs`). Priors
-//! are equal, and the posterior probability is the confidence of the guess. Nothing can be said where the congestion window is not the
+//! Each control predicts the share of its window that a loss leaves, and the growth of the window between
+//! losses (`candidate.rs`). The bytes in flight from loss to loss (`stretch.rs`) give each a likelihood
+//! (`likelihood.rs`); BBR also has marks of its own (`probing.rs`). Priors are equal, and the posterior
+//! probability is the confidence of the guess. Nothing can be said where the congestion window is not the
 //! limit, or behaves as it would without any control.
 
 mod candidate;
@@ -24,23 +25,27 @@ use track::Track;
 
 /// Least confidence of a guess that is reported.
 const LEAST: f64 = 0.5;
-/// Prior of all controls without a name here, and of no control, relative to the prior of each named control. Twelve of the 17 controls of
-/// Linux 6.18 have no name here, but are rarely used (Mishra et al., "The Great Internet TCP Congestion Control Census", 2019).
+/// Prior of all controls without a name here, and of no control, relative to the prior of each named control.
+/// Twelve of the 17 controls of Linux 6.18 have no name here, but are rarely used (Mishra et al., "The Great
+/// Internet TCP Congestion Control Census", 2019).
 const OTHERS: f64 = 2.0;
-/// Probability that BBR shows one of its marks, measured on the build half of Nebby's traces (`tests/diagnose/src/nebby.rs`).
+/// Probability that BBR shows one of its marks, measured on the build half of Nebby's traces
+/// (`tests/diagnose/src/nebby.rs`).
 const MARKED: f64 = 0.9;
 /// Probability that another control shows something like it, from the same traces.
 const LOOKS_MARKED: f64 = 0.03;
 /// Losses that are needed to measure the fall of the bytes in flight.
 const FEWEST: usize = 2;
 
-/// Dates from which Linux has BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970. Older captures cannot show them.
+/// Dates from which Linux has BBR (4.9, 2016-12-11) and CUBIC (2.6.13, 2005-08-29), seconds since 1970. Older
+/// captures cannot show them.
 const SINCE: [(&str, f64); 2] = [("bbr", 1_481_414_400.0), ("cubic", 1_125_273_600.0)];
 
 /// 1988-01-01, the year of the first tcpdump. Earlier times have no date, such as those of a simulator.
 const DATED: f64 = 567_993_600.0;
 
-/// The bytes in flight fall below this share at a loss to which the sender responds: halfway between CUBIC's share and 1.
+/// The bytes in flight fall below this share at a loss to which the sender responds: halfway between CUBIC's
+/// share and 1.
 const ANSWERED: f64 = 0.85;
 
 /// Returns the seconds after which CUBIC is back at the window (segments) that it had at a loss.
@@ -60,7 +65,8 @@ fn median_fall(rounds: &[RoundTripSpan], mss: f64) -> Option<f64> {
     (falls.len() >= FEWEST).then(|| falls[falls.len() / 2])
 }
 
-/// Guesses the control of a flow with the main cause `cause`. A flow that something other than the congestion window limits shows none.
+/// Guesses the control of a flow with the main cause `cause`. A flow that something other than the congestion
+/// window limits shows none.
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Guess {
     use Cause::{AckPath, Application, Outage, ReceiveWindow, ReceiverStalled, SendBuffer};
     let begun = t.first.as_secs_f64();
@@ -124,8 +130,8 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         .map_or_else(none, |(name, _, confidence)| Guess { name: name.into(), confidence })
 }
 
-/// Returns the likelihood that Vegas keeps so many segments queued while its window stands still: from `alpha` to `beta`, known to half a
-/// segment.
+/// Returns the likelihood that Vegas keeps so many segments queued while its window stands still: from
+/// `alpha` to `beta`, known to half a segment.
 fn kept_by_vegas(queue: f64) -> f64 {
     let (alpha, beta) = candidate::VEGAS_QUEUED;
     let within = (alpha - 0.5..=beta + 0.5).contains(&queue);
@@ -133,7 +139,8 @@ fn kept_by_vegas(queue: f64) -> f64 {
         + likelihood::OUTLIER_SHARE * kept_by_others(queue)
 }
 
-/// Returns the likelihood of so many queued segments for a control that ignores delay: log-uniform from a third of a segment to a few hundred.
+/// Returns the likelihood of so many queued segments for a control that ignores delay: log-uniform from a
+/// third of a segment to a few hundred.
 fn kept_by_others(queue: f64) -> f64 {
     1.0 / (queue.max(1.0 / 3.0) * 1000f64.ln())
 }

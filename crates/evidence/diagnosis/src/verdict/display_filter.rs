@@ -1,5 +1,5 @@
-//! Display filters of Wireshark (wireshark-filter(4)) that show packets of a flow. They name addresses, ports and numbers of
-//! packets, not `tcp.stream`: that counts streams as Wireshark sees them.
+//! Display filters of Wireshark (wireshark-filter(4)) that show packets of a flow. They name addresses, ports
+//! and numbers of packets, not `tcp.stream`: that counts streams as Wireshark sees them.
 
 use std::net::IpAddr;
 use track::{Endpoint, Track};

@@ -1,9 +1,10 @@
 //! What held a flow back, round trip by round trip.
 //!
-//! 1. The tracker times waits to the packet: nothing outstanding, all written data sent, window full, timeout, silence. The rest of a round
-//!    trip is time in which packets moved.
+//! 1. The tracker times waits to the packet: nothing outstanding, all written data sent, window full,
+//!    timeout, silence. The rest of a round trip is time in which packets moved.
 //! 2. This module measures what happened in each round trip: [`RoundEvidence`].
-//! 3. Each part of a round trip goes to the cause with the strongest claim on it (`crates/evidence/diagnosis/src/cause`).
+//! 3. Each part of a round trip goes to the cause with the strongest claim on it
+//!    (`crates/evidence/diagnosis/src/cause`).
 
 use super::FULL_SHARE;
 use super::bounds::GROWTH;
@@ -41,7 +42,8 @@ pub(crate) struct FlowFacts {
     pub outages: Vec<(f64, f64)>,
     /// Spans in which no ACK of any flow passed between the two hosts, in the same unit.
     pub quiet: Vec<(f64, f64)>,
-    /// Times at which a burst of several segments ended a pause, in the same unit: such a pause is the application's.
+    /// Times at which a burst of several segments ended a pause, in the same unit: such a pause is the
+    /// application's.
     pub bursts: Vec<f64>,
     /// The capture is at the receiver.
     pub near_receiver: bool,
@@ -65,8 +67,8 @@ pub(crate) struct FlowFacts {
     pub held_again: bool,
 }
 
-/// The window of a receiver that reads at once does not fall below this share of the greatest, because a sender sends data that fills that
-/// much of it at once (RFC 9293 section 3.8.6.2.1).
+/// The window of a receiver that reads at once does not fall below this share of the greatest, because a
+/// sender sends data that fills that much of it at once (RFC 9293 section 3.8.6.2.1).
 const UNREAD: f64 = 0.5;
 
 /// Conservative slow start (HyStart++) grows by this part of slow start's growth (RFC 9406 section 4.3).
@@ -75,14 +77,15 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 /// Least delay of a standing queue, seconds, however short the path: jitter reaches less.
 pub(super) const LEAST_STANDING: f64 = 0.02;
 
-/// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section 3.2).
+/// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section
+/// 3.2).
 const TARGET: f64 = 0.1;
 
 /// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
 const TICK: f64 = 1e-3;
 
-/// Where the delay between sender and capture is unknown, a round trip to the receiver below this, seconds, means that the capture may have
-/// been taken there.
+/// Where the delay between sender and capture is unknown, a round trip to the receiver below this, seconds,
+/// means that the capture may have been taken there.
 const AT_RECEIVER: f64 = 1e-3;
 
 /// The cause and the seconds of each part of a round trip.
@@ -210,7 +213,8 @@ fn back_with_loss(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
         && came_back().is_some_and(|n| (n.lost > 0 || n.resent > 0.0) && !burst_ends_pause(r.from, n, facts))
 }
 
-/// Whether congestion control responds to the loss. It does not where ICMP reported a packet as too big (RFC 1191 section 6.4).
+/// Whether congestion control responds to the loss. It does not where ICMP reported a packet as too big (RFC
+/// 1191 section 6.4).
 fn is_answered(loss: &(f64, Cause)) -> bool {
     loss.1 != Cause::PacketTooBig
 }
@@ -227,15 +231,16 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
     first.unwrap_or(rounds.len())
 }
 
-/// Round trips without growth since the last loss after which something else may hold the window: a congestion control adds a segment in each
-/// (RFC 5681 section 3.1), which in sum exceeds what [`flat`] tolerates.
+/// Round trips without growth since the last loss after which something else may hold the window: a
+/// congestion control adds a segment in each (RFC 5681 section 3.1), which in sum exceeds what [`flat`]
+/// tolerates.
 const STOPPED_GROWING: usize = 9;
-/// Times the duration of CUBIC's plateau, K = cbrt(W (1 - beta) / C) seconds for a window of W segments (RFC 9438 section 4.2), that a window
-/// must also have stood still: after the plateau CUBIC grows again.
+/// Times the duration of CUBIC's plateau, K = cbrt(W (1 - beta) / C) seconds for a window of W segments (RFC
+/// 9438 section 4.2), that a window must also have stood still: after the plateau CUBIC grows again.
 const BEHIND_PLATEAU: f64 = 2.0;
 
-/// Returns which round trips come so long after a loss that it no longer limits the window: the bytes in flight grew again, and then stood
-/// still for much longer.
+/// Returns which round trips come so long after a loss that it no longer limits the window: the bytes in
+/// flight grew again, and then stood still for much longer.
 fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
     let mut recovered = vec![false; rounds.len()];
     let is_loss = |r: &RoundTripSpan| r.lost > 0 || r.resent > 0.0;
@@ -307,13 +312,15 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     back.is_some_and(|back| back > 0.5 * over)
 }
 
-/// Whether the link before the capture, whose queue the sender's clock shows, was full for most of the round trip.
+/// Whether the link before the capture, whose queue the sender's clock shows, was full for most of the round
+/// trip.
 fn link_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let busy = |l: FoundLimiter| !l.behind && l.drain.is_some_and(|d| d.busy > 0.5);
     facts.limiter.is_some_and(busy) && limiter_is_full(r, facts)
 }
 
-/// Whether a shaper that is refilled at intervals was full for most of the round trip. Packets wait there for a part of each interval.
+/// Whether a shaper that is refilled at intervals was full for most of the round trip. Packets wait there for
+/// a part of each interval.
 fn waits_for_refill(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     facts.limiter.is_some_and(|l| l.interval.is_some()) && limiter_is_full(r, facts)
 }
@@ -329,8 +336,9 @@ fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     mostly_full(&facts.full, r)
 }
 
-/// Whether data may wait before the capture, in the queue of a full limiter, although nothing is outstanding at the capture: nothing shows the
-/// delay to the capture, and the flow's last data was not the end of what its application had written.
+/// Whether data may wait before the capture, in the queue of a full limiter, although nothing is outstanding
+/// at the capture: nothing shows the delay to the capture, and the flow's last data was not the end of what
+/// its application had written.
 fn waits_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let before_capture = facts.inflight_unknown && facts.limiter.is_some_and(|l| !l.behind);
     let sent_last = || rounds[..=i].iter().rev().find(|r| r.packets > 0);
@@ -348,14 +356,15 @@ fn overlap(spans: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
     within.map(|s| s.1.min(to) - s.0.max(from)).sum()
 }
 
-/// Whether all packets of the round trip waited on the data's path, by more than the ticks of both ends' timestamps.
+/// Whether all packets of the round trip waited on the data's path, by more than the ticks of both ends'
+/// timestamps.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
     wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TICK))
 }
 
-/// Whether less than a segment was in flight although the window had room. Congestion control always allows a segment (RFC 5681 section 3.1:
-/// the loss window is one full segment), so the sender had no more data.
+/// Whether less than a segment was in flight although the window had room. Congestion control always allows a
+/// segment (RFC 5681 section 3.1: the loss window is one full segment), so the sender had no more data.
 fn less_than_a_segment(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.packets > 0 && r.resent == 0.0 && r.inflight < facts.mss && r.window.is_none_or(|w| w >= facts.mss)
 }
@@ -371,8 +380,8 @@ fn window_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     r.window.is_some_and(|window| r.window_full > 0.0 && r.inflight + 2.0 * facts.mss > window)
 }
 
-/// Whether lost packets are repaired one by one, which keeps the window full: without SACK, congestion control retransmits one segment a round
-/// trip (RFC 6582 section 3.2).
+/// Whether lost packets are repaired one by one, which keeps the window full: without SACK, congestion
+/// control retransmits one segment a round trip (RFC 6582 section 3.2).
 fn repairs_slowly(rounds: &[RoundTripSpan], i: usize) -> bool {
     let near = &rounds[i.saturating_sub(1)..(i + 2).min(rounds.len())];
     near.iter().any(|r| r.resent > 0.0) && near.iter().all(|r| r.acked < 0.5 * r.inflight)
@@ -384,8 +393,8 @@ fn around(rounds: &[RoundTripSpan], i: usize) -> impl Iterator<Item = &RoundTrip
     rounds[from..to].iter().filter(|r| r.packets > 0)
 }
 
-/// Whether half of the round trips around `i` have small pushed packets: each time all written data was sent. A sender that fills a buffer or
-/// a window sends none.
+/// Whether half of the round trips around `i` have small pushed packets: each time all written data was sent.
+/// A sender that fills a buffer or a window sends none.
 fn small_writes(rounds: &[RoundTripSpan], i: usize) -> bool {
     let with = around(rounds, i).filter(|r| r.short > 0 && r.resent == 0.0).count();
     with >= 2 && with * 2 >= around(rounds, i).count()
@@ -409,8 +418,9 @@ fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(LEAST_STANDING))
 }
 
-/// Whether the flow used its whole share of the limiter's rate. Where neither delays nor losses show the limiter, its rate is only the rate at
-/// which packets arrive. That may be a window's, and then the bytes in flight do not change.
+/// Whether the flow used its whole share of the limiter's rate. Where neither delays nor losses show the
+/// limiter, its rate is only the rate at which packets arrive. That may be a window's, and then the bytes in
+/// flight do not change.
 fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let r = &rounds[i];
     facts.limiter.is_some_and(|l| {
@@ -422,8 +432,8 @@ fn share_is_taken(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool
     })
 }
 
-/// Whether the bytes in flight grow at least as in conservative slow start, over this round trip and the next two. The first window always
-/// counts as slow start (RFC 5681 section 3.1).
+/// Whether the bytes in flight grow at least as in conservative slow start, over this round trip and the next
+/// two. The first window always counts as slow start (RFC 5681 section 3.1).
 fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
@@ -432,8 +442,9 @@ fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     i == 0 || next > least * now || before.is_finite() && now > least * before || i + 1 == rounds.len()
 }
 
-/// Whether the bytes in flight stay within two segments over the round trips around `i`, so that something holds them there. A window that
-/// nothing limits grows, and an application with a pace of its own makes it vary.
+/// Whether the bytes in flight stay within two segments over the round trips around `i`, so that something
+/// holds them there. A window that nothing limits grows, and an application with a pace of its own makes it
+/// vary.
 fn flat(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let around = || around(rounds, i).map(|r| r.inflight);
     let (low, high) = (around().fold(f64::INFINITY, f64::min), around().fold(0.0, f64::max));
@@ -447,7 +458,8 @@ mod tests {
 
     const MSS: f64 = 1448.0;
 
-    /// Round trips with a full window of a thousand segments, with so many segments retransmitted and acknowledged in each.
+    /// Round trips with a full window of a thousand segments, with so many segments retransmitted and
+    /// acknowledged in each.
     fn full_windows(resent: f64, acked: f64) -> Vec<RoundTripSpan> {
         let round = |i: usize| RoundTripSpan {
             from: i as f64 * 0.1,
@@ -477,7 +489,8 @@ mod tests {
         assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
     }
 
-    /// A policer drops the overshoot of slow start; the window grows again to 40 segments, where something else holds it.
+    /// A policer drops the overshoot of slow start; the window grows again to 40 segments, where something
+    /// else holds it.
     #[test]
     fn a_loss_limits_a_window_only_while_the_window_recovers() {
         let share = |flights: &dyn Fn(usize) -> (f64, f64)| {
@@ -535,7 +548,8 @@ mod tests {
         assert_eq!(main(0.0, Cause::RandomLoss, true), Some(Cause::SendBuffer));
     }
 
-    /// Four flows fill a link before a capture without timestamps. Each comes in bursts, between which nothing of it is outstanding.
+    /// Four flows fill a link before a capture without timestamps. Each comes in bursts, between which
+    /// nothing of it is outstanding.
     #[test]
     fn a_pause_at_a_capture_behind_a_full_link_may_be_the_links() {
         let main = |short: u32, behind: bool, full: bool| {

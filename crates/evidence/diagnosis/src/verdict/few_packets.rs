@@ -1,9 +1,10 @@
 //! Flows of a few packets, which are described without a cause.
 //!
-//! Congestion control lets an initial window of segments leave before any of them is acknowledged (RFC 6928 section 2). A flow of
-//! no more than that, or one that left in a single flight, met no window and filled no link. It shows nothing about the rates, queues and
-//! losses of the path, and one loss among ten packets is not a loss rate. Such a flow can only show what needs no statistics: a closed
-//! receive window, an outage, packets that are too big, a connection that was never set up, and an application that was silent for many
+//! Congestion control lets an initial window of segments leave before any of them is acknowledged (RFC 6928
+//! section 2). A flow of no more than that, or one that left in a single flight, met no window and filled no
+//! link. It shows nothing about the rates, queues and losses of the path, and one loss among ten packets is
+//! not a loss rate. Such a flow can only show what needs no statistics: a closed receive window, an outage,
+//! packets that are too big, a connection that was never set up, and an application that was silent for many
 //! round trips.
 
 use super::UNKNOWN_RTT;

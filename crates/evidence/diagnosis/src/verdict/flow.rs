@@ -17,12 +17,12 @@ use result::FlowDiagnosis;
 use result::diagnosis::{CaptureInfo, Cause, LimiterKind, Measures, PacketProof};
 use track::Track;
 
-/// Least number of held segments that cannot come by chance: once or twice a small write follows a delayed ACK by accident. As many as the
-/// duplicate ACKs that show a loss (RFC 5681 section 3.2).
+/// Least number of held segments that cannot come by chance: once or twice a small write follows a delayed
+/// ACK by accident. As many as the duplicate ACKs that show a loss (RFC 5681 section 3.2).
 const HELD_AGAIN: u64 = 3;
 
-/// Whether the application waits for room in the send buffer: whenever all written data was sent, new data mostly follows an ACK at once, and
-/// always before all of it is acknowledged.
+/// Whether the application waits for room in the send buffer: whenever all written data was sent, new data
+/// mostly follows an ACK at once, and always before all of it is acknowledged.
 fn is_send_buffer_full(t: &Track, rounds: &[round_trips::RoundTripSpan]) -> bool {
     let idle: f64 = rounds.iter().map(|r| r.idle).sum();
     let ended = t.counts.app_limited.as_nanos() as f64 * 1e-9;

@@ -1,23 +1,26 @@
 //! When a flow has filled a link: its delivery rate no longer grows with its window.
 //!
-//! BBR leaves Startup by the same sign (draft-ietf-ccwg-bbr, BBRCheckFullBWReached): three round trips in which the delivery rate does not
-//! grow by a quarter. If more is in flight by then, the rest waits in a queue, because the bytes in flight are rate × RTT (Little's law). A
-//! window that grows slowly, with a delivery rate that grows with it, has not filled a link.
+//! BBR leaves Startup by the same sign (draft-ietf-ccwg-bbr, BBRCheckFullBWReached): three round trips in
+//! which the delivery rate does not grow by a quarter. If more is in flight by then, the rest waits in a
+//! queue, because the bytes in flight are rate × RTT (Little's law). A window that grows slowly, with a
+//! delivery rate that grows with it, has not filled a link.
 
 use super::round_trips::RoundTripSpan;
 
-/// Least ratio, between two round trips, that counts as growth of the delivery rate or of the bytes in flight.
+/// Least ratio, between two round trips, that counts as growth of the delivery rate or of the bytes in
+/// flight.
 const GROWTH: f64 = 1.25;
 /// Round trips without growth of the delivery rate after which the link is full.
 const WITHOUT_GROWTH: usize = 3;
 
-/// Whether more is in flight than fills the link, from each time on (seconds since the connection's first packet).
+/// Whether more is in flight than fills the link, from each time on (seconds since the connection's first
+/// packet).
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinkFills(Vec<(f64, bool)>);
 
 impl LinkFills {
-    /// Measures fills over round trips as short as RTprop; the round trips of a path with a queue are too long to show growth. After a pause of
-    /// the sender, delivery may grow again.
+    /// Measures fills over round trips as short as RTprop; the round trips of a path with a queue are too
+    /// long to show growth. After a pause of the sender, delivery may grow again.
     pub fn of(rounds: &[RoundTripSpan]) -> LinkFills {
         let mut fills: Vec<(f64, bool)> = rounds.iter().map(|r| (r.from, false)).collect();
         let (mut most, mut at_most, mut from, mut without) = (0.0f64, 0.0f64, 0, 0);

@@ -16,7 +16,8 @@ use track::{Addr, Track};
 /// A link is full if it carries at least this share of its rate.
 pub(crate) const FULL_SHARE: f64 = 0.95;
 
-/// Greatest number of a group's flows that are searched separately, so that the work grows with the packets only.
+/// Greatest number of a group's flows that are searched separately, so that the work grows with the packets
+/// only.
 pub(super) const MAX_SEARCHED: usize = 32;
 
 /// Spans of time: begin and end, seconds since 1970.
@@ -63,8 +64,8 @@ pub(super) fn full_packet(t: &Track) -> f64 {
     f64::from(t.mss.unwrap_or(0) + t.header)
 }
 
-/// Returns the seconds over which to measure a link's rate, so that a bin and a packet more or less at either end stay within what a full link
-/// may lack of its rate.
+/// Returns the seconds over which to measure a link's rate, so that a bin and a packet more or less at either
+/// end stay within what a full link may lack of its rate.
 pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
     2.0 * (bin + packet) / (1.0 - FULL_SHARE)
 }
@@ -144,8 +145,8 @@ impl<'a> SearchedTracks<'a> {
     }
 }
 
-/// Searches for a limiter of these tracks together. Where none is found, the most probable one is noted in `rejected`, which has a place for
-/// each track.
+/// Searches for a limiter of these tracks together. Where none is found, the most probable one is noted in
+/// `rejected`, which has a place for each track.
 fn search(
     tracks: &[Track],
     members: &[usize],
@@ -207,8 +208,8 @@ pub fn proposed_limiters(tracks: &[Track]) -> Vec<ProposedLimiters> {
     searched.map(of).collect()
 }
 
-/// Returns the policers whose buckets explain the losses of the first track's group better than chance: candidates where the verdict names no
-/// limiter.
+/// Returns the policers whose buckets explain the losses of the first track's group better than chance:
+/// candidates where the verdict names no limiter.
 pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
     let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
@@ -232,7 +233,8 @@ fn proposed_of(
     sides.map(|path| limiter::proposed(&packets, path)).collect()
 }
 
-/// Returns the spans in which a track's packets were lost to outages, seconds since its connection's first packet.
+/// Returns the spans in which a track's packets were lost to outages, seconds since its connection's first
+/// packet.
 pub(super) fn gone(t: &Track, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let rtt = outages::rtt(t);
     let outages = outages::outages(t, rtt, silences).into_iter();
@@ -277,7 +279,8 @@ pub(super) fn limiters_of(
     let policed = alone.iter().map(|a| &a.0.found).filter(|f| f.kind == LimiterKind::Policer);
     let (count, gain, episodes) =
         policed.fold((0, 0.0, 0.0), |s, f| (s.0 + 1, s.1 + f.loss_gain, s.2 + f.episodes));
-    // Losses of several flows at once are one joint episode and one episode of each flow, so compare the mean gain of an episode.
+    // Losses of several flows at once are one joint episode and one episode of each flow, so compare the mean
+    // gain of an episode.
     let by_each = gain / episodes.max(1.0) * count as f64 / each.len().max(1) as f64;
     if count * 2 <= each.len() || by_each <= joint.found.loss_gain / joint.found.episodes.max(1.0) {
         return vec![(joint, group.to_vec())];
@@ -285,9 +288,9 @@ pub(super) fn limiters_of(
     shared(tracks, group, ack_load, alone)
 }
 
-/// Returns the limiters of flows that were searched alone, or one link for all of them. With a queue for each flow, the delays of only one
-/// flow may show the link. The link is shared if the group uses its whole rate for most of the time, and that flow alone for less than half
-/// of that time.
+/// Returns the limiters of flows that were searched alone, or one link for all of them. With a queue for each
+/// flow, the delays of only one flow may show the link. The link is shared if the group uses its whole rate
+/// for most of the time, and that flow alone for less than half of that time.
 fn shared(
     tracks: &[Track],
     group: &[usize],

@@ -15,17 +15,18 @@ use track::{LoggedPacket, PacketFate, Track};
 const LONG: f32 = 0.5;
 /// Least delay of a standing queue, seconds: jitter reaches less, however short the path.
 const STANDS: f64 = super::evidence::LEAST_STANDING;
-/// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as long for the line in front of a
-/// policer.
+/// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as
+/// long for the line in front of a policer.
 const VISIBLE: (f64, f64) = (1e-3, 0.02);
-/// Share of fragmented packets from which on losses are ascribed to fragmentation: where half of the packets are cut in two and fragments are
-/// lost alike, two of three lost packets were cut.
+/// Share of fragmented packets from which on losses are ascribed to fragmentation: where half of the packets
+/// are cut in two and fragments are lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// Share of a round trip for which a measured delay stays valid, and within which losses belong to one queue.
 const FRESH: f64 = 0.5;
 
-/// Returns the time of each loss, seconds since the connection's first packet, and its cause. `dropped`: places in the log of packets that the
-/// limiter dropped, and the cause `by` that they have. `outages` and `stalls` come from [`super::outages`] and [`super::too_big`].
+/// Returns the time of each loss, seconds since the connection's first packet, and its cause. `dropped`:
+/// places in the log of packets that the limiter dropped, and the cause `by` that they have. `outages` and
+/// `stalls` come from [`super::outages`] and [`super::too_big`].
 pub(crate) fn losses(
     t: &Track,
     base: f64,
@@ -39,7 +40,8 @@ pub(crate) fn losses(
     let full = at_full_queue(t, base, rtt, of_all);
     let gone: Vec<(f64, f64)> = outages.iter().map(|o| reach(*o, rtt)).collect();
     let mut out = Vec::new();
-    // Congestion control responds once to the losses of a window (RFC 5681 section 4.3), so the first loss decides for its round trip.
+    // Congestion control responds once to the losses of a window (RFC 5681 section 4.3), so the first loss
+    // decides for its round trip.
     let mut answered = f64::NEG_INFINITY;
     for (i, s) in t.log.iter().enumerate().filter(|(_, s)| s.fate != PacketFate::Passed) {
         let at = seconds(s.time);
@@ -67,8 +69,8 @@ pub(crate) fn losses(
     out
 }
 
-/// Returns the number of loss episodes. Losses within a round trip count once, because congestion control responds to them once (RFC 5681
-/// section 4.3).
+/// Returns the number of loss episodes. Losses within a round trip count once, because congestion control
+/// responds to them once (RFC 5681 section 4.3).
 fn episodes(t: &Track) -> usize {
     let rtt = t.rtt.mean().unwrap_or_default();
     let (mut count, mut until) = (0, None);
@@ -79,11 +81,12 @@ fn episodes(t: &Track) -> usize {
     count
 }
 
-/// Up to so many episodes, the losses of a full queue, a policer and chance look alike: the bucket that was full at first, the queue that
-/// slow start overfilled, and chance lose packets once each.
+/// Up to so many episodes, the losses of a full queue, a policer and chance look alike: the bucket that was
+/// full at first, the queue that slow start overfilled, and chance lose packets once each.
 const FEW_EPISODES: usize = 2;
 
-/// Returns what the losses leave open about their cause, as codes of [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
+/// Returns what the losses leave open about their cause, as codes of
+/// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
 pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
     let few = matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(t) <= FEW_EPISODES;
     // The waits of packets distinguish a full queue from a policer and from chance.
@@ -94,7 +97,8 @@ pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
     known.iter().filter(|(holds, _)| *holds).map(|(_, code)| code.to_string()).collect()
 }
 
-/// Whether the packet is larger than those that arrive unfragmented, in a flow with mostly fragmented packets.
+/// Whether the packet is larger than those that arrive unfragmented, in a flow with mostly fragmented
+/// packets.
 fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
     let most = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
     most && t.fragment_fits.is_some_and(|fits| s.bytes / u32::from(s.segments.max(1)) > fits)
@@ -130,7 +134,8 @@ impl LossDelay {
     }
 }
 
-/// Tests whether losses come with delay over all flows of a direction, which share its queues. A single flow may have lost too little.
+/// Tests whether losses come with delay over all flows of a direction, which share its queues. A single flow
+/// may have lost too little.
 pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     let mut some: Vec<&Track> =
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
@@ -155,8 +160,9 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
     QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, known)) }
 }
 
-/// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full queues. Where delays are `known`,
-/// such a queue is too short to show in them, and only gaps between packets that are not merged count.
+/// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full
+/// queues. Where delays are `known`, such a queue is too short to show in them, and only gaps between packets
+/// that are not merged count.
 fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MAX_SEARCHED;
     let none = vec![Vec::new(); tracks.len()];
@@ -168,7 +174,8 @@ fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
     all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
 }
 
-/// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses come with long queues.
+/// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses
+/// come with long queues.
 fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<bool> {
     let mut full = vec![false; t.log.len()];
     for (fate, of_all) in [(PacketFate::LostDown, of_all.behind), (PacketFate::LostUp, of_all.before)] {
@@ -179,7 +186,8 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         let delay = delays(t, fate, base);
         collect_delays(t, fate, &delay, rtt, &mut losses, &mut passed);
-        // A packet that waits longer than RTprop waits in a full link's queue, even if every packet waits as long.
+        // A packet that waits longer than RTprop waits in a full link's queue, even if every packet waits as
+        // long.
         for (i, s) in t.log.iter().enumerate() {
             let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDS);
             full[i] |= s.fate == fate && stands;
@@ -192,7 +200,8 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
     full
 }
 
-/// Returns the delay at each packet with which losses are compared: the RTT behind the capture, the delay to the capture before it.
+/// Returns the delay at each packet with which losses are compared: the RTT behind the capture, the delay to
+/// the capture before it.
 fn delays(t: &Track, fate: PacketFate, base: f64) -> Vec<f32> {
     if fate == PacketFate::LostDown { round_trips(t, base) } else { delays_to_capture(t) }
 }
@@ -217,8 +226,8 @@ fn collect_delays(
     }
 }
 
-/// Returns each packet's RTT above the least, seconds, or the last known one. The lesser of two neighbours counts, because an ACK is delayed now
-/// and then.
+/// Returns each packet's RTT above the least, seconds, or the last known one. The lesser of two neighbours
+/// counts, because an ACK is delayed now and then.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
     let of = |s: &LoggedPacket| {
@@ -250,7 +259,8 @@ mod tests {
     use track::PackedSpan;
     use units::{Span, Time};
 
-    /// Bursts of ten packets on a path of 11 ms. Each packet waits for its predecessors, and the last one is lost.
+    /// Bursts of ten packets on a path of 11 ms. Each packet waits for its predecessors, and the last one is
+    /// lost.
     fn bursts(each: Span) -> Track {
         let packet = |i: u64| {
             let (burst, place) = (i / 10, i % 10);

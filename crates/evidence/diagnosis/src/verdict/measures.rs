@@ -79,7 +79,8 @@ pub(crate) fn rtt_summary(h: &SpanHistogram) -> RttSummary {
     RttSummary::with((ms(h.min()), ms(h.max())), mean, |q| ms(h.quantile(q)))
 }
 
-/// Returns the greatest delivery rate over two round trips, bytes a second. A single one may contain the ACKs of two.
+/// Returns the greatest delivery rate over two round trips, bytes a second. A single one may contain the ACKs
+/// of two.
 fn fastest(rounds: &[RoundTripSpan], mean: f64) -> f64 {
     rounds
         .windows(2)
@@ -98,7 +99,8 @@ pub(crate) fn are_options_cut(t: &Track) -> bool {
     t.handshake.options_cut || t.counts.options_cut > 0
 }
 
-/// Whether the SYNs show that the ends did not agree on SACK. Without captured SYNs or options that is unknown, and false is returned.
+/// Whether the SYNs show that the ends did not agree on SACK. Without captured SYNs or options that is
+/// unknown, and false is returned.
 fn without_sack(t: &Track) -> bool {
     let h = &t.handshake;
     h.syn && h.syn_ack && !h.sack && t.counts.sacks == 0 && !are_options_cut(t)

@@ -1,10 +1,12 @@
 //! Times in which nothing passed between two hosts.
 //!
-//! Losses do not stop ACKs, because the packets after a lost one are acknowledged. Where a queue or a policer drops all outstanding packets of
-//! one flow, other flows go on. So the path had an outage where no flow between the hosts got an ACK although enough was outstanding, and the
-//! lost data was retransmitted at the end: a sender retransmits data that is not acknowledged (RFC 6298 section 5), so if none did, it is the
-//! capture that lacks the ACKs. Behind the outage a capture sees nothing outstanding. There an outage differs from an idle sender by packets
-//! that are as late as the outage is long, or by packets that are missing when traffic resumes.
+//! Losses do not stop ACKs, because the packets after a lost one are acknowledged. Where a queue or a policer
+//! drops all outstanding packets of one flow, other flows go on. So the path had an outage where no flow
+//! between the hosts got an ACK although enough was outstanding, and the lost data was retransmitted at the
+//! end: a sender retransmits data that is not acknowledged (RFC 6298 section 5), so if none did, it is the
+//! capture that lacks the ACKs. Behind the outage a capture sees nothing outstanding. There an outage differs
+//! from an idle sender by packets that are as late as the outage is long, or by packets that are missing when
+//! traffic resumes.
 
 use super::UNKNOWN_RTT;
 use super::measures::is_one_way;
@@ -12,7 +14,8 @@ use crate::limiter::{micros, seconds};
 use std::ops::Range;
 use track::{PacketFate, PauseKind, Track, WaitReason};
 
-/// Least time without ACKs that counts as a silence, seconds: delayed ACKs take as long (Linux' `TCP_DELACK_MAX`).
+/// Least time without ACKs that counts as a silence, seconds: delayed ACKs take as long (Linux'
+/// `TCP_DELACK_MAX`).
 const LEAST: f64 = 0.2;
 
 /// A time without any ACK between two hosts, seconds since 1970.
@@ -30,9 +33,11 @@ impl AckSilence {
     }
 }
 
-/// A sender that returns from a timeout sends fewer segments at once than this: its window is one segment (RFC 5681 section 3.1).
+/// A sender that returns from a timeout sends fewer segments at once than this: its window is one segment
+/// (RFC 5681 section 3.1).
 const AT_ONCE: usize = 2;
-/// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one timeout ends may be a lost tail.
+/// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one
+/// timeout ends may be a lost tail.
 const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
 /// Least number of vain timeouts that cannot be a lost tail.
 const VAIN: usize = 2;
@@ -82,9 +87,10 @@ fn last_ack(t: &Track) -> Option<f64> {
     Some(seconds(t.first) + f64::from(last.index) * t.bin.as_secs_f64())
 }
 
-/// Returns the time at the end of a flow in which data was retransmitted after one timeout after the other, with no new data: the sender got no
-/// ACK, so the capture did not just miss it (RFC 6298 section 5). Seconds since 1970, from the last ACK of the track or of another between
-/// its hosts (`heard`), or from the first data.
+/// Returns the time at the end of a flow in which data was retransmitted after one timeout after the other,
+/// with no new data: the sender got no ACK, so the capture did not just miss it (RFC 6298 section 5). Seconds
+/// since 1970, from the last ACK of the track or of another between its hosts (`heard`), or from the first
+/// data.
 fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     // A receiver that answers with a reset is reachable.
     if t.reset.is_some_and(|reset| reset.by_opener != t.opened) {
@@ -122,8 +128,8 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
     s.to - s.from > rtt
 }
 
-/// Returns the silences that were outages of the path, as this track or another with more in flight shows; seconds since the connection's first
-/// packet. For this track each ends when its own data is acknowledged.
+/// Returns the silences that were outages of the path, as this track or another with more in flight shows;
+/// seconds since the connection's first packet. For this track each ends when its own data is acknowledged.
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
     let heard = silences.last().filter(|s| s.to.is_infinite()).map_or(f64::NEG_INFINITY, |s| s.from);
@@ -167,8 +173,9 @@ fn remove_chance_losses(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     });
 }
 
-/// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one correlated run among otherwise
-/// independent losses: the ratio of both probabilities, with a uniform prior of the loss rate (Laplace).
+/// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one
+/// correlated run among otherwise independent losses: the ratio of both probabilities, with a uniform prior
+/// of the loss rate (Laplace).
 fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
     let losses = losses.clamp(run, all.max(run)) as f64;
     let (all, run) = (all.max(1) as f64, run.max(1) as f64);
@@ -189,7 +196,8 @@ fn acked_again(t: &Track, at: f64) -> f64 {
     waits.last().map_or(at, |b| first + (b.index as f64 + 1.0) * width).max(at)
 }
 
-/// Returns the span in which packets were lost to the outage: from just before it until a sender notices its end.
+/// Returns the span in which packets were lost to the outage: from just before it until a sender notices its
+/// end.
 pub(crate) fn reach(outage: (f64, f64), rtt: f64) -> (f64, f64) {
     (outage.0 - 2.0 * rtt, outage.1 + 0.5 * rtt)
 }
@@ -209,8 +217,8 @@ fn gone(t: &Track, rtt: f64, (from, to): (f64, f64)) -> bool {
     waits > 1 || to - from > FIRST_TIMEOUT.0.max(FIRST_TIMEOUT.1 * rtt) || unanswered(t, rtt, from, to)
 }
 
-/// Whether a packet was lost in the silence, just before it, or at its end. A retransmission alone is weaker evidence, because the ACK may have
-/// been lost instead of the data.
+/// Whether a packet was lost in the silence, just before it, or at its end. A retransmission alone is weaker
+/// evidence, because the ACK may have been lost instead of the data.
 fn is_repaired(t: &Track, rtt: f64, from: f64, to: f64) -> bool {
     let edge = t.bin.as_secs_f64();
     let begin = t.log.partition_point(|s| seconds(s.time) < reach((from, to), rtt).0 - edge);
@@ -247,14 +255,16 @@ fn late(t: &Track, from: f64, to: f64) -> bool {
     next.map(micros).fold(0.0, f64::max) > 0.5 * (to - from)
 }
 
-/// Returns the times, seconds since 1970, at which a burst ended a pause longer than `rtt`. A sender that returns from a timeout has a window of
-/// one segment (RFC 5681 section 3.1), so these pauses were the application's.
+/// Returns the times, seconds since 1970, at which a burst ended a pause longer than `rtt`. A sender that
+/// returns from a timeout has a window of one segment (RFC 5681 section 3.1), so these pauses were the
+/// application's.
 pub(crate) fn bursts(t: &Track, rtt: f64) -> Vec<f64> {
     let paused = |i: &usize| seconds(t.log[*i].time) - seconds(t.log[i - 1].time) > rtt;
     (1..t.log.len()).filter(paused).filter(|i| at_once(t, *i)).map(|i| seconds(t.log[i].time)).collect()
 }
 
-/// Whether a burst begins at this packet: several segments arrive long before any of them can have been acknowledged.
+/// Whether a burst begins at this packet: several segments arrive long before any of them can have been
+/// acknowledged.
 fn at_once(t: &Track, begin: usize) -> bool {
     let least = t.rtt.min().unwrap_or_default().as_secs_f64();
     if t.rtt.samples() == 0 || t.merged.as_secs_f64() > 0.5 * least {
@@ -279,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_run_of_losses_comes_by_chance_where_many_packets_are_lost() {
-        // One in a thousand of a hundred thousand packets is lost; a run of three is rare, a run of one is not.
+        // One in a thousand of a hundred thousand packets is lost; a run of three is rare, a run of one is
+        // not.
         assert!(is_by_chance(100_000, 100, 1) && !is_by_chance(100_000, 100, 3));
         // Where more than half is lost, a run of six is common.
         assert!(is_by_chance(1000, 600, 6) && !is_by_chance(1000, 600, 30));

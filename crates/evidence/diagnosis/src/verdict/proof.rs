@@ -1,7 +1,8 @@
 //! The packets of the capture that show a cause.
 //!
-//! A cause that loses packets is shown by the lost packets, and one that delays packets by those that waited longest. All other causes hold a
-//! sender back, and are shown by the packets before and after its longest pauses.
+//! A cause that loses packets is shown by the lost packets, and one that delays packets by those that waited
+//! longest. All other causes hold a sender back, and are shown by the packets before and after its longest
+//! pauses.
 
 use super::display_filter::{back, forth, numbers, range};
 use super::evidence::RoundSplit;
@@ -44,7 +45,8 @@ pub(super) fn of_causes(
         .collect()
 }
 
-/// Spans in which a cause held the flow for most of the time, seconds since the connection's first packet, in order.
+/// Spans in which a cause held the flow for most of the time, seconds since the connection's first packet, in
+/// order.
 struct HeldTime(Vec<(f64, f64)>);
 
 impl HeldTime {

@@ -6,7 +6,8 @@ use result::diagnosis::{PacketProof, ProofKind, ResponseTimes};
 use track::Track;
 use units::Span;
 
-/// Returns the response times of the track's sender, for a flow that lasts `seconds`; `None` where it answered no request.
+/// Returns the response times of the track's sender, for a flow that lasts `seconds`; `None` where it
+/// answered no request.
 pub(super) fn responses(t: &Track, seconds: f64) -> Option<ResponseTimes> {
     let e = t.exchanges.as_deref()?;
     let (waits, way) = (&e.waits, e.way.unwrap_or_default());

@@ -34,8 +34,8 @@ pub(crate) struct RoundTripSpan {
     pub data_delay: Option<f64>,
     /// Least delay of ACKs from the receiver to the capture, seconds; `None` where unknown.
     pub ack_delay: Option<f64>,
-    /// Least wait of a packet between sender and receiver, seconds: its RTT above the least, less its ACK's wait; `None` where timestamps do not
-    /// show it.
+    /// Least wait of a packet between sender and receiver, seconds: its RTT above the least, less its ACK's
+    /// wait; `None` where timestamps do not show it.
     pub data_wait: Option<f64>,
     /// Seconds with nothing outstanding.
     pub idle: f64,
@@ -61,7 +61,8 @@ impl RoundTripSpan {
     }
 }
 
-/// Cuts the time from the first to the last data into spans of about `rtt` seconds, without gaps, and into no more than a track has bins.
+/// Cuts the time from the first to the last data into spans of about `rtt` seconds, without gaps, and into no
+/// more than a track has bins.
 pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
     let bin = track.bin.as_secs_f64().max(1e-6);
@@ -142,7 +143,8 @@ fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// Returns the time of each packet's ACK, seconds since the connection's first packet, and the packet's wait, seconds.
+/// Returns the time of each packet's ACK, seconds since the connection's first packet, and the packet's wait,
+/// seconds.
 fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
     let least = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
     let (least, up) = (least(&track.rtt), least(&track.rtt_up));

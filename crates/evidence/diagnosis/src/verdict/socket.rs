@@ -1,14 +1,17 @@
 //! The sending kernel's counters of a connection, which take precedence over what packets let infer.
 //!
-//! A capture shows a full window only as bytes in flight near the advertised window, and does not show a full send buffer. The kernel counts
-//! both to the microsecond (`tcp_chrono_start` and `tcp_chrono_stop`, net/ipv4/tcp_output.c): the time in which data is outstanding (busy),
-//! and the parts of it in which the receive window stops the sender or the application waits for room in the send buffer. Counters are
-//! assumed to grow evenly between samples.
+//! A capture shows a full window only as bytes in flight near the advertised window, and does not show a full
+//! send buffer. The kernel counts both to the microsecond (`tcp_chrono_start` and `tcp_chrono_stop`,
+//! net/ipv4/tcp_output.c): the time in which data is outstanding (busy), and the parts of it in which the
+//! receive window stops the sender or the application waits for room in the send buffer. Counters are assumed
+//! to grow evenly between samples.
 //!
-//! The send buffer's time is a lower bound: it begins only with a packet that leaves while the application waits (`tcp_cwnd_validate`). So
-//! the buffer's filling is sampled too: a full buffer whose data is all sent means the same.
+//! The send buffer's time is a lower bound: it begins only with a packet that leaves while the application
+//! waits (`tcp_cwnd_validate`). So the buffer's filling is sampled too: a full buffer whose data is all sent
+//! means the same.
 //!
-//! Packets alone show what the kernel does not know: where packets were lost, where a queue stands, and which limiter it is.
+//! Packets alone show what the kernel does not know: where packets were lost, where a queue stands, and which
+//! limiter it is.
 
 use super::{MeasuredRound, RoundTripSpan};
 use crate::cause::RoundPart;
@@ -82,7 +85,8 @@ impl FromIterator<SocketFacts> for WatchedSockets {
 }
 
 impl WatchedSockets {
-    /// Returns the socket that sent a track's data. Of several sockets in a row with the same ends, it is the one with the longest overlap.
+    /// Returns the socket that sent a track's data. Of several sockets in a row with the same ends, it is the
+    /// one with the longest overlap.
     pub fn of(&self, t: &Track) -> Option<&SocketFacts> {
         let meets = |s: &&SocketFacts| {
             let (from, to) = s.span().unwrap_or_default();
@@ -114,8 +118,9 @@ impl SocketFacts {
         Some(at(self.samples.last()?)? - at(self.samples.first()?)?)
     }
 
-    /// Returns the seconds that were counted up to a moment (seconds since 1970); `None` outside of the samples. `begin`: time of the first
-    /// packet where the SYN was captured, at which all counters are 0.
+    /// Returns the seconds that were counted up to a moment (seconds since 1970); `None` outside of the
+    /// samples. `begin`: time of the first packet where the SYN was captured, at which all counters are
+    /// 0.
     fn counted_until(&self, what: Counted, begin: Option<f64>, moment: f64) -> Option<f64> {
         let value = |s: &SocketSample| Some((seconds(s.at), s.times_us?[what as usize] as f64 * 1e-6));
         let next = self.samples.partition_point(|s| seconds(s.at) < moment);
@@ -135,7 +140,8 @@ impl SocketFacts {
         (to > from).then(|| (seconds / (to - from)).clamp(0.0, 1.0))
     }
 
-    /// Returns the share of samples near a span of time for which `holds` is true; `None` where there are none, or `holds` is unknown for one.
+    /// Returns the share of samples near a span of time for which `holds` is true; `None` where there are
+    /// none, or `holds` is unknown for one.
     fn share_near(&self, holds: fn(&SocketSample) -> Option<bool>, from: f64, to: f64) -> Option<f64> {
         let begin = self.samples.partition_point(|s| seconds(s.at) < from - NEAR);
         let near = self.samples[begin..].iter().take_while(|s| seconds(s.at) <= to + NEAR);
@@ -147,8 +153,8 @@ impl SocketFacts {
         (all > 0).then(|| f64::from(those) / f64::from(all))
     }
 
-    /// Replaces what was inferred about each round trip by what the kernel counted. Returns the causes that the counters rule out for the whole
-    /// flow.
+    /// Replaces what was inferred about each round trip by what the kernel counted. Returns the causes that
+    /// the counters rule out for the whole flow.
     pub(crate) fn correct(
         &self,
         t: &Track,
@@ -304,7 +310,8 @@ impl SocketFacts {
         Some(flow)
     }
 
-    /// Describes the flow that the socket receives, without a cause: only the other end's kernel knows what limited it.
+    /// Describes the flow that the socket receives, without a cause: only the other end's kernel knows what
+    /// limited it.
     fn received_alone(&self, connection: u32, start_s: f64) -> Option<FlowDiagnosis> {
         let (from, to) = self.span()?;
         let duration = to - from;
@@ -346,7 +353,8 @@ impl SocketFacts {
     }
 }
 
-/// Whether the connection had just begun at its first sample, so that all its data belongs to the watched time.
+/// Whether the connection had just begun at its first sample, so that all its data belongs to the watched
+/// time.
 fn young(first: &SocketSample) -> bool {
     first.times_us.is_some_and(|t| t[Counted::Busy as usize] < 200_000)
 }

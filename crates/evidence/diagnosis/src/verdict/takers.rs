@@ -3,7 +3,8 @@
 use result::diagnosis::{FlowDiagnosis, LinkTakers};
 use std::collections::BTreeMap;
 
-/// Returns the share of each congestion control of the rate of limiter `i`; empty unless several flows share it.
+/// Returns the share of each congestion control of the rate of limiter `i`; empty unless several flows share
+/// it.
 pub(super) fn takers(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
     let through = || flows.iter().filter(|f| f.limiter == Some(i));
     let from = through().map(|f| f.start_s).fold(f64::INFINITY, f64::min);

@@ -33,8 +33,8 @@ fn greatest(split: &RoundSplit) -> Cause {
     split.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(Cause::Unknown, |part| part.0)
 }
 
-/// Returns the timeline: spans of the main cause of each round trip. Neighbours with the same cause are joined, and short spans are absorbed
-/// until there are at most [`MAX_SPANS`].
+/// Returns the timeline: spans of the main cause of each round trip. Neighbours with the same cause are
+/// joined, and short spans are absorbed until there are at most [`MAX_SPANS`].
 pub(super) fn timeline(rounds: &[RoundTripSpan], splits: &[RoundSplit], start: f64) -> Vec<CauseSpan> {
     let mut out: Vec<CauseSpan> = Vec::new();
     for (r, split) in rounds.iter().zip(splits) {

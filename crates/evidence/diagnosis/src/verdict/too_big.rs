@@ -4,7 +4,8 @@ use crate::limiter::seconds;
 use result::diagnosis::Cause;
 use track::{LoggedPacket, PacketFate, TooBigSpan, Track};
 
-/// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round trip.
+/// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round
+/// trip.
 const TIMEOUTS: u32 = 2;
 
 /// A time in which packets of a size did not pass, seconds since the connection's first packet.
@@ -19,7 +20,8 @@ pub(crate) struct SizeStall {
 }
 
 impl SizeStall {
-    /// Returns the stalls of a track in which smaller packets passed, of its own or of `others` in the same direction.
+    /// Returns the stalls of a track in which smaller packets passed, of its own or of `others` in the same
+    /// direction.
     pub(crate) fn all(t: &Track, others: &[&Track]) -> Vec<SizeStall> {
         let since = |at| seconds(at) - seconds(t.first);
         let stall = |s: &TooBigSpan| SizeStall {
@@ -37,7 +39,8 @@ impl SizeStall {
         self.from < to && self.to >= from
     }
 
-    /// Whether the stall explains a packet that was lost `since` seconds after the connection's first packet, by its time and size.
+    /// Whether the stall explains a packet that was lost `since` seconds after the connection's first packet,
+    /// by its time and size.
     pub(crate) fn explains(&self, s: &LoggedPacket, since: f64) -> bool {
         let size = s.bytes as f64 / f64::from(s.segments.max(1));
         // A segment of the old size may be counted as two of the new size.
@@ -58,7 +61,8 @@ fn only_smaller_passed(span: &TooBigSpan, header: u32, others: &[&Track]) -> boo
     sizes.peek().is_some() && sizes.all(|passed| passed < size)
 }
 
-/// Whether the sender got no ICMP message for a stall. The size to which it reduced its segments then says little about the path's.
+/// Whether the sender got no ICMP message for a stall. The size to which it reduced its segments then says
+/// little about the path's.
 pub(crate) fn is_unreported(t: &Track) -> bool {
     SizeStall::all(t, &[]).iter().any(|s| s.cause == Cause::BlackHole)
 }

@@ -14,7 +14,8 @@ pub(super) fn sender_side(t: &Track) -> bool {
     vantage(t).place == CapturePlace::Sender
 }
 
-/// Whether waits between sender and capture are unknown: there are no timestamps, and the capture is not at the sender.
+/// Whether waits between sender and capture are unknown: there are no timestamps, and the capture is not at
+/// the sender.
 pub(super) fn are_waits_unseen(t: &Track) -> bool {
     t.rtt_up.samples() == 0 && !sender_side(t)
 }

@@ -59,8 +59,8 @@ fn without_a_loss_nothing_is_held_back_by_one() {
     );
 }
 
-/// Writes of 64 kB that leave paced at 20 Mbit/s, the last segment of each not full; one packet in 300 is lost, and the
-/// sender goes on as before, as BBR does.
+/// Writes of 64 kB that leave paced at 20 Mbit/s, the last segment of each not full; one packet in 300 is
+/// lost, and the sender goes on as before, as BBR does.
 #[test]
 fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
     let mut t = Talk::opened(40_000);
@@ -83,7 +83,8 @@ fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
             seq += len;
         }
     }
-    // The receiver acknowledges what is in order; a hole is filled 42 ms after it was made, and arrives 20 ms later.
+    // The receiver acknowledges what is in order; a hole is filled 42 ms after it was made, and arrives 20 ms
+    // later.
     let mut end = 1u32;
     for (at, len, lost) in &pending {
         events.push((*at, 0, *len));

@@ -7,8 +7,9 @@ use result::{Cause, Diagnosis};
 const GAP: u64 = 3_000_000;
 const WAY: u64 = 20_000;
 
-/// A segment each 2 ms, captured at the receiver. After a second either the path stands still, and what was sent meanwhile (a window
-/// of 200 segments) comes at once when it goes on; or only the capture's clock jumps.
+/// A segment each 2 ms, captured at the receiver. After a second either the path stands still, and what was
+/// sent meanwhile (a window of 200 segments) comes at once when it goes on; or only the capture's clock
+/// jumps.
 fn talk(stands_still: bool, timestamps: bool) -> Talk {
     let mut t = Talk { timestamps, window: [512, 8_192], ..Talk::default() };
     t.open(2 * WAY, [Some(7); 2], [1460; 2]);

@@ -8,7 +8,8 @@ use result::{Cause, FlowDiagnosis};
 
 const RTT: u64 = 30_000;
 
-/// `segments` full segments each `every` µs; every second one is acknowledged at once, one that is left over `delay` later.
+/// `segments` full segments each `every` µs; every second one is acknowledged at once, one that is left over
+/// `delay` later.
 fn writes(segments: u64, every: u64, delay: u64, count: u64) -> Talk {
     let mut t = Talk::opened(RTT);
     for n in 0..count {
@@ -39,7 +40,8 @@ fn a_delayed_ack_is_no_queue() {
         }
     }
 }
-/// Two writes for each message, of 100 and 300 bytes: the second leaves when the first is acknowledged, `delay` after it came.
+/// Two writes for each message, of 100 and 300 bytes: the second leaves when the first is acknowledged,
+/// `delay` after it came.
 fn held(delay: u64, capture_at_receiver: bool) -> Talk {
     let mut t = Talk { timestamps: false, ..Talk::default() };
     t.open(RTT, [Some(7); 2], [1460; 2]);
@@ -89,7 +91,8 @@ fn a_small_segment_that_waits_for_a_delayed_ack_is_nagles() {
     }
 }
 
-/// Messages of a segment and a half one after the other, as fast as they go: nearly all of the time goes into waiting.
+/// Messages of a segment and a half one after the other, as fast as they go: nearly all of the time goes into
+/// waiting.
 #[test]
 fn messages_of_a_segment_and_a_half_wait_all_the_time() {
     let mut t = Talk::opened(RTT);
@@ -138,7 +141,8 @@ fn who_need_not_wait_is_not_held() {
     assert_eq!(t.client().measures.held_segments, 0);
 }
 
-/// Segments that leave as `gaps` say, µs, of which the receiver acknowledges every second at once and others after `delay`.
+/// Segments that leave as `gaps` say, µs, of which the receiver acknowledges every second at once and others
+/// after `delay`.
 fn receiver(gaps: impl Iterator<Item = u64>, delay: u64, len: u32) -> Talk {
     let mut t = Talk::opened(RTT);
     let mut at = 100_000;
@@ -164,7 +168,8 @@ fn receiver(gaps: impl Iterator<Item = u64>, delay: u64, len: u32) -> Talk {
     t
 }
 
-/// Whatever the rhythm: an ACK waits for the second segment, or for the timer; another segment may be on its way meanwhile.
+/// Whatever the rhythm: an ACK waits for the second segment, or for the timer; another segment may be on its
+/// way meanwhile.
 #[test]
 fn waiting_for_the_second_segment_is_no_queue_either() {
     let mut seed = 12_345u64;

@@ -1,4 +1,5 @@
-//! Slow start ends where delivery stops growing, whatever the window does, and a queue is drained by its link.
+//! Slow start ends where delivery stops growing, whatever the window does, and a queue is drained by its
+//! link.
 
 use crate::link::{Growth, Transfer};
 use result::Cause;

@@ -22,7 +22,8 @@ fn files_that_the_guide_names_exist() {
     };
     let mut files = 0;
     for name in quoted(&guide).filter(|n| !n.contains(' ')) {
-        // Files of crates that others may move are named whole, and the one that stands for any cause is none.
+        // Files of crates that others may move are named whole, and the one that stands for any cause is
+        // none.
         if name.ends_with(".rs") && !name.contains("NAME") && name != "draw.rs" {
             assert!(find(name).is_some(), "{name}");
             files += 1;

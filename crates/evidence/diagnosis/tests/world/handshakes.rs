@@ -4,7 +4,8 @@ use crate::talk::{CLIENT, MSS, SERVER, Talk, client};
 use result::Cause;
 use result::diagnosis::CapturePlace;
 
-/// The client offers scaling with a shift of 0; the server's windows are shifted by 7 all the same (RFC 7323 section 2.2).
+/// The client offers scaling with a shift of 0; the server's windows are shifted by 7 all the same (RFC 7323
+/// section 2.2).
 #[test]
 fn a_shift_of_0_is_an_offer() {
     let mut t = Talk::default();
@@ -17,8 +18,8 @@ fn a_shift_of_0_is_an_offer() {
     assert!(!f.notes.iter().any(|n| n.starts_with("window")), "{:?}", f.notes);
 }
 
-/// A firewall took the option off the SYN/ACK where it was captured, as the ends did not see it: what is in flight and
-/// acknowledged is a hundred times the window.
+/// A firewall took the option off the SYN/ACK where it was captured, as the ends did not see it: what is in
+/// flight and acknowledged is a hundred times the window.
 #[test]
 fn a_window_smaller_than_what_was_in_flight_is_none() {
     let mut t = Talk::default();
@@ -32,8 +33,8 @@ fn a_window_smaller_than_what_was_in_flight_is_none() {
     assert!(f.notes.contains(&"window-scale-refuted".into()), "{:?}", f.notes);
 }
 
-/// Half way: the ACK of the handshake waited 10 ms behind another flow's data, so the sender seems further off than it is. What
-/// follows an ACK's window seems to come before it.
+/// Half way: the ACK of the handshake waited 10 ms behind another flow's data, so the sender seems further
+/// off than it is. What follows an ACK's window seems to come before it.
 #[test]
 fn a_handshake_that_waited_refutes_no_window() {
     let mut t = Talk { timestamps: false, ..Talk::default() };

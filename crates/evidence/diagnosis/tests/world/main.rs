@@ -1,4 +1,5 @@
-//! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its class.
+//! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its
+//! class.
 
 mod bounds;
 mod clocks;

@@ -1,4 +1,5 @@
-//! Logs of QUIC endpoints (qlog): a sender's and a receiver's give the cause that a TCP capture of the same path gives.
+//! Logs of QUIC endpoints (qlog): a sender's and a receiver's give the cause that a TCP capture of the same
+//! path gives.
 
 use diagnosis::diagnose_tracks;
 use result::diagnosis::{CaptureInfo, LimiterKind};
@@ -7,7 +8,8 @@ use std::collections::{BTreeSet, VecDeque};
 use track::qlog::{read_qlog, track_qlog};
 use units::Stream;
 
-/// What a path does to a packet that comes at a time (s) with so many bytes: how long it waits, or that it is dropped.
+/// What a path does to a packet that comes at a time (s) with so many bytes: how long it waits, or that it is
+/// dropped.
 trait Path {
     fn pass(&mut self, now: f64, bytes: f64) -> Option<f64>;
 }

@@ -85,7 +85,8 @@ fn who_has_nothing_to_send_does_not_wait_for_the_receiver() {
     assert_eq!(f.share(Cause::ReceiverStalled), 0.0);
 }
 
-/// The reader takes two segments every 20 ms of a buffer of 64 KiB: it stays full, and what passes is what was read.
+/// The reader takes two segments every 20 ms of a buffer of 64 KiB: it stays full, and what passes is what
+/// was read.
 #[test]
 fn a_slow_reader_is_no_link_and_no_shaper() {
     let mut t = Talk::opened(10_000);
@@ -125,8 +126,8 @@ fn a_window_that_stays_as_it_was_is_the_buffers() {
     assert_eq!((f.cause, f.share(Cause::ReceiverStalled)), (Cause::ReceiveWindow, 0.0));
 }
 
-/// A hole fills the window, at whose receiver the capture is. Its repair opens the window, and nothing comes for long: the sender learns
-/// of both at the same time.
+/// A hole fills the window, at whose receiver the capture is. Its repair opens the window, and nothing comes
+/// for long: the sender learns of both at the same time.
 #[test]
 fn a_window_that_a_repair_opened_is_not_shut_in_the_pause_behind_it() {
     let way = 20_000;

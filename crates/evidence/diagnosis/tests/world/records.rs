@@ -10,7 +10,8 @@ fn bulk() -> Talk {
     t
 }
 
-/// A mirror port shows each packet where it comes and, routed, where it goes, 5 to 19 ms later: behind its ACK even.
+/// A mirror port shows each packet where it comes and, routed, where it goes, 5 to 19 ms later: behind its
+/// ACK even.
 #[test]
 fn a_packet_that_a_mirror_shows_twice_is_no_retransmission() {
     for hops in [0, 1] {
@@ -67,7 +68,8 @@ fn a_segment_as_large_as_the_syns_allow_is_one() {
     }
 }
 
-/// The capture's clock is set from 1970 to today in the midst of a transfer, or by a minute: the sender's own clock goes on.
+/// The capture's clock is set from 1970 to today in the midst of a transfer, or by a minute: the sender's own
+/// clock goes on.
 #[test]
 fn a_clock_that_jumps_ahead_makes_no_pause() {
     for jump in [1_700_000_000, 60] {

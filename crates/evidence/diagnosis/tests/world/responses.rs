@@ -6,8 +6,8 @@ use result::diagnosis::{FlowDiagnosis, ProofKind};
 
 const RTT: u64 = 20_000;
 
-/// A hundred requests, answered after 180 ms, each tenth after 400 ms, captured at the client or at the server; `acked`: the
-/// request is acknowledged before it is answered.
+/// A hundred requests, answered after 180 ms, each tenth after 400 ms, captured at the client or at the
+/// server; `acked`: the request is acknowledged before it is answered.
 fn asks(at_server: bool, acked: bool) -> Talk {
     let mut t = Talk { timestamps: false, ..Talk::default() };
     t.open(RTT, [Some(7); 2], [1460; 2]);
@@ -64,7 +64,8 @@ fn who_asks_has_no_time_to_answer() {
     assert!(d.flows.iter().all(|f| f.responses.is_some() == (f.from == "10.0.0.2:80")));
 }
 
-/// What is sent again is the network's time; and what is asked while a response is on its way is answered by something else.
+/// What is sent again is the network's time; and what is asked while a response is on its way is answered by
+/// something else.
 #[test]
 fn repairs_and_pipelines_are_left_out() {
     let mut t = asks(false, true);

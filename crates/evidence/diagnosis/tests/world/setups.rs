@@ -146,8 +146,8 @@ fn a_reset_is_told_with_its_time_and_its_bytes() {
     }
 }
 
-/// A request that is sent again and again, and never answered: from a connection whose beginning was not captured, or after
-/// a handshake.
+/// A request that is sent again and again, and never answered: from a connection whose beginning was not
+/// captured, or after a handshake.
 #[test]
 fn what_is_never_answered_is_no_random_loss() {
     for opened in [true, false] {
@@ -186,7 +186,8 @@ fn what_is_never_answered_again_is_no_random_loss() {
     assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
 }
 
-/// But where another connection between the hosts is answered all the while, the path is there: what is lost was dropped.
+/// But where another connection between the hosts is answered all the while, the path is there: what is lost
+/// was dropped.
 #[test]
 fn what_is_never_answered_beside_others_that_are_is_no_outage() {
     let mut t = never_answered_again();

@@ -1,4 +1,5 @@
-//! What the sender's kernel counted goes before what the packets let infer, and what it does not count is left to them.
+//! What the sender's kernel counted goes before what the packets let infer, and what it does not count is
+//! left to them.
 
 use crate::link::Transfer;
 use capture::{Addr, CaptureReader, Endpoint};
@@ -10,8 +11,8 @@ use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
 use units::{Span, Time};
 
-/// A flow that keeps 20 segments in flight on an empty path of 50 ms: by its packets it may be a send buffer, a window that the
-/// receiver does not announce, or the application.
+/// A flow that keeps 20 segments in flight on an empty path of 50 ms: by its packets it may be a send buffer,
+/// a window that the receiver does not announce, or the application.
 fn packets() -> Vec<u8> {
     let t = Transfer {
         segments: 2000,

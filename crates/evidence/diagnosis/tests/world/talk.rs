@@ -1,4 +1,5 @@
-//! A conversation told packet by packet, as a capture shows it, and what the diagnosis says of the pcap that it makes.
+//! A conversation told packet by packet, as a capture shows it, and what the diagnosis says of the pcap that
+//! it makes.
 
 use capture::{Addr, CaptureReader, Endpoint, Frame, PacketOptions, PcapWriter, TcpFlags, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
@@ -143,8 +144,8 @@ impl Talk {
         self.packets.push(p);
     }
 
-    /// From `at` on, `rounds` windows of `segments` full segments of the client's, one each `rtt`, acknowledged by twos.
-    /// Returns when the next could leave.
+    /// From `at` on, `rounds` windows of `segments` full segments of the client's, one each `rtt`,
+    /// acknowledged by twos. Returns when the next could leave.
     pub fn windows(&mut self, at: u64, rounds: u64, segments: u64, rtt: u64) -> u64 {
         for round in 0..rounds {
             let at = at + round * rtt;

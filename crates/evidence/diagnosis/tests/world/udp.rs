@@ -1,4 +1,5 @@
-//! UDP flows, byte by byte: QUIC by its long header and its spin bit, RTP by its numbers, and what is not said of them.
+//! UDP flows, byte by byte: QUIC by its long header and its spin bit, RTP by its numbers, and what is not
+//! said of them.
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnosis::{capture_info, diagnose_udp};
@@ -46,7 +47,8 @@ fn of(flows: &[UdpFlowDiagnosis], end: usize) -> &UdpFlowDiagnosis {
     flows.iter().find(|f| f.from == from).unwrap()
 }
 
-/// RFC 9000 section 17.2.2: a long header of version 1, `kind` 0 an Initial, 2 a handshake packet, with both connection IDs.
+/// RFC 9000 section 17.2.2: a long header of version 1, `kind` 0 an Initial, 2 a handshake packet, with both
+/// connection IDs.
 fn long(kind: u8, version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
     let mut b = vec![0xc0 | kind << 4];
     b.extend(version.to_be_bytes());
@@ -76,8 +78,9 @@ enum Spin {
     Drawn,
 }
 
-/// Ten seconds of a client that uploads through a link of `rate` bytes a second, its window growing by a packet a round trip and
-/// halved when its queue is 80 ms long: RTTs rise and fall with its own backlog. Captured at the client.
+/// Ten seconds of a client that uploads through a link of `rate` bytes a second, its window growing by a
+/// packet a round trip and halved when its queue is 80 ms long: RTTs rise and fall with its own backlog.
+/// Captured at the client.
 fn upload(rate: f64, spin: Spin) -> Vec<Datagram> {
     const SIZE: f64 = 1228.0;
     let base = 0.04;
@@ -197,7 +200,8 @@ fn rtp(number: u16, stamp: u32) -> Vec<u8> {
 
 #[test]
 fn rtp_tells_loss_reordering_and_jitter_as_the_rfc_counts_them() {
-    // 20 ms of speech at 8 kHz each; every second one comes 4 ms late, numbers wrap around. 50 lost, one comes twice, one late.
+    // 20 ms of speech at 8 kHz each; every second one comes 4 ms late, numbers wrap around. 50 lost, one
+    // comes twice, one late.
     let mut all = Vec::new();
     for i in 0..1_000u32 {
         let (number, late) = ((65_000 + i) as u16, u64::from(i % 2) * 4_000_000);

@@ -1,4 +1,5 @@
-//! Pauses in which a sender waits for ACKs are its window's, wherever the capture was taken and whatever it lacks.
+//! Pauses in which a sender waits for ACKs are its window's, wherever the capture was taken and whatever it
+//! lacks.
 
 use crate::link::Transfer;
 use result::{Cause, FlowDiagnosis};
@@ -59,8 +60,8 @@ fn a_window_that_stays_is_no_application_and_no_link() {
     }
 }
 
-/// A window that is no whole number of segments ends in a small pushed one each round trip. Without the SYNs its scale is not known, and
-/// whether it was full.
+/// A window that is no whole number of segments ends in a small pushed one each round trip. Without the SYNs
+/// its scale is not known, and whether it was full.
 #[test]
 fn the_small_end_of_an_unknown_window_is_no_end_of_a_write() {
     use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};

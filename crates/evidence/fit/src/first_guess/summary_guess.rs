@@ -1,4 +1,4 @@
-//! Paths of which only summaries are known: those that the verdict on them leaves.
+//! First guesses from a summary: the paths that the verdict on it leaves open.
 
 use super::{CASES, FULL_PACKET, FitParameter, FittedLimiter, FittedPath, column, is_loss, of_kind, rarity};
 use crate::observed::{ObservedFlow, ObservedPath};
@@ -6,29 +6,30 @@ use crate::series::{FlowSeries, SeriesInterval, SummarySeries};
 use crate::verdict::{SummaryVerdict, VerdictKind};
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// What a kind costs where there was nothing to diagnose: by how much rarer it is than a line.
+/// Cost of a kind without a diagnosis: how much rarer it is than a link among the drawn cases.
 fn rarity_of_all(kind: LimiterKind) -> f64 {
     let true_ones = |column: usize| CASES.iter().map(|named| named[column]).sum::<f64>();
     2.0 * (true_ones(0) / true_ones(column(kind))).ln()
 }
 
-/// How well the greatest rate that was seen tells the limiter's.
-const SEEN_RATE_KNOWN: f64 = 0.4;
-/// Where the search for a bucket begins if packets were lost and nothing tells of it: so many times the greatest rate that was seen (a
-/// small bucket lets TCP come nowhere near the limiter's rate), and buckets of such a share of the bandwidth-delay product.
-const BEGINS: [(f64, f64); 8] =
+/// Standard deviation of the logarithm of the limiter's rate if only the greatest rate of the flows is known.
+const SEEN_RATE_STDERR: f64 = 0.4;
+/// Starting points of the search for an unknown bucket that drops: the rate as a multiple of the greatest rate of the flows (with a small
+/// bucket TCP stays far below the limiter's rate), and the bucket as a multiple of the bandwidth-delay product.
+const STARTS: [(f64, f64); 8] =
     [(1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.6, 0.25), (1.6, 0.5), (1.6, 1.0), (2.5, 0.25)];
 
-/// An open line is so many times as fast as the flows were: fast enough that it does not limit.
+/// The rate of a link that does not limit, as a multiple of the flows' rate.
 const OPEN: f64 = 4.0;
-/// How well a window is known that the summary contains, and a random loss by its count.
-const WINDOW_KNOWN: f64 = 0.1;
-const LOSS_KNOWN: f64 = 0.3;
-/// How well an even rate tells the limiter's, and the begin of a bucket the line's before it.
-const EVEN_RATE_KNOWN: f64 = 0.04;
-const LINE_BEFORE_KNOWN: f64 = 0.05;
+// Standard deviations of the logarithm of a first guess:
+/// A window that the summary contains, and random loss by its count.
+const WINDOW_STDERR: f64 = 0.1;
+const LOSS_STDERR: f64 = 0.3;
+/// The limiter's rate from an even rate, and the rate of the line before it from the time before the bucket was empty.
+const EVEN_RATE_STDERR: f64 = 0.04;
+const LINE_BEFORE_STDERR: f64 = 0.05;
 
-/// Paths of which only summaries are known.
+/// Candidate paths of a summary.
 pub fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let sum: f64 = seen.flows.iter().filter(|f| !f.backward).map(|f| f.flow.measures.goodput_mbps).sum();
     let payload = seen.flows.first().map_or(1448.0, |f| f64::from(f.flow.measures.mss_bytes.max(100)));
@@ -50,21 +51,14 @@ pub fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     }
 }
 
-/// A line that does not limit.
+/// The path with a link that does not limit.
 fn open(base: &FittedPath, rate: f64) -> FittedPath {
     let free = base.free.iter().copied().filter(|(p, _)| !is_loss(*p)).collect();
-    let line = FittedPath {
-        rate,
-        access: 8.0 * rate,
-        is_open: true,
-        limiter: FittedLimiter::Link,
-        free,
-        ..base.clone()
-    };
+    let line = FittedPath { rate, is_open: true, limiter: FittedLimiter::Link, free, ..base.clone() };
     FittedPath { queue: line.bdp().max(100.0 * FULL_PACKET), ..line }
 }
 
-/// A window that limits.
+/// The path with a window that limits.
 fn window(base: &FittedPath, verdict: &SummaryVerdict, rate: f64) -> FittedPath {
     let mut path = open(base, rate);
     let Some(bytes) = verdict.window_bytes else { return path };
@@ -75,16 +69,16 @@ fn window(base: &FittedPath, verdict: &SummaryVerdict, rate: f64) -> FittedPath 
     };
     path = path.with(parameter, bytes);
     path.free.retain(|(p, _)| *p != parameter);
-    path.free.push((parameter, if parameter == FitParameter::Window { WINDOW_KNOWN } else { 0.5 }));
+    path.free.push((parameter, if parameter == FitParameter::Window { WINDOW_STDERR } else { 0.5 }));
     path
 }
 
-/// Random loss on a line that does not limit.
+/// The path with random loss on a link that does not limit.
 fn random_loss(seen: &ObservedPath, base: &FittedPath, rate: f64) -> Option<FittedPath> {
     let first = seen.flows.iter().find(|f| !f.backward)?;
     let loss = Some(first.resent()).filter(|share| *share > 0.0)?;
     let mut path = FittedPath { loss, ..open(base, rate) };
-    path.free.push((FitParameter::Loss, LOSS_KNOWN));
+    path.free.push((FitParameter::Loss, LOSS_STDERR));
     Some(path)
 }
 
@@ -93,13 +87,13 @@ fn middle([low, high]: [f64; 2], least: f64) -> (f64, f64) {
     ((low * high).sqrt(), ((high / low).ln() / 2.0).max(least))
 }
 
-/// Intervals of a capture: so many of them, but no shorter than this many round trips and seconds.
+/// Number of intervals of a capture, and their least length in round trips and seconds.
 const CAPTURE_BINS: f64 = 40.0;
 const BIN_ROUND_TRIPS: f64 = 4.0;
 const LEAST_BIN_S: f64 = 0.1;
 
-/// Buckets that were full at first, as the rates of a capture over time show them: the rate after it is the limiter's, the mean rate is
-/// not, and no verdict on single round trips has the size of a shaper's bucket.
+/// Limiters with a bucket that was full at first, from the rates of a capture over time: the limiter's rate is the one after the bucket
+/// is empty.
 pub fn of_capture(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let flows: Vec<FlowSeries> =
         seen.flows.iter().filter(|f| !f.backward).filter_map(|f| series_of(seen, f)).collect();
@@ -119,7 +113,7 @@ pub fn of_capture(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     all
 }
 
-/// A captured flow as a series.
+/// The series of a captured flow.
 fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
     let m = &f.flow.measures;
     let first = f.facts.packets.first()?.at;
@@ -144,7 +138,7 @@ fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
     Some(FlowSeries { mss: Some(f64::from(m.mss_bytes)), min_rtt_s, intervals, ..FlowSeries::default() })
 }
 
-/// A bucket that was full at first.
+/// Limiters with a bucket that was full at first.
 fn bucket(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, headers: f64) -> Vec<FittedPath> {
     let (Some(rates), Some(buckets)) = (verdict.rate_mbps, verdict.bucket_bytes) else { return Vec::new() };
     let ((rate, rate_known), (bytes, bucket_known)) = (middle(rates, 0.01), middle(buckets, 0.02));
@@ -153,16 +147,18 @@ fn bucket(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, head
     let limiter =
         Limiter { rate_mbps: rate, burst_bytes: Some(bytes), lost_share: 0.01, ..Limiter::default() };
     let path = |kind: LimiterKind| {
-        let base = FittedPath { rate: rate * 1e6, access: fast, ..base.clone() };
+        let base = FittedPath { rate: rate * 1e6, access: Some(fast), ..base.clone() };
         let mut path = of_kind(seen, &base, &limiter, kind);
         path.bucket = bytes;
         for (parameter, sure) in &mut path.free {
             match parameter {
                 FitParameter::Rate => *sure = rate_known,
                 FitParameter::Bucket => *sure = bucket_known,
-                FitParameter::Access => *sure = LINE_BEFORE_KNOWN,
                 _ => {}
             }
+        }
+        if kind == LimiterKind::Policer {
+            path.free.push((FitParameter::Access, LINE_BEFORE_STDERR));
         }
         not_overflown(seen, path)
     };
@@ -171,13 +167,13 @@ fn bucket(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, head
     kinds.into_iter().map(path).collect()
 }
 
-/// A line or a shaper with a queue that is full.
+/// A link or a shaper with a full queue.
 fn queue(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, headers: f64) -> Vec<FittedPath> {
-    let Some((rate, known)) = verdict.rate_mbps.map(|r| middle(r, EVEN_RATE_KNOWN)) else {
+    let Some((rate, known)) = verdict.rate_mbps.map(|r| middle(r, EVEN_RATE_STDERR)) else {
         return Vec::new();
     };
     let mut all = each_kind(seen, base, rate * 1e6 * headers);
-    // The rate is known: buckets are not looked for at other ones.
+    // The rate is known, so starting points at other rates are dropped.
     all.retain(|p| p.limiter != FittedLimiter::Policer && p.rate == rate * 1e6 * headers);
     let mut kinds = Vec::new();
     all.retain(|p| {
@@ -195,7 +191,7 @@ fn queue(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, heade
     all
 }
 
-/// Where nothing was sent again no queue was full: the window is what ended in it.
+/// The path with a window instead of an overflowing queue if nothing was sent again: the window ended in the queue.
 fn not_overflown(seen: &ObservedPath, mut path: FittedPath) -> FittedPath {
     let forward = || seen.flows.iter().filter(|f| !f.backward);
     if path.limiter == FittedLimiter::Policer || forward().any(|f| f.flow.measures.retransmitted_packets > 0)
@@ -207,21 +203,21 @@ fn not_overflown(seen: &ObservedPath, mut path: FittedPath) -> FittedPath {
     path = path.with(FitParameter::Window, path.rate * rtt / 8.0 / flows);
     path.queue = path.queue.max(2.0 * flows * path.window.unwrap_or(0.0));
     path.free.retain(|(p, _)| ![FitParameter::Queue, FitParameter::Window].contains(p));
-    path.free.push((FitParameter::Window, WINDOW_KNOWN));
+    path.free.push((FitParameter::Window, WINDOW_STDERR));
     path
 }
 
-/// Each kind of limiter, by the greatest rate that was seen.
+/// Each kind of limiter, at the greatest rate of the flows.
 fn each_kind(seen: &ObservedPath, base: &FittedPath, most: f64) -> Vec<FittedPath> {
     let limiter = Limiter { rate_mbps: most / 1e6, lost_share: 0.01, ..Limiter::default() };
     let rtt = seen.flows.first().map(|f| f.flow.measures.rtt_ms).unwrap_or_default();
     let queue = ((rtt.max - rtt.min) / 1e3 * most / 8.0).max(10.0 * FULL_PACKET);
-    let base = FittedPath { rate: most, access: 8.0 * most, queue, ..base.clone() };
-    // A policer that dropped nothing limited nothing.
+    let base = FittedPath { rate: most, queue, ..base.clone() };
+    // A policer that drops nothing does not limit.
     let lost = seen.flows.iter().any(|f| f.flow.measures.retransmitted_packets > 0);
     let mut all = Vec::new();
     for kind in [LimiterKind::Bottleneck, LimiterKind::Policer, LimiterKind::Shaper] {
-        // A shaper before which nothing waits drops: it is a policer.
+        // A shaper without a queue is a policer.
         let waits = seen.verdict.as_ref().is_none_or(|v| v.delays != Some(false));
         if kind == LimiterKind::Policer && !lost || kind == LimiterKind::Shaper && !waits {
             continue;
@@ -229,17 +225,17 @@ fn each_kind(seen: &ObservedPath, base: &FittedPath, most: f64) -> Vec<FittedPat
         let mut path = of_kind(seen, &base, &limiter, kind);
         path.handicap = rarity_of_all(kind);
         if !lost {
-            // Nor was the queue ever full.
+            // The queue was never full.
             path.queue = path.queue.max(path.bdp() + path.window.unwrap_or(0.0));
             path.free.retain(|(p, _)| *p != FitParameter::Queue);
         }
         for (parameter, sure) in &mut path.free {
-            *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(SEEN_RATE_KNOWN) };
+            *sure = if *parameter == FitParameter::Rtt { 0.05 } else { sure.max(SEEN_RATE_STDERR) };
         }
-        let begins = if kind != LimiterKind::Bottleneck && lost { &BEGINS[..] } else { &[] };
+        let begins = if kind != LimiterKind::Bottleneck && lost { &STARTS[..] } else { &[] };
         all.extend(begins.iter().map(|&(times, share)| {
             let faster = path.with(FitParameter::Rate, path.rate * times);
-            let handicap = path.handicap + (times.ln() / SEEN_RATE_KNOWN).powi(2);
+            let handicap = path.handicap + (times.ln() / SEEN_RATE_STDERR).powi(2);
             FittedPath { handicap, ..faster.with(FitParameter::Bucket, share * faster.bdp()) }
         }));
         all.push(path);

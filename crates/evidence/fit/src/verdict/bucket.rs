@@ -1,32 +1,32 @@
-//! Fast at first, then evenly slower: a token bucket that was full.
+//! A token bucket that was full at the begin: fast at first, then evenly slower.
 
 use super::digest::{SeriesDigest, USUAL_MSS};
 use super::{SummaryVerdict, VerdictKind, range, rate, size};
 use crate::series::{SeriesBin, median, variation};
 
-/// The begin is faster than the rest by this factor at least.
+/// Least factor by which the begin is faster than the rest.
 const FASTER: f64 = 1.5;
-/// The rest varies by less than this share, and lasts at least so many intervals.
+/// Largest variation of the rest, and its least number of intervals.
 const EVEN: f64 = 0.15;
 const LEAST_SLOW: usize = 3;
-/// Bytes that may be in the socket where its congestion window is not known: the kernel's default of `net.ipv4.tcp_wmem`, 4 MiB, and
-/// a queue as long.
+/// Bytes that socket and queue may hold if the congestion window is not known: the kernel's default of `net.ipv4.tcp_wmem`, 4 MiB, and a
+/// queue as long.
 const SOCKET_BYTES: f64 = 8.4e6;
-/// A bucket is at least so many times what socket and queue may hold.
-const TIMES: f64 = 1.5;
-/// How well a mean over intervals is known at least, as a share.
-const KNOWN: f64 = 0.01;
-/// Bytes that a limiter counts of a packet beyond its payload: IP and TCP with timestamps, Ethernet.
+/// Least ratio of the bucket to the bytes that socket and queue may hold.
+const LEAST_EXCESS: f64 = 1.5;
+/// Least relative error of a mean over intervals.
+const LEAST_ERROR: f64 = 0.01;
+/// Bytes of a packet beyond its payload that a limiter counts: IP and TCP with timestamps, Ethernet.
 const HEADERS: f64 = 66.0;
-/// An RTT that rose by this factor says that what exceeds the rate waits.
-const WAITS: f64 = 2.0;
+/// Packets beyond the rate wait if the RTT rose by this factor.
+const RTT_RISE: f64 = 2.0;
 
-/// A token bucket.
+/// The verdict if a token bucket shows.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let last = &d.bins[d.bins.len() / 2..];
     let slow = median(last.iter().map(SeriesBin::bps).collect())?;
     let fast = d.bins.iter().take_while(|b| b.bps() >= FASTER * slow).count();
-    // TCP's own begin is slower than the bucket lets it be.
+    // Slow start may make the first interval slow.
     let slow_start = if fast == 0 { 1 } else { 0 };
     let fast = slow_start
         + d.bins[slow_start.min(d.bins.len())..].iter().take_while(|b| b.bps() >= FASTER * slow).count();
@@ -45,16 +45,17 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         true => d.max_cwnds.unwrap_or(0.0),
         false => 2.0 * d.max_cwnds.unwrap_or(SOCKET_BYTES / 2.0),
     };
-    if extra < TIMES * held.max(2.0 * block) {
+    if extra < LEAST_EXCESS * held.max(2.0 * block) {
         return None;
     }
-    // What the receiver had not when the test ended is what socket and queue hold.
+    // The bytes that had not arrived when the test ended are those that socket and queue hold.
     let sent: f64 = d.bins.iter().map(|b| b.bytes).sum();
     let at_end = d.series.received_bytes.map(|r| 2.0 * (sent - r)).filter(|left| *left > 0.0);
     let least = extra - at_end.unwrap_or(held).min(held).max(block);
     let more = 1.0 + HEADERS / d.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS);
-    let known =
-        KNOWN.max(variation(&rates)? / (rest.len() as f64).sqrt()).max(block / 2.0 / (mean / 8.0 * seconds));
+    let known = LEAST_ERROR
+        .max(variation(&rates)? / (rest.len() as f64).sqrt())
+        .max(block / 2.0 / (mean / 8.0 * seconds));
     let rates = [mean * (1.0 - known), mean * (1.0 + known) * more];
     let buckets = [least, extra * more];
     let fast_bps = d.bins[slow_start..fast].iter().map(SeriesBin::bps).fold(0.0, f64::max);
@@ -66,11 +67,11 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         (_, true) => ("a token bucket that drops (a policer)", Some(false)),
         _ => ("a token bucket", None),
     };
-    // A bucket that is empty delays or drops: where RTT and losses show neither, something else is slow.
+    // An empty bucket delays or drops. If RTT and losses show neither, the cause is another one.
     if waits == Some(false) && !drops && d.resent.is_some() {
         return None;
     }
-    // A window that grew until the first loss is fast for a while, too.
+    // A flow whose window grew until its first loss is fast for a while too.
     let lost = rest.iter().any(|b| b.retransmits.is_some_and(|r| r >= 0.5));
     let grew = waits != Some(true) && lost && (fast - slow_start < LEAST_SLOW || !drops);
     let headline = format!(
@@ -80,17 +81,17 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         range(buckets, size),
         round_size(buckets).map_or(String::new(), |round| format!(" ({round} fits)")),
         rate(fast_bps),
-        // The last fast interval is so only in part.
+        // The bucket is emptied within the last fast interval.
         super::digest::seconds(8.0 * extra / (fast_bps - mean).max(1.0)),
         rate(mean)
     );
     let facts = vec![
         format!(
-            "{} passed beyond the lasting rate before it held; the ranges count what headers add, and what socket and queue held",
+            "{} passed in excess of the lasting rate at first; the ranges include headers, and the bytes that socket and queue held",
             size(extra)
         ),
-        "a path whose capacity fell once, as when others began, looks alike; a second test right after this one tells: a bucket has not \
-         filled again"
+        "a path whose capacity fell once, as when cross traffic began, looks alike; a second test right after this one decides: a \
+         bucket is then still empty"
             .into(),
     ];
     Some(SummaryVerdict {
@@ -106,7 +107,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
 }
 
 impl SeriesDigest<'_> {
-    /// Whether RTTs rose when the fast intervals ended.
+    /// Whether RTTs rose when the fast intervals ended; `None` if there are no RTTs.
     fn queue_of(&self, fast: usize) -> Option<bool> {
         let first = self.series.flows.first()?;
         let at = self.bins.get(fast)?.start_s;
@@ -114,11 +115,11 @@ impl SeriesDigest<'_> {
             let of = first.intervals.iter().filter(|i| (i.start_s >= at - 1e-6) == late);
             median(of.filter_map(|i| i.rtt_s).collect())
         };
-        Some(rtts(true)? > WAITS * self.min_rtt_s.or(rtts(false))?)
+        Some(rtts(true)? > RTT_RISE * self.min_rtt_s.or(rtts(false))?)
     }
 }
 
-/// A size that configurations have, if one is between these: a power of two, or one digit and zeros.
+/// A size between these that is usual in configurations: a power of two, or 1, 2 or 5 times a power of ten.
 fn round_size([least, most]: [f64; 2]) -> Option<String> {
     let binary = (10..40).map(|p| 2f64.powi(p)).find(|b| (least..=most).contains(b));
     if let Some(b) = binary {

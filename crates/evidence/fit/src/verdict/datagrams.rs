@@ -1,9 +1,9 @@
-//! A UDP test: what was sent, what was lost, and no congestion control that says more.
+//! A UDP test: the rates sent and lost; without congestion control it shows no more.
 
 use super::digest::{SeriesDigest, percent};
 use super::{SummaryVerdict, VerdictKind, rate};
 
-/// A share of lost datagrams that something on the path must explain.
+/// Least share of lost datagrams that suggests a limiter.
 const LOSSY: f64 = 0.01;
 
 /// The verdict on a UDP test.

@@ -1,30 +1,29 @@
-//! What the rules share: the series as a few figures.
+//! The figures of a series that the rules share.
 
 use super::{rate, size, time};
 use crate::series::{
     FlowSeries, SeriesBin, SeriesInterval, SummarySeries, SummarySource, correlation, median, variation,
 };
 
-/// Rates and windows that vary by less than this share are even.
+/// Largest variation of an even rate or window.
 const EVEN: f64 = 0.06;
-/// The begin that is left out, as long as it takes to fill a path: one interval, a second and ten round trips at least.
+/// The begin that is left out while the flow fills the path: at least a second, ten round trips and one bin …
 const BEGIN_S: f64 = 1.0;
 const BEGIN_ROUND_TRIPS: f64 = 10.0;
-/// But no more than this share of the bins.
+/// … but at most this share of the bins.
 const MAX_BEGIN: f64 = 0.4;
-/// An RTT above the least by this share and by this time, seconds, is a queue.
+/// Packets wait in a queue if the RTT is above the least by this share and by this time, seconds.
 const QUEUE_SHARE: f64 = 0.15;
 const QUEUE_S: f64 = 2e-3;
-/// Bursts of a window that stands still raise the RTT above the least by up to this share.
+/// Largest share by which the bursts of a constant window raise the RTT.
 const BURST_SHARE: f64 = 0.4;
-/// RTT and congestion window that correlate by so much move together.
-const LED: f64 = 0.7;
-/// Payload of a full segment where the summary does not tell, bytes.
+/// Least correlation of RTT and congestion window that rise and fall together.
+const LEAST_CORRELATION: f64 = 0.7;
+/// Payload of a full segment if the summary lacks it, bytes.
 pub const USUAL_MSS: f64 = 1448.0;
 
-/// A summary as a few figures; `None` is not known.
+/// The figures of a summary; `None` if the summary lacks one.
 pub struct SeriesDigest<'a> {
-    /// The summary.
     pub series: &'a SummarySeries,
     /// All flows together.
     pub bins: Vec<SeriesBin>,
@@ -32,15 +31,15 @@ pub struct SeriesDigest<'a> {
     pub steady: Vec<SeriesBin>,
     /// Mean rate after the begin, bit/s.
     pub bps: f64,
-    /// By how much it varies from bin to bin, as a share of it.
+    /// Coefficient of variation of the rate from bin to bin.
     pub variation: Option<f64>,
     /// Share of the segments that were sent again.
     pub resent: Option<f64>,
-    /// Share of the bins after the begin in which a segment was.
+    /// Share of the bins after the begin with a segment sent again.
     pub resent_bins: Option<f64>,
-    /// Median RTT after the begin, and the least known, of the flow with most bytes, seconds.
+    /// Median RTT after the begin of the flow with most bytes, seconds.
     pub rtt_s: Option<f64>,
-    /// Likewise.
+    /// Least RTT of the flow with most bytes, seconds.
     pub min_rtt_s: Option<f64>,
     /// Median congestion window after the begin of the flow with most bytes, bytes, and its variation.
     pub cwnd: Option<(f64, f64)>,
@@ -49,7 +48,7 @@ pub struct SeriesDigest<'a> {
 }
 
 impl<'a> SeriesDigest<'a> {
-    /// Of a summary, its flow with most bytes first.
+    /// Computes the figures of a summary, whose flow with most bytes is the first.
     pub fn of(series: &'a SummarySeries) -> SeriesDigest<'a> {
         let bins = series.bins();
         let empty = FlowSeries::default();
@@ -69,7 +68,7 @@ impl<'a> SeriesDigest<'a> {
         let seconds: f64 = steady.iter().map(|b| b.seconds).sum();
         let rates: Vec<f64> = steady.iter().map(SeriesBin::bps).collect();
         let windows = of(|i| i.cwnd_bytes);
-        let told = steady.iter().filter_map(|b| b.retransmits).count() == steady.len() && !steady.is_empty();
+        let is_counted = steady.iter().all(|b| b.retransmits.is_some()) && !steady.is_empty();
         let hit = steady.iter().filter(|b| b.retransmits.is_some_and(|r| r >= 0.5)).count();
         let largest = |f: &FlowSeries| f.intervals.iter().filter_map(|i| i.cwnd_bytes).reduce(f64::max);
         let bps = 8.0 * steady.iter().map(|b| b.bytes).sum::<f64>() / seconds.max(1e-9);
@@ -77,7 +76,7 @@ impl<'a> SeriesDigest<'a> {
             series,
             variation: variation(&rates),
             resent: resent(series),
-            resent_bins: (told && steady.len() > 1).then(|| hit as f64 / steady.len() as f64),
+            resent_bins: (is_counted && steady.len() > 1).then(|| hit as f64 / steady.len() as f64),
             rtt_s: median(of(|i| i.rtt_s)),
             min_rtt_s,
             cwnd: median(windows.clone()).map(|m| (m, variation(&windows).unwrap_or(f64::INFINITY))),
@@ -88,46 +87,46 @@ impl<'a> SeriesDigest<'a> {
         }
     }
 
-    /// Whether the rate is even, but for the blocks that the application writes.
+    /// Whether the rate is even, apart from the blocks that the application writes.
     pub fn is_even(&self) -> bool {
         let bytes = self.bps / 8.0 * self.steady.first().map_or(1.0, |b| b.seconds);
-        // A block more or less: uniform, hence its width over the root of 12 twice (both ends of an interval).
+        // Both ends of an interval cut a block at a uniform place: twice the variance of 1/12, hence the root of 6.
         let blocks = self.series.block_bytes / bytes.max(1.0) / 6.0_f64.sqrt();
         self.steady.len() >= LEAST_BINS && self.variation.is_some_and(|v| v <= EVEN.hypot(blocks))
     }
 
-    /// Whether the congestion window is.
+    /// Whether the congestion window is even.
     pub fn is_cwnd_even(&self) -> bool {
         self.cwnd.is_some_and(|(_, variation)| variation <= EVEN)
     }
 
-    /// Whether packets wait in a queue most of the time; `None`: RTTs do not tell.
+    /// Whether packets wait in a queue most of the time; `None` without RTTs.
     pub fn queue(&self) -> Option<bool> {
         let (rtt, least) = self.rtt_s.zip(self.min_rtt_s)?;
-        // The kernel's least RTT is exact. Where a window stands still and nothing is lost, bursts alone raise the others a little above it.
+        // The kernel's least RTT is exact. With a constant window and no loss, bursts alone raise the median a little above it.
         let exact = matches!(self.series.source, SummarySource::SsLog | SummarySource::SsOnce);
         let bursts = exact && self.resent == Some(0.0) && self.is_cwnd_even();
         let share = if bursts { BURST_SHARE } else { QUEUE_SHARE };
         Some(rtt > least * (1.0 + share) && rtt > least + QUEUE_S)
     }
 
-    /// Whether the RTT rises and falls with the congestion window: what the window adds waits in a queue.
-    pub fn is_rtt_led(&self) -> bool {
+    /// Whether the RTT rises and falls with the congestion window: packets that the window adds wait in a queue.
+    pub fn does_rtt_follow_cwnd(&self) -> bool {
         let Some(first) = self.series.flows.first() else { return false };
         let from = self.steady.first().map_or(0.0, |b| b.start_s) - 1e-6;
         let late = first.intervals.iter().filter(|i| i.start_s >= from);
         let pairs: Vec<(f64, f64)> = late.filter_map(|i| i.cwnd_bytes.zip(i.rtt_s)).collect();
         let moves = |values: Vec<f64>| variation(&values).is_some_and(|v| v > EVEN);
         let both = moves(pairs.iter().map(|p| p.0).collect()) && moves(pairs.iter().map(|p| p.1).collect());
-        both && correlation(&pairs).is_some_and(|c| c >= LED)
+        both && correlation(&pairs).is_some_and(|c| c >= LEAST_CORRELATION)
     }
 
-    /// Bytes in flight by Little's law: rate times RTT, of the flow with most bytes.
+    /// Bytes in flight of the flow with most bytes, by Little's law: rate times RTT.
     pub fn inflight(&self) -> Option<f64> {
         Some(self.first_bps() / 8.0 * self.rtt_s?)
     }
 
-    /// Rate after the begin of the flow with most bytes, bit/s.
+    /// Rate of the flow with most bytes after the begin, bit/s.
     pub fn first_bps(&self) -> f64 {
         let Some(first) = self.series.flows.first() else { return 0.0 };
         let from = self.steady.first().map_or(0.0, |b| b.start_s) - 1e-6;
@@ -141,13 +140,13 @@ impl<'a> SeriesDigest<'a> {
         self.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS)
     }
 
-    /// The congestion control keeps its window by a model of the path, so that the window says nothing of a limit of it.
+    /// Whether the congestion control sets its window by a model of the path: its window is then no sign of a limit.
     pub fn is_model_based(&self) -> bool {
         let cc = self.series.flows.first().and_then(|f| f.cc.as_deref()).unwrap_or_default();
         ["bbr", "copa", "vegas", "nv"].iter().any(|known| cc.starts_with(known))
     }
 
-    /// Sentences on what the summary contains.
+    /// Sentences on the figures of the summary.
     pub fn facts(&self) -> Vec<String> {
         let mut all = Vec::new();
         let s = self.series;
@@ -175,7 +174,7 @@ impl<'a> SeriesDigest<'a> {
             (Some(rtt), _) => all.push(format!("RTT {}, even", time(rtt))),
             _ => {}
         }
-        // An average of rates that differ says nothing of what was in flight.
+        // Bytes in flight need an even rate.
         let inflight = self.inflight().filter(|_| self.is_even() || self.steady.len() < 2);
         if let (Some((cwnd, _)), Some(inflight)) = (self.cwnd, inflight) {
             all.push(format!(
@@ -198,10 +197,10 @@ impl<'a> SeriesDigest<'a> {
     }
 }
 
-/// Bins after the begin without which nothing is called even.
+/// Least bins of an even rate.
 const LEAST_BINS: usize = 3;
 
-/// Seconds of a series.
+/// Seconds in words, with one decimal.
 pub fn seconds(s: f64) -> String {
     format!("{} s", (10.0 * s).round() / 10.0)
 }
@@ -216,7 +215,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Share of the segments that were sent again; `None` where no flow tells.
+/// Share of the segments that were sent again; `None` if no flow counts them.
 fn resent(series: &SummarySeries) -> Option<f64> {
     let known = || series.flows.iter().filter(|f| f.retransmits.is_some());
     let again: f64 = known().filter_map(|f| f.retransmits).sum();

@@ -1,24 +1,25 @@
-//! Segments that were sent again: a limiter that drops, a full queue, or random loss.
+//! Losses: a limiter that drops, a full queue, or random loss.
 
 use super::digest::{SeriesDigest, percent};
 use super::{SummaryVerdict, VerdictKind, rate};
 use crate::series::SummarySource;
 
-/// Share of segments sent again from which on losses may be what holds the flow.
+/// Least share of segments sent again of a flow that losses may hold.
 const LOSSY: f64 = 5e-4;
-/// Share of the intervals in which some were, from which on the losses go on all the time.
-const MOST: f64 = 0.3;
-/// In flight more than this many times what single losses would leave: they came in bursts.
+/// Least share of the intervals with a segment sent again if losses go on all the time.
+const LASTING: f64 = 0.3;
+/// Losses came in bursts if the packets in flight exceed by this factor those that single losses would leave.
 const BURSTS: f64 = 3.0;
-/// No more than so many times what single losses leave, and these losses at least: they are enough to explain the rate.
+/// Single losses explain the rate if the packets in flight are at most this many times those that they leave, and there are at least
+/// `LEAST_COUNT` losses.
 const EXPLAINED: f64 = 3.0;
 const LEAST_COUNT: f64 = 5.0;
-/// A congestion control that goes by a model of the path does not mind losses below this share.
+/// A model-based congestion control does not slow down for a smaller share of losses.
 const MODEL_LOSS: f64 = 0.01;
-/// This share of the congestion window in flight: the window is what holds the flow.
+/// The congestion window holds the flow if at least this share of it is in flight.
 const FULL: f64 = 0.85;
 
-/// Losses.
+/// The verdict if losses hold the flow.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let resent = d.resent.filter(|r| *r > 0.0)?;
     let inflight = d.inflight().map(|bytes| bytes / d.mss());
@@ -26,7 +27,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let explains = inflight.zip(alone).is_some_and(|(packets, alone)| packets <= EXPLAINED * alone)
         && !d.is_model_based();
     let goes_on =
-        resent >= LOSSY && (d.resent_bins.is_none_or(|share| share >= MOST) || resent >= 10.0 * LOSSY);
+        resent >= LOSSY && (d.resent_bins.is_none_or(|share| share >= LASTING) || resent >= 10.0 * LOSSY);
     let of_a_model = d.is_model_based() && resent < MODEL_LOSS;
     let count: f64 = d.series.flows.iter().filter_map(|f| f.retransmits).sum();
     if of_a_model || !(goes_on || explains && count >= LEAST_COUNT) {
@@ -116,7 +117,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     })
 }
 
-/// Packets in flight that losses one by one leave CUBIC: the larger of its own and Reno's mean window (RFC 9438, sections 5.1 and 5.2,
+/// Packets in flight that single losses leave CUBIC: the larger of its own and Reno's mean window (RFC 9438, sections 5.1 and 5.2,
 /// C = 0.4, Reno-friendly).
 fn single_losses(share: f64, rtt_s: f64) -> f64 {
     let cubic = 1.054 * (rtt_s / share).powf(0.75);

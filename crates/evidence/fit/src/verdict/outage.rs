@@ -1,17 +1,17 @@
-//! Intervals without bytes: an interruption, or full-size packets that vanish.
+//! An interruption or a path MTU black hole: intervals without bytes.
 
 use super::digest::{SeriesDigest, seconds};
 use super::{SummaryVerdict, VerdictKind, rate, size};
 use crate::series::{SeriesBin, median};
 
-/// An interval with less than this share of the usual one has nothing to speak of.
-const NOTHING: f64 = 0.02;
-/// An application that writes blocks leaves gaps of the time that a block takes; longer than this many are not by that alone.
+/// An interval with less than this share of the median bytes counts as empty.
+const EMPTY: f64 = 0.02;
+/// An application that writes blocks leaves gaps as long as a block takes; longer ones than this many blocks have another cause.
 const BLOCKS: f64 = 3.0;
 /// The shortest interruption that is reported, seconds: twice the least retransmission timeout of RFC 6298 section 2.4.
 const LEAST_S: f64 = 2.0;
-/// Segments that an application may have put into its socket before the first full-size packet had to be answered: the initial window
-/// of RFC 6928, and a first send buffer of 128 kB.
+/// Bytes that an application may write into its socket before the first full-size packet is acknowledged: the initial window of RFC
+/// 6928, and a first send buffer of 128 kB.
 const FIRST_BYTES: f64 = 10.0 * 1448.0 + 131_072.0;
 
 /// A run of intervals in which nothing passed.
@@ -20,7 +20,7 @@ struct Gap {
     to: usize,
 }
 
-/// An interruption or a black hole.
+/// The verdict if nothing passed for a while.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let busy: Vec<f64> = d.bins.iter().map(|b| b.bytes).filter(|b| *b > 0.0).collect();
     let usual = median(busy)?;
@@ -89,11 +89,11 @@ fn length(bins: &[SeriesBin], gap: &Gap) -> f64 {
     bins[gap.from..gap.to].iter().map(|b| b.seconds).sum()
 }
 
-/// Gaps that are long enough.
+/// Runs of empty intervals that last [`LEAST_S`] at least.
 fn gaps(bins: &[SeriesBin], usual: f64) -> Vec<Gap> {
     let mut all = Vec::new();
     let mut from = None;
-    for (i, nothing) in bins.iter().map(|b| b.bytes < NOTHING * usual).chain([false]).enumerate() {
+    for (i, nothing) in bins.iter().map(|b| b.bytes < EMPTY * usual).chain([false]).enumerate() {
         match (nothing, from) {
             (true, None) => from = Some(i),
             (false, Some(begun)) => {

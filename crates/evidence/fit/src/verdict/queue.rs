@@ -1,16 +1,16 @@
-//! An even rate, and packets that wait: a line or a shaper that is full.
+//! A full line or shaper: the rate is even, and packets wait.
 
 use super::digest::SeriesDigest;
 use super::{SummaryVerdict, VerdictKind, range, rate, time};
 use crate::series::SummarySource;
 
-/// How well an even rate tells the limiter's, below and above: headers are not counted in it.
-const KNOWN: [f64; 2] = [0.97, 1.06];
+/// Least and greatest ratio of the limiter's rate to an even rate, which counts no headers.
+const RATE_RANGE: [f64; 2] = [0.97, 1.06];
 
-/// A BBR flow of which more than this share is sent again is not simply paced by its line.
+/// A BBR flow that sends a larger share again is not merely paced to its line.
 const MODEL_LOSS: f64 = 0.01;
 
-/// A full queue, or a rate that a model-based congestion control found.
+/// The verdict if a queue is full, or if a model-based congestion control found an even rate.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     if d.series.source == SummarySource::SsOnce {
         return once(d);
@@ -18,7 +18,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     if !d.is_even() {
         return None;
     }
-    let rates = KNOWN.map(|by| by * d.bps);
+    let rates = RATE_RANGE.map(|by| by * d.bps);
     let verdict = SummaryVerdict {
         kind: VerdictKind::Queue,
         rate_mbps: Some(rates.map(|r| r / 1e6)),
@@ -38,7 +38,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         );
         return Some(SummaryVerdict { headline, facts, delays: Some(true), ..verdict });
     }
-    if d.is_rtt_led() {
+    if d.does_rtt_follow_cwnd() {
         let headline = format!(
             "Probably a full queue: a line or a shaper of {}; the rate is even while RTT and congestion window rise and fall together.",
             range(rates, rate)
@@ -56,7 +56,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     None
 }
 
-/// One output of ss whose RTT is far above the least of the connection's life.
+/// The verdict on one output of ss with an RTT far above the connection's least one.
 fn once(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let (rtt, least) = d.rtt_s.zip(d.min_rtt_s).filter(|_| d.queue() == Some(true))?;
     Some(SummaryVerdict {

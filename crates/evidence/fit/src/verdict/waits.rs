@@ -1,17 +1,17 @@
-//! What the kernel counted of the sender's waiting, and a rate that the test itself was limited to.
+//! The sender's waits as the kernel counted them, and the rate to which the test itself was limited.
 
 use super::digest::SeriesDigest;
 use super::{SummaryVerdict, VerdictKind, rate, size};
 use crate::series::SeriesInterval;
 
-/// Share of the busy time from which on a wait is what held the flow.
-const MOST: f64 = 0.5;
-/// A rate this near to the test's own is that.
+/// Least share of the busy time of the wait that held the flow.
+const LEAST_SHARE: f64 = 0.5;
+/// Largest relative difference from the test's own rate.
 const NEAR: f64 = 0.03;
-/// Share of the time without data outstanding from which on the application is what held it.
+/// Least share of the time without data outstanding of a flow that the application held.
 const IDLE: f64 = 0.5;
 
-/// The test's own rate, the receiver's window, the send buffer, or the application.
+/// The verdict if the test's own rate, the receiver's window, the send buffer or the application held the flow.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     own_rate(d).or_else(|| counted(d)).or_else(|| idle(d))
 }
@@ -29,7 +29,7 @@ fn own_rate(d: &SeriesDigest) -> Option<SummaryVerdict> {
     })
 }
 
-/// Seconds over all intervals of the flow with most bytes; `None` where none tells.
+/// A counter's sum over all intervals of the flow with most bytes, seconds; `None` if no interval has it.
 fn sum(d: &SeriesDigest, value: fn(&SeriesInterval) -> Option<f64>) -> Option<f64> {
     d.series.flows.first()?.intervals.iter().filter_map(value).reduce(|a, b| a + b)
 }
@@ -41,10 +41,10 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let first = d.series.flows.first()?;
     let at_most =
         |value: fn(&SeriesInterval) -> Option<f64>| first.intervals.iter().filter_map(value).reduce(f64::max);
-    if window.max(buffer) < MOST {
+    if window.max(buffer) < LEAST_SHARE {
         return None;
     }
-    let told = "no rate limiter can be told";
+    let no_limiter = "no rate limiter can be told";
     if window >= buffer {
         let bytes = at_most(|i| i.snd_wnd_bytes).or_else(|| at_most(|i| i.unacked_bytes)).or(d.inflight());
         let of = bytes.map_or(String::new(), |b| format!(" of {}", size(b)));
@@ -52,7 +52,7 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
             kind: VerdictKind::ReceiveWindow,
             headline: format!(
                 "The receiver's window{of} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_rmem (or SO_RCVBUF) at the \
-                 receiver; {told}.",
+                 receiver; {no_limiter}.",
                 100.0 * window.min(1.0)
             ),
             window_bytes: bytes,
@@ -64,7 +64,7 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
     Some(SummaryVerdict {
         kind: VerdictKind::SendBuffer,
         headline: format!(
-            "The send buffer{of} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_wmem (or SO_SNDBUF) at the sender; {told}.",
+            "The send buffer{of} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_wmem (or SO_SNDBUF) at the sender; {no_limiter}.",
             100.0 * buffer.min(1.0)
         ),
         window_bytes: bytes,

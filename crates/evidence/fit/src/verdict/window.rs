@@ -1,25 +1,25 @@
-//! An even window, nothing lost, no queue: a window holds the flow.
+//! A window that holds the flow: it is even, nothing is lost, and no queue shows.
 
 use super::digest::SeriesDigest;
 use super::{SummaryVerdict, VerdictKind, rate, size, time};
 use crate::series::SummarySource;
 
-/// Segments sent again that are as good as none, as a share.
-const NONE: f64 = 5e-4;
-/// Rate times RTT differs from a window that holds the flow by no more than this share.
+/// Share of segments sent again that is as good as none.
+const LOSSLESS: f64 = 5e-4;
+/// Largest relative difference between rate times RTT and a window that holds the flow.
 const NEAR: f64 = 0.2;
 /// Payload rates of full Ethernet lines, bit/s, with segments of 1460 and 1448 bytes in frames of 1538 with preamble and gap.
 const ETHERNET: [f64; 4] = [1e7, 1e8, 1e9, 1e10];
 const FRAME: [f64; 2] = [1448.0 / 1538.0, 1460.0 / 1538.0];
-/// As near to one of them as its rate may be by chance.
+/// Largest relative difference from the rate of a full Ethernet line.
 const SAME_RATE: f64 = 0.005;
-/// An RTT below which a full line of Ethernet is likelier than a window, seconds: hosts in one building.
+/// Below this RTT, seconds, as in one building, a full Ethernet line is more probable than a window.
 const NEAR_HOST_S: f64 = 5e-3;
 
-/// A window.
+/// The verdict if a window holds the flow.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     if d.series.source == SummarySource::SsOnce
-        || d.resent.is_some_and(|r| r > NONE)
+        || d.resent.is_some_and(|r| r > LOSSLESS)
         || d.queue() == Some(true)
         || !d.is_even()
     {
@@ -31,8 +31,8 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let first = d.series.flows.first()?;
     let offered =
         first.intervals.iter().filter_map(|i| i.snd_wnd_bytes).reduce(f64::max).filter(|w| near(*w));
-    // TCP lets its congestion window grow only while that is what holds the flow (RFC 7661 section 1): one that stands still above what is
-    // in flight is not.
+    // TCP grows its congestion window only while the window holds the flow (RFC 7661 section 1). A constant window above the bytes in
+    // flight therefore does not hold it; the bytes in flight show the window that does.
     let held =
         still.and_then(|cwnd| if near(cwnd) { Some(cwnd) } else { (cwnd > inflight).then_some(inflight) });
     offered.or(held)?;
@@ -83,7 +83,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     Some(SummaryVerdict { kind, headline, facts, window_bytes: Some(bytes), ..SummaryVerdict::default() })
 }
 
-/// A congestion window that stands still, of which no RTT says whether it is what holds the flow.
+/// The verdict on a constant congestion window without RTTs, which would show whether it holds the flow.
 fn without_rtt(cwnd: f64) -> SummaryVerdict {
     SummaryVerdict {
         kind: VerdictKind::Window,

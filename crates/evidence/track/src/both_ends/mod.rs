@@ -1,19 +1,22 @@
-//! One path captured at both ends: what was lost between the captures, and how long everything took, is known.
+//! One path captured at both ends, so that losses and delays between the captures are known rather than
+//! inferred.
 //!
-//! Both files are read twice. First, connections are paired ([`seen`]), and flows of UDP ([`datagrams`]), the clocks laid beside
-//! each other ([`clock`]), and the fate of each packet found ([`fates`], [`spread`]). Then each capture goes through a tracker of its own, which is told these fates in
-//! place of its guesses; of each connection's direction the track of the capture nearer to its sender counts, so that all data
-//! is told as its sender's side has it. All is told by the clock and the addresses of the first capture, `here`, and connections
-//! that only the other capture has are counted, not told.
+//! Both files are read twice. In the first pass connections ([`seen`]) and UDP flows ([`datagrams`]) are
+//! paired, the two clocks are aligned ([`clock`]), and the fate of each packet is found ([`fates`],
+//! [`delays`]). In the second pass each capture goes through its own tracker, which uses these fates in
+//! place of its guesses. Each direction of a connection keeps the track of the capture nearer to its sender,
+//! so all data is reported as its sender's side saw it. Results use the clock and the addresses of the first
+//! capture, called `here`; the other one is `there`. Connections that are only in the other capture are
+//! counted but not reported.
 
 mod clock;
 mod datagrams;
+mod delays;
 mod fates;
+mod path;
 mod seen;
-mod spread;
-mod way;
 
-pub use crate::between::{DatagramsBetween, LateSpan, LostOnWay, PacketBeyond, WayBetween};
+pub use crate::between::{DatagramsBetween, ExternalFate, LateSpan, LostPacket, PathBetween};
 pub use clock::ClockFit;
 
 use crate::udp::{UdpTrack, UdpTracker};
@@ -21,23 +24,22 @@ use crate::{PacketRecorder, Totals, Track, Tracker, TrackerOptions};
 use capture::{Batch, BatchPart, CaptureReader, FileInfo, OpenError, PacketFilter, TcpPacket};
 use clock::difference;
 use datagrams::{RenamedDatagrams, SeenDatagrams};
+use delays::UdpMatch;
+use path::{NamedResult, PathDirections, Renamed, matched_packets};
 use seen::SeenCapture;
-use spread::UdpSpread;
 use std::path::Path;
 use units::Time;
-use way::{NamedWay, Renamed, Ways, sure_ways};
 
-/// Why two captures make no whole.
+/// Why two captures cannot be combined.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// One of them cannot be read.
     #[error("{0}")]
     Open(OpenError),
-    /// No connection and no flow of UDP is in both.
+    /// The captures share no connection and no UDP flow.
     #[error(
-        "no TCP connection is in both captures ({} in the first, {} in the second), neither by addresses and ports, nor by \
+        "no TCP connection is in both captures ({} in the first, {} in the second), neither by addresses and ports nor by \
          the sequence numbers of its SYNs, and no UDP flow ({} and {} directions), neither by addresses and ports nor by its \
-         payload; what terminates TCP on the way makes two connections of one",
+         payload; a proxy between the captures splits one connection into two",
         .connections[0], .connections[1], .flows[0], .flows[1]
     )]
     NoneShared {
@@ -46,59 +48,67 @@ pub enum PairError {
         /// Directions of UDP flows in each.
         flows: [usize; 2],
     },
-    /// No packets of both directions of TCP passed both captures, or one of their clocks was set meanwhile.
-    #[error("the captures' clocks cannot be laid beside each other: {}", no_clock(*.packets))]
+    /// No TCP packets of both directions passed both captures, or one of the clocks was set during the captures.
+    #[error("the captures' clocks cannot be aligned: {}", why_no_common_clock(*.packets))]
     Clocks {
-        /// Packets found in both captures, of either direction.
+        /// Packets found in both captures, in each direction.
         packets: [usize; 2],
     },
 }
 
-/// Why the clocks have no common time, by the packets of either direction that both captures have.
-fn no_clock(packets: [usize; 2]) -> String {
+/// Explains why the clocks cannot be aligned, from the number of packets in each direction that both captures
+/// contain.
+fn why_no_common_clock(packets: [usize; 2]) -> String {
     let [a, b] = packets;
     if a == 0 || b == 0 {
-        format!("{a} packets of one direction and {b} of the other are in both; it takes some of each")
+        format!(
+            "both captures contain {a} packets of one direction and {b} of the other; some of each are needed"
+        )
     } else {
-        "one of them was set meanwhile; --from and --to take the part before or after that".into()
+        "one of the clocks was set during the captures; use --from and --to to select the part before or after that"
+            .into()
     }
 }
 
-/// What was found out about two captures as a whole.
+/// What is known of two captures as a whole.
 #[derive(Clone, Debug)]
 pub struct PairedCaptures {
-    /// The clocks.
     pub clock: ClockFit,
-    /// Connections that both have.
+    /// Connections that are in both captures.
     pub paired: u64,
-    /// Of these, those whose addresses or ports are others there (NAT).
+    /// Paired connections whose addresses or ports differ between the captures (NAT).
     pub translated: u64,
-    /// Connections that only one has: here, there.
+    /// Connections that are in one capture only: here, there.
     pub alone: [u64; 2],
-    /// Directions of UDP flows that both have, and of these those whose addresses or ports are others there.
+    /// Directions of UDP flows that are in both captures, and how many of them have other addresses or ports
+    /// there.
     pub paired_udp: [u64; 2],
-    /// Directions of UDP flows that only one has: here, there.
+    /// Directions of UDP flows that are in one capture only: here, there.
     pub alone_udp: [u64; 2],
-    /// Packets of the paired connections and flows that one capture should have seen and did not, as the other shows: here, there.
+    /// Packets of the paired connections and flows that one capture should contain and does not, as the other
+    /// shows: here, there.
     pub missed: [u64; 2],
 }
 
-/// Two captures put together.
+/// Two captures, combined.
 pub struct BothEndsTracks {
-    /// Of the connections that the first has, in their order, the opener's direction first.
+    /// Tracks of the first capture's connections in their order, the opener's direction first.
     pub tracks: Vec<Track>,
-    /// Here, there.
+    /// Information about the files: here, there.
     pub files: [FileInfo; 2],
-    /// Of the first.
+    /// Totals of the first capture.
     pub totals: Totals,
-    /// What was found out about both.
     pub paired: PairedCaptures,
-    /// The first's flows of UDP, and how many were forgotten.
+    /// UDP flows of the first capture, and how many were dropped because there were too many.
     pub udp: (Vec<UdpTrack>, u64),
 }
 
-/// Reads two captures, which `open` opens, `filter` being for the first, and follows the connections that the first has.
-/// `recorder` gets the packets of the first. `progress` gets bytes read and to be read of all four readings.
+/// Reads two captures and tracks the connections of the first. `filter` applies to the first. `recorder`
+/// receives the packets of the first. `progress` receives the bytes read and the total of all four readings.
+///
+/// # Errors
+/// Fails when a file cannot be read, when the captures share no connection and no UDP flow, or when their
+/// clocks cannot be aligned.
 pub fn track_both_ends(
     paths: [&Path; 2],
     filter: &PacketFilter,
@@ -135,21 +145,21 @@ pub fn track_both_ends(
         let connections = seen.each_ref().map(|s| s.connections.len());
         return Err(PairError::NoneShared { connections, flows: seen_udp.each_ref().map(|s| s.flows.len()) });
     }
-    let (sure, firsts) = sure_ways(&seen, &pairs);
+    let (sure, firsts) = matched_packets(&seen, &pairs);
     let clock = datagrams::clock_of(sure, &udp_pairs)?;
     datagrams::set_firsts_by_clock(&mut udp_pairs, &clock);
     seen[1].set_clock(&clock);
     seen_udp[1].set_clock(&clock);
-    let ways = Ways::of(&seen, &pairs, &firsts, &clock);
-    let beyond = ways.told();
+    let directions = PathDirections::of(&seen, &pairs, &firsts, &clock);
+    let external = directions.external_fates();
     let watched = seen.each_ref().map(|s| s.watched);
-    let spreads: Vec<UdpSpread> = udp_pairs
+    let udp_matches: Vec<UdpMatch> = udp_pairs
         .iter()
-        .map(|pair| spread::spread(seen_udp.each_ref(), pair, watched, clock.two_way))
+        .map(|pair| delays::match_datagrams(seen_udp.each_ref(), pair, watched, clock.two_way))
         .collect();
-    let beyond_udp = spread::told_datagrams(&spreads, seen_udp.each_ref().map(|s| s.count));
-    let unsent = |first| spreads.iter().filter(|s| s.first == first).map(|s| s.unsent).sum::<u64>();
-    let missed = ways.missed();
+    let external_udp = delays::external_datagram_fates(&udp_matches, seen_udp.each_ref().map(|s| s.count));
+    let unsent = |first| udp_matches.iter().filter(|s| s.first == first).map(|s| s.unsent).sum::<u64>();
+    let missed = directions.missed();
     let paired = PairedCaptures {
         clock,
         paired: pairs.len() as u64,
@@ -159,30 +169,30 @@ pub fn track_both_ends(
         alone_udp: [0, 1].map(|i| (seen_udp[i].flows.len() - udp_pairs.len()) as u64),
         missed: [0, 1].map(|i| missed[i] + unsent(i)),
     };
-    let between = ways.between();
+    let between = directions.between();
     let renamed = Renamed::of(&seen, &pairs);
     let renamed_udp = RenamedDatagrams::of(seen_udp.each_ref(), &udp_pairs);
-    // Of the other capture the same time as of this one, where a part of that is asked for.
-    let asked = filter.from.or(filter.to).and(seen[0].times);
-    let is_asked = |time: Time| asked.is_none_or(|(from, to)| from <= time && time <= to);
-    drop(ways);
+    // If a time range of the first capture was selected, use the same range of the other one.
+    let selected = filter.from.or(filter.to).and(seen[0].times);
+    let is_selected = |time: Time| selected.is_none_or(|(from, to)| from <= time && time <= to);
+    drop(directions);
     drop((seen, seen_udp));
 
-    // The second reading.
+    // The second pass.
     let mut tracker = Tracker::new(options);
     if let Some(recorder) = recorder {
         tracker.set_recorder(recorder);
     }
-    let mut told = beyond[0].iter();
+    let mut fates = external[0].iter();
     let mut datagrams = UdpTracker::default();
-    let mut told_udp = beyond_udp[0].iter();
+    let mut udp_fates = external_udp[0].iter();
     let here = read(paths[0], filter, &mut |batch| {
         batch.datagrams.iter().for_each(|d| {
-            datagrams.datagram_known(d, told_udp.next().copied().unwrap_or_default());
+            datagrams.datagram_with_fate(d, udp_fates.next().copied().unwrap_or_default());
         });
         batch.in_order().for_each(|part| match part {
             BatchPart::Packets(packets) => packets.iter().for_each(|p| {
-                tracker.packet_known(p, told.next().copied().unwrap_or_default());
+                tracker.packet_with_fate(p, fates.next().copied().unwrap_or_default());
             }),
             BatchPart::Report(report) => tracker.report(report),
         });
@@ -194,19 +204,19 @@ pub fn track_both_ends(
     let (mut at, mut at_udp) = (0, 0);
     let there = read(paths[1], &PacketFilter::default(), &mut |batch| {
         for p in &batch.packets {
-            let told = beyond[1].get(at).copied().unwrap_or_default();
+            let fate = external[1].get(at).copied().unwrap_or_default();
             let as_here = renamed.packet(at, TcpPacket { time: clock.here(p.time), ..*p });
             at += 1;
-            if let Some(p) = as_here.filter(|p| is_asked(p.time)) {
-                tracker.packet_known(&p, told);
+            if let Some(p) = as_here.filter(|p| is_selected(p.time)) {
+                tracker.packet_with_fate(&p, fate);
             }
         }
         for d in &batch.datagrams {
-            let told = beyond_udp[1].get(at_udp).copied().unwrap_or_default();
+            let fate = external_udp[1].get(at_udp).copied().unwrap_or_default();
             let as_here = renamed_udp.datagram(at_udp, clock.here(d.time), *d);
             at_udp += 1;
-            if let Some(d) = as_here.filter(|d| is_asked(d.time)) {
-                datagrams_there.datagram_known(&d, told);
+            if let Some(d) = as_here.filter(|d| is_selected(d.time)) {
+                datagrams_there.datagram_with_fate(&d, fate);
             }
         }
     })?;
@@ -214,27 +224,27 @@ pub fn track_both_ends(
     tracker.finish(&mut others);
     others.retain(|t| between.iter().any(|w| w.first == 1 && (w.from, w.to) == (t.sender, t.receiver)));
     replace(&mut tracks, others);
-    between.into_iter().for_each(|way| attach(&mut tracks, way));
-    tracks.iter_mut().filter(|t| t.between.is_some()).for_each(settle);
+    between.into_iter().for_each(|result| attach(&mut tracks, result));
+    tracks.iter_mut().filter(|t| t.between.is_some()).for_each(queueing_to_rtt);
     tracks.sort_by_key(|t| (t.connection, !t.opened));
     let mut udp = datagrams.finish();
-    spread::join_datagrams(&mut udp.0, datagrams_there.finish().0, spreads);
+    delays::join_datagrams(&mut udp.0, datagrams_there.finish().0, udp_matches);
     Ok(BothEndsTracks { tracks, files: [here, there], totals, paired, udp })
 }
 
-/// Puts the tracks of the capture on the sender's side in the place of the other's.
+/// Replaces tracks by those of the capture on the sender's side.
 fn replace(tracks: &mut Vec<Track>, others: Vec<Track>) {
     for other in others {
-        let apart = |t: &Track| difference(t.first, other.first).unsigned_abs();
+        let distance = |t: &Track| difference(t.first, other.first).unsigned_abs();
         let ends = (other.sender, other.receiver);
         let known = (0..tracks.len()).filter(|i| (tracks[*i].sender, tracks[*i].receiver) == ends);
-        if let Some(i) = known.min_by_key(|i| apart(&tracks[*i])) {
+        if let Some(i) = known.min_by_key(|i| distance(&tracks[*i])) {
             let (connection, opened) = (tracks[i].connection, tracks[i].opened);
             tracks[i] = Track { connection, opened, ..other };
             continue;
         }
-        // Nothing of it came here: it has the number of what went the other way.
-        let back = tracks.iter().filter(|t| (t.receiver, t.sender) == ends).min_by_key(|t| apart(t));
+        // Nothing of this direction passed here: it gets the connection's number from the opposite direction.
+        let back = tracks.iter().filter(|t| (t.receiver, t.sender) == ends).min_by_key(|t| distance(t));
         let (connection, opened) = match back {
             Some(back) => (back.connection, !back.opened),
             None => (tracks.iter().map(|t| t.connection + 1).max().unwrap_or(0), other.opened),
@@ -243,17 +253,17 @@ fn replace(tracks: &mut Vec<Track>, others: Vec<Track>) {
     }
 }
 
-/// Gives what is known of a direction to the track that it is about.
-fn attach(tracks: &mut [Track], way: NamedWay) {
-    let of = tracks.iter_mut().filter(|t| (t.sender, t.receiver) == (way.from, way.to));
-    if let Some(t) = of.min_by_key(|t| difference(t.first, way.begin).unsigned_abs()) {
-        t.between = Some(Box::new(way.between));
+/// Stores the result of a direction in its track.
+fn attach(tracks: &mut [Track], result: NamedResult) {
+    let same_ends = tracks.iter_mut().filter(|t| (t.sender, t.receiver) == (result.from, result.to));
+    if let Some(t) = same_ends.min_by_key(|t| difference(t.first, result.begin).unsigned_abs()) {
+        t.between = Some(Box::new(result.between));
     }
 }
 
-/// What the log has of queueing becomes the round trip that an empty way back would have made of it: the least one, and the
-/// queueing. What was sent again in vain is known.
-fn settle(t: &mut Track) {
+/// Converts the log's queueing delays to round trips with an empty return path: the minimum RTT plus the
+/// queueing delay. Spurious retransmissions are known exactly.
+fn queueing_to_rtt(t: &mut Track) {
     let Some(between) = &t.between else { return };
     let base = t.rtt.min().or(t.handshake.rtt);
     for p in &mut t.log {

@@ -1,4 +1,4 @@
-//! What is kept of each capture to put both together: its connections, and of each packet what tells it from others.
+//! Reads a capture's connections, and of each packet what identifies it in the other capture.
 
 use super::clock::ClockFit;
 use crate::table;
@@ -6,23 +6,24 @@ use capture::{Endpoint, TcpFlags, TcpPacket};
 use std::collections::HashMap;
 use units::Time;
 
-/// TCP packets of a capture that are paired; what comes later is told of as with one capture alone. At 48 bytes each.
-const MOST_PACKETS: u32 = 1 << 23;
+/// Maximum number of TCP packets of a capture that are paired, at 48 bytes each. Later ones are treated as in
+/// a single capture.
+const MAX_PACKETS: u32 = 1 << 23;
 
-/// A packet, by what nothing between two captures changes but what takes connections apart: neither addresses and ports, which
-/// NAT does, nor the time to live.
+/// A packet, by what nothing between two captures changes except a proxy: neither addresses and ports, which
+/// NAT changes, nor the time to live.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SeenPacket {
     pub time: Time,
-    /// Which TCP packet of the capture it is, from 0.
+    /// Index among the capture's TCP packets, from 0.
     pub index: u32,
     pub seq: u32,
     pub ack: u32,
     pub len: u32,
-    /// 0 where it has none.
+    /// TSval; 0 if it has none.
     pub tsval: u32,
     pub window: u16,
-    /// IP identification; 0 where it has none.
+    /// IP identification; 0 if it has none.
     pub id: u16,
     pub flags: TcpFlags,
 }
@@ -33,7 +34,7 @@ impl SeenPacket {
         self.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0)
     }
 
-    /// What tells a packet without payload from others.
+    /// Identifies a packet without payload.
     pub fn key(&self) -> (u32, u32, u32, u16, u16, u8) {
         (self.seq, self.ack, self.tsval, self.window, self.id, self.control())
     }
@@ -43,31 +44,31 @@ impl SeenPacket {
 #[derive(Clone, Debug)]
 pub(super) struct SeenConnection {
     pub ends: [Endpoint; 2],
-    /// Sequence numbers of the SYNs, by end.
+    /// Initial sequence numbers, by end.
     pub isn: [Option<u32>; 2],
-    /// Which end opened it, where its SYN or the answer was seen.
+    /// The end that opened it, if its SYN or the SYN/ACK was seen.
     pub opener: Option<usize>,
-    /// By end, in the capture's order.
+    /// Packets by end, in the capture's order.
     pub packets: [Vec<SeenPacket>; 2],
 }
 
-/// A capture's connections.
+/// The connections of a capture.
 #[derive(Debug, Default)]
 pub(super) struct SeenCapture {
-    /// In the order of first packets.
+    /// Connections in order of their first packets.
     pub connections: Vec<SeenConnection>,
-    /// The one that is open between two ends.
+    /// The open connection between two ends.
     open: HashMap<[Endpoint; 2], usize>,
-    /// TCP packets.
+    /// Number of TCP packets.
     pub packets: u32,
-    /// Times of the first and the last of them.
+    /// Times of the first and the last TCP packet.
     pub times: Option<(Time, Time)>,
     /// Times of the first and the last record of the file.
     pub watched: (Time, Time),
 }
 
 impl SeenCapture {
-    /// Tells all times by the clock here.
+    /// Converts all times to the clock here.
     pub fn set_clock(&mut self, clock: &ClockFit) {
         let (from, to) = self.watched;
         self.watched = (clock.here(from), clock.here(to));
@@ -75,10 +76,10 @@ impl SeenCapture {
         packets.for_each(|p| p.time = clock.here(p.time));
     }
 
-    /// Takes the next packet.
+    /// Adds the next packet.
     pub fn packet(&mut self, p: &TcpPacket) {
         let index = self.packets;
-        if index >= MOST_PACKETS {
+        if index >= MAX_PACKETS {
             return;
         }
         self.packets += 1;
@@ -88,7 +89,7 @@ impl SeenCapture {
         let syn = p.flags.has(TcpFlags::SYN);
         let answer = syn && p.flags.has(TcpFlags::ACK);
         let known = self.open.get(&ends).copied().filter(|at| {
-            // Another SYN than that one opens another connection.
+            // A SYN with another sequence number opens another connection.
             let isn = self.connections[*at].isn[side];
             !syn || answer || isn.is_none_or(|isn| isn == p.seq)
         });
@@ -117,30 +118,31 @@ impl SeenCapture {
     }
 }
 
-/// A connection that both captures have.
+/// A connection that is in both captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConnectionPair {
-    /// Its place in each capture.
+    /// Its index in each capture.
     pub at: [usize; 2],
-    /// The ends stand in the other order there.
-    pub turned: bool,
+    /// The ends are in the opposite order there.
+    pub swapped: bool,
     /// Its addresses or ports differ.
     pub translated: bool,
 }
 
 impl ConnectionPair {
-    /// The end there that is end `side` here.
+    /// The index there of the end `side` here.
     pub fn there(&self, side: usize) -> usize {
-        if self.turned { 1 - side } else { side }
+        if self.swapped { 1 - side } else { side }
     }
 }
 
-/// Finds the connections that both have: by their ends and, where those differ, by both SYNs' sequence numbers, which NAT leaves
-/// as they are and which are 64 bits that no two connections share but by design (RFC 6528).
+/// Finds the connections that are in both captures: by their ends or, where those differ, by the sequence
+/// numbers of both SYNs. NAT leaves these 64 bits unchanged, and two connections share them only by intent
+/// (RFC 6528).
 pub(super) fn connections(captures: [&SeenCapture; 2]) -> Vec<ConnectionPair> {
     let [here, there] = captures.map(|c| &c.connections);
     let mut by_ends: HashMap<[Endpoint; 2], Vec<usize>> = HashMap::new();
-    // The last first: they are taken from behind.
+    // The last first: they are taken from the end.
     for (i, c) in there.iter().enumerate().rev() {
         by_ends.entry(c.ends).or_default().push(i);
     }
@@ -158,7 +160,7 @@ pub(super) fn connections(captures: [&SeenCapture; 2]) -> Vec<ConnectionPair> {
         match found {
             Some(j) => {
                 taken[j] = true;
-                pairs.push(ConnectionPair { at: [i, j], turned: false, translated: false });
+                pairs.push(ConnectionPair { at: [i, j], swapped: false, translated: false });
             }
             None => left.push(i),
         }
@@ -167,23 +169,23 @@ pub(super) fn connections(captures: [&SeenCapture; 2]) -> Vec<ConnectionPair> {
         let opener = c.opener?;
         Some((c.isn[opener]?, c.isn[1 - opener]?))
     };
-    // The place of the only one that has these numbers.
-    let only = |list: &[SeenConnection], some: &mut dyn Iterator<Item = usize>| {
-        let mut of: HashMap<(u32, u32), Option<usize>> = HashMap::new();
+    // Returns the index of the connection with each pair of sequence numbers, if it is unique.
+    let unique = |list: &[SeenConnection], some: &mut dyn Iterator<Item = usize>| {
+        let mut by_numbers: HashMap<(u32, u32), Option<usize>> = HashMap::new();
         for i in some {
             if let Some(numbers) = handshake(&list[i]) {
-                of.entry(numbers).and_modify(|at| *at = None).or_insert(Some(i));
+                by_numbers.entry(numbers).and_modify(|at| *at = None).or_insert(Some(i));
             }
         }
-        of
+        by_numbers
     };
-    let of_here = only(here, &mut left.iter().copied());
-    let of_there = only(there, &mut (0..there.len()).filter(|j| !taken[*j]));
+    let unique_here = unique(here, &mut left.iter().copied());
+    let unique_there = unique(there, &mut (0..there.len()).filter(|j| !taken[*j]));
     for i in left {
-        let numbers = handshake(&here[i]).filter(|n| of_here.get(n) == Some(&Some(i)));
-        if let Some(&Some(j)) = numbers.and_then(|n| of_there.get(&n)) {
-            let turned = here[i].opener != there[j].opener;
-            pairs.push(ConnectionPair { at: [i, j], turned, translated: true });
+        let numbers = handshake(&here[i]).filter(|n| unique_here.get(n) == Some(&Some(i)));
+        if let Some(&Some(j)) = numbers.and_then(|n| unique_there.get(&n)) {
+            let swapped = here[i].opener != there[j].opener;
+            pairs.push(ConnectionPair { at: [i, j], swapped, translated: true });
         }
     }
     pairs.sort_by_key(|p| p.at);

@@ -1,29 +1,29 @@
-//! What an ACK tells of the direction whose data it acknowledges.
+//! Processing of ACKs, for the direction whose data they acknowledge.
 
 use super::Direction;
 use super::state::AckSamples;
+use crate::scoreboard::SentSegment;
 use crate::sender_side::AckState;
-use crate::sent_board::SentSegment;
 use crate::sequence::{MAX_JUMP, unwrap};
 use crate::{PackedBytes, PackedSpan, WaitReason};
 use capture::{TcpFlags, TcpPacket};
 use std::num::{NonZeroU32, NonZeroU64};
 use units::{Span, Time};
 
-/// How long a receiver delays an ACK: 40 ms at least (Linux, `TCP_DELACK_MIN`; others 50 to 200 ms) less a tick of 4 ms, and
-/// less than 500 ms (RFC 1122 section 4.2.3.2).
+/// How long a receiver delays an ACK: at least 40 ms (Linux, `TCP_DELACK_MIN`; others 50 to 200 ms) minus a
+/// tick of 4 ms, and less than 500 ms (RFC 1122 section 4.2.3.2).
 const DELAYED_FROM: Span = Span::from_millis(36);
 const DELAYED_UNTIL: Span = Span::from_millis(500);
 
-/// Most captures count microseconds: no RTT is shorter.
-const LEAST_RTT: Span = Span::from_micros(1);
+/// Resolution of most captures: no RTT is shorter.
+const MIN_RTT: Span = Span::from_micros(1);
 
 impl Direction {
-    /// A packet of the receiver passes. Returns the RTT of what it acknowledges.
+    /// Processes a packet of the receiver. Returns the RTT of the data that it acknowledges.
     #[inline]
     pub fn ack(&mut self, p: &TcpPacket, now: Time) -> Option<Span> {
         let ack = unwrap(self.stream.una, p.ack);
-        // Of another stream.
+        // Belongs to another stream.
         if ack > self.stream.nxt + MAX_JUMP {
             return None;
         }
@@ -45,14 +45,15 @@ impl Direction {
             self.sack(ack, p, now, &mut samples);
         }
         let duplicate = pure && ack == self.stream.una && !advances && outstanding;
-        // Before the first window was seen, it is taken for the largest.
+        // Before the first window is known, assume the largest.
         let same_window = p.window == self.window.field.unwrap_or(u16::MAX);
         if duplicate && (same_window || p.options.sacks > 0) {
             self.counts.dup_acks += 1;
             self.acks.duplicates += 1;
             self.acks.beyond += 1;
         }
-        // Who closes announces a window of zero because nobody will read any more, not because the reader is slow.
+        // An end that closes announces a window of zero because nothing will be read any more, not because
+        // the reader is slow.
         let closes = p.window == 0 && p.flags.has(TcpFlags::FIN);
         if ack >= self.stream.una && !closes {
             self.take_window(ack, p, now);
@@ -61,11 +62,11 @@ impl Direction {
         c.ece += p.flags.has(TcpFlags::ECE) as u64;
         c.acks += (pure || advances) as u64;
         c.options_cut += (pure && p.options.cut) as u64;
-        self.side.acked(AckState::new(now, self.stream.una, self.board.sacked, self.window.end, pure));
+        self.side.acked(AckState::new(now, self.stream.una, self.scoreboard.sacked, self.window.end, pure));
         if let Some((tsval, _)) = p.options.timestamps {
-            self.side.mark(now, tsval);
+            self.side.note_ack(now, tsval);
         }
-        let few = samples.acked < 2 * u64::from(self.sizes.or_one());
+        let few = samples.acked < 2 * u64::from(self.sizes.bytes_or_one());
         let rtt = self.sample(now, &samples, pure && few);
         self.count_ack(now, &samples, rtt, pure || advances);
         if advances && !self.outstanding() {
@@ -75,28 +76,29 @@ impl Direction {
         rtt
     }
 
-    /// Whether the receiver held this ACK back: it covers all that can have arrived before it left, which is less than the two
-    /// full segments that are acknowledged at once (RFC 5681 section 4.2), and comes later than the path makes it by as much as
-    /// a timer of delayed ACKs takes. What such an ACK says of the path's delay is too much.
+    /// Returns whether the receiver delayed this ACK: it covers everything that can have arrived before it
+    /// was sent, less than the two full segments that are acknowledged immediately (RFC 5681 section 4.2),
+    /// and it is later than the path explains by as much as a delayed-ACK timer takes. Such an ACK overstates
+    /// the path's delay.
     #[inline]
     fn is_delayed(&self, ack: u64, now: Time) -> bool {
-        let few = ack - self.stream.una < 2 * u64::from(self.sizes.or_one());
+        let few = ack - self.stream.una < 2 * u64::from(self.sizes.bytes_or_one());
         few && ack <= self.stream.nxt && self.is_late_ack(ack, now)
     }
 
-    /// Whether it comes so late.
+    /// Returns whether the ACK is late by as much as a delayed-ACK timer takes.
     fn is_late_ack(&self, ack: u64, now: Time) -> bool {
         let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
         let Some(path) = path else { return false };
-        let behind = self.board.find(ack);
+        let behind = self.scoreboard.find(ack);
         let arrived = |next: &SentSegment| next.time + path <= now;
-        let last = behind.checked_sub(1).and_then(|i| self.board.list.get(i)).filter(|s| s.sent == 1);
+        let last = behind.checked_sub(1).and_then(|i| self.scoreboard.list.get(i)).filter(|s| s.sent == 1);
         let held = last.map(|last| now.since(last.time).saturating_sub(path));
         held.is_some_and(|held| (DELAYED_FROM..DELAYED_UNTIL).contains(&held))
-            && !self.board.list.get(behind).is_some_and(arrived)
+            && !self.scoreboard.list.get(behind).is_some_and(arrived)
     }
 
-    /// The receiver took the byte that asked for its window.
+    /// Notes that the receiver accepted the byte of a window probe.
     #[cold]
     fn take_probe(&mut self, ack: u64, now: Time) {
         self.window.probe_end = None;
@@ -108,16 +110,16 @@ impl Direction {
         }
     }
 
-    /// A FIN takes a sequence number, but is no byte of the stream.
+    /// Subtracts a FIN, which takes a sequence number but is not a byte of the stream.
     #[inline]
     fn without_fin(&self, ack: u64) -> u64 {
         let stream = &self.stream;
         let seen = stream.fin.is_some_and(|fin| ack == fin + 1);
-        let unseen = ack == stream.nxt + 1 && self.board.list.is_empty() && stream.una == stream.nxt;
+        let unseen = ack == stream.nxt + 1 && self.scoreboard.list.is_empty() && stream.una == stream.nxt;
         if seen || unseen { ack - 1 } else { ack }
     }
 
-    /// Everything below `ack` has arrived.
+    /// Advances the cumulative acknowledgement to `ack`.
     #[inline]
     fn advance(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
         self.take_acked(ack, p, now, samples);
@@ -136,19 +138,19 @@ impl Direction {
         self.recovery.progress = Some(now);
     }
 
-    /// Takes what is below `ack` off the board.
+    /// Removes segments below `ack` from the scoreboard.
     #[inline]
     fn take_acked(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
-        let mut needless = false;
+        let mut spurious = false;
         let mut front = true;
-        // Without SACK: what was missing is acknowledged as soon as it comes, and with it what lay behind it (RFC 5681
-        // section 4.2). Where nothing did, an ACK may have waited for the second packet.
+        // Without SACK, missing data is acknowledged as soon as it arrives, together with the data behind it
+        // (RFC 5681 section 4.2). If there was none behind it, the ACK may have waited for a second packet.
         let two = 2 * self.sizes.mss.unwrap_or(0) as u64;
         let behind = self.is_without_sack() && (self.acks.beyond > 0 || ack - self.stream.una > two);
         let mut filled = false;
         let mut resent = false;
         let mut proven = None;
-        while let Some(s) = self.board.list.front_mut().filter(|s| s.seq < ack) {
+        while let Some(s) = self.scoreboard.list.front_mut().filter(|s| s.seq < ack) {
             let end = s.end();
             let len = (end.min(ack) - s.seq) as u32;
             let mut part = *s;
@@ -156,10 +158,10 @@ impl Direction {
                 s.seq = ack;
                 s.len -= len;
             } else {
-                self.board.list.pop_front();
+                self.scoreboard.list.pop_front();
             }
             if part.sacked {
-                self.board.sacked -= len;
+                self.scoreboard.sacked -= len;
                 front = false;
                 continue;
             }
@@ -170,15 +172,15 @@ impl Direction {
                 if front && p.options.timestamps.is_some_and(echoes) {
                     proven = Some((part.time, part.up));
                 }
-                needless = self.was_needless(&part, p, now, front || needless) || behind && filled && !front;
-                filled |= front && !needless;
-                self.arrived_again(&part, len, needless);
+                spurious = self.was_spurious(&part, p, now, front || spurious) || behind && filled && !front;
+                filled |= front && !spurious;
+                self.arrived_again(&part, len, spurious);
             }
             if !front {
                 self.acks.beyond = self.acks.beyond.saturating_sub(self.sizes.segments(len));
             }
             front = false;
-            // What waited at the receiver for a retransmission gives no RTT, nor does what was before it
+            // Data that waited at the receiver for a retransmission gives no RTT, nor does anything before it
             // (`tcp_clean_rtx_queue`: FLAG_RETRANS_DATA_ACKED).
             part.sent = if resent { part.sent.max(2) } else { part.sent };
             part.len = len;
@@ -189,20 +191,21 @@ impl Direction {
         }
     }
 
-    /// A segment has arrived: an ACK or a SACK block covers it.
+    /// Notes that a segment has arrived: an ACK or a SACK block covers it.
     #[inline]
     fn arrived(&mut self, s: &SentSegment, now: Time, samples: &mut AckSamples) {
         let mut rtt = PackedSpan::UNKNOWN;
         if s.is_unseen() {
             self.counts.missed_bytes += s.len as u64;
         } else if s.sent == 1 && s.time >= self.rtt.from {
-            // Karn's algorithm (RFC 6298 section 3): of what was sent twice it is not known which arrived.
+            // Karn's algorithm (RFC 6298 section 3): of data sent twice it is unknown which transmission
+            // arrived.
             if samples.oldest.is_none_or(|(time, _)| s.time < time) {
                 samples.oldest = Some((s.time, s.up));
             }
             samples.newest = samples.newest.max(Some(s.time));
             if !self.acks.delayed && self.knows_rtt(s.up) {
-                rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(LEAST_RTT));
+                rtt = PackedSpan::known((now.since(s.time) + s.up.or_zero()).max(MIN_RTT));
             }
         }
         if !s.is_unseen() {
@@ -214,15 +217,15 @@ impl Direction {
         self.log.passed(s.entry, s.len, rtt);
     }
 
-    /// The receiver has `len` bytes of what was sent again; `needless`: it had them before.
-    pub(super) fn arrived_again(&mut self, part: &SentSegment, len: u32, needless: bool) {
+    /// Notes that `len` bytes of retransmitted data have arrived. `spurious`: the receiver already had them.
+    pub(super) fn arrived_again(&mut self, part: &SentSegment, len: u32, spurious: bool) {
         let Some(first) = part.first_entry() else {
-            if needless {
-                self.needless(part.seq, part.seq + len as u64, false);
+            if spurious {
+                self.mark_spurious(part.seq, part.seq + len as u64, false);
             }
             return;
         };
-        if needless {
+        if spurious {
             let segments = self.sizes.segments(len);
             self.counts.spurious += segments as u64;
             self.log.found(first, len, segments);
@@ -230,17 +233,17 @@ impl Direction {
         self.log.passed(first, len, PackedSpan::UNKNOWN);
     }
 
-    /// The receiver sends no SACK: only cumulative ACKs say what arrived. Where the snap length cut options off that is not known, and
-    /// nearly all receivers send it.
+    /// Returns whether the receiver sends no SACK, so that only cumulative ACKs show what arrived. If the
+    /// snap length cut off options this is unknown; nearly all receivers send SACK.
     #[inline]
     pub(super) fn is_without_sack(&self) -> bool {
         self.counts.sacks == 0 && !self.handshake.sack && self.counts.options_cut == 0
     }
 
-    /// Whether a segment that was sent again had arrived the first time. `first`: the ACK echoes the packet that
-    /// brought it, or one before.
-    fn was_needless(&self, s: &SentSegment, p: &TcpPacket, now: Time, first: bool) -> bool {
-        // RFC 3522: the ACK of the first byte echoes the packet that brought it.
+    /// Returns whether a retransmitted segment had arrived the first time. `first`: the ACK echoes the packet
+    /// that carried this segment, or an earlier one.
+    fn was_spurious(&self, s: &SentSegment, p: &TcpPacket, now: Time, first: bool) -> bool {
+        // RFC 3522: the ACK of the first byte echoes the packet that carried it.
         if let Some((_, echo)) = p.options.timestamps
             && let Some(tsval) = s.tsval
             && first
@@ -251,22 +254,23 @@ impl Direction {
         self.is_too_soon(s, now)
     }
 
-    /// Whether the ACK of a segment sent again comes sooner than the path allows.
+    /// Returns whether the ACK of a retransmitted segment came sooner than the path permits.
     fn is_too_soon(&self, s: &SentSegment, now: Time) -> bool {
         self.rtt.least_down.is_some_and(|least| now.since(s.time) < least / 8 * 7)
     }
 
-    /// What was sent again between `seq` and `end` had arrived before: a D-SACK shows it, or else an ACK.
-    fn needless(&mut self, seq: u64, end: u64, by_dsack: bool) {
-        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.or_one());
-        self.retransmissions.needless(seq, end, by_dsack, |entry, bytes| {
+    /// Marks retransmissions between `seq` and `end` as spurious, reported by a D-SACK or inferred from an
+    /// ACK.
+    fn mark_spurious(&mut self, seq: u64, end: u64, by_dsack: bool) {
+        let (log, counts, mss) = (&mut self.log, &mut self.counts, self.sizes.bytes_or_one());
+        self.retransmissions.mark_spurious(seq, end, by_dsack, |entry, bytes| {
             let segments = bytes.div_ceil(mss);
             counts.spurious += segments as u64;
             log.found(entry, bytes, segments);
         });
     }
 
-    /// SACK blocks (RFC 2018, RFC 2883).
+    /// Processes SACK blocks (RFC 2018, RFC 2883).
     fn sack(&mut self, ack: u64, p: &TcpPacket, now: Time, samples: &mut AckSamples) {
         self.counts.sacks += 1;
         let mut blocks = [(0, 0); 4];
@@ -282,7 +286,7 @@ impl Direction {
             let within = within.is_some_and(|(a, b)| a <= from && to <= b && (a, b) != (from, to));
             if i == 0 && (to <= ack || within) {
                 self.counts.dsacks += 1;
-                self.needless(from, to, true);
+                self.mark_spurious(from, to, true);
                 continue;
             }
             blocks[known] = (from, to);
@@ -292,7 +296,7 @@ impl Direction {
         self.acks.blocks = blocks;
     }
 
-    /// Marks what lies between `from` and `to` as sacked, but for what the last ACK sacked already.
+    /// Marks the data between `from` and `to` as SACKed, except what the previous ACK already covered.
     fn mark_sacked(&mut self, mut from: u64, mut to: u64, now: Time, samples: &mut AckSamples) {
         for &(a, b) in &self.acks.blocks {
             if a <= from && from < b {
@@ -305,17 +309,17 @@ impl Direction {
         if from >= to {
             return;
         }
-        let mut i = self.board.find(from);
-        i += self.board.cut(i, from) as usize;
-        while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < to) {
-            self.board.cut(i, to);
-            let part = self.board.list[i];
+        let mut i = self.scoreboard.find(from);
+        i += self.scoreboard.split(i, from) as usize;
+        while let Some(s) = self.scoreboard.list.get(i).copied().filter(|s| s.seq < to) {
+            self.scoreboard.split(i, to);
+            let part = self.scoreboard.list[i];
             i += 1;
             if s.sacked {
                 continue;
             }
-            self.board.list[i - 1].sacked = true;
-            self.board.sacked += part.len;
+            self.scoreboard.list[i - 1].sacked = true;
+            self.scoreboard.sacked += part.len;
             if part.sent > 1 {
                 self.arrived_again(&part, part.len, self.is_too_soon(&part, now));
             }
@@ -323,7 +327,7 @@ impl Direction {
         }
     }
 
-    /// The window that an ACK announces.
+    /// Updates the receive window from an ACK.
     #[inline]
     fn take_window(&mut self, ack: u64, p: &TcpPacket, now: Time) {
         let syn = p.flags.has(TcpFlags::SYN);
@@ -361,11 +365,11 @@ impl Direction {
         self.window.bytes()
     }
 
-    /// Takes the RTT, and returns it.
+    /// Adds an RTT sample and returns it.
     #[inline]
     fn sample(&mut self, now: Time, samples: &AckSamples, may_be_delayed: bool) -> Option<Span> {
         let (sent, up) = samples.oldest?;
-        let down = now.since(sent).max(LEAST_RTT);
+        let down = now.since(sent).max(MIN_RTT);
         self.rtt.prompt |= !may_be_delayed || down < DELAYED_FROM || down >= DELAYED_UNTIL;
         let total = down + up.or_zero();
         self.rtt.last_down = Some(down);
@@ -380,14 +384,14 @@ impl Direction {
         known.then_some(total)
     }
 
-    /// Whether `up`, the part of an RTT between sender and capture, is known, or never will be: where the ACKs have timestamps, the
-    /// sender's next data shows it.
+    /// Returns whether `up`, the part of an RTT between sender and capture, is known or never will be. If the
+    /// ACKs have timestamps, the sender's next data shows it.
     #[inline]
     fn knows_rtt(&self, up: PackedSpan) -> bool {
         up.is_known() || !self.acks.stamped
     }
 
-    /// The ACK that passes was delayed by so much above the least.
+    /// Records the queueing delay of the current ACK.
     #[inline]
     pub fn ack_delayed(&mut self, now: Time, delay: PackedSpan) {
         if delay.is_known() {
@@ -404,11 +408,12 @@ impl Direction {
         bin.acks += counted as u32;
         bin.acked = bin.acked.saturating_add(samples.acked.min(u32::MAX as u64) as u32);
         bin.window = bin.window.least(window);
-        // What came before the last segment that it covers waited at the receiver for that (RFC 5681 section 4.2).
+        // Data before the last segment that the ACK covers waited at the receiver for that segment (RFC 5681
+        // section 4.2).
         let newest =
             samples.newest.zip(samples.oldest).map(|(newest, (_, up))| now.since(newest) + up.or_zero());
         if let Some(rtt) = rtt.filter(|_| !delayed) {
-            bin.rtts.record(newest.map_or(rtt, |newest| newest.clamp(LEAST_RTT, rtt)));
+            bin.rtts.record(newest.map_or(rtt, |newest| newest.clamp(MIN_RTT, rtt)));
         }
     }
 }

@@ -1,34 +1,35 @@
-//! Data that was there before, or should have been: sent again, and why, or only late.
+//! Data that was seen or expected before: whether it is a retransmission or merely late, and why it was
+//! retransmitted.
 
 use super::{Direction, timestamp};
 use crate::log::LogEntry;
 use crate::retransmissions::Retransmission;
 use crate::rtt::{RTO_INITIAL, RTO_MIN};
-use crate::sent_board::SentSegment;
+use crate::scoreboard::SentSegment;
 use crate::{PackedSpan, PacketKind, WaitReason};
 use capture::TcpPacket;
 use std::num::NonZeroU32;
 use units::{Span, Time};
 
-/// Without an RTT, what comes later than this was sent again, not reordered.
+/// Without an RTT, data that arrives later than this is a retransmission, not reordered.
 const REORDERED_WITHIN: Span = Span::from_millis(3);
 
-/// The packet that is taken apart.
+/// The packet with old data that is being processed.
 struct OldPacket {
-    /// It came late by reordering; else it was sent again.
+    /// It is late because of reordering; otherwise it is a retransmission.
     late: bool,
-    /// Its number in the log.
+    /// Its log number.
     entry: u32,
     time: Time,
     up: PackedSpan,
     tsval: Option<NonZeroU32>,
     id: u16,
-    /// A loss that it shows is not final before this time.
+    /// A loss that it indicates is not final before this time.
     hold: Time,
 }
 
 impl Direction {
-    /// Data of which part was there before, or should have been.
+    /// Processes data of which part was seen, or missing, before.
     #[cold]
     pub(super) fn old_data(
         &mut self,
@@ -40,17 +41,17 @@ impl Direction {
     ) -> (PacketKind, Option<WaitReason>) {
         let end = seq + p.len as u64;
         let old_end = end.min(self.stream.nxt);
-        let mut i = self.board.find(seq);
-        i += self.board.cut(i, seq) as usize;
-        let first = self.board.list.get(i).copied();
+        let mut i = self.scoreboard.find(seq);
+        i += self.scoreboard.split(i, seq) as usize;
+        let first = self.scoreboard.list.get(i).copied();
         let late = first.is_some_and(|s| s.is_unseen() && s.seq < old_end && self.is_late(&s, p, now));
         let (kind, timer) = match late {
             true => (PacketKind::Reordered, None),
             false => self.kind_of_retransmission(seq, old_end, now, gap, first),
         };
         if !late {
-            self.watch_size(p, (old_end, first), (kind, timer.is_some()), now);
-            self.stuck.sent_again(p, first);
+            self.watch_segment_size(p, (old_end, first), (kind, timer.is_some()), now);
+            self.stuck.note_retransmission(p, first);
         }
         let old = OldPacket {
             late,
@@ -61,7 +62,7 @@ impl Direction {
             id: p.id,
             hold: now + self.rtt.estimate.or_zero().min(RTO_INITIAL) * 2 + RTO_MIN / 2,
         };
-        let (mut opened, mut stale) = self.send_again(i, old_end, &old);
+        let (mut opened, mut stale) = self.retransmit_segments(i, old_end, &old);
         if !late {
             stale += old_end.min(self.stream.una).saturating_sub(seq) as u32;
             self.count_retransmission((old_end - seq) as u32, kind, stale);
@@ -76,13 +77,13 @@ impl Direction {
         (kind, timer)
     }
 
-    /// The packet brings the segments from index `i` up to `end` once more. Returns how many of its bytes have an open
-    /// fate, and how many the receiver was known to have.
-    fn send_again(&mut self, mut i: usize, end: u64, old: &OldPacket) -> (u32, u32) {
+    /// Processes the segments from index `i` up to `end` that the packet carries again. Returns how many of
+    /// its bytes have an open fate, and how many the receiver was known to have.
+    fn retransmit_segments(&mut self, mut i: usize, end: u64, old: &OldPacket) -> (u32, u32) {
         let (mut opened, mut stale) = (0, 0);
-        while let Some(s) = self.board.list.get(i).copied().filter(|s| s.seq < end) {
-            self.board.cut(i, end);
-            let s = self.board.list.get(i).copied().unwrap_or(s);
+        while let Some(s) = self.scoreboard.list.get(i).copied().filter(|s| s.seq < end) {
+            self.scoreboard.split(i, end);
+            let s = self.scoreboard.list.get(i).copied().unwrap_or(s);
             i += 1;
             if s.sacked {
                 stale += s.len;
@@ -95,13 +96,13 @@ impl Direction {
             opened += s.len;
             let sent = if s.is_unseen() && old.late { 1 } else { s.sent.saturating_add(1).max(2) };
             let OldPacket { time, up, entry, tsval, id, .. } = *old;
-            self.board.list[i - 1] = SentSegment { time, up, entry, tsval, id, sent, first, ..s };
+            self.scoreboard.list[i - 1] = SentSegment { time, up, entry, tsval, id, sent, first, ..s };
         }
         (opened, stale)
     }
 
-    /// What the packet says of the transmission of `s` before it. Returns how far back its first transmission stands
-    /// in the log if the fate of that is open.
+    /// Updates the fate of the previous transmission of `s`. Returns how many log entries back its first
+    /// transmission is, if the fate of that is open.
     fn open_fate(&mut self, s: &SentSegment, old: &OldPacket) -> Option<NonZeroU32> {
         let segments = self.sizes.segments(s.len);
         let back = old.entry.wrapping_sub(s.entry);
@@ -112,12 +113,12 @@ impl Direction {
             self.counts.reordered_by = self.counts.reordered_by.max(old.time.since(s.time));
             return first;
         }
-        // Lost more than once while smaller packets passed: too big for the path, perhaps.
+        // Lost more than once while smaller packets passed: possibly too big for the path.
         let large = self.sizes.largest_acked.is_some_and(|largest| s.len > largest)
             && self.sizes.mss.is_some_and(|mss| s.len <= mss);
         self.counts.too_big += (s.sent >= 2 && large) as u64;
         let first = if s.sent == 1 && self.is_without_sack() {
-            self.log.suspect(s.entry, s.len, segments);
+            self.log.note_suspected(s.entry, s.len, segments);
             NonZeroU32::new(back)
         } else {
             let hold = if s.is_unseen() { Time::ZERO } else { old.hold };
@@ -146,10 +147,10 @@ impl Direction {
         }
     }
 
-    /// Whether a packet that brings what was `unseen` is late only, not sent again.
+    /// Returns whether a packet that carries the `unseen` segment is merely late, not a retransmission.
     fn is_late(&self, unseen: &SentSegment, p: &TcpPacket, now: Time) -> bool {
         if let Some((tsval, _)) = p.options.timestamps {
-            // Sent before the packet that overtook it; or after: then it was sent again.
+            // Sent before the packet that overtook it: late. Sent after it: retransmitted.
             match tsval.wrapping_sub(unseen.tsval.map_or(0, NonZeroU32::get)) as i32 {
                 i32::MIN..0 => return true,
                 1..=i32::MAX => return false,
@@ -158,14 +159,14 @@ impl Direction {
         }
         let waited = now.since(unseen.time);
         match self.rtt.estimate.smoothed() {
-            // The sender learns that it is missing after a round trip, not sooner.
+            // The sender notices a loss after a round trip at the earliest.
             Some(rtt) => waited < REORDERED_WITHIN.max(rtt / 2) && waited < rtt / 10 * 9,
             None if p.id != 0 && unseen.id != 0 => (p.id.wrapping_sub(unseen.id) as i16) < 0,
             None => waited < REORDERED_WITHIN,
         }
     }
 
-    /// Why the sender sent bytes from `seq` to `end` again, `gap` after the data before.
+    /// Determines why the sender retransmitted the bytes from `seq` to `end`, `gap` after the previous data.
     fn kind_of_retransmission(
         &mut self,
         seq: u64,
@@ -178,7 +179,7 @@ impl Direction {
         let (srtt, timeout) = (self.rtt.estimate.or_zero(), self.rtt.estimate.timeout());
         let since = self.recovery.progress.max(Some(self.times.first.unwrap_or(now)));
         let stalled = since.map_or(Span::ZERO, |since| now.since(since));
-        let indicated = self.board.sacked > 0 || self.acks.duplicates >= 3 || self.recovery.is_fast(una);
+        let indicated = self.scoreboard.sacked > 0 || self.acks.duplicates >= 3 || self.recovery.is_fast(una);
         let after_timeout = self.recovery.is_after_timeout(una);
         let waited = gap >= timeout / 2 && stalled.max(gap) >= timeout / 10 * 9;
         // RFC 8985 section 7: a probe repeats the last segment once.

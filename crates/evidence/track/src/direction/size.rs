@@ -1,70 +1,70 @@
-//! Packets that were too big for the path, and the size that the sender fell back to.
+//! Packets that were too big for the path, and the segment size that the sender fell back to.
 //!
-//! A sender that hears of a smaller MTU (ICMP), or guesses it after timeouts (RFC 4821), sends what it sent in full
-//! segments again in smaller pieces, and from then on its full segments are of the new size. Who goes on to hold them
-//! against the old size takes each for the end of what an application wrote.
+//! A sender that learns of a smaller MTU (ICMP), or infers it from timeouts (RFC 4821), retransmits the data
+//! of full segments in smaller ones, and from then on its full segments have the new size. Compared with the
+//! old size, each of them would look like the end of an application's write.
 //!
-//! A new size is believed when some packets are made of it and none of the old one comes between: after a packet that
-//! ends inside one that was sent before, after an ICMP message, or (of a run of equal packets that do not push) by
-//! itself: what is neither full nor pushed has no other reason to end there.
+//! A new size is accepted when several packets have it and none of the old size comes between: after a packet
+//! that ends inside one sent before, after an ICMP message, or without either for a run of equal packets
+//! without PSH. A packet that is neither full nor pushed has no other reason to end there.
 
 use super::Direction;
 use super::state::AgreedMss;
-use crate::sent_board::SentSegment;
+use crate::scoreboard::SentSegment;
 use crate::{PacketKind, TooBigSpan};
 use capture::{TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// The MTU of Ethernet.
 const ETHERNET_MTU: u32 = 1500;
-/// The least MSS that every host takes (RFC 9293 section 3.7.1).
-const LEAST_MSS: u32 = 536;
-/// Packets that show a size that something else has named.
-const SHOWN: u8 = 2;
-/// Equal packets without PSH that show one by themselves.
-const RUN: u8 = 8;
-/// The least MTU that Linux believes a path to have (`ip_rt_min_pmtu`): smaller packets are messages.
-const LEAST_PMTU: u32 = 552;
-/// Timeouts in vain that speak of a size, where no smaller segments followed: as many as make Linux look for one
-/// (`tcp_retries1`).
-const VAIN: u32 = 3;
-/// Smaller segments follow those that were cut within two round trips and this.
-const SOON: Span = Span::from_millis(10);
-/// Spans kept at most, and lost probes.
-const MOST: usize = 16;
-const MOST_PROBES: usize = 64;
-/// Segments outstanding that are looked at for the one sent first.
-const LOOKED_AT: usize = 64;
-/// Data of the receiver that comes so much later than full segments stopped passing shows, if it need not send any again,
-/// that it gets ACKs: without them it would have run into a timeout (RFC 6298 section 2.1: 1 s before the first sample)
-/// twice; and so many packets of it.
-const HEARD_AFTER: Span = Span::from_secs(3);
-const HEARD: u32 = 3;
+/// The minimum MSS that every host accepts (RFC 9293 section 3.7.1).
+const MIN_MSS: u32 = 536;
+/// Packets that confirm a size that another sign has proposed.
+const CONFIRMING_PACKETS: u8 = 2;
+/// Equal packets without PSH that establish a size by themselves.
+const EQUAL_PACKETS: u8 = 8;
+/// The minimum path MTU that Linux accepts (`ip_rt_min_pmtu`): smaller packets are application messages.
+const MIN_PATH_MTU: u32 = 552;
+/// Unsuccessful timeouts that indicate a size problem if no smaller segments followed: as many as make Linux
+/// probe for one (`tcp_retries1`).
+const FUTILE_TIMEOUTS: u32 = 3;
+/// Smaller segments follow the ones they replace within two round trips and this.
+const REPLACED_WITHIN: Span = Span::from_millis(10);
+/// Maximum number of spans kept, and of lost probes.
+const MAX_SPANS: usize = 16;
+const MAX_PROBES: usize = 64;
+/// Outstanding segments examined for the one sent first.
+const MAX_EXAMINED: usize = 64;
+/// If the receiver sends data this long after full segments stopped passing, and this many packets of it
+/// without a retransmission, then it gets ACKs: otherwise it would have had two timeouts (RFC 6298 section
+/// 2.1: 1 s before the first sample).
+const RECEIVER_DATA_AFTER: Span = Span::from_secs(3);
+const MIN_RECEIVER_PACKETS: u32 = 3;
 
-/// Sizes of segments.
+/// Sizes of a direction's segments.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentSizes {
-    /// The largest payload of a packet on the wire, as far as is known; not zero.
+    /// The largest payload of a packet on the wire, as far as known; not zero.
     pub mss: Option<u32>,
-    /// No segment has more, by the SYNs.
+    /// Maximum payload of a segment according to the SYNs.
     most: Option<u32>,
-    /// None that has options, of a sender that counts them off.
+    /// Maximum payload of a segment with options, for a sender that subtracts them.
     agreed: Option<u32>,
-    /// Bytes of IP and TCP headers of the last packet, and of link layer and tunnels around it.
+    /// Header bytes of the last packet: IP and TCP, and link layer and tunnels around them.
     pub header: u16,
     pub outside: u16,
-    /// The largest packet that was ever acknowledged.
+    /// The largest packet ever acknowledged.
     pub largest_acked: Option<u32>,
-    /// IP bytes of a full segment that was seen; before one was, the MSS is what the SYNs let expect.
+    /// IP bytes of a full segment that was seen; before one was, the MSS is what the SYNs suggest.
     seen_full: Option<u32>,
-    /// Of packets that hold several segments each, which receive offload had joined.
+    /// Super-packets that receive offload made.
     joined: JoinedSegments,
-    /// How they change.
-    pub watch: SizeWatch,
+    /// Changes of the size.
+    pub watch: SizeChanges,
 }
 
 impl SegmentSizes {
-    /// What the SYNs said.
+    /// Begins with what the SYNs state.
     pub fn new(mss: Option<AgreedMss>) -> SegmentSizes {
         let (likely, most) = (mss.map(|m| m.likely), mss.map(|m| m.most));
         SegmentSizes {
@@ -76,12 +76,12 @@ impl SegmentSizes {
             largest_acked: None,
             seen_full: None,
             joined: JoinedSegments::default(),
-            watch: SizeWatch::default(),
+            watch: SizeChanges::default(),
         }
     }
 
-    /// Takes a packet of data. Without what the SYNs said, a packet of more than an Ethernet frame is several, unless it
-    /// is the first that was seen.
+    /// Learns from a data packet. Without the SYNs, a packet larger than an Ethernet frame is a super-packet,
+    /// unless it is the first one seen.
     #[inline]
     pub fn learn(&mut self, p: &TcpPacket) {
         (self.header, self.outside) = (p.header, p.outside);
@@ -90,14 +90,14 @@ impl SegmentSizes {
         }
         let header = p.header as u32;
         let Some(most) = self.most else {
-            // Receive offload hands on several segments as one.
+            // Receive offload delivers several segments as one.
             if self.mss.is_some_and(|mss| p.len.is_multiple_of(mss)) {
                 return;
             }
             if self.mss.is_none() || p.len + header <= ETHERNET_MTU {
-                // A small packet says nothing of it.
-                let whole = ETHERNET_MTU.saturating_sub(header).max(LEAST_MSS);
-                self.mss = Some(p.len.clamp(LEAST_MSS, whole));
+                // A small packet says nothing about the MSS.
+                let whole = ETHERNET_MTU.saturating_sub(header).max(MIN_MSS);
+                self.mss = Some(p.len.clamp(MIN_MSS, whole));
             }
             return;
         };
@@ -106,78 +106,78 @@ impl SegmentSizes {
         }
     }
 
-    /// Whether a segment may have `len` bytes if its options are counted off.
+    /// Returns whether a segment may have `len` bytes if its options are subtracted.
     pub fn is_agreed(&self, len: u32) -> bool {
         self.agreed.is_none_or(|most| len <= most)
     }
 
-    /// What the SYNs allow a segment.
+    /// Maximum payload of a segment according to the SYNs.
     pub fn largest(&self) -> Option<u32> {
         self.most
     }
 
-    /// Segments that `len` bytes of payload are on the wire.
+    /// Number of segments that `len` bytes of payload take on the wire.
     #[inline]
     pub fn segments(&self, len: u32) -> u32 {
-        let mss = self.or_one();
-        // What the SYN allows is one, be it that its sender did not count options off.
+        let mss = self.bytes_or_one();
+        // A payload that the SYN permits is one segment, even if its sender did not subtract options.
         let allowed = self.watch.before.is_none() && self.most.is_some_and(|most| len <= most);
         if len <= mss || allowed { 1 } else { len.div_ceil(mss) }
     }
 
-    /// Whether `len` is made of full segments.
+    /// Returns whether `len` bytes are a whole number of full segments.
     #[inline]
     pub fn is_full(&self, len: u32) -> bool {
-        len.is_multiple_of(self.or_one())
+        len.is_multiple_of(self.bytes_or_one())
     }
 
-    /// The MSS; one byte while it is not known.
+    /// The MSS; one byte while it is unknown.
     #[inline]
-    pub fn or_one(&self) -> u32 {
+    pub fn bytes_or_one(&self) -> u32 {
         self.mss.unwrap_or(1).max(1)
     }
 }
 
-/// How full segments change their size.
+/// Changes in the size of full segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SizeWatch {
-    /// The size before it first fell.
+pub struct SizeChanges {
+    /// The size before it fell first.
     pub before: Option<u32>,
-    /// The least MTU that ICMP named.
+    /// Smallest MTU that ICMP reported.
     pub path_mtu: Option<u32>,
-    /// A size that full segments may have now, and how many packets since are made of it.
+    /// A size that full segments may have now, and the number of packets since that confirm it.
     candidate: Option<u32>,
     shown: u8,
-    /// The last packet without PSH below the full size, and how many equal ones in a row.
+    /// Size of the last packet without PSH below the full size, and how many equal ones in a row.
     run: u32,
     in_run: u8,
-    /// A packet beyond the full size after that fell, and how many equal ones in a row.
+    /// Size of a packet above the full size after that fell, and how many equal ones in a row.
     larger: u32,
     in_larger: u8,
 }
 
-/// Packets that receive offload made of several segments of a size that no packet shows alone.
+/// Super-packets that receive offload made of segments whose size no packet shows alone.
 #[derive(Clone, Copy, Debug, Default)]
 struct JoinedSegments {
-    /// What all of them are a multiple of, bytes.
+    /// Greatest common divisor of their sizes, bytes.
     divisor: u32,
-    /// How many there were in a row.
+    /// Number of super-packets in a row.
     count: u8,
 }
 
 impl JoinedSegments {
-    /// Takes a packet larger than a segment; returns the size of its segments, no more than `most`, once enough packets agree. One
-    /// that pushes may end in a smaller segment.
+    /// Adds a packet larger than a segment. Returns the size of its segments, at most `most`, once enough
+    /// packets agree. A packet with PSH is ignored, because it may end in a smaller segment.
     fn size(&mut self, p: &TcpPacket, most: u32) -> Option<u32> {
         if p.flags.has(TcpFlags::PSH) {
             return None;
         }
         let common = greatest_common_divisor(self.divisor, p.len);
         (self.divisor, self.count) =
-            if common < LEAST_MSS { (p.len, 1) } else { (common, self.count.saturating_add(1)) };
+            if common < MIN_MSS { (p.len, 1) } else { (common, self.count.saturating_add(1)) };
         let pieces = self.divisor.div_ceil(most.max(1));
         let size = self.divisor.is_multiple_of(pieces).then(|| self.divisor / pieces)?;
-        (self.count >= RUN && size >= LEAST_MSS).then_some(size)
+        (self.count >= EQUAL_PACKETS && size >= MIN_MSS).then_some(size)
     }
 }
 
@@ -188,25 +188,25 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 /// Full segments that do not get through.
 #[derive(Debug, Default)]
 pub struct StuckSegments {
-    /// Those that are over: smaller ones followed.
+    /// Finished spans: smaller segments followed.
     pub over: Vec<TooBigSpan>,
-    /// The one that goes on.
+    /// The current span.
     open: Option<TooBigSpan>,
-    /// A smaller segment that was sent in it has arrived.
+    /// A smaller segment that was sent in this span has arrived.
     small_arrived: bool,
-    /// The sender has cut segments in it, and ran into a timeout all the same.
+    /// The sender has retransmitted smaller segments in this span, and still had a timeout.
     cut: bool,
-    cut_in_vain: bool,
-    /// New data of the receiver late in it, and whether the receiver sent something again.
-    heard: u32,
-    heard_again: bool,
-    /// The last segment that was larger than the others, until its fate is known.
+    smaller_in_vain: bool,
+    /// Number of late data packets of the receiver in this span, and whether the receiver retransmitted any.
+    receiver_packets: u32,
+    receiver_retransmitted: bool,
+    /// The last segment larger than the others, until its fate is known.
     pub probe: Option<SentProbe>,
-    /// Those that were lost.
+    /// When probes were sent that were lost.
     pub lost_probes: Vec<Time>,
 }
 
-/// A segment larger than the others, sent to try whether it passes.
+/// A segment larger than the others, sent to probe the path MTU.
 #[derive(Clone, Copy, Debug)]
 pub struct SentProbe {
     pub seq: u64,
@@ -215,7 +215,7 @@ pub struct SentProbe {
 }
 
 impl StuckSegments {
-    /// A segment has arrived.
+    /// Notes that a segment has arrived.
     #[inline]
     pub fn arrived(&mut self, s: &SentSegment) {
         if self.open.is_some() || self.probe.is_some() {
@@ -228,56 +228,57 @@ impl StuckSegments {
         self.probe = self.probe.filter(|p| s.seq != p.seq || s.sent > 1);
         let Some(span) = &mut self.open else { return };
         if s.len.is_multiple_of(span.size) {
-            self.open = None; // That was another matter.
+            self.open = None; // Unrelated: a segment of this size got through.
         } else {
             self.small_arrived |= s.len < span.size && s.time > span.from;
         }
     }
 
-    /// `first` was sent again, or a piece of it by `p`.
-    pub fn sent_again(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
+    /// Notes that `first`, or a piece of it, was retransmitted by `p`.
+    pub fn note_retransmission(&mut self, p: &TcpPacket, first: Option<SentSegment>) {
         let Some((probe, first)) = self.probe.zip(first).filter(|(probe, s)| s.seq == probe.seq) else {
             return;
         };
         self.probe = None;
-        if first.sent == 1 && p.len < probe.len && self.lost_probes.len() < MOST_PROBES {
+        if first.sent == 1 && p.len < probe.len && self.lost_probes.len() < MAX_PROBES {
             self.lost_probes.push(probe.time);
         }
     }
 }
 
 impl SegmentSizes {
-    /// ICMP named an MTU.
-    pub fn told(&mut self, mtu: u32) {
+    /// Processes an MTU that ICMP reported.
+    pub fn icmp_mtu(&mut self, mtu: u32) {
         self.watch.path_mtu = Some(self.watch.path_mtu.map_or(mtu, |m| m.min(mtu)));
         self.propose(mtu.saturating_sub(self.header as u32));
     }
 
-    /// Full segments may have this size now.
+    /// Proposes a new size of full segments.
     fn propose(&mut self, size: u32) {
         if size > 0 && self.mss.is_some_and(|mss| size < mss) && self.watch.candidate != Some(size) {
             (self.watch.candidate, self.watch.shown) = (Some(size), 0);
         }
     }
 
-    /// Whether segments may grow to `len` bytes again, after they had shrunk: not by one packet, which may be a probe
-    /// (RFC 4821 section 7.4) or hold several. Nor by one that leaves no room for the options that it has.
+    /// Returns whether segments may grow to `len` bytes again after they had shrunk. One packet does not
+    /// suffice, because it may be a probe (RFC 4821 section 7.4) or a super-packet, nor does one that leaves
+    /// no room for its options.
     #[inline]
     pub fn may_grow(&mut self, len: u32) -> bool {
         if self.watch.before.is_none() && self.is_agreed(len) {
             return true;
         }
-        if len.is_multiple_of(self.or_one()) {
+        if len.is_multiple_of(self.bytes_or_one()) {
             return false;
         }
         let w = &mut self.watch;
         w.in_larger = if len == w.larger { w.in_larger.saturating_add(1) } else { 1 };
         w.larger = len;
-        w.in_larger > SHOWN
+        w.in_larger > CONFIRMING_PACKETS
     }
 
-    /// Whether a packet of new data is larger than full segments have become, though no more than the SYNs allow, and not
-    /// the end of a write (`tcp_mtu_probe`).
+    /// Returns whether a packet of new data is larger than full segments have become, but no larger than the
+    /// SYNs permit, and not the end of a write (`tcp_mtu_probe`).
     #[inline]
     pub fn is_probe(&self, p: &TcpPacket) -> bool {
         self.watch.before.is_some()
@@ -286,20 +287,20 @@ impl SegmentSizes {
             && self.largest().is_some_and(|most| p.len <= most)
     }
 
-    /// Takes a packet of data; `true`: full segments have become smaller.
+    /// Processes a data packet. Returns whether full segments have become smaller.
     #[inline]
-    pub fn follow(&mut self, p: &TcpPacket) -> bool {
-        let mss = self.or_one();
+    pub fn process(&mut self, p: &TcpPacket) -> bool {
+        let mss = self.bytes_or_one();
         if p.len == mss {
             (self.watch.in_run, self.watch.candidate) = (0, None);
             self.seen_full = Some(mss + u32::from(p.header));
             return false;
         }
-        self.follow_other(p, mss)
+        self.process_other(p, mss)
     }
 
-    /// The same of one that is not a full segment.
-    fn follow_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
+    /// Processes a data packet that is not exactly one full segment.
+    fn process_other(&mut self, p: &TcpPacket, mss: u32) -> bool {
         if self.is_part_of_guess(p, mss) {
             self.mss = Some(p.len);
             return false;
@@ -310,13 +311,13 @@ impl SegmentSizes {
             self.seen_full = Some(mss + u32::from(p.header));
         } else if let Some(size) = w.candidate.filter(|size| p.len.is_multiple_of(*size)) {
             w.shown += 1;
-            if w.shown >= SHOWN {
-                return self.fall(size);
+            if w.shown >= CONFIRMING_PACKETS {
+                return self.set_size(size);
             }
         }
         if p.len > mss {
             let size = self.agreed.and_then(|most| self.joined.size(p, most));
-            return size.is_some_and(|size| size < mss && self.fall(size));
+            return size.is_some_and(|size| size < mss && self.set_size(size));
         }
         let w = &mut self.watch;
         match p.flags.has(TcpFlags::PSH) {
@@ -325,24 +326,22 @@ impl SegmentSizes {
             false if p.len == w.run => w.in_run = w.in_run.saturating_add(1),
             false => (w.run, w.in_run) = (p.len, 1),
         }
-        let (run, long) = (w.run, w.in_run >= RUN && w.run + u32::from(self.header) >= LEAST_PMTU);
-        long && self.fall(run)
+        let (run, long) =
+            (w.run, w.in_run >= EQUAL_PACKETS && w.run + u32::from(self.header) >= MIN_PATH_MTU);
+        long && self.set_size(run)
     }
 
-    /// Whether the MSS, guessed from the first packet because no SYN was seen, was that of several segments which receive offload
-    /// had joined: a packet that does not push is a whole part of it, so it is what a full segment holds.
+    /// Returns whether the MSS, guessed from the first packet because no SYN was seen, was the size of a
+    /// super-packet: a packet without PSH divides it, so that is the size of a full segment.
     fn is_part_of_guess(&self, p: &TcpPacket, mss: u32) -> bool {
         let guessed = self.most.is_none() && self.watch.before.is_none();
-        guessed
-            && (LEAST_MSS..mss).contains(&p.len)
-            && mss.is_multiple_of(p.len)
-            && !p.flags.has(TcpFlags::PSH)
+        guessed && (MIN_MSS..mss).contains(&p.len) && mss.is_multiple_of(p.len) && !p.flags.has(TcpFlags::PSH)
     }
 
-    /// Full segments have `size` bytes now; `true`: their packets are smaller than those seen before. They are not where no
-    /// full segment was seen that the SYNs let expect, nor where options take what the payload lost (MPTCP, RFC 8684; SACK
-    /// blocks beside data).
-    fn fall(&mut self, size: u32) -> bool {
+    /// Sets the size of full segments. Returns whether their packets are smaller than those seen before. They
+    /// are not if no full segment of the size that the SYNs suggest was seen, nor if options take the bytes
+    /// that the payload lost (MPTCP, RFC 8684; SACK blocks in data packets).
+    fn set_size(&mut self, size: u32) -> bool {
         let smaller = self.seen_full.is_some_and(|seen| size + u32::from(self.header) < seen);
         if smaller {
             self.watch.before = self.watch.before.or(self.mss);
@@ -355,8 +354,8 @@ impl SegmentSizes {
 }
 
 impl Direction {
-    /// Data from `seq` to `end` was sent again; `first` is what it was part of. Nothing came through since `stalled`.
-    pub(super) fn watch_size(
+    /// Checks retransmitted data up to `end` for a size problem; `first` is the segment that it was part of.
+    pub(super) fn watch_segment_size(
         &mut self,
         p: &TcpPacket,
         (end, first): (u64, Option<SentSegment>),
@@ -365,29 +364,29 @@ impl Direction {
     ) {
         let Some((first, mss)) = first.filter(|s| !s.is_unseen()).zip(self.sizes.mss) else { return };
         let timeout = timer && kind == PacketKind::Timeout;
-        let last = self.board.list.get(self.board.find(end - 1));
+        let last = self.scoreboard.list.get(self.scoreboard.find(end - 1));
         let cut = !p.len.is_multiple_of(mss) && last.is_some_and(|s| s.end() > end && !s.is_unseen());
         let again = timeout && p.len == mss && first.len >= mss;
-        self.stuck.cut_in_vain |= timeout && self.stuck.cut;
-        // Small ones, or the handshake, came through before; if larger ones did, that says nothing of now. A small one that
-        // was sent behind full ones, and arrived while they are sent again and again, does.
-        let mut outstanding = self.board.list.iter().take(LOOKED_AT);
+        self.stuck.smaller_in_vain |= timeout && self.stuck.cut;
+        // Smaller packets, or the handshake, got through before. If larger ones did, that says nothing about
+        // now; a small one that was sent behind full ones and arrived while they are retransmitted does.
+        let mut outstanding = self.scoreboard.list.iter().take(MAX_EXAMINED);
         let behind = |s: &SentSegment| s.sacked && s.sent == 1 && s.len < mss;
         let smaller_passed = self.sizes.largest_acked.map_or(self.handshake.syn_ack, |acked| acked < mss)
             || again && (self.stuck.small_arrived || outstanding.any(behind));
         if !cut && !again {
             return;
         }
-        let sent = self.board.list.iter().take(LOOKED_AT).map(|s| s.time).min().unwrap_or(now);
+        let sent = self.scoreboard.list.iter().take(MAX_EXAMINED).map(|s| s.time).min().unwrap_or(now);
         let since = self.recovery.progress.max(self.times.first).unwrap_or(now).min(sent);
         let from = if timeout { since } else { first.time };
         let passed_since = self.stuck.open.is_some_and(|s| self.recovery.progress > Some(s.to));
         if passed_since && self.sizes.watch.candidate.is_none() {
-            self.stuck.open = None; // That was another matter.
+            self.stuck.open = None; // Unrelated: data got through since.
         }
         if self.stuck.open.is_none() {
-            (self.stuck.heard, self.stuck.heard_again) = (0, false);
-            (self.stuck.cut, self.stuck.cut_in_vain, self.stuck.small_arrived) = (false, false, false);
+            (self.stuck.receiver_packets, self.stuck.receiver_retransmitted) = (0, false);
+            (self.stuck.cut, self.stuck.smaller_in_vain, self.stuck.small_arrived) = (false, false, false);
         }
         let span = self.stuck.open.get_or_insert(TooBigSpan {
             from,
@@ -401,42 +400,46 @@ impl Direction {
         span.smaller_passed |= smaller_passed;
         if cut {
             self.stuck.cut = true;
-            // Of a packet that holds several (segmentation offload), what follows must say how large they are.
+            // For a super-packet (segmentation offload), the following packets must show how large its
+            // segments are.
             self.sizes.propose(p.len);
         }
     }
 
-    /// The receiver sends data.
+    /// Notes data that the receiver sends.
     #[inline]
-    pub fn hear(&mut self, kind: PacketKind, now: Time) {
+    pub fn receiver_sends(&mut self, kind: PacketKind, now: Time) {
         let Some(span) = &self.stuck.open else { return };
         match kind {
-            PacketKind::Data => self.stuck.heard += u32::from(now.since(span.from) > HEARD_AFTER),
-            _ => self.stuck.heard_again = true,
+            PacketKind::Data => {
+                self.stuck.receiver_packets += u32::from(now.since(span.from) > RECEIVER_DATA_AFTER)
+            }
+            _ => self.stuck.receiver_retransmitted = true,
         }
     }
 
-    /// Full segments have become smaller: if some were stuck, that was why.
+    /// Ends a span when full segments have become smaller: their size was the cause.
     #[cold]
-    pub(super) fn unstick(&mut self, now: Time) {
-        let soon = self.rtt.estimate.or_zero() * 2 + SOON;
+    pub(super) fn end_stuck_span(&mut self, now: Time) {
+        let soon = self.rtt.estimate.or_zero() * 2 + REPLACED_WITHIN;
         if let Some(span) = self.stuck.open.take().filter(|s| now.since(s.to) <= soon)
-            && self.stuck.over.len() < MOST
+            && self.stuck.over.len() < MAX_SPANS
         {
-            // The first smaller one came through, or it was not the size.
-            let smaller_passed = span.smaller_passed || !self.stuck.cut_in_vain;
+            // The first smaller segment got through, or the size was not the cause.
+            let smaller_passed = span.smaller_passed || !self.stuck.smaller_in_vain;
             self.stuck.over.push(TooBigSpan { to: now, fits: self.sizes.mss, smaller_passed, ..span });
         }
     }
 
-    /// The spans, at the connection's end: one that goes on counts where nothing of that size came through in it.
+    /// Returns the spans at the connection's end. A current span counts if it had enough timeouts.
     pub(super) fn too_big(&mut self, last: Time) -> Vec<TooBigSpan> {
         let mut spans = std::mem::take(&mut self.stuck.over);
-        let heard = self.stuck.heard >= HEARD && !self.stuck.heard_again;
-        let vain = self.stuck.open.take().filter(|s| s.timeouts >= VAIN);
+        let receiver_packets =
+            self.stuck.receiver_packets >= MIN_RECEIVER_PACKETS && !self.stuck.receiver_retransmitted;
+        let vain = self.stuck.open.take().filter(|s| s.timeouts >= FUTILE_TIMEOUTS);
         spans.extend(vain.map(|s| TooBigSpan {
             to: s.to.max(last),
-            smaller_passed: s.smaller_passed || heard,
+            smaller_passed: s.smaller_passed || receiver_packets,
             ..s
         }));
         spans
@@ -460,65 +463,65 @@ mod tests {
     fn take(sizes: &mut SegmentSizes, packets: &[(u32, bool)]) -> usize {
         let fell = packets.iter().map(|(len, push)| {
             sizes.learn(&packet(*len, *push));
-            sizes.follow(&packet(*len, *push))
+            sizes.process(&packet(*len, *push))
         });
         fell.filter(|fell| *fell).count()
     }
 
     #[test]
-    fn a_size_that_was_named_is_believed_when_packets_show_it() {
+    fn a_proposed_size_is_accepted_once_packets_confirm_it() {
         let mut s = sizes();
         take(&mut s, &[(1448, false)]);
-        s.told(1476);
+        s.icmp_mtu(1476);
         assert_eq!((take(&mut s, &[(1424, true)]), s.mss), (0, Some(1448)));
         assert_eq!((take(&mut s, &[(1424, true)]), s.mss, s.watch.before), (1, Some(1424), Some(1448)));
-        // Segmentation offload: two in one packet. Named, and refuted.
-        s.told(1052);
+        // Segmentation offload: a super-packet of two segments. Proposed and refuted.
+        s.icmp_mtu(1052);
         take(&mut s, &[(2848, true), (2000, true), (1424, true)]);
         assert_eq!((take(&mut s, &[(1000, true), (1000, true)]), s.mss), (0, Some(1424)));
     }
 
     #[test]
-    fn what_an_application_pushes_is_no_full_segment() {
+    fn a_packet_with_psh_is_not_a_full_segment() {
         let mut s = sizes();
         assert_eq!((take(&mut s, &[(1000, true); 100]), s.mss), (0, Some(1448)));
         assert_eq!(take(&mut s, &[(1000, false), (1000, true), (900, false), (448, true)].repeat(9)), 0);
     }
 
     #[test]
-    fn a_run_of_equal_packets_that_do_not_push_are_full() {
+    fn a_run_of_equal_packets_without_psh_is_full() {
         let mut s = sizes();
         take(&mut s, &[(1448, false)]);
         let burst = [(1424, false), (1424, true)];
         assert_eq!((take(&mut s, &burst.repeat(7)), s.mss), (0, Some(1448)));
         assert_eq!((take(&mut s, &burst), s.mss), (1, Some(1424)));
-        // They grow again when several have grown, not by a probe.
+        // They grow again once several packets are larger, not because of one probe.
         take(&mut s, &[(1440, false), (1424, false), (1424, false)]);
         assert_eq!(s.mss, Some(1424));
         take(&mut s, &[(1440, false); 3]);
         assert_eq!(s.mss, Some(1440));
     }
 
-    /// MPTCP's options take 20 bytes of each segment: none ever had the 1448 that the SYNs let expect.
+    /// MPTCP's options take 20 bytes of each segment: none ever had the 1448 bytes that the SYNs suggest.
     #[test]
-    fn segments_that_never_were_larger_did_not_shrink() {
+    fn segments_that_were_never_larger_did_not_shrink() {
         for push in [false, true] {
             let mut s = sizes();
             let run: Vec<(u32, bool)> = (0..40).map(|i| (1428, push && i % 4 == 3)).collect();
             assert_eq!((take(&mut s, &run), s.mss, s.watch.before), (0, Some(1428), None));
         }
-        // Receive offload hands on two to ten of them as one.
+        // Receive offload delivers two to ten of them as one.
         let mut s = sizes();
         let joined: Vec<(u32, bool)> = (0..20).map(|i| (1428 * (2 + i % 9), false)).collect();
         assert_eq!((take(&mut s, &joined), s.mss, s.watch.before), (0, Some(1428), None));
         assert!(s.is_full(14_280) && s.segments(14_280) == 10);
-        // SACK blocks beside data take as many bytes as the payload lost.
+        // SACK blocks in data packets take as many bytes as the payload lost.
         let mut s = sizes();
         take(&mut s, &[(1448, false)]);
         let with_blocks = TcpPacket { header: 64, ..packet(1436, false) };
         let fell = (0..20).filter(|_| {
             s.learn(&with_blocks);
-            s.follow(&with_blocks)
+            s.process(&with_blocks)
         });
         let fell = fell.count();
         assert_eq!((fell, s.watch.before), (0, None));

@@ -1,84 +1,82 @@
-//! What a direction remembers, by what it is about.
+//! The state of a direction, grouped by subject.
 
 use crate::rtt::RttEstimate;
 use crate::{Bursts, LongWait, PackedSpan, SpanHistogram};
 use std::num::NonZeroU64;
 use units::{Span, Time};
 
-/// Bursts end at gaps of this, or of a tenth of the RTT.
+/// A burst ends at a gap of this length, or of a tenth of the RTT.
 const BURST_GAP: Span = Span::from_millis(1);
-/// Of what was in flight, every sender's window has more than this left after a loss.
-const LEFT_AFTER_LOSS: f32 = 0.4;
+/// After a loss, every sender's window stays above this share of what was in flight.
+const MIN_SHARE_AFTER_LOSS: f32 = 0.4;
 
-/// The stream's bytes, as sequence numbers without wrap-around.
+/// The edges of the stream, as unwrapped sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamEdges {
-    /// The first byte.
     pub start: u64,
     /// Acknowledged up to here.
     pub una: u64,
     /// Seen up to here.
     pub nxt: u64,
-    /// Where the stream ends, if that was seen.
+    /// End of the stream, if a FIN was seen.
     pub fin: Option<u64>,
 }
 
 impl StreamEdges {
-    /// All is acknowledged: one byte before that is a probe, not data.
+    /// Returns whether all data is acknowledged: one byte before that is a probe, not data.
     #[inline]
     pub fn is_repeated_byte(&self) -> bool {
         self.una == self.nxt && self.una > self.start
     }
 }
 
-/// What ACKs repeated.
+/// State of the receiver's ACKs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckTrail {
     /// SACK blocks of the last ACK.
     pub blocks: [(u64, u64); 4],
-    /// Some came without data: those are in the capture.
+    /// Some ACKs came without data, so the capture contains the receiver's ACKs.
     pub bare: bool,
-    /// The one that passes has a timestamp, which the sender's next data echoes.
+    /// The current ACK has a timestamp, which the sender's next data echoes.
     pub stamped: bool,
-    /// The last one had been held back by the receiver.
+    /// The receiver delayed the last ACK.
     pub delayed: bool,
     /// Duplicate ACKs in a row.
     pub duplicates: u32,
-    /// Segments that the receiver may have beyond what is missing: each sends a duplicate ACK.
+    /// Segments that the receiver may have beyond the missing data: each causes a duplicate ACK.
     pub beyond: u32,
 }
 
-/// The receive window.
+/// State of the receive window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveWindow {
-    /// The window field of the last ACK.
     pub field: Option<u16>,
-    /// How far it is to be shifted (RFC 7323 section 2); `None` where the SYNs were not seen.
+    /// Shift of the window field (RFC 7323 section 2); `None` if the SYNs were not seen.
     pub scale: Option<u8>,
-    /// The sequence number that it reaches to.
+    /// Sequence number at which the window ends.
     pub end: Option<NonZeroU64>,
-    /// The greatest that was announced, bytes.
+    /// The largest window announced, bytes.
     pub greatest: u32,
-    /// A window of zero was announced then.
+    /// When a window of zero was announced, while it is zero.
     pub zero_since: Option<Time>,
-    /// New data that it lets out, and that it does not, packets: see [`ReceiveWindow::held_against`].
+    /// Packets of new data within and beyond the window: see [`ReceiveWindow::check_scale`].
     within: u32,
     beyond: u32,
-    /// More went beyond it than within: it is larger than its scale says.
+    /// More packets were beyond the window than within: it is larger than its scale implies.
     pub refuted: bool,
     /// When it last went from no room for a segment to some.
     pub opened: Option<Time>,
-    /// The end of a byte sent to ask whether a window of zero has opened (RFC 9293 section 3.8.6.1): the receiver may take it.
+    /// End of a byte sent to probe a window of zero (RFC 9293 section 3.8.6.1): the receiver may accept it.
     pub probe_end: Option<NonZeroU64>,
 }
 
 impl ReceiveWindow {
-    /// Nothing announced yet.
+    /// A window before the first announcement.
     pub fn new(scale: Option<u8>) -> ReceiveWindow {
         ReceiveWindow { scale, ..ReceiveWindow::default() }
     }
 
-    /// The window announced last, bytes; `None` where its scale is not known. (Zero is zero at any scale.)
+    /// The window announced last, bytes; `None` if its scale is unknown. (Zero is zero at any scale.)
     #[inline]
     pub fn bytes(&self) -> Option<u32> {
         let field = self.field?;
@@ -88,11 +86,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// New data that ends at `end` passes. No sender sends more than the windows let out that passed the capture (RFC 9293
-    /// section 3.8.6), but for less than a step of their field (RFC 7323 section 2.2), and an ACK that the capture missed lets
-    /// few packets out: if most are beyond, the scale is not what the SYNs said.
+    /// Checks the scale by new data that ends at `end`. No sender exceeds the windows that passed the capture
+    /// (RFC 9293 section 3.8.6), except by less than a step of their field (RFC 7323 section 2.2), and an ACK
+    /// that the capture missed permits only a few packets. So if most packets are beyond the window, the
+    /// scale is not what the SYNs stated.
     #[inline]
-    pub fn held_against(&mut self, end: u64) {
+    pub fn check_scale(&mut self, end: u64) {
         let (Some(scale), Some(edge)) = (self.scale, self.end) else { return };
         let beyond = end >= edge.get() + (1 << scale);
         self.within = self.within.saturating_add(u32::from(!beyond));
@@ -108,104 +107,102 @@ impl ReceiveWindow {
         (self.scale, self.greatest) = (None, 0);
     }
 
-    /// The greatest that was announced; without limit where no scale is known.
+    /// The largest window announced; unlimited if no scale is known.
     #[inline]
     pub fn greatest(&self) -> u32 {
         if self.scale.is_some() && self.greatest > 0 { self.greatest } else { u32::MAX }
     }
 
-    /// What room there must be for a sender to send: that of a full segment of `mss`, or of half of the greatest window (RFC
-    /// 9293 section 3.8.6.2.1).
+    /// The room that a sender needs to send: a full segment of `mss` bytes, or half of the largest window
+    /// (RFC 9293 section 3.8.6.2.1).
     #[inline]
     pub fn least_room(&self, mss: u32) -> u64 {
         mss.min(self.greatest / 2).max(1).into()
     }
 
-    /// Whether it says how much may be sent.
+    /// Returns whether the window determines how much may be sent.
     #[inline]
     pub fn is_known(&self) -> bool {
         self.scale.is_some() || self.field == Some(0)
     }
 }
 
-/// What the sender repairs, and how.
+/// The sender's loss recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryState {
     /// In fast recovery until this is acknowledged.
     pub fast_until: Option<u64>,
-    /// In recovery from a timeout until this is acknowledged.
+    /// Recovering from a timeout until this is acknowledged.
     pub timeout_until: Option<u64>,
-    /// A tail loss probe was sent with all below this acknowledged.
+    /// A tail loss probe was sent when everything below this was acknowledged.
     pub probed: Option<u64>,
-    /// When an ACK last moved forward.
+    /// When the cumulative ACK last advanced.
     pub progress: Option<Time>,
 }
 
 impl RecoveryState {
-    /// Whether the sender, `una` being acknowledged, is in fast recovery.
+    /// Returns whether the sender is in fast recovery when `una` is acknowledged.
     pub fn is_fast(&self, una: u64) -> bool {
         self.fast_until.is_some_and(|until| una < until)
     }
 
-    /// Whether it recovers from a timeout.
+    /// Returns whether the sender recovers from a timeout when `una` is acknowledged.
     pub fn is_after_timeout(&self, una: u64) -> bool {
         self.timeout_until.is_some_and(|until| una < until)
     }
 }
 
-/// Round-trip times.
+/// Round-trip times of a direction.
 #[derive(Debug, Default)]
 pub struct RttState {
-    /// What was sent before gives no RTT: the capture's clock was set then.
+    /// Data sent before this gives no RTT: the capture's clock was set then.
     pub from: Time,
-    /// The sender's own.
+    /// The sender's own estimate.
     pub estimate: RttEstimate,
-    /// The least from capture to receiver and back.
+    /// Minimum round trip between capture and receiver.
     pub least_down: Option<Span>,
-    /// The last one.
+    /// Last round trip between capture and receiver.
     pub last_down: Option<Span>,
-    /// Some sample is of an ACK that no timer of delayed ACKs can have held back.
+    /// Some sample came from an ACK that no delayed-ACK timer can have held back.
     pub prompt: bool,
-    /// From capture to receiver and back.
+    /// Round trips between capture and receiver.
     pub down: SpanHistogram,
-    /// From capture to sender and back.
+    /// Round trips between capture and sender.
     pub up: SpanHistogram,
-    /// Both together.
+    /// Round trips of the whole path.
     pub total: SpanHistogram,
 }
 
-/// The likely and the greatest payload of a segment, as the SYNs said.
+/// Payload of a segment according to the SYNs.
 #[derive(Clone, Copy, Debug)]
 pub struct AgreedMss {
-    /// No more than either end offered.
+    /// Likely payload: no more than either end offered.
     pub likely: u32,
-    /// What the receiver takes.
+    /// Maximum payload that the receiver accepts.
     pub most: u32,
-    /// Of that, what options take.
+    /// Bytes of it that options take.
     pub options: u32,
 }
 
 /// When data passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataTimes {
-    /// The first.
     pub first: Option<Time>,
-    /// The last.
     pub last_sent: Option<Time>,
-    /// Between the last two.
+    /// Time between the last two.
     pub spacing: Span,
-    /// When the sender asked last whether a shut window has opened: it had more to send.
-    pub asked: Option<Time>,
+    /// When the sender last probed a shut window: it had more to send.
+    pub last_window_probe: Option<Time>,
 }
 
 impl DataTimes {
-    /// Since the last data; before the first there was endless silence.
+    /// Time since the last data; infinite before the first.
     #[inline]
     pub fn gap(&self, now: Time) -> Span {
         self.last_sent.map_or(Span::MAX, |last| now.since(last))
     }
 
-    /// Data passes, `gap` after the last.
+    /// Notes data that passes `gap` after the last.
     #[inline]
     pub fn sent(&mut self, now: Time, gap: Span) {
         self.first.get_or_insert(now);
@@ -213,15 +210,14 @@ impl DataTimes {
     }
 }
 
-/// What new data says of the application's writes.
+/// What new data shows of the application's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppState {
-    /// The last packet of new data, and the one before.
+    /// The last packet of new data, and the one before it.
     pub last_new: Option<NewData>,
     pub new_before: Option<NewData>,
-    /// The last of the stream.
     pub last_write: Option<LastWrite>,
-    /// The most bytes that were in flight.
+    /// Maximum of the bytes in flight.
     pub most: u32,
 }
 
@@ -230,34 +226,35 @@ pub struct AppState {
 pub struct NewData {
     /// When it passed.
     pub time: Time,
-    /// It ended in PSH.
+    /// It has PSH set.
     pub pushed: bool,
-    /// It was made of full segments.
+    /// It consists of full segments.
     pub full: bool,
 }
 
 impl NewData {
-    /// The application had more at hand: what it wrote last ends in PSH (RFC 9293 section 3.9.1.2), and in what is left of it.
+    /// Returns whether the application had written more: the end of its last write has PSH set (RFC 9293
+    /// section 3.9.1.2) and is usually not a full segment.
     pub fn more_follows(&self) -> bool {
         self.full && !self.pushed
     }
 }
 
-/// What the sender sent last of the stream.
+/// The last new data of the stream.
 #[derive(Clone, Copy, Debug)]
 pub struct LastWrite {
-    /// When it left the sender: when it passed, less its one-way delay above the least.
+    /// When it left the sender: when it passed, minus its one-way delay above the minimum.
     pub sent: Time,
     /// The application had written no more.
     pub ended: bool,
-    /// Every sender's window, after a loss too, lets more than this be in flight, bytes.
+    /// Every sender's window permits more bytes in flight than this, even after a loss.
     pub low: u32,
-    /// Since when less was in flight.
+    /// Since when less than `low` has been in flight.
     pub low_from: Option<Time>,
 }
 
 impl AppState {
-    /// New data passes.
+    /// Notes a packet of new data.
     #[inline]
     pub fn sent_new(&mut self, new: NewData) {
         self.new_before = self.last_new.replace(new);
@@ -269,63 +266,62 @@ impl AppState {
         if self.last_new.is_some_and(|new| new.time == now) { self.new_before } else { self.last_new }
     }
 
-    /// So many bytes are in flight with the last write.
+    /// Notes the bytes in flight after the last write.
     #[inline]
     pub fn in_flight(&mut self, bytes: u32) {
         self.most = self.most.max(bytes);
         if let Some(write) = &mut self.last_write {
-            write.low = (bytes as f32 * LEFT_AFTER_LOSS) as u32;
+            write.low = (bytes as f32 * MIN_SHARE_AFTER_LOSS) as u32;
         }
     }
 }
 
-/// Pauses that have not ended, and those that took long.
+/// Pauses that have not ended, and long ones that have.
 #[derive(Debug, Default)]
 pub struct PauseState {
-    /// Nothing is outstanding from here on, as the sender sees it.
+    /// Since when nothing has been outstanding, as the sender sees it.
     pub idle_from: Option<Time>,
-    /// The RTT between sender and capture was not known then.
+    /// The RTT between sender and capture was unknown at that time.
     pub rtt_unknown: bool,
-    /// The shortest pause with an unknown RTT in which the sender had more at hand: it waited for ACKs.
+    /// The shortest pause with an unknown RTT during which the sender had more to send: it waited for ACKs.
     pub window_wait: Option<Span>,
-    /// The receive window is full since then.
+    /// Since when the receive window has been full.
     pub full_from: Option<Time>,
-    /// It was, or is, though nothing was outstanding; whether the sender had more to send what follows shows.
+    /// A window that was shut although nothing was outstanding. What follows shows whether the sender had
+    /// more to send.
     pub shut: Option<ShutWindow>,
-    /// The time before this has its reason: the end of the last silence, timeout or full window.
+    /// The time before this is explained: the end of the last silence, timeout or full window.
     pub explained_until: Option<Time>,
     /// A long pause that is either idleness or a timeout.
     pub unexplained: Option<UnexplainedPause>,
-    /// A silence with data outstanding: the path's, if something is sent again behind it.
+    /// A silence with data outstanding. It is the path's if a retransmission follows.
     pub silence: Option<(Time, Time)>,
-    /// Long waits.
     pub waits: Vec<LongWait>,
 }
 
 impl PauseState {
-    /// Pauses before `to` have their reason.
+    /// Marks the time before `to` as explained.
     #[inline]
     pub fn explain(&mut self, to: Time) {
         self.explained_until = self.explained_until.max(Some(to));
     }
 
-    /// Since when nothing explains a pause that began at `from`.
+    /// Returns the beginning of the unexplained part of a pause that began at `from`.
     pub fn unexplained_from(&self, from: Time) -> Time {
         self.explained_until.map_or(from, |until| from.max(until))
     }
 }
 
-/// A long pause, and the data that ended it. Either the application was idle and the data is new; or, if a jump of the
-/// sequence follows, the data is a retransmission after a timeout whose first transmission was lost before the capture.
+/// A long pause, and the data that ended it. Either the application was idle and the data is new; or, if a
+/// jump in the sequence follows, the data is a retransmission after a timeout, and its first transmission was
+/// lost before the capture.
 #[derive(Clone, Copy, Debug)]
 pub struct UnexplainedPause {
-    /// Last packet before the pause.
     pub last: Time,
-    /// Where it begins if it was a timeout.
+    /// Beginning of the pause if it was a timeout.
     pub silent_from: Time,
-    /// Where it begins if it was idleness.
+    /// Beginning of the pause if it was idleness.
     pub idle_from: Time,
-    /// When the data ended it.
     pub to: Time,
     /// End of the data.
     pub end: u64,
@@ -339,23 +335,23 @@ pub struct UnexplainedPause {
 #[derive(Clone, Copy, Debug)]
 pub struct ShutWindow {
     pub from: Time,
-    /// When it opened, or was seen to be shut last.
+    /// When it opened, or was last seen to be shut.
     pub to: Time,
-    /// The sender asked whether it has opened: it had more to send.
-    pub asked: bool,
+    /// The sender probed the window, so it had more to send.
+    pub probed: bool,
 }
 
-/// Bursts: data back to back.
+/// Measures bursts: data sent back to back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BurstMeter {
-    /// Those that ended.
+    /// Finished bursts.
     pub done: Bursts,
-    /// Bytes of the one that goes on.
+    /// Bytes of the current burst.
     current: u32,
 }
 
 impl BurstMeter {
-    /// Data passes, `gap` after the last.
+    /// Adds data that passes `gap` after the last.
     #[inline]
     pub fn add(&mut self, len: u32, gap: Span, rtt: Option<Span>) {
         if gap > rtt.map_or(Span::ZERO, |rtt| BURST_GAP.min(rtt / 10)) {
@@ -364,7 +360,7 @@ impl BurstMeter {
         self.current = self.current.saturating_add(len);
     }
 
-    /// The burst is over.
+    /// Ends the current burst.
     #[inline]
     pub fn end(&mut self) {
         if self.current > 0 {
@@ -376,13 +372,13 @@ impl BurstMeter {
     }
 }
 
-/// RTTs of what an ACK newly acknowledges.
+/// RTT samples of the data that an ACK newly acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckSamples {
     /// When the oldest segment was sent, and the RTT between capture and sender then in force.
     pub oldest: Option<(Time, PackedSpan)>,
-    /// When the newest was sent.
+    /// When the newest segment was sent.
     pub newest: Option<Time>,
-    /// Bytes.
+    /// Bytes newly acknowledged.
     pub acked: u64,
 }

@@ -1,22 +1,24 @@
-//! What a receiver's trace shows of losses: numbers of packets that never came, and later packets that bring the same data.
+//! Losses in a receiver's trace: packet numbers that never arrived, and later packets that carry the same
+//! data.
 //!
-//! A gap in the numbers alone is not a loss: senders leave numbers out on purpose (RFC 9000 section 21.4). So a missing packet counts
-//! as lost only if stream data that it must have had came later, in a packet of a higher number.
+//! A gap in the numbers alone is not a loss: senders skip numbers on purpose (RFC 9000 section 21.4). So a
+//! missing packet counts as lost only if stream data that it must have contained arrived later, in a packet
+//! with a higher number.
 
 use super::trace::{APPLICATION, PacketNumber, QlogKind, QlogTrace, StreamPart};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A longer gap is not losses but a new range of numbers.
-pub(super) const LONGEST_GAP: u64 = 10_000;
+/// A longer gap does not mean losses but a new range of numbers.
+pub(super) const MAX_NUMBER_GAP: u64 = 10_000;
 
-/// Which packets of the peer were lost.
+/// Packets of the peer that arrived, and those that were lost.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// Numbers of packets with data that came.
-    pub came: BTreeSet<PacketNumber>,
-    /// Numbers that were lost, and the number of the packet that brought their data.
+    /// Numbers of packets with data that arrived.
+    pub arrived: BTreeSet<PacketNumber>,
+    /// Numbers that were lost, each with the number of the packet that carried its data.
     pub lost: BTreeMap<PacketNumber, PacketNumber>,
-    /// The same, by the packet that brought the data.
+    /// Inverse of `lost`: the lost packet by the number of the packet that carried its data.
     pub repairs: BTreeMap<PacketNumber, PacketNumber>,
 }
 
@@ -30,26 +32,26 @@ impl Arrivals {
             })
         };
         let all: BTreeSet<u64> = received().map(|p| p.number.1).collect();
-        out.came.extend(received().filter(|p| p.eliciting && p.length > 0).map(|p| p.number));
-        // The application's numbers that are missing and that no hole in a stream accounts for yet.
+        out.arrived.extend(received().filter(|p| p.eliciting && p.length > 0).map(|p| p.number));
+        // The application's numbers that are missing and that no gap in a stream explains yet.
         let mut missing: VecDeque<u64> = VecDeque::new();
         let mut highest: Option<u64> = None;
-        let mut streams: BTreeMap<u64, Holes> = BTreeMap::new();
+        let mut streams: BTreeMap<u64, Gaps> = BTreeMap::new();
         for p in received() {
             let number = p.number.1;
             if let Some(before) = highest
                 && number > before
-                && number - before <= LONGEST_GAP
+                && number - before <= MAX_NUMBER_GAP
             {
                 missing.extend((before + 1..number).filter(|n| !all.contains(n)));
             }
             let is_late = highest.is_some_and(|highest| number < highest);
             highest = highest.max(Some(number));
             for part in &p.parts {
-                let holes = streams.entry(part.stream).or_default();
-                let lost = holes.fill(part);
-                holes.open(part, &mut missing);
-                // A packet that came late fills its own hole, and one packet repairs one.
+                let gaps = streams.entry(part.stream).or_default();
+                let lost = gaps.fill(part);
+                gaps.open(part, &mut missing);
+                // A packet that arrived late fills its own gap, and one packet repairs one.
                 if let Some(lost) = lost.filter(|_| !is_late && !out.repairs.contains_key(&p.number)) {
                     out.lost.insert((APPLICATION, lost), p.number);
                     out.repairs.insert(p.number, (APPLICATION, lost));
@@ -60,44 +62,45 @@ impl Arrivals {
     }
 }
 
-/// Data of a stream that has not come although later data has.
+/// Data of a stream that has not arrived although later data has.
 #[derive(Debug, Default)]
-struct Holes {
+struct Gaps {
     highest: u64,
-    /// The most bytes that a packet brought.
+    /// Maximum of the bytes that a packet carried.
     largest: u64,
-    open: Vec<Hole>,
+    open: Vec<Gap>,
 }
 
 #[derive(Debug)]
-struct Hole {
+struct Gap {
     from: u64,
     to: u64,
-    /// Numbers of the packets that had it.
+    /// Numbers of the packets that contained the data.
     numbers: VecDeque<u64>,
 }
 
-impl Holes {
-    /// Where the part lies in a hole: the packet that it repairs.
+impl Gaps {
+    /// Fills a gap with the part. Returns the number of the packet that it repairs.
     fn fill(&mut self, part: &StreamPart) -> Option<u64> {
         let i = self.open.iter().position(|h| part.from < h.to && part.to > h.from)?;
-        let hole = &mut self.open[i];
-        let number = hole.numbers.pop_front();
-        // Repairs come in order, as a rule; where one comes from the middle the rest before it counts as filled.
-        hole.from = part.to.max(hole.from);
-        if hole.from >= hole.to {
+        let gap = &mut self.open[i];
+        let number = gap.numbers.pop_front();
+        // Repairs usually come in order. If one comes from the middle, the part before it counts as filled.
+        gap.from = part.to.max(gap.from);
+        if gap.from >= gap.to {
             self.open.remove(i);
         }
         number
     }
 
-    /// Where the part is beyond what came before: a hole, of the last missing packets that together had so much.
+    /// Opens a gap if the part is beyond everything that arrived before. It belongs to the last missing packets
+    /// that together had as many bytes.
     fn open(&mut self, part: &StreamPart, missing: &mut VecDeque<u64>) {
         self.largest = self.largest.max(part.to.saturating_sub(part.from));
         if part.from > self.highest {
             let packets = (part.from - self.highest).div_ceil(self.largest.max(1));
             let first = missing.len().saturating_sub(usize::try_from(packets).unwrap_or(usize::MAX));
-            self.open.push(Hole { from: self.highest, to: part.from, numbers: missing.split_off(first) });
+            self.open.push(Gap { from: self.highest, to: part.from, numbers: missing.split_off(first) });
         }
         self.highest = self.highest.max(part.to);
     }
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_missing_number_is_a_loss_only_if_its_data_comes_later() {
-        // Number 1 is left out on purpose, 3 and 4 are lost and repaired by 7 and 9, 6 comes late.
+        // Number 1 is skipped on purpose, 3 and 4 are lost and repaired by 7 and 9, 6 arrives late.
         let all = Arrivals::of(&trace(&[
             (0, 0, 100),
             (2, 100, 200),

@@ -3,8 +3,8 @@
 use super::trace::{FlowLimit, QlogCredit, QlogPacket, StreamPart};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Streams that carried data this few packets ago count as active: a stream out of credit holds back a sender only if the others
-/// have nothing to send.
+/// A stream counts as active if it carried data this few packets ago: a stream without credit holds back a
+/// sender only if the others have nothing to send.
 const ACTIVE_PACKETS: usize = 16;
 
 /// The credit of the end that sends the data.
@@ -17,7 +17,7 @@ pub(super) struct Credit {
     streams: BTreeMap<u64, u64>,
     /// Highest offset of each stream that has not ended.
     sent: BTreeMap<u64, u64>,
-    /// Their sum, also of streams that have ended.
+    /// Sum of the highest offsets, including streams that have ended.
     total: u64,
     recent: VecDeque<u64>,
 }
@@ -28,7 +28,7 @@ impl Credit {
         Credit { from_client, initial, connection: initial.connection, ..Credit::default() }
     }
 
-    /// A packet of the sender.
+    /// Counts a packet of the sender.
     pub fn sent(&mut self, packet: &QlogPacket) {
         for StreamPart { stream, to, fin, .. } in packet.parts.iter().copied() {
             let highest = self.sent.entry(stream).or_default();
@@ -43,8 +43,8 @@ impl Credit {
         }
     }
 
-    /// A packet of the receiver; whether it grants more.
-    pub fn granted(&mut self, packet: &QlogPacket) -> bool {
+    /// Applies the limits in a packet of the receiver. Returns whether one of them grew.
+    pub fn apply_limits(&mut self, packet: &QlogPacket) -> bool {
         let mut more = false;
         for FlowLimit { stream, maximum } in packet.limits.iter().copied() {
             // A limit never falls (RFC 9000 section 4.1).
@@ -58,25 +58,25 @@ impl Credit {
         more
     }
 
-    /// Bytes that may still be sent; `None` where neither limit is known.
+    /// Bytes that may still be sent; `None` if neither limit is known.
     pub fn remaining(&self) -> Option<u64> {
         let connection = self.connection.map(|max| max.saturating_sub(self.total));
         if self.recent.is_empty() {
-            // Before a stream carries data: the most that any may carry.
+            // Before any stream carries data: the most that one may carry.
             let i = &self.initial;
             let most = [i.bidi_local, i.bidi_remote, i.uni].into_iter().flatten().max();
             return connection.map(|credit| most.map_or(credit, |most| credit.min(most)));
         }
-        let of_streams: Option<Vec<u64>> = self.recent.iter().map(|s| self.of_stream(*s)).collect();
-        let stream = of_streams.and_then(|list| list.into_iter().max());
+        let credits: Option<Vec<u64>> = self.recent.iter().map(|s| self.stream_credit(*s)).collect();
+        let stream = credits.and_then(|list| list.into_iter().max());
         match (connection, stream) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
 
-    fn of_stream(&self, stream: u64) -> Option<u64> {
-        // RFC 9000 section 2.1: bit 0 is who opened the stream, bit 1 whether it is of one direction.
+    fn stream_credit(&self, stream: u64) -> Option<u64> {
+        // RFC 9000 section 2.1: bit 0 states who opened the stream, bit 1 whether it is unidirectional.
         let opened_by_sender = (stream & 1 == 0) == self.from_client;
         let initial = match (stream & 2 != 0, opened_by_sender) {
             (true, _) => self.initial.uni,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_of_both_limits_holds_and_what_is_sent_again_costs_nothing() {
+    fn the_smaller_limit_holds_and_retransmissions_cost_no_credit() {
         let initial = QlogCredit {
             connection: Some(10_000),
             bidi_local: Some(4_000),
@@ -114,9 +114,9 @@ mod tests {
         assert_eq!(credit.remaining(), Some(1_000));
         credit.sent(&data(0, 1_000, 2_000, false));
         assert_eq!(credit.remaining(), Some(1_000));
-        assert!(credit.granted(&grant(Some(0), 20_000)) && !credit.granted(&grant(Some(0), 5_000)));
+        assert!(credit.apply_limits(&grant(Some(0), 20_000)) && !credit.apply_limits(&grant(Some(0), 5_000)));
         assert_eq!(credit.remaining(), Some(7_000));
-        assert!(credit.granted(&grant(None, 12_000)));
+        assert!(credit.apply_limits(&grant(None, 12_000)));
         assert_eq!(credit.remaining(), Some(9_000));
         // One stream is out of credit, another is not.
         credit.sent(&data(4, 0, 4_000, false));
@@ -126,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_it_is_unknown() {
+    fn without_limits_the_credit_is_unknown() {
         let mut credit = Credit::new(true, QlogCredit::default());
         credit.sent(&data(0, 0, 3_000, false));
         assert_eq!(credit.remaining(), None);
-        credit.granted(&grant(Some(0), 5_000));
+        credit.apply_limits(&grant(Some(0), 5_000));
         assert_eq!(credit.remaining(), Some(2_000));
     }
 }

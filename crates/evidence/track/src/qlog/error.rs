@@ -1,9 +1,8 @@
 //! Why a file cannot be read as qlog.
 
-/// Why a file is not a qlog that can be read.
+/// Why a file cannot be read as qlog.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QlogError {
-    /// A line is not JSON.
     #[error("line {line} is not JSON: {what}")]
     Json {
         /// From 1.
@@ -11,26 +10,26 @@ pub enum QlogError {
         /// The parser's message.
         what: String,
     },
-    /// It is JSON without traces.
+    /// The file is JSON, but has no traces.
     #[error("not a qlog: line {line} has neither `traces` nor, in a JSON text sequence, `trace`")]
     NoTrace {
         /// From 1.
         line: usize,
     },
-    /// An event lacks what every event has.
+    /// An event lacks a required field.
     #[error("line {line}, event {event}: {what}")]
     Event {
         /// From 1.
         line: usize,
-        /// Its name, or its number in the trace where it has none.
+        /// Name of the event; if it has none, its number in the trace.
         event: String,
-        /// What is wrong, and what would be right.
+        /// The problem, and what would be right.
         what: String,
     },
-    /// Traces have no packets.
+    /// No trace contains a packet.
     #[error("no `packet_sent` or `packet_received` event with a packet number{}", seen(.events))]
     NoPackets {
-        /// Names of the events that the traces have, the most frequent first.
+        /// Names of the events in the traces, the most frequent first.
         events: Vec<String>,
     },
 }

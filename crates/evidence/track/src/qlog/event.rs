@@ -8,12 +8,13 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Span, Time};
 
-/// The longest name of a state that is kept, bytes.
-const LONGEST_STATE: usize = 40;
-/// A time in ms after this is since 1970, whatever the trace says: 2001. aioquic writes such times and no `time_format`.
+/// Maximum length of a state's name, bytes. Longer ones are dropped.
+const MAX_STATE_NAME: usize = 40;
+/// A larger time in ms counts from 1970 whatever the trace states: it is after 2001. aioquic writes such
+/// times without `time_format`.
 const SURELY_DATED_MS: f64 = 1e12;
 
-/// How events state their time (main schema, `time_format`).
+/// The format of events' times (main schema, `time_format`).
 #[derive(Clone, Copy, PartialEq)]
 enum TimeFormat {
     Relative,
@@ -21,31 +22,31 @@ enum TimeFormat {
     Delta,
 }
 
-/// What a trace's head says of its events.
+/// Reads the events of a trace, according to its head.
 pub(super) struct TraceReader {
     pub trace: QlogTrace,
     format: TimeFormat,
     reference_ms: f64,
     last_ms: f64,
-    /// Milliseconds of one unit of the events' times: before 0.3 these may be microseconds.
+    /// Milliseconds per unit of the events' times: before 0.3 these may be microseconds.
     unit_ms: f64,
-    /// Milliseconds of one unit of its RTTs.
+    /// Milliseconds per unit of its RTTs.
     rtt_unit_ms: f64,
-    /// Where an event that is a list has its time, category, name and data.
+    /// Positions of time, category, name and data in events that are lists.
     fields: Option<ListFields>,
     metrics: QlogMetrics,
     pto_count: u64,
     losses_up_to: Vec<LossesUpTo>,
-    /// How many events of each name there are.
+    /// Number of events of each name.
     pub names: BTreeMap<String, u64>,
     seen: usize,
 }
 
-/// Packets of the application's space that were declared lost without their numbers.
+/// Packets of the application number space that were declared lost without their numbers.
 #[derive(Clone, Copy)]
 struct LossesUpTo {
     time: Time,
-    /// How many of the trace's events stand before it.
+    /// Number of the trace's events before it.
     after: usize,
     highest: u64,
     packets: u64,
@@ -130,7 +131,7 @@ impl TraceReader {
         let (at, name, data) = match value {
             Value::Array(list) => {
                 let Some(fields) = self.fields else {
-                    let what = "it is a list, and the trace has no `event_fields` that name `relative_time`, `event` and `data`";
+                    let what = "it is a list, but the trace's `event_fields` do not name `relative_time`, `event` and `data`";
                     return Err(self.problem(piece, "", what));
                 };
                 let get = |i: usize| list.get(i).unwrap_or(&none);
@@ -141,19 +142,19 @@ impl TraceReader {
             Value::Object(_) => {
                 (&value["time"], value["name"].as_str().unwrap_or_default().into(), &value["data"])
             }
-            _ => return Err(self.problem(piece, "", "an object or a list would be right")),
+            _ => return Err(self.problem(piece, "", "it must be an object or a list")),
         };
         if self.names.len() < 1000 || self.names.contains_key(&name) {
             *self.names.entry(name.clone()).or_default() += 1;
         }
         let number = at.as_f64().or_else(|| at.as_str()?.parse().ok()).filter(|t: &f64| t.is_finite());
         let Some(at) = number else {
-            // Only what is read needs a time.
-            let what = format!("its time is {at}; a number would be right");
-            return if known(&name) { Err(self.problem(piece, &name, &what)) } else { Ok(()) };
+            // Only the events that are used need a time.
+            let what = format!("its time is {at}, not a number");
+            return if is_used(&name) { Err(self.problem(piece, &name, &what)) } else { Ok(()) };
         };
         let time = self.time(at * self.unit_ms);
-        // Converters write some names in capitals.
+        // Converters write some names in upper case.
         let kind = self.kind(time, &short(&name).to_ascii_lowercase(), data);
         self.trace.events.extend(kind.map(|kind| QlogEvent { time, kind }));
         Ok(())
@@ -187,7 +188,7 @@ impl TraceReader {
             "packet_lost" | "packets_lost" | "loss" => {
                 let lost = packet_number(data).map(|number| QlogKind::Lost { number });
                 if lost.is_none() {
-                    // mvfst states the highest number and how many.
+                    // mvfst states the highest number and the count.
                     let highest = integer(&data["largest_lost_packet_num"])?;
                     let packets = integer(&data["lost_packets"])?;
                     self.losses_up_to.push(LossesUpTo {
@@ -204,7 +205,7 @@ impl TraceReader {
                 None
             }
             "congestion_state_updated" => {
-                let name = data["new"].as_str().filter(|name| name.len() <= LONGEST_STATE);
+                let name = data["new"].as_str().filter(|name| name.len() <= MAX_STATE_NAME);
                 self.trace.states.extend(name.map(|name| QlogState { time, name: name.into() }));
                 None
             }
@@ -232,7 +233,8 @@ impl TraceReader {
             keys.iter().find_map(|key| positive(&data[*key])).map(|n| n as u64).or(before)
         };
         let m = &self.metrics;
-        // quinn writes seconds. Its first RTT is the one to begin with before any is measured (RFC 9002 section 6.2.2).
+        // quinn writes seconds. Its first value is the initial RTT (RFC 9002 section 6.2.2), by which it is
+        // recognised.
         let is = |key: &str, value: f64| positive(&data[key]).is_some_and(|t| (t - value).abs() < 1e-6);
         if m.smoothed_rtt.is_none() && is("smoothed_rtt", 0.333) && is("rtt_variance", 0.1665) {
             self.rtt_unit_ms = 1e3;
@@ -248,7 +250,7 @@ impl TraceReader {
             ssthresh: positive(&data["ssthresh"]).filter(|n| *n < 1e12).map(|n| n as u64).or(m.ssthresh),
             smoothed_rtt: rtt.or(m.smoothed_rtt),
         };
-        // A count that grows is a timeout that expired; one that falls is an ACK.
+        // A count that grows is an expired timeout; one that falls is an ACK.
         if let Some(count) = integer(&data["pto_count"]) {
             self.trace.probe_timeouts += count.saturating_sub(self.pto_count);
             self.pto_count = count;
@@ -262,7 +264,8 @@ impl TraceReader {
 }
 
 impl TraceReader {
-    /// The trace, with a number for each lost packet: the oldest that are not acknowledged up to the highest number.
+    /// Returns the trace. Losses without numbers are assigned to the oldest unacknowledged packets up to the
+    /// highest lost number.
     pub fn finish(self) -> QlogTrace {
         let mut trace = self.trace;
         if self.losses_up_to.is_empty() {
@@ -299,31 +302,32 @@ impl TraceReader {
             }
             events.push(event);
         }
-        // Places of metrics among the events move with them.
+        // Updates the metrics' positions among the events.
         trace.metrics.iter_mut().for_each(|m| m.after = events.partition_point(|e| e.time <= m.time));
         trace.events = events;
         trace
     }
 }
 
-/// The name without its category: `transport:packet_sent`, `quic:packet_sent` and `packet_sent` are one event.
+/// The name without its category: `transport:packet_sent`, `quic:packet_sent` and `packet_sent` are the same
+/// event.
 fn short(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or_default()
 }
 
-/// Whether the event says something of packets or of the recovery.
-fn known(name: &str) -> bool {
+/// Returns whether the event describes packets or loss recovery.
+fn is_used(name: &str) -> bool {
     ["packet_sent", "packet_received", "packet_lost", "metrics_updated", "recovery_metrics_updated"]
         .contains(&short(name).to_ascii_lowercase().as_str())
 }
 
-/// Milliseconds since 1970 of a reference time that is an object (main schema, `ReferenceTime`).
+/// Converts a reference time that is an object to milliseconds since 1970 (main schema, `ReferenceTime`).
 fn clock_ms(reference: &Value) -> Option<f64> {
     let wall = reference["wall_clock_time"].as_str().and_then(date_ms);
     wall.or_else(|| date_ms(reference["epoch"].as_str()?)).filter(|ms| *ms >= 0.0)
 }
 
-/// Milliseconds since 1970 of an RFC 3339 date.
+/// Converts an RFC 3339 date to milliseconds since 1970.
 fn date_ms(text: &str) -> Option<f64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);

@@ -1,12 +1,13 @@
-//! qlog (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events): a QUIC endpoint's log of itself, followed as a TCP
-//! capture at that endpoint is.
+//! qlog (draft-ietf-quic-qlog-main-schema, draft-ietf-quic-qlog-quic-events): a QUIC endpoint's own log,
+//! tracked like a TCP capture at that endpoint.
 //!
-//! QUIC numbers packets, not bytes, and sends what was lost under new numbers. So that one tracker follows both, the packets of the
-//! direction with more bytes are laid out as a stream: each brings the bytes behind the last one's or, where an earlier packet was
-//! lost, that packet's bytes once more; ACK frames become cumulative and selective ACKs of these bytes. A sender's trace states which
-//! packets were lost: one that was declared lost and acknowledged later was not (RFC 9002 section 6). A receiver's trace shows it by
-//! numbers that are missing and data that comes again ([`arrivals`]). RTTs are those of the packets that an ACK acknowledges, the
-//! delay that the peer states included, as with TCP.
+//! QUIC numbers packets, not bytes, and retransmits lost data under new numbers. To let one tracker handle
+//! both, the packets of the direction with more bytes are laid out as a stream: each packet carries the bytes
+//! after the previous one or, if an earlier packet was lost, that packet's bytes again; ACK frames become
+//! cumulative and selective ACKs of these bytes. A sender's trace states which packets were lost; one that
+//! was declared lost and acknowledged later was not (RFC 9002 section 6). A receiver's trace shows losses by
+//! missing numbers and data that arrives again ([`arrivals`]). RTTs belong to the packets that an ACK
+//! acknowledges and include the delay that the peer states, as with TCP.
 //!
 //! | TCP | QUIC |
 //! |---|---|
@@ -37,30 +38,31 @@ pub use trace::{
 use crate::{Track, Tracker, TrackerOptions};
 use capture::{Addr, Endpoint};
 
-/// A trace, followed.
+/// The tracks of a trace.
 pub struct QlogTracks {
     /// The direction with more bytes.
     pub tracks: Vec<Track>,
-    /// Packets of it that were lost: as the sender declared and no later ACK contradicts, or as the receiver saw.
+    /// Lost packets of this direction: declared lost by the sender without a later ACK, or seen to be lost by
+    /// the receiver.
     pub lost_packets: u64,
-    /// Packets of it that elicit ACKs; at a receiver, those that came.
+    /// Ack-eliciting packets of this direction; in a receiver's trace, those that arrived.
     pub sent_packets: u64,
 }
 
-/// The endpoint and its peer in a trace that names no addresses.
-pub fn unnamed_ends() -> [Endpoint; 2] {
+/// The endpoint and its peer in a trace without addresses.
+pub fn placeholder_ends() -> [Endpoint; 2] {
     [1, 2].map(|n| Endpoint { addr: Addr::v4([0, 0, 0, n]), port: 443 })
 }
 
-/// Follows the direction of a trace that carries more bytes.
+/// Tracks the direction of a trace that carries more bytes.
 pub fn track_qlog(trace: &QlogTrace) -> QlogTracks {
     let replay = replay::replay(trace);
     let mut tracker = Tracker::new(TrackerOptions::default());
-    replay.packets.iter().for_each(|(p, beyond)| tracker.packet_known(p, *beyond));
+    replay.packets.iter().for_each(|(p, fate)| tracker.packet_with_fate(p, *fate));
     let mut tracks = Vec::new();
     tracker.finish(&mut tracks);
-    // The other direction is only there to acknowledge.
-    let [own, peer] = trace.ends.unwrap_or_else(unnamed_ends);
+    // The opposite direction is only used for its ACKs.
+    let [own, peer] = trace.ends.unwrap_or_else(placeholder_ends);
     let sender = if trace.is_of_receiver() { peer } else { own };
     tracks.retain(|t| t.sender == sender);
     QlogTracks { tracks, lost_packets: replay.lost, sent_packets: replay.sent }

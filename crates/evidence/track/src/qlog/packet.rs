@@ -1,36 +1,37 @@
-//! Packets, their frames and what both ends agreed on, in the fields that each version and stack gives them.
+//! Packets, frames and transport parameters, from the fields in which each version and stack writes them.
 
 use super::trace::{APPLICATION, FlowLimit, PacketNumber, QlogCredit, QlogPacket, StreamPart};
 use capture::{Addr, Endpoint};
 use serde_json::Value;
 use std::net::IpAddr;
 
-/// A packet of an unknown kind elicits ACKs if it is longer than this, bytes: one with only an ACK is shorter.
-const LONGEST_BARE: u32 = 100;
+/// A packet of an unknown kind elicits ACKs if it is longer than this, bytes: one with only an ACK is
+/// shorter.
+const MAX_ACK_ONLY: u32 = 100;
 
-/// A number, also where it is written as text: qlog 0.1 wrote 64-bit numbers so.
+/// Reads an integer, also from text: qlog 0.1 wrote 64-bit numbers as text.
 pub(super) fn integer(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// A number that is not negative, also where it is written as text.
+/// Reads a number that is not negative, also from text.
 pub(super) fn positive(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
     (0.0..1e18).contains(&number).then_some(number)
 }
 
-/// The number space of a packet type.
+/// Returns the number space of a packet type; `None` for types without numbers.
 fn space(kind: &str) -> Option<u8> {
     match kind.to_ascii_lowercase().as_str() {
         "initial" => Some(0),
         "handshake" => Some(1),
         "retry" | "version_negotiation" | "stateless_reset" => None,
-        // Converters that do not know the type have packets of a connection that is set up.
+        // Converters that do not know the type describe packets of an established connection.
         _ => Some(APPLICATION),
     }
 }
 
-/// Number space and number; `None` for packets without one (Retry, Version Negotiation).
+/// Reads number space and number; `None` for packets without a number (Retry, Version Negotiation).
 pub(super) fn packet_number(data: &Value) -> Option<PacketNumber> {
     let kinds = [&data["header"]["packet_type"], &data["packet_type"], &data["type"]];
     let kind = kinds.iter().find_map(|v| v.as_str()).unwrap_or_default();
@@ -38,7 +39,7 @@ pub(super) fn packet_number(data: &Value) -> Option<PacketNumber> {
     Some((space(kind)?, numbers.iter().find_map(|v| integer(v))?))
 }
 
-/// A packet that was sent or received; `None` for one without a number.
+/// Reads a packet that was sent or received; `None` if it has no number.
 pub(super) fn packet(data: &Value) -> Option<QlogPacket> {
     let number = packet_number(data)?;
     let lengths = [
@@ -50,12 +51,12 @@ pub(super) fn packet(data: &Value) -> Option<QlogPacket> {
     let length = lengths.iter().find_map(|v| integer(v)).unwrap_or(0);
     let mut out = QlogPacket {
         number,
-        // A UDP datagram is not longer.
+        // The maximum length of a UDP datagram.
         length: length.min(65_535) as u32,
         ..QlogPacket::default()
     };
     let frames = data["frames"].as_array().map_or(&[][..], |frames| frames);
-    out.eliciting = frames.is_empty() && out.length > LONGEST_BARE;
+    out.eliciting = frames.is_empty() && out.length > MAX_ACK_ONLY;
     for frame in frames {
         add_frame(&mut out, frame);
     }
@@ -67,7 +68,7 @@ fn add_frame(packet: &mut QlogPacket, frame: &Value) {
     let stream = || ["stream_id", "id"].iter().find_map(|key| integer(&frame[*key]));
     let maximum = || integer(&frame["maximum"]);
     let ack = kind.starts_with("ack") && kind != "ack_frequency";
-    // RFC 9002 section 2: all but ACK, PADDING and CONNECTION_CLOSE.
+    // RFC 9002 section 2: all frames but ACK, PADDING and CONNECTION_CLOSE elicit ACKs.
     packet.eliciting |= !ack && kind != "padding" && !kind.starts_with("connection_close");
     match kind.as_str() {
         "stream" => {
@@ -97,7 +98,7 @@ fn add_frame(packet: &mut QlogPacket, frame: &Value) {
     }
 }
 
-/// Ranges of an ACK frame: `[[5, 7], [3]]`, in any order.
+/// Reads the ranges of an ACK frame: `[[5, 7], [3]]`, in any order.
 fn acked(frame: &Value) -> Vec<(u64, u64)> {
     let ranges = frame["acked_ranges"].as_array().map_or(&[][..], |ranges| ranges);
     let range = |range: &Value| {
@@ -111,13 +112,13 @@ fn acked(frame: &Value) -> Vec<(u64, u64)> {
     ranges.iter().filter_map(range).collect()
 }
 
-/// The first ACK frame's `ack_delay`, in the trace's unit of time.
+/// Reads `ack_delay` of the first ACK frame, in the trace's unit of time.
 pub(super) fn ack_delay(data: &Value) -> Option<f64> {
     let frames = data["frames"].as_array()?;
     frames.iter().find(|f| f["acked_ranges"].is_array()).and_then(|f| positive(&f["ack_delay"]))
 }
 
-/// Flow control credit in `parameters_set`, and whether the endpoint itself grants it.
+/// Reads the flow control credit in `parameters_set`, and whether the endpoint itself grants it.
 pub(super) fn credit(data: &Value) -> Option<(bool, QlogCredit)> {
     let owner = data["owner"].as_str().or_else(|| data["initiator"].as_str())?;
     let credit = QlogCredit {
@@ -129,7 +130,8 @@ pub(super) fn credit(data: &Value) -> Option<(bool, QlogCredit)> {
     (credit != QlogCredit::default()).then_some((owner == "local", credit))
 }
 
-/// The endpoint and its peer: `src_ip` … of version 0.3, `local` and `remote` of later drafts.
+/// Reads the addresses of the endpoint and its peer: `src_ip` … in version 0.3, `local` and `remote` in later
+/// drafts.
 pub(super) fn ends(data: &Value) -> Option<[Endpoint; 2]> {
     let addr = |v: &Value| -> Option<Addr> {
         match v.as_str()?.parse().ok()? {

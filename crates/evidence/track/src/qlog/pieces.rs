@@ -1,7 +1,8 @@
-//! A file's text in pieces: the head of each trace, and its events one by one, each with its line.
+//! Splits a file's text into the head of each trace and its events, each with its line.
 //!
-//! A qlog of one JSON object (`application/qlog+json`) is taken apart before it is parsed. So an event's line is known, a file that
-//! ends in the middle of its events is read up to there, and a large one is never a tree in memory.
+//! A qlog that is one JSON object (`application/qlog+json`) is split before it is parsed. This way an event's
+//! line is known, a file that ends in the middle of its events is read up to there, and a large one never
+//! becomes a tree in memory.
 
 use super::error::QlogError;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use serde_json::Value;
 /// RFC 7464: the first byte of a record.
 const RECORD: char = '\u{1e}';
 
-/// A value's text, and the line on which it begins, from 1.
+/// A value's text, and the line where it begins, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     pub text: &'a str,
@@ -17,21 +18,21 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The value. An error names the line in the file.
+    /// Parses the value. An error names the line in the file.
     pub fn value(&self) -> Result<Value, QlogError> {
         serde_json::from_str(self.text).map_err(|e| QlogError::Json {
             line: self.line + e.line().saturating_sub(1),
-            what: without_place(&e.to_string()),
+            what: without_position(&e.to_string()),
         })
     }
 }
 
-/// A parser's message without its own "at line 1 column 7", which counts from the piece's begin.
-fn without_place(message: &str) -> String {
+/// Removes the parser's own "at line 1 column 7", which counts from the beginning of the piece.
+fn without_position(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).into()
 }
 
-/// A trace in one JSON object: its head with no events, and its events.
+/// A trace in one JSON object: its head without events, and its events.
 #[derive(Debug)]
 pub(super) struct ContainedTrace<'a> {
     pub head: Value,
@@ -39,9 +40,9 @@ pub(super) struct ContainedTrace<'a> {
     pub cut_at_line: Option<usize>,
 }
 
-/// Takes a file of one JSON object apart; `None` if it is not one object with `traces`.
+/// Splits a file of one JSON object; `None` if it is not one object with `traces`.
 pub(super) fn contained(text: &str) -> Result<Option<Vec<ContainedTrace<'_>>>, QlogError> {
-    let mut scan = Scan::new(text);
+    let mut scan = JsonScanner::new(text);
     scan.run();
     if scan.lists.is_empty() && !scan.has_traces {
         return Ok(None);
@@ -52,7 +53,7 @@ pub(super) fn contained(text: &str) -> Result<Option<Vec<ContainedTrace<'_>>>, Q
     let mut lists = scan.lists.into_iter();
     let mut out: Vec<ContainedTrace<'_>> = Vec::new();
     for trace in traces {
-        // Each list of events has left an empty one in the head.
+        // Each list of events left an empty one in the head.
         let events = if trace["events"].is_array() { lists.next().unwrap_or_default() } else { Vec::new() };
         out.push(ContainedTrace { head: trace.clone(), events, cut_at_line: None });
     }
@@ -62,7 +63,7 @@ pub(super) fn contained(text: &str) -> Result<Option<Vec<ContainedTrace<'_>>>, Q
     Ok(Some(out))
 }
 
-/// The records of a JSON text sequence, or the lines of a file of one object a line.
+/// Splits a JSON text sequence into its records, or a file of one object a line into its lines.
 pub(super) fn records(text: &str) -> Vec<Piece<'_>> {
     let separated = text.trim_start().starts_with(RECORD);
     let mut out = Vec::new();
@@ -79,24 +80,24 @@ pub(super) fn records(text: &str) -> Vec<Piece<'_>> {
     out
 }
 
-/// A walk over JSON text that knows only brackets, strings and keys.
-struct Scan<'a> {
+/// Scans JSON text for brackets, strings and keys only.
+struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
     line: usize,
-    /// Open brackets, and of an object the key that is being read.
+    /// Open brackets, and for an object the key that is being read.
     open: Vec<(u8, &'a str)>,
-    /// All text but events. Line breaks stay, so that lines stay right.
+    /// All text except events. Line breaks are kept so that lines stay right.
     head: String,
     lists: Vec<Vec<Piece<'a>>>,
-    /// Length of `head` where the last list of events ended.
+    /// Length of `head` at the end of the last list of events.
     after_list: usize,
     has_traces: bool,
 }
 
-impl<'a> Scan<'a> {
-    fn new(text: &'a str) -> Scan<'a> {
-        Scan {
+impl<'a> JsonScanner<'a> {
+    fn new(text: &'a str) -> JsonScanner<'a> {
+        JsonScanner {
             text,
             at: 0,
             line: 1,
@@ -108,7 +109,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the text at hand is in a trace's list of events: `{"traces":[{"events":[`.
+    /// Returns whether the position is inside a trace's list of events: `{"traces":[{"events":[`.
     fn in_events(&self) -> bool {
         self.open.len() >= 4
             && self.open[0].1 == "traces"
@@ -152,7 +153,7 @@ impl<'a> Scan<'a> {
                 }
                 b'}' | b']' => {
                     if listed {
-                        // Of the list only its line breaks are left.
+                        // Only the line breaks of the list are kept.
                         self.end_event(&mut event, self.at);
                         let breaks = self.text[copied..self.at].matches('\n').count();
                         self.head.extend(std::iter::repeat_n('\n', breaks));
@@ -171,7 +172,7 @@ impl<'a> Scan<'a> {
             }
             self.at += 1;
         }
-        // What is behind the object, or the text that is not in a list of events, is the head's.
+        // The text after the object, and all text outside the lists of events, belongs to the head.
         if !self.in_events() {
             self.head.push_str(&self.text[copied..]);
         }
@@ -183,7 +184,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes behind a string; `false` where the text ends in it.
+    /// Skips a string. Returns `false` if the text ends inside it.
     fn string(&mut self) -> bool {
         let bytes = self.text.as_bytes();
         self.at += 1;
@@ -203,7 +204,8 @@ impl<'a> Scan<'a> {
         false
     }
 
-    /// Closes what a text that ends among its events, or behind them, left open; the line at which it ends.
+    /// Closes what a text that ends among its events, or after them, left open. Returns the line where it
+    /// ends.
     fn close(&mut self) -> Option<usize> {
         if self.open.is_empty() || self.lists.is_empty() {
             return None;
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!((traces.len(), lines, traces[0].cut_at_line), (2, vec![3, 4, 5], None));
         assert_eq!(traces[0].head["vantage_point"]["type"], "server");
         assert_eq!(traces[0].events[0].text, "{\"time\":1,\"data\":{\"events\":[1,2]}}");
-        // Cut at each byte of the events: those that are whole are there, the head is what was before.
+        // Cut at each byte of the events: complete events are returned, and the head is what came before.
         let first = text.find("{\"time\":1").unwrap();
         let end = text.find("],\n\"vantage").unwrap();
         for cut in first..=end {
@@ -237,7 +239,7 @@ mod tests {
             assert!(whole <= 2 && traces[0].cut_at_line.is_some(), "{cut}");
             assert!(traces[0].events.iter().all(|e| e.value().is_ok()), "{cut}");
         }
-        // In the head there is nothing to go by.
+        // A file cut in its head cannot be read.
         assert!(matches!(contained(&text[..20]), Ok(None)));
         assert!(matches!(contained(&text[..36]), Err(QlogError::Json { line: 2, .. })));
         assert!(contained("{}").unwrap().is_none());

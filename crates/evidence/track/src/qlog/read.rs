@@ -13,15 +13,16 @@ use super::trace::QlogTrace;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The longest file that is read, bytes: a packet takes some 300.
+/// Maximum length of a file, bytes: a packet takes some 300.
 pub const LONGEST_FILE: usize = 1 << 30;
-/// Event names that an error lists at most.
-const MOST_NAMES: usize = 8;
+/// Maximum number of event names in an error.
+const MAX_EVENT_NAMES: usize = 8;
 
-/// Reads all traces of a file's text. A trace of several connections (`group_id` in its events) becomes one for each.
+/// Reads all traces in a file's text. A trace of several connections (`group_id` in its events) becomes one
+/// for each.
 ///
 /// # Errors
-/// The text is not a qlog, or no trace in it has packets.
+/// Fails when the text is not a qlog, or when no trace in it contains packets.
 pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut readers = Vec::new();
@@ -48,13 +49,13 @@ pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
     if traces.iter().all(|t| t.packets().next().is_none()) {
         let mut events: Vec<(String, u64)> = names.into_iter().collect();
         events.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        let events = events.into_iter().take(MOST_NAMES).map(|(name, _)| name).collect();
+        let events = events.into_iter().take(MAX_EVENT_NAMES).map(|(name, _)| name).collect();
         return Err(QlogError::NoPackets { events });
     }
     Ok(traces)
 }
 
-/// A trace's events by connection.
+/// The events of a trace, grouped by connection.
 struct Group {
     head: Value,
     by_id: BTreeMap<String, TraceReader>,
@@ -103,7 +104,7 @@ fn sequence(text: &str) -> Result<Group, QlogError> {
     for (i, piece) in events.iter().enumerate() {
         match piece.value() {
             Ok(value) => group.event(*piece, &value)?,
-            // The endpoint ended in the middle of the last one.
+            // The endpoint stopped in the middle of the last event.
             Err(_) if i + 1 == events.len() => group.cut(Some(piece.line)),
             Err(e) => return Err(e),
         }

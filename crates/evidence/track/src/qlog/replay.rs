@@ -1,54 +1,55 @@
-//! A trace as the packets of a TCP capture at its endpoint: see [`super`].
+//! Converts a trace to the packets of a TCP capture at its endpoint: see [`super`].
 
-use super::arrivals::{Arrivals, LONGEST_GAP};
+use super::arrivals::{Arrivals, MAX_NUMBER_GAP};
 use super::credit::Credit;
+use super::placeholder_ends;
 use super::trace::{PacketNumber, QlogKind, QlogMetrics, QlogPacket, QlogTrace, QlogVantage};
-use super::unnamed_ends;
-use crate::between::PacketBeyond;
+use crate::between::ExternalFate;
 use capture::{Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::{Span, Time};
 
 /// The largest window scale (RFC 7323 section 2.3).
-const LARGEST_SCALE: u8 = 14;
-/// IP and UDP headers of IPv4 (RFC 791, RFC 768), bytes, in the place of IP's and TCP's.
-const HEADER: u16 = 28;
-/// A pause is not pacing if it is longer than it takes to pace so many packets.
-const PACKETS_PACED: u64 = 2;
-/// The slowest that a control paces for a round trip, as a part of its window: BBR that drains a queue (gain 0.75), and some
-/// slack.
-const LEAST_PACING: f64 = 0.67;
-/// The shortest pause that counts: timers are no finer (RFC 9002 section 6.1.2).
+const MAX_SCALE: u8 = 14;
+/// IP and UDP header bytes with IPv4 (RFC 791, RFC 768), used in place of the IP and TCP headers.
+const HEADER_BYTES: u16 = 28;
+/// A pause is not pacing if it is longer than the time to pace this many packets.
+const PACED_PACKETS: u64 = 2;
+/// The slowest pacing rate of a congestion control over a round trip, as a share of its window per RTT: BBR
+/// draining a queue (gain 0.75), with some slack.
+const MIN_PACING_GAIN: f64 = 0.67;
+/// The shortest pause that counts: timers are not finer (RFC 9002 section 6.1.2).
 const GRANULARITY: Span = Span::from_millis(1);
-/// Ranges that an ACK states beyond a hole (RFC 2018 section 3).
-const BLOCKS: usize = 4;
+/// Maximum number of SACK blocks in an ACK (RFC 2018 section 3).
+const MAX_SACK_BLOCKS: usize = 4;
 
-/// A trace's packets in the order of time, each with what became of it.
+/// A trace's packets in order of time, each with its fate.
 pub(super) struct Replay {
-    pub packets: Vec<(TcpPacket, PacketBeyond)>,
+    pub packets: Vec<(TcpPacket, ExternalFate)>,
     pub sent: u64,
     pub lost: u64,
 }
 
 /// The stream that the data packets of one direction are laid out as.
-struct Layout {
+struct StreamLayout {
     own: Endpoint,
     peer: Endpoint,
     /// Whether the endpoint sends the data.
     own_data: bool,
     next: u64,
-    /// Bytes of packets declared lost, to be sent again.
-    again: VecDeque<(u64, u32)>,
-    /// Bytes of the packets that did not come yet: they come late, or their data comes with another.
+    /// Bytes of packets declared lost, to be retransmitted.
+    lost_bytes: VecDeque<(u64, u32)>,
+    /// Bytes reserved for packets that have not arrived yet: they arrive late, or another packet carries
+    /// their data.
     reserved: BTreeMap<PacketNumber, (u64, u32)>,
-    /// Of each number space, the number behind the highest that came.
+    /// For each number space, the number after the highest that arrived.
     expected: BTreeMap<u8, u64>,
-    /// Bytes that each packet brought that is not acknowledged.
-    brought: BTreeMap<PacketNumber, (u64, u32)>,
-    /// Acknowledged up to here, and ranges beyond.
+    /// Unacknowledged bytes that each packet carried.
+    carried: BTreeMap<PacketNumber, (u64, u32)>,
+    /// Cumulatively acknowledged up to here, and SACKed ranges above it.
     acked: u64,
-    beyond: BTreeMap<u64, u64>,
-    /// The ranges that grew last come first (RFC 2018 section 4).
+    sacked: BTreeMap<u64, u64>,
+    /// The most recently grown ranges come first (RFC 2018 section 4).
     recent: VecDeque<u64>,
     largest: u32,
     credit: Credit,
@@ -59,62 +60,66 @@ struct Layout {
     declared: BTreeSet<PacketNumber>,
     /// Packets after which the sender had nothing to send.
     pushed: BTreeSet<PacketNumber>,
-    room: Room,
+    room: SendRoom,
 }
 
-/// Whether the sender could have sent more since its last data packet: its congestion window and the receiver's credit had room.
+/// Tracks whether the sender could have sent more since its last data packet: whether its congestion window
+/// and the receiver's credit had room.
 #[derive(Default)]
-struct Room {
+struct SendRoom {
     metrics: QlogMetrics,
     last_data: Option<PacketNumber>,
-    /// Packets after which it had nothing to send.
+    /// Packets after which the sender had nothing to send.
     ended: BTreeSet<PacketNumber>,
     last_sent: Time,
-    /// Bytes that left together.
+    /// Bytes sent together.
     burst: u64,
     always: bool,
 }
 
-impl Room {
+impl SendRoom {
     fn sent(&mut self, now: Time, number: PacketNumber, length: u32) {
         let at_once = now.since(self.last_sent) < GRANULARITY;
         self.burst = if at_once { self.burst } else { 0 } + u64::from(length);
         (self.last_data, self.last_sent, self.always) = (Some(number), now, true);
     }
 
-    /// Whether it had nothing to send until now: there was room all the time, and it lasted longer than pacing explains.
+    /// Returns whether the sender had nothing to send until now: there was room all the time, for longer than
+    /// pacing explains.
     fn idle_before(&self, now: Time, packet: u64) -> bool {
         let (Some(cwnd), Some(rtt)) = (self.metrics.cwnd, self.metrics.smoothed_rtt) else { return false };
-        // Pacing spreads a window over a round trip, a burst at a time (RFC 9002 section 7.7).
-        let burst = self.burst.max(PACKETS_PACED * packet) as f64 / LEAST_PACING;
+        // Pacing spreads a window over a round trip, one burst at a time (RFC 9002 section 7.7).
+        let burst = self.burst.max(PACED_PACKETS * packet) as f64 / MIN_PACING_GAIN;
         let paced = rtt.as_secs_f64() * burst / cwnd.max(1) as f64;
         let gap = now.since(self.last_sent).as_secs_f64();
         self.always && gap > paced.max(GRANULARITY.as_secs_f64())
     }
 }
 
-/// Lays out a trace. Which packets ended what the application had shows only in what follows them, so a first pass looks for these.
+/// Converts a trace. Which packets ended the application's data shows only in what follows them, so a first
+/// pass finds these.
 pub(super) fn replay(trace: &QlogTrace) -> Replay {
     let pushed = lay_out(trace, BTreeSet::new()).1;
     lay_out(trace, pushed).0
 }
 
-/// Lays out a trace; also the packets after which the sender had nothing to send.
+/// Lays out a trace. Also returns the packets after which the sender had nothing to send.
 fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeSet<PacketNumber>) {
     let own_data = !trace.is_of_receiver();
-    let mut layout = Layout::new(trace, own_data);
+    let mut layout = StreamLayout::new(trace, own_data);
     layout.pushed = pushed;
     let fates = Fates::of(trace, own_data);
     let mut out = Replay { packets: layout.handshake(trace), sent: 0, lost: 0 };
     let handshake = out.packets.last().map_or(Time::ZERO, |p| p.0.time);
-    // Of a connection with streams, what comes before the first is the handshake's: crypto data, connection IDs.
+    // In a connection with streams, everything before the first belongs to the handshake: crypto data,
+    // connection IDs.
     let first = trace.events.iter().find(|e| match &e.kind {
         QlogKind::Sent(p) => own_data && !p.parts.is_empty(),
         QlogKind::Received(p) => !own_data && !p.parts.is_empty(),
         QlogKind::Lost { .. } => false,
     });
     let begin = (handshake + Span::from_nanos(1)).max(first.map_or(Time::ZERO, |e| e.time));
-    // Without ACK frames, bytes in flight say how much was acknowledged.
+    // Without ACK frames, the bytes in flight show how much was acknowledged.
     let infer_acks = own_data && !trace.has_acks();
     let mut metrics = trace.metrics.iter().filter(|_| own_data).peekable();
     for (i, event) in trace.events.iter().enumerate() {
@@ -124,19 +129,19 @@ fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeS
                 out.ack(&mut layout, m.time, &acked, false);
             }
             layout.room.metrics = *m;
-            layout.look_for_room();
+            layout.check_room();
         }
-        layout.look_for_room();
+        layout.check_room();
         let now = event.time;
         match &event.kind {
             QlogKind::Sent(p) if own_data => out.data(&mut layout, now, p, begin, &fates),
             QlogKind::Received(p) if !own_data => out.data(&mut layout, now, p, begin, &fates),
             QlogKind::Sent(p) | QlogKind::Received(p) => {
-                let more = layout.credit.granted(p);
+                let more = layout.credit.apply_limits(p);
                 let ranges = p.acked.iter().map(|&(from, to)| ((p.number.0, from), (p.number.0, to)));
                 out.ack(&mut layout, now, &ranges.collect::<Vec<_>>(), more);
             }
-            QlogKind::Lost { number } if own_data => layout.lose(*number),
+            QlogKind::Lost { number } if own_data => layout.declare_lost(*number),
             QlogKind::Lost { .. } => {}
         }
     }
@@ -145,22 +150,22 @@ fn lay_out(trace: &QlogTrace, pushed: BTreeSet<PacketNumber>) -> (Replay, BTreeS
 }
 
 impl Replay {
-    fn data(&mut self, layout: &mut Layout, now: Time, p: &QlogPacket, begin: Time, fates: &Fates) {
+    fn data(&mut self, layout: &mut StreamLayout, now: Time, p: &QlogPacket, begin: Time, fates: &Fates) {
         layout.credit.sent(p);
-        // What came before the other side answered is the handshake itself.
+        // Anything before the other side answered is the handshake itself.
         if !p.eliciting || p.length == 0 || now < begin {
             return;
         }
         let lost = fates.lost.contains(&p.number);
         self.sent += 1;
-        let beyond = if !layout.own_data {
+        let sacked = if !layout.own_data {
             self.lost += u64::from(fates.arrivals.repairs.contains_key(&p.number));
-            PacketBeyond::Unasked
+            ExternalFate::Absent
         } else if lost || fates.acked.contains(&p.number) {
             self.lost += u64::from(lost);
-            PacketBeyond::Told { lost: if lost { p.length } else { 0 } }
+            ExternalFate::Logged { lost: if lost { p.length } else { 0 } }
         } else {
-            PacketBeyond::Unasked
+            ExternalFate::Absent
         };
         let packet = if layout.own_data {
             layout.send(now, p.number, p.length)
@@ -170,28 +175,28 @@ impl Replay {
         if layout.room.idle_before(now, u64::from(layout.largest)) {
             layout.room.ended.extend(layout.room.last_data);
         }
-        // The end of a stream is the end of what the application wrote.
+        // The end of a stream is the end of the application's data.
         if p.parts.iter().any(|part| part.fin) {
             layout.room.ended.insert(p.number);
         }
         layout.room.sent(now, p.number, p.length);
-        let beyond = match beyond {
-            PacketBeyond::Told { lost: 1.. } => PacketBeyond::Told { lost: packet.len },
+        let sacked = match sacked {
+            ExternalFate::Logged { lost: 1.. } => ExternalFate::Logged { lost: packet.len },
             other => other,
         };
         let ended = layout.pushed.contains(&p.number);
         let flags = if ended { packet.flags | TcpFlags::PSH } else { packet.flags };
-        self.packets.push((TcpPacket { flags, ..packet }, beyond));
+        self.packets.push((TcpPacket { flags, ..packet }, sacked));
     }
 
     fn ack(
         &mut self,
-        layout: &mut Layout,
+        layout: &mut StreamLayout,
         now: Time,
         ranges: &[(PacketNumber, PacketNumber)],
         more_credit: bool,
     ) {
-        let packet = layout.acknowledge(now, ranges).or_else(|| more_credit.then(|| layout.bare(now)));
+        let packet = layout.acknowledge(now, ranges).or_else(|| more_credit.then(|| layout.ack_packet(now)));
         let Some(packet) = packet else { return };
         let window = layout.window();
         let is_new = window != layout.last_window;
@@ -199,12 +204,12 @@ impl Replay {
             let inflight = layout.next - layout.acked;
             layout.windows.push(Window { packet: self.packets.len(), credited: window, inflight });
             layout.last_window = window;
-            self.packets.push((packet, PacketBeyond::Unasked));
+            self.packets.push((packet, ExternalFate::Absent));
         }
     }
 }
 
-/// What the trace as a whole says of the data packets.
+/// The fates of the data packets, according to the whole trace.
 struct Fates {
     acked: BTreeSet<PacketNumber>,
     lost: BTreeSet<PacketNumber>,
@@ -243,7 +248,7 @@ impl Fates {
     }
 }
 
-/// When the first packet that was acknowledged left, and when its ACK came.
+/// When the first acknowledged packet was sent, and when its ACK arrived.
 fn first_round_trip(trace: &QlogTrace) -> Option<(Time, Time)> {
     let mut left: BTreeMap<PacketNumber, Time> = BTreeMap::new();
     for event in &trace.events {
@@ -264,44 +269,44 @@ fn first_round_trip(trace: &QlogTrace) -> Option<(Time, Time)> {
     None
 }
 
-impl Layout {
-    fn new(trace: &QlogTrace, own_data: bool) -> Layout {
-        let [own, peer] = trace.ends.unwrap_or_else(unnamed_ends);
+impl StreamLayout {
+    fn new(trace: &QlogTrace, own_data: bool) -> StreamLayout {
+        let [own, peer] = trace.ends.unwrap_or_else(placeholder_ends);
         let of_data = |(sent, p): &(bool, &QlogPacket)| *sent == own_data && p.eliciting;
         let largest = trace.packets().filter(of_data).map(|(_, p)| p.length).max().unwrap_or(1);
         let from_client = own_data == (trace.vantage != QlogVantage::Server);
-        Layout {
+        StreamLayout {
             own,
             peer,
             own_data,
             next: 1,
-            again: VecDeque::new(),
+            lost_bytes: VecDeque::new(),
             reserved: BTreeMap::new(),
             expected: BTreeMap::new(),
-            brought: BTreeMap::new(),
+            carried: BTreeMap::new(),
             acked: 1,
-            beyond: BTreeMap::new(),
+            sacked: BTreeMap::new(),
             recent: VecDeque::new(),
             largest,
-            // What the receiver of the data grants.
+            // The credit that the receiver of the data grants.
             credit: Credit::new(from_client, trace.credit[usize::from(own_data)]),
             windows: Vec::new(),
             last_window: None,
             declared: BTreeSet::new(),
             pushed: BTreeSet::new(),
-            room: Room::default(),
+            room: SendRoom::default(),
         }
     }
 
-    fn look_for_room(&mut self) {
+    fn check_room(&mut self) {
         let m = &self.room.metrics;
-        // Metrics may be stated before the packet that was sent is counted.
+        // Metrics may be stated before the packet just sent is counted.
         let need = 2 * u64::from(self.largest);
         let window = m.cwnd.zip(m.inflight).is_some_and(|(cwnd, inflight)| inflight + need <= cwnd);
         self.room.always &= window && self.credit.remaining().is_none_or(|credit| credit >= need);
     }
 
-    /// A packet of the data's sender (`data`) or of its receiver.
+    /// Returns a packet of the data's sender (`data`) or of its receiver.
     fn packet(&self, time: Time, data: bool, seq: u64, flags: TcpFlags) -> TcpPacket {
         let from_own = data == self.own_data;
         let (src, dst) = if from_own { (self.own, self.peer) } else { (self.peer, self.own) };
@@ -314,13 +319,13 @@ impl Layout {
             ack,
             flags,
             window: u16::MAX,
-            header: HEADER,
+            header: HEADER_BYTES,
             ..TcpPacket::default()
         }
     }
 
-    /// The first packet in each direction as a handshake.
-    fn handshake(&self, trace: &QlogTrace) -> Vec<(TcpPacket, PacketBeyond)> {
+    /// Returns the first packet in each direction as a handshake.
+    fn handshake(&self, trace: &QlogTrace) -> Vec<(TcpPacket, ExternalFate)> {
         let time = |sent: bool| {
             let is = |kind: &QlogKind| match kind {
                 QlogKind::Sent(_) => sent,
@@ -337,7 +342,7 @@ impl Layout {
         };
         let options = PacketOptions {
             mss: Some(self.largest.min(u16::MAX.into()) as u16),
-            wscale: Some(LARGEST_SCALE),
+            wscale: Some(MAX_SCALE),
             sack_ok: true,
             ..PacketOptions::default()
         };
@@ -347,7 +352,8 @@ impl Layout {
             ack: if flags == answer { 1 } else { 0 },
             ..self.packet(time, own == self.own_data, 0, flags)
         };
-        // A client's hello may take several packets, be sent again or follow a Retry: an ACK says which one was answered.
+        // A client's hello may take several packets, be retransmitted or follow a Retry: an ACK shows which
+        // one was answered.
         let round_trip = first_round_trip(trace);
         let mut list = match (opens, round_trip) {
             (true, Some((begin, reply))) => vec![syn(begin, true, TcpFlags::SYN), syn(reply, false, answer)],
@@ -357,82 +363,83 @@ impl Layout {
             }
             (false, _) => {
                 let reply = round_trip.filter(|_| !self.own_data).map_or(first_sent, |(begin, _)| begin);
-                // The log is the endpoint's own: what it takes to answer is not a distance.
+                // The log is the endpoint's own, so its response time is not a path delay.
                 let before = reply.max(first_received) - Span::from_micros(1);
                 vec![syn(before, false, TcpFlags::SYN), syn(reply.max(first_received), true, answer)]
             }
         };
         let end = list.last().map_or(first_sent, |p| p.time);
-        // What a server sends before the client's next packet is its own to send already.
+        // Anything that a server sends before the client's next packet is already its own data.
         let third = match round_trip {
             _ if opens => Some((end + Span::from_micros(1), self.own_data)),
             Some((_, reply)) if !self.own_data => Some((reply.max(end), true)),
             _ => None,
         };
         list.extend(third.map(|(time, data)| self.packet(time, data, 1, TcpFlags::ACK)));
-        list.into_iter().map(|p| (p, PacketBeyond::Unasked)).collect()
+        list.into_iter().map(|p| (p, ExternalFate::Absent)).collect()
     }
 
-    /// Bytes behind all others, for a packet. One that ends what the application had is not a full segment, even if it is as long.
-    fn behind_for(&mut self, number: PacketNumber, length: u32) -> (u64, u32) {
+    /// Returns the next bytes of the stream for a packet. A packet that ends the application's data is not a
+    /// full segment, even if it is as long.
+    fn next_bytes_for(&mut self, number: PacketNumber, length: u32) -> (u64, u32) {
         let is_last = self.pushed.contains(&number) && length == self.largest;
-        self.behind(length - u32::from(is_last))
+        self.next_bytes(length - u32::from(is_last))
     }
 
-    /// Bytes behind all others.
-    fn behind(&mut self, length: u32) -> (u64, u32) {
+    /// Returns the next bytes of the stream.
+    fn next_bytes(&mut self, length: u32) -> (u64, u32) {
         self.next += u64::from(length);
         (self.next - u64::from(length), length)
     }
 
     fn send(&mut self, now: Time, number: PacketNumber, length: u32) -> TcpPacket {
-        // What was lost comes again with the next packet that has room for most of it.
-        let repeats = self.again.front().is_some_and(|(_, len)| length >= len / 2 + len / 4);
-        let again = repeats.then(|| self.again.pop_front()).flatten();
-        let (seq, len) = again.unwrap_or_else(|| self.behind_for(number, length));
-        self.brought.insert(number, (seq, len));
+        // Lost bytes are retransmitted in the next packet that has room for most of them.
+        let repeats = self.lost_bytes.front().is_some_and(|(_, len)| length >= len / 2 + len / 4);
+        let lost_bytes = repeats.then(|| self.lost_bytes.pop_front()).flatten();
+        let (seq, len) = lost_bytes.unwrap_or_else(|| self.next_bytes_for(number, length));
+        self.carried.insert(number, (seq, len));
         TcpPacket { len, ..self.packet(now, true, seq, TcpFlags::ACK) }
     }
 
     fn receive(&mut self, now: Time, number: PacketNumber, length: u32, arrivals: &Arrivals) -> TcpPacket {
-        // Room for the packets before it that come later, by themselves or as others.
+        // Reserve bytes for earlier packets that arrive later, by themselves or in other packets.
         let expected = self.expected.entry(number.0).or_insert(number.1);
-        let from = (*expected).max(number.1.saturating_sub(LONGEST_GAP));
+        let from = (*expected).max(number.1.saturating_sub(MAX_NUMBER_GAP));
         *expected = (*expected).max(number.1 + 1);
         for missing in from..number.1 {
             let missing = (number.0, missing);
-            if arrivals.lost.contains_key(&missing) || arrivals.came.contains(&missing) {
-                let bytes = self.behind(self.largest);
+            if arrivals.lost.contains_key(&missing) || arrivals.arrived.contains(&missing) {
+                let bytes = self.next_bytes(self.largest);
                 self.reserved.insert(missing, bytes);
             }
         }
         let repaired = arrivals.repairs.get(&number).unwrap_or(&number);
         let place = self.reserved.remove(repaired);
-        let (seq, len) = place.unwrap_or_else(|| self.behind_for(number, length));
-        self.brought.insert(number, (seq, len));
+        let (seq, len) = place.unwrap_or_else(|| self.next_bytes_for(number, length));
+        self.carried.insert(number, (seq, len));
         TcpPacket { len, ..self.packet(now, true, seq, TcpFlags::ACK) }
     }
 
-    fn lose(&mut self, number: PacketNumber) {
+    fn declare_lost(&mut self, number: PacketNumber) {
         self.declared.insert(number);
-        if let Some((seq, len)) = self.brought.get(&number).copied()
+        if let Some((seq, len)) = self.carried.get(&number).copied()
             && !self.has(seq, len)
-            && !self.again.contains(&(seq, len))
+            && !self.lost_bytes.contains(&(seq, len))
         {
-            self.again.push_back((seq, len));
+            self.lost_bytes.push_back((seq, len));
         }
     }
 
     fn has(&self, seq: u64, len: u32) -> bool {
         let end = seq + u64::from(len);
-        end <= self.acked || self.beyond.range(..=seq).next_back().is_some_and(|(_, to)| *to >= end)
+        end <= self.acked || self.sacked.range(..=seq).next_back().is_some_and(|(_, to)| *to >= end)
     }
 
-    /// The oldest packets that are no longer in flight when so many bytes are, without those that are lost.
+    /// Returns the oldest packets that are no longer in flight when `inflight` bytes are, except lost ones.
     fn left_flight(&self, inflight: u64, lost: &BTreeSet<PacketNumber>) -> Vec<(PacketNumber, PacketNumber)> {
-        let flying = self.brought.iter().filter(|(number, _)| !self.declared.contains(number));
+        let flying = self.carried.iter().filter(|(number, _)| !self.declared.contains(number));
         let mut flying: u64 = flying.map(|(_, (_, len))| u64::from(*len)).sum();
-        let open = self.brought.iter().filter(|(number, _)| !lost.contains(number));
+        let open = self.carried.iter().filter(|(number, _)| !lost.contains(number));
         let left = open.take_while(|(_, (_, len))| {
             let leaves = flying >= inflight + u64::from(*len);
             flying -= if leaves { u64::from(*len) } else { 0 };
@@ -444,64 +451,65 @@ impl Layout {
     fn acknowledge(&mut self, now: Time, ranges: &[(PacketNumber, PacketNumber)]) -> Option<TcpPacket> {
         let mut grown = false;
         for &(from, to) in ranges {
-            let new = self.brought.range(from..=to).map(|(number, _)| *number);
+            let new = self.carried.range(from..=to).map(|(number, _)| *number);
             for number in new.collect::<Vec<_>>() {
-                let Some((seq, len)) = self.brought.remove(&number) else { continue };
-                self.again.retain(|bytes| *bytes != (seq, len));
+                let Some((seq, len)) = self.carried.remove(&number) else { continue };
+                self.lost_bytes.retain(|bytes| *bytes != (seq, len));
                 grown |= self.take(seq, seq + u64::from(len));
             }
         }
-        grown.then(|| self.bare(now))
+        grown.then(|| self.ack_packet(now))
     }
 
-    /// An ACK of all that came.
-    fn bare(&self, now: Time) -> TcpPacket {
+    /// Returns an ACK of everything that has arrived.
+    fn ack_packet(&self, now: Time) -> TcpPacket {
         let mut options = PacketOptions::default();
-        let blocks = self.recent.iter().filter_map(|from| Some((*from, *self.beyond.get(from)?)));
-        for (slot, (from, to)) in options.sack.iter_mut().zip(blocks.take(BLOCKS)) {
+        let blocks = self.recent.iter().filter_map(|from| Some((*from, *self.sacked.get(from)?)));
+        for (slot, (from, to)) in options.sack.iter_mut().zip(blocks.take(MAX_SACK_BLOCKS)) {
             *slot = (from as u32, to as u32);
             options.sacks += 1;
         }
         TcpPacket { options, ..self.packet(now, false, 1, TcpFlags::ACK) }
     }
 
-    /// The receiver has these bytes; whether that is new.
+    /// Marks these bytes as received. Returns whether any are new.
     fn take(&mut self, mut from: u64, mut to: u64) -> bool {
         if to <= self.acked {
             return false;
         }
         from = from.max(self.acked);
-        while let Some((&a, &b)) = self.beyond.range(..=to).next_back().filter(|(_, b)| **b >= from) {
+        while let Some((&a, &b)) = self.sacked.range(..=to).next_back().filter(|(_, b)| **b >= from) {
             if a <= from && b >= to {
                 return false;
             }
             (from, to) = (from.min(a), to.max(b));
-            self.beyond.remove(&a);
+            self.sacked.remove(&a);
             self.recent.retain(|start| *start != a);
         }
         if from <= self.acked {
             self.acked = to;
         } else {
-            self.beyond.insert(from, to);
+            self.sacked.insert(from, to);
             self.recent.push_front(from);
             self.recent.truncate(64);
         }
         true
     }
 
-    fn last_ack(&self, packets: &[(TcpPacket, PacketBeyond)]) -> u32 {
+    fn last_ack(&self, packets: &[(TcpPacket, ExternalFate)]) -> u32 {
         self.windows.last().map_or(0, |w| packets[w.packet].0.ack)
     }
 
-    /// What the receiver would announce: flow control's credit, counted as TCP counts it from the last ACK on.
+    /// The window that the receiver would announce: flow control credit, counted from the last ACK as in TCP.
     fn window(&self) -> Option<u64> {
         self.credit.remaining().map(|credit| self.next - self.acked + credit)
     }
 
-    /// Writes the windows, in the smallest scale that holds the largest.
-    fn scale_windows(&self, packets: &mut [(TcpPacket, PacketBeyond)]) {
+    /// Writes the windows, with the smallest scale that fits the largest.
+    fn scale_windows(&self, packets: &mut [(TcpPacket, ExternalFate)]) {
         let largest = self.windows.iter().filter_map(|w| w.credited).max();
-        // A window that is not known is large enough not to hold the sender back, and no larger than the known ones where it can be.
+        // An unknown window is made large enough not to limit the sender, and if possible no larger than the
+        // known ones.
         let bytes = |w: &Window| match (w.credited, largest) {
             (Some(window), _) => Some(window),
             (None, Some(largest)) => Some(largest.max(2 * w.inflight)),
@@ -509,7 +517,7 @@ impl Layout {
         };
         let most = self.windows.iter().filter_map(bytes).max();
         let fits = |scale: &u8| most.is_some_and(|most| most >> scale <= u64::from(u16::MAX));
-        let scale = (0..LARGEST_SCALE).find(fits).unwrap_or(LARGEST_SCALE);
+        let scale = (0..MAX_SCALE).find(fits).unwrap_or(MAX_SCALE);
         let field = |window: u64| (window >> scale).min(u16::MAX.into()) as u16;
         for (p, _) in packets.iter_mut().filter(|(p, _)| p.options.wscale.is_some()) {
             p.options.wscale = Some(scale);
@@ -521,12 +529,12 @@ impl Layout {
     }
 }
 
-/// What the receiver's packet says of its window.
+/// The window in a packet of the receiver.
 struct Window {
-    /// Place of the packet.
+    /// Index of the packet.
     packet: usize,
-    /// Bytes by flow control's credit; `None` where that is not known.
+    /// Bytes by flow control credit; `None` if unknown.
     credited: Option<u64>,
-    /// Bytes in flight then.
+    /// Bytes in flight at that time.
     inflight: u64,
 }

@@ -1,10 +1,11 @@
-//! The same few packets as each stack and version writes them.
+//! The same few packets as each stack and version logs them.
 
 use super::*;
 use units::{Span, Time};
 
-/// A server sends packets 7 and 8 of 1200 bytes with 1150 of stream 0, an ACK of 8 comes 40 ms later and grants 90,000 bytes on the
-/// stream, 7 is lost, and the congestion window is 12,000 bytes with 1,200 in flight.
+/// A server sends packets 7 and 8 of 1200 bytes with 1150 bytes of stream 0 each. An ACK of 8 arrives 40 ms
+/// later and grants 90,000 bytes on the stream. Packet 7 is lost, and the congestion window is 12,000 bytes
+/// with 1,200 in flight.
 const WRITTEN: [(&str, &str); 9] = [
     (
         "quic-go 0.65, JSON-SEQ, 0.3 and file_schema",
@@ -44,11 +45,11 @@ const WRITTEN: [(&str, &str); 9] = [
     ),
 ];
 
-/// Milliseconds since 1970 of the traces that have a date.
+/// Milliseconds since 1970 in the traces that have a date.
 const BEGIN_MS: u64 = 1_700_000_000_000;
 
 #[test]
-fn every_stack_says_the_same() {
+fn every_stack_gives_the_same_trace() {
     for (stack, text) in WRITTEN {
         let traces = read_qlog(text).unwrap_or_else(|e| panic!("{stack}: {e}"));
         let t = &traces[0];
@@ -98,9 +99,9 @@ fn every_stack_says_the_same() {
     }
 }
 
-/// quinn writes all connections of a server into one file, and no frames.
+/// quinn writes all connections of a server into one file, without frames.
 #[test]
-fn connections_of_one_file_are_apart() {
+fn connections_in_one_file_are_separated() {
     let head = "\u{1e}{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"server\"},\"configuration\":{\"time_offset\":0.0}}}\n";
     let sent = |group: &str, n: u64| {
         format!(
@@ -109,15 +110,15 @@ fn connections_of_one_file_are_apart() {
     };
     let text = format!("{head}{}{}{}", sent("aa", 0), sent("bb", 0), sent("aa", 1));
     let traces = read_qlog(&text).unwrap();
-    let told: Vec<(Option<&str>, usize)> =
+    let connections: Vec<(Option<&str>, usize)> =
         traces.iter().map(|t| (t.original_id.as_deref(), t.events.len())).collect();
-    assert_eq!(told, [(Some("aa"), 2), (Some("bb"), 1)]);
+    assert_eq!(connections, [(Some("aa"), 2), (Some("bb"), 1)]);
     assert!(!traces[0].has_acks());
 }
 
-/// RFC 9002 section 6.2.2: an RTT of 333 ms is assumed before one is measured.
+/// RFC 9002 section 6.2.2: an initial RTT of 333 ms is assumed before one is measured.
 #[test]
-fn rtts_in_seconds_are_known_by_the_first() {
+fn rtts_in_seconds_are_recognised_by_the_first() {
     let metrics = |rtt: &str, var: &str| {
         format!(
             "{{\"time\":1,\"name\":\"recovery:metrics_updated\",\"data\":{{\"smoothed_rtt\":{rtt},\"rtt_variance\":{var}}}}}\n"
@@ -169,13 +170,13 @@ fn an_error_names_the_line_and_the_event() {
         (seq("{\"time\" 1}"), "line 2 is not JSON: expected `:`"),
         (
             seq("{\"time\":\"now\",\"name\":\"transport:packet_sent\"}"),
-            "line 2, event `transport:packet_sent`: its time is \"now\"; a number would be right",
+            "line 2, event `transport:packet_sent`: its time is \"now\", not a number",
         ),
         (
             seq("[1,\"transport\",\"packet_sent\",{}]"),
-            "line 2, event 1: it is a list, and the trace has no `event_fields`",
+            "line 2, event 1: it is a list, but the trace's `event_fields` do not name",
         ),
-        (seq("7"), "line 2, event 1: an object or a list would be right"),
+        (seq("7"), "line 2, event 1: it must be an object or a list"),
         (
             seq("{\"time\":1,\"name\":\"http:frame_created\"}"),
             "no `packet_sent` or `packet_received` event with a packet number; its events: ",
@@ -186,14 +187,14 @@ fn an_error_names_the_line_and_the_event() {
             "line 3 is not JSON: expected `:`",
         ),
     ] {
-        let said = read_qlog(&text).unwrap_err().to_string();
-        assert!(said.contains(error), "{text}: {said}");
+        let message = read_qlog(&text).unwrap_err().to_string();
+        assert!(message.contains(error), "{text}: {message}");
     }
 }
 
-/// A log whose program was killed is read up to where it ends, wherever that is.
+/// A log of a program that was killed is read up to where it ends.
 #[test]
-fn a_log_that_is_cut_is_read_up_to_there_or_refused() {
+fn a_truncated_log_is_read_up_to_its_end_or_refused() {
     for (stack, text) in WRITTEN {
         let whole = read_qlog(text).unwrap()[0].events.len();
         let mut before = 0;
@@ -203,7 +204,7 @@ fn a_log_that_is_cut_is_read_up_to_there_or_refused() {
                     let events = traces[0].events.len();
                     assert!(events >= before && events <= whole, "{stack} at {cut}");
                     before = events;
-                    // What comes of it is a track or none, and no panic.
+                    // Tracking it gives a track or none, but no panic.
                     track_qlog(&traces[0]);
                 }
                 Err(e) => assert!(before == 0 && !e.to_string().is_empty(), "{stack} at {cut}: {e}"),

@@ -1,7 +1,8 @@
-//! UDP flows followed through a capture: what each end sent and when, and what QUIC and RTP show of their path.
+//! UDP flows tracked through a capture: what each end sent and when, and what QUIC and RTP show of the path.
 //!
-//! UDP says nothing of losses. RTP numbers its packets, so that what was lost before the capture is known; of QUIC a loss is not
-//! visible (RFC 9312 section 4.2), but its round trip is, where the spin bit spins. What is not visible is not told.
+//! UDP itself shows no losses. RTP numbers its packets, so losses before the capture are known. QUIC's losses
+//! are not visible (RFC 9312 section 4.2), but its round trips are if the spin bit spins. What is not visible
+//! is not reported.
 
 mod quic;
 mod rtp;
@@ -9,9 +10,9 @@ mod rtp;
 pub use quic::{QuicTrack, SpinVerdict};
 pub use rtp::RtpTrack;
 
-use crate::between::{DatagramsBetween, PacketBeyond};
+use crate::between::{DatagramsBetween, ExternalFate};
 use crate::bins::MOST_BINS;
-use crate::log::{LogEntry, MOST_LOGGED, PacketLog};
+use crate::log::{LogEntry, MAX_LOGGED, PacketLog};
 use crate::{LoggedPacket, PackedSpan, PacketFate, SpanHistogram, table};
 use capture::{Endpoint, UdpDatagram};
 use quic::{QuicObserver, SpinEdge};
@@ -20,84 +21,80 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use units::{Span, Time};
 
-/// Flows kept; with half as many again, those with fewest bytes are forgotten.
-const MOST_FLOWS: usize = 4_096;
-/// Width of a part of the time at first.
+/// Maximum number of flows. Above one and a half times as many, those with the fewest bytes are dropped.
+const MAX_FLOWS: usize = 4_096;
+/// Width of the bins at first.
 const FIRST_WIDTH: Span = Span::from_millis(10);
 
-/// What went both ways between two ports.
+/// A UDP flow: the datagrams between two ports, in both directions.
 #[derive(Clone, Debug, Default)]
 pub struct UdpTrack {
-    /// In the order of first datagrams.
+    /// Number of the flow, in order of first datagrams.
     pub number: u32,
-    /// Who sent the first datagram, and the other.
+    /// The sender of the first datagram, and the other end.
     pub ends: [Endpoint; 2],
-    /// First datagram.
     pub first: Time,
-    /// Last.
     pub last: Time,
-    /// By end.
+    /// Directions, by the index of their sender in `ends`.
     pub ways: [UdpWay; 2],
-    /// What QUIC shows, if it is QUIC.
+    /// QUIC results; `None` if the flow is not QUIC.
     pub quic: Option<QuicTrack>,
 }
 
-/// What one end sent.
+/// One direction of a UDP flow.
 #[derive(Clone, Debug, Default)]
 pub struct UdpWay {
-    /// Datagrams.
     pub packets: u64,
-    /// Payload.
     pub payload_bytes: u64,
-    /// IP bytes.
     pub ip_bytes: u64,
-    /// The largest payload.
+    /// The largest payload, bytes.
     pub largest: u32,
-    /// First and last.
+    /// First and last datagram.
     pub times: Option<(Time, Time)>,
-    /// Width of each of `bins`.
+    /// Width of the bins.
     pub bin: Span,
-    /// IP bytes over time: which part (time since the flow's first / width), and how many; parts without any are left out.
+    /// IP bytes over time: index of the bin (time since `origin` divided by the width) and bytes. Empty bins
+    /// are left out.
     pub bins: Vec<(u32, u64)>,
-    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs are the spin bit's; where a capture
-    /// at the other end was asked, they are how much longer than at least the way took.
+    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs come from the
+    /// spin bit; with a capture at the other end they are queueing delays instead.
     pub log: Vec<LoggedPacket>,
-    /// Packets within this were merged.
+    /// Datagrams closer together than this were merged.
     pub merged: Span,
-    /// RTTs by the spin bit, as edges in this direction show them.
+    /// RTTs from the spin bit's edges in this direction.
     pub spin: SpanHistogram,
-    /// What RTP shows, if it is RTP.
+    /// RTP results; `None` if the direction is not RTP.
     pub rtp: Option<RtpTrack>,
-    /// The time from which `bins` count.
+    /// The time from which `bins` are counted.
     pub origin: Time,
-    /// What a capture at the other end of the path says of it.
+    /// Results of a capture at the other end; `None` without one.
     pub between: Option<Box<DatagramsBetween>>,
 }
 
-/// A direction that is being read.
+/// A direction while it is being read.
 #[derive(Debug)]
-struct OpenWay {
+struct OpenDirection {
     way: UdpWay,
     log: PacketLog,
     rtp: RtpObserver,
     /// When the last spin period began.
     edge: Option<Time>,
-    /// When each began of which the end was seen, and how long it took.
+    /// When each finished spin period began, and how long it took.
     periods: Vec<(Time, Span)>,
 }
 
-impl OpenWay {
-    fn new() -> OpenWay {
-        OpenWay {
+impl OpenDirection {
+    fn new() -> OpenDirection {
+        OpenDirection {
             way: UdpWay { bin: FIRST_WIDTH, ..UdpWay::default() },
-            log: PacketLog::new(MOST_LOGGED),
+            log: PacketLog::new(MAX_LOGGED),
             rtp: RtpObserver::default(),
             edge: None,
             periods: Vec::new(),
         }
     }
 
-    fn datagram(&mut self, d: &UdpDatagram, first: Time, beyond: PacketBeyond) {
+    fn datagram(&mut self, d: &UdpDatagram, first: Time, fate: ExternalFate) {
         let way = &mut self.way;
         way.origin = first;
         let bytes = u64::from(d.len) + u64::from(d.header);
@@ -113,15 +110,15 @@ impl OpenWay {
             let number = self.log.push(LogEntry { time: lost, unseen: true, ..entry });
             self.log.lost(number, d.len, 1, Time::ZERO);
         }
-        self.log.push(entry.judged(beyond));
+        self.log.push(entry.with_external_fate(fate));
         self.log.settle(d.time, |_| {});
     }
 
-    /// The spin bit turns.
-    fn turn(&mut self, edge: SpinEdge, now: Time) {
+    /// Notes an edge of the spin bit.
+    fn spin_edge(&mut self, edge: SpinEdge, now: Time) {
         if let Some((from, rtt)) = self.edge.zip(edge.rtt) {
             self.way.spin.record(rtt);
-            if self.periods.len() < MOST_LOGGED {
+            if self.periods.len() < MAX_LOGGED {
                 self.periods.push((from, rtt));
             }
         }
@@ -129,23 +126,23 @@ impl OpenWay {
     }
 
     fn end(self, spins: bool) -> UdpWay {
-        let OpenWay { mut way, mut log, rtp, periods, .. } = self;
+        let OpenDirection { mut way, mut log, rtp, periods, .. } = self;
         way.rtp = rtp.end(way.packets);
         log.finish(|_| {});
         (way.log, way.merged) = log.into_packets();
         if way.rtp.is_none() {
-            // Numbers that are no RTP's show no loss.
+            // Numbers that are not RTP's do not show losses.
             way.log.retain(|p| p.fate != PacketFate::LostUp);
         }
         if !spins {
             way.spin = SpanHistogram::default();
             return way;
         }
-        // The packet that began a period went around in it.
+        // The packet that began a spin period made the round trip.
         for (from, rtt) in periods {
             let at = way.log.partition_point(|p| p.time <= from);
             let began = at.checked_sub(1).and_then(|at| way.log.get_mut(at));
-            // Where a capture at the other end was asked, how late each came is there already.
+            // With a capture at the other end, each datagram's queueing delay is there already.
             if let Some(p) = began.filter(|p| !p.rtt.is_known()) {
                 p.rtt = PackedSpan::known(rtt);
             }
@@ -185,18 +182,18 @@ impl UdpWay {
     }
 }
 
-/// A flow that is being read.
+/// A flow while it is being read.
 #[derive(Debug)]
 struct OpenFlow {
     number: u32,
     ends: [Endpoint; 2],
     first: Time,
     last: Time,
-    ways: [OpenWay; 2],
+    ways: [OpenDirection; 2],
     quic: QuicObserver,
 }
 
-/// Follows UDP flows. [`UdpTracker::datagram`] in the capture's order, then [`UdpTracker::finish`].
+/// Tracks UDP flows: [`UdpTracker::datagram`] in the capture's order, then [`UdpTracker::finish`].
 #[derive(Debug, Default)]
 pub struct UdpTracker {
     open: HashMap<[Endpoint; 2], OpenFlow>,
@@ -205,16 +202,16 @@ pub struct UdpTracker {
 }
 
 impl UdpTracker {
-    /// A datagram passes.
+    /// Processes a datagram.
     pub fn datagram(&mut self, d: &UdpDatagram) {
-        self.datagram_known(d, PacketBeyond::Unasked);
+        self.datagram_with_fate(d, ExternalFate::Absent);
     }
 
-    /// A datagram passes of which it is known elsewhere what became of it.
-    pub fn datagram_known(&mut self, d: &UdpDatagram, beyond: PacketBeyond) {
+    /// Processes a datagram whose fate another source may know.
+    pub fn datagram_with_fate(&mut self, d: &UdpDatagram, fate: ExternalFate) {
         let (key, _) = table::key(d.src, d.dst);
-        if self.open.len() > MOST_FLOWS + MOST_FLOWS / 2 {
-            self.forget();
+        if self.open.len() > MAX_FLOWS + MAX_FLOWS / 2 {
+            self.drop_smallest();
         }
         let flows = &mut self.flows;
         let flow = self.open.entry(key).or_insert_with(|| {
@@ -224,36 +221,36 @@ impl UdpTracker {
                 ends: [d.src, d.dst],
                 first: d.time,
                 last: d.time,
-                ways: [OpenWay::new(), OpenWay::new()],
+                ways: [OpenDirection::new(), OpenDirection::new()],
                 quic: QuicObserver::default(),
             }
         });
         flow.last = flow.last.max(d.time);
         let side = usize::from(d.src != flow.ends[0]);
         let way = &mut flow.ways[side];
-        way.datagram(d, flow.first, beyond);
+        way.datagram(d, flow.first, fate);
         if let Some(edge) = flow.quic.datagram(side, d) {
-            way.turn(edge, d.time);
+            way.spin_edge(edge, d.time);
         }
     }
 
-    /// Keeps those with most bytes.
+    /// Keeps the flows with the most bytes.
     #[cold]
-    fn forget(&mut self) {
+    fn drop_smallest(&mut self) {
         let bytes = |f: &OpenFlow| f.ways.iter().map(|w| w.way.ip_bytes).sum::<u64>();
         let mut all: Vec<(u64, Reverse<u32>)> =
             self.open.values().map(|f| (bytes(f), Reverse(f.number))).collect();
-        let least = all.len() - MOST_FLOWS;
+        let least = all.len() - MAX_FLOWS;
         all.select_nth_unstable(least);
         let least = all[least];
         self.open.retain(|_, f| (bytes(f), Reverse(f.number)) >= least);
         self.forgotten += (all.len() - self.open.len()) as u64;
     }
 
-    /// The flows, in the order of first datagrams, and how many were forgotten.
+    /// Returns the flows in order of first datagrams, and how many were dropped.
     pub fn finish(mut self) -> (Vec<UdpTrack>, u64) {
-        if self.open.len() > MOST_FLOWS {
-            self.forget();
+        if self.open.len() > MAX_FLOWS {
+            self.drop_smallest();
         }
         let mut tracks: Vec<UdpTrack> = self.open.into_values().map(OpenFlow::end).collect();
         tracks.sort_by_key(|t| t.number);
@@ -264,7 +261,7 @@ impl UdpTracker {
 impl OpenFlow {
     fn end(self) -> UdpTrack {
         let quic = self.quic.end();
-        // A bit that does not spin tells no RTT.
+        // A bit that does not spin shows no RTT.
         let spins = quic.as_ref().is_some_and(|q| q.spin == SpinVerdict::Spins);
         let ways = self.ways.map(|way| way.end(spins));
         UdpTrack { number: self.number, ends: self.ends, first: self.first, last: self.last, ways, quic }

@@ -1,81 +1,82 @@
-//! QUIC as one sees it who has no keys (RFC 9000, RFC 9369; RFC 9312 says what that is).
-//!
-//! | seen | how |
+//! QUIC as seen without keys (RFC 9000, RFC 9369; RFC 9312 describes what is visible).
+//! | visible | how |
 //! |---|---|
 //! | that it is QUIC, version, connection IDs | the long header of the first Initial, in a datagram of 1200 bytes or more (RFC 9000 section 14.1) |
 //! | RTT of the handshake | RFC 9312 section 3.8.1: the client's last Initial to the server's first, and that to the client's next |
-//! | RTT afterwards | RFC 9312 section 3.8.2: from one edge of the spin bit to the next in one direction; it includes what ends wait |
+//! | RTT afterwards | RFC 9312 section 3.8.2: from one edge of the spin bit to the next in one direction; it includes the endpoints' response times |
 //! | losses | not visible (section 4.2) |
 
 use capture::UdpDatagram;
 use units::{Span, Time};
 
-/// RFC 9000 section 17.2: the first bit says that the header is long, the second is fixed.
-const LONG: u8 = 0x80;
-const FIXED: u8 = 0x40;
-/// RFC 9000 section 17.3.1.
-const SPIN: u8 = 0x20;
-/// RFC 9000 section 14.1: bytes of a datagram with a client's Initial, at least.
-const LEAST_INITIAL: u32 = 1200;
-/// RFC 9000 section 17.2: bytes of a connection ID in version 1, at most.
-const LONGEST_ID: u8 = 20;
-/// RFC 9369.
+/// RFC 9000 section 17.2: the first bit marks a long header, the second is fixed.
+const LONG_HEADER_BIT: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
+/// Spin bit (RFC 9000 section 17.3.1).
+const SPIN_BIT: u8 = 0x20;
+/// Minimum size of a datagram with a client's Initial, bytes (RFC 9000 section 14.1).
+const MIN_INITIAL: u32 = 1200;
+/// Maximum length of a connection ID in version 1, bytes (RFC 9000 section 17.2).
+const MAX_ID: u8 = 20;
+/// QUIC version 2 (RFC 9369).
 const VERSION_2: u32 = 0x6b33_43cf;
-/// A bit drawn anew for each packet (RFC 9000 section 17.4 allows it) turns at every second one. Where it turns at less than a
-/// quarter of so many packets, that is a chance of less than one in a million (binomial: 100 at 1/2, 25 or fewer).
-const WATCHED: u64 = 100;
-const TURNS: f64 = 0.25;
-/// An edge that comes sooner than this share of the handshake's RTT is a reordered packet's (RFC 9312 section 3.8.2: samples that
-/// are too small are rejected).
-const TOO_SOON: u64 = 2;
+/// A bit that is random for each packet (permitted by RFC 9000 section 17.4) changes at every second one. If
+/// it changes at less than a quarter of this many packets, the probability of that is below one in a million
+/// (binomial: 100 at 1/2, 25 or fewer).
+const MIN_PACKETS: u64 = 100;
+const MAX_CHANGE_SHARE: f64 = 0.25;
+/// An edge that comes sooner than the handshake's RTT divided by this belongs to a reordered packet (RFC 9312
+/// section 3.8.2: samples that are too small are rejected).
+const MIN_PERIOD_DIVISOR: u64 = 2;
 
-/// What is seen of a QUIC connection.
+/// Visible properties of a QUIC connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuicTrack {
-    /// The version in the last long header of the client's.
+    /// Version in the client's last long header.
     pub version: u32,
-    /// Connection ID that the client's first Initial is for.
+    /// Destination connection ID of the client's first Initial.
     pub destination_id: Vec<u8>,
-    /// The one that the client chose.
+    /// Source connection ID that the client chose.
     pub source_id: Vec<u8>,
     /// Which end is the client: index into [`super::UdpTrack::ends`].
     pub client: usize,
-    /// RTT of the handshake between capture and server; `None` where an Initial was sent again, or one side not seen.
+    /// RTT of the handshake between capture and server; `None` if an Initial was retransmitted or one side
+    /// was not seen.
     pub to_server: Option<Span>,
-    /// The same between capture and client.
+    /// RTT of the handshake between capture and client; `None` if one side was not seen.
     pub to_client: Option<Span>,
-    /// The server asked for another Initial (RFC 9000 section 8.1.2), or named other versions (section 6).
+    /// The server requested another Initial (RFC 9000 section 8.1.2) or offered other versions (section 6).
     pub retried: bool,
-    /// Whether the spin bit tells anything.
+    /// Whether the spin bit is usable.
     pub spin: SpinVerdict,
 }
 
-/// What the spin bit does.
+/// Behaviour of the spin bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpinVerdict {
-    /// There were too few packets to tell, or it turns so often that it may be drawn for each packet.
+    /// Too few packets, or it changes so often that it may be random.
     #[default]
     Unknown,
-    /// It spins: its edges tell round trips.
+    /// It spins: its edges show round trips.
     Spins,
-    /// It keeps its value: an end has disabled it (RFC 9000 section 17.4).
+    /// It is constant: an end has disabled it (RFC 9000 section 17.4).
     Disabled,
 }
 
 /// An edge of the spin bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpinEdge {
-    /// Since the edge before in the same direction.
+    /// Time since the previous edge in the same direction.
     pub rtt: Option<Span>,
 }
 
-/// Watches a flow.
+/// Observes a flow.
 #[derive(Debug, Default)]
 pub(super) struct QuicObserver {
     track: Option<QuicTrack>,
     /// The client's first and last Initial since the beginning or a Retry.
     initials: Option<(Time, Time)>,
-    /// The server's first.
+    /// The server's first Initial.
     answered: Option<Time>,
     sides: [SpinSide; 2],
 }
@@ -84,11 +85,11 @@ pub(super) struct QuicObserver {
 #[derive(Clone, Copy, Debug, Default)]
 struct SpinSide {
     value: Option<bool>,
-    /// Edges, the time of the last, and packets with the bit.
+    /// Number of edges, time of the last one, and number of packets with the bit.
     edges: u64,
     last: Option<Time>,
     packets: u64,
-    turns: u64,
+    changes: u64,
 }
 
 /// A long header.
@@ -103,7 +104,7 @@ struct LongHeader<'a> {
 impl LongHeader<'_> {
     fn of(b: &[u8]) -> Option<LongHeader<'_>> {
         let (&first, rest) = b.split_first()?;
-        if first & LONG == 0 {
+        if first & LONG_HEADER_BIT == 0 {
             return None;
         }
         let (version, rest) = rest.split_first_chunk::<4>()?;
@@ -112,8 +113,8 @@ impl LongHeader<'_> {
         let (source, _) = id(rest)?;
         let kind = first >> 4 & 3;
         let known = version == 1 || version == VERSION_2 || (0xff00_001d..=0xff00_0022).contains(&version);
-        // Version negotiation has version 0; of a version that nobody knows the type is not known.
-        if version != 0 && (!known || first & FIXED == 0) {
+        // Version negotiation has version 0; the type of an unknown version is unknown.
+        if version != 0 && (!known || first & FIXED_BIT == 0) {
             return None;
         }
         let (initial, retry) = match version {
@@ -125,14 +126,14 @@ impl LongHeader<'_> {
     }
 }
 
-/// A connection ID behind its length.
+/// Splits off a connection ID preceded by its length.
 fn id(b: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&length, rest) = b.split_first().filter(|(length, _)| **length <= LONGEST_ID)?;
+    let (&length, rest) = b.split_first().filter(|(length, _)| **length <= MAX_ID)?;
     rest.split_at_checked(length.into())
 }
 
 impl QuicObserver {
-    /// A datagram from end `side` passes; an edge of the spin bit is told.
+    /// Processes a datagram from end `side`. Returns an edge of the spin bit, if there is one.
     pub fn datagram(&mut self, side: usize, d: &UdpDatagram) -> Option<SpinEdge> {
         let head = d.head();
         if let Some(long) = LongHeader::of(head) {
@@ -141,16 +142,16 @@ impl QuicObserver {
         }
         let track = self.track.as_ref()?;
         let first = *head.first()?;
-        if first & (LONG | FIXED) != FIXED {
+        if first & (LONG_HEADER_BIT | FIXED_BIT) != FIXED_BIT {
             return None;
         }
-        let least = track.to_server.zip(track.to_client).map(|(a, b)| (a + b) / TOO_SOON);
-        self.sides[side].packet(d.time, first & SPIN != 0, least)
+        let least = track.to_server.zip(track.to_client).map(|(a, b)| (a + b) / MIN_PERIOD_DIVISOR);
+        self.sides[side].packet(d.time, first & SPIN_BIT != 0, least)
     }
 
     fn long(&mut self, side: usize, d: &UdpDatagram, long: &LongHeader) {
         let Some(track) = &mut self.track else {
-            if long.initial && d.len >= LEAST_INITIAL {
+            if long.initial && d.len >= MIN_INITIAL {
                 self.track = Some(QuicTrack {
                     version: long.version,
                     destination_id: long.destination.to_vec(),
@@ -176,7 +177,7 @@ impl QuicObserver {
             self.initials = None;
         } else if long.initial && self.answered.is_none() {
             self.answered = Some(d.time);
-            // Of several it is known which was answered if they left together.
+            // Of several Initials it is known which was answered only if they were sent together.
             track.to_server = self.initials.and_then(|(first, last)| {
                 let rtt = d.time.since(last);
                 (last.since(first) <= rtt).then_some(rtt)
@@ -184,14 +185,14 @@ impl QuicObserver {
         }
     }
 
-    /// What was seen.
+    /// Returns what was seen.
     pub fn end(self) -> Option<QuicTrack> {
         let mut track = self.track?;
         let [a, b] = self.sides;
         let mut used = self.sides.iter().filter(|s| s.packets > 0);
         track.spin = match a.packets + b.packets {
-            0..WATCHED => SpinVerdict::Unknown,
-            _ if a.turns + b.turns == 0 => SpinVerdict::Disabled,
+            0..MIN_PACKETS => SpinVerdict::Unknown,
+            _ if a.changes + b.changes == 0 => SpinVerdict::Disabled,
             _ if used.all(SpinSide::spins) => SpinVerdict::Spins,
             _ => SpinVerdict::Unknown,
         };
@@ -206,10 +207,10 @@ impl SpinSide {
         if before == Some(value) || before.is_none() {
             return None;
         }
-        self.turns += 1;
+        self.changes += 1;
         let since = self.last.map(|last| now.since(last));
         if since.zip(least).is_some_and(|(since, least)| since < least) {
-            // The packet that came too late is not the wave: it goes on with what was before.
+            // A reordered packet does not start a new period: keep the previous value.
             self.value = before;
             return None;
         }
@@ -219,7 +220,7 @@ impl SpinSide {
     }
 
     fn spins(&self) -> bool {
-        let random = self.turns as f64 > TURNS * self.packets as f64;
+        let random = self.changes as f64 > MAX_CHANGE_SHARE * self.packets as f64;
         self.edges >= 2 && !random
     }
 }

@@ -1,4 +1,5 @@
-//! The same run as worse captures show it: what must not change does not, the rest is told.
+//! Tracks of deliberately worsened captures: what the damage does not affect is unchanged, and the rest is
+//! reported.
 
 use crate::vantage::{Run, one, tracks};
 use crate::{BLOAT, KEPT, LOSS, MIDDLE, POLICER, RECEIVER, SENDER, check, close, mean_ms, ms, transfer};
@@ -10,7 +11,7 @@ fn policed() -> Run {
     transfer(POLICER, true, "", "", 1)
 }
 
-/// Retransmitted, fast, timeouts, lost up and down, unique bytes.
+/// Retransmitted, fast, timeouts, lost up, lost down, unique bytes.
 fn key(t: &Track) -> [u64; 6] {
     let c = &t.counts;
     [c.retransmitted_packets, c.fast, c.timeouts, c.lost_up, c.lost_down, c.unique_bytes]
@@ -36,7 +37,7 @@ fn sequence_numbers_may_wrap_around() {
 }
 
 #[test]
-fn records_that_stand_there_twice_are_left_out() {
+fn duplicate_records_are_left_out() {
     let r = policed();
     let packets = &r.captures.hosts[SENDER];
     let mut twice: Vec<TcpPacket> = Vec::new();
@@ -46,16 +47,16 @@ fn records_that_stand_there_twice_are_left_out() {
     }
     twice.sort_by_key(|p| p.time);
     let (t, plain) = (one(&twice), r.at(SENDER));
-    // An ACK without IP identification cannot be told from a duplicate ACK.
-    let doubt = packets.iter().filter(|p| p.id == 0).count() as u64;
+    // An ACK without IP identification cannot be distinguished from a duplicate ACK.
+    let ambiguous = packets.iter().filter(|p| p.id == 0).count() as u64;
     let kept = packets.len() as u64 - t.counts.duplicate_records;
-    // Nor, now and then, one whose double stands far behind it.
-    assert!(kept <= doubt + 2, "{kept} kept, {doubt} in doubt");
+    // Nor, occasionally, a record whose duplicate is far behind it.
+    assert!(kept <= ambiguous + 2, "{kept} kept, {ambiguous} in ambiguous");
     assert_eq!(key(&t), key(&plain));
 }
 
 #[test]
-fn what_the_capture_missed_is_not_lost() {
+fn packets_missed_by_the_capture_are_not_losses() {
     let r = policed();
     let mut again = std::collections::HashMap::new();
     r.captures.sent.iter().for_each(|(seq, _)| *again.entry(*seq).or_insert(0) += 1);
@@ -77,7 +78,7 @@ fn what_the_capture_missed_is_not_lost() {
 }
 
 #[test]
-fn one_way_is_enough_for_what_it_shows() {
+fn a_capture_of_one_direction_gives_what_it_shows() {
     let r = policed();
     let way = |data: bool| -> Vec<TcpPacket> {
         r.captures.hosts[SENDER].iter().filter(|p| (p.dst.port == 5201) == data).copied().collect()
@@ -94,7 +95,7 @@ fn one_way_is_enough_for_what_it_shows() {
 }
 
 #[test]
-fn without_its_beginning_a_flow_is_followed_all_the_same() {
+fn a_flow_captured_from_the_middle_is_tracked() {
     let r = transfer(LOSS, true, "", "", 1);
     let packets = &r.captures.hosts[RECEIVER];
     let t = one(&packets[packets.len() / 2..]);
@@ -105,7 +106,7 @@ fn without_its_beginning_a_flow_is_followed_all_the_same() {
     assert!((39.0..45.0).contains(&rtt), "{rtt}: by timestamps, without handshake");
 }
 
-/// Segmentation offload: up to `most` segments in a row that follow each other at once are one record.
+/// Segmentation offload: up to `most` consecutive segments sent back to back become one record.
 fn offloaded(packets: &[TcpPacket], most: u32) -> Vec<TcpPacket> {
     let mut out: Vec<TcpPacket> = Vec::new();
     for p in packets {
@@ -125,7 +126,7 @@ fn offloaded(packets: &[TcpPacket], most: u32) -> Vec<TcpPacket> {
 }
 
 #[test]
-fn super_packets_count_as_what_they_hold() {
+fn super_packets_count_as_their_segments() {
     let r = policed();
     let packets = offloaded(&r.captures.hosts[SENDER], 44);
     assert!(packets.len() < r.captures.hosts[SENDER].len() * 9 / 10, "there are super-packets");
@@ -163,11 +164,11 @@ fn a_port_used_again_is_another_connection() {
     assert_eq!(key(&tracks[0]), key(&tracks[1]));
 }
 
-/// The same packets with the clock moved by so many milliseconds from the middle on.
+/// The same packets with the clock moved by this many milliseconds from the middle on.
 fn clock_set(packets: &[TcpPacket], by_ms: i64) -> Vec<TcpPacket> {
     let span = Span::from_millis(by_ms.unsigned_abs());
     let moved = |(i, p): (usize, &TcpPacket)| {
-        // No time lies before the first.
+        // No time is before the first one.
         let later = if by_ms < 0 { i < packets.len() / 2 } else { i >= packets.len() / 2 };
         TcpPacket { time: if later { p.time + span } else { p.time }, ..*p }
     };
@@ -175,7 +176,7 @@ fn clock_set(packets: &[TcpPacket], by_ms: i64) -> Vec<TcpPacket> {
 }
 
 #[test]
-fn a_clock_that_is_set_changes_no_count_and_no_round_trip() {
+fn a_clock_step_changes_no_count_and_no_round_trip() {
     for stage in [POLICER, BLOAT] {
         let r = transfer(stage, true, "", "", 1);
         for host in [SENDER, MIDDLE, RECEIVER] {
@@ -200,29 +201,30 @@ fn a_clock_that_is_set_changes_no_count_and_no_round_trip() {
     }
 }
 
-/// Without timestamps the sender's retransmission timer, which did not expire, shows that less time has passed.
+/// Without timestamps, the sender's retransmission timer, which did not expire, shows that less time has
+/// passed.
 #[test]
-fn without_timestamps_a_clock_set_ahead_shows_by_data_that_is_not_sent_again() {
+fn without_timestamps_a_clock_set_ahead_is_detected_by_missing_retransmissions() {
     let stack = "stack = { timestamps = false }";
     let r = transfer(BLOAT, true, stack, stack, 1);
     let (t, plain) = (one(&clock_set(&r.captures.hosts[SENDER], 5_000)), r.at(SENDER));
     assert_eq!(key(&t), key(&plain));
     let lasted = |t: &Track| t.last.since(t.first).as_secs_f64();
     assert!((lasted(&t) - lasted(&plain)).abs() < 0.1, "{} s", lasted(&t));
-    // A path that holds all back for as long is one that the sender's timer sees.
+    // The sender's timer does expire on a path that stalls for as long.
     let kept = KEPT.replace("600ms", "5s");
     let t = transfer(&kept, true, stack, stack, 1).at(SENDER);
     assert!(lasted(&t) > 8.0, "{} s", lasted(&t));
 }
 
-/// A network card with several queues: now and then a record stands behind the next one, or behind three.
+/// A network card with several queues: occasionally a record is written after the next one, or after three.
 #[test]
-fn records_out_of_order_are_put_back() {
+fn reordered_records_are_sorted() {
     for (stage, stack) in [(POLICER, ""), (BLOAT, "stack = { timestamps = false }")] {
         let r = transfer(stage, true, stack, stack, 1);
         for host in [SENDER, RECEIVER] {
             let mut packets = r.captures.hosts[host].clone();
-            // Records of one time are in the order in which they passed, which nothing could restore.
+            // Records with equal times are in the order in which they passed, which nothing could restore.
             packets.dedup_by(|b, a| a.time == b.time);
             let plain = one(&packets);
             let mut disordered = packets.clone();

@@ -1,4 +1,4 @@
-//! Both ends of one path: each packet's fate is known whatever the clocks, addresses and network cards did to it.
+//! Both ends of one path: each packet's fate is found despite clock offset, NAT and segmentation offload.
 
 use crate::vantage::{Run, run};
 use crate::{BLOAT, DELAY, HEAVY, LOSS, OUTAGE, POLICER, RECEIVER, REORDER, SENDER, check, transfer};
@@ -31,7 +31,7 @@ fn put_together(name: &str, here: &[TcpPacket], there: &[TcpPacket]) -> BothEnds
     both(name, here, there).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// A clock that is ahead by so many ns and runs faster by a share.
+/// Captures with a clock that is ahead by this many ns and faster by this share.
 fn clocked(packets: &[TcpPacket], ahead: i64, drift: f64) -> Vec<TcpPacket> {
     let begin = packets[0].time;
     let set = |p: &TcpPacket| {
@@ -41,7 +41,7 @@ fn clocked(packets: &[TcpPacket], ahead: i64, drift: f64) -> Vec<TcpPacket> {
     packets.iter().map(set).collect()
 }
 
-/// Real initial sequence numbers: the simulator counts from 0.
+/// Replaces the simulator's initial sequence numbers, which are 0, by random ones.
 fn numbered(packets: &[TcpPacket]) -> Vec<TcpPacket> {
     let number = |p: &TcpPacket| {
         let isn = |port: u16| 0x9e37_79b9u32.wrapping_mul(u32::from(port));
@@ -57,7 +57,7 @@ fn numbered(packets: &[TcpPacket]) -> Vec<TcpPacket> {
     packets.iter().map(number).collect()
 }
 
-/// The client behind an address and a port of its own, identifications new.
+/// Translates the client's address and port and assigns new identifications.
 fn translated(packets: &[TcpPacket]) -> Vec<TcpPacket> {
     let mut next = 1000u16;
     let translate = |p: &TcpPacket| {
@@ -74,7 +74,8 @@ fn translated(packets: &[TcpPacket]) -> Vec<TcpPacket> {
     packets.iter().map(translate).collect()
 }
 
-/// Segmentation offload: what leaves within a millisecond as one packet, up to `most` segments, identifications counted on.
+/// Segmentation offload: up to `most` segments sent within a millisecond become one packet, with consecutive
+/// identifications.
 fn offloaded(packets: &[TcpPacket], most: u32) -> Vec<TcpPacket> {
     let mut out: Vec<TcpPacket> = Vec::new();
     for p in packets {
@@ -96,10 +97,10 @@ fn offloaded(packets: &[TcpPacket], most: u32) -> Vec<TcpPacket> {
     out
 }
 
-/// A packet that left the first host for the last, and how long it took if it came.
+/// A packet that left the first host for the last, and its transit time if it arrived.
 type Journey = (TcpPacket, Option<Span>);
 
-/// All of them. By identification and sequence number: the simulator counts packets, modulo 2^16.
+/// All such packets, by identification and sequence number: the simulator counts packets modulo 2^16.
 fn truth(r: &Run) -> Vec<Journey> {
     let hosts = &r.captures.hosts;
     let mut came: BTreeMap<(u16, u32), Vec<Time>> = BTreeMap::new();
@@ -114,7 +115,7 @@ fn truth(r: &Run) -> Vec<Journey> {
     sent.map(|p| (*p, took(p))).collect()
 }
 
-/// Data packets that were lost.
+/// Number of data packets that were lost.
 fn lost(r: &Run) -> u64 {
     truth(r).iter().filter(|(p, took)| p.len > 0 && took.is_none()).count() as u64
 }
@@ -123,7 +124,7 @@ fn upload(tracks: &[Track]) -> &Track {
     tracks.iter().find(|t| t.receiver.port == 5201).unwrap()
 }
 
-/// Holds what was found against the truth, delays to within `error` ns.
+/// Checks the result against the truth; delays must agree to within `error` ns.
 fn is_right(label: &str, found: &BothEndsTracks, truth: &[Journey], error: u64) {
     let t = upload(&found.tracks);
     check(t);
@@ -131,13 +132,13 @@ fn is_right(label: &str, found: &BothEndsTracks, truth: &[Journey], error: u64) 
     let data = || truth.iter().filter(|(p, _)| p.len > 0);
     let lost: Vec<Time> = data().filter(|(_, took)| took.is_none()).map(|(p, _)| p.time).collect();
     assert_eq!((between.unknown_packets, between.lost_packets), (0, lost.len() as u64), "{label}");
-    let told: Vec<Time> = between.lost.iter().map(|l| l.time).collect();
+    let found_times: Vec<Time> = between.lost.iter().map(|l| l.time).collect();
     let expected: Vec<Time> = lost.iter().copied().take(1000).collect();
-    assert_eq!(told, expected, "{label}: which were lost");
+    assert_eq!(found_times, expected, "{label}: which were lost");
     let logged: Vec<Time> = t.log.iter().filter(|p| p.fate == PacketFate::LostDown).map(|p| p.time).collect();
-    assert_eq!(logged, lost, "{label}: as the tracker tells it");
+    assert_eq!(logged, lost, "{label}: in the tracker's log");
     assert_eq!((t.counts.lost_up, t.counts.lost_down), (0, lost.len() as u64), "{label}");
-    // What was sent again and was not lost before was needless.
+    // A retransmission of a packet that was not lost before is spurious.
     let mut arrived: BTreeSet<u32> = BTreeSet::new();
     let mut needless = 0;
     let mut in_time: Vec<_> = data().collect();
@@ -149,7 +150,8 @@ fn is_right(label: &str, found: &BothEndsTracks, truth: &[Journey], error: u64) 
         }
     }
     assert_eq!(between.needless_bytes, needless, "{label}");
-    // The log's round trip is the least one and the queueing on this way, to the microsecond that it counts in.
+    // The log's round trip is the minimum RTT plus the queueing delay of this direction, to its resolution of
+    // a microsecond.
     let least = truth.iter().filter_map(|(_, took)| *took).min().unwrap();
     let base = t.rtt.min().unwrap();
     let took: Vec<(Time, Span)> = data().filter_map(|(p, took)| Some((p.time, (*took)?))).collect();
@@ -186,13 +188,13 @@ fn each_loss_and_each_delay_is_known_whatever_the_clocks() {
 }
 
 #[test]
-fn nat_between_the_ends_is_seen_through_by_the_handshake() {
+fn connections_behind_nat_are_paired_by_their_handshake() {
     let r = transfer(LOSS, true, "", "", 5);
     let [here, there] = [SENDER, RECEIVER].map(|host| numbered(&r.captures.hosts[host]));
     let found = put_together("nat", &here, &clocked(&translated(&there), 30_000_000_000, 20e-6));
     assert_eq!((found.paired.paired, found.paired.translated), (1, 1));
     is_right("nat", &found, &truth(&r), 60_000);
-    // Without the handshake nothing says that they are the same.
+    // Without the handshake nothing shows that the connections are the same.
     let late = |packets: &[TcpPacket]| packets.iter().skip(200).copied().collect::<Vec<_>>();
     let none = both("nat-late", &late(&here), &late(&translated(&there)));
     assert!(matches!(none, Err(PairError::NoneShared { connections: [1, 1], .. })));
@@ -219,10 +221,10 @@ fn offload_on_both_sides_hides_no_loss() {
 }
 
 #[test]
-fn what_a_capture_lacks_is_not_lost() {
+fn packets_missing_from_a_capture_are_not_losses() {
     let r = transfer(LOSS, true, "", "", 4);
     let hosts = &r.captures.hosts;
-    // Each hundredth packet that arrived is not in the receiver's capture.
+    // Every hundredth packet that arrived is missing from the receiver's capture.
     let mut n = 0;
     let mut keep = |p: &&TcpPacket| {
         n += u32::from(p.len > 0);
@@ -232,13 +234,14 @@ fn what_a_capture_lacks_is_not_lost() {
     let found = put_together("gaps", &hosts[SENDER], &gaps);
     let between = upload(&found.tracks).between.as_ref().unwrap();
     let missing = (hosts[RECEIVER].len() - gaps.len()) as u64;
-    // A packet that was lost and came again, but is missing there, is lost still, as is the first of both.
+    // A packet that was lost, retransmitted and then missing there still counts as lost, as does the first of
+    // both.
     assert!(between.unknown_packets >= missing, "{} {missing}", between.unknown_packets);
     assert!(between.unknown_packets <= missing + 5, "{} {missing}", between.unknown_packets);
     assert!(between.lost_packets <= lost(&r) && between.lost_packets + 5 >= lost(&r));
     assert_eq!(found.paired.missed[0], 0);
     assert!(found.paired.missed[1].abs_diff(missing) <= 5, "{:?}", found.paired.missed);
-    // The receiver's begins a second late and ends a second early.
+    // The receiver's capture begins a second late and ends a second early.
     let [first, last] = [hosts[SENDER].first().unwrap().time, hosts[SENDER].last().unwrap().time];
     let inside = |p: &&TcpPacket| p.time > first + Span::from_secs(1) && p.time + Span::from_secs(1) < last;
     let part: Vec<TcpPacket> = hosts[RECEIVER].iter().filter(inside).copied().collect();
@@ -257,7 +260,7 @@ fn what_a_capture_lacks_is_not_lost() {
 }
 
 #[test]
-fn a_record_that_stands_there_twice_was_sent_once() {
+fn a_duplicate_record_counts_once() {
     let r = transfer(LOSS, true, "", "", 6);
     let mut twice = Vec::new();
     for p in &r.captures.hosts[SENDER] {
@@ -271,9 +274,9 @@ fn a_record_that_stands_there_twice_was_sent_once() {
     is_right("twice", &found, &truth(&r), 60_000);
 }
 
-/// Each direction is told as the capture on its sender's side has it, under one number, by one clock.
+/// Each direction is reported from its sender's capture, with one connection number and one clock.
 #[test]
-fn both_directions_are_told_from_their_senders_side() {
+fn each_direction_is_reported_from_its_senders_capture() {
     let line = r#"{ kind = "link", rate = "50Mbit/s" }"#;
     let loss =
         |p: &str| format!("{{ kind = \"loss\", name = \"l\", model = \"bernoulli\", probability = {p} }}");
@@ -303,7 +306,7 @@ fn both_directions_are_told_from_their_senders_side() {
         assert_eq!((t.counts.lost_up, t.counts.lost_down), (0, lost), "{from}");
         assert!(lost > 20 && t.between.as_ref().unwrap().unknown_packets == 0);
         assert!(t.first.since(hosts[SENDER][0].time) < Span::from_secs(1), "by the first capture's clock");
-        // At its sender: nothing lies between that and the capture.
+        // At its sender: no path lies between the sender and the capture.
         assert!(t.rtt_up.min().unwrap_or_default() < Span::from_millis(1), "{from}: {:?}", t.rtt_up.min());
     }
     let numbers: BTreeSet<u32> = found.tracks.iter().map(|t| t.connection).collect();

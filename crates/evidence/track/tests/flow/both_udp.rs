@@ -1,4 +1,4 @@
-//! Both ends of a UDP path: what was lost, how late and how uneven the rest came, whatever clocks, NAT and offload did to it.
+//! Both ends of a UDP path: losses, delays and jitter are found despite clock offset, NAT and offload.
 
 use capture::{Frame, PacketFilter, Payload, PcapWriter, UdpFrame};
 use std::net::Ipv4Addr;
@@ -11,51 +11,51 @@ use units::{Stream, Time};
 /// 2023-11-14, ns.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
-/// A datagram on its way: which, when it left (ns), when it came, if it did.
+/// A datagram: its number, when it left (ns), and when it arrived, if it did.
 #[derive(Clone, Copy)]
 struct Trip {
     number: u32,
     left: u64,
     came: Option<u64>,
-    /// From the client, or back.
+    /// Sent by the client; otherwise by the server.
     up: bool,
 }
 
-/// How a capture has what passes it.
+/// How a capture shows the datagrams.
 #[derive(Clone, Copy, Default)]
-struct Look {
-    /// ns.
+struct View {
+    /// Clock offset, ns.
     ahead: u64,
     drift: f64,
-    /// Another address and port of the client, identifications anew.
+    /// The client has another address and port, and identifications are new.
     translated: bool,
-    /// All payloads are the same, and no identifications.
+    /// All payloads are equal, without identifications.
     alike: bool,
-    /// Nothing but headers was captured.
+    /// Only headers were captured.
     headers: bool,
-    /// So many datagrams are handed over as one.
+    /// This many datagrams are merged into one.
     joined: usize,
-    /// Records stand twice.
+    /// Each record is duplicated.
     mirrored: bool,
 }
 
-/// Datagrams that left (`true`) or came at one end, as a capture there has them.
-fn captured(name: &str, trips: &[Trip], client: bool, look: Look) -> PathBuf {
+/// Writes the datagrams that one end sent (`true`) or received, as a capture there shows them.
+fn captured(name: &str, trips: &[Trip], client: bool, view: View) -> PathBuf {
     let mut seen: Vec<(u64, Trip)> = trips
         .iter()
         .filter_map(|t| Some((if t.up == client { Some(t.left) } else { t.came }?, *t)))
         .collect();
     seen.sort_by_key(|(at, t)| (*at, t.number));
     let mut file = PcapWriter::new(Vec::new()).unwrap();
-    for (i, group) in seen.chunks(look.joined.max(1)).enumerate() {
+    for (i, group) in seen.chunks(view.joined.max(1)).enumerate() {
         let (at, trip) = group[0];
-        let time = Time::from_nanos(TODAY + look.ahead + (at as f64 * (1.0 + look.drift)).round() as u64);
-        let (host, port) = if look.translated { (9, 1024) } else { (1, 40_000) };
+        let time = Time::from_nanos(TODAY + view.ahead + (at as f64 * (1.0 + view.drift)).round() as u64);
+        let (host, port) = if view.translated { (9, 1024) } else { (1, 40_000) };
         let ends = [(Ipv4Addr::new(10, 0, 0, host), port), (Ipv4Addr::new(10, 0, 0, 2), 5004)];
         let [from, to] = if trip.up { [ends[0], ends[1]] } else { [ends[1], ends[0]] };
         let payload_len = 200 * group.len() as u32;
         let payload = Payload::Udp(UdpFrame { sport: from.1, dport: to.1, payload_len });
-        let id = match (look.alike, look.translated) {
+        let id = match (view.alike, view.translated) {
             (true, _) => 0,
             (_, true) => i as u16 ^ 0x5555,
             _ => (trip.number % 60_000) as u16 + 1,
@@ -63,13 +63,13 @@ fn captured(name: &str, trips: &[Trip], client: bool, look: Look) -> PathBuf {
         let frame =
             Frame { time, src: from.0.into(), dst: to.0.into(), id, dscp: 0, ecn: 0, ttl: 64, payload };
         let (mut bytes, _) = frame.headers().unwrap();
-        let number = if look.alike { 0 } else { trip.number };
+        let number = if view.alike { 0 } else { trip.number };
         bytes.extend([number.to_be_bytes(), [u8::from(trip.up); 4]].concat());
         bytes.resize(28 + payload_len as usize, 7);
-        if look.headers {
+        if view.headers {
             bytes.truncate(28);
         }
-        for _ in 0..=usize::from(look.mirrored) {
+        for _ in 0..=usize::from(view.mirrored) {
             file.write_packet(time, &bytes).unwrap();
         }
     }
@@ -81,11 +81,11 @@ fn captured(name: &str, trips: &[Trip], client: bool, look: Look) -> PathBuf {
 fn both(
     name: &str,
     trips: &[Trip],
-    looks: [Look; 2],
+    views: [View; 2],
     server_first: bool,
 ) -> Result<BothEndsTracks, PairError> {
-    let client = captured(&format!("{name}-c"), trips, true, looks[0]);
-    let server = captured(&format!("{name}-s"), trips, false, looks[1]);
+    let client = captured(&format!("{name}-c"), trips, true, views[0]);
+    let server = captured(&format!("{name}-s"), trips, false, views[1]);
     let files = if server_first { [&server, &client] } else { [&client, &server] };
     let files = files.map(|f| f.as_path());
     let out =
@@ -94,11 +94,12 @@ fn both(
     out
 }
 
-fn found(name: &str, trips: &[Trip], looks: [Look; 2], server_first: bool) -> BothEndsTracks {
-    both(name, trips, looks, server_first).unwrap_or_else(|e| panic!("{name}: {e}"))
+fn found(name: &str, trips: &[Trip], views: [View; 2], server_first: bool) -> BothEndsTracks {
+    both(name, trips, views, server_first).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// A minute of a datagram each 20 ms up and, if `answered`, down: 20 ms up, 12 down, a queue that comes and goes, a share lost.
+/// A minute with a datagram every 20 ms up and, if `answered`, down: delays of 20 ms up and 12 ms down, a
+/// queue that comes and goes, and a share lost.
 fn minute(answered: bool, share: f64) -> Vec<Trip> {
     let mut chance = Stream::new(11, "udp both");
     let mut trips = Vec::new();
@@ -126,7 +127,7 @@ fn way(found: &BothEndsTracks, up: bool) -> (&UdpTrack, usize, &DatagramsBetween
     (t, side, t.ways[side].between.as_deref().expect("paired"))
 }
 
-/// Losses, delays and jitter are the trips'.
+/// Checks losses, delays and jitter against the trips.
 fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
     let (t, side, between) = way(found, true);
     let up: Vec<&Trip> = trips.iter().filter(|t| t.up).collect();
@@ -137,10 +138,10 @@ fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
         (0, lost.len() as u64, arrived),
         "{label}"
     );
-    // Told by the clock of the capture that was given first, whichever it is.
+    // Times are by the clock of the capture that was given first.
     let zero = between.lost[0].as_nanos() - lost[0];
-    for (told, left) in between.lost.iter().zip(&lost) {
-        assert!(told.as_nanos().abs_diff(zero + left) < 3_000_000, "{label}: which were lost");
+    for (found_value, left) in between.lost.iter().zip(&lost) {
+        assert!(found_value.as_nanos().abs_diff(zero + left) < 3_000_000, "{label}: which were lost");
     }
     let took: Vec<i64> = up.iter().filter_map(|t| Some((t.came? - t.left) as i64)).collect();
     let least = *took.iter().min().unwrap();
@@ -152,43 +153,47 @@ fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
     came.sort_unstable();
     let d: u64 = came.windows(2).map(|w| w[0].1.abs_diff(w[1].1)).sum();
     let jitter = d as f64 / (came.len() - 1) as f64;
-    let told = between.jitter.unwrap().as_nanos() as f64;
-    assert!((told / jitter - 1.0).abs() < 0.01, "{label}: jitter {told} {jitter}");
+    let found_value = between.jitter.unwrap().as_nanos() as f64;
+    assert!((found_value / jitter - 1.0).abs() < 0.01, "{label}: jitter {found_value} {jitter}");
     assert!(between.max_jitter.unwrap() >= between.jitter.unwrap(), "{label}");
-    // The log of the flow has it, too.
+    // The flow's log shows the losses too.
     let way = &t.ways[side];
-    assert_eq!(way.packets, up.len() as u64, "{label}: it is told as its sender's side has it");
+    assert_eq!(way.packets, up.len() as u64, "{label}: from its sender's capture");
     let in_log = way.log.iter().filter(|p| p.fate == track::PacketFate::LostDown).count();
     assert_eq!(in_log, lost.len(), "{label}");
 }
 
 #[test]
-fn what_was_lost_late_and_uneven_between_both_is_known() {
+fn losses_delays_and_jitter_between_both_ends_are_known() {
     let trips = minute(true, 0.02);
-    let far = Look { ahead: 3_600_000_000_000, drift: 30e-6, ..Look::default() };
-    let headers = Look { headers: true, ..Look::default() };
-    for (label, looks, server_first) in [
-        ("plain", [Look::default(); 2], false),
-        ("clocks", [Look::default(), far], false),
-        ("server first", [Look::default(), far], true),
-        ("nat", [Look::default(), Look { translated: true, ..far }], false),
-        ("headers", [headers, Look { headers: true, ..far }], false),
-        ("mirror", [Look { mirrored: true, ..Look::default() }, far], false),
+    let far = View { ahead: 3_600_000_000_000, drift: 30e-6, ..View::default() };
+    let headers = View { headers: true, ..View::default() };
+    for (label, views, server_first) in [
+        ("plain", [View::default(); 2], false),
+        ("clocks", [View::default(), far], false),
+        ("server first", [View::default(), far], true),
+        ("nat", [View::default(), View { translated: true, ..far }], false),
+        ("headers", [headers, View { headers: true, ..far }], false),
+        ("mirror", [View { mirrored: true, ..View::default() }, far], false),
     ] {
-        let found = found(label, &trips, looks, server_first);
+        let found = found(label, &trips, views, server_first);
         if label == "mirror" {
             let (_, _, between) = way(&found, true);
             let lost = trips.iter().filter(|t| t.up && t.came.is_none()).count() as u64;
-            assert_eq!((between.lost_packets, between.unknown_packets), (lost, 0), "a double is not lost");
+            assert_eq!(
+                (between.lost_packets, between.unknown_packets),
+                (lost, 0),
+                "a duplicate is not a loss"
+            );
             continue;
         }
         is_right(label, &found, &trips);
         let paired = &found.paired;
         assert!(paired.clock.two_way, "{label}");
-        // 20 there and 12 back: 4 ms of the offset cannot be seen, and are within the bound.
+        // 20 ms out and 12 ms back: 4 ms of the offset cannot be seen, and are within the bound.
         let (_, _, between) = way(&found, true);
         assert!((between.least_ns.unwrap() - 16_000_000).abs() < 200_000, "{label}: {:?}", between.least_ns);
-        assert_eq!(paired.paired_udp, [2, if looks[1].translated { 2 } else { 0 }], "{label}");
+        assert_eq!(paired.paired_udp, [2, if views[1].translated { 2 } else { 0 }], "{label}");
         assert_eq!((paired.alone_udp, paired.missed), ([0, 0], [0, 0]), "{label}");
         let (_, _, back) = way(&found, false);
         assert_eq!((back.lost_packets, back.arrived_packets), (0, 3_000), "{label}");
@@ -196,13 +201,13 @@ fn what_was_lost_late_and_uneven_between_both_is_known() {
 }
 
 #[test]
-fn one_direction_tells_losses_and_jitter_and_not_the_least_delay() {
+fn one_direction_gives_losses_and_jitter_but_no_minimum_delay() {
     let trips = minute(false, 0.02);
-    for (label, looks, server_first) in [
-        ("one way", [Look::default(); 2], false),
-        ("one way, server first", [Look::default(), Look { ahead: 5_000_000_000, ..Look::default() }], true),
+    for (label, views, server_first) in [
+        ("one way", [View::default(); 2], false),
+        ("one way, server first", [View::default(), View { ahead: 5_000_000_000, ..View::default() }], true),
     ] {
-        let found = found(label, &trips, looks, server_first);
+        let found = found(label, &trips, views, server_first);
         is_right(label, &found, &trips);
         let (_, _, between) = way(&found, true);
         assert_eq!((found.paired.clock.two_way, between.least_ns), (false, None), "{label}");
@@ -210,14 +215,14 @@ fn one_direction_tells_losses_and_jitter_and_not_the_least_delay() {
 }
 
 #[test]
-fn of_datagrams_that_look_alike_the_number_lost_is_known() {
+fn the_number_of_lost_equal_datagrams_is_known() {
     let trips = minute(true, 0.05);
     let lost = trips.iter().filter(|t| t.up && t.came.is_none()).count() as u64;
-    // One of each direction is told from the others, or nothing is.
-    let alike = Look { alike: true, ..Look::default() };
+    // Without one distinguishable datagram in each direction nothing can be paired.
+    let alike = View { alike: true, ..View::default() };
     let error = both("alike", &trips, [alike; 2], false).map(|_| ()).unwrap_err();
     assert!(matches!(error, PairError::NoneShared { flows: [2, 2], .. }), "{error}");
-    // Numbers that are used again after a few seconds.
+    // Numbers that are reused after a few seconds.
     let again: Vec<Trip> = trips
         .iter()
         .map(|t| Trip { number: t.number / 1_000_000 * 1_000_000 + t.number % 250, ..*t })
@@ -225,28 +230,28 @@ fn of_datagrams_that_look_alike_the_number_lost_is_known() {
     let mut some = again.clone();
     some[0].number = 999;
     some[1].number = 1_000_999;
-    let found = found("repeated", &some, [Look::default(); 2], false);
+    let found = found("repeated", &some, [View::default(); 2], false);
     let (_, _, between) = way(&found, true);
     assert_eq!((between.lost_packets, between.unknown_packets), (lost, 0));
 }
 
 #[test]
-fn what_offload_joined_is_not_told_as_lost() {
+fn datagrams_merged_by_offload_are_not_losses() {
     let trips = minute(true, 0.02);
-    let joined = Look { joined: 4, ..Look::default() };
-    for looks in [[joined, Look::default()], [Look::default(), joined]] {
-        let found = found("joined", &trips, looks, false);
+    let joined = View { joined: 4, ..View::default() };
+    for views in [[joined, View::default()], [View::default(), joined]] {
+        let found = found("joined", &trips, views, false);
         let (_, _, between) = way(&found, true);
         assert!(between.cut && between.lost_packets == 0, "{between:?}");
     }
 }
 
 #[test]
-fn captures_of_other_flows_are_not_put_together() {
+fn captures_of_different_flows_are_refused() {
     let trips = minute(true, 0.0);
     let others: Vec<Trip> = trips.iter().map(|t| Trip { number: t.number + 5_000_000, ..*t }).collect();
-    let client = captured("others-c", &trips, true, Look::default());
-    let server = captured("others-s", &others, false, Look::default());
+    let client = captured("others-c", &trips, true, View::default());
+    let server = captured("others-s", &others, false, View::default());
     let files = [client.as_path(), server.as_path()];
     let out =
         track_both_ends(files, &PacketFilter::default(), TrackerOptions::default(), None, &mut |_, _| {});

@@ -1,4 +1,5 @@
-//! A sender whose buffer is small, as Linux fills it: in bursts, the next as soon as ACKs have made room.
+//! A sender whose send buffer is small, filled as Linux does: in bursts, the next one as soon as ACKs have
+//! made room.
 
 use capture::{Addr, Endpoint, PacketOptions, TcpFlags, TcpPacket};
 use track::{Track, Tracker, TrackerOptions};
@@ -11,7 +12,7 @@ pub fn end(host: u8, port: u16) -> Endpoint {
     Endpoint { addr: Addr::v4([10, 0, 0, host]), port }
 }
 
-/// A packet without options, `us` microseconds after the first could have passed.
+/// Returns a packet without options at `us` microseconds.
 pub fn packet(
     us: u64,
     [src, dst]: [Endpoint; 2],
@@ -35,8 +36,8 @@ pub fn packet(
     }
 }
 
-/// At the sender: bursts of 40 segments, of which the last has `tail` bytes; an ACK for every two from 20 ms on, 0.7 ms
-/// apart; `pause` after the last of them the next burst.
+/// At the sender: bursts of 40 segments, the last with `tail` bytes; from 20 ms on an ACK for every two
+/// segments, 0.7 ms apart; the next burst follows `pause` after the last ACK.
 fn bursts(pause: u64, tail: u32, window: u16) -> Track {
     let (a, b) = (end(1, 40_000), end(2, 5201));
     let mut tracker = Tracker::new(TrackerOptions::default());
@@ -74,22 +75,22 @@ fn bursts(pause: u64, tail: u32, window: u16) -> Track {
 }
 
 #[test]
-fn bursts_that_acks_let_out_are_a_buffers() {
+fn bursts_released_by_acks_are_limited_by_the_send_buffer() {
     for tail in [MSS, 700] {
         let c = bursts(60, tail, 65_535).counts;
         assert!(c.app_limited > Span::from_secs(1), "{:?} of 1.7 s", c.app_limited);
         assert!(c.app_limited_until_ack * 10 > c.app_limited * 9, "{c:?}");
-        // What comes at its own time is an application's.
+        // A burst at a time of its own comes from the application.
         let c = bursts(400, tail, 65_535).counts;
         assert_eq!(c.app_limited_until_ack, Span::ZERO, "{c:?}");
     }
 }
 
 #[test]
-fn a_small_segment_between_two_writes_ends_none() {
+fn a_small_segment_between_two_writes_is_not_application_limited() {
     let (a, b) = (end(1, 80), end(2, 40_000));
     let (ack, psh) = (TcpFlags::ACK.0, TcpFlags::PSH.0);
-    // Ten segments, the fifth of them small and pushed, the sixth `after` it; then nothing.
+    // Ten segments, the fifth small with PSH, the sixth `after` it; then nothing.
     let ends = |after: u64, sixth: u32| {
         let mut tracker = Tracker::new(TrackerOptions::default());
         let mut seq = 1;
@@ -107,14 +108,14 @@ fn a_small_segment_between_two_writes_ends_none() {
         track.counts.short
     };
     assert_eq!(ends(20, MSS), 0, "a header and its body");
-    assert_eq!(ends(100_000, MSS), 1, "the application wrote no more for a while");
-    assert_eq!(ends(20, 300), 1, "a small write behind a small one");
+    assert_eq!(ends(100_000, MSS), 1, "the application paused");
+    assert_eq!(ends(20, 300), 1, "a small write after a small one");
 }
 
 #[test]
-fn a_piece_that_fills_the_window_is_not_the_applications() {
+fn a_small_segment_that_fills_the_window_is_not_application_limited() {
     let all = (BURST - 1) * MSS + 700;
     assert_eq!(bursts(60, 700, 65_535).counts.short, 50);
-    // Of the first burst the window is not known: what a SYN announces is not scaled.
+    // The window of the first burst is unknown: what a SYN announces is not scaled.
     assert_eq!(bursts(60, 700, all as u16).counts.short, 1);
 }

@@ -1,4 +1,4 @@
-//! What the tracker says of simulated runs, whose truth is known, wherever the capture is taken.
+//! Tracks of simulated runs, whose truth is known, with captures at each host.
 
 mod altered;
 mod both;
@@ -26,7 +26,7 @@ const SENDER: usize = 0;
 const MIDDLE: usize = 1;
 const RECEIVER: usize = 2;
 
-/// 20 MB from `a` to `b`; `stage` stands between `a` and `m`, or (`behind`) between `m` and `b`.
+/// Transfers 20 MB from `a` to `b`; `stage` is between `a` and `m`, or (`behind`) between `m` and `b`.
 fn transfer(stage: &str, behind: bool, a: &str, b: &str, seed: u64) -> Run {
     let head = format!("duration = \"60s\"\n[hosts.a]\n{a}\n[hosts.m]\n[hosts.b]\n{b}");
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\n\
@@ -45,7 +45,7 @@ fn close(what: &str, got: f64, truth: f64, percent: f64) {
     assert!(off.abs() <= percent, "{what}: {got:.3}, truth {truth:.3}: {off:+.2} %");
 }
 
-/// What holds of every track.
+/// Checks that hold for every track.
 fn check(t: &Track) {
     let c = &t.counts;
     assert_eq!(c.fast + c.rto + c.tlp, c.retransmitted_packets, "{c:?}");
@@ -91,7 +91,7 @@ fn at_the_sender_retransmissions_losses_timeouts_and_rtt_are_exact() {
                 assert_eq!((c.lost_up, c.lost_down), (0, r.dropped("limiter")), "{label}");
                 assert_eq!(c.timeouts, f.timeouts, "{label}");
                 assert_eq!((c.unique_bytes, c.acked_bytes), (20_000_000, 20_000_000), "{label}");
-                // Every packet that was sent again and is not lost was needless.
+                // Every retransmission that is not the repair of a loss is spurious.
                 assert_eq!(c.spurious, c.retransmitted_packets - c.lost_down, "{label}");
                 close(&label, mean_ms(&t), f.rtt_acks_ms.mean, 2.0);
             }
@@ -100,7 +100,7 @@ fn at_the_sender_retransmissions_losses_timeouts_and_rtt_are_exact() {
 }
 
 #[test]
-fn behind_the_bottleneck_losses_are_before_the_capture() {
+fn a_capture_behind_the_bottleneck_reports_losses_before_it() {
     for (name, stage) in [("policer", POLICER), ("loss", LOSS), ("bufferbloat", BLOAT)] {
         for host in [MIDDLE, RECEIVER] {
             let r = transfer(stage, false, "", "", 1);
@@ -124,7 +124,7 @@ fn behind_the_bottleneck_losses_are_before_the_capture() {
 }
 
 #[test]
-fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
+fn a_capture_before_the_bottleneck_agrees_with_the_senders() {
     for stage in [POLICER, LOSS, BLOAT, OUTAGE] {
         let r = transfer(stage, true, "", "", 1);
         let t = r.at(MIDDLE);
@@ -133,7 +133,7 @@ fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
         assert_eq!(c.retransmitted_packets, f.retransmitted_packets);
         assert_eq!((c.lost_up, c.lost_down), (0, r.dropped("limiter")));
         assert_eq!(c.timeouts, f.timeouts);
-        // After an outage the way to the sender is known only once its packets come again.
+        // After an outage the path to the sender is known again only when its packets arrive.
         let within = if stage == OUTAGE { 3.0 } else { 2.0 };
         close("rtt", mean_ms(&t), f.rtt_acks_ms.mean, within);
         close("up", t.handshake.up.unwrap().as_millis_f64(), 20.0, 1.0);
@@ -142,7 +142,7 @@ fn before_the_bottleneck_the_middle_sees_what_the_sender_sees() {
 }
 
 #[test]
-fn reordering_before_the_capture_is_no_loss() {
+fn reordering_before_the_capture_is_not_loss() {
     let r = transfer(REORDER, false, "", "", 1);
     for host in [MIDDLE, RECEIVER] {
         let t = r.at(host);
@@ -162,7 +162,7 @@ fn reordering_before_the_capture_is_no_loss() {
 }
 
 #[test]
-fn an_outage_shows_as_timeouts_wherever_the_capture_is() {
+fn an_outage_shows_as_timeouts_at_every_capture_point() {
     for behind in [false, true] {
         let r = transfer(OUTAGE, behind, "", "", 1);
         for host in [SENDER, MIDDLE, RECEIVER] {
@@ -179,7 +179,7 @@ fn an_outage_shows_as_timeouts_wherever_the_capture_is() {
 }
 
 #[test]
-fn what_an_outage_held_back_is_not_lost() {
+fn packets_delayed_by_an_outage_are_not_lost() {
     let r = transfer(KEPT, true, "", "", 1);
     let t = r.at(SENDER);
     assert_eq!((t.counts.lost_down, t.counts.spurious), (0, r.flow().retransmitted_packets));
@@ -187,22 +187,22 @@ fn what_an_outage_held_back_is_not_lost() {
 }
 
 #[test]
-fn timeouts_under_heavy_loss_are_told_from_fast_retransmissions() {
+fn timeouts_under_heavy_loss_are_distinguished_from_fast_retransmissions() {
     let (mut truth, mut found) = (0, 0);
     for seed in 1..9 {
         let r = transfer(HEAVY, true, "", "", seed);
         let t = r.at(SENDER);
         check(&t);
         assert_eq!(t.counts.retransmitted_packets, r.flow().retransmitted_packets);
-        // What is in flight at the end has no fate yet.
+        // Data in flight at the end has no fate yet.
         assert!(t.counts.lost_down.abs_diff(r.dropped("limiter")) <= 3, "{:?}", t.counts);
         (truth, found) = (truth + r.flow().timeouts, found + t.counts.timeouts);
     }
     close("timeouts", found as f64, truth as f64, 6.0);
 }
 
-/// Of the data packets that the sender's capture shows: which were lost and are said to be; which only were; which
-/// only are said to be. What was sent again although it had arrived leaves no trace if it is lost: it does not count.
+/// Compares losses of the data packets in the sender's capture: correctly reported, missed, and wrongly
+/// reported. A spurious retransmission that is lost leaves no trace and does not count.
 fn lost(r: &Run, t: &Track) -> [usize; 3] {
     let of = |host: usize| r.captures.hosts[host].iter().filter(|p| p.len > 0);
     let arrived: HashSet<u16> = of(RECEIVER).map(|p| p.id).collect();
@@ -224,8 +224,8 @@ fn lost(r: &Run, t: &Track) -> [usize; 3] {
 }
 
 #[test]
-fn without_sack_losses_are_told_by_the_acks() {
-    // A few retransmissions, then a window of them, then all that was outstanding.
+fn without_sack_losses_are_inferred_from_acks() {
+    // A few retransmissions, then a window of them, then everything outstanding.
     for (name, stage) in [("loss", LOSS), ("policer", POLICER), ("bufferbloat", BLOAT), ("outage", OUTAGE)] {
         for stack in ["stack = { sack = false }", "stack = { sack = false, timestamps = false }"] {
             for seed in 1..4 {
@@ -239,8 +239,8 @@ fn without_sack_losses_are_told_by_the_acks() {
                     t.counts
                 );
                 assert!(found > 10, "{name}: nothing was lost");
-                // Without SACK what arrives behind a hole is sent again needlessly once the hole is repaired, and no ACK
-                // tells which transmission was the first to arrive: of what a policer drops a few are mistaken.
+                // Without SACK, data after a hole is retransmitted needlessly once the hole is repaired, and
+                // no ACK shows which transmission arrived first: a few of a policer's drops are misjudged.
                 let within = if stack.contains("timestamps") { 10.0 } else { 2.0 };
                 close("losses", (found + wrong) as f64, (found + missed) as f64, within);
                 let most = if stack.contains("timestamps") { found / 4 } else { found / 20 };
@@ -252,7 +252,7 @@ fn without_sack_losses_are_told_by_the_acks() {
 }
 
 #[test]
-fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
+fn a_full_receive_window_is_seen_at_every_capture_point() {
     let r = transfer(DELAY, true, "", "stack = { receive_window = \"64kB\" }", 1);
     for host in [SENDER, MIDDLE, RECEIVER] {
         let t = r.at(host);
@@ -263,13 +263,14 @@ fn a_window_that_is_always_full_is_full_wherever_the_capture_is() {
         assert!(full > 0.8 * all, "at {host}: window full for {full} of {all} ms");
         assert!(idle < 0.02 * all);
         let most = t.bins.iter().map(|b| b.inflight).max().unwrap();
-        // The most of all: where the capture is not at the sender, by how much the way there varies.
+        // The maximum: if the capture is not at the sender, off by the delay variation on that part of the
+        // path.
         close("inflight", most as f64, 64_000.0, if host == SENDER { 3.0 } else { 10.0 });
     }
 }
 
 #[test]
-fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
+fn an_idle_application_is_seen_at_every_capture_point() {
     let head = "duration = \"20s\"\n[hosts.a]\n[hosts.m]\n[hosts.b]";
     let flows = "[flows.f]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\n\
         app = { kind = \"onoff\", on = \"1s\", off = \"1s\", rate = \"5Mbit/s\" }\n";
@@ -282,7 +283,7 @@ fn an_application_that_pauses_is_idle_wherever_the_capture_is() {
         println!("{host}: idle {idle:.0} ms {:?}", t.waits);
         assert_eq!(t.counts.timeouts, 0);
         assert!((8000.0..10_500.0).contains(&idle), "at {host}: idle {idle} ms");
-        // While it writes, slower than the link, what it has written has left but for moments.
+        // While it writes, slower than the link, everything written is sent except for moments.
         let limited = ms(&t, PauseKind::AppLimited);
         assert!((17_000.0..20_100.0).contains(&limited), "at {host}: limited {limited} ms");
         close("rtt", t.rtt.quantile(0.5).unwrap().as_millis_f64(), r.flow().rtt_acks_ms.p50, 5.0);

@@ -5,7 +5,7 @@ use capture::TcpPacket;
 use track::{Track, Tracker, TrackerOptions};
 use units::Span;
 
-/// Begin of the connection `n`, and its port.
+/// Moves a connection to the start time and port of number `n`.
 fn moved(p: &TcpPacket, client: u16, n: u16) -> TcpPacket {
     let mut p = *p;
     p.time += Span::from_micros(137) * n as u64;
@@ -18,14 +18,14 @@ fn moved(p: &TcpPacket, client: u16, n: u16) -> TcpPacket {
 }
 
 #[test]
-fn packets_together_are_tracked_as_one_by_one() {
+fn a_batch_gives_the_same_tracks_as_single_packets() {
     let run = transfer(POLICER, true, "", "", 7);
     let some: Vec<TcpPacket> = run.captures.hosts[SENDER].iter().take(400).copied().collect();
     let client = some[0].src.port;
     let mut all: Vec<TcpPacket> =
         (0..300).flat_map(|n| some.iter().map(move |p| moved(p, client, n))).collect();
     all.sort_by_key(|p| p.time);
-    // Some memory is saved, and some connections closed early.
+    // Some memory is reduced and some connections are closed early.
     for options in [
         TrackerOptions::default(),
         TrackerOptions { budget: 1 << 20, most_open: 200, ..TrackerOptions::default() },

@@ -1,10 +1,11 @@
-//! Waits that two things explain, a shut window and a timer, are counted once.
+//! A wait with two explanations, a shut window and a timer, is counted once.
 
 use super::buffer::{end, packet};
 use capture::TcpFlags;
 use track::{PauseKind, Tracker, TrackerOptions};
 
-/// A packet: microseconds, whether the sender's, sequence and acknowledgement number, flags, window, payload bytes.
+/// Builds a packet from: time in microseconds, whether it is the sender's, sequence and acknowledgement
+/// number, flags, window, payload bytes.
 type Packet = (u64, bool, u32, u32, u8, u16, u32);
 
 const SYN_ACK: u8 = TcpFlags::SYN.0 | TcpFlags::ACK.0;
@@ -12,7 +13,8 @@ const ACK: u8 = TcpFlags::ACK.0;
 /// More than any window.
 const HUGE: u32 = u32::MAX >> 4;
 
-/// Nothing that a host would do, much as fuzzing found it: the window is shut after the last data, and a timer ends the silence.
+/// Not what a host would do, but what fuzzing found: the window is shut after the last data, and a timer ends
+/// the silence.
 const PACKETS: [Packet; 7] = [
     (20_000, false, 3200, 0, SYN_ACK, 100, HUGE),
     (20_200, true, 4_294_966_795, 2599, ACK, 100, 100),
@@ -24,7 +26,7 @@ const PACKETS: [Packet; 7] = [
 ];
 
 #[test]
-fn a_timer_that_ends_a_shut_window_explains_nothing_again() {
+fn a_timer_that_ends_a_shut_window_is_not_counted_again() {
     let (a, b) = (end(0, 1000), end(1, 1001));
     let mut tracker = Tracker::new(TrackerOptions::default());
     for (us, sends, seq, ack, flags, window, len) in PACKETS {

@@ -1,4 +1,4 @@
-//! Simulated runs as a capture would show them: at the sender, in the middle, at the receiver.
+//! Simulated runs as captures show them: at the sender, in the middle, at the receiver.
 
 use capture::TcpPacket;
 use path::Packet as Simulated;
@@ -10,14 +10,14 @@ use track::{Track, Tracker, TrackerOptions};
 use transport::Segment;
 use units::Time;
 
-/// When simulated captures begin: not at 1970.
+/// When simulated captures begin: not in 1970.
 const BEGIN: Time = Time::from_nanos(1_600_000_000_000_000_000);
 
-/// Packets of one host each.
+/// The packets at each host.
 pub struct Captures {
     encoder: Encoder,
     pub hosts: Vec<Vec<TcpPacket>>,
-    /// Stream offset and length of the packets that left the first host and of those that came to the last.
+    /// Stream offset and length of the packets that left the first host and of those that reached the last.
     pub sent: Vec<(u32, u32)>,
     pub arrived: Vec<(u32, u32)>,
 }
@@ -36,13 +36,14 @@ impl Tap for Captures {
     }
 }
 
-/// A run of hosts `a`, `m` and `b`: stages between `a` and `m`, between `m` and `b`, and back the same way.
+/// A run of hosts `a`, `m` and `b`: stages between `a` and `m`, between `m` and `b`, and in the opposite
+/// direction.
 pub struct Run {
     pub captures: Captures,
     pub outcome: Outcome,
 }
 
-/// Runs `head`, these stages, `flows`.
+/// Runs `head`, these stages and `flows`.
 pub fn run(head: &str, up: &str, down: &str, back_down: &str, back_up: &str, flows: &str, seed: u64) -> Run {
     let text = format!(
         "{head}\n[links.up]\nbetween = [\"a\", \"m\"]\nforward = [{up}]\nbackward = [{back_up}]\n\
@@ -74,13 +75,13 @@ impl Run {
         elements.filter(|e| e.name.ends_with(element)).map(|e| e.dropped_packets).sum()
     }
 
-    /// What the tracker makes of the capture at a host, of the direction from `a` to `b`.
+    /// Tracks the capture at a host; returns the direction from `a` to `b`.
     pub fn at(&self, host: usize) -> Track {
         one(&self.captures.hosts[host])
     }
 }
 
-/// The only direction with data.
+/// Returns the only direction with data.
 pub fn one(packets: &[TcpPacket]) -> Track {
     let mut tracks = tracks(packets);
     assert_eq!(tracks.len(), 1);

@@ -1,40 +1,44 @@
-//! The options of `longfat check`.
+//! Options of `longfat check`.
 
 use app::expect::share;
 use clap::Args;
 use std::path::PathBuf;
 use units::{Bytes, Rate, Span};
 
-/// `longfat check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It looks and changes nothing. Without root it sees its own network namespace and those of this user's processes, and says what it
-did not see.
+Only reads; changes nothing. Without root it sees its own network namespace and those of this user's processes, and
+lists what it could not see.
 
-Exit codes: 0 nothing is wrong; 1 something is; 2 bad input.")]
+  longfat check
+  longfat check --rate 100Mbit/s --rtt 80ms
+  longfat check --capture trace.pcap
+
+Exit codes: 0 nothing is wrong; 1 something is wrong; 2 bad input.")]
 pub struct CheckArgs {
-    /// Rate of the path, of IP packets: what depends on the path is looked at too, and each cost simulated.
+    /// Rate of the path, counted in IP packets. With a path, its own checks run too and each cost is
+    /// simulated.
     #[arg(long, requires = "rtt")]
     pub rate: Option<Rate>,
-    /// Round-trip time of the empty path.
+    /// Round-trip time of the idle path.
     #[arg(long, value_name = "TIME", requires = "rate")]
     pub rtt: Option<Span>,
-    /// The rate is enforced by a policer with a bucket of this size.
+    /// Token bucket of the policer that enforces the rate.
     #[arg(long, value_name = "BYTES", requires = "rate")]
     pub burst: Option<Bytes>,
-    /// What may wait in front of the rate; default: one bandwidth-delay product.
+    /// Size of the bottleneck's queue. Default: one bandwidth-delay product.
     #[arg(long, value_name = "BYTES", requires = "rate")]
     pub queue: Option<Bytes>,
-    /// Share of packets lost at random, as 0.1% or 0.001 [default: 0%].
+    /// Share of packets lost at random, e.g. 0.1% or 0.001 [default: 0%].
     #[arg(long, value_name = "SHARE", value_parser = share, requires = "rate")]
     pub loss: Option<f64>,
-    /// Takes rate, round trip, bucket and queue from a packet capture: of its flow with most bytes.
+    /// Take rate, RTT, bucket and queue from a capture's flow with most bytes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "rtt", "burst", "queue", "loss"])]
     pub capture: Option<PathBuf>,
-    /// Prints JSON (docs/check.schema.json).
+    /// Print JSON (docs/check.schema.json).
     #[arg(long)]
     pub json: bool,
-    /// Shows no progress bar.
+    /// Show no progress bar.
     #[arg(long)]
     pub no_progress: bool,
 }

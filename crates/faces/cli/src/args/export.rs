@@ -1,48 +1,47 @@
-//! `longfat export`.
+//! Options of `longfat export`.
 
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What a scenario can be written as.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// A containerlab topology.
     Containerlab,
 }
 
-/// `longfat export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hosts become nodes, links links, and what delays, loses or limits packets there `tc` commands of the node that sends. Before the
-file is written, standard error has what it only approximates, with the number, and what it leaves out, by key; the file's head
-has it as well.
+Hosts become nodes and links become links; delay, loss and limiters become `tc` commands of the sending node. What the
+file only approximates (with the number) and what it leaves out is listed by key on standard error and at the top of
+the file.
 
   longfat export sdwan-limiter -o wan.clab.yml
 
-Exit codes: 0 it has all of the scenario, 1 it is written and does not have all, 2 it is not written: also where nothing of what
-the scenario does to packets can be written.")]
+Exit codes: 0 the file has the whole scenario; 1 it is written but lacks parts; 2 it is not written, e.g. because
+nothing that the scenario does to packets can be expressed.")]
 pub struct ExportArgs {
-    /// The scenario file, `-` for standard input, or the name of an example.
+    /// Scenario file (TOML) or name of a built-in example; `-` reads standard input.
     pub scenario: PathBuf,
-    /// The file; default: standard output.
+    /// File to write. Default: standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What it is written as.
+    /// Output format.
     #[arg(long = "as", value_name = "FORMAT", value_enum, default_value_t = ExportFormat::Containerlab)]
     pub format: ExportFormat,
-    /// The variant; default: the first.
+    /// Variant of the scenario. Default: the first.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
-    /// Overrides a key, as `longfat run` has it; may be given several times.
+    /// Override a key of the scenario, as in `longfat run`; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The image of all nodes; it has to have `ip` and `tc`.
+    /// Container image of all nodes; it must have `ip` and `tc`.
     #[arg(long, value_name = "NAME", default_value = "nicolaka/netshoot")]
     pub image: String,
-    /// Prints one JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Replaces a file that is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     pub force: bool,
 }

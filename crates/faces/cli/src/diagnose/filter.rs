@@ -1,4 +1,4 @@
-//! `--host`, `--port`, `--from`, `--to`.
+//! The options `--host`, `--port`, `--from` and `--to`.
 
 use crate::args::DiagnoseArgs;
 use crate::problem::CliProblem;
@@ -6,7 +6,7 @@ use capture::{FilterTime, LEFT_OUT};
 use result::Diagnosis;
 use units::{Span, Time};
 
-/// A time as an option has it: seconds after the first packet, or RFC 3339.
+/// Parses a time: seconds after the first packet, or a date of RFC 3339.
 pub fn time(text: &str) -> Result<FilterTime, String> {
     if let Ok(seconds) = text.parse::<f64>()
         && (0.0..1e10).contains(&seconds)
@@ -16,21 +16,24 @@ pub fn time(text: &str) -> Result<FilterTime, String> {
     let date = chrono::DateTime::parse_from_rfc3339(text).ok().and_then(|date| date.timestamp_nanos_opt());
     match date.map(u64::try_from) {
         Some(Ok(ns)) => Ok(FilterTime::At(Time::from_nanos(ns))),
-        _ => Err("seconds after the first packet (12.5), or a time since 1970 as 2026-05-01T12:00:00Z would be right".into()),
+        _ => {
+            Err("give seconds after the first packet (12.5), or a date since 1970 (2026-05-01T12:00:00Z)"
+                .into())
+        }
     }
 }
 
-/// Where the filter left out all there was of a capture: how many packets.
+/// Returns the number of packets that the filter left out if it matched none.
 pub fn unmatched(args: &DiagnoseArgs, d: &Diagnosis) -> Option<u64> {
     let left = d.capture.other.iter().find(|c| c.name == LEFT_OUT).map_or(0, |c| c.count);
     let none = d.capture.tcp_packets == 0 && d.udp_flows.is_empty();
-    (!args.filter.asked().is_empty() && none && left > 0).then_some(left)
+    (!args.filter.packet_filter().is_empty() && none && left > 0).then_some(left)
 }
 
-/// What is wrong where a filter matches none of `left` packets.
-pub fn nothing(left: u64) -> CliProblem {
-    let what = "the filter (--host, --port, --from, --to) matches nothing";
-    CliProblem::usage(format!("{what}: it left out all of {left} TCP packets"))
+/// Returns the error for a filter that matches none of `left` packets.
+pub fn nothing_matched(left: u64) -> CliProblem {
+    let what = "the filter (--host, --port, --from, --to) matches none";
+    CliProblem::usage(format!("{what} of the {left} TCP packets"))
 }
 
 #[cfg(test)]
@@ -45,7 +48,7 @@ mod tests {
         assert_eq!(time("1970-01-02T00:00:00Z"), at(86_400));
         assert_eq!(time("1970-01-02T02:00:00+02:00"), at(86_400));
         for bad in ["-1", "nan", "inf", "noon", "2026-05-01", "1960-01-01T00:00:00Z"] {
-            assert!(time(bad).unwrap_err().contains("would be right"), "{bad}");
+            assert!(time(bad).unwrap_err().contains("give seconds"), "{bad}");
         }
     }
 }

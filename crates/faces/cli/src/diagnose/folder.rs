@@ -1,8 +1,8 @@
-//! A folder of captures: each told of by itself, or all read as one.
+//! Diagnoses a folder of captures, one by one.
 
-use super::{exit_code, filter, study, write};
+use super::{exit_code, filter, read, write};
 use crate::args::DiagnoseArgs;
-use crate::escape::{tell, value};
+use crate::escape::{eprint_escaped, value};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use app::diagnose::{CaptureSource, listing, none};
@@ -15,21 +15,21 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Columns of a file's name in the table.
-const MOST_NAME: usize = 34;
-/// Files left out that are told of by name.
-const MOST_LEFT_OUT: usize = 8;
+/// The largest width of a file name in the table, in columns.
+const MAX_NAME_WIDTH: usize = 34;
+/// The number of skipped files that are listed by name.
+const MAX_SKIPPED_LINES: usize = 8;
 
-/// What was left out, a line each.
-pub fn told(left_out: &[String], style: Style) -> String {
-    let mut text: String = left_out
+/// Lists the skipped files with the reason, one per line.
+pub fn skipped_lines(skipped: &[String], style: Style) -> String {
+    let mut text: String = skipped
         .iter()
-        .take(MOST_LEFT_OUT)
-        .map(|why| wrap(&format!("Left out: {}", value(why)), style.width, ""))
+        .take(MAX_SKIPPED_LINES)
+        .map(|why| wrap(&format!("Skipped: {}", value(why)), style.width, ""))
         .collect();
-    let more = left_out.len().saturating_sub(MOST_LEFT_OUT);
+    let more = skipped.len().saturating_sub(MAX_SKIPPED_LINES);
     if more > 0 {
-        let _ = writeln!(text, "Left out: {more} more");
+        let _ = writeln!(text, "Skipped: {more} more");
     }
     text
 }
@@ -37,30 +37,30 @@ pub fn told(left_out: &[String], style: Style) -> String {
 /// Diagnoses each capture of a folder.
 pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem> {
     for (given, option, instead) in [
-        (!args.flow.is_empty(), "--flow", "numbers differ from capture to capture"),
+        (!args.flow.is_empty(), "--flow", "each capture numbers its own flows"),
         (args.report.is_some(), "--report", "a page shows one capture"),
-        (!args.qlog.is_empty(), "--qlog", "it is of one connection"),
+        (!args.qlog.is_empty(), "--qlog", "a log belongs to one connection"),
     ] {
         if given {
-            let what = "goes with one capture, or with --joined";
+            let what = "needs a single capture, or --joined";
             return Err(CliProblem::usage(format!("{option} {what}: {instead}")));
         }
     }
-    let (files, mut left_out) = listing(dir)?;
+    let (files, mut skipped) = listing(dir)?;
     let (mut all, mut written, mut missed) = (Vec::new(), String::new(), 0);
     for path in &files {
         let reader = match CaptureReader::open(path) {
             Ok(reader) => reader,
             Err(why) => {
-                left_out.push(why.to_string());
+                skipped.push(why.to_string());
                 continue;
             }
         };
         let out = args.out.as_ref().zip(path.file_name()).map(|(out, name)| out.join(name));
-        let (d, kept) = study(args, CaptureSource::One(Box::new(reader)), path, out.as_deref())?;
+        let (d, kept) = read(args, CaptureSource::One(Box::new(reader)), path, out.as_deref())?;
         if let Some(left) = filter::unmatched(args, &d) {
             missed += left;
-            left_out.push(format!("{}: the filter matches none of {left} TCP packets", path.display()));
+            skipped.push(format!("{}: the filter matches none of its {left} TCP packets", path.display()));
             continue;
         }
         written += &write(args, out.as_deref(), &d, kept)?;
@@ -68,9 +68,9 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
     }
     if all.is_empty() {
         return Err(if missed > 0 {
-            filter::nothing(missed)
+            filter::nothing_matched(missed)
         } else {
-            super::other(dir, none(dir, &left_out).into())
+            super::other(dir, none(dir, &skipped).into())
         });
     }
     let style = terminal();
@@ -78,16 +78,16 @@ pub fn diagnose(args: &DiagnoseArgs, dir: &Path) -> Result<ExitCode, CliProblem>
         let list: Vec<String> = all.iter().map(diagnosis::diagnosis_json).collect();
         let list: Vec<&str> = list.iter().map(|json| json.trim_end()).collect();
         crate::print_json(&format!("[\n{}\n]\n", list.join(",\n")))?;
-        tell!("{}{written}", told(&left_out, style));
+        eprint_escaped!("{}{written}", skipped_lines(&skipped, style));
     } else {
         let lang = args.lang.into();
         let heads: String = all.iter().map(|d| head(d, style, lang)).collect();
-        crate::print(&format!("{heads}{}\n{}{written}", table(&all, lang), told(&left_out, style)))?;
+        crate::print(&format!("{heads}{}\n{}{written}", table(&all, lang), skipped_lines(&skipped, style)))?;
     }
     Ok(ExitCode::from(all.iter().map(exit_code).max().unwrap_or(0)))
 }
 
-/// A capture's name, and what is said first of it.
+/// Returns a capture's name and the first sentences of its diagnosis.
 fn head(d: &Diagnosis, style: Style, lang: Lang) -> String {
     let text = text(d, 0, style, lang);
     let first = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("  - "));
@@ -99,18 +99,18 @@ fn head(d: &Diagnosis, style: Style, lang: Lang) -> String {
     head + "\n"
 }
 
-/// A line for each capture: its flows, and of the one with most bytes what was measured and what held it.
+/// One row per capture: its number of flows, and the measurements and main cause of the flow with most bytes.
 fn table(all: &[Diagnosis], lang: Lang) -> String {
     let titles = match lang {
-        Lang::En => ["file", "flows", "Mbit/s", "RTT ms", "resent", "main cause"],
-        Lang::Zh => ["文件", "流", "Mbit/s", "RTT ms", "重传", "主要原因"],
+        Lang::En => ["file", "flows", "Mbit/s", "RTT ms", "retrans", "main cause"],
+        Lang::Zh => ["文件", "流数", "Mbit/s", "RTT ms", "重传数", "主要原因"],
     };
     let mut rows = vec![titles.map(String::from)];
     rows.extend(all.iter().map(|d| row(d, lang)));
-    let wide = |at: usize, most| {
-        rows.iter().map(|row| console::measure_text_width(&row[at])).max().unwrap_or(0).min(most)
+    let wide = |at: usize, max| {
+        rows.iter().map(|row| console::measure_text_width(&row[at])).max().unwrap_or(0).min(max)
     };
-    let widths = [wide(0, MOST_NAME), wide(1, 9), wide(2, 9), wide(3, 9), wide(4, 9)];
+    let widths = [wide(0, MAX_NAME_WIDTH), wide(1, 9), wide(2, 9), wide(3, 9), wide(4, 9)];
     let mut text = String::new();
     for row in &rows {
         for (i, (cell, width)) in row.iter().zip(widths).enumerate() {

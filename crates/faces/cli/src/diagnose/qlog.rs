@@ -1,4 +1,4 @@
-//! `--qlog` without a capture.
+//! Diagnoses QUIC logs (`--qlog`) without a capture.
 
 use super::{KeptPackets, finish};
 use crate::args::DiagnoseArgs;
@@ -6,7 +6,7 @@ use crate::problem::CliProblem;
 use report::diagnosis::Rows;
 use std::process::ExitCode;
 
-/// Tells of what endpoints wrote down of themselves.
+/// Diagnoses the logs alone.
 pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
     for (given, option) in [
         (!args.filter.host.is_empty(), "--host"),
@@ -15,11 +15,11 @@ pub fn alone(args: &DiagnoseArgs) -> Result<ExitCode, CliProblem> {
         (args.filter.to.is_some(), "--to"),
     ] {
         if given {
-            return Err(CliProblem::usage(format!("{option} is about a capture; --qlog alone has none")));
+            return Err(CliProblem::usage(format!("{option} needs a capture; --qlog alone has none")));
         }
     }
     let d = app::qlog::alone(&args.qlog)?;
-    // Of packets there is what the endpoint says of them: its congestion window, not the rows of a capture.
+    // A log has the endpoint's own values, such as its congestion window, but no packet rows of a capture.
     let rows = args.report.is_some().then(|| Rows::new(0, &[], 0));
     finish(args, d, KeptPackets { rows, ..KeptPackets::default() }, &[])
 }

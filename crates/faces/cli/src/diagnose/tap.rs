@@ -1,4 +1,4 @@
-//! Packets as they are read: for the page, and as Parquet.
+//! Keeps packets while a capture is read, for the page and for `packets.parquet`.
 
 use crate::problem::CliProblem;
 use crate::regular::NewFile;
@@ -11,21 +11,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use track::{PacketRecorder, PacketRow};
 
-/// What is gathered of a capture's packets.
 #[derive(Default)]
 pub struct KeptPackets {
-    /// For the page.
+    /// For the page of --report.
     pub rows: Option<Rows>,
-    /// For the folder.
+    /// For the folder of --out.
     pub packets: Option<PacketTap>,
 }
 
-/// Fills what is kept; the reader owns it, so what it fills is shared.
+/// The recorder that fills [`KeptPackets`]. The reader owns the recorder, so the packets are shared.
 pub struct KeptTap(pub Arc<Mutex<KeptPackets>>);
 
 impl PacketRecorder for KeptTap {
     fn row(&mut self, row: &PacketRow) {
-        // Nobody else holds it while packets come.
+        // The lock is free while packets are read.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rows) = &mut kept.rows {
             rows.row(row);
@@ -36,17 +35,17 @@ impl PacketRecorder for KeptTap {
     }
 }
 
-/// `packets.parquet`.
+/// Writes `packets.parquet`.
 pub struct PacketTap {
     path: PathBuf,
     file: NewFile,
     rows: PacketWriter<'static>,
-    /// The first error; nothing is written after it.
+    /// The first write error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
 impl PacketTap {
-    /// Creates `folder` and the file in it, for the packets of `capture`.
+    /// Creates `folder` and in it the file for the packets of `capture`.
     pub fn create(folder: &Path, capture: &Path) -> Result<PacketTap, CliProblem> {
         let path = folder.join(PACKETS.name);
         let create = || -> io::Result<_> {
@@ -81,7 +80,10 @@ impl PacketTap {
         self.failed = self.rows.push(packet).err();
     }
 
-    /// Writes what is left, for [`NewFile::commit`]; the first error of all that happened.
+    /// Completes the file for [`NewFile::commit`].
+    ///
+    /// # Errors
+    /// Returns the first error of any write.
     pub fn finish(self) -> Result<NewFile, CliProblem> {
         let done = match self.failed {
             Some(e) => Err(e),
@@ -97,7 +99,7 @@ mod tests {
     use units::Time;
 
     #[test]
-    fn the_page_and_the_file_get_the_same_packets() {
+    fn the_page_and_the_parquet_file_get_the_same_packets() {
         let dir = std::env::temp_dir().join(format!("longfat-tap-{}", std::process::id()));
         let kept = Arc::new(Mutex::new(KeptPackets {
             rows: Some(Rows::new(8, &[], 1000)),

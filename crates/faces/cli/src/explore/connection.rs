@@ -1,17 +1,17 @@
-//! A browser's connection: a request's head, its body in pieces, an answer. It carries one request.
+//! A browser's connection, which carries one HTTP request: its head, its body in pieces, and the answer.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Take, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Bytes of a request's head; a browser's has a few hundred.
+/// The largest head of a request, bytes; a browser's has a few hundred.
 const MAX_HEAD: u64 = 16 << 10;
-/// Bytes read at a time.
+/// Size of the read buffer, bytes.
 const BUFFER: usize = 64 << 10;
-/// How long to wait for a head, for more of a body, or for room to write.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for a head, for more of a body, or to write.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection's bytes, as long as its request may take.
+/// A TCP stream that can be read until a deadline.
 struct TimedStream {
     stream: TcpStream,
     deadline: Instant,
@@ -23,43 +23,43 @@ impl Read for TimedStream {
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
-        self.stream.set_read_timeout(Some(left.min(PATIENCE)))?;
+        self.stream.set_read_timeout(Some(left.min(TIMEOUT)))?;
         self.stream.read(out)
     }
 }
 
-/// A connection that carries one request.
 pub struct Connection {
-    /// Ends with the request's body.
+    /// Limited to the request's body.
     stream: Take<BufReader<TimedStream>>,
 }
 
 impl Connection {
-    /// A connection that was accepted, and the head of its request, up to its empty line.
+    /// Takes an accepted connection and reads the head of its request, including the final empty line.
     pub fn open(stream: TcpStream) -> io::Result<(Connection, Vec<u8>)> {
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         stream.set_nodelay(true)?;
-        let stream = TimedStream { stream, deadline: Instant::now() + PATIENCE };
+        let stream = TimedStream { stream, deadline: Instant::now() + TIMEOUT };
         let mut stream = BufReader::with_capacity(BUFFER, stream).take(MAX_HEAD);
         let head = head(&mut stream)?;
         stream.set_limit(0);
         Ok((Connection { stream }, head))
     }
 
-    /// Goes on with the request's body, of so many bytes, which may come until the deadline.
+    /// Allows a body of `length` bytes to be read until the deadline.
     pub fn expect(&mut self, length: u64, deadline: Instant) {
         self.stream.set_limit(length);
         self.stream.get_mut().get_mut().deadline = deadline;
     }
 
-    /// The body's next line, with its end; `None`: it has more than `max` bytes.
+    /// Reads the body's next line with its line feed; `None` if it has more than `max` bytes.
     pub fn line(&mut self, max: u64) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         (&mut self.stream).take(max + 1).read_until(b'\n', &mut line)?;
         Ok((line.len() as u64 <= max).then_some(line))
     }
 
-    /// Whether the browser closed the connection. While there is a body to read, reading it shows that.
+    /// Whether the browser has closed the connection. Always false before the body is read: reading it shows
+    /// that.
     pub fn is_closed(&self) -> bool {
         if self.stream.limit() > 0 {
             return false;
@@ -74,8 +74,9 @@ impl Connection {
         !is_open || restored.is_err()
     }
 
-    /// Reads what is left of the body, then answers: a browser reads no answer before it has sent all, and to close over unread
-    /// bytes would take the answer from it (RFC 9112, section 9.6).
+    /// Reads the rest of the body, then sends the answer. A browser reads no answer before it has sent
+    /// everything, and closing a connection with unread bytes could reset it before the answer arrives (RFC
+    /// 9112, section 9.6).
     pub fn answer(&mut self, answer: &HttpAnswer<'_>) -> io::Result<()> {
         io::copy(&mut self.stream, &mut io::sink())?;
         let HttpAnswer { status, kind, took, body, head_only } = answer;
@@ -101,33 +102,30 @@ impl Read for Connection {
     }
 }
 
-/// An answer to a request.
 pub struct HttpAnswer<'a> {
-    /// Its first line's.
     pub status: &'a str,
-    /// What the body is.
+    /// The Content-Type.
     pub kind: &'a str,
-    /// How long the body was worked on, for those who want to know.
+    /// Time spent on the body, sent as Server-Timing.
     pub took: Option<Duration>,
-    /// The body.
     pub body: &'a [u8],
-    /// The body is only announced.
+    /// Send the head alone, with the body's length.
     pub head_only: bool,
 }
 
 impl<'a> HttpAnswer<'a> {
-    /// A body that was at hand.
+    /// A successful answer without timing.
     pub fn of(kind: &'a str, body: &'a [u8]) -> HttpAnswer<'a> {
         HttpAnswer { status: "200 OK", kind, took: None, body, head_only: false }
     }
 
-    /// A refusal: its status is all it says.
+    /// An error whose body is its status.
     pub fn refusal(status: &'a str) -> HttpAnswer<'a> {
         HttpAnswer { status, ..HttpAnswer::of("text/plain; charset=utf-8", status.as_bytes()) }
     }
 }
 
-/// A request's head, up to its empty line.
+/// Reads a request's head, including the final empty line.
 fn head(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -143,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_ends_and_is_bounded() {
+    fn a_head_ends_with_an_empty_line_and_has_a_maximum_size() {
         let head = |bytes: &[u8]| head(&mut bytes.take(MAX_HEAD));
         assert!(head(b"GET / HTTP/1.1\r\n").is_err());
         assert!(head(&[b'x'; MAX_HEAD as usize + 1]).is_err());

@@ -1,4 +1,4 @@
-//! Questions that are being answered: how far each is, and how many may be at once.
+//! The questions that are being answered: their progress, and a limit on their number.
 
 use super::connection::Connection;
 use super::request::MAX_QUESTION;
@@ -8,19 +8,19 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Questions that are answered at once: more than a browser has connections to one server.
-const MAX_AT_ONCE: usize = 8;
-/// How long an answer may take.
-const MAX_ANSWER: Duration = Duration::from_secs(600);
+/// The largest number of simultaneous questions: more than a browser has connections to one server.
+const MAX_QUESTIONS: usize = 8;
+/// The longest time that an answer may take.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(600);
 
-/// How far an answer is: now, all, and whether these are bytes of a capture.
+/// Progress of an answer: the part done, the total, and whether these are bytes of a capture that is read.
 pub type AnswerProgress = (f64, f64, bool);
 
-/// The questions under way, by the numbers that their pages chose.
+/// The questions in progress, by the numbers that their pages chose.
 #[derive(Default)]
 pub struct Questions(Mutex<HashMap<u64, AnswerProgress>>);
 
-/// A question under way. It ends when this is dropped.
+/// A registered question; dropping it removes it from [`Questions`].
 struct Underway<'a> {
     questions: &'a Questions,
     number: u64,
@@ -32,13 +32,14 @@ impl Drop for Underway<'_> {
     }
 }
 
-/// The capture behind a question, for the engine; the server keeps the connection.
+/// The capture that follows a question in a request's body, read by the engine.
 struct CaptureBody {
     connection: Arc<Mutex<Connection>>,
     questions: Arc<Questions>,
     number: u64,
-    /// Bytes that were read, and of the whole.
+    /// Bytes read so far.
     read: u64,
+    /// Bytes of the capture.
     length: u64,
 }
 
@@ -51,11 +52,9 @@ impl Read for CaptureBody {
     }
 }
 
-/// What came of a question.
+/// An answer and the time that the engine took.
 pub struct Answered {
-    /// The pieces of its answer.
     pub pieces: Vec<Vec<u8>>,
-    /// How long the engine took.
     pub took: Duration,
 }
 
@@ -66,13 +65,13 @@ impl Answered {
 }
 
 impl Questions {
-    /// How far the answer to a question is.
+    /// Returns the progress of a question, if it is being answered.
     pub fn progress(&self, number: u64) -> Option<AnswerProgress> {
         self.lock().get(&number).copied()
     }
 
-    /// Answers the question that a request's body of so many bytes holds: a line of JSON, then a capture, if it is about one.
-    /// The run ends early when the browser closes the connection.
+    /// Answers the question in a request's body of `length` bytes: a line of JSON, followed by a capture if
+    /// the question is about one. The run is cancelled when the browser closes the connection.
     pub fn answer(
         self: &Arc<Self>,
         connection: &Arc<Mutex<Connection>>,
@@ -80,11 +79,11 @@ impl Questions {
         length: u64,
     ) -> io::Result<Answered> {
         let began = Instant::now();
-        let deadline = began + MAX_ANSWER;
+        let deadline = began + MAX_ANSWER_TIME;
         unpoisoned(connection).expect(length, deadline);
         let Some(_underway) = self.begin(number) else {
             return Ok(Answered::refusal(
-                "longfat explore answers no more questions at once: close another page of it",
+                "longfat explore is busy with other questions: close another of its pages",
             ));
         };
         let Some(question) = unpoisoned(connection).line(MAX_QUESTION)? else {
@@ -107,23 +106,23 @@ impl Questions {
         let pieces = ::explore::answer(&question, &mut watch, Box::new(capture));
         if is_late {
             return Ok(Answered::refusal(
-                "it took longer than 10 minutes: longfat run has all the time it needs",
+                "this took longer than 10 minutes; use longfat run, which has no time limit",
             ));
         }
         Ok(Answered { pieces, took: began.elapsed() })
     }
 
-    /// Takes up a question, unless there are enough, or there is one of its number.
+    /// Registers a question, unless [`MAX_QUESTIONS`] are in progress or the number is in use.
     fn begin(&self, number: u64) -> Option<Underway<'_>> {
         let mut questions = self.lock();
-        if questions.len() >= MAX_AT_ONCE || questions.contains_key(&number) {
+        if questions.len() >= MAX_QUESTIONS || questions.contains_key(&number) {
             return None;
         }
         questions.insert(number, (0.0, 1.0, false));
         Some(Underway { questions: self, number })
     }
 
-    /// Keeps how far a question is, unless its answer is there.
+    /// Updates the progress of a question, unless it has been answered.
     fn progressed(&self, number: u64, progress: AnswerProgress) {
         if let Some(held) = self.lock().get_mut(&number) {
             *held = progress;
@@ -135,7 +134,7 @@ impl Questions {
     }
 }
 
-/// A lock whose holder cannot leave its data half changed.
+/// Locks a mutex, poisoned or not: a panic cannot leave its data half changed.
 pub fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -145,17 +144,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_are_answered_at_once_each_under_its_own_number() {
+    fn the_number_of_questions_is_limited_and_each_has_its_own_number() {
         let questions = Questions::default();
-        let mut underway: Vec<_> = (0..MAX_AT_ONCE as u64).map(|n| questions.begin(n).unwrap()).collect();
-        assert!(questions.begin(99).is_none(), "enough are under way");
+        let mut underway: Vec<_> = (0..MAX_QUESTIONS as u64).map(|n| questions.begin(n).unwrap()).collect();
+        assert!(questions.begin(99).is_none(), "all places are taken");
         underway.truncate(1);
-        assert!(questions.begin(0).is_none(), "its number is taken");
+        assert!(questions.begin(0).is_none(), "the number is in use");
         assert!(questions.begin(99).is_some());
         questions.progressed(0, (1.0, 2.0, false));
         assert_eq!(questions.progress(0), Some((1.0, 2.0, false)));
         drop(underway);
         questions.progressed(0, (1.0, 2.0, false));
-        assert_eq!(questions.progress(0), None, "its answer is there");
+        assert_eq!(questions.progress(0), None, "it has been answered");
     }
 }

@@ -1,29 +1,29 @@
-//! What a request's head asks of the explorer's server, and whether its sender may have it.
+//! Parses a request's head, and refuses requests from other web sites.
 //!
-//! Two checks keep other sites' pages out. `Host` must be the server's own address, so a name that leads to this machine is of
-//! no use (RFC 9110, section 7.4). A request with an `Origin` must come from the server's own page, and a question must have
-//! one: browsers send it with every POST (Fetch, section 3.2).
+//! Two checks keep other sites' pages out. `Host` must be the server's own address, so that a foreign name
+//! that resolves to this machine is refused (DNS rebinding; RFC 9110, section 7.4). A request with an
+//! `Origin` must come from the server's own page, and a question must have one: browsers send it with every
+//! POST (Fetch, section 3.2).
 
-/// Bytes of a question: the scenario's text, and the results that the page compares with it.
+/// The largest question, bytes: the scenario's text, and the results that the page compares with it.
 pub const MAX_QUESTION: u64 = 16 << 20;
-/// Bytes of a question and its capture, which is read in pieces and never held whole.
+/// The largest question with its capture, bytes. A capture is read in pieces and never held as a whole.
 pub const MAX_BODY: u64 = 16 << 30;
 
-/// The part of a refusal that stands on an answer's first line.
+/// An HTTP status code with its reason phrase.
 pub type Status = &'static str;
 
-/// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PageRequest {
-    /// The page; only its head, for HEAD.
+    /// GET or HEAD of the page.
     Page { head_only: bool },
-    /// The answer to the question that is the body, of so many bytes. The page chose the number.
+    /// A question in a body of `length` bytes, under a number that the page chose.
     Answer { number: u64, length: u64 },
-    /// How far the answer to a question is; null where none is under way.
+    /// The progress of a question; the answer is null if it is not in progress.
     Progress { number: u64 },
 }
 
-/// Reads the head of a request to the server at this port of 127.0.0.1.
+/// Parses the head of a request to the server at this port of 127.0.0.1.
 pub fn requested(head: &[u8], port: u16) -> Result<PageRequest, Status> {
     let text = std::str::from_utf8(head).map_err(|_| "400 Bad Request")?;
     let mut lines = text.split("\r\n");
@@ -51,14 +51,14 @@ pub fn requested(head: &[u8], port: u16) -> Result<PageRequest, Status> {
     }
 }
 
-/// The value of a field that may stand there once.
+/// Returns the value of a header field that must not be repeated.
 fn field<'a>(fields: &[(&str, &'a str)], name: &str) -> Result<Option<&'a str>, Status> {
     let mut values = fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
     let value = values.next().map(|&(_, value)| value);
     if values.next().is_some() { Err("400 Bad Request") } else { Ok(value) }
 }
 
-/// The body's bytes; one of unknown length is refused.
+/// Returns the length of the body, which must be given.
 fn length(fields: &[(&str, &str)]) -> Result<u64, Status> {
     let length = field(fields, "content-length")?;
     let (Some(length), None) = (length, field(fields, "transfer-encoding")?) else {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_there_for_this_machine_only() {
+    fn the_page_is_served_under_this_machines_addresses_only() {
         let page = |head_only| Ok(PageRequest::Page { head_only });
         for line in ["GET /", "GET /index.html", "GET /?x"] {
             assert_eq!(ask(line, &["Host: localhost:8080"]), page(false), "{line}");
@@ -124,20 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn a_body_says_its_length_and_is_bounded() {
-        let most = format!("Content-Length: {MAX_BODY}");
+    fn a_body_needs_a_length_up_to_the_maximum() {
+        let max = format!("Content-Length: {MAX_BODY}");
         let more = format!("Content-Length: {}", MAX_BODY + 1);
         let ask = |fields: &[&str]| {
             let mut all = vec!["Host: 127.0.0.1:8080", "Origin: http://127.0.0.1:8080"];
             all.extend(fields);
             ask("POST /ask?7", &all)
         };
-        assert_eq!(ask(&[&most]), Ok(PageRequest::Answer { number: 7, length: MAX_BODY }));
+        assert_eq!(ask(&[&max]), Ok(PageRequest::Answer { number: 7, length: MAX_BODY }));
         assert_eq!(ask(&[&more]), Err("413 Content Too Large"));
         assert_eq!(ask(&["Content-Length: -1"]), Err("400 Bad Request"));
-        assert_eq!(ask(&[&most, &most]), Err("400 Bad Request"), "two lengths");
+        assert_eq!(ask(&[&max, &max]), Err("400 Bad Request"), "two lengths");
         assert_eq!(ask(&[]), Err("411 Length Required"));
         assert_eq!(ask(&["Transfer-Encoding: chunked"]), Err("411 Length Required"));
-        assert_eq!(ask(&["Transfer-Encoding: chunked", &most]), Err("411 Length Required"));
+        assert_eq!(ask(&["Transfer-Encoding: chunked", &max]), Err("411 Length Required"));
     }
 }

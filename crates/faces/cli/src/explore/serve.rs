@@ -1,4 +1,4 @@
-//! The explorer's server: it listens on 127.0.0.1, has one page and answers that page's questions.
+//! The explorer's HTTP server on 127.0.0.1: it serves one page and answers that page's questions.
 
 use super::connection::{Connection, HttpAnswer};
 use super::questions::{Answered, Questions, unpoisoned};
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Connections at once; a browser opens six.
+/// The largest number of open connections; a browser opens six.
 const MAX_CONNECTIONS: usize = 32;
-/// A connection's stack, bytes: as the main thread's, since it parses the same scenarios.
+/// Stack of a connection's thread, bytes: as large as the main thread's, as it parses the same scenarios.
 const STACK: usize = 8 << 20;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -31,7 +31,7 @@ pub fn serve(args: &ExploreArgs) -> Result<ExitCode, CliProblem> {
     if args.json {
         crate::print_json(&result::to_json(&serde_json::json!({ "url": url })))?;
     } else {
-        crate::print(&format!("{url} (Ctrl-C ends it)\n"))?;
+        crate::print(&format!("{url} (Ctrl-C stops the server)\n"))?;
     }
     let server = ExploreServer {
         port,
@@ -41,14 +41,14 @@ pub fn serve(args: &ExploreArgs) -> Result<ExitCode, CliProblem> {
     };
     thread::scope(|scope| {
         for stream in listener.incoming() {
-            // A connection that failed before it began needs no answer.
+            // A connection that failed while it was accepted needs no answer.
             let Ok(stream) = stream else { continue };
             let Some(slot) = server.slot() else { continue };
             let server = &server;
-            // Where the system has no thread left the connection is closed, as above.
+            // If no thread can be started, the connection is closed.
             let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
                 let _slot = slot;
-                // A browser that closed its connection needs no answer.
+                // An error means that the browser has closed the connection.
                 let _ = server.answer(stream);
             });
         }
@@ -63,7 +63,7 @@ struct ExploreServer {
     connections: AtomicUsize,
 }
 
-/// A connection's place among those that may be open at once.
+/// One of the [`MAX_CONNECTIONS`] slots; dropping it frees the slot.
 struct ConnectionSlot<'a>(&'a AtomicUsize);
 
 impl Drop for ConnectionSlot<'_> {

@@ -1,4 +1,4 @@
-//! The page as a file that needs no server: the engine in it is compiled for WebAssembly from longfat's sources.
+//! Makes the page that needs no server; its engine is compiled to WebAssembly from longfat's sources.
 
 use crate::problem::CliProblem;
 use std::ffi::OsString;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// What browsers run.
+/// The compilation target for browsers.
 const TARGET: &str = "wasm32-unknown-unknown";
-/// The crate that is the engine, in the tree.
+/// Folder of the engine's crate in the source tree.
 const ENGINE: &str = "crates/faces/explore";
 
-/// The page with an engine built from the sources that hold the current folder.
+/// Returns the page with an engine built from the source tree that contains the current folder.
 pub fn static_page() -> Result<String, CliProblem> {
     let tree = source_tree(&env::current_dir().map_err(|e| CliProblem::io(".".into(), e))?)?;
     let page = tree.join(ENGINE).join("assets/explore.html");
     if fs::read_to_string(&page).ok().as_deref() != Some(::explore::page_source()) {
         return Err(CliProblem::usage(format!(
-            "this longfat was not built from {}; there: cargo run --release -p longfat -- explore --write DIR",
+            "this longfat was not built from {}; run there: cargo run --release -p longfat -- explore --write DIR",
             tree.display()
         )));
     }
@@ -27,16 +27,16 @@ pub fn static_page() -> Result<String, CliProblem> {
     Ok(::explore::static_page(&bytes))
 }
 
-/// The nearest folder, this one or one above, that is longfat's source tree.
+/// Returns longfat's source tree that contains this folder.
 fn source_tree(from: &Path) -> Result<PathBuf, CliProblem> {
     let tree = from.ancestors().find(|folder| folder.join(ENGINE).join("Cargo.toml").is_file());
     tree.map(Path::to_path_buf).ok_or_else(|| {
-        let why = "--write compiles the page's engine from longfat's sources, which are not here: start it in a clone of them";
+        let why = "--write compiles the page's engine from longfat's sources: run it in a clone of them";
         CliProblem::usage(why.into())
     })
 }
 
-/// Whether the tree's compiler can build for browsers.
+/// Checks that the tree's Rust compiler has the target for browsers.
 fn has_target(tree: &Path) -> Result<(), CliProblem> {
     let rustc = program("RUSTC", "rustc");
     let libdir = Command::new(&rustc)
@@ -48,13 +48,11 @@ fn has_target(tree: &Path) -> Result<(), CliProblem> {
     if output.status.success() && Path::new(folder.trim()).is_dir() {
         return Ok(());
     }
-    let why = format!(
-        "--write needs Rust's library for browsers, which is not installed: rustup target add {TARGET}"
-    );
+    let why = format!("--write needs Rust's WebAssembly target; to install it: rustup target add {TARGET}");
     Err(CliProblem::usage(why))
 }
 
-/// Compiles the engine and gives its file.
+/// Compiles the engine and returns its file.
 fn build(tree: &Path) -> Result<PathBuf, CliProblem> {
     let cargo = program("CARGO", "cargo");
     let mut command = Command::new(&cargo);
@@ -69,7 +67,7 @@ fn build(tree: &Path) -> Result<PathBuf, CliProblem> {
     built.ok_or_else(|| CliProblem::usage("the engine could not be compiled".into()))
 }
 
-/// Flags that keep this machine's paths out of the engine's messages.
+/// Returns compiler flags that keep this machine's paths out of the engine's messages.
 fn path_flags(tree: &Path) -> OsString {
     let own = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = own.or_else(|| Some(env::home_dir()?.join(".cargo"))).unwrap_or_default();
@@ -85,7 +83,7 @@ fn path_flags(tree: &Path) -> OsString {
     flags
 }
 
-/// The WebAssembly among the files that cargo says it made, one message a line.
+/// Finds the WebAssembly file in cargo's JSON messages, one per line.
 fn module(messages: &[u8]) -> Option<PathBuf> {
     let messages =
         messages.split(|&b| b == b'\n').filter_map(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
@@ -97,6 +95,7 @@ fn module(messages: &[u8]) -> Option<PathBuf> {
     files.into_iter().rev().find(|file| file.ends_with(".wasm")).map(PathBuf::from)
 }
 
+/// Returns the program that the environment variable names, else `name`.
 fn program(variable: &str, name: &str) -> PathBuf {
     env::var_os(variable).map_or_else(|| name.into(), PathBuf::from)
 }

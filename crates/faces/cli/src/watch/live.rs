@@ -1,9 +1,9 @@
-//! Live connections, watched until a program has ended, or for a while.
+//! Watches live connections until a program has ended or a time has passed, and diagnoses them.
 
 use super::as_diagnose;
 use crate::args::{DiagnoseArgs, WatchArgs};
 use crate::diagnose::{exit_code, keeping, taken, write};
-use crate::escape::{self, tell};
+use crate::escape::{self, eprint_escaped};
 use crate::problem::CliProblem;
 use crate::progress::terminal;
 use crate::regular::NewFile;
@@ -18,10 +18,10 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The program that is watched, once it was started; both the capture and the command line look at it.
+/// The watched program once it has been started; shared by the capture and the command.
 type SharedChild = Arc<Mutex<Option<Child>>>;
 
-/// Watches what the arguments name, and diagnoses it.
+/// Watches and diagnoses the program, process or device that the arguments name.
 pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     let filter: LiveFilter = match &args.filter {
         None => LiveFilter::default(),
@@ -59,7 +59,7 @@ pub fn watch(args: &WatchArgs) -> Result<ExitCode, CliProblem> {
     }
     let code = finish(&as_diagnose, capture, &name, written, !args.command.is_empty())?;
     let program = child.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // A program that goes on after --for is waited for, as `time` does.
+    // A program that continues after --for is waited for, as `time` does.
     let status = program.map(|mut program| program.wait()).transpose();
     let status = status.map_err(|e| CliProblem::io(name, e))?;
     Ok(status.map_or(code, |status| ExitCode::from(code_of(status))))
@@ -79,14 +79,15 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
     let capture = Watch::open(options)?;
     if let Some(why) = capture.without_packets() {
         return Err(CliProblem::usage(format!(
-            "{device}: {why}; longfat watch does without, and says what it cannot tell"
+            "{device}: {why}; `longfat watch` works without packets, but can tell less"
         )));
     }
     lab::catch_interrupts();
     finish(args, capture, device, written, false)
 }
 
-/// Watches to the end, prints and writes what was found; to standard error where a program has the output.
+/// Watches to the end, then prints the diagnosis and writes its files. With `wraps` a program uses standard
+/// output, so the text goes to standard error.
 fn finish(
     args: &DiagnoseArgs,
     capture: Watch,
@@ -105,13 +106,13 @@ fn finish(
             files += &format!("{path}\n");
         }
         (_, Some(why)) => {
-            tell!("error: {}: {why}\n", args.write.as_deref().unwrap_or(Path::new("-")).display())
+            eprint_escaped!("error: {}: {why}\n", args.write.as_deref().unwrap_or(Path::new("-")).display())
         }
         (None, None) => {}
     }
     if args.json {
         crate::print_json(&diagnosis::diagnosis_json(&d))?;
-        tell!("{files}");
+        eprint_escaped!("{files}");
     } else {
         let style = if wraps { error_terminal() } else { terminal() };
         let first =
@@ -131,19 +132,21 @@ fn finish(
     Ok(ExitCode::from(exit_code(&d)))
 }
 
-/// What is said first where there are no packets.
+/// Formats the first sentence of a diagnosis without packets.
 fn cannot_tell(why: &str) -> String {
     format!(
-        "By the kernel's counters alone, as {why}: whether packets are lost, where they wait, and which limiter there is cannot be told."
+        "Only the kernel's counters are available ({why}): they cannot tell whether packets are lost, where they queue and \
+         what kind of limiter there is."
     )
 }
 
-/// The terminal of standard error.
+/// Returns the style of standard error.
 fn error_terminal() -> Style {
     if io::stderr().is_terminal() && io::stdout().is_terminal() { terminal() } else { Style::default() }
 }
 
-/// Says whether the program has ended, or the user wants an end. A signal to this process alone is passed on to the program.
+/// Returns a function that says whether the program has ended or the user interrupted. SIGTERM to this
+/// process is passed on to the program.
 fn ended(child: &SharedChild) -> Box<dyn FnMut() -> bool + Send> {
     let child = child.clone();
     let mut passed = false;
@@ -153,7 +156,7 @@ fn ended(child: &SharedChild) -> Box<dyn FnMut() -> bool + Send> {
         if lab::interrupted() == Some(TERM) && !std::mem::replace(&mut passed, true) {
             terminate(program.id());
         }
-        // What cannot be waited for is gone.
+        // A program that cannot be waited for has ended.
         program.try_wait().map_or(true, |status| status.is_some())
     })
 }
@@ -161,15 +164,15 @@ fn ended(child: &SharedChild) -> Box<dyn FnMut() -> bool + Send> {
 /// The number of SIGTERM.
 const TERM: i32 = 15;
 
-/// Starts the program; else the exit code that a shell would give.
+/// Starts the program; on failure returns the exit code that a shell would.
 fn started(command: &[OsString]) -> Result<Child, ExitCode> {
     Command::new(&command[0]).args(&command[1..]).spawn().map_err(|e| {
-        tell!("error: {}: {e}\n", command[0].to_string_lossy());
+        eprint_escaped!("error: {}: {e}\n", command[0].to_string_lossy());
         ExitCode::from(if e.kind() == ErrorKind::NotFound { 127 } else { 126 })
     })
 }
 
-/// A program's exit code, or 128 and the signal that ended it.
+/// Returns a program's exit code, or 128 + the number of the signal that ended it.
 fn code_of(status: ExitStatus) -> u8 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8
 }

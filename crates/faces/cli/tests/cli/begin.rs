@@ -1,4 +1,4 @@
-//! What a beginner meets first: examples, a scenario from a few answers, completions, manual pages.
+//! The commands for beginners: `examples`, `new`, `completions`, `man`.
 
 use crate::place::{Place, json, native, stderr, stdout};
 use std::fs;
@@ -23,7 +23,7 @@ fn examples_are_listed_shown_and_copied() {
     fs::create_dir(place.0.join("folder")).unwrap();
     assert_eq!(stdout(&copy(&["folder"])), native("folder/home-line.toml\n"));
     assert_eq!(place.read("folder/home-line.toml"), text.as_bytes());
-    // Never over what is there, but when told to.
+    // An existing file is overwritten only with --force.
     place.file("home-line.toml", "mine");
     let refused = copy(&[]);
     assert_eq!(refused.status.code(), Some(2));
@@ -37,21 +37,24 @@ fn examples_are_listed_shown_and_copied() {
 }
 
 #[test]
-fn an_example_runs_by_its_name_unless_a_file_has_it() {
+fn an_example_runs_by_its_name_unless_a_file_has_that_name() {
     let place = Place::new("by-name");
     let run = |name| place.longfat(&["run", name, "--set", "duration=1s", "--json", "--force"]);
     for name in ["home-line", "home-line.toml"] {
         let out = run(name);
         assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
-        assert!(stderr(&out).starts_with(&format!("longfat: no file {name} here: ")), "{}", stderr(&out));
+        assert!(stderr(&out).starts_with(&format!("longfat: no file {name}: ")), "{}", stderr(&out));
         assert_eq!(json(&stdout(&out))["scenario"], "home-line");
     }
     place.file("home-line", "nonsense");
     assert!(stderr(&run("home-line")).contains("not valid TOML"));
     let near = run("home-lime");
     assert_eq!(near.status.code(), Some(2));
-    let told = stderr(&near);
-    assert!(told.starts_with("error: home-lime: ") && told.contains("did you mean `home-line`?"), "{told}");
+    let error = stderr(&near);
+    assert!(
+        error.starts_with("error: home-lime: ") && error.contains("did you mean `home-line`?"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -67,18 +70,18 @@ fn a_new_scenario_runs() {
     assert!(text.starts_with('#') && text.contains("\"9kB\""), "commented: {text}");
     let run = place.longfat(&["run", "mine.toml", "--json"]);
     assert_eq!((run.status.code(), stderr(&run).contains("warning")), (Some(0), false), "{}", stderr(&run));
-    // Not over what is there.
+    // An existing file is not overwritten.
     let again = place.longfat(&args);
     assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
-    // To standard output, with a warning beside it.
+    // To standard output, with a warning on standard error.
     let out = place.longfat(&["new", "--burst", "900B", "-o", "-"]);
     assert!(stdout(&out).contains("[variants.policer-cubic]"), "{}", stdout(&out));
     assert!(stderr(&out).starts_with("warning: links.wan.forward.limiter.burst: "), "{}", stderr(&out));
 }
 
 #[test]
-fn what_is_no_answer_is_refused() {
+fn invalid_answers_are_refused() {
     let place = Place::new("new-bad");
     let refused = |args: &[&str]| {
         let out = place.command().arg("new").args(args).stdin(Stdio::null()).output().unwrap();
@@ -95,7 +98,7 @@ fn what_is_no_answer_is_refused() {
 }
 
 #[test]
-fn shells_complete_what_there_is() {
+fn completions_have_the_commands_and_options() {
     let place = Place::new("completions");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let text = stdout(&place.longfat(&["completions", shell]));
@@ -106,7 +109,7 @@ fn shells_complete_what_there_is() {
     let text = stdout(&place.longfat(&["completions", "bash"]));
     let checked = Command::new("bash").args(["-n", "-c", &text]).output();
     if cfg!(windows) && checked.is_err() {
-        eprintln!("SKIPPED: no bash to read its completions");
+        eprintln!("SKIPPED: no bash to check its completions");
         return;
     }
     let checked = checked.unwrap();

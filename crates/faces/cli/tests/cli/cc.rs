@@ -1,4 +1,4 @@
-//! `longfat cc` as a script meets it, as far as that needs no privileges.
+//! `longfat cc` without privileges.
 
 use std::process::{Command, Output};
 
@@ -33,7 +33,7 @@ fn the_list_has_the_kernels_and_the_simulators_controls() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_told() {
+fn what_cannot_be_loaded_is_refused_with_the_reason() {
     let refused = |args: &[&str]| {
         let out = cc(args);
         assert_eq!(out.status.code(), Some(2), "{args:?}");
@@ -43,7 +43,7 @@ fn what_cannot_be_loaded_is_told() {
     let text = refused(&["load", "nonesuch"]);
     assert!(text.contains("`nonesuch`") && text.contains("bbr-hsr"), "{text}");
     let text = refused(&["load", "reno"]);
-    assert!(text.contains("the kernel has reno itself"), "{text}");
+    assert!(text.contains("reno is part of this kernel"), "{text}");
     let text = refused(&["load", "bbr-hsr", "--set", "fast"]);
     assert!(text.contains("`fast`") && text.contains("KEY=VALUE"), "{text}");
     let text = refused(&["load", "bbr-hsr", "--set", "alpha=-1"]);
@@ -60,7 +60,7 @@ fn what_cannot_be_loaded_is_told() {
 }
 
 #[test]
-fn what_is_not_loaded_is_no_error_of_the_input() {
+fn unloading_what_is_not_loaded_has_exit_code_1() {
     let out = cc(&["unload", "nonesuch"]);
     assert_eq!(out.status.code(), Some(1));
     assert!(stderr(&out).contains("nonesuch is not loaded"), "{}", stderr(&out));

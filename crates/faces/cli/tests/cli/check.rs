@@ -1,5 +1,5 @@
-//! `longfat check` from outside: JSON, exit codes, a path from a capture. What it finds depends on the machine; that all of it
-//! fits together does not.
+//! `longfat check`: JSON, exit codes, a path taken from a capture. The findings depend on the machine, so the
+//! tests check that they are consistent.
 
 #![cfg(target_os = "linux")]
 
@@ -17,14 +17,14 @@ fn json(out: &Output) -> Value {
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// The exit code is what the findings say.
+/// Returns the exit code that fits the findings.
 fn code_of(report: &Value) -> i32 {
     let findings = report["findings"].as_array().expect("findings");
     i32::from(findings.iter().any(|f| f["level"] == "problem"))
 }
 
 #[test]
-fn this_machine_is_looked_at() {
+fn this_machine_is_checked() {
     let out = longfat(&["check", "--json"]);
     let report = json(&out);
     assert_eq!(report["schema"], "longfat-check/2");
@@ -40,7 +40,7 @@ fn this_machine_is_looked_at() {
 }
 
 #[test]
-fn a_path_is_priced_and_bad_ones_are_refused() {
+fn costs_on_a_path_are_reported_and_invalid_paths_are_refused() {
     let out = longfat(&["check", "--json", "--rate", "10Gbit/s", "--rtt", "1ms", "--burst", "9kB"]);
     let report = json(&out);
     assert_eq!(
@@ -63,7 +63,7 @@ fn a_path_is_priced_and_bad_ones_are_refused() {
 }
 
 #[test]
-fn a_capture_gives_the_policer_it_was_taken_behind() {
+fn a_capture_gives_the_rate_bucket_and_rtt_of_its_policer() {
     let folder = std::env::temp_dir().join(format!("longfat-check-{}", std::process::id()));
     let (out, pcap) = (folder.join("out"), folder.join("pcap"));
     let (out, pcap) = (out.to_str().expect("a name"), pcap.to_str().expect("a name"));

@@ -1,17 +1,18 @@
-//! The modules of a crate stand in an order: none uses, over whatever others, one that uses it.
+//! The modules of a crate have no circular dependencies, direct or indirect.
 //!
-//! What counts are paths in code outside of tests, `crate::x` and `super::x`, between the modules that a crate's root
-//! declares; what the root re-exports counts as the module that it comes from. Modules within a module are its own business.
+//! A dependency is a path `crate::x` or `super::x` in code outside of tests, between modules that the crate's
+//! root declares. A name that the root re-exports counts as the module it comes from. Modules inside a module
+//! are not checked.
 
 use super::house::{FLOORS, crates, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Crates whose modules still use each other in circles. One that no longer does leaves the list.
-const KNOTTED: [&str; 5] = ["cli", "import", "lab", "proxy", "result"];
+/// Crates that still have circular dependencies. Remove a crate from the list when it no longer has any.
+const CIRCULAR: [&str; 5] = ["cli", "import", "lab", "proxy", "result"];
 
-/// Code without comments and tests.
+/// Removes comments and tests.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -21,7 +22,7 @@ fn name(text: &str) -> &str {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default()
 }
 
-/// What stands in the braces that `text` begins with, split at the commas outside of inner braces.
+/// Splits the content of the braces that `text` begins with at the commas outside of inner braces.
 fn items(text: &str) -> Vec<&str> {
     let (mut depth, mut from, mut found) = (0, 1, Vec::new());
     for (at, c) in text.char_indices() {
@@ -41,7 +42,7 @@ fn items(text: &str) -> Vec<&str> {
     found
 }
 
-/// The first names of all paths that begin with `root`: of `use crate::{a::B, c}` these are `a` and `c`.
+/// Returns the first names of all paths that begin with `root`: `a` and `c` for `use crate::{a::B, c}`.
 fn first_names<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(root) {
@@ -55,7 +56,7 @@ fn first_names<'a>(code: &'a str, root: &str) -> Vec<&'a str> {
     found
 }
 
-/// The modules that a crate's root declares, and the module that each name comes from which it re-exports.
+/// Returns the modules that a crate's root declares, and for each re-exported name the module it comes from.
 fn modules(root: &str) -> (BTreeSet<&str>, BTreeMap<&str, &str>) {
     let declared = |line| str::strip_prefix(line, "pub mod ").or(str::strip_prefix(line, "mod "));
     let modules: BTreeSet<&str> = root.lines().filter_map(declared).map(name).collect();
@@ -71,7 +72,7 @@ fn modules(root: &str) -> (BTreeSet<&str>, BTreeMap<&str, &str>) {
     (modules, origins)
 }
 
-/// All code of a module, or of a folder of it.
+/// Reads all code of a module's file or folder.
 fn read(path: &Path) -> String {
     if path.is_dir() {
         let entries = fs::read_dir(path).expect("reads").flatten().map(|entry| entry.path());
@@ -81,7 +82,7 @@ fn read(path: &Path) -> String {
     if is_code { code(&fs::read_to_string(path).expect("reads")) } else { String::new() }
 }
 
-/// The modules of a crate that stand in a circle, or use one that does.
+/// Returns the modules of a crate that are part of a circle or use a module that is, with their dependencies.
 fn circle(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let file = ["lib.rs", "main.rs"].iter().find_map(|name| fs::read_to_string(source.join(name)).ok());
     let file = code(&file.expect("a crate's root"));
@@ -107,10 +108,10 @@ fn circle(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn no_modules_use_each_other_in_a_circle() {
+fn modules_have_no_circular_dependencies() {
     for (name, floor) in crates() {
         let left = circle(&root().join(format!("crates/{}/{name}/src", FLOORS[floor])));
-        let is_knotted = KNOTTED.contains(&name.as_str());
-        assert_eq!(!left.is_empty(), is_knotted, "{name}: {left:#?}");
+        let is_circular = CIRCULAR.contains(&name.as_str());
+        assert_eq!(!left.is_empty(), is_circular, "{name}: {left:#?}");
     }
 }

@@ -1,5 +1,6 @@
-//! A scenario's programs: started where the scenario lies here, is built in or was allowed; asked for on a terminal;
-//! else refused before anything is made. Its program does not exist, so that one that would be started is told as missing.
+//! A scenario's programs are started if the scenario is in the current folder, built in or allowed, or after
+//! a yes on a terminal; otherwise the command is refused. The scenario's program does not exist, so that a
+//! test in which it would be started gets the error that it is missing.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -18,10 +19,10 @@ to = "b"
 "flows.f.tool" = "no-such-program-anywhere {to}"
 "flows.f.server" = "no-such-server \u001b[2J"
 "#;
-const MISSING: &str = "there is no program `no-such-program-anywhere`";
-const ASKED: &str = "scenarios are code";
+const MISSING: &str = "program `no-such-program-anywhere` is not installed";
+const REFUSED: &str = "starts programs on this machine";
 
-/// A folder to work in, and one beside it with a scenario.
+/// A working folder, and a scenario in another folder next to it.
 struct Place {
     root: PathBuf,
     here: PathBuf,
@@ -46,12 +47,12 @@ impl Place {
         command
     }
 
-    /// Its answer; nothing was written.
-    fn answer(&self, args: &[&str]) -> String {
-        self.ends_with_2(self.longfat(args).output().unwrap())
+    /// Runs a command that must fail, and returns its errors.
+    fn error(&self, args: &[&str]) -> String {
+        self.failed(self.longfat(args).output().unwrap())
     }
 
-    fn ends_with_2(&self, out: Output) -> String {
+    fn failed(&self, out: Output) -> String {
         let text = String::from_utf8(out.stderr).unwrap();
         assert_eq!(out.status.code(), Some(2), "{text}");
         assert!(!self.here.join("longfat-results").exists(), "{text}");
@@ -70,7 +71,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn what_lies_elsewhere_is_refused_with_its_place_and_its_commands() {
+fn programs_of_a_scenario_elsewhere_are_refused_and_listed() {
     let p = Place::new("refused");
     let file = text(&p.elsewhere);
     for args in [
@@ -78,39 +79,42 @@ fn what_lies_elsewhere_is_refused_with_its_place_and_its_commands() {
         &["run", file, "--on", "both"],
         &["shell", file, "--flows", "--variant", "code", "--", "true"],
     ] {
-        let told = p.answer(args);
-        assert!(told.contains(ASKED) && told.contains("--allow-tools") && !told.contains(MISSING), "{told}");
+        let error = p.error(args);
         assert!(
-            told.contains(&format!("{file}:9: flows.f.tool: no-such-program-anywhere {{to}}\n")),
-            "{told}"
+            error.contains(REFUSED) && error.contains("--allow-tools") && !error.contains(MISSING),
+            "{error}"
         );
         assert!(
-            told.contains(&format!("{file}:10: flows.f.server: no-such-server \\u{{1b}}[2J\n")),
-            "{told}"
+            error.contains(&format!("{file}:9: flows.f.tool: no-such-program-anywhere {{to}}\n")),
+            "{error}"
+        );
+        assert!(
+            error.contains(&format!("{file}:10: flows.f.server: no-such-server \\u{{1b}}[2J\n")),
+            "{error}"
         );
     }
-    // A link here leads there.
+    // A symbolic link in the current folder counts as the file it points to.
     std::os::unix::fs::symlink(&p.elsewhere, p.here.join("link.toml")).unwrap();
-    assert!(p.answer(&["run", "link.toml", "--on", "kernel"]).contains(ASKED));
+    assert!(p.error(&["run", "link.toml", "--on", "kernel"]).contains(REFUSED));
     let mut child = p.longfat(&["run", "-", "--on", "kernel"]);
     let mut child =
         child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
-    let told = p.ends_with_2(child.wait_with_output().unwrap());
-    assert!(told.contains(ASKED) && told.contains("stdin:9: flows.f.tool"), "{told}");
+    let error = p.failed(child.wait_with_output().unwrap());
+    assert!(error.contains(REFUSED) && error.contains("stdin:9: flows.f.tool"), "{error}");
 }
 
 #[test]
-fn what_lies_here_or_is_allowed_or_starts_nothing_is_not_asked_for() {
+fn a_scenario_from_here_or_allowed_or_without_programs_needs_no_consent() {
     let p = Place::new("allowed");
     let file = text(&p.elsewhere);
     for args in
         [&["run", "own.toml", "--on", "kernel"][..], &["run", file, "--on", "kernel", "--allow-tools"]]
     {
-        let told = p.answer(args);
-        assert!(told.contains(MISSING) && !told.contains(ASKED), "{told}");
+        let error = p.error(args);
+        assert!(error.contains(MISSING) && !error.contains(REFUSED), "{error}");
     }
-    // The simulator starts none, and neither does another variant.
+    // The simulator starts no program, and this variant has none.
     let done = p.longfat(&["run", file, "--variant", "plain", "--set", "duration=100ms"]).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let typed = [
@@ -125,14 +129,14 @@ fn what_lies_here_or_is_allowed_or_starts_nothing_is_not_asked_for() {
         "--force",
     ];
     let out = p.longfat(&typed).output().unwrap();
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(told.contains(MISSING) && !told.contains(ASKED), "{told}");
+    let error = String::from_utf8_lossy(&out.stderr);
+    assert!(error.contains(MISSING) && !error.contains(REFUSED), "{error}");
 }
 
-/// On a terminal, which `script` (util-linux) makes.
+/// `script` (util-linux) makes the terminal.
 #[test]
-fn on_a_terminal_it_is_asked_and_no_is_the_default() {
-    let p = Place::new("asked");
+fn on_a_terminal_the_user_is_asked_and_no_is_the_default() {
+    let p = Place::new("prompt");
     for (answer, started) in [("\n", false), ("n\n", false), ("y\n", true)] {
         let line = format!("{} run {} --on kernel", env!("CARGO_BIN_EXE_longfat"), text(&p.elsewhere));
         let mut script = Command::new("script");
@@ -141,16 +145,16 @@ fn on_a_terminal_it_is_asked_and_no_is_the_default() {
         let Ok(mut child) = child else { return eprintln!("SKIPPED, there is no script(1)") };
         child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
         let out = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout);
-        assert_eq!(out.status.code(), Some(2), "{said}");
+        let output = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(2), "{output}");
         assert!(
-            said.contains("start them? [y/N]") && said.contains("flows.f.tool: no-such-program"),
-            "{said}"
+            output.contains("start them? [y/N]") && output.contains("flows.f.tool: no-such-program"),
+            "{output}"
         );
         assert_eq!(
-            (said.contains(MISSING), said.contains("nothing was started")),
+            (output.contains(MISSING), output.contains("nothing was started")),
             (started, !started),
-            "{said}"
+            "{output}"
         );
     }
 }

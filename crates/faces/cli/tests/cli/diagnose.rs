@@ -1,5 +1,4 @@
-//! `longfat diagnose` as a person or a script meets it, on captures that `longfat run` made of paths whose truth is
-//! known.
+//! `longfat diagnose` on captures that `longfat run` made of known paths.
 
 use crate::place::{Place, json, native, on_terminal, stderr, stdout};
 use crate::validate::validate;
@@ -32,7 +31,7 @@ cc = "cubic"
 
 const RATE: f64 = 20.0;
 
-/// With `office.pcap`, taken at the sender, and `dc.pcap`, at the receiver.
+/// Makes `office.pcap`, captured at the sender, and `dc.pcap`, captured at the receiver.
 fn captured(name: &str) -> Place {
     let place = Place::new(name);
     let out = place.file("policed.toml", POLICED).longfat(&["run", "policed.toml", "--pcap", "pcap"]);
@@ -49,7 +48,7 @@ fn done(out: &Output) -> Value {
     json(&stdout(out))
 }
 
-/// The one flow that carried something.
+/// Returns the flow with most bytes.
 fn bulk(diagnosis: &Value) -> &Value {
     let flows = diagnosis["flows"].as_array().unwrap();
     flows.iter().max_by_key(|f| f["measures"]["bytes"].as_u64()).unwrap()
@@ -81,7 +80,7 @@ fn a_policer_is_found_from_either_end() {
 }
 
 #[test]
-fn both_ends_together_know_what_was_lost() {
+fn captures_of_both_ends_show_exactly_what_was_lost() {
     let place = captured("both-ends");
     let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
     for (here, there) in [("office", "dc"), ("dc", "office")] {
@@ -104,25 +103,26 @@ fn both_ends_together_know_what_was_lost() {
         let limiter = &d["limiters"][flow["limiter"].as_u64().unwrap() as usize];
         let [rate, burst] = ["rate_mbps", "burst_bytes"].map(|key| limiter[key].as_f64().unwrap());
         assert!((rate / RATE - 1.0).abs() < 0.003 && (burst / 60e3 - 1.0).abs() < 0.005, "{rate} {burst}");
-        // Behind a policer nobody waits: bursts of the sender's own line apart.
+        // A policer has no queue: packets wait only in bursts on the sender's own line.
         assert!(between["late_ms"]["p95"].as_f64().unwrap() < 0.5, "{between}");
     }
     let text = stdout(&place.longfat(&["diagnose", "office.pcap", "dc.pcap", "--both-ends"]));
-    assert!(text.contains("as both show") && text.contains("connections in both: 1"), "{text}");
-    for (args, said) in [
+    assert!(text.contains("lost between the captures") && text.contains("connections in both: 1"), "{text}");
+    for (args, printed) in [
         (&["office.pcap", "dc.pcap"][..], "--both-ends"),
         (&["office.pcap", "--both-ends"], "OTHER"),
         (&["office.pcap", ".", "--both-ends"], "takes two capture files"),
         (&["office.pcap", "none.pcap", "--both-ends"], "none.pcap"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
-        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
-/// The ACKs wait behind a download, the data does not: one capture sees long round trips, both see where.
+/// The ACKs queue behind a download, the data does not: a single capture shows long RTTs, two show the
+/// direction.
 #[test]
-fn both_ends_together_know_which_way_the_queue_is() {
+fn captures_of_both_ends_show_the_direction_of_the_queue() {
     let place = Place::new("both-ways");
     let text = r#"
 name = "ways"
@@ -146,9 +146,9 @@ cc = "cubic"
     let files = ["office", "dc"].map(|host| format!("pcap/one/{host}.pcap"));
     let d = done(&place.longfat(&["diagnose", &files[0], &files[1], "--both-ends", "--json"]));
     let flows = d["flows"].as_array().unwrap();
-    let of = |from: &str| flows.iter().find(|f| f["from"].as_str().unwrap().starts_with(from)).unwrap();
+    let flow = |from: &str| flows.iter().find(|f| f["from"].as_str().unwrap().starts_with(from)).unwrap();
     let late = |f: &Value| f["between_ends"]["late_ms"]["p50"].as_f64().unwrap();
-    let (up, down) = (of("10.0.0.1:"), of("10.0.0.2:"));
+    let (up, down) = (flow("10.0.0.1:"), flow("10.0.0.2:"));
     assert!(late(up) < 2.0 && late(down) > 30.0, "{} {}", late(up), late(down));
     assert_eq!(up["vantage"]["place"], down["vantage"]["place"]);
     let lost = |f: &Value| f["between_ends"]["lost_packets"].as_u64().unwrap();
@@ -157,9 +157,10 @@ cc = "cubic"
     println!("{:#} {:#}", up["causes"], down["causes"]);
 }
 
-/// No setting of the kernel's TCP helps a QUIC flow, and a log has no packets that Wireshark could show.
+/// The advice is about QUIC's flow control, not about the kernel's TCP, and has no Wireshark filter: a log
+/// has no packets.
 #[test]
-fn a_log_that_flow_control_limits_asks_for_credit() {
+fn a_qlog_limited_by_flow_control_advises_more_credit() {
     let place = Place::new("qlog-credit");
     let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/http3.sqlog");
     let d = done(&place.longfat(&["diagnose", "--qlog", log, "--json"]));
@@ -169,20 +170,21 @@ fn a_log_that_flow_control_limits_asks_for_credit() {
     let text = stdout(&place.longfat(&["diagnose", "--qlog", log]));
     assert!(text.contains("initial_max_data") && !text.contains("tcp_rmem"), "{text}");
     assert!(!text.contains("Wireshark") && !text.contains("tcp.len"), "{text}");
-    // Cut anywhere it is judged, and says so.
+    // A truncated log is diagnosed, with a note.
     let whole = std::fs::read_to_string(log).unwrap();
     place.file("cut.sqlog", &whole[..whole.len() / 2]);
     let d = done(&place.longfat(&["diagnose", "--qlog", "cut.sqlog", "--json"]));
     assert_eq!(bulk(&d)["notes"], serde_json::json!(["qlog", "qlog-cut"]));
     place.file("bad.sqlog", whole.replacen("\"time\":0,", "\"time\":\"noon\",", 1));
     let out = place.longfat(&["diagnose", "--qlog", "bad.sqlog"]);
-    let said = "bad.sqlog: line 2, event `transport:packet_received`: its time is";
-    assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{}", stderr(&out));
+    let printed = "bad.sqlog: line 2, event `transport:packet_received`: its time is";
+    assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{}", stderr(&out));
 }
 
-/// A client's Initial, the answer 30 ms later, and packets whose losses nothing shows; and what the client wrote down of them.
+/// The capture has a client's Initial, the server's 30 ms later, and 1-RTT packets; only the client's log
+/// shows losses.
 #[test]
-fn quic_is_told_of_and_its_losses_by_a_qlog() {
+fn a_capture_lists_quic_flows_and_a_qlog_adds_their_losses() {
     let place = Place::new("qlog");
     let mut file = capture::PcapWriter::new(Vec::new()).unwrap();
     let mut log = String::from(
@@ -235,7 +237,7 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
             None => {}
         }
     }
-    // Its own account: 60 kB, halved when it notices the first loss.
+    // The client's congestion window: 60 kB, halved at the first loss.
     for (ms, cwnd) in [(40, 60_000), (300, 30_000)] {
         log += &format!(
             "\u{1e}{{\"time\":{ms},\"name\":\"recovery:metrics_updated\",\"data\":{{\"congestion_window\":{cwnd},\"bytes_in_flight\":6000}}}}\n"
@@ -269,19 +271,19 @@ fn quic_is_told_of_and_its_losses_by_a_qlog() {
         );
         assert!((m["rtt_ms"]["p50"].as_f64().unwrap() - 51.0).abs() < 1.0, "{m}");
         let q = &flow["qlog"];
-        let told = (&q["max_cwnd_bytes"], &q["p50_cwnd_bytes"], &q["max_inflight_bytes"], &q["cuts"]);
-        assert_eq!(told, (&60_000.into(), &30_000.into(), &6_000.into(), &1.into()));
+        let windows = (&q["max_cwnd_bytes"], &q["p50_cwnd_bytes"], &q["max_inflight_bytes"], &q["cuts"]);
+        assert_eq!(windows, (&60_000.into(), &30_000.into(), &6_000.into(), &1.into()));
     }
     done(&place.longfat(&["diagnose", "--qlog", "client.sqlog", "--report", "qlog.html", "--json"]));
     assert!(String::from_utf8_lossy(&place.read("qlog.html")).contains("longfat-diagnosis/3"));
     place.file("bad.qlog", "{}");
-    for (args, said) in [
+    for (args, printed) in [
         (&["--qlog", "bad.qlog"][..], "bad.qlog: not a qlog: line 1"),
         (&["--qlog", "client.sqlog", "--port", "443"], "--qlog alone has none"),
         (&[], "<CAPTURE>"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
-        assert!(out.status.code() == Some(2) && stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(out.status.code() == Some(2) && stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
@@ -327,7 +329,7 @@ fn json_is_what_its_schema_says_and_broken_json_is_not() {
 }
 
 #[test]
-fn packed_or_piped_it_is_the_same() {
+fn compressed_or_piped_captures_give_the_same_diagnosis() {
     let place = captured("packed");
     let without_name = |mut d: Value| {
         let capture = d["capture"].as_object_mut().unwrap();
@@ -343,18 +345,18 @@ fn packed_or_piped_it_is_the_same() {
         let packed =
             Command::new(program).args(["-q", "-c", "office.pcap"]).current_dir(&place.0).stdout(to).status();
         if !packed.is_ok_and(|status| status.success()) {
-            eprintln!("SKIPPED: no `{program}` to pack with");
+            eprintln!("SKIPPED: no `{program}` to compress with");
             continue;
         }
         let (name, format, d) = without_name(done(&place.longfat(&["diagnose", &file, "--json"])));
         assert_eq!((name, d == plain.2), (Value::from(file.as_str()), true), "{file}");
         assert!(format.as_str().unwrap().starts_with("pcap ("), "{format}");
-        // What is inside decides, not what the file is called.
+        // The content decides, not the file's name.
         let piped = piped(&place, &file);
         assert_eq!(without_name(done(&piped)), (Value::from("-"), format, plain.2.clone()), "{file}");
         tried += 1;
     }
-    eprintln!("{tried} ways of packing");
+    eprintln!("{tried} compression formats");
     assert_eq!(without_name(done(&piped(&place, "office.pcap"))).2, plain.2);
 }
 
@@ -363,7 +365,7 @@ fn piped(place: &Place, file: &str) -> Output {
     place.command().args(["diagnose", "-", "--json"]).stdin(Stdio::from(from)).output().unwrap()
 }
 
-/// Where each record of a little-endian pcap begins, and where the last ends.
+/// Returns the offset of each record of a little-endian pcap, and the end of the last.
 fn records(pcap: &[u8]) -> Vec<usize> {
     let mut at = vec![24];
     while let Some(head) = pcap.get(at[at.len() - 1]..).filter(|rest| rest.len() >= 16) {
@@ -374,7 +376,7 @@ fn records(pcap: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
+fn a_truncated_capture_is_read_up_to_the_damage_whose_offset_is_reported() {
     let place = captured("cut");
     let whole = place.read("office.pcap");
     let at = records(&whole);
@@ -383,7 +385,7 @@ fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
         (true, Some(&whole.len()))
     );
     let half = at.len() / 2;
-    // Within the record's bytes.
+    // The cut is inside a record.
     place.file("cut.pcap", &whole[..at[half] + 20]);
     place.file("short.pcap", &whole[..at[half]]);
     let out = place.longfat(&["diagnose", "cut.pcap", "--json"]);
@@ -392,16 +394,16 @@ fn of_a_cut_file_all_that_is_there_is_read_and_the_place_is_told() {
     assert_eq!(cut["capture"]["packets"], half);
     let damage = cut["capture"].as_object_mut().unwrap().remove("damage").unwrap();
     assert_eq!(damage["offset"], at[half], "{damage}");
-    // As if it had ended there.
+    // The diagnosis is that of a capture which ends before that record.
     let mut short = done(&place.longfat(&["diagnose", "short.pcap", "--json"]));
     short["capture"]["file"] = "cut.pcap".into();
     assert_eq!(cut, short);
     let text = stdout(&place.longfat(&["diagnose", "cut.pcap"]));
-    assert!(text.contains(&format!("Damaged at byte {}", at[half])), "{text}");
+    assert!(text.contains(&format!("damaged at byte {}", at[half])), "{text}");
 }
 
 #[test]
-fn what_is_no_capture_is_named_and_exits_with_2() {
+fn a_file_that_is_not_a_capture_has_exit_code_2() {
     let place = Place::new("no-capture");
     place.file("policed.toml", POLICED).file("empty.pcap", "");
     for (file, why) in [
@@ -415,7 +417,7 @@ fn what_is_no_capture_is_named_and_exits_with_2() {
         assert!(error.starts_with(&format!("error: {file}: ")) && error.contains(why), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
-    // A capture without a packet is one: there is nothing to tell of.
+    // A capture without packets is valid but has no flow.
     place.file(
         "header.pcap",
         [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 8], &[0, 0, 4, 0, 1, 0, 0, 0]].concat(),
@@ -426,7 +428,7 @@ fn what_is_no_capture_is_named_and_exits_with_2() {
 }
 
 #[test]
-fn flows_are_asked_for_by_number() {
+fn flows_are_selected_by_number() {
     let place = captured("flows");
     let all = done(&place.longfat(&["diagnose", "office.pcap", "--json"]));
     let id = bulk(&all)["id"].to_string();
@@ -438,7 +440,7 @@ fn flows_are_asked_for_by_number() {
 }
 
 #[test]
-fn the_page_and_the_folder_are_written_and_the_same_twice() {
+fn the_page_and_the_folder_are_written_and_reproducible() {
     let place = captured("files");
     let run = |n: u8| {
         let (dir, page) = (format!("out-{n}"), format!("page-{n}.html"));
@@ -464,7 +466,8 @@ fn the_page_and_the_folder_are_written_and_the_same_twice() {
     assert!(stderr(&out).starts_with("error: dc.pcap/page.html: "), "{}", stderr(&out));
 }
 
-/// A capture of raw IP: a data packet of a byte each, of another connection every time, at these microseconds.
+/// Makes a capture of raw IP: at each of these times, in microseconds, a data packet of one byte on a new
+/// connection.
 fn raw(times: impl Iterator<Item = u64>) -> Vec<u8> {
     let mut file =
         [&0xa1b2_c3d4_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &[255, 255, 0, 0, 101, 0, 0, 0]]
@@ -481,14 +484,14 @@ fn raw(times: impl Iterator<Item = u64>) -> Vec<u8> {
     file
 }
 
-/// A million flows are not all told, and that is.
+/// Only the flows with most bytes are kept.
 #[test]
 fn flows_that_are_not_kept_are_counted() {
     let place = Place::new("forgotten");
     place.file("many.pcap", raw((0..20_300).map(|i| 1_000_000 + i)));
     let d = done(&place.longfat(&["diagnose", "many.pcap", "--json"]));
-    let told = d["flows"].as_array().unwrap().len();
-    assert_eq!((told, &d["capture"]["forgotten_flows"]), (20_000, &300.into()));
+    let kept = d["flows"].as_array().unwrap().len();
+    assert_eq!((kept, &d["capture"]["forgotten_flows"]), (20_000, &300.into()));
     let text = stdout(&place.longfat(&["diagnose", "many.pcap", "--report", "page.html"]));
     assert!(text.replace('\n', " ").contains("only those with most bytes are kept: 300."), "{text}");
     let page = String::from_utf8(place.read("page.html")).unwrap();
@@ -496,29 +499,29 @@ fn flows_that_are_not_kept_are_counted() {
 }
 
 #[test]
-fn a_clock_that_runs_backwards_is_told() {
+fn a_clock_that_runs_backwards_is_reported() {
     let place = Place::new("backwards");
     place.file("back.pcap", raw([5_000_000, 6_000_000, 2_000_000, 3_000_000].into_iter()));
     let d = done(&place.longfat(&["diagnose", "back.pcap", "--json"]));
     assert_eq!((&d["capture"]["backward_times"], &d["capture"]["most_backward_s"]), (&1.into(), &4.0.into()));
     let text = stdout(&place.longfat(&["diagnose", "back.pcap"]));
-    assert!(text.contains("Times run backwards"), "{text}");
+    assert!(text.contains("Timestamps ran backwards"), "{text}");
     place.file("on.pcap", raw([5_000_000, 6_000_000].into_iter()));
     let d = done(&place.longfat(&["diagnose", "on.pcap", "--json"]));
     assert!(d["capture"].get("backward_times").is_none() && d["capture"].get("forgotten_flows").is_none());
 }
 
-/// Raw IP at these seconds: of connections from ports 1024, 1025 ….
+/// Makes a capture with a packet per second, from ports 1024, 1025, ….
 fn seconds(from: u64, n: u64) -> Vec<u8> {
     raw((0..n).map(|i| (from + i) * 1_000_000))
 }
 
 #[test]
-fn a_filter_keeps_what_it_asks_for_and_says_how_much_it_left_out() {
+fn a_filter_keeps_matching_packets_and_counts_the_others() {
     let place = Place::new("filter");
     place.file("a.pcap", seconds(1_000, 10));
     let all = ["diagnose", "a.pcap", "--json"];
-    for (asked, kept) in [
+    for (filter, kept) in [
         (&["--port", "1024", "--port", "1026"][..], 2),
         (&["--port", "80"], 10),
         (&["--host", "10.0.0.0/8", "--port", "1025"], 1),
@@ -527,43 +530,43 @@ fn a_filter_keeps_what_it_asks_for_and_says_how_much_it_left_out() {
         (&["--from", "1970-01-01T00:16:48Z"], 2),
         (&["--to", "1970-01-01T01:16:40+01:00"], 1),
     ] {
-        let d = done(&place.longfat(&[&all, asked].concat()));
+        let d = done(&place.longfat(&[&all, filter].concat()));
         assert_eq!(
             (&d["capture"]["tcp_packets"], d["flows"].as_array().unwrap().len()),
             (&kept.into(), kept)
         );
         let other = d["capture"]["other"].as_array().cloned().unwrap_or_default();
         let left: u64 = other.iter().map(|c| c["count"].as_u64().unwrap()).sum();
-        assert_eq!(left, 10 - kept as u64, "{asked:?}");
+        assert_eq!(left, 10 - kept as u64, "{filter:?}");
     }
     let text = stdout(&place.longfat(&["diagnose", "a.pcap", "--port", "1024"]));
     assert!(text.replace('\n', " ").contains("tcp left out by the filter 9"), "{text}");
-    for (asked, said) in [
-        (&["--host", "192.0.2.1"][..], "matches nothing: it left out all of 10 TCP packets"),
-        (&["--from", "11"], "matches nothing"),
+    for (args, printed) in [
+        (&["--host", "192.0.2.1"][..], "matches none of the 10 TCP packets"),
+        (&["--from", "11"], "matches none"),
         (&["--host", "10.0.0.0/40"], "0 to 32"),
-        (&["--from", "noon"], "would be right"),
+        (&["--from", "noon"], "give seconds"),
         (&["--port", "70000"], "70000"),
-        (&["--joined"], "--joined goes with a folder"),
+        (&["--joined"], "--joined needs a folder"),
     ] {
-        let out = place.longfat(&[&all, asked].concat());
-        assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{asked:?}");
-        assert!(stderr(&out).contains(said), "{asked:?}: {}", stderr(&out));
+        let out = place.longfat(&[&all, args].concat());
+        assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");
+        assert!(stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
 #[test]
-fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
+fn captures_of_a_folder_are_diagnosed_and_other_files_are_listed_as_skipped() {
     let place = Place::new("folder");
     fs::create_dir_all(place.0.join("caps/inner")).unwrap();
     let (early, late) = (seconds(1_000, 3), seconds(2_000, 2));
     place.file("caps/b.pcap", &late).file("caps/a.pcap", &early).file("caps/notes.txt", "hello world");
     let out = place.longfat(&["diagnose", "caps", "--json", "--out", "out"]);
     let d = done(&out);
-    let told: Vec<_> =
+    let captures: Vec<_> =
         d.as_array().unwrap().iter().map(|d| (&d["capture"]["file"], &d["capture"]["packets"])).collect();
     assert_eq!(
-        told,
+        captures,
         [(&native("caps/a.pcap").into(), &3.into()), (&native("caps/b.pcap").into(), &2.into())]
     );
     let schema = json(&stdout(&place.longfat(&["schema", "diagnosis"])));
@@ -577,33 +580,33 @@ fn of_a_folder_each_capture_is_told_and_what_is_none_is_named() {
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
     assert!(
-        text.starts_with(&native("caps/a.pcap\n3 flows sent too little for a verdict on the path")),
+        text.starts_with(&native("caps/a.pcap\n3 flows had too few packets to judge the path")),
         "{text}"
     );
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
-    let left = native("\nLeft out: caps/inner: no file\nLeft out: caps/notes.txt: not a");
-    assert!(text.contains(&left), "{text}");
+    let skipped = native("\nSkipped: caps/inner: not a regular file\nSkipped: caps/notes.txt: not a");
+    assert!(text.contains(&skipped), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 
-    // One that is cut makes it the worst.
+    // A damaged capture makes the exit code 1.
     place.file("caps/c.pcap", &early[..early.len() - 1]);
     assert_eq!(place.longfat(&["diagnose", "caps"]).status.code(), Some(1));
-    for (args, said) in [
-        (&["caps", "--flow", "0"][..], "--flow goes with one capture"),
-        (&["caps", "--report", "a.html"], "--report goes with one capture"),
+    for (args, printed) in [
+        (&["caps", "--flow", "0"][..], "--flow needs a single capture"),
+        (&["caps", "--report", "a.html"], "--report needs a single capture"),
         (&["caps", "--port", "9"], "left out all of 7 TCP packets"),
-        (&["caps/inner"], "caps/inner: there is no capture in this folder"),
-        (&["caps/inner", "--joined"], "there is no capture in this folder"),
+        (&["caps/inner"], "caps/inner: no captures in this folder"),
+        (&["caps/inner", "--joined"], "no captures in this folder"),
     ] {
         let out = place.longfat(&[&["diagnose"], args].concat());
         assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{args:?}");
-        assert!(stderr(&out).contains(said), "{args:?}: {}", stderr(&out));
+        assert!(stderr(&out).contains(printed), "{args:?}: {}", stderr(&out));
     }
 }
 
-/// As dumpcap's ring leaves them: the name says nothing of the order.
+/// The files are named like those of dumpcap's ring buffer, whose names do not show the order.
 #[test]
-fn files_of_one_capture_joined_are_that_capture() {
+fn joined_files_give_the_diagnosis_of_the_whole_capture() {
     let place = captured("joined");
     let whole = place.read("office.pcap");
     let at = records(&whole);
@@ -617,6 +620,6 @@ fn files_of_one_capture_joined_are_that_capture() {
     one["capture"]["file"] = "ring".into();
     let out = place.longfat(&["diagnose", "ring", "--joined", "--json"]);
     assert_eq!(done(&out), one);
-    let left = native("Left out: ring/notes.txt: not a pcap");
-    assert!(stderr(&out).starts_with(&left), "{}", stderr(&out));
+    let skipped = native("Skipped: ring/notes.txt: not a pcap");
+    assert!(stderr(&out).starts_with(&skipped), "{}", stderr(&out));
 }

@@ -1,4 +1,4 @@
-//! `--expect`: what is read, what it is held against, and what a script learns of it.
+//! `--expect`: its syntax, the values it is compared with, its output and exit code.
 
 use crate::place::{Place, json, stderr, stdout};
 
@@ -40,7 +40,7 @@ fn expect(place: &Place, all: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn what_holds_passes_and_what_does_not_fails() {
+fn met_expectations_pass_and_others_fail() {
     let place = Place::new("expect");
     let all = [
         ("up.goodput > 6Mbit/s", [Some(true), Some(false), Some(true)]),
@@ -49,15 +49,15 @@ fn what_holds_passes_and_what_does_not_fails() {
         ("up-1.rtt.min >= 20ms", [Some(true); 3]),
         ("up.rtt.p95 < 20ms", [Some(false); 3]),
         ("up.goodput <= 100%", [Some(true); 3]),
-        // Flows of both directions meet no limit together.
+        // Flows of opposite directions share no limiter.
         ("total.goodput <= 100%", [Some(false); 3]),
         ("wan.forward.policer.drops > 0", [Some(true); 3]),
         ("wan.forward.link.drops == 0", [Some(true); 3]),
-        // A transfer of 20 kB the other way is not like the others.
+        // A transfer of 20 kB in the other direction makes the flows incomparable.
         ("jain > 0.01", [Some(false); 3]),
         ("timeouts < 1000", [Some(true); 3]),
         ("lost < 100%", [Some(true); 3]),
-        // Nobody has a call, and only one variant asks.
+        // No flow is a call, and only one variant has the flow `asks`.
         ("mos > 4", [Some(false); 3]),
         ("asks.goodput > 0bit/s", [None, None, Some(true)]),
     ];
@@ -70,23 +70,23 @@ fn what_holds_passes_and_what_does_not_fails() {
     let names = ["plain", "plain-slow", "asking"];
     for (text, due) in all {
         for (name, due) in names.iter().zip(due) {
-            let told = list.iter().find(|e| e["expected"] == text && e["variant"] == *name);
-            assert_eq!(told.map(|e| e["met"].as_bool().unwrap()), due, "{text} in {name}: {told:?}");
+            let found = list.iter().find(|e| e["expected"] == text && e["variant"] == *name);
+            assert_eq!(found.map(|e| e["met"].as_bool().unwrap()), due, "{text} in {name}: {found:?}");
         }
     }
-    let of = |text: &str| list.iter().find(|e| e["expected"] == text).unwrap();
-    // Sums over connections, the worst of what has no sum.
+    let expectation = |text: &str| list.iter().find(|e| e["expected"] == text).unwrap();
+    // Goodput is summed over the connections of a flow; of RTTs the worst counts.
     let flows = object["variants"][0]["flows"].as_array().unwrap();
     let number = |i: usize, path: &str| flows[i].pointer(path).unwrap().as_f64().unwrap();
     let sum = number(0, "/goodput_mbps") + number(1, "/goodput_mbps");
-    assert_eq!(of("up.goodput > 6Mbit/s")["measured"], sum);
+    assert_eq!(expectation("up.goodput > 6Mbit/s")["measured"], sum);
     let worst = number(0, "/rtt_ms/p95").max(number(1, "/rtt_ms/p95"));
-    assert_eq!(of("up.rtt.p95 < 20ms")["measured"], worst);
-    assert!(of("mos > 4").get("measured").is_none());
+    assert_eq!(expectation("up.rtt.p95 < 20ms")["measured"], worst);
+    assert!(expectation("mos > 4").get("measured").is_none());
     let lines = stderr(&out);
     assert!(lines.contains("FAIL  plain-slow  up.goodput > 6Mbit/s: "), "{lines}");
     assert!(lines.contains("FAIL  asking      jain > 0.01"), "{lines}");
-    // All that is expected holds.
+    // A run that meets every expectation has exit code 0.
     let alike = ["--set", "flows.file.enabled=false", "--variant", "plain", "--out", "alike"];
     let good = place.longfat(&[&["run", "small.toml", "--expect", "jain > 0.01"], &alike[..]].concat());
     assert_eq!(good.status.code(), Some(0), "{}", stderr(&good));
@@ -94,9 +94,9 @@ fn what_holds_passes_and_what_does_not_fails() {
 }
 
 #[test]
-fn what_is_no_expectation_is_refused_before_anything_runs() {
+fn invalid_expectations_are_refused_before_anything_runs() {
     let place = Place::new("expect-bad");
-    for (text, told) in [
+    for (text, message) in [
         ("uo.goodput > 6Mbit/s", "there is no flow `uo`"),
         ("uo.goodput > 6Mbit/s", "did you mean `up`?"),
         ("plian/up.goodput > 6Mbit/s", "did you mean `plain`?"),
@@ -119,7 +119,10 @@ fn what_is_no_expectation_is_refused_before_anything_runs() {
         let out = expect(&place, &["jain > 0", text]);
         let e = stderr(&out);
         assert_eq!(out.status.code(), Some(2), "{text}: {e}");
-        assert!(e.contains(told) && e.contains("--> --expect 2, column ") && e.contains('^'), "{text}: {e}");
+        assert!(
+            e.contains(message) && e.contains("--> --expect 2, column ") && e.contains('^'),
+            "{text}: {e}"
+        );
     }
     assert!(!place.0.join("longfat-results").exists(), "nothing was run");
     let e = stderr(&expect(&place, &["up.goodput > 6"]));
@@ -127,7 +130,7 @@ fn what_is_no_expectation_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn times_of_what_ends_are_held_against_times() {
+fn completion_times_can_be_expected() {
     let place = Place::new("expect-times");
     let out = expect(&place, &["file.completion < 1900ms", "completion.max < 1900ms"]);
     let list = json(&stdout(&out))["expectations"].clone();

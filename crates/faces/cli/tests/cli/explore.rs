@@ -1,4 +1,5 @@
-//! `longfat explore`: only its own page may ask, its numbers are `longfat run`'s, and what no page waits for any more ends.
+//! `longfat explore`: it answers only its own page, its numbers are those of `longfat run`, and a run whose
+//! page has gone is cancelled.
 
 use crate::place::Place;
 use serde_json::{Value, json};
@@ -11,11 +12,11 @@ use std::{fs, thread};
 
 const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
 
-/// Scenarios, a variant of each and overrides: every algorithm, limiter and queue is among them. The test of the engine as
-/// WebAssembly (web/test/wasm/) reads the same list.
+/// A list of scenarios, variants and overrides that covers every algorithm, limiter and queue. The test of
+/// the engine as WebAssembly (web/test/wasm/) uses it too.
 const NUMBERS: &str = include_str!("../../../explore/tests/numbers.json");
 
-/// A server that ends with the test.
+/// A server that is stopped at the end of the test.
 struct Served {
     longfat: Child,
     port: u16,
@@ -23,7 +24,7 @@ struct Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.longfat.kill();
         let _ = self.longfat.wait();
     }
@@ -39,7 +40,7 @@ impl Served {
         Served { longfat, port }
     }
 
-    /// Sends a request and leaves its answer to be read.
+    /// Sends a request and returns the connection for its answer.
     fn send(&self, head: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         stream.write_all(format!("{head}\r\n\r\n").as_bytes()).expect("it reads");
@@ -47,7 +48,7 @@ impl Served {
         stream
     }
 
-    /// The head of an answer, and its body.
+    /// Sends a request without a body and returns the answer's head and body.
     fn get(&self, head: &str) -> (String, Vec<u8>) {
         split(self.send(head, b""))
     }
@@ -65,7 +66,7 @@ impl Served {
         self.send(&head, body.as_bytes())
     }
 
-    /// How far the answer to a question is: now, all; `None`: no such question is being answered.
+    /// Returns the progress of a question as (done, total); `None` if it is not being answered.
     fn progress(&self, number: u64) -> Option<(f64, f64)> {
         let (head, body) = self.get(&format!("GET /progress?{number} HTTP/1.1\r\n{}", self.host()));
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
@@ -82,7 +83,7 @@ fn split(mut stream: TcpStream) -> (String, Vec<u8>) {
     (String::from_utf8(answer).expect("a head is text"), body)
 }
 
-/// The pieces of an answer to a question.
+/// Splits the answer to a question into its pieces.
 fn pieces(stream: TcpStream) -> Vec<Vec<u8>> {
     let (head, body) = split(stream);
     assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("Server-Timing: answer;dur="), "{head}");
@@ -104,7 +105,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_page_is_this_machines_and_only_it_may_ask() {
+fn only_the_servers_own_page_on_this_machine_is_answered() {
     let served = Served::start();
     let (host, port) = (served.host(), served.port);
     let (head, page) = served.get(&format!("GET / HTTP/1.1\r\nHost: localhost:{port}"));
@@ -151,40 +152,40 @@ fn numbers_are_those_of_longfat_run_to_the_last_bit() {
         let of_variant = |v: &&Value| v["name"] == explored["name"];
         let expected = by_run["variants"].as_array().expect("variants").iter().find(of_variant);
         let mut expected = expected.expect("the variant").clone();
-        // A page that answers while a slider moves does not look for what holds the flows.
+        // The explorer does not search for the flows' limiter, to answer while a slider moves.
         for key in ["held_by", "holder_search"] {
             expected.as_object_mut().expect("a variant").remove(key);
         }
-        // JSON's shortest form of a double reads back to the same bits.
+        // JSON prints a double in the shortest form that reads back to the same bits.
         assert_eq!(*explored, expected, "{name} {variant:?} {sets:?} {seed:?}");
     }
 }
 
 #[test]
-fn a_run_reports_how_far_it_is_and_ends_with_its_connection() {
+fn a_run_reports_progress_and_ends_when_its_connection_is_closed() {
     let served = Served::start();
     let text = fs::read_to_string(root().join("scenarios/policer-or-shaper.toml")).expect("a scenario");
     let sets = ["duration=20000s", "sample=10s"];
     let scenario = json!({ "file": "long.toml", "text": text, "sets": sets, "variant": "shaper-fifo" });
     let stream = served.question(5, &json!({ "do": "run", "scenario": scenario }));
-    let within = |what: &str, is: &dyn Fn() -> bool| {
+    let within = |what: &str, holds: &dyn Fn() -> bool| {
         let began = Instant::now();
-        while !is() {
+        while !holds() {
             assert!(began.elapsed() < Duration::from_secs(60), "{what}");
             thread::sleep(Duration::from_millis(20));
         }
     };
     within("it reports", &|| served.progress(5).is_some_and(|(now, all)| now > 0.0 && all == 20_000.0));
-    let (before, _) = served.progress(5).expect("it is under way");
-    within("it goes on", &|| served.progress(5).is_some_and(|(now, _)| now > before));
+    let (before, _) = served.progress(5).expect("it is running");
+    within("it continues", &|| served.progress(5).is_some_and(|(now, _)| now > before));
     drop(stream);
     within("it ends", &|| served.progress(5).is_none());
 }
 
 #[test]
-fn a_page_without_a_server_needs_the_sources() {
+fn writing_a_page_without_a_server_needs_the_sources() {
     let output = Place::new("explore-write").longfat(&["explore", "--write", "page"]);
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(why.contains("start it in a clone"), "{why}");
+    assert!(why.contains("run it in a clone"), "{why}");
 }

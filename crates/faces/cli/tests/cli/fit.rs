@@ -1,9 +1,9 @@
-//! `longfat fit` from the outside: what it writes behaves as the path did, also with what was not captured.
+//! `longfat fit`: the scenario it writes behaves like the captured path, also with other congestion controls.
 
 use crate::place::{Place, json, stderr, stdout};
 use serde_json::Value;
 
-/// Two flows between two hosts; each connection has a policer of its own.
+/// Two flows between two hosts; each connection has its own policer of the same rate.
 const ALIKE: &str = r#"
 name = "alike"
 duration = "20s"
@@ -24,7 +24,7 @@ to = "server"
 start = "700ms"
 "#;
 
-/// Two flows of one sender, each through another policer, one of them to a host that is farther.
+/// Two flows of one sender through different policers to different hosts, one of them farther away.
 const UNLIKE: &str = r#"
 name = "unlike"
 duration = "20s"
@@ -49,10 +49,10 @@ to = "b"
 start = "700ms"
 "#;
 
-/// Goodput by which a fit may be off with another congestion control, as a share: what is asked of it.
-const NEAR: f64 = 0.08;
+/// The largest relative error of the goodput that a fit predicts for another congestion control.
+const MAX_ERROR: f64 = 0.08;
 
-/// Goodput of each flow with a congestion control, mean of five runs.
+/// Returns the goodput of each flow with a congestion control, Mbit/s, the mean of five runs.
 fn goodputs(place: &Place, file: &str, flows: &[&str], cc: &str) -> Vec<f64> {
     let set: Vec<String> =
         flows.iter().flat_map(|f| ["--set".into(), format!("flows.{f}.cc={cc}")]).collect();
@@ -64,7 +64,8 @@ fn goodputs(place: &Place, file: &str, flows: &[&str], cc: &str) -> Vec<f64> {
     flows.as_array().unwrap().iter().map(|f| f["goodput_mbps"].as_f64().unwrap()).collect()
 }
 
-/// Captures a scenario with CUBIC at one of its hosts, and fits it: the fit, its scenario in `fitted.toml`.
+/// Captures a scenario with CUBIC at one of its hosts and fits the capture. The scenario goes to
+/// `fitted.toml`.
 fn fitted(place: &Place, scenario: &str, host: &str) -> Value {
     place.file("true.toml", scenario);
     let ran = place.longfat(&["run", "true.toml", "--pcap", "pcap", "--out", "captured"]);
@@ -75,11 +76,11 @@ fn fitted(place: &Place, scenario: &str, host: &str) -> Value {
     json(&stdout(&done))
 }
 
-/// Says what of `numbers` is further from `truth` than they may be.
+/// Asserts that each number is within [`MAX_ERROR`] of its truth.
 fn assert_near(what: &str, numbers: &[f64], truth: &[f64]) {
     assert_eq!(numbers.len(), truth.len(), "{what}: {numbers:?} {truth:?}");
     for (n, t) in numbers.iter().zip(truth) {
-        assert!((n / t - 1.0).abs() < NEAR, "{what}: {numbers:?} for {truth:?}");
+        assert!((n / t - 1.0).abs() < MAX_ERROR, "{what}: {numbers:?} for {truth:?}");
     }
 }
 
@@ -88,7 +89,7 @@ fn numbers(fit: &Value, key: &str) -> Vec<f64> {
 }
 
 #[test]
-fn policers_alike_of_two_flows_are_one_for_each_flow() {
+fn two_flows_with_equal_policers_are_fitted_by_a_policer_per_flow() {
     for host in ["client", "server"] {
         let place = Place::new(&format!("fit-alike-{host}"));
         let fit = fitted(&place, ALIKE, host);
@@ -107,7 +108,7 @@ fn policers_alike_of_two_flows_are_one_for_each_flow() {
 }
 
 #[test]
-fn policers_of_different_rates_stand_on_links_of_their_own() {
+fn two_flows_with_different_policers_are_fitted_by_two_links() {
     let place = Place::new("fit-unlike");
     let fit = fitted(&place, UNLIKE, "client");
     assert_near("rates", &numbers(&fit, "rate_mbps"), &[8.0, 3.0]);
@@ -120,7 +121,7 @@ fn policers_of_different_rates_stand_on_links_of_their_own() {
         let truth = goodputs(&place, "true.toml", &["a", "b"], cc);
         assert_near(cc, &goodputs(&place, "fitted.toml", &["f1", "f2"], cc), &truth);
     }
-    // What is planned for it changes each of them.
+    // A plan for the capture changes both policers.
     let planned = place.longfat(&[
         "plan",
         "pcap/default/client.pcap",
@@ -143,7 +144,7 @@ fn policers_of_different_rates_stand_on_links_of_their_own() {
 }
 
 #[test]
-fn one_policer_of_two_flows_stays_one() {
+fn a_policer_shared_by_two_flows_is_fitted_by_one_policer() {
     let place = Place::new("fit-shared");
     let fit = fitted(&place, &ALIKE.replace(", per_flow = true", ""), "client");
     assert_eq!(fit["policers"], Value::Null);

@@ -1,12 +1,12 @@
-//! What ARCHITECTURE.md, README.md and the glossary say of the workspace holds.
+//! Statements of ARCHITECTURE.md, README.md and the glossary about the workspace are true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// More words than these nobody learns before he begins.
-const MOST_TERMS: usize = 40;
+/// The largest number of terms in the glossary.
+const MAX_TERMS: usize = 40;
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
@@ -16,10 +16,10 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-/// The floors of `crates/`, lowest first. A crate uses crates of its own floor and of those below.
+/// The layers of `crates/`, lowest first. A crate may use crates of its own layer and of the layers below.
 pub const FLOORS: [&str; 5] = ["engine", "machine", "evidence", "answers", "faces"];
 
-/// Every crate of `crates/` with its floor's place in [`FLOORS`].
+/// Returns every crate of `crates/` with the index of its layer in [`FLOORS`].
 pub fn crates() -> BTreeMap<String, usize> {
     let folders = |path: &str| {
         let entries = fs::read_dir(root().join(path)).expect("there is such a folder").flatten();
@@ -33,7 +33,7 @@ pub fn crates() -> BTreeMap<String, usize> {
     FLOORS.iter().enumerate().flat_map(on).collect()
 }
 
-/// The crates of this workspace that a crate's own code uses, tests and build scripts left out.
+/// Returns the crates of this workspace that a crate depends on, without those of tests and build scripts.
 fn used(manifest: &str, known: &BTreeMap<String, usize>) -> BTreeSet<String> {
     let text = read(manifest);
     let mut inside = false;
@@ -52,7 +52,7 @@ fn used(manifest: &str, known: &BTreeMap<String, usize>) -> BTreeSet<String> {
 }
 
 #[test]
-fn no_crate_uses_one_of_a_floor_above() {
+fn no_crate_uses_a_crate_of_a_higher_layer() {
     let known = crates();
     let mut uses = 0;
     for (name, floor) in &known {
@@ -74,7 +74,7 @@ fn every_crate_has_its_row_in_the_architecture() {
     assert_eq!(rows, is, "ARCHITECTURE.md (left) and crates/ (right)");
 }
 
-/// Commands as `longfat --help` lists them.
+/// Returns the commands that `longfat --help` lists.
 fn commands() -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_longfat")).arg("--help").output().expect("runs");
     let text = String::from_utf8(help.stdout).expect("UTF-8");
@@ -85,7 +85,7 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn the_readme_has_every_command_with_a_page_of_its_own() {
+fn the_readme_links_a_page_for_every_command() {
     let readme = read("README.md");
     let commands = commands();
     assert!(commands.len() >= 6, "{commands:?}");
@@ -97,36 +97,36 @@ fn the_readme_has_every_command_with_a_page_of_its_own() {
 }
 
 #[test]
-fn the_glossary_can_be_read_at_one_sitting() {
+fn the_glossary_is_short() {
     let text = read("docs/glossary.md");
     let terms =
         text.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| term") && !l.starts_with("|---"));
     let count = terms.count();
-    assert!((10..=MOST_TERMS).contains(&count), "{count} terms");
+    assert!((10..=MAX_TERMS).contains(&count), "{count} terms");
 }
 
-/// Whoever reports a fault can say of which commit.
+/// A bug report can name the commit.
 #[test]
 fn the_version_names_the_commit() {
     let out = Command::new(env!("CARGO_BIN_EXE_longfat")).arg("--version").output().expect("runs");
-    let said = String::from_utf8(out.stdout).expect("UTF-8");
+    let printed = String::from_utf8(out.stdout).expect("UTF-8");
     let version = env!("CARGO_PKG_VERSION");
-    // What the build script found; none where there is neither git nor an archive of it.
+    // The commit that the build script found: none without git and outside an archive.
     let Some(commit) = option_env!("LONGFAT_COMMIT") else {
-        return assert_eq!(said, format!("longfat {version}\n"));
+        return assert_eq!(printed, format!("longfat {version}\n"));
     };
     let expected = format!("longfat {version} ({}", &commit[..commit.len().min(12)]);
-    assert!(said.starts_with(&expected), "{said:?} of {expected:?}");
+    assert!(printed.starts_with(&expected), "{printed:?} of {expected:?}");
     let git = |args: &[&str]| Command::new("git").args(args).current_dir(root()).output();
-    // In a clone, one of its own; somebody may have gone on meanwhile.
+    // In a clone the commit is HEAD or an ancestor, as there may be newer commits.
     if root().join(".git").exists() && std::env::var_os("LONGFAT_COMMIT").is_none() {
         let known =
             git(&["merge-base", "--is-ancestor", commit, "HEAD"]).is_ok_and(|out| out.status.success());
-        assert!(known, "{commit} is no commit of this clone");
+        assert!(known, "{commit} is not a commit of this clone");
     }
 }
 
-/// The Rust files of a folder and of those inside it.
+/// Collects the Rust files of a folder and its subfolders.
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
         if path.is_dir() {

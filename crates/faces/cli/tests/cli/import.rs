@@ -1,31 +1,31 @@
-//! `longfat import` as a user meets it: a scenario that runs, findings by line, exit codes.
+//! `longfat import`: the scenario runs, mistakes are reported by line, exit codes.
 
 use crate::place::{Place, json, stderr, stdout};
 
 const TBF: &str = "tc qdisc add dev eth0 root tbf rate 20mbit burst 32kb latency 50ms\n";
 
 #[test]
-fn what_is_imported_runs() {
+fn an_imported_scenario_runs() {
     let place = Place::new("import");
     place.file("setup.sh", TBF);
     let out = place.longfat(&["import", "setup.sh", "-o", "s.toml", "--rtt", "10ms"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
-    let told = stdout(&out);
-    assert!(told.contains("1 of 1 lines understood\n") && !told.contains("round-trip"), "{told}");
-    assert!(told.ends_with("wrote s.toml\nnext: longfat run s.toml\n"), "{told}");
+    let report = stdout(&out);
+    assert!(report.contains("1 of 1 lines understood\n") && !report.contains("round-trip"), "{report}");
+    assert!(report.ends_with("wrote s.toml\nnext: longfat run s.toml\n"), "{report}");
     let run = place.longfat(&["run", "s.toml", "--set", "duration=5s", "--json", "--no-progress"]);
     assert_eq!(run.status.code(), Some(0), "{}", stderr(&run));
     let goodput = json(&stdout(&run))["variants"][0]["total_goodput_mbps"].as_f64().unwrap();
-    // 20 Mbit/s less headers.
+    // 20 Mbit/s minus headers.
     assert!((18.0..=20.0).contains(&goodput), "{goodput}");
-    // A file that is there stays, but for --force.
+    // An existing file is overwritten only with --force.
     let again = place.longfat(&["import", "setup.sh", "-o", "s.toml"]);
     assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
 }
 
 #[test]
-fn exit_codes_and_json_say_what_was_found() {
+fn exit_code_and_json_report_mistakes() {
     let place = Place::new("import-found");
     place.file("bad.sh", "tc qdisc add dev eth0 root tbf rate 1gbit burst 15kb limit 1mb mood 3\n");
     let out = place.longfat(&["import", "bad.sh"]);
@@ -36,21 +36,21 @@ fn exit_codes_and_json_say_what_was_found() {
         stderr(&out)
     );
     assert!(stdout(&out).starts_with("# Imported from bad.sh"), "{}", stdout(&out));
-    let told = json(&stdout(&place.longfat(&["import", "bad.sh", "--json"])));
-    assert_eq!(told["schema"], "longfat-import/1");
-    assert_eq!(told["lint"][0]["rule"], "burst-small");
-    assert_eq!(told["not_understood"][0]["line"], 1);
-    assert!(told["scenario"].as_str().unwrap().contains("kind = \"shaper\""));
+    let report = json(&stdout(&place.longfat(&["import", "bad.sh", "--json"])));
+    assert_eq!(report["schema"], "longfat-import/1");
+    assert_eq!(report["lint"][0]["rule"], "burst-small");
+    assert_eq!(report["not_understood"][0]["line"], 1);
+    assert!(report["scenario"].as_str().unwrap().contains("kind = \"shaper\""));
     place.file("prose.txt", "Dear Sir or Madam,\n");
     let none = place.longfat(&["import", "prose.txt"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("none of the known formats"), "{}", stderr(&none));
+    assert!(stderr(&none).contains("unknown format"), "{}", stderr(&none));
     assert_eq!(place.longfat(&["import", "missing"]).status.code(), Some(2));
     assert_eq!(place.longfat(&["import", "prose.txt", "--as", "tc"]).status.code(), Some(2));
 }
 
 #[test]
-fn a_trace_is_named_from_the_scenario_beside_it() {
+fn a_scenario_refers_to_the_imported_trace_in_its_folder() {
     let place = Place::new("import-trace");
     place.file("cell.trace", "0\n2\n4\n6\n8\n10\n");
     let out = place.longfat(&["import", "cell.trace", "-o", "cell.toml"]);
@@ -61,7 +61,7 @@ fn a_trace_is_named_from_the_scenario_beside_it() {
 }
 
 #[test]
-fn a_variable_gets_its_value_from_the_command_line() {
+fn a_scripts_variable_gets_its_value_from_define() {
     let place = Place::new("import-define");
     place.file("s.sh", "RATE=$2\ntc qdisc add dev $1 root tbf rate ${RATE}mbit burst 32kb latency 50ms\n");
     assert_eq!(place.longfat(&["import", "s.sh"]).status.code(), Some(2));

@@ -1,4 +1,5 @@
-//! Long work is not lost: what was finished stays, what is there is gone on with, and nothing else is replaced unasked.
+//! Finished runs survive an interruption and are resumed, and other results are never overwritten without
+//! --force.
 
 use crate::place::{Place, json, native, stderr, stdout};
 use std::fs;
@@ -27,7 +28,7 @@ to = "dc"
 [variants.long]
 "flows.up.cc" = "bbr"
 "#;
-/// What is the same bytes, be it in one go or two.
+/// Files that are byte-identical whether the command was interrupted or not.
 #[cfg(target_os = "linux")]
 const SAME: [&str; 6] = [
     "result.json",
@@ -48,13 +49,13 @@ fn run(place: &Place, args: &[&str]) -> Output {
     place.longfat(&[&["run", "small.toml"], args].concat())
 }
 
-/// The last variant takes all day.
+/// A scenario whose last variant takes all day.
 #[cfg(target_os = "linux")]
 fn endless() -> String {
     SMALL.replace("\"bbr\"", "\"bbr\"\nduration = \"24h\"\nsample = \"0s\"")
 }
 
-/// Runs until so many runs are kept, then sends the signal.
+/// Runs until `runs` runs are kept, then sends the signal.
 #[cfg(target_os = "linux")]
 fn ended_early(place: &Place, text: &str, args: &[&str], runs: usize, signal: &str) -> Output {
     place.file("small.toml", text);
@@ -77,19 +78,19 @@ fn ended_early(place: &Place, text: &str, args: &[&str], runs: usize, signal: &s
 
 #[test]
 #[cfg(target_os = "linux")]
-fn ctrl_c_keeps_what_is_finished_and_resume_gives_the_same_bytes() {
+fn ctrl_c_keeps_finished_runs_and_resume_needs_the_same_scenario_and_settings() {
     let place = place("interrupt");
     let out = ended_early(&place, &endless(), &["--repeat", "2", "--json"], 4, "-INT");
     assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
     let object = json(&stdout(&out));
     assert_eq!((&object["partial"], object["variants"].as_array().unwrap().len()), (&true.into(), 2));
     let warning = object["warnings"][0].as_str().unwrap();
-    assert_eq!(warning, "ended early; not there: long 2 of 2 repeats");
-    assert!(stderr(&out).contains(&format!("warning: {warning}; --resume goes on\n")), "{}", stderr(&out));
+    assert_eq!(warning, "ended early; missing: long 2 of 2 repeats");
+    assert!(stderr(&out).contains(&format!("warning: {warning}; --resume continues\n")), "{}", stderr(&out));
     assert_eq!(out.stdout, place.read("o/result.json"));
     assert!(place.0.join("o/report.html").exists());
 
-    // It goes on with that file and those settings alone.
+    // Other settings or another scenario text cannot be resumed.
     let refused = run(&place, &["--repeat", "3", "--out", "o", "--resume"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("repeats: 2, now 3"), "{}", stderr(&refused));
@@ -101,14 +102,14 @@ fn ctrl_c_keeps_what_is_finished_and_resume_gives_the_same_bytes() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_is_gone_on_with_is_as_if_nothing_had_happened() {
+fn a_resumed_run_gives_the_same_bytes_as_an_uninterrupted_one() {
     let place = place("resume");
-    // Killed: nothing is written at the end, what was finished is there all the same.
+    // A killed command writes no results, but its finished runs are kept.
     let text = SMALL.replace("\"2s\"", "\"60s\"");
     let out = ended_early(&place, &text, &["--repeat", "3"], 2, "-KILL");
     assert_eq!(out.status.code(), None);
     assert!(!place.0.join("o/result.json").exists());
-    // A file that was cut short counts for nothing.
+    // A truncated file is ignored.
     let victim = fs::read_dir(place.0.join("o/runs"))
         .unwrap()
         .flatten()
@@ -118,20 +119,20 @@ fn what_is_gone_on_with_is_as_if_nothing_had_happened() {
     fs::write(&victim, &bytes[..bytes.len() - 9]).unwrap();
     let resumed = run(&place, &["--repeat", "3", "--out", "o", "--resume"]);
     assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
-    let told = stderr(&resumed);
-    let there: usize = told.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!((1..9).contains(&there) && told.contains("of 9 runs are there already"), "{told}");
+    let notice = stderr(&resumed);
+    let finished: usize = notice.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!((1..9).contains(&finished) && notice.contains("of 9 runs are complete already"), "{notice}");
     assert!(!place.0.join("o/runs").exists(), "it is complete");
     let whole = run(&place, &["--repeat", "3", "--out", "whole"]);
     assert_eq!(whole.status.code(), Some(0), "{}", stderr(&whole));
     for name in SAME {
         assert_eq!(place.read(&format!("o/{name}")), place.read(&format!("whole/{name}")), "{name}");
     }
-    // Once more there is nothing to do.
+    // Resuming a complete folder changes nothing.
     let before = fs::metadata(place.0.join("o/result.json")).unwrap().modified().unwrap();
     let again = run(&place, &["--repeat", "3", "--out", "o", "--resume"]);
     assert!(
-        stdout(&again).ends_with("\nall runs were there already: o is as it was\n"),
+        stdout(&again).ends_with("\nall runs are complete already: o is unchanged\n"),
         "{}",
         stdout(&again)
     );
@@ -143,28 +144,28 @@ fn what_is_gone_on_with_is_as_if_nothing_had_happened() {
 #[test]
 fn a_run_that_fails_leaves_the_others() {
     let place = place("failure");
-    // Where the second variant's captures should go a file lies.
+    // The second variant's captures cannot be written: a file is in the place of their folder.
     fs::create_dir(place.0.join("caps")).unwrap();
     place.file("caps/two", "");
     let out = run(&place, &["--jobs", "1", "--pcap", "caps", "--json"]);
     assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     let object = json(&stdout(&out));
     assert_eq!((&object["partial"], &object["variants"][0]["name"]), (&true.into(), &"one".into()));
-    assert_eq!(object["warnings"][0], "a run failed; not there: two, long");
+    assert_eq!(object["warnings"][0], "a run failed; missing: two, long");
     let why = native("two, sim, repeat 1: error: caps/two: ");
     assert!(stderr(&out).contains(&why), "{}", stderr(&out));
-    // The cause is gone: what is there is not run again.
+    // Once the cause is removed, only the missing runs are made.
     fs::remove_file(place.0.join("caps/two")).unwrap();
     let out = run(&place, &["--jobs", "1", "--pcap", "caps", "--json", "--resume"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
-    assert!(stderr(&out).starts_with("longfat: 1 of 3 runs are there already\n"), "{}", stderr(&out));
+    assert!(stderr(&out).starts_with("longfat: 1 of 3 runs are complete already\n"), "{}", stderr(&out));
     let object = json(&stdout(&out));
     assert!(object.get("partial").is_none() && object.get("warnings").is_none());
     assert_eq!(object["variants"].as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn nothing_is_left_where_nothing_was_finished() {
+fn no_folder_is_left_if_no_run_was_finished() {
     let place = place("nothing");
     fs::create_dir(place.0.join("caps")).unwrap();
     place.file("caps/one", "");
@@ -175,11 +176,11 @@ fn nothing_is_left_where_nothing_was_finished() {
 }
 
 #[test]
-fn results_of_other_work_are_not_replaced_unasked() {
+fn other_results_are_replaced_only_with_force() {
     let place = place("other");
     assert_eq!(run(&place, &["--out", "o"]).status.code(), Some(0));
     let before = place.read("o/result.json");
-    for (args, told) in [
+    for (args, difference) in [
         (&["--repeat", "2"][..], "repeats: 5, now 2"),
         (&["--seed", "9"], "seed: 1, now 9"),
         (&["--set", "duration=1s"], "--set: none, now duration=1s"),
@@ -188,14 +189,14 @@ fn results_of_other_work_are_not_replaced_unasked() {
         let out = run(&place, &[&["--out", "o"], args].concat());
         let e = stderr(&out);
         assert_eq!(out.status.code(), Some(2), "{args:?}: {e}");
-        assert!(e.contains(told) && e.contains("--out DIR") && e.contains("--force"), "{e}");
+        assert!(e.contains(difference) && e.contains("--out DIR") && e.contains("--force"), "{e}");
         assert_eq!(place.read("o/result.json"), before);
     }
     place.file("small.toml", SMALL.replace("20Mbit/s", "30Mbit/s"));
     assert!(stderr(&run(&place, &["--out", "o"])).contains("text has changed"));
     place.file("small.toml", SMALL.replace("\"small\"", "\"another\""));
     assert!(stderr(&run(&place, &["--out", "o"])).contains("scenario: small, now another"));
-    // The same again is no question, and who insists gets it.
+    // The same command is accepted again, and another one with --force.
     place.file("small.toml", SMALL);
     assert_eq!(run(&place, &["--out", "o"]).status.code(), Some(0));
     assert_eq!(place.read("o/result.json"), before);
@@ -205,7 +206,7 @@ fn results_of_other_work_are_not_replaced_unasked() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn all_that_the_kernel_lacks_is_told_before_anything_runs() {
+fn everything_missing_for_the_kernel_is_listed_before_anything_runs() {
     let place = Place::new("preflight");
     let text = SMALL.to_string()
         + "[variants.tools]\n\"flows.up.tool\" = \"nonesuch {to}\"\n\"flows.up.server\" = \"nothing-here\"\n\
@@ -214,8 +215,8 @@ fn all_that_the_kernel_lacks_is_told_before_anything_runs() {
     let out = run(&place, &["--on", "both"]);
     let e = stderr(&out);
     assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(2), ""), "{e}");
-    assert!(e.contains("error: nothing was run: for --on kernel this machine lacks\n"), "{e}");
-    assert!(e.contains("\n  tools, tool: flows.up.tool: there is no program `nonesuch`"), "{e}");
-    assert!(e.contains("\n  tools: flows.up.server: there is no program `nothing-here`"), "{e}");
+    assert!(e.contains("error: nothing was run: --on kernel lacks on this machine:\n"), "{e}");
+    assert!(e.contains("\n  tools, tool: flows.up.tool: program `nonesuch` is not installed"), "{e}");
+    assert!(e.contains("\n  tools: flows.up.server: program `nothing-here` is not installed"), "{e}");
     assert!(!place.0.join("longfat-results").exists(), "nothing is left behind");
 }

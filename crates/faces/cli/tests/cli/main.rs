@@ -1,4 +1,4 @@
-//! The program as a person or a script meets it.
+//! Tests of the program as a user or a script runs it.
 
 mod begin;
 mod cc;

@@ -1,11 +1,13 @@
-//! What iperf3 and ss said of real transfers, fitted and planned for; and what of them cannot be.
+//! `longfat fit` and `longfat plan` on output of iperf3 and ss, and inputs that they refuse.
 //!
-//! `measured/` was recorded on Linux 6.18 with iperf3 3.12 and iproute2 6.1, in `longfat shell` (Reno, so that any machine may set it):
+//! `measured/` was recorded on Linux 6.18 with iperf3 3.12 and iproute2 6.1, in `longfat shell` (with Reno,
+//! which every machine has):
 //!
-//! - `iperf3-policed.json`, `iperf3-two.json`, `ss-policed.log`: `iperf3 -c server -t 10 -J` with `-i 0.5`, with `-P 2`, and while
-//!   `date +%s.%N; ss -tinO dst 10.0.0.2` ran every 0.4 s, through [`POLICED`];
-//! - `ss-window.log`: the same with `date; ss -tin`, 80 ms and a line of 50 Mbit/s, to a receiver whose buffer is 200 kB;
-//! - `iperf3-reversed.json`: `-R`, where the sender is at the other end.
+//! - `iperf3-policed.json`, `iperf3-two.json`, `ss-policed.log`: `iperf3 -c server -t 10 -J` with `-i 0.5`,
+//!   with `-P 2`, and while `date +%s.%N; ss -tinO dst 10.0.0.2` ran every 0.4 s, through [`POLICED`];
+//! - `ss-window.log`: while `date; ss -tin` ran, with an RTT of 80 ms, a line of 50 Mbit/s and a receive
+//!   buffer of 200 kB;
+//! - `iperf3-reversed.json`: with `-R`, so that the server sends.
 
 use crate::place::{Place, json, stderr, stdout};
 use serde_json::Value;
@@ -16,7 +18,7 @@ const REVERSED: &str = include_str!("measured/iperf3-reversed.json");
 const SS: &str = include_str!("measured/ss-policed.log");
 const WINDOW: &str = include_str!("measured/ss-window.log");
 
-/// The path that was measured.
+/// The path of the recordings.
 const POLICED: &str = r#"
 name = "policed"
 duration = "10s"
@@ -40,27 +42,27 @@ fn fitted(name: &str, text: &str) -> Value {
     json(&stdout(&done))
 }
 
-/// A number of the fit, and what fits nearly as well.
+/// Returns a number of the fit and the range that fits nearly as well.
 fn value(fit: &Value, name: &str) -> [f64; 3] {
     let found = fit["values"].as_array().unwrap().iter().find(|v| v["name"] == name);
     let found = found.unwrap_or_else(|| panic!("{name}: {fit:#}"));
     [&found["value"], &found["range"][0], &found["range"][1]].map(|v| v.as_f64().unwrap())
 }
 
-/// How far a number is from its truth, as a share.
+/// The relative error of a number.
 fn off(number: f64, truth: f64) -> f64 {
     (number / truth - 1.0).abs()
 }
 
 #[test]
-fn two_flows_of_iperf3_tell_the_policer_and_what_helps() {
+fn two_flows_of_iperf3_give_the_policer_and_a_cure() {
     let fit = fitted("two.json", TWO);
     assert_eq!(fit["limiter"], "policer");
     let [rate, low, high] = value(&fit, "rate");
     assert!(off(rate, 10.0) < 0.1 && low < 10.0 && high > 10.0, "{rate} {low} {high}");
     assert!(off(value(&fit, "bucket")[0], 40.0) < 0.2, "{:?}", value(&fit, "bucket"));
     assert!(off(value(&fit, "base RTT")[0], 40.0) < 0.02, "{:?}", value(&fit, "base RTT"));
-    // As iperf3 has them: both receivers together, 79 of 2841 packets sent again.
+    // iperf3 reports 8.21 Mbit/s for both receivers, and 79 retransmissions of 2841 packets.
     assert!(off(fit["compared"]["captured"]["goodput_mbps"].as_f64().unwrap(), 8.21) < 0.01);
     assert!(off(fit["compared"]["fitted"]["goodput_mbps"].as_f64().unwrap(), 8.21) < 0.05);
 
@@ -78,19 +80,19 @@ fn two_flows_of_iperf3_tell_the_policer_and_what_helps() {
 }
 
 #[test]
-fn one_flow_of_iperf3_tells_a_policer_and_leaves_its_rate_open() {
+fn one_flow_of_iperf3_gives_a_policer_but_not_its_rate() {
     let fit = fitted("one.json", ONE);
     assert_eq!(fit["limiter"], "policer");
     // Reno through a bucket below the bandwidth-delay product comes nowhere near the rate, 10 Mbit/s.
     let [rate, low, high] = value(&fit, "rate");
     assert!(off(rate, 10.0) < 0.5 && low < 11.0 && high > 1.5 * low, "{rate} {low} {high}");
-    let told = fit["not_told"].as_array().unwrap();
-    assert!(told.iter().any(|t| t.as_str().unwrap().starts_with("rate: anything from")), "{told:?}");
+    let unknown = fit["not_told"].as_array().unwrap();
+    assert!(unknown.iter().any(|t| t.as_str().unwrap().starts_with("rate: anything from")), "{unknown:?}");
     assert!(off(fit["compared"]["fitted"]["goodput_mbps"].as_f64().unwrap(), 5.86) < 0.1);
 }
 
 #[test]
-fn a_log_of_ss_tells_the_policer_and_what_the_sender_can_do() {
+fn a_log_of_ss_gives_the_policer_and_the_senders_congestion_control() {
     let fit = fitted("ss.log", SS);
     assert_eq!(fit["limiter"], "policer");
     let [rate, low, high] = value(&fit, "rate");
@@ -109,9 +111,9 @@ fn a_log_of_ss_tells_the_policer_and_what_the_sender_can_do() {
 }
 
 #[test]
-fn where_the_receiver_s_window_limits_its_buffer_is_what_helps() {
+fn a_receive_window_limit_is_cured_by_a_larger_receive_buffer() {
     let fit = fitted("window.log", WINDOW);
-    // Nothing was lost: no policer is told, and the window is goodput times round trip.
+    // Without loss no policer is found; the window is goodput × RTT.
     assert_eq!(fit["limiter"], "none");
     assert!(off(value(&fit, "receive window")[0], 11.8e3 / 8.0 * 0.0802) < 0.05);
     let kinds = fit["other_kinds"].as_array().unwrap();
@@ -128,28 +130,28 @@ fn where_the_receiver_s_window_limits_its_buffer_is_what_helps() {
     );
 }
 
-/// The line of a text in which something stands, the last one.
+/// Returns the number of the last line that contains `what`.
 fn line(text: &str, what: &str) -> usize {
     text.lines().enumerate().filter(|(_, l)| l.contains(what)).last().unwrap().0 + 1
 }
 
 #[test]
-fn what_lacks_something_is_refused_with_file_line_and_key() {
+fn an_incomplete_input_is_refused_with_file_line_and_key() {
     let place = Place::new("measured-bad");
     let refused = |name: &str, text: &str, line: usize, key: &str, why: &str| {
         place.file(name, text);
         for command in ["fit", "plan"] {
             let done = place.longfat(&[command, name]);
-            let told = stderr(&done);
-            assert_eq!(done.status.code(), Some(2), "{command} {name}: {told}");
+            let error = stderr(&done);
+            assert_eq!(done.status.code(), Some(2), "{command} {name}: {error}");
             assert!(
-                told.starts_with(&format!("error: {name}:{line}: `{key}`: ")),
-                "{command} {name}: {told}"
+                error.starts_with(&format!("error: {name}:{line}: `{key}`: ")),
+                "{command} {name}: {error}"
             );
-            assert!(told.contains(why), "{command} {name}: {told}");
+            assert!(error.contains(why), "{command} {name}: {error}");
         }
     };
-    // iperf3 was killed, or its output cut.
+    // iperf3 was killed, or its output is truncated.
     let at = TWO.find("\"bits_per_second\"").unwrap();
     let cut = &TWO[..at + 20];
     refused(
@@ -165,13 +167,13 @@ fn what_lacks_something_is_refused_with_file_line_and_key() {
     let failed = "{\n\t\"start\":\t{},\n\t\"intervals\":\t[],\n\t\"end\":\t{},\n\t\"error\":\t\"unable to connect to server\"\n}\n";
     refused("failed.json", failed, 5, "error", "unable to connect to server");
     refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "finished test");
-    // `ss -tn`: connections, and nothing of them.
+    // `ss -tn` lists connections without their statistics.
     let bare =
         "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 12 10.0.0.1:40000 10.0.0.2:5201\n";
     refused("bare.log", bare, 2, "rtt", "`ss` without `-i`");
     let acked = SS.replace(" bytes_acked:", " bytes_aced:");
     refused("acked.log", &acked, line(&acked, " rtt:"), "bytes_acked", "at the sender");
-    // Without dates the kernel's own clock must be there.
+    // Without dates the log needs the kernel's own clock, `busy`.
     let whole: Vec<&str> = SS.lines().filter(|l| !l.starts_with(|c: char| c.is_ascii_digit())).collect();
     let clockless = whole.join("\n").replace(" busy:", " bsy:");
     let first = clockless.lines().position(|l| l.contains(" rtt:")).unwrap() + 1;
@@ -187,7 +189,7 @@ fn what_lacks_something_is_refused_with_file_line_and_key() {
 }
 
 #[test]
-fn what_cannot_be_played_gives_a_verdict_and_the_command_that_is_enough() {
+fn an_input_without_a_scenario_gives_a_verdict_and_the_command_to_measure_more() {
     let place = Place::new("measured-verdict");
     let without = |key: &str, text: &str| text.replace(&format!("\"{key}\""), "\"other\"");
     let udp = TWO.replace("\"protocol\":\t\"TCP\"", "\"protocol\":\t\"UDP\"");
@@ -207,10 +209,10 @@ fn what_cannot_be_played_gives_a_verdict_and_the_command_that_is_enough() {
         for command in ["fit", "plan"] {
             let done = place.longfat(&[command, name]);
             assert_eq!(done.status.code(), Some(1), "{command} {name}: {}", stderr(&done));
-            let told = stdout(&done);
+            let verdict = stdout(&done);
             assert!(
-                told.contains(enough) && told.contains("No scenario was made"),
-                "{command} {name}: {told}"
+                verdict.contains(enough) && verdict.contains("No scenario was written"),
+                "{command} {name}: {verdict}"
             );
         }
         let done = place.longfat(&["fit", name, "--json"]);
@@ -219,7 +221,7 @@ fn what_cannot_be_played_gives_a_verdict_and_the_command_that_is_enough() {
 }
 
 #[test]
-fn an_input_of_another_command_is_named_with_it() {
+fn an_input_of_another_command_is_refused_with_that_command() {
     let place = Place::new("measured-other");
     place.file("speed.json", ONE).file("path.toml", POLICED);
     place.file("qdisc.sh", "tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 50ms\n");
@@ -247,7 +249,7 @@ fn an_input_of_another_command_is_named_with_it() {
 }
 
 #[test]
-fn a_log_that_was_ended_while_it_was_written_is_read() {
+fn a_log_with_a_truncated_last_line_is_read() {
     let end = SS.rfind(" bytes_acked:").unwrap();
     let fit = fitted("ended.log", &SS[..end + " bytes_acked:".len()]);
     assert_eq!(fit["limiter"], "policer");

@@ -1,10 +1,10 @@
-//! Where the program is run, and what it said.
+//! A temporary folder in which the program is run, and helpers for its output.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A folder of its own for each test, removed at the end.
+/// A temporary folder for one test, removed at its end.
 pub struct Place(pub PathBuf);
 
 impl Place {
@@ -24,15 +24,15 @@ impl Place {
         self.command().args(args).output().unwrap()
     }
 
-    /// The program, to be started here.
+    /// Returns the program, to be run in this folder.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
         command.current_dir(&self.0);
         command
     }
 
-    /// The program with Ctrl-C's signal as a terminal gives it: a test begun in the background of a shell ignores it,
-    /// and so would all that the test starts.
+    /// Returns the program with the default action for SIGINT. Tests started in a shell's background ignore
+    /// the signal, and their children inherit that.
     pub fn interruptible(&self) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_longfat")]).current_dir(&self.0);
@@ -50,8 +50,9 @@ impl Drop for Place {
     }
 }
 
-/// Runs `command` on a terminal so wide, with `NO_COLOR` as given (empty counts as not set); what stays on it. `None`
-/// where no `script` (util-linux and bsdutils have it) makes a terminal.
+/// Runs `command` on a terminal of `columns` columns with this value of `NO_COLOR` (empty counts as unset)
+/// and returns the text that stays on it. `None` without `script` (util-linux, bsdutils), which makes the
+/// terminal.
 pub fn on_terminal(place: &Place, columns: u32, no_color: &str, command: &str) -> Option<String> {
     let run = format!("stty cols {columns} rows 24; '{}' {command}", env!("CARGO_BIN_EXE_longfat"));
     let mut script = Command::new("script");
@@ -62,11 +63,11 @@ pub fn on_terminal(place: &Place, columns: u32, no_color: &str, command: &str) -
     };
     assert!(out.status.success(), "{}", stdout(&out));
     let text = stdout(&out);
-    // The progress bar draws over itself; what stays begins after its last erasure.
+    // The progress bar erases itself; the text begins after the last erasure.
     Some(text.rsplit("\x1b[2K").next().unwrap_or(&text).into())
 }
 
-/// A path as this system writes it, and so the program that made it of parts.
+/// Converts a path to this system's separator, as the program prints it.
 pub fn native(path: &str) -> String {
     path.replace('/', std::path::MAIN_SEPARATOR_STR)
 }

@@ -1,4 +1,4 @@
-//! `longfat plan` from the outside.
+//! `longfat plan`: its text, JSON, plot and errors.
 
 use std::process::{Command, Output};
 
@@ -36,14 +36,14 @@ fn out(done: &Output) -> String {
 }
 
 #[test]
-fn it_says_what_to_do_and_what_to_type() {
+fn the_text_has_the_advice_and_the_commands() {
     let done = plan(POLICED, &["--only", "sender-edge"]);
     let text = out(&done);
     assert_eq!(done.status.code(), Some(0), "{text}");
     assert!(text.starts_with("Do this (sender-edge): shaper of 9.8Mbit/s"), "{text}");
     assert!(text.contains("tc qdisc replace dev $DEV root handle 1: tbf rate 9800kbit burst 3000"), "{text}");
-    // A plan does not know what the interface has now.
-    assert!(text.contains("undo:\n    # not known: what was there before"), "{text}");
+    // A plan does not know the interface's present qdisc.
+    assert!(text.contains("undo:\n    # previous qdisc unknown"), "{text}");
     assert!(text.contains("\n    tc qdisc del dev $DEV root"), "{text}");
     assert!(text.lines().all(|l| l.starts_with("  ") || !l.contains('\u{1b}')), "{text}");
 }
@@ -58,12 +58,12 @@ fn the_plot_is_well_formed_and_has_every_finalist() {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
     let finalists: Vec<_> = plan.cures.iter().filter(|c| c.finalist).collect();
     assert!(finalists.iter().all(|c| svg.contains(&format!(" {}</text>", c.name))), "{svg}");
-    // A point each, and the ring.
+    // Every coordinate is a number.
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
 #[test]
-fn json_has_all_of_it_and_names_the_schema() {
+fn json_has_the_cures_and_names_its_schema() {
     let done = plan(POLICED, &["--only", "sender", "--json"]);
     let plan: advise::Plan = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((plan.schema.as_str(), plan.variant.as_str()), (advise::PLAN_SCHEMA, "default"));
@@ -71,24 +71,24 @@ fn json_has_all_of_it_and_names_the_schema() {
 }
 
 #[test]
-fn what_cannot_be_planned_is_told_with_what_would_be_right() {
-    let told = |args: &[&str], text: &str| {
+fn invalid_arguments_are_refused_with_what_would_be_right() {
+    let error = |args: &[&str], text: &str| {
         let done = plan(text, args);
         assert_eq!(done.status.code(), Some(2), "{args:?}");
         String::from_utf8(done.stderr).unwrap()
     };
-    assert!(told(&["--only", "boss"], POLICED).contains("sender-edge"));
-    assert!(told(&["--keep", "wall"], POLICED).contains("wan.forward.policer"));
-    assert!(told(&["--variant", "x"], POLICED).contains("there are: default"));
-    assert!(told(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
-    assert!(told(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
+    assert!(error(&["--only", "boss"], POLICED).contains("sender-edge"));
+    assert!(error(&["--keep", "wall"], POLICED).contains("wan.forward.policer"));
+    assert!(error(&["--variant", "x"], POLICED).contains("there are: default"));
+    assert!(error(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
+    assert!(error(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
     let idle = POLICED.replace("to = \"server\"\n", "to = \"server\"\nenabled = false\n");
-    assert!(told(&[], &idle).contains("no flow here"));
+    assert!(error(&[], &idle).contains("no flow here"));
 }
 
-/// Results of `longfat run` are a measurement: what is fitted to them is planned for.
+/// Results of `longfat run` are treated as a measurement: a scenario is fitted to them first.
 #[test]
-fn a_folder_of_results_is_planned_for() {
+fn a_plan_can_be_made_for_a_result_folder() {
     let folder = std::env::temp_dir().join(format!("longfat-plan-results-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("policed.toml"), POLICED).unwrap();
@@ -110,7 +110,7 @@ fn a_folder_of_results_is_planned_for() {
 }
 
 #[test]
-fn where_nothing_helps_the_exit_code_says_so() {
+fn without_a_helpful_cure_the_exit_code_is_1() {
     let free = POLICED.replace("{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"6kB\" }, ", "");
     let free = free.replace("[flows.f]", "[hosts.client]\nstack = { tso = false }\n[flows.f]");
     let done = plan(&free, &["--only", "receiver"]);

@@ -1,4 +1,4 @@
-//! `longfat proxy` as users run it: flags, file, signals, log, exit codes.
+//! `longfat proxy`: options, file, signals, log, exit codes.
 
 #![cfg(target_os = "linux")]
 
@@ -17,7 +17,7 @@ fn start(arguments: &[&str]) -> Running {
     Running::new(env!("CARGO_BIN_EXE_longfat"), &[&["proxy"], arguments].concat())
 }
 
-/// Sends back what it gets, for as long as the test runs.
+/// Starts an echo server that runs until the test ends.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -48,7 +48,7 @@ fn connect(to: &serde_json::Value) -> TcpStream {
 }
 
 #[test]
-fn flags_make_a_proxy_that_ends_when_its_connections_have() {
+fn sigterm_ends_the_proxy_when_its_connections_have_ended() {
     let server = echo().to_string();
     let mut proxy = start(&["--listen", "127.0.0.1:0", "--upstream", &server, "--client-cc", "reno"]);
     let listens = proxy.entry("started")["listens"][0].clone();
@@ -62,7 +62,7 @@ fn flags_make_a_proxy_that_ends_when_its_connections_have() {
 }
 
 #[test]
-fn a_file_is_read_anew_and_a_wrong_one_changes_nothing() {
+fn sighup_reloads_the_file_and_a_wrong_file_changes_nothing() {
     let folder = std::env::temp_dir().join(format!("longfat-proxy-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("proxy.toml");
@@ -92,23 +92,23 @@ fn a_file_is_read_anew_and_a_wrong_one_changes_nothing() {
         (&ended["bytes_up"], &ended["bytes_down"], &ended["end"]),
         (&5.into(), &5.into(), &"finished".into())
     );
-    // The one that is left does not end: it is reset when the time is over.
+    // The remaining connection is reset after the drain timeout.
     proxy.signal("-TERM");
     assert_eq!(proxy.child.wait().expect("ends").code(), Some(0));
     assert!(kept.read(&mut [0]).is_err());
     std::fs::remove_dir_all(&folder).expect("removes");
 }
 
-/// What belongs to `longfat-pair` is refused with the command line to type, whether that program is there or not.
+/// The error shows the command line of `longfat-pair`, whether that program is installed or not.
 #[test]
-fn what_belongs_to_a_pair_names_its_program() {
+fn options_of_a_pair_are_refused_with_the_command_line_of_longfat_pair() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proxy-pair");
     fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("pair.toml");
     let key = "00".repeat(32);
     let peer = format!("[pair.peers.p]\nkey = \"{key}\"\naddress = \"127.0.0.1:1\"\n");
     fs::write(&file, format!("[pair]\nkey = \"own.key\"\n{peer}")).expect("writes");
-    let said = |path: &Path, arguments: &[&str]| {
+    let stderr_of = |path: &Path, arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
         let done = command.arg("proxy").args(arguments).env("PATH", path).output().expect("runs");
         assert_eq!(done.status.code(), Some(2), "{arguments:?}");
@@ -119,12 +119,12 @@ fn what_belongs_to_a_pair_names_its_program() {
     fs::write(with.join("longfat-pair"), "").expect("writes");
     let near = ["--listen", ":8443", "--pair", "a:4433", "--key", "my key", "--peer-key", &key];
     let line = format!("longfat-pair --listen :8443 --pair a:4433 --key 'my key' --peer-key {key}\n");
-    let text = said(&with, &near);
-    assert!(text.contains("longfat-pair: type\n") && text.ends_with(&format!("  {line}")), "{text}");
-    let text = said(&without, &near);
+    let text = stderr_of(&with, &near);
+    assert!(text.contains("longfat-pair: run\n") && text.ends_with(&format!("  {line}")), "{text}");
+    let text = stderr_of(&without, &near);
     assert!(text.contains("longfat-pair") && text.ends_with(&line), "{text}");
-    assert!(said(&with, &["--make-key", "near.key"]).ends_with("  longfat-pair --make-key near.key\n"));
-    let text = said(&with, &["--config", file.to_str().expect("UTF-8"), "--check"]);
+    assert!(stderr_of(&with, &["--make-key", "near.key"]).ends_with("  longfat-pair --make-key near.key\n"));
+    let text = stderr_of(&with, &["--config", file.to_str().expect("UTF-8"), "--check"]);
     assert!(
         text.contains("[pair]") && text.ends_with(&format!("longfat-pair --config {}\n", file.display())),
         "{text}"
@@ -132,8 +132,8 @@ fn what_belongs_to_a_pair_names_its_program() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_runs() {
-    let told = |arguments: &[&str]| {
+fn invalid_configurations_are_refused() {
+    let error = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
         let done = command.arg("proxy").args(arguments).output().expect("runs");
         assert_eq!(done.status.code(), Some(2), "{arguments:?}");
@@ -141,23 +141,22 @@ fn what_is_wrong_is_said_before_anything_runs() {
     };
     let to = ["--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:1"];
     assert!(
-        told(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"]).contains("is no address to listen on")
+        error(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"]).contains("is not an address to listen on")
     );
-    assert!(told(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is no host with a port"));
-    assert!(told(&[&to[..], &["--client-cc", "nosuch"]].concat()).contains("this kernel has no `nosuch`"));
-    assert!(told(&[&to[..], &["--status", "0.0.0.0:1"]].concat()).contains("a loopback address is wanted"));
-    assert!(told(&[&to[..], &["--pace", "1bit/s"]].concat()).contains("out of range"));
-    assert!(told(&["--config", "/nowhere/proxy.toml"]).contains("/nowhere/proxy.toml"));
-    assert!(told(&[]).contains("--config"));
+    assert!(error(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is not a host with a port"));
+    assert!(error(&[&to[..], &["--client-cc", "nosuch"]].concat()).contains("this kernel has no `nosuch`"));
+    assert!(error(&[&to[..], &["--status", "0.0.0.0:1"]].concat()).contains("a loopback address is wanted"));
+    assert!(error(&[&to[..], &["--pace", "1bit/s"]].concat()).contains("out of range"));
+    assert!(error(&["--config", "/nowhere/proxy.toml"]).contains("/nowhere/proxy.toml"));
+    assert!(error(&[]).contains("--config"));
     let busy =
         TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
     let _busy = TcpListener::bind(&busy).expect("free again");
-    assert!(told(&["--listen", &busy, "--upstream", "127.0.0.1:1"]).contains("cannot listen on"));
+    assert!(error(&["--listen", &busy, "--upstream", "127.0.0.1:1"]).contains("cannot listen on"));
 }
 
-/// The command line that `longfat plan` prints for a proxy is one that `longfat proxy` takes.
 #[test]
-fn what_a_plan_prints_is_a_command_line() {
+fn the_command_line_that_a_plan_prints_is_accepted() {
     let text = "[links.a]\nbetween = [\"office\", \"node\"]\n[links.b]\nbetween = [\"node\", \"origin\"]\n[flows.f]\nfrom = \"origin\"\nto = \"office\"\n";
     let s = scenario::Experiment::parse("t.toml", text, &[]).expect("a scenario").variants.remove(0).scenario;
     for cure in ["proxy", "proxy-bbr"] {

@@ -1,5 +1,5 @@
-//! `longfat proxy` as the machine runs it: sockets that a service manager hands over, names whose addresses change, what `packaging/`
-//! holds. What needs root or a program says so aloud where it is not.
+//! `longfat proxy` as a service: sockets passed by a service manager, names whose addresses change, the files
+//! of `packaging/`. Tests that need root or a missing program print that they are skipped.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const LONGFAT: &str = env!("CARGO_BIN_EXE_longfat");
 
-/// A folder that is gone with the test.
+/// A temporary folder, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -34,7 +34,7 @@ impl Drop for Folder {
     }
 }
 
-/// Ended with the test.
+/// A child process that is killed at the end of the test.
 struct Started(Child);
 
 impl Drop for Started {
@@ -44,7 +44,7 @@ impl Drop for Started {
     }
 }
 
-/// Says a word to whoever connects, and ends.
+/// Starts a server that sends `word` on each connection and closes it.
 fn says(at: &str, word: &'static str) -> TcpListener {
     let listener = TcpListener::bind(at).expect("a port");
     let own = listener.try_clone().expect("the same");
@@ -59,12 +59,12 @@ fn says(at: &str, word: &'static str) -> TcpListener {
 fn heard(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
     let mut text = String::new();
-    // What is reset is no word.
+    // A reset connection leaves the text incomplete.
     drop(stream.read_to_string(&mut text));
     text
 }
 
-/// Waits for a word from the address.
+/// Connects to the address until it sends `word`.
 fn until_heard(address: &str, word: &str) {
     let end = Instant::now() + Duration::from_secs(20);
     while TcpStream::connect(address).map(heard).unwrap_or_default() != word {
@@ -73,9 +73,10 @@ fn until_heard(address: &str, word: &str) {
     }
 }
 
-/// The socket is the service manager's: connections wait in it while no proxy runs, and the manager is told of ready, reload, end.
+/// The service manager keeps the socket: connections wait in it while no proxy runs. The proxy notifies the
+/// manager when it is ready, reloads and stops.
 #[test]
-fn sockets_that_are_handed_over_outlive_the_proxy() {
+fn connections_wait_in_the_managers_socket_while_no_proxy_runs() {
     let (folder, server) = (Folder::new("activated"), says("127.0.0.1:0", "hello"));
     let config = folder.write(
         "proxy.toml",
@@ -84,22 +85,22 @@ fn sockets_that_are_handed_over_outlive_the_proxy() {
             server.local_addr().expect("its address")
         ),
     );
-    let told = folder.0.join("notify");
-    let manager = UnixDatagram::bind(&told).expect("a socket");
+    let notify = folder.0.join("notify");
+    let manager = UnixDatagram::bind(&notify).expect("a socket");
     manager.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
     let next = || {
         let mut buffer = [0; 100];
-        let n = manager.recv(&mut buffer).expect("it is told");
+        let n = manager.recv(&mut buffer).expect("a notification");
         String::from_utf8_lossy(&buffer[..n]).into_owned()
     };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
-    // The descriptor after the three, and the process id that it is for.
+    // Passed sockets begin at descriptor 3, and LISTEN_PID must be the proxy's process id.
     let line = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=office exec \"$0\" proxy --config \"$1\"";
     let start = || {
         let socket: std::os::fd::OwnedFd = listener.try_clone().expect("the same").into();
         let mut command = Command::new("sh");
-        command.args(["-c", line, LONGFAT, &config]).env("NOTIFY_SOCKET", &told);
+        command.args(["-c", line, LONGFAT, &config]).env("NOTIFY_SOCKET", &notify);
         Started(command.stdin(socket).stderr(Stdio::null()).spawn().expect("it starts"))
     };
     let signal = |child: &Child, signal: &str| {
@@ -107,7 +108,7 @@ fn sockets_that_are_handed_over_outlive_the_proxy() {
         assert!(sent.is_ok_and(|s| s.success()));
     };
     for _ in 0..2 {
-        // Before there is a proxy.
+        // Connect before the proxy runs.
         let waits = TcpStream::connect(&address).expect("the manager's socket takes it");
         let mut proxy = start();
         assert_eq!(next(), "READY=1");
@@ -119,15 +120,17 @@ fn sockets_that_are_handed_over_outlive_the_proxy() {
         assert_eq!(next(), "STOPPING=1");
         assert!(proxy.0.wait().expect("its end").success());
     }
-    // A name that nobody handed over is told.
+    // Without a passed socket of that name the proxy fails.
     let done = Command::new(LONGFAT).args(["proxy", "--config", &config]).output().expect("it runs");
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && said.contains("systemd has handed over no socket `office`"), "{said}");
+    let printed = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        !done.status.success() && printed.contains("systemd has passed no socket `office`"),
+        "{printed}"
+    );
 }
 
-/// The same by systemd's own program, where it is.
 #[test]
-fn systemd_itself_activates_it() {
+fn systemd_socket_activate_starts_the_proxy() {
     const ACTIVATE: &str = "systemd-socket-activate";
     if Command::new(ACTIVATE).arg("--version").output().is_err() {
         return eprintln!("SKIPPED, this needs {ACTIVATE}");
@@ -146,9 +149,9 @@ fn systemd_itself_activates_it() {
     until_heard(&port, "hello");
 }
 
-/// A name that gets another address while the proxy runs: new connections go there.
+/// When a name gets another address while the proxy runs, new connections go to the new address.
 #[test]
-fn names_are_resolved_anew() {
+fn names_are_resolved_again() {
     let folder = Folder::new("names");
     let first = says("127.0.0.2:0", "first");
     let port = first.local_addr().expect("its address").port();
@@ -175,7 +178,7 @@ fn names_are_resolved_anew() {
     until_heard(&listen, "first");
     std::fs::write(&hosts, "127.0.0.3 moves.test\n").expect("a file");
     until_heard(&listen, "second");
-    // A name that is gone takes nothing away.
+    // If the name disappears, the proxy keeps its last address.
     std::fs::write(&hosts, "127.0.0.1 localhost\n").expect("a file");
     std::thread::sleep(Duration::from_millis(1500));
     until_heard(&listen, "second");
@@ -186,9 +189,9 @@ fn packaged(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// What units and container run is a command line that this program takes, of a profile that the workspace has.
+/// The command lines of the systemd unit and the container are valid, and the build profile exists.
 #[test]
-fn what_is_packaged_can_be_run() {
+fn packaged_command_lines_are_accepted() {
     let (folder, unit) = (Folder::new("packaged"), packaged("longfat-proxy.service"));
     let config = "[listeners.a]\nlisten = \"127.0.0.1:0\"\nupstream = \"b\"\n[upstreams.b]\nservers = \"127.0.0.1:1\"\n";
     let config = folder.write("proxy.toml", config);

@@ -1,4 +1,4 @@
-//! `longfat reproduce` from the outside.
+//! `longfat reproduce`: its text, files, exit codes and errors.
 
 use std::fs;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ fn out(done: &Output) -> String {
     String::from_utf8(done.stdout.clone()).unwrap() + std::str::from_utf8(&done.stderr).unwrap()
 }
 
-/// A folder with the study and its scenario; is removed at the end.
+/// A temporary folder with a study and its scenario, removed at the end.
 struct StudyFolder(PathBuf);
 
 impl StudyFolder {
@@ -65,7 +65,7 @@ impl Drop for StudyFolder {
 }
 
 #[test]
-fn studies_are_listed_and_unknown_names_are_told() {
+fn studies_are_listed_and_unknown_names_get_a_suggestion() {
     let done = longfat(&["--list"]);
     assert_eq!(done.status.code(), Some(0));
     for study in ["cc-primer", "hsr-bbr", "overseas-office", "policer-or-shaper", "sdwan-limiter"] {
@@ -90,7 +90,7 @@ fn a_built_in_table_is_judged() {
 }
 
 #[test]
-fn a_file_of_ones_own_runs_and_is_shown_again() {
+fn a_study_file_runs_and_its_saved_json_is_shown_again() {
     let folder = StudyFolder::new("own", STUDY, SCENARIO);
     let done = longfat(&[&folder.path("mine.toml"), "--json", "--html", &folder.path("page.html")]);
     assert_eq!(done.status.code(), Some(0), "{}", out(&done));
@@ -106,7 +106,7 @@ fn a_file_of_ones_own_runs_and_is_shown_again() {
 }
 
 #[test]
-fn what_does_not_hold_is_exit_code_1_and_what_is_wrong_2() {
+fn a_claim_that_does_not_hold_has_exit_code_1_and_a_wrong_study_2() {
     let folder = StudyFolder::new("wrong", &STUDY.replace(">= 8", ">= 80"), SCENARIO);
     let done = longfat(&[&folder.path("mine.toml")]);
     assert_eq!(done.status.code(), Some(1));
@@ -124,9 +124,9 @@ fn what_does_not_hold_is_exit_code_1_and_what_is_wrong_2() {
     assert_eq!(done.status.code(), Some(2), "{}", out(&done));
 }
 
-/// A study may come from anybody.
+/// A study file may come from an untrusted source.
 #[test]
-fn on_the_kernel_a_study_starts_no_programs() {
+fn on_the_kernel_a_study_must_not_start_programs() {
     let tool = SCENARIO.replace("to = \"b\"", "to = \"b\"\ntool = \"touch /tmp/started\"");
     let folder = StudyFolder::new("tool", STUDY, &tool);
     let done = longfat(&[&folder.path("mine.toml"), "--on", "kernel"]);

@@ -1,4 +1,4 @@
-//! The program as a person or a script meets it: exit codes, what is printed, what is left behind.
+//! `longfat run`: exit codes, output and files.
 
 use crate::place::{Place, json, native, on_terminal, stderr, stdout};
 use std::path::Path;
@@ -26,12 +26,12 @@ cc = "cubic"
 "#;
 
 #[test]
-fn a_run_prints_a_table_and_leaves_a_folder() {
+fn a_run_prints_a_table_and_writes_a_folder() {
     let place = Place::new("table");
     let out = place.file("small.toml", SMALL).longfat(&["run", "small.toml"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = stdout(&out);
-    assert!(text.starts_with("“policer” carries ") && text.contains("\nvariant"), "{text}");
+    assert!(text.starts_with("“policer” achieves ") && text.contains("\nvariant"), "{text}");
     assert!(text.contains("\npolicer ") && text.contains("\nthree "), "{text}");
     assert!(text.ends_with(&native("\nresults in longfat-results/small (open report.html)\n")), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -55,7 +55,7 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
 }
 
 #[test]
-fn a_terminal_gets_colour_and_its_width_and_no_color_is_respected() {
+fn output_has_the_terminals_width_and_colour_unless_no_color_is_set() {
     let place = Place::new("terminal");
     place.file("small.toml", SMALL);
     let Some(text) = on_terminal(&place, 80, "", "run small.toml") else { return };
@@ -68,7 +68,7 @@ fn a_terminal_gets_colour_and_its_width_and_no_color_is_respected() {
 }
 
 #[test]
-fn json_is_one_object_and_the_same_bytes_twice() {
+fn json_is_one_object_and_reproducible() {
     let place = Place::new("json");
     place.file("small.toml", SMALL);
     let run = |jobs, out| place.longfat(&["run", "small.toml", "--json", "--jobs", jobs, "--out", out]);
@@ -107,7 +107,7 @@ fn bad_input_names_line_and_key_and_exits_with_2() {
     let e = refused(SMALL, &["--variant", "nobody"]);
     assert!(e.contains("`nobody`") && e.contains("policer, three"), "{e}");
     let e = refused(SMALL, &["--on", "kernel", "--set", "flows.bulk.tool=nonesuch {to}"]);
-    // Elsewhere it is said first that no program can be started at all.
+    // On other systems the first error is that Linux is needed.
     let why = if cfg!(target_os = "linux") { "nonesuch" } else { "this needs Linux" };
     assert!(e.contains(why), "{e}");
     assert!(refused(SMALL, &["--pcap-stages"]).contains("--pcap"));
@@ -115,7 +115,7 @@ fn bad_input_names_line_and_key_and_exits_with_2() {
 }
 
 #[test]
-fn what_is_no_file_is_said_so() {
+fn files_that_cannot_be_read_or_written_are_named() {
     let place = Place::new("missing");
     let out = place.longfat(&["run", "missing.toml"]);
     assert_eq!(out.status.code(), Some(2));
@@ -151,33 +151,37 @@ fn repeats_have_seeds_and_intervals() {
     assert!(object["variants"][0]["flows"][2]["repeats"]["goodput_mbps"]["ci95"].is_number());
 }
 
-/// What is quick repeats by itself, with restless hosts; a single run is one that the user names, or a capture's.
+/// The default of --repeat is 5 for a short scenario; a long one, --pcap and --repeat 1 make a single run.
 #[test]
-fn a_quick_scenario_repeats_by_itself_and_a_long_one_says_that_it_does_not() {
-    let place = Place::new("unasked");
+fn a_short_scenario_is_repeated_by_default_and_a_long_one_warns_that_it_is_not() {
+    let place = Place::new("repeat-default");
     place.file("small.toml", SMALL);
-    let of = |out: &str, args: &[&str]| {
+    let run = |out: &str, args: &[&str]| {
         let base = ["run", "small.toml", "--variant", "policer", "--json", "--out", out];
         let done = place.longfat(&[&base, args].concat());
         assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
         (json(&stdout(&done)), stderr(&done))
     };
-    let (unasked, said) = of("unasked", &[]);
-    let repeats = &unasked["variants"][0]["repeats"];
+    let (default, printed) = run("default", &[]);
+    let repeats = &default["variants"][0]["repeats"];
     assert_eq!((&repeats["n"], &repeats["seeds"]), (&5.into(), &vec![7, 8, 9, 10, 11].into()));
     assert_eq!(repeats["values"]["goodput"].as_array().map(Vec::len), Some(5));
-    assert!(!said.contains("one run"), "{said}");
-    let (five, _) = of("five", &["--repeat", "5"]);
-    assert_eq!(five["variants"], unasked["variants"]);
+    assert!(!printed.contains("one run"), "{printed}");
+    let (five, _) = run("five", &["--repeat", "5"]);
+    assert_eq!(five["variants"], default["variants"]);
     for args in [&["--repeat", "1"][..], &["--pcap", "caps"]] {
-        let (once, said) = of(args[0].trim_start_matches('-'), args);
-        assert!(once["variants"][0]["repeats"].is_null() && !said.contains("one run"), "{said}");
+        let (once, printed) = run(args[0].trim_start_matches('-'), args);
+        assert!(once["variants"][0]["repeats"].is_null() && !printed.contains("one run"), "{printed}");
     }
-    // A path without a rate carries what windows allow, 28 million packets in 100 s, if it loses none.
+    // A path without a rate limit would carry what windows allow, 28 million packets in 100 s, so make it
+    // lossy.
     let loses = "links.wan.forward.policer={ kind = \"loss\", probability = 0.3 }";
-    let (long, said) = of("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
+    let (long, printed) = run("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
     assert!(long["variants"][0]["repeats"].is_null());
-    assert!(said.contains("warning: one run of each variant") && said.contains("`--repeat 3`"), "{said}");
+    assert!(
+        printed.contains("warning: one run of each variant") && printed.contains("`--repeat 3`"),
+        "{printed}"
+    );
     let kinds: Vec<&str> =
         long["warned"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
     assert!(kinds.contains(&"once"), "{kinds:?}");
@@ -202,7 +206,7 @@ fn flows_are_measured_one_at_a_time_when_the_scenario_says_so() {
 }
 
 #[test]
-fn a_path_that_lets_nothing_through_answers_no() {
+fn a_path_that_delivers_nothing_has_exit_code_1() {
     let place = Place::new("no");
     let text = SMALL.replace(
         "{ kind = \"policer\", rate = \"20Mbit/s\", burst = \"30kB\" }",
@@ -210,11 +214,11 @@ fn a_path_that_lets_nothing_through_answers_no() {
     );
     let out = place.file("no.toml", &text).longfat(&["run", "no.toml"]);
     assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
-    assert!(stderr(&out).contains("nothing arrived in: policer, three"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("no data arrived in: policer, three"), "{}", stderr(&out));
 }
 
 #[test]
-fn captures_lie_in_a_folder_for_each_run() {
+fn each_run_has_its_own_folder_of_captures() {
     let place = Place::new("pcap");
     place.file("small.toml", SMALL);
     let out = place.longfat(&["run", "small.toml", "--variant", "policer", "--pcap", "caps"]);
@@ -231,9 +235,8 @@ fn captures_lie_in_a_folder_for_each_run() {
     assert!(place.0.join("many/policer-repeat2/dc.pcap").exists());
 }
 
-/// What left the policer is what the sender sent, less what the policer dropped.
 #[test]
-fn captures_between_stages_count_what_left_each() {
+fn captures_between_stages_have_the_packets_that_passed_each_stage() {
     let place = Place::new("stages");
     let args = ["run", "small.toml", "--variant", "policer", "--pcap", "caps", "--pcap-stages", "--json"];
     let out = place.file("small.toml", SMALL).longfat(&args);
@@ -252,7 +255,7 @@ fn captures_between_stages_count_what_left_each() {
     }
 }
 
-/// A capture of a real run has nothing that tshark calls malformed, and its handshake reads as one.
+/// tshark finds no malformed packet and no wrong checksum, and the first packet is a SYN.
 #[test]
 fn tshark_reads_the_captures() {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -276,7 +279,7 @@ fn tshark_reads_the_captures() {
 }
 
 #[test]
-fn the_schema_is_json() {
+fn schemas_are_json() {
     let place = Place::new("schema");
     let out = place.longfat(&["schema"]);
     assert_eq!(out.status.code(), Some(0));
@@ -287,7 +290,7 @@ fn the_schema_is_json() {
 }
 
 #[test]
-fn the_scenario_may_come_from_standard_input() {
+fn a_scenario_is_read_from_standard_input() {
     use std::io::Write;
     use std::process::Stdio;
     let place = Place::new("stdin");

@@ -1,4 +1,4 @@
-//! Results are whole or not there, files of others are left alone, and nothing that is said can steer a terminal.
+//! Results are complete or absent, other files are left alone, and output cannot control a terminal.
 #![cfg(unix)]
 
 use crate::place::{Place, stderr, stdout};
@@ -33,7 +33,7 @@ fn hidden(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn files_of_two_runs_are_no_result() {
+fn a_folder_with_files_of_two_runs_is_refused() {
     let place = place("mix");
     for (seed, out) in [("1", "one"), ("1", "same"), ("2", "two")] {
         let done = place.longfat(&["run", "small.toml", "--seed", seed, "--out", out]);
@@ -61,7 +61,7 @@ fn files_of_two_runs_are_no_result() {
 }
 
 #[test]
-fn the_page_does_not_replace_what_it_is_made_of() {
+fn the_page_does_not_overwrite_its_inputs() {
     let place = place("over");
     place.longfat(&["run", "small.toml", "--out", "o"]);
     for name in ["result.json", "flows.parquet", "scenario.toml"] {
@@ -69,21 +69,21 @@ fn the_page_does_not_replace_what_it_is_made_of() {
         for target in [format!("o/{name}"), format!("./o/../o/{name}")] {
             let out = place.longfat(&["report", "o", "-o", &target]);
             assert_eq!(out.status.code(), Some(2), "{target}");
-            assert!(stderr(&out).contains("a file of the result itself"), "{}", stderr(&out));
+            assert!(stderr(&out).contains("is part of the result"), "{}", stderr(&out));
         }
         assert_eq!(place.read(&format!("o/{name}")), before);
     }
 }
 
 #[test]
-fn no_link_is_followed_and_no_pipe_waited_for() {
+fn symbolic_links_are_not_followed_and_pipes_do_not_block() {
     let place = place("links");
     fs::create_dir(place.0.join("victim")).unwrap();
     symlink("victim", place.0.join("link")).unwrap();
     let out = place.longfat(&["run", "small.toml", "--out", "link"]);
     assert_eq!((out.status.code(), place.0.join("victim").read_dir().unwrap().count()), (Some(2), 0));
     assert!(stderr(&out).contains("symbolic link"), "{}", stderr(&out));
-    // Within the folder.
+    // Links and pipes inside the folder are replaced.
     place.file("mine", "mine");
     fs::create_dir(place.0.join("o")).unwrap();
     symlink("../mine", place.0.join("o/flows.parquet")).unwrap();
@@ -100,15 +100,15 @@ fn no_link_is_followed_and_no_pipe_waited_for() {
     assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
 }
 
-/// An old one stays until the new one is whole, and no link is followed.
+/// An old file stays until the new one is complete, and a symbolic link is not followed.
 #[test]
-fn captures_and_diagnoses_are_replaced_whole() {
+fn captures_and_diagnoses_are_replaced_only_when_complete() {
     let place = place("whole");
     let run = ["run", "small.toml", "--pcap", "p", "--force"];
     assert_eq!(place.longfat(&run).status.code(), Some(0));
     let capture = "p/default/a.pcap";
     let old = place.read(capture);
-    // Ended while it writes: half a capture would be shorter.
+    // Interrupted while it writes: a half-written capture would be shorter.
     let long = [&run[..], &["--set", "duration=1h"]].concat();
     let mut child =
         place.interruptible().args(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -120,13 +120,13 @@ fn captures_and_diagnoses_are_replaced_whole() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(place.read(capture) == old, "the old capture stays");
-    assert_eq!(place.0.join("p/default").read_dir().unwrap().count(), 2, "nothing half is left");
+    assert_eq!(place.0.join("p/default").read_dir().unwrap().count(), 2, "no unfinished file is left");
     fs::copy(place.0.join(capture), place.0.join("mine.pcap")).unwrap();
     fs::remove_file(place.0.join(capture)).unwrap();
     symlink("../../mine.pcap", place.0.join(capture)).unwrap();
     let out = place.longfat(&run);
     assert!(out.status.code() == Some(2) && stderr(&out).contains("symbolic link"), "{}", stderr(&out));
-    assert!(place.read("mine.pcap") == old, "where the link leads nothing changes");
+    assert!(place.read("mine.pcap") == old, "the link's target is unchanged");
 
     let files = ["diagnosis.json", "flows.parquet", "packets.parquet"].map(|name| format!("d/{name}"));
     assert_eq!(place.longfat(&["diagnose", "mine.pcap", "--out", "d"]).status.code(), Some(0));
@@ -140,7 +140,7 @@ fn captures_and_diagnoses_are_replaced_whole() {
 }
 
 #[test]
-fn a_users_own_files_stay_and_nothing_else_does() {
+fn a_users_own_files_in_the_results_folder_are_kept() {
     let place = place("own");
     fs::create_dir_all(place.0.join("o/notes")).unwrap();
     place.file("o/notes/a", "mine").file("o/b.txt", "mine too");
@@ -150,7 +150,7 @@ fn a_users_own_files_stay_and_nothing_else_does() {
     }
     assert_eq!((place.read("o/notes/a"), place.read("o/b.txt")), (b"mine".to_vec(), b"mine too".to_vec()));
     assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
-    // Into the folder that one is in: nobody's current folder is taken away.
+    // The current folder itself can be the results folder.
     let out = place
         .command()
         .current_dir(place.0.join("o"))
@@ -162,9 +162,9 @@ fn a_users_own_files_stay_and_nothing_else_does() {
     assert!(hidden(&place).is_empty() && !place.0.join("o/.longfat-new").exists());
 }
 
-/// Two at a time is none: the second is told so at once, and what the first leaves when it is killed is no obstacle.
+/// A second run is refused at once, and the leftovers of a killed run are no obstacle.
 #[test]
-fn one_run_at_a_time_writes_to_a_folder() {
+fn only_one_run_at_a_time_writes_to_a_folder() {
     let place = place("race");
     let long = SMALL.replace("\"1s\"", "\"24h\"\nsample = \"0s\"");
     place.file("long.toml", long);
@@ -181,14 +181,14 @@ fn one_run_at_a_time_writes_to_a_folder() {
     assert!(stderr(&out).contains("another run is writing to o"), "{}", stderr(&out));
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(!hidden(&place).is_empty(), "a killed one cleans nothing");
+    assert!(!hidden(&place).is_empty(), "a killed run does not clean up");
     let out = place.longfat(&["run", "small.toml", "--out", "o"]);
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     assert!(hidden(&place).is_empty(), "{:?}", hidden(&place));
 }
 
 #[test]
-fn files_of_a_scenario_stay_in_its_folder_and_are_never_quoted() {
+fn a_scenario_reads_files_of_its_folder_only_and_errors_do_not_quote_them() {
     let place = place("files");
     let text = |file: &str| {
         let jitter = format!("{{ kind = \"jitter\", distribution = \"trace\", file = {file:?} }}");
@@ -205,19 +205,19 @@ fn files_of_a_scenario_stay_in_its_folder_and_are_never_quoted() {
     };
     assert_eq!(run("right", &[]).0, Some(0));
     for file in ["../secret", "link", "/etc/shadow", "/proc/self/environ"] {
-        let (code, told) = run(file, &[]);
-        assert!(code == Some(2) && told.contains("outside the scenario's folder"), "{file}: {told}");
+        let (code, error) = run(file, &[]);
+        assert!(code == Some(2) && error.contains("outside the scenario's folder"), "{file}: {error}");
     }
-    let (code, told) = run("wrong", &[]);
-    assert!(code == Some(2) && told.contains("line 2: what stands there does not begin"), "{told}");
-    let (code, told) = run("link", &["--allow-files"]);
-    assert!(code == Some(2) && told.contains("line 1"), "{told}");
+    let (code, error) = run("wrong", &[]);
+    assert!(code == Some(2) && error.contains("line 2: the text there does not begin"), "{error}");
+    let (code, error) = run("link", &["--allow-files"]);
+    assert!(code == Some(2) && error.contains("line 1"), "{error}");
     assert_eq!(place.longfat(&["run", "home-line", "--out", "example"]).status.code(), Some(0));
 }
 
-/// ESC, C1, a carriage return and a bidirectional override, in whatever is not ours.
+/// Foreign text with ESC, C1 controls, a carriage return and a bidirectional override.
 #[test]
-fn nothing_that_is_said_steers_a_terminal() {
+fn output_cannot_control_the_terminal() {
     const EVIL: &str = "\x1b]0;t\x07\u{9b}2J\u{202e}\r";
     let place = place("escape");
     let evil = |out: std::process::Output| {
@@ -234,7 +234,7 @@ fn nothing_that_is_said_steers_a_terminal() {
         assert!(code == Some(2) && text.contains("\\u{1b}") || text.contains('\u{fffd}'), "{args:?}: {text}");
     }
     let (code, text) = evil(place.longfat(&["run", &format!("--{name}")]));
-    // The parser of arguments takes codes of colours and titles out itself.
+    // clap removes escape sequences of colours and titles itself.
     assert!(code == Some(2) && text.contains("--x\\u{9b}2J\\u{202e}\\u{d}"), "{text}");
     // Values and keys of a scenario, and of --set.
     let quoted = "\\u001b]0;t\\u0007\\u009b2J\\u202e\\r";
@@ -256,7 +256,7 @@ fn nothing_that_is_said_steers_a_terminal() {
     evil(place.longfat(&["run", "small.toml", "--set", &format!("flows.up.cc={EVIL}")]));
     evil(place.longfat(&["run", "small.toml", "--variant", EVIL]));
     evil(place.longfat(&["run", "small.toml", "--expect", EVIL]));
-    // The name of a capture, and a table of results that came by mail.
+    // The name of a capture, and names in foreign results.
     let file = place.0.join(std::ffi::OsStr::from_bytes(name.as_bytes()));
     fs::write(
         &file,
@@ -276,7 +276,7 @@ fn nothing_that_is_said_steers_a_terminal() {
 }
 
 #[test]
-fn what_no_machine_could_hold_or_path_carry_is_told_before_it_begins() {
+fn impossible_sizes_are_refused_before_anything_runs() {
     let place = Place::new("budget");
     let many =
         SMALL.replace("to = \"b\"", "to = \"b\"\ncount = 1000").replace("\"1s\"", "\"1s\"\nsample = \"1us\"");
@@ -298,9 +298,9 @@ fn what_no_machine_could_hold_or_path_carry_is_told_before_it_begins() {
         ),
     ] {
         let out = place.file("far.toml", SMALL.replace(from, to)).longfat(&["run", "far.toml"]);
-        let told = stderr(&out);
-        let right = out.status.code() == Some(2) && told.contains("far.toml:") && told.contains(key);
-        assert!(right && told.contains("allowed: up to "), "{told}");
+        let error = stderr(&out);
+        let right = out.status.code() == Some(2) && error.contains("far.toml:") && error.contains(key);
+        assert!(right && error.contains("allowed: up to "), "{error}");
     }
     let out = place.file("small.toml", SMALL).longfat(&[
         "run",

@@ -1,4 +1,4 @@
-//! `longfat shell` as a script meets it, as far as that needs no privileges: what it refuses.
+//! `longfat shell` without privileges: the arguments that it refuses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ fn home_line() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/home-line.toml")
 }
 
-/// What it answers to these arguments after the scenario.
+/// Runs the command with these arguments after the scenario.
 fn shell(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longfat"));
     command.arg("shell").arg(home_line()).args(args).stdin(Stdio::null());
@@ -22,15 +22,15 @@ fn refused(args: &[&str]) -> String {
 }
 
 #[test]
-fn unknown_hosts_are_answered_with_the_known_ones() {
+fn an_unknown_host_is_refused_with_the_known_ones() {
     let text = refused(&["--variant", "fq-codel", "--host", "moon", "--", "true"]);
-    assert_eq!(text, "error: --host: no host is called `moon`; there are: home, server\n");
+    assert_eq!(text, "error: --host: no such host: `moon`; there are: home, server\n");
     let text = refused(&["--variant", "fq-codel", "--serve", "moon=iperf3 -s", "--", "true"]);
-    assert_eq!(text, "error: --serve: no host is called `moon`; there are: home, server\n");
+    assert_eq!(text, "error: --serve: no such host: `moon`; there are: home, server\n");
 }
 
 #[test]
-fn a_server_has_a_host_and_a_command() {
+fn serve_needs_a_host_and_a_command() {
     for wrong in ["iperf3 -s", "server=", "server= "] {
         let text = refused(&["--variant", "fq-codel", "--serve", wrong, "--", "true"]);
         assert!(text.contains(wrong) && text.contains("HOST=COMMAND"), "{text}");
@@ -38,12 +38,12 @@ fn a_server_has_a_host_and_a_command() {
 }
 
 #[test]
-fn the_variant_is_told_when_nobody_chose_it() {
+fn the_default_variant_is_named_with_the_alternatives() {
     let text = refused(&["--variant", "no-queue", "--", "true"]);
     assert!(text.contains("no-queue") && text.contains("deep-queues, fq-codel"), "{text}");
     let text = refused(&["--host", "moon", "--", "true"]);
     assert!(
-        text.starts_with("longfat: variant deep-queues; --variant chooses another: fq-codel\n"),
+        text.starts_with("longfat: variant deep-queues; choose another with --variant: fq-codel\n"),
         "{text}"
     );
 }
@@ -57,13 +57,12 @@ fn a_shell_and_a_scenario_cannot_both_read_standard_input() {
 }
 
 #[test]
-fn what_is_wrong_with_a_scenario_is_told_as_by_run() {
+fn an_error_in_the_scenario_names_its_key() {
     let text = refused(&["--set", "links.line.forward.link.rate=fast", "--", "true"]);
     assert!(text.contains("links.line.forward.link.rate"), "{text}");
 }
 
-/// An exit code is the command's own, or 127 when there is none; where this machine forbids the
-/// lab, 2 and what is missing.
+/// The exit code is the command's own, 127 if it is not found, and 2 if this machine does not permit the lab.
 #[test]
 fn the_exit_code_is_the_commands() {
     let out = shell(&["--variant", "fq-codel", "--", "sh", "-c", "exit 42"]);
@@ -78,7 +77,8 @@ fn the_exit_code_is_the_commands() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("no-such-command: command not found"));
 }
 
-/// All that is missing is named before anything is started, in one command that installs it; `run` says the same.
+/// `shell` and `run` list all missing programs before anything is started, with one command that installs
+/// them.
 #[cfg(target_os = "linux")]
 #[test]
 fn missing_programs_are_named_at_once() {
@@ -113,14 +113,14 @@ via = ["pep"]
     };
     let shell = refused(&["shell", "s.toml", "--flows", "--", "true"]);
     let run = refused(&["run", "s.toml", "--on", "kernel", "--no-progress"]);
-    for said in [&shell, &run] {
+    for printed in [&shell, &run] {
         for wanted in
             ["flows.f.tool: there is no curl", "relays.pep.tool: there is no haproxy", "hosts.b.services.0: "]
         {
-            assert!(said.contains(wanted), "no `{wanted}` in {said}");
+            assert!(printed.contains(wanted), "no `{wanted}` in {printed}");
         }
-        let last = said.lines().last().unwrap_or_default();
-        assert!(last.contains("apt-get install ") && last.contains("curl haproxy iproute2"), "{said}");
+        let last = printed.lines().last().unwrap_or_default();
+        assert!(last.contains("apt-get install ") && last.contains("curl haproxy iproute2"), "{printed}");
     }
     // Without the flows only daemons are needed.
     let plain = refused(&["shell", "s.toml", "--", "true"]);

@@ -1,4 +1,4 @@
-//! `longfat sweep` from the outside.
+//! `longfat sweep`: its dataset, resuming, and errors.
 
 use serde_json::Value;
 use std::fs;
@@ -68,16 +68,16 @@ impl Drop for Place {
     }
 }
 
-fn told(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", told(output));
+    assert!(output.status.success(), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Kept batches of a sweep that was ended at once are its rows: what `run` prints of the same settings.
+/// Every row has the numbers that `longfat run` prints for the same settings.
 #[test]
 fn a_cell_is_what_run_gives() {
     let place = Place::new("same");
@@ -107,21 +107,21 @@ fn a_cell_is_what_run_gives() {
         assert_eq!(cell["total_goodput_mbps"], run["total_goodput_mbps"], "{row}");
         let flows = cell["flows"].as_array().unwrap();
         assert_eq!(flows.len(), run["flows"].as_array().unwrap().len());
-        for (flow, of) in flows.iter().zip(run["flows"].as_array().unwrap()) {
+        for (flow, by_run) in flows.iter().zip(run["flows"].as_array().unwrap()) {
             for key in ["name", "cc", "goodput_mbps", "sent_packets", "retransmitted_packets", "timeouts"] {
-                assert_eq!(flow[key], of[key], "{key} of {row}");
+                assert_eq!(flow[key], by_run[key], "{key} of {row}");
             }
-            assert_eq!(flow["rtt_ms"][3], of["rtt_ms"]["p95"]);
+            assert_eq!(flow["rtt_ms"][3], by_run["rtt_ms"]["p95"]);
         }
     }
 }
 
-/// All rows, as the kept batches have them before the dataset is made: of a sweep whose dataset cannot be written.
+/// Returns all rows of a sweep from its kept batches, which remain because the dataset cannot be written.
 fn sweep_rows(place: &Place) -> Vec<Value> {
     let out = place.0.join("rows");
     fs::create_dir_all(out.join("cells.parquet")).unwrap();
     let done = place.sweep("rows", &AXES);
-    assert_eq!(done.status.code(), Some(2), "a folder is in the dataset's place: {}", told(&done));
+    assert_eq!(done.status.code(), Some(2), "a folder is in the dataset's place: {}", stderr(&done));
     let parts =
         fs::read_dir(out.join("parts")).unwrap().map(|e| fs::read_to_string(e.unwrap().path()).unwrap());
     let lines: Vec<String> = parts.flat_map(|p| p.lines().map(String::from).collect::<Vec<_>>()).collect();
@@ -133,14 +133,14 @@ fn sweep_rows(place: &Place) -> Vec<Value> {
 }
 
 #[test]
-fn the_dataset_is_the_same_however_it_came_about() {
+fn the_dataset_does_not_depend_on_jobs_or_interruptions() {
     let place = Place::new("resume");
     let whole = place.sweep("whole", &AXES);
-    assert!(whole.status.success(), "{}", told(&whole));
+    assert!(whole.status.success(), "{}", stderr(&whole));
     let one = [&AXES[..], &["--jobs", "1"]].concat();
     assert!(place.sweep("one", &one).status.success());
     assert_eq!(place.files("whole"), place.files("one"));
-    // Killed again and again while it runs, then to its end.
+    // Killed repeatedly while it runs, then run to its end.
     let args = [&["sweep", "line.toml", "--out", "killed", "--jobs", "1"], &AXES[..]].concat();
     let mut kept = 0;
     for _ in 0..20 {
@@ -159,7 +159,7 @@ fn the_dataset_is_the_same_however_it_came_about() {
     assert!(place.sweep("killed", &AXES).status.success());
     assert_eq!(place.files("whole"), place.files("killed"));
     assert!(!place.0.join("killed/parts").exists());
-    // Once more changes nothing.
+    // Running it again changes nothing.
     assert!(place.sweep("killed", &AXES).status.success());
     assert_eq!(place.files("whole"), place.files("killed"));
 }
@@ -168,7 +168,7 @@ fn the_dataset_is_the_same_however_it_came_about() {
 fn a_bad_value_is_a_row_and_a_bad_axis_is_an_error() {
     let place = Place::new("bad");
     let done = place.sweep("rows", &["--vary", "flows.up.cc=cubic,nonsense", "--json"]);
-    assert_eq!(done.status.code(), Some(1), "{}", told(&done));
+    assert_eq!(done.status.code(), Some(1), "{}", stderr(&done));
     let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
     assert_eq!((summary["cells"].as_u64(), summary["failed"].as_u64()), (Some(4), Some(2)));
     let text = place.sweep("rows", &["--vary", "flows.up.cc=cubic,nonsense"]);
@@ -178,17 +178,17 @@ fn a_bad_value_is_a_row_and_a_bad_axis_is_an_error() {
         (&["--vary", "flows.down.cc=bbr"], "down"),
         (&["--vary", "flows.up.cc"], "`=` is missing"),
         (&["--vary", "flows.up.cc=bbr", "--variant", "other"], "no variant is called `other`"),
-        (&["--vary", "flows.up.count=1..2:log:many"], "no number of values"),
+        (&["--vary", "flows.up.count=1..2:log:many"], "not a number of values"),
     ] {
         let done = place.sweep("none", args);
         assert_eq!(done.status.code(), Some(2), "{args:?}");
-        assert!(told(&done).contains(why), "{args:?}: {}", told(&done));
+        assert!(stderr(&done).contains(why), "{args:?}: {}", stderr(&done));
         assert!(!place.0.join("none").exists(), "nothing was run");
     }
-    // Another grid does not replace it unasked.
+    // Another grid replaces it only with --force.
     let other = place.sweep("rows", &["--vary", "flows.up.count=1,2"]);
     assert_eq!(other.status.code(), Some(2));
-    assert!(told(&other).contains("a sweep of something else"), "{}", told(&other));
+    assert!(stderr(&other).contains("a sweep of something else"), "{}", stderr(&other));
     assert!(place.sweep("rows", &["--vary", "flows.up.count=1,2", "--force"]).status.success());
     assert!(Path::new(&place.0.join("rows/cells.parquet")).exists());
 }

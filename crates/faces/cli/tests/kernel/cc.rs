@@ -1,4 +1,4 @@
-//! `longfat cc` and its controls on the real kernel: `make netns`, as root; elsewhere it says so aloud.
+//! `longfat cc` on the real kernel (`make netns`). Needs root; without it the test prints that it is skipped.
 
 use crate::common::within;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// The kernel drops what a dead process held a moment after its death.
+/// The kernel releases a dead process's programs a moment after its death.
 const SOON: Duration = Duration::from_secs(20);
 
 fn longfat(args: &[&str]) -> Output {
@@ -21,7 +21,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether this process has CAP_SYS_ADMIN (21) and CAP_NET_ADMIN (12); else it is said aloud.
+/// Whether this process has CAP_NET_ADMIN (12) and CAP_SYS_ADMIN (21); if not, prints that the test is
+/// skipped.
 fn root() -> bool {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let set = status.lines().find_map(|l| l.strip_prefix("CapEff:")).expect("its capabilities");
@@ -33,14 +34,14 @@ fn root() -> bool {
     root
 }
 
-/// Not tests of their own so that they do not run beside each other.
+/// One test, so that its parts do not run in parallel.
 #[test]
 fn controls() {
     if !root() {
         return;
     }
     load_list_unload();
-    told_what_is_missing();
+    missing_capabilities_are_named();
     a_killed_shell_leaves_nothing();
 }
 
@@ -52,7 +53,7 @@ fn load_list_unload() {
     assert_eq!(text(&out.stdout).contains("mounted a bpf file system"), !mounted, "{}", text(&out.stdout));
     assert!(available().contains(" bbr_hsr"));
     let list = text(&longfat(&["cc", "list"]).stdout);
-    assert!(list.contains("loaded for everybody as bbr_hsr, with hsr_T_us=60000"), "{list}");
+    assert!(list.contains("loaded for all processes as bbr_hsr, with hsr_T_us=60000"), "{list}");
     let again = text(&longfat(&["cc", "load", "bbr-hsr", "--set", "T=60ms"]).stdout);
     assert!(again.contains("nothing changed"), "{again}");
     let other = text(&longfat(&["cc", "load", "bbr-hsr"]).stdout);
@@ -66,14 +67,14 @@ fn load_list_unload() {
     }
 }
 
-fn told_what_is_missing() {
+fn missing_capabilities_are_named() {
     let less = ["--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"];
     let mut command = Command::new("setpriv");
     command.args(less).arg(env!("CARGO_BIN_EXE_longfat")).args(["cc", "load", "bbr-hsr"]);
     let out = command.output().expect("setpriv (util-linux)");
     assert_eq!(out.status.code(), Some(2));
-    let told = text(&out.stderr);
-    assert!(told.contains("missing CAP_BPF:"), "{told}");
+    let error = text(&out.stderr);
+    assert!(error.contains("missing CAP_BPF:"), "{error}");
 }
 
 const SCENARIO: &str = r#"
@@ -88,7 +89,8 @@ to = "b"
 cc = "bbr-hsr"
 "#;
 
-/// A shell holds an instance of its own, its programs begin with it, and `kill -9` takes it away.
+/// A shell loads its own instance of the congestion control, its programs use it by default, and `kill -9`
+/// unloads it.
 fn a_killed_shell_leaves_nothing() {
     let file = std::env::temp_dir().join(format!("longfat-cc-{}.toml", std::process::id()));
     fs::File::create(&file).and_then(|mut f| f.write_all(SCENARIO.as_bytes())).expect("a file");
@@ -101,12 +103,12 @@ fn a_killed_shell_leaves_nothing() {
         .spawn()
         .expect("the program starts");
     let name = kernel_cc::private_name("bbr-hsr", shell.id(), 0);
-    let mut said = String::new();
+    let mut printed = String::new();
     let out = shell.stdout.take().expect("a pipe");
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).expect("a line");
-    assert_eq!(said.trim(), name);
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut printed).expect("a line");
+    assert_eq!(printed.trim(), name);
     let list = text(&longfat(&["cc", "list"]).stdout);
-    assert!(list.contains(&format!("of process {} (longfat)", shell.id())), "{list}");
+    assert!(list.contains(&format!("private to process {} (longfat)", shell.id())), "{list}");
     shell.kill().expect("SIGKILL");
     shell.wait().expect("its end");
     assert!(within(SOON, || !available().contains(&name)), "{}", available());

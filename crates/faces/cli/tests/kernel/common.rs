@@ -1,12 +1,12 @@
-//! What the tests on the real kernel share.
+//! Helpers of the tests on the real kernel.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether it is `done` before so much time has passed.
-pub fn within(most: Duration, mut done: impl FnMut() -> bool) -> bool {
+/// Polls until `done` returns true, for at most `max`; returns whether it did.
+pub fn within(max: Duration, mut done: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
-    while begin.elapsed() < most {
+    while begin.elapsed() < max {
         if done() {
             return true;
         }

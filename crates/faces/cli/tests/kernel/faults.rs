@@ -1,5 +1,5 @@
-//! `kill -9` of anything at any moment: nothing is left behind, and the next run is right. And a
-//! path that is flooded does not stall another one. In real time, as root; elsewhere it says so aloud.
+//! After `kill -9` of any process at any moment nothing is left behind, and the next run is right. A flooded
+//! path does not stall another one. In real time; needs root, and prints that it is skipped without.
 
 use crate::common::within;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// How many times something is killed: four times whatever a round may begin with. `LONGFAT_KILLS` for more.
+/// Number of kills, a multiple of the four kinds of commands; `LONGFAT_KILLS` overrides it.
 const ROUNDS: u64 = 32;
-/// Mbit/s of goodput that the simulator and a machine at rest agree on.
-const RIGHT: f64 = 18.78;
-/// Runs that are judged, of those that cannot be relied on.
-const TRIES: u32 = 4;
-/// In the environment of everything a round starts.
+/// Goodput of [`SCENARIO`] in the simulator and on an idle machine, Mbit/s.
+const RIGHT_MBPS: f64 = 18.78;
+/// Number of runs before an unreliable measurement is judged loosely.
+const MAX_TRIES: u32 = 4;
+/// An environment variable that marks all processes of a round.
 const MARK: &str = "LONGFAT_FAULTS_TEST";
 
 const SCENARIO: &str = r#"
@@ -29,7 +29,7 @@ from = "a"
 to = "b"
 "#;
 
-/// How many times with daemons; `LONGFAT_DAEMON_KILLS` for more.
+/// Number of kills with daemons; `LONGFAT_DAEMON_KILLS` overrides it.
 const DAEMON_ROUNDS: u64 = 4;
 
 const NETWORK: &str = r#"
@@ -48,7 +48,7 @@ to = "gw"
 app = { kind = "udp", rate = "1Mbit/s" }
 "#;
 
-/// Not a test of its own so that it does not run beside the other.
+/// One test, so that its parts do not run in parallel.
 #[test]
 fn faults() {
     let place = Place::new();
@@ -74,7 +74,7 @@ impl Place {
         let dir = std::env::temp_dir().join(format!("longfat-faults-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("a folder");
         fs::write(dir.join("s.toml"), SCENARIO).expect("a file");
-        // Also for a user without privileges.
+        // Readable and writable for a user without privileges, too.
         let _ = Command::new("chmod").arg("-R").arg("a+rwX").arg(&dir).status();
         Place(dir)
     }
@@ -85,7 +85,7 @@ impl Place {
         command
     }
 
-    /// Goodput of the scenario's one flow, Mbit/s, and whether the run says that it can be relied on.
+    /// Returns the goodput of the scenario, Mbit/s, and whether the run calls it reliable.
     fn goodput(&self) -> Result<(f64, bool), String> {
         let out = self.longfat(&["run", "s.toml", "--on", "kernel", "--json", "--out", "whole"]).output();
         let out = out.map_err(|e| e.to_string())?;
@@ -93,8 +93,8 @@ impl Place {
         let json: serde_json::Value =
             serde_json::from_str(&text).map_err(|_| String::from_utf8_lossy(&out.stderr).into_owned())?;
         let variant = &json["variants"][0];
-        let told = variant["total_goodput_mbps"].as_f64().zip(variant["trust"]["reliable"].as_bool());
-        told.ok_or_else(|| text.into_owned())
+        let found = variant["total_goodput_mbps"].as_f64().zip(variant["trust"]["reliable"].as_bool());
+        found.ok_or_else(|| text.into_owned())
     }
 
     fn works(&self) -> bool {
@@ -109,7 +109,7 @@ impl Place {
     }
 
     fn start(&self, kind: u64) -> Child {
-        // A second is longer than the latest kill.
+        // A run of one second is still running at the latest kill.
         let run = ["run", "s.toml", "--on", "kernel", "--out", "o", "--force", "--set", "duration=1s"];
         let tool = "flows.f.tool=iperf3";
         let mut command = match kind {
@@ -154,7 +154,7 @@ impl Place {
         for round in 0..rounds.unwrap_or(ROUNDS) {
             let mut child = self.start(round % 4);
             thread::sleep(Duration::from_millis(roll(900)));
-            // The engine (which sends and receives itself), or any process that sends or receives.
+            // Kill longfat itself, or any process of the round.
             let mut all = marked();
             if round % 8 < 4 {
                 all.retain(|&pid| pid == child.id());
@@ -163,10 +163,10 @@ impl Place {
                 *killed.entry(name_of(victim)).or_default() += 1;
                 let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
             }
-            // Whoever has lost its sender or receiver ends by itself.
+            // Longfat ends by itself when a sender or receiver is gone.
             let ended = within(Duration::from_secs(10), || child.try_wait().expect("a status").is_some());
             assert!(ended, "round {round}: it still runs");
-            // A namespace is gone with its last process: namespaces here have no other name.
+            // The namespaces have no name, so they are gone with their last process.
             let gone = within(Duration::from_secs(5), || marked().is_empty());
             assert!(gone, "round {round}: left {:?}", marked());
             let named = fs::read_dir("/run/netns").map_or(0, Iterator::count);
@@ -180,17 +180,17 @@ impl Place {
         println!("killed: {killed:?}");
     }
 
-    /// The same with daemons of hosts: strongSwan, BIRD, vsftpd, and the shells that hold them.
+    /// Kills processes of a run with daemons: strongSwan, BIRD, vsftpd, and the shells that started them.
     fn daemons(&self) {
         fs::write(self.0.join("net.toml"), NETWORK).expect("a file");
         let run = ["run", "net.toml", "--on", "kernel", "--out", "n", "--force"];
         let out = self.longfat(&run).output().expect("longfat starts");
-        let said = String::from_utf8_lossy(&out.stderr);
-        if said.contains("lacks") {
-            eprintln!("SKIPPED: {said}");
+        let printed = String::from_utf8_lossy(&out.stderr);
+        if printed.contains("lacks") {
+            eprintln!("SKIPPED: {printed}");
             return;
         }
-        assert!(out.status.success(), "{said}");
+        assert!(out.status.success(), "{printed}");
         let rounds = std::env::var("LONGFAT_DAEMON_KILLS").ok().and_then(|n| n.parse().ok());
         let mut dice = 0x2545_f491_4f6c_dd1du64;
         let mut roll = |n: u64| {
@@ -205,7 +205,7 @@ impl Place {
                 self.longfat(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
             thread::sleep(Duration::from_millis(roll(3000)));
             let mut all = marked();
-            // While it waits for a daemon that is gone it would wait long: then longfat itself.
+            // Waiting for a killed daemon takes long, so two rounds of three kill longfat itself.
             if round % 3 > 0 {
                 all.retain(|&pid| pid == child.id());
             }
@@ -226,7 +226,7 @@ impl Place {
         println!("killed: {killed:?}");
     }
 
-    /// A daemon that dies while it is measured is the first that a run says, and its exit code is 1.
+    /// When a daemon dies during a measurement, the first line of the errors says so and the exit code is 1.
     fn deaths(&self) {
         let run = [
             "run",
@@ -247,41 +247,42 @@ impl Place {
             eprintln!("SKIPPED: no daemon here: {}", String::from_utf8_lossy(&out.stderr));
             return;
         }
-        // Tunnels, sessions and routes take 2 s or so, and there are 6 s after that.
+        // Setting up tunnels, sessions and routes takes about 2 s; then the run takes 6 s.
         thread::sleep(Duration::from_secs(5));
         let killed = daemon().map(|pid| Command::new("kill").args(["-9", &pid.to_string()]).status());
         assert!(killed.is_some(), "it is over");
         let out = child.wait_with_output().expect("its end");
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        let first = said.lines().next().unwrap_or_default();
+        let printed = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{printed}");
+        let first = printed.lines().next().unwrap_or_default();
         assert!(
             first.starts_with("error: default: host ") && first.contains("charon (IPsec over link access)"),
-            "{said}"
+            "{printed}"
         );
         assert!(
-            said.contains("warning: do not trust \"default\" as measured on the kernel: host "),
-            "{said}"
+            printed.contains("warning: do not trust the kernel run of \"default\": host "),
+            "{printed}"
         );
     }
 
-    /// The link's rate, but for headers and slow start. A run that says itself that the machine was too busy for it is
-    /// asked again, and in the end for no more than that it was not stalled.
+    /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a too busy machine
+    /// is repeated, and in the end only checked for not being stalled.
     fn is_right(&self) {
         let mut last = 0.0;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let (goodput, reliable) = self.goodput().expect("a result");
             if reliable {
-                assert!((goodput / RIGHT - 1.0).abs() < 0.03, "{goodput} Mbit/s");
+                assert!((goodput / RIGHT_MBPS - 1.0).abs() < 0.03, "{goodput} Mbit/s");
                 return;
             }
             last = goodput;
         }
-        eprintln!("NOT JUDGED CLOSELY: the machine was too busy {TRIES} times");
-        assert!(last > 0.5 * RIGHT, "{last} Mbit/s");
+        eprintln!("NOT JUDGED CLOSELY: the machine was too busy {MAX_TRIES} times");
+        assert!(last > 0.5 * RIGHT_MBPS, "{last} Mbit/s");
     }
 
-    /// As many datagrams as a core can send, through a path that limits nothing, next to the scenario; ended once that is judged.
+    /// Sends as many datagrams as a core can through an unlimited path, while the scenario is measured on
+    /// another one.
     fn flood(&self) {
         let text = r#"
             duration = "60s"
@@ -310,7 +311,7 @@ fn processes() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok())
 }
 
-/// Living processes that a round started, this one not among them.
+/// Returns the running processes that a round started, without this one.
 fn marked() -> Vec<u32> {
     let ours = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();

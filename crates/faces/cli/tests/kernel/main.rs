@@ -1,4 +1,4 @@
-//! The program on the real kernel, as root. One at a time, in real seconds: `make netns`.
+//! Tests of the program on the real kernel, as root, one at a time and in real time: `make netns`.
 
 mod cc;
 mod common;

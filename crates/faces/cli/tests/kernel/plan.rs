@@ -1,4 +1,4 @@
-//! `longfat plan --prove` on the real kernel. Needs root, and says so aloud where it is not.
+//! `longfat plan --prove` on the real kernel. Needs root; without it the tests print that they are skipped.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ from = "client"
 to = "server"
 "#;
 
-/// A plan whose first cures were proved; `None`, said aloud, where this machine does not let us.
+/// Returns a plan whose first cures were measured on the kernel; without root prints that and returns `None`.
 fn proved(only: &str, count: &str) -> Option<advise::Plan> {
     proved_on(POLICED, only, count)
 }
@@ -29,18 +29,18 @@ fn proved_on(text: &str, only: &str, count: &str) -> Option<advise::Plan> {
         .output()
         .expect("it runs");
     std::fs::remove_file(&path).expect("the scenario is there");
-    let said = String::from_utf8_lossy(&done.stderr);
-    if said.contains("CAP_") {
-        eprintln!("SKIPPED, this needs root: {said}");
+    let printed = String::from_utf8_lossy(&done.stderr);
+    if printed.contains("CAP_") {
+        eprintln!("SKIPPED, this needs root: {printed}");
         return None;
     }
-    assert!(done.status.success(), "{said}");
+    assert!(done.status.success(), "{printed}");
     Some(serde_json::from_slice(&done.stdout).expect("JSON"))
 }
 
-/// Commands that were printed were run, and the kernel came to what was predicted.
+/// The commands that were run are among the printed ones.
 #[test]
-fn a_shaper_in_front_by_tc_is_worth_what_was_predicted() {
+fn a_shaper_at_the_sender_by_tc_gains_as_predicted() {
     let Some(plan) = proved("sender-edge", "1") else { return };
     let cure = &plan.cures[0];
     let proof = cure.proof.as_ref().expect("it was proved");
@@ -54,16 +54,16 @@ fn a_shaper_in_front_by_tc_is_worth_what_was_predicted() {
         assert!(printed.iter().any(|p| *p == typed), "{typed} was not printed");
     }
     if !proof.doubts.is_empty() {
-        eprintln!("not held against each other: {:?}", proof.doubts);
+        eprintln!("not compared: {:?}", proof.doubts);
         return;
     }
     assert!(proof.kernel_mbps > 2.0 * proof.kernel_now_mbps, "{proof:?}");
     assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.15, "{proof:?}");
 }
 
-/// A control by sysctl: the sockets choose none and have it all the same.
+/// The sockets choose no congestion control and get the one of the sysctl.
 #[test]
-fn bbr_by_sysctl_is_worth_what_was_predicted() {
+fn bbr_by_sysctl_gains_as_predicted() {
     let Some(plan) = proved("sender", "12") else { return };
     let bbr = plan.cures.iter().find(|c| c.name == "bbr").expect("bbr was tried");
     let proof = bbr.proof.as_ref().expect("it was proved");
@@ -72,10 +72,10 @@ fn bbr_by_sysctl_is_worth_what_was_predicted() {
         assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.2, "{proof:?}");
     }
     let fq = plan.cures.iter().find(|c| c.name == "pace-fq").and_then(|c| c.proof.as_ref()).expect("proved");
-    // No command makes BBR v3 of this kernel's own.
+    // No command turns this kernel's BBR into version 3.
     let bbr3 = plan.cures.iter().filter(|c| c.name.starts_with("bbr3")).filter_map(|c| c.proof.as_ref());
     assert!(bbr3.flat_map(|p| &p.ran).all(|line| !line.contains("congestion_control")));
-    // A kernel without fq: that is said.
+    // A kernel without fq is reported as the reason.
     assert!(!fq.ran.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
 }
 
@@ -96,9 +96,9 @@ to = "office"
 cc = "reno"
 "#;
 
-/// A proxy that ends TCP is longfat's own, with the control that the cure has.
+/// The cure runs `longfat proxy` with the cure's congestion control.
 #[test]
-fn a_proxy_between_is_worth_what_was_predicted() {
+fn a_proxy_on_the_path_gains_as_predicted() {
     let Some(plan) = proved_on(LOSSY, "path", "12") else { return };
     let proofs: Vec<(&str, &advise::CureProof)> =
         plan.cures.iter().filter_map(|c| Some((c.name.as_str(), c.proof.as_ref()?))).collect();

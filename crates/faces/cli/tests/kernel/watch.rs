@@ -1,5 +1,6 @@
-//! `longfat watch` on the lab's own path: the right cause or an honest "cannot tell", the program's exit code kept, and nothing left
-//! however it ends. In real time, as root; elsewhere it says so aloud.
+//! `longfat watch` on a path of the lab: it finds the right cause or says that it cannot tell, keeps the
+//! program's exit code, and leaves nothing behind. In real time; needs root, and prints that it is skipped
+//! without.
 
 use crate::common::within;
 use serde_json::Value;
@@ -9,11 +10,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the program ends with.
+/// Exit code of the sender.
 const CODE: i32 = 7;
 
-/// Sends for a while; reads its orders from its arguments: host, port, seconds, bytes at a time, pause between them in seconds, send
-/// buffer (0: the kernel's).
+/// A sender in Python. Arguments: host, port, duration in seconds, bytes per write, pause between writes in
+/// seconds, send buffer in bytes (0: the kernel's default).
 const SENDER: &str = "
 import socket, sys, time
 host, port, seconds, size, pause, buffer = sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:7])
@@ -30,7 +31,7 @@ print('sent')
 sys.exit(7)
 ";
 
-/// Reads all that comes; its argument is the receive buffer (0: the kernel's).
+/// A receiver in Python. Argument: the receive buffer in bytes (0: the kernel's default).
 const RECEIVER: &str = "
 import socket, sys
 s = socket.socket()
@@ -44,7 +45,7 @@ while True:
     c.close()
 ";
 
-/// A folder for the test's files, and its name.
+/// A temporary folder for the test's files.
 struct Place(PathBuf);
 
 impl Drop for Place {
@@ -53,10 +54,10 @@ impl Drop for Place {
     }
 }
 
-/// A path of the lab with a receiver at its far end, for as long as this lives.
+/// A path of the lab with a receiver at its far end; it is removed on drop.
 struct Lab {
     shell: Child,
-    /// A process in the near end's namespace.
+    /// The id of a process in the near end's namespace.
     inside: u32,
 }
 
@@ -83,14 +84,14 @@ impl Place {
         self.0.join(name).display().to_string()
     }
 
-    /// Sets a path up; `None`, said aloud, where this machine does not let us.
+    /// Sets up a path; without root prints that the test is skipped and returns `None`.
     fn lab(&self, forward: &str, receive_buffer: u32) -> Option<Lab> {
         let path = format!(
             "duration = \"1s\"\n[links.path]\nbetween = [\"a\", \"b\"]\nforward = [{forward}]\n\
              backward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n"
         );
         fs::write(self.0.join("s.toml"), path).expect("a file");
-        // Found again by its argument.
+        // The process is found by this argument.
         let mark = format!("120.{:06}{:03}", std::process::id() % 1_000_000, receive_buffer % 1000);
         let serve = format!("b=exec python3 {} {receive_buffer}", self.file("receive.py"));
         let mut shell = Command::new(env!("CARGO_BIN_EXE_longfat"))
@@ -109,13 +110,13 @@ impl Place {
             return Some(Lab { shell, inside });
         }
         let _ = shell.kill();
-        let said = shell.wait_with_output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
-        eprintln!("SKIPPED, this needs root: {}", said.unwrap_or_default());
+        let printed = shell.wait_with_output().map(|out| String::from_utf8_lossy(&out.stderr).into_owned());
+        eprintln!("SKIPPED, this needs root: {}", printed.unwrap_or_default());
         None
     }
 }
 
-/// The process that runs `program` with this argument.
+/// Finds the process that runs `program` with the argument `mark`.
 fn process_with(mark: &str, program: &str) -> Option<u32> {
     let pids = fs::read_dir("/proc").ok()?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
     pids.into_iter().find(|pid: &u32| {
@@ -126,7 +127,7 @@ fn process_with(mark: &str, program: &str) -> Option<u32> {
 }
 
 impl Lab {
-    /// `longfat` at the near end.
+    /// Returns `longfat`, to be run at the near end.
     fn longfat(&self, args: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.inside)).arg(env!("CARGO_BIN_EXE_longfat"));
@@ -134,7 +135,7 @@ impl Lab {
         command
     }
 
-    /// Watches the sender: what it prints, and the diagnosis of what it sent.
+    /// Watches the sender; returns the output and the diagnosis of its flow.
     fn watched(&self, place: &Place, more: &[&str], sender: &[&str]) -> (Output, Value) {
         let json = place.file("out");
         let send = place.file("send.py");
@@ -158,17 +159,18 @@ fn share(flow: &Value, cause: &str) -> f64 {
     causes.iter().find(|c| c["cause"] == cause).map_or(0.0, |c| c["share"].as_f64().expect("a share"))
 }
 
-/// The cause is one of these, or it is said that it cannot be told.
+/// Asserts that the cause is one of these, or that the confidence is low.
 fn is_right(flow: &Value, right: &[&str]) {
     let (cause, sure) =
         (flow["cause"].as_str().expect("a cause"), flow["confidence"].as_f64().expect("a number"));
     assert!(right.contains(&cause) || sure < 0.5, "{cause} at {sure}: {}", flow["causes"]);
 }
 
-/// Share of the busy time in which the receiver's window was full, as the kernel counts it.
+/// Returns the share of the busy time that was limited by the receive window, by the kernel's counters.
 fn window_limited(flow: &Value) -> f64 {
-    let of = |key: &str| flow["socket"][key].as_f64().unwrap_or_else(|| panic!("{key}: {}", flow["socket"]));
-    of("window_limited_s") / of("busy_s")
+    let number =
+        |key: &str| flow["socket"][key].as_f64().unwrap_or_else(|| panic!("{key}: {}", flow["socket"]));
+    number("window_limited_s") / number("busy_s")
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn a_program_is_diagnosed_on_each_path_and_keeps_its_exit_code() {
     let (_, flow) = lab.watched(&place, &[], &["5", "20000", "0.1", "0"]);
     assert_eq!(flow["cause"], "application", "{}", flow["causes"]);
     let (_, flow) = lab.watched(&place, &[], &["5", "65536", "0", "65536"]);
-    // The kernel counts little of it (`tcp_cwnd_validate`); the buffer's filling shows it.
+    // The kernel's counter misses most of it (`tcp_cwnd_validate`); the buffer's fill level shows it.
     is_right(&flow, &["send-buffer"]);
     assert!(share(&flow, "application") < share(&flow, "send-buffer"), "{}", flow["causes"]);
     let (_, flow) = lab.watched(&place, &[], &["4", "65536", "0", "0"]);
@@ -205,7 +207,7 @@ fn a_program_is_diagnosed_on_each_path_and_keeps_its_exit_code() {
         assert!(share(&flow, never) < 0.05, "{never}: {}", flow["causes"]);
     }
 
-    // A user without CAP_NET_RAW has the counters alone.
+    // Without CAP_NET_RAW only the kernel's counters are available.
     let unprivileged = |sender: &[&str]| {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", lab.inside)).args([
@@ -226,13 +228,13 @@ fn a_program_is_diagnosed_on_each_path_and_keeps_its_exit_code() {
         assert_eq!(out.status.code(), Some(CODE), "{out:?}");
         String::from_utf8_lossy(&out.stderr).replace('\n', " ")
     };
-    let said = unprivileged(&["4", "20000", "0.1", "0"]);
-    assert!(said.starts_with("By the kernel's counters alone"), "{said}");
-    assert!(said.contains("application") || said.contains("cannot tell"), "{said}");
+    let printed = unprivileged(&["4", "20000", "0.1", "0"]);
+    assert!(printed.starts_with("Only the kernel's counters are available"), "{printed}");
+    assert!(printed.contains("application") || printed.contains("cannot tell"), "{printed}");
 }
 
 #[test]
-fn a_process_of_another_namespace_a_device_and_a_kill() {
+fn a_process_in_another_namespace_and_a_device_are_watched_and_a_kill_leaves_nothing() {
     let place = Place::new();
     let Some(lab) = place.lab("{ kind = \"delay\", delay = \"20ms\" }", 65_537) else { return };
     let send = place.file("send.py");
@@ -260,7 +262,7 @@ fn a_process_of_another_namespace_a_device_and_a_kill() {
     );
     let _ = sender.wait();
 
-    // The whole device, and the capture file gives the same packets again.
+    // Watching a device: the written capture has the same packets.
     let mut sender = start("4");
     let pcap = place.file("w.pcap");
     let args = ["diagnose", "-i", "any", "--port", "5201", "--for", "2s", "--write", &pcap, "--json"];
@@ -272,7 +274,7 @@ fn a_process_of_another_namespace_a_device_and_a_kill() {
     assert_eq!(live["capture"]["dropped"], 0);
     let _ = sender.wait();
 
-    // kill -9 leaves the program alone and nothing else: no packet socket.
+    // After kill -9 of longfat no packet socket is left.
     let sockets =
         || fs::read_to_string(format!("/proc/{}/net/packet", lab.inside)).unwrap_or_default().lines().count();
     let before = sockets();

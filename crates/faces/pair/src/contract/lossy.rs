@@ -1,26 +1,30 @@
-//! Whether the path loses packets however little is sent: then losses say nothing of how much it carries.
+//! Detects a path that loses packets at any speed. Its losses do not tell how much it can carry.
 //!
-//! Whatever is full drops what comes too fast: a policer the share 1 - R / S of what comes at S, a queue all that finds no room.
-//! Both spare whoever is slower. A path that loses at random takes the same share at every speed. So stretches of the log are
-//! put in the order of their speeds, and the slower half is held against the faster.
+//! A full policer or queue drops what is too fast: a policer with rate R drops the share 1 - R / S at speed
+//! S, a queue all that finds no room. A slower sender loses less. A path with random loss drops the same
+//! share at every speed. So the stretches of the log are sorted by speed, and the slower half is compared
+//! with the faster half.
 
 use super::{SentOutcome, SentRecord};
 
-/// Packets of one stretch.
-const STRETCH: f64 = 32.0;
-/// Fewer losses in the slower half do not tell its share: 16 are known to a quarter (1/√16).
-const FEWEST: f64 = 16.0;
-/// The faster half must be faster by this: BBR's probe is, against its cruise.
-const FASTER: f64 = 1.15;
-/// Standard deviations by which the halves may differ where nothing is believed yet, and where it is: asked twenty times a
-/// second, two would be exceeded every other second.
-const SAME: f64 = 2.0;
-const STILL_SAME: f64 = 4.0;
-/// Where more is lost than this, it is not the path's own. Hysteria gives up at a fifth; lines are called broken well below.
-const MOST: f64 = 0.1;
-/// Losses are a queue's where the packets before them waited longer than others by more than this share of the difference
-/// between the shortest and the longest round trip: random ones come anywhere, those of a full queue at its end.
-const LATER: f64 = 0.25;
+/// Packets per stretch.
+const STRETCH_PACKETS: f64 = 32.0;
+/// The slower half must have this many losses: with 16 its share is known to a quarter (1/√16).
+const MIN_LOSSES: f64 = 16.0;
+/// The faster half must be faster by this factor, as BBR is when it probes.
+const MIN_SPEED_RATIO: f64 = 1.15;
+/// The halves may differ by this many standard deviations if nothing is believed yet, and by the second
+/// number if a share is believed: the test runs twenty times per second, and two deviations would be exceeded
+/// every other second.
+const MAX_DEVIATIONS: f64 = 2.0;
+const MAX_DEVIATIONS_BELIEVED: f64 = 4.0;
+/// A larger share is not taken for random loss. Hysteria gives up at 20 %, and lines count as broken well
+/// below that.
+const MAX_SHARE: f64 = 0.1;
+/// Losses come from a queue if the packets before them had longer round trips than the others, by more than
+/// this share of the difference between the shortest and the longest. Random losses come at any time, those
+/// of a full queue when it is full.
+const MIN_DELAY_SHARE: f64 = 0.25;
 
 /// A stretch of the log.
 struct SpeedStretch {
@@ -29,7 +33,8 @@ struct SpeedStretch {
     lost: f64,
 }
 
-/// The share that is lost at any speed, if that is what the log shows; of what is believed, if that may stay.
+/// The share of packets that is lost at any speed, if the log shows one. `believed` is the share believed so
+/// far, which is kept if the log does not contradict it.
 pub fn share<'a>(
     packets: impl Iterator<Item = &'a SentRecord> + Clone,
     packet: f64,
@@ -47,10 +52,10 @@ pub fn share<'a>(
     let speed = |half: &[SpeedStretch]| sum(half, |s| s.speed) / half.len() as f64;
     let both = (lost + more) / (n + m);
     let deviation = (both * (1.0 - both) * (1.0 / n + 1.0 / m)).sqrt();
-    let deviations = if believed.is_some() { STILL_SAME } else { SAME };
+    let deviations = if believed.is_some() { MAX_DEVIATIONS_BELIEVED } else { MAX_DEVIATIONS };
     let is_same = more / m - lost / n <= deviations * deviation;
-    let is_shown = believed.is_some() || lost >= FEWEST && speed(fast) >= FASTER * speed(slow);
-    Some(lost / n).filter(|share| is_shown && is_same && *share <= MOST && !follow_a_queue(packets))
+    let is_shown = believed.is_some() || lost >= MIN_LOSSES && speed(fast) >= MIN_SPEED_RATIO * speed(slow);
+    Some(lost / n).filter(|share| is_shown && is_same && *share <= MAX_SHARE && !follow_a_queue(packets))
 }
 
 fn stretches<'a>(packets: impl Iterator<Item = &'a SentRecord>, packet: f64) -> Vec<SpeedStretch> {
@@ -59,12 +64,12 @@ fn stretches<'a>(packets: impl Iterator<Item = &'a SentRecord>, packet: f64) -> 
     for record in packets {
         let from = *begin.get_or_insert(record.from);
         let time = record.at.since(from).as_secs_f64();
-        if bytes >= STRETCH * packet && time > 0.0 {
+        if bytes >= STRETCH_PACKETS * packet && time > 0.0 {
             all.push(SpeedStretch { speed: bytes / time, packets: bytes / packet, lost: lost / packet });
             (begin, bytes, lost) = (Some(record.from), 0.0, 0.0);
         }
         bytes += f64::from(record.bytes);
-        lost += if record.fate == SentOutcome::Lost { f64::from(record.bytes) } else { 0.0 };
+        lost += if record.outcome == SentOutcome::Lost { f64::from(record.bytes) } else { 0.0 };
     }
     all
 }
@@ -74,7 +79,7 @@ fn follow_a_queue<'a>(packets: impl Iterator<Item = &'a SentRecord>) -> bool {
     let (mut last, mut n, mut sum, mut before, mut losses) = (None, 0.0, 0.0, 0.0, 0.0);
     let (mut least, mut most) = (f64::INFINITY, 0.0f64);
     for record in packets {
-        match record.fate {
+        match record.outcome {
             SentOutcome::Passed(rtt) => {
                 let rtt = rtt.as_secs_f64();
                 (n, sum, last) = (n + 1.0, sum + rtt, Some(rtt));
@@ -84,8 +89,8 @@ fn follow_a_queue<'a>(packets: impl Iterator<Item = &'a SentRecord>) -> bool {
                 let Some(rtt) = last else { continue };
                 (losses, before) = (losses + 1.0, before + rtt);
             }
-            SentOutcome::Open => {}
+            SentOutcome::Pending => {}
         }
     }
-    n > 0.0 && losses > 0.0 && before / losses - sum / n > LATER * (most - least)
+    n > 0.0 && losses > 0.0 && before / losses - sum / n > MIN_DELAY_SHARE * (most - least)
 }

@@ -1,14 +1,14 @@
-//! A survey: where losses look like a policer's, but too little was sent between them to tell its rate, more is sent than it
-//! lets through, for as long as pins the rate. It costs a fifth of what is sent meanwhile; a control that backs off from
-//! each loss would hear of the rate as seldom as it meets it.
+//! A survey. If losses look like a policer's, but too little was sent between them to determine its rate, the
+//! sender exceeds the rate for as long as that takes. It costs a fifth of what is sent meanwhile. A control
+//! that backs off at each loss would rarely reach the rate, and so rarely learn about it.
 
-/// Sent so much faster than the suspected rate: that is known to an eighth (as the log spans eight times what counts as near),
-/// so it is at least 9 % faster than the real one.
+/// The speed relative to the suspected rate. That rate is known to 1/8 (the log spans eight tolerances), so
+/// this is at least 9 % faster than the real one.
 const FASTER: f64 = 1.25;
-/// And while the last of it is not heard of, so much slower.
+/// The speed while the outcome of the last packets is not known yet.
 const SLOWER: f64 = 0.875;
 
-/// A survey that goes on.
+/// A running survey.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSurvey {
     rate: f64,
@@ -17,17 +17,17 @@ pub struct RateSurvey {
 }
 
 impl RateSurvey {
-    /// About a rate, bytes a second, with so many bytes.
+    /// A survey of a rate, bytes per second, that sends this many bytes.
     pub fn new(rate: f64, bytes: f64) -> RateSurvey {
         RateSurvey { rate, left: bytes, last: None }
     }
 
-    /// How fast it sends, bytes a second.
+    /// How fast it sends, bytes per second.
     pub fn pace(&self) -> f64 {
         self.rate * if self.last.is_none() { FASTER } else { SLOWER }
     }
 
-    /// A packet leaves.
+    /// A packet is sent.
     pub fn on_sent(&mut self, number: u64, bytes: f64) {
         self.left -= bytes;
         if self.left <= 0.0 {
@@ -35,7 +35,7 @@ impl RateSurvey {
         }
     }
 
-    /// Its last packet, once that has left.
+    /// The number of its last packet, once that has been sent.
     pub fn last(&self) -> Option<u64> {
         self.last
     }

@@ -1,4 +1,4 @@
-//! A [`Steering`] as the library holds it, and as a link does.
+//! How the library and a link hold a [`Steering`].
 
 use super::{INITIAL_WINDOW, Steering, SteeringView, WIRE_HEADERS};
 use crate::contract::ContractTerms;
@@ -14,66 +14,66 @@ pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// When the last packet may leave, as a control that knows a bucket says it; whoever sends it asks.
+/// When the last packet may be sent, set by a control that knows a bucket and read by the link that sends it.
 #[derive(Debug)]
 pub struct PacedDeparture {
     pub(super) origin: Instant,
     nanos: AtomicU64,
-    order: AtomicU64,
+    sequence: AtomicU64,
     left: AtomicU64,
 }
 
 impl PacedDeparture {
-    /// When the last packet may leave, and its number among those that are paced.
+    /// When the last packet may be sent, and its number among paced packets.
     pub fn get(&self) -> (Instant, u64) {
         let nanos = self.nanos.load(Ordering::Relaxed);
-        (self.origin + Duration::from_nanos(nanos), self.order.load(Ordering::Relaxed))
+        (self.origin + Duration::from_nanos(nanos), self.sequence.load(Ordering::Relaxed))
     }
 
-    /// The last packet leaves now, later than it might have.
-    pub fn left(&self, now: Instant) {
+    /// The last packet is sent now, later than it was allowed.
+    pub fn set_left(&self, now: Instant) {
         let nanos = now.saturating_duration_since(self.origin).as_nanos() as u64;
         self.left.store(nanos, Ordering::Relaxed);
     }
 
     pub(super) fn set(&self, at: Time) {
         self.nanos.store(at.as_nanos(), Ordering::Relaxed);
-        self.order.fetch_add(1, Ordering::Relaxed);
+        self.sequence.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// When the last packet left, where it waited; told once.
+    /// When the last packet was sent, if it had to wait. Returned once.
     pub(super) fn take_left(&self) -> Option<Time> {
         Some(self.left.swap(0, Ordering::Relaxed)).filter(|nanos| *nanos > 0).map(Time::from_nanos)
     }
 }
 
-/// Which control a connection gets.
+/// Which congestion control a connection gets.
 #[derive(Clone, Debug)]
 pub struct CongestionChoice {
-    /// Of the control's random stream.
+    /// The seed of the control's random stream.
     pub seed: u64,
-    /// Where it says when packets may leave.
+    /// The sending time of the last packet, written by the control.
     pub departure: Arc<PacedDeparture>,
     newest: Arc<Mutex<NewestControl>>,
 }
 
-/// What a connection's next path gets, and its newest one has.
+/// What the connection's next path gets, and the control of its newest path.
 #[derive(Clone, Debug)]
 struct NewestControl {
-    /// `contract`, or a name of the registry of controls.
+    /// `contract`, or a name from the registry of controls.
     name: String,
-    /// The most that is sent, bytes per second.
+    /// The highest sending rate, bytes per second.
     pace: Option<u64>,
     steering: Option<SteeringHandle>,
 }
 
 impl CongestionChoice {
-    /// The control of this name, for one connection that begins now.
+    /// The control of this name, for a connection that starts now.
     pub fn new(name: &str, pace: Option<u64>, seed: u64, now: Instant) -> CongestionChoice {
         let departure = PacedDeparture {
             origin: now,
             nanos: AtomicU64::new(0),
-            order: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
             left: AtomicU64::new(0),
         };
         let newest = NewestControl { name: name.into(), pace, steering: None };
@@ -81,7 +81,7 @@ impl CongestionChoice {
     }
 }
 
-/// The library's controller: a handle of a [`Steering`], which outlives a change of address behind the same host.
+/// The library's controller: a handle of a [`Steering`] that survives a change of address of the same host.
 #[derive(Clone)]
 pub struct SteeringHandle(pub(super) Arc<Mutex<Steering>>);
 
@@ -98,7 +98,7 @@ impl SteeringHandle {
 }
 
 impl CongestionChoice {
-    /// The connection goes on with another control: its peer is known only now.
+    /// Changes the control of the connection, once its peer is known.
     pub fn change(&self, name: &str, pace: Option<u64>) {
         let mut newest = lock(&self.newest);
         (newest.name, newest.pace) = (name.into(), pace);
@@ -107,12 +107,12 @@ impl CongestionChoice {
 }
 
 impl CongestionChoice {
-    /// How the newest path stands.
+    /// The state of the newest path.
     pub fn view(&self) -> Option<SteeringView> {
         Some(lock(&self.newest).steering.as_ref()?.lock().view())
     }
 
-    /// What is believed of a policer on the way now.
+    /// The believed terms of a policer on the path.
     pub fn terms(&self) -> Option<ContractTerms> {
         lock(&self.newest).steering.as_ref()?.lock().contract.as_ref()?.terms()
     }

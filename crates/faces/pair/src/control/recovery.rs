@@ -1,15 +1,15 @@
-//! What losses and marks do to the window, and how long (RFC 9002 section 7.3.2): from a loss, or a packet that came with CE, until
-//! something is acknowledged that was sent after it. Losses lead to Recovery, marks to CWR, as in Linux.
+//! How losses and marks change the window, and for how long (RFC 9002 section 7.3.2): from a loss or a CE
+//! mark until a packet sent after it is acknowledged. As in Linux, losses lead to Recovery and marks to CWR.
 
 use super::Steering;
 use congestion::{CaState, Event};
 use std::time::Instant;
 
 impl Steering {
-    /// RFC 9002 section 7.3.2: one reduction for the losses of what was sent before it.
+    /// RFC 9002 section 7.3.2: one reduction for all losses of packets sent before it.
     pub(super) fn on_congestion(&mut self, now: Instant, largest_lost: u64, is_persistent: bool) {
         self.socket.now = self.time(now);
-        if self.excuses.are_all() && !is_persistent {
+        if self.exempt.were_all_exempt() && !is_persistent {
             return;
         }
         if self.recovery_high.is_none_or(|high| largest_lost > high) {
@@ -26,8 +26,9 @@ impl Steering {
         }
     }
 
-    /// RFC 9002 section 7.1: packets up to this one came with CE. The same reduction as for a loss, once for what was sent before
-    /// it; controls that keep their own window are told by the next sample.
+    /// RFC 9002 section 7.1: packets up to this number came with CE marks. The window is reduced as for a
+    /// loss, once for what was sent before. Controls that keep their own window see the mark in the next rate
+    /// sample.
     pub(super) fn on_marked(&mut self, now: Instant, largest: u64) {
         self.socket.now = self.time(now);
         self.ack.is_marked = true;
@@ -66,7 +67,7 @@ impl Steering {
     }
 
     pub(super) fn undo(&mut self) {
-        // What came with CE did come: that is taken back by nothing.
+        // A CE mark is never spurious, so its reduction is not undone.
         if self.socket.state == CaState::Cwr || self.recovery_high.take().is_none() {
             return;
         }

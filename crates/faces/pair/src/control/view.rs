@@ -1,27 +1,27 @@
-//! What whoever looks on sees of a path's control.
+//! The state of a path's congestion control, for display.
 
 use super::Steering;
 use crate::contract::Contract;
 use congestion::RateSample;
 use units::Span;
 
-/// How a path stands, for whoever looks on.
+/// The state of a path's congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct SteeringView {
-    /// Smoothed RTT, and the smallest.
+    /// The smoothed RTT and the smallest.
     pub rtt: (Option<Span>, Option<Span>),
     /// Bytes of UDP payload that may be outstanding, and that are.
     pub cwnd: (u64, u64),
-    /// Bytes of UDP payload per second.
+    /// The pacing rate, bytes of UDP payload per second.
     pub pacing_rate: Option<u64>,
-    /// Likewise, of the newest sample.
+    /// The delivery rate of the newest sample, bytes of UDP payload per second.
     pub delivery_rate: Option<u64>,
     /// The share that the path is believed to lose at any speed.
     pub own_loss: Option<f64>,
 }
 
 impl Steering {
-    /// Remembers the rate of the newest sample.
+    /// Remembers the delivery rate of the newest sample.
     pub(super) fn note_delivery(&mut self, sample: &RateSample) {
         let time = sample.interval.as_secs_f64();
         let packets = sample.delivered.filter(|_| time > 0.0);
@@ -29,7 +29,7 @@ impl Steering {
         self.delivery_rate = rate.or(self.delivery_rate);
     }
 
-    /// How it stands.
+    /// The current state.
     pub(super) fn view(&self) -> SteeringView {
         SteeringView {
             rtt: (self.socket.srtt, self.socket.min_rtt),

@@ -1,14 +1,15 @@
-//! The way of a client's connection to a stream.
+//! From a client's connection to a stream.
 //!
-//! 1. A connection is accepted, and has a place among its client's, or is reset.
-//! 2. Where its first bytes say more (a PROXY header, the name in a ClientHello) they are waited for ([`proxy::first_step`]).
-//! 3. It waits for a stream, as long as its peer is away or lets no more be opened, and becomes a relay.
+//! 1. A connection is accepted and takes one of its client's places, or is reset.
+//! 2. If its first bytes matter (a PROXY header, the server name in a ClientHello), they are waited for
+//!    ([`proxy::first_step`]).
+//! 3. It waits for a stream while its peer is down or allows no more streams, then becomes a relay.
 //!
-//! Each keeps the listener it came by as that was then: a reload changes nothing for it.
+//! Each connection keeps the settings its listener had when it came; a reload does not change them.
 
 use super::PairLoop;
 use crate::entrance::{Entrance, EntranceSocket, Listening, WaitingClient};
-use crate::frames::{Carriage, Opening};
+use crate::frames::{Opening, StreamKind};
 use crate::link::StreamUse;
 use crate::relay::StreamRelay;
 use linux::epoll::EventWatch;
@@ -19,22 +20,22 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Connections that one readiness takes at most.
-const ACCEPTS: usize = 64;
-/// How long a connection waits for its peer, and how many do.
-const PATIENCE: Duration = Duration::from_secs(10);
-const MOST_WAITING: usize = 1024;
+/// The most connections to accept per readiness event.
+const MAX_ACCEPTS: usize = 64;
+/// How long a connection waits for its peer, and how many may wait.
+const PEER_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAITING: usize = 1024;
 
 impl PairLoop {
-    /// Takes what a listener has.
+    /// Accepts what has arrived at a listener.
     pub(crate) fn accept_at(&mut self, token: u64) {
         if self.listening.get(&token).is_some_and(|listening| listening.socket.is_udp()) {
             return self.take_datagrams(token);
         }
-        self.accept_some(token, ACCEPTS);
+        self.accept_some(token, MAX_ACCEPTS);
     }
 
-    /// Takes connections of a listener, at most so many.
+    /// Accepts up to `most` connections of a listener.
     pub(crate) fn accept_some(&mut self, token: u64, most: usize) {
         let now = Instant::now();
         for _ in 0..most {
@@ -48,19 +49,20 @@ impl PairLoop {
                     let entrance = entrance.clone();
                     self.admit(tcp, plain(from), entrance, now);
                 }
-                // Nobody there, out of descriptors, or a client that is gone: the next readiness tries again.
+                // No client is waiting, there are no file descriptors left, or the client has gone: the next
+                // readiness event tries again.
                 Err(_) => break,
             }
         }
-        self.seat(now);
+        self.open_waiting(now);
     }
 
-    /// Gives a connection its place, or none.
+    /// Admits or refuses a connection.
     fn admit(&mut self, tcp: TcpStream, from: SocketAddr, entrance: Arc<Entrance>, now: Instant) {
         let config = &entrance.config;
         let awaits_header = config.proxy_protocol_from.iter().any(|net| net.contains(from.ip()));
         let number = self.number();
-        let waiting = self.waiting.hellos.len() + self.waiting.seats.len();
+        let waiting = self.waiting.hellos.len() + self.waiting.for_stream.len();
         let mut client = WaitingClient {
             number,
             deadline: now + entrance.hello_timeout(),
@@ -74,8 +76,8 @@ impl PairLoop {
             entrance,
         };
         let is_refused = self.ending.drains()
-            || waiting >= MOST_WAITING
-            || !awaits_header && !self.let_in(&mut client)
+            || waiting >= MAX_WAITING
+            || !awaits_header && !self.take_place(&mut client)
             || client.tcp.set_nonblocking(true).is_err()
             || self.queue.watch(client.tcp.as_fd(), number, EventWatch::Stream).is_err();
         if is_refused {
@@ -86,8 +88,8 @@ impl PairLoop {
         self.read_hello(number, false, now);
     }
 
-    /// Whether a client, whose address is known, may come; takes its place.
-    fn let_in(&self, client: &mut WaitingClient) -> bool {
+    /// Whether a client with a known address is admitted; takes its place.
+    fn take_place(&self, client: &mut WaitingClient) -> bool {
         if !client.entrance.is_allowed(client.client) {
             return false;
         }
@@ -96,18 +98,18 @@ impl PairLoop {
         client.place.is_some()
     }
 
-    /// Looks at the first bytes of a client, if it is one whose first bytes count.
+    /// Evaluates the first bytes of a client that waits for them.
     pub(crate) fn read_hello(&mut self, number: u64, ends: bool, now: Instant) {
         let Some(mut client) = self.waiting.hellos.remove(&number) else { return };
         client.ends |= ends;
         loop {
-            let step = client.look(&mut self.buffer[..LONGEST_HELLO]);
+            let step = client.read_first_bytes(&mut self.buffer[..LONGEST_HELLO]);
             let name = match step {
                 FirstStep::Wait => {
                     self.waiting.hellos.insert(number, client);
                     return;
                 }
-                FirstStep::Header(..) if self.let_in(&mut client) => continue,
+                FirstStep::Header(..) if self.take_place(&mut client) => continue,
                 FirstStep::Header(..) | FirstStep::Refuse => return reset_on_close(client.tcp.as_fd()),
                 FirstStep::Route(name) => name,
             };
@@ -115,26 +117,26 @@ impl PairLoop {
             let Some(upstream) = by_name.or(client.entrance.config.upstream.as_ref()) else {
                 return reset_on_close(client.tcp.as_fd());
             };
-            (client.upstream, client.deadline) = (upstream.clone(), now + PATIENCE);
-            self.waiting.seats.push_back(client);
-            return self.seat(now);
+            (client.upstream, client.deadline) = (upstream.clone(), now + PEER_WAIT);
+            self.waiting.for_stream.push_back(client);
+            return self.open_waiting(now);
         }
     }
 
-    /// Clients that waited for their peer get their streams.
-    pub(crate) fn seat(&mut self, now: Instant) {
-        for client in std::mem::take(&mut self.waiting.seats) {
+    /// Opens streams for the clients that wait for one.
+    pub(crate) fn open_waiting(&mut self, now: Instant) {
+        for client in std::mem::take(&mut self.waiting.for_stream) {
             if client.deadline <= now {
                 reset_on_close(client.tcp.as_fd());
                 continue;
             }
             let opening = Opening {
-                carriage: Carriage::Connection,
+                kind: StreamKind::Connection,
                 upstream: client.upstream.clone(),
                 client: client.addresses(),
             };
             let Some((handle, stream, first)) = self.open(&client.entrance.config.peer, &opening) else {
-                self.waiting.seats.push_back(client);
+                self.waiting.for_stream.push_back(client);
                 continue;
             };
             let number = client.number;
@@ -148,7 +150,7 @@ impl PairLoop {
         }
     }
 
-    /// Who has not said in time what it must begin with.
+    /// Resets clients whose first bytes did not come in time.
     pub(crate) fn sweep_hellos(&mut self, now: Instant) {
         let late = self.waiting.hellos.extract_if(|_, client| client.deadline <= now);
         late.for_each(|(_, client)| reset_on_close(client.tcp.as_fd()));

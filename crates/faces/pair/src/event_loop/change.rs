@@ -1,4 +1,4 @@
-//! The loop goes on by another configuration ([`PairChange`]).
+//! Applies another configuration ([`PairChange`]) to the running loop.
 
 use super::PairLoop;
 use crate::entrance::{Entrance, Listening};
@@ -11,28 +11,29 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl PairLoop {
-    /// Goes on by another configuration.
+    /// Applies another configuration.
     pub(crate) fn change(&mut self, change: PairChange) {
-        let PairChange { config, opened, called, calling } = change;
+        let PairChange { config, opened, server_tls, client_tls } = change;
         self.change_entrances(&config, opened);
         self.change_peers(&config);
-        self.dialer.change(&config, calling, Instant::now());
-        called.into_iter().for_each(|tls| self.be_called_by(tls));
+        self.dialer.change(&config, client_tls, Instant::now());
+        server_tls.into_iter().for_each(|tls| self.set_server_tls(tls));
         self.config = config;
         let bound = self.listening.values().filter_map(|listening| listening.bound().ok());
         let facts: Vec<_> = bound.map(|bound| (bound.name, bound.address.to_string())).collect();
         let facts: Vec<_> = facts.iter().map(|(name, at)| (name.as_str(), at.clone())).collect();
-        self.tell("pair-reloaded", &facts);
+        self.log_event("pair-reloaded", &facts);
     }
 
-    /// Listeners that are wanted still keep their sockets and what waits in them; of the others, whoever waits is still taken.
+    /// Listeners that remain keep their sockets and the clients that wait in them. Clients that wait in the
+    /// others are still accepted.
     fn change_entrances(&mut self, config: &PairConfig, opened: Vec<Listening>) {
         let known = config.listeners.iter().map(|(name, l)| (name, Arc::new(Entrance::new(name, l))));
         let known: BTreeMap<&String, Arc<Entrance>> = known.collect();
         for token in self.listening.keys().copied().collect::<Vec<_>>() {
             let Some(listening) = self.listening.get_mut(&token) else { continue };
             let is_udp = listening.socket.is_udp();
-            match owner(config, listening.wanted, is_udp, &listening.entrance.name) {
+            match owner(config, listening.configured, is_udp, &listening.entrance.name) {
                 Some((name, _)) => listening.entrance = known[name].clone(),
                 None => {
                     self.accept_some(token, usize::MAX);
@@ -43,14 +44,15 @@ impl PairLoop {
             }
         }
         for listening in opened {
-            let at = listening.wanted.to_string();
+            let at = listening.configured.to_string();
             if let Err(e) = self.listen(listening) {
-                self.tell("pair-failed", &[("listen", at), ("why", e.to_string())]);
+                self.log_event("pair-failed", &[("listen", at), ("why", e.to_string())]);
             }
         }
     }
 
-    /// Links go on, with the control that their peer has now; those to nobody that is known any more end.
+    /// Links stay and take the congestion control that their peer now has. Links to peers that were removed
+    /// end.
     fn change_peers(&mut self, config: &PairConfig) {
         let now = Instant::now();
         let links = self.links.iter().filter_map(|(handle, link)| Some((handle, link.peer.clone()?)));
@@ -65,7 +67,7 @@ impl PairLoop {
                 (_, Some(_)) => {}
                 (_, None) => {
                     link.conn.close(now, VarInt::from_u32(0), bytes::Bytes::new());
-                    self.lose(handle, "no peer any more");
+                    self.lose(handle, "removed from the configuration");
                 }
             }
         }

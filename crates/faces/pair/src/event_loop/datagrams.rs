@@ -1,9 +1,10 @@
-//! Datagrams go between clients, peers and servers by QUIC's own (RFC 9221). What does not fit or is lost is lost, as UDP's are.
+//! Passes datagrams between clients, peers and servers as QUIC datagrams (RFC 9221). Like UDP's, they may be
+//! lost: also if they do not fit.
 
 use super::PairLoop;
 use crate::entrance::{Entrance, EntranceSocket, Listening};
 use crate::flow::{DatagramFlow, FlowEnd};
-use crate::frames::{Carriage, Opening, read_datagram, write_datagram};
+use crate::frames::{Opening, StreamKind, read_datagram, write_datagram};
 use crate::link::StreamUse;
 use crate::relay::code;
 use bytes::Bytes;
@@ -12,17 +13,17 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Datagrams that one readiness takes at most.
-const TURN: usize = 256;
-/// How long a server's side keeps a flow on which nothing moves: RFC 4787 section 4.3 asks for 2 min at least, and lets
-/// 5 min be the default. The client's side ends it earlier where its listener says so.
+/// The most datagrams to receive per readiness event.
+const DATAGRAMS_PER_TURN: usize = 256;
+/// How long the server's side keeps an idle flow: RFC 4787 section 4.3 requires at least 2 min and recommends
+/// 5 min. The client's side may end it earlier, as its listener is configured.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
 impl PairLoop {
-    /// What clients have sent to a listener.
+    /// Receives what clients have sent to a listener.
     pub(crate) fn take_datagrams(&mut self, token: u64) {
         let now = Instant::now();
-        for _ in 0..TURN {
+        for _ in 0..DATAGRAMS_PER_TURN {
             let Some(Listening { socket: EntranceSocket::Udp(socket), entrance, .. }) =
                 self.listening.get(&token)
             else {
@@ -35,43 +36,44 @@ impl PairLoop {
             }
             let Some(number) = self.flow_of(token, from, &entrance, now) else { continue };
             let payload = std::mem::take(&mut self.buffer);
-            self.carry(number, &payload[..n], now);
+            self.send_to_peer(number, &payload[..n], now);
             self.buffer = payload;
         }
     }
 
-    /// The flow of a client, begun if need be.
+    /// The flow of a client, started if necessary.
     fn flow_of(&mut self, token: u64, from: SocketAddr, by: &Entrance, now: Instant) -> Option<u64> {
         if let Some(&number) = self.clients.get(&(token, from)) {
             return Some(number);
         }
         let upstream = by.config.upstream.clone()?;
-        let opening = Opening { carriage: Carriage::Datagrams, upstream, client: None };
+        let opening = Opening { kind: StreamKind::Datagrams, upstream, client: None };
         let (link, stream, first) = self.open(&by.config.peer, &opening)?;
         let number = self.number();
         let there = self.links.get_mut(link)?;
         there.streams.insert(stream, StreamUse::Flow(number));
         there.conn.send_stream(stream).write(&first).ok()?;
         let end = FlowEnd::Client { listener: token, address: from };
-        self.flows.insert(number, DatagramFlow { link, stream, end, moved: now });
+        self.flows.insert(number, DatagramFlow { link, stream, end, last_moved: now });
         self.clients.insert((token, from), number);
         Some(number)
     }
 
     /// Sends a payload to the peer.
-    fn carry(&mut self, number: u64, payload: &[u8], now: Instant) {
+    fn send_to_peer(&mut self, number: u64, payload: &[u8], now: Instant) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
         let Some(link) = self.links.get_mut(flow.link) else { return };
-        flow.moved = now;
+        flow.last_moved = now;
         let bytes = Bytes::from(write_datagram(flow.tag(), payload));
-        // Too long for a packet, or the peer takes none: lost. Where too many wait, the oldest are.
+        // If it is too long for a packet or the peer accepts none, it is lost. If too many wait, the oldest
+        // are lost.
         let _ = link.conn.datagrams().send(bytes, true);
     }
 
-    /// A server has answered.
-    pub(crate) fn flow_answers(&mut self, number: u64) {
+    /// A server has sent datagrams.
+    pub(crate) fn on_server_datagrams(&mut self, number: u64) {
         let now = Instant::now();
-        for _ in 0..TURN {
+        for _ in 0..DATAGRAMS_PER_TURN {
             let Some(DatagramFlow { end: FlowEnd::Server(socket), .. }) = self.flows.get(&number) else {
                 return;
             };
@@ -81,13 +83,13 @@ impl PairLoop {
                 Err(_) => continue, // an ICMP error of an earlier datagram, which is gone with this
             };
             let payload = std::mem::take(&mut self.buffer);
-            self.carry(number, &payload[..n], now);
+            self.send_to_peer(number, &payload[..n], now);
             self.buffer = payload;
         }
     }
 
-    /// Datagrams of a peer go to whom they are for.
-    pub(crate) fn hand_out_datagrams(&mut self, handle: ConnectionHandle) {
+    /// Delivers datagrams from a peer.
+    pub(crate) fn deliver_datagrams(&mut self, handle: ConnectionHandle) {
         let now = Instant::now();
         while let Some(link) = self.links.get_mut(handle) {
             let Some(bytes) = link.conn.datagrams().recv() else { return };
@@ -95,7 +97,7 @@ impl PairLoop {
             let stream = StreamId::from(VarInt::from_u32(flow));
             let Some(StreamUse::Flow(number)) = link.streams.get(&stream) else { continue };
             let Some(flow) = self.flows.get_mut(number) else { continue };
-            flow.moved = now;
+            flow.last_moved = now;
             match &flow.end {
                 FlowEnd::Server(socket) => drop(socket.send(payload)),
                 FlowEnd::Client { listener, address } => {
@@ -108,7 +110,7 @@ impl PairLoop {
         }
     }
 
-    /// Ends a flow here, and at the peer if it is not the peer who ended it.
+    /// Ends a flow here, and at the peer unless the peer ended it.
     pub(crate) fn end_flow(&mut self, number: u64, tell_peer: bool) {
         let Some(flow) = self.flows.remove(&number) else { return };
         if let FlowEnd::Client { listener, address } = flow.end {
@@ -121,19 +123,19 @@ impl PairLoop {
         let _ = link.conn.recv_stream(flow.stream).stop(why);
     }
 
-    /// Ends flows on which nothing moves.
+    /// Ends idle flows.
     pub(crate) fn sweep_flows(&mut self, now: Instant) {
         let mut idle = Vec::new();
         for (number, flow) in &self.flows {
             let most = match &flow.end {
                 FlowEnd::Server(_) => LONGEST_IDLE,
-                // One whose listener is gone has nobody to answer to.
+                // If the listener is gone, there is no way to answer.
                 FlowEnd::Client { listener, .. } => {
                     let listening = self.listening.get(listener);
                     listening.map_or(Duration::ZERO, |listening| listening.entrance.idle_timeout(false))
                 }
             };
-            if flow.moved + most <= now {
+            if flow.last_moved + most <= now {
                 idle.push(*number);
             }
         }

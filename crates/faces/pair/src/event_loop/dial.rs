@@ -1,9 +1,9 @@
-//! Calls of peers as they are due.
+//! Connects to peers when it is due.
 
 use super::PairLoop;
-use crate::dial::Called;
+use crate::dial::DialedPeer;
 use crate::link::PairLink;
-use crate::resolve::NameAsker;
+use crate::resolve::ResolveRequest;
 use crate::transport::transport;
 use noq_proto::ClientConfig;
 use std::net::SocketAddr;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl PairLoop {
-    /// Calls whoever is due.
+    /// Connects to all peers that are due.
     pub(crate) fn dial(&mut self, now: Instant) {
-        let is_due = |(_, called): &(&String, &Called)| called.at.is_some_and(|at| at <= now);
+        let is_due = |(_, called): &(&String, &DialedPeer)| called.at.is_some_and(|at| at <= now);
         let due: Vec<String> = self.dialer.0.iter().filter(is_due).map(|(name, _)| name.clone()).collect();
         for name in due {
             let Some(called) = self.dialer.0.get_mut(&name) else { continue };
             called.at = None;
-            let asker = NameAsker::Peer(name.clone());
+            let asker = ResolveRequest::Peer(name.clone());
             let found = self.resolver.ask(asker, std::slice::from_ref(&called.address));
             if let Some(found) = found {
                 self.call(&name, &found, now);
@@ -26,23 +26,23 @@ impl PairLoop {
         }
     }
 
-    /// Calls a peer at one of its addresses, each in its turn.
+    /// Connects to a peer at the next of its addresses.
     pub(crate) fn call(&mut self, name: &str, found: &[SocketAddr], now: Instant) {
         let seed = self.number();
         let (Some(called), Some(peer)) = (self.dialer.0.get_mut(name), self.config.peers.get(name)) else {
             return;
         };
-        called.tried += 1;
-        let Some(address) = found.get((called.tried - 1) % found.len().max(1)) else {
+        called.attempts += 1;
+        let Some(address) = found.get((called.attempts - 1) % found.len().max(1)) else {
             called.again(now);
             let facts = [("peer", name.to_string()), ("why", format!("{} has no address", called.address))];
-            self.tell("pair-unreachable", &facts);
+            self.log_event("pair-unreachable", &facts);
             return;
         };
         let (transport, choice) = transport(peer, seed, now);
         let mut config = ClientConfig::new(called.crypto.clone());
         config.transport_config(Arc::new(transport));
-        // No name is looked at: the key is what counts.
+        // The name does not matter: the key identifies the peer.
         match self.endpoint.connect(now, config, *address, "pair.invalid") {
             Ok((handle, conn)) => {
                 called.link = Some(handle);
@@ -52,7 +52,7 @@ impl PairLoop {
             }
             Err(e) => {
                 called.again(now);
-                self.tell("pair-unreachable", &[("peer", name.to_string()), ("why", e.to_string())]);
+                self.log_event("pair-unreachable", &[("peer", name.to_string()), ("why", e.to_string())]);
             }
         }
     }

@@ -1,13 +1,14 @@
-//! What peers bring: a stream's beginning says where it goes, a server of that upstream is connected to, then it is a relay.
+//! Handles streams from peers: the opening names an upstream, a server of it is connected to, and the stream
+//! becomes a relay.
 
 use super::PairLoop;
 use crate::flow::DatagramFlow;
-use crate::frames::{Carriage, Opening, OpeningRead};
+use crate::frames::{Opening, OpeningRead, StreamKind};
 use crate::link::StreamUse;
+use crate::pending::PendingStream;
 use crate::reader::{StreamRead, StreamReader};
 use crate::relay::{StreamRelay, code};
-use crate::resolve::NameAsker;
-use crate::serving::Served;
+use crate::resolve::ResolveRequest;
 use bytes::Bytes;
 use linux::epoll::EventWatch;
 use linux::socket::{connect_to, take_error, tcp_socket};
@@ -16,11 +17,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How long the beginning of a stream may take, as a proxy's `hello_timeout` does.
-const OPENING: Duration = Duration::from_secs(5);
+/// How long the opening of a stream may take, like a proxy's `hello_timeout`.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl PairLoop {
-    /// Streams that the peer has opened.
+    /// Accepts the streams that the peer has opened.
     pub(crate) fn accept_streams(&mut self, handle: ConnectionHandle) {
         let now = Instant::now();
         loop {
@@ -28,7 +29,7 @@ impl PairLoop {
             let Some(link) = self.links.get_mut(handle) else { return };
             let Some(stream) = link.conn.streams().accept(Dir::Bi) else { return };
             link.streams.insert(stream, StreamUse::Relay(number));
-            let served = Served {
+            let pending = PendingStream {
                 link: handle,
                 stream,
                 reader: StreamReader::default(),
@@ -36,36 +37,36 @@ impl PairLoop {
                 opening: None,
                 servers: Vec::new(),
                 socket: None,
-                deadline: now + OPENING,
+                deadline: now + OPENING_TIMEOUT,
             };
-            self.serving.0.insert(number, served);
+            self.pending.0.insert(number, pending);
             self.read_opening(number, now);
         }
     }
 
-    /// Reads on, as far as the beginning goes. True when the stream is one that begins.
+    /// Reads more of the opening. Returns whether the stream was one that waits for its opening.
     pub(crate) fn read_opening(&mut self, number: u64, now: Instant) -> bool {
-        let Some(served) = self.serving.0.get_mut(&number) else { return false };
-        let Some(link) = self.links.get_mut(served.link) else { return true };
-        while served.opening.is_none() {
-            match served.reader.read(&mut link.conn, served.stream) {
-                Ok(StreamRead::Bytes(bytes)) => served.bytes.extend_from_slice(&bytes),
+        let Some(pending) = self.pending.0.get_mut(&number) else { return false };
+        let Some(link) = self.links.get_mut(pending.link) else { return true };
+        while pending.opening.is_none() {
+            match pending.reader.read(&mut link.conn, pending.stream) {
+                Ok(StreamRead::Bytes(bytes)) => pending.bytes.extend_from_slice(&bytes),
                 Ok(StreamRead::Nothing) => return true,
                 Ok(StreamRead::End) | Err(_) => {
-                    self.refuse(number, code::NONSENSE);
+                    self.refuse(number, code::BAD_OPENING);
                     return true;
                 }
             }
-            match Opening::read(&served.bytes) {
+            match Opening::read(&pending.bytes) {
                 OpeningRead::More => {}
                 OpeningRead::Bad => {
-                    self.refuse(number, code::NONSENSE);
+                    self.refuse(number, code::BAD_OPENING);
                     return true;
                 }
                 OpeningRead::Done(opening, length) => {
-                    served.bytes.drain(..length);
-                    served.opening = Some(opening);
-                    self.seek_server(number, now);
+                    pending.bytes.drain(..length);
+                    pending.opening = Some(opening);
+                    self.find_server(number, now);
                     return true;
                 }
             }
@@ -73,12 +74,12 @@ impl PairLoop {
         true
     }
 
-    /// The upstream is known: are its servers, and may this peer go there?
-    fn seek_server(&mut self, number: u64, now: Instant) {
-        let Some(handle) = self.serving.0.get(&number).map(|served| served.link) else { return };
+    /// The upstream is known: checks whether the peer may use it, and looks up its servers.
+    fn find_server(&mut self, number: u64, now: Instant) {
+        let Some(handle) = self.pending.0.get(&number).map(|pending| pending.link) else { return };
         let peer = self.identify(handle);
-        let Some(served) = self.serving.0.get_mut(&number) else { return };
-        let name = served.opening.as_ref().map_or("", |opening| &opening.upstream);
+        let Some(pending) = self.pending.0.get_mut(&number) else { return };
+        let name = pending.opening.as_ref().map_or("", |opening| &opening.upstream);
         let upstream = self.config.upstreams.get(name).filter(|upstream| {
             peer.as_ref().is_some_and(|peer| upstream.peers.is_empty() || upstream.peers.contains(peer))
         });
@@ -86,44 +87,44 @@ impl PairLoop {
             self.refuse(number, code::REFUSED);
             return;
         };
-        served.deadline = now + Duration::from_nanos(upstream.connect_timeout.as_nanos());
-        if let Some(found) = self.resolver.ask(NameAsker::Server(number), &upstream.servers.0) {
+        pending.deadline = now + Duration::from_nanos(upstream.connect_timeout.as_nanos());
+        if let Some(found) = self.resolver.ask(ResolveRequest::Server(number), &upstream.servers.0) {
             self.servers_found(number, found, now);
         }
     }
 
-    /// Names have become addresses.
-    pub(crate) fn resolved(&mut self, asker: NameAsker, found: Vec<SocketAddr>) {
+    /// Host names were resolved.
+    pub(crate) fn resolved(&mut self, asker: ResolveRequest, found: Vec<SocketAddr>) {
         let now = Instant::now();
         match asker {
-            NameAsker::Peer(name) => self.call(&name, &found, now),
-            NameAsker::Server(number) => self.servers_found(number, found, now),
+            ResolveRequest::Peer(name) => self.call(&name, &found, now),
+            ResolveRequest::Server(number) => self.servers_found(number, found, now),
         }
     }
 
     fn servers_found(&mut self, number: u64, mut found: Vec<SocketAddr>, now: Instant) {
-        let Some(served) = self.serving.0.get_mut(&number) else { return };
+        let Some(pending) = self.pending.0.get_mut(&number) else { return };
         found.reverse();
-        served.servers = found;
-        match served.opening.as_ref().map(|opening| opening.carriage) {
-            Some(Carriage::Datagrams) => self.begin_flow(number, now),
+        pending.servers = found;
+        match pending.opening.as_ref().map(|opening| opening.kind) {
+            Some(StreamKind::Datagrams) => self.begin_flow(number, now),
             _ => self.connect_next(number, now),
         }
     }
 
-    /// Tries the next server; with none left the stream is broken off.
+    /// Connects to the next server. If none is left, the stream is refused.
     fn connect_next(&mut self, number: u64, now: Instant) {
         let timeout = self.connect_timeout(number);
-        let Some(served) = self.serving.0.get_mut(&number) else { return };
-        while let Some(server) = served.servers.pop() {
+        let Some(pending) = self.pending.0.get_mut(&number) else { return };
+        while let Some(server) = pending.servers.pop() {
             let begun = tcp_socket(server.is_ipv6()).and_then(|socket| {
                 connect_to(socket.as_fd(), server)?;
                 self.queue.watch(socket.as_fd(), number, EventWatch::Stream)?;
                 Ok(socket)
             });
             if let Ok(socket) = begun {
-                served.socket = Some(socket);
-                served.deadline = now + timeout;
+                pending.socket = Some(socket);
+                pending.deadline = now + timeout;
                 return;
             }
         }
@@ -131,92 +132,93 @@ impl PairLoop {
     }
 
     fn connect_timeout(&self, number: u64) -> Duration {
-        let opening = self.serving.0.get(&number).and_then(|served| served.opening.as_ref());
+        let opening = self.pending.0.get(&number).and_then(|pending| pending.opening.as_ref());
         let upstream = opening.and_then(|opening| self.config.upstreams.get(&opening.upstream));
-        upstream.map_or(OPENING, |upstream| Duration::from_nanos(upstream.connect_timeout.as_nanos()))
+        upstream.map_or(OPENING_TIMEOUT, |upstream| Duration::from_nanos(upstream.connect_timeout.as_nanos()))
     }
 
-    /// A socket that was connecting has something to say.
-    pub(crate) fn server_answers(&mut self, number: u64, failed: bool) {
+    /// A connecting socket is ready, or has failed.
+    pub(crate) fn on_server_ready(&mut self, number: u64, failed: bool) {
         let now = Instant::now();
-        let Some(served) = self.serving.0.get_mut(&number) else { return };
-        let Some(socket) = &served.socket else { return };
+        let Some(pending) = self.pending.0.get_mut(&number) else { return };
+        let Some(socket) = &pending.socket else { return };
         if failed || take_error(socket.as_fd()).is_some() {
-            served.socket = None;
+            pending.socket = None;
             self.connect_next(number, now);
             return;
         }
-        let Some(served) = self.serving.0.remove(&number) else { return };
-        let mut bytes = self.header_of(&served);
-        let tcp = served.socket.map(TcpStream::from);
+        let Some(pending) = self.pending.0.remove(&number) else { return };
+        let mut bytes = self.header_of(&pending);
+        let tcp = pending.socket.map(TcpStream::from);
         if let Some(tcp) = &tcp {
             let _ = tcp.set_nodelay(true);
         }
-        bytes.extend_from_slice(&served.bytes);
-        let mut relay = StreamRelay::new(tcp, served.link, served.stream, now, Vec::new());
-        relay.hand_down(Bytes::from(bytes), served.reader);
+        bytes.extend_from_slice(&pending.bytes);
+        let mut relay = StreamRelay::new(tcp, pending.link, pending.stream, now, Vec::new());
+        relay.hand_down(Bytes::from(bytes), pending.reader);
         self.relays.insert(number, relay);
         self.dirty.insert(number);
     }
 
-    /// What a connection to a server begins with: whose it is, where its upstream wants that and the peer told it.
-    fn header_of(&self, served: &Served) -> Vec<u8> {
-        let opening = served.opening.as_ref();
+    /// The PROXY header for a server, if its upstream is configured for one and the peer sent the addresses.
+    fn header_of(&self, pending: &PendingStream) -> Vec<u8> {
+        let opening = pending.opening.as_ref();
         let upstream = opening.and_then(|opening| self.config.upstreams.get(&opening.upstream));
         let version = upstream.and_then(|upstream| upstream.proxy_protocol);
         let header = version.zip(opening.and_then(|opening| opening.client));
         header.map_or(Vec::new(), |(version, (from, to))| version.write(from, to))
     }
 
-    /// Datagrams need no connection: a socket that sends to the first server.
+    /// Datagrams need no connection: a socket sends to the first server.
     fn begin_flow(&mut self, number: u64, now: Instant) {
-        let Some(served) = self.serving.0.remove(&number) else { return };
-        let flow = served.servers.last().and_then(|server| {
-            DatagramFlow::to_server(*server, served.link, served.stream, now)
+        let Some(pending) = self.pending.0.remove(&number) else { return };
+        let flow = pending.servers.last().and_then(|server| {
+            DatagramFlow::to_server(*server, pending.link, pending.stream, now)
                 .ok()
                 .filter(|flow| flow.watch(&self.queue, number))
         });
-        let Some(link) = self.links.get_mut(served.link) else { return };
+        let Some(link) = self.links.get_mut(pending.link) else { return };
         match flow {
             Some(flow) => {
-                link.streams.insert(served.stream, StreamUse::Flow(number));
+                link.streams.insert(pending.stream, StreamUse::Flow(number));
                 self.flows.insert(number, flow);
             }
             None => {
-                self.serving.0.insert(number, served);
+                self.pending.0.insert(number, pending);
                 self.refuse(number, code::UNREACHABLE);
             }
         }
     }
 
     fn refuse(&mut self, number: u64, why: u32) {
-        let Some(served) = self.serving.0.remove(&number) else { return };
-        let Some(link) = self.links.get_mut(served.link) else { return };
-        link.streams.remove(&served.stream);
-        let _ = link.conn.send_stream(served.stream).reset(VarInt::from_u32(why));
-        let _ = link.conn.recv_stream(served.stream).stop(VarInt::from_u32(why));
-        let upstream = served.opening.map_or(String::new(), |opening| opening.upstream);
+        let Some(pending) = self.pending.0.remove(&number) else { return };
+        let Some(link) = self.links.get_mut(pending.link) else { return };
+        link.streams.remove(&pending.stream);
+        let _ = link.conn.send_stream(pending.stream).reset(VarInt::from_u32(why));
+        let _ = link.conn.recv_stream(pending.stream).stop(VarInt::from_u32(why));
+        let upstream = pending.opening.map_or(String::new(), |opening| opening.upstream);
         let peer = link.peer.clone().unwrap_or_default();
         let why = match why {
             code::REFUSED => "no such upstream for this peer",
             code::UNREACHABLE => "no server answers",
             _ => "not what a stream begins with",
         };
-        self.tell("pair-refused", &[("peer", peer), ("upstream", upstream), ("why", why.into())]);
+        self.log_event("pair-refused", &[("peer", peer), ("upstream", upstream), ("why", why.into())]);
     }
 
-    /// Who has taken too long.
-    pub(crate) fn sweep_served(&mut self, now: Instant) {
-        let late = |(_, served): &(&u64, &Served)| served.deadline <= now;
-        let late: Vec<u64> = self.serving.0.iter().filter(late).map(|(number, _)| *number).collect();
+    /// Handles streams whose time is up.
+    pub(crate) fn sweep_pending(&mut self, now: Instant) {
+        let late = |(_, pending): &(&u64, &PendingStream)| pending.deadline <= now;
+        let late: Vec<u64> = self.pending.0.iter().filter(late).map(|(number, _)| *number).collect();
         for number in late {
-            let connects = self.serving.0.get_mut(&number).and_then(|served| served.socket.take()).is_some();
+            let connects =
+                self.pending.0.get_mut(&number).and_then(|pending| pending.socket.take()).is_some();
             if connects { self.connect_next(number, now) } else { self.refuse(number, code::UNREACHABLE) }
         }
     }
 
-    /// The link of these is gone.
-    pub(crate) fn lose_served(&mut self, handle: ConnectionHandle) {
-        self.serving.0.retain(|_, served| served.link != handle);
+    /// Drops the streams of a link that is gone.
+    pub(crate) fn drop_pending(&mut self, handle: ConnectionHandle) {
+        self.pending.0.retain(|_, pending| pending.link != handle);
     }
 }

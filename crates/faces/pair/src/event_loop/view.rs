@@ -1,4 +1,4 @@
-//! What an end tells of its links.
+//! The state of an end's links, for display.
 
 use super::PairLoop;
 use crate::link::{PairLink, StreamUse};
@@ -36,7 +36,7 @@ fn view(link: &mut PairLink, name: &str) -> PairLinkView {
 }
 
 impl PairLoop {
-    /// Writes down how each peer's link stands; of several to one peer the one that is up.
+    /// Publishes the state of each peer's link; of several links to a peer, the one that is up.
     pub(crate) fn show_links(&mut self) {
         let peers = self.config.peers.keys();
         let mut views: BTreeMap<String, PairLinkView> = peers

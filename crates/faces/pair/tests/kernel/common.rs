@@ -1,4 +1,4 @@
-//! Two ends in this process, over loopback, with servers and streams whose every byte is known.
+//! Two ends in this process, connected over loopback, with servers and streams whose every byte is known.
 
 #![allow(dead_code)]
 
@@ -11,15 +11,15 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes.
+/// Longer than anything in these tests takes.
 pub const LONG: Duration = Duration::from_secs(20);
 
-/// A free address of loopback.
+/// A free address on loopback.
 pub fn any() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// A key of this test's, and its file.
+/// A key for this test, and its file.
 pub fn key(test: &str, end: &str) -> (PathBuf, PublicKey) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("{}-{test}-{end}.key", env!("CARGO_CRATE_NAME")));
@@ -29,14 +29,14 @@ pub fn key(test: &str, end: &str) -> (PathBuf, PublicKey) {
     (path, key.public())
 }
 
-/// Both ends' configurations: `near` calls `far` at an address.
+/// The configurations of both ends: `near` connects to `far`.
 pub struct Setting {
     pub near: PairConfig,
     pub far: PairConfig,
 }
 
 impl Setting {
-    /// From a listener at the near end to a server at the far one.
+    /// A listener at the near end, a server at the far end.
     pub fn new(test: &str, server: SocketAddr) -> Setting {
         let (near_key, near_public) = key(test, "near");
         let (far_key, far_public) = key(test, "far");
@@ -48,7 +48,7 @@ impl Setting {
         Setting { near, far }
     }
 
-    /// Starts the far end, then the near one, which calls it by `through` or directly.
+    /// Starts the far end, then the near one, which connects to it through `through` or directly.
     pub fn start(&mut self, through: Option<&dyn Fn(SocketAddr) -> SocketAddr>) -> Ends {
         let (far, _) = start(&self.far);
         let quic = address(&far, "quic");
@@ -66,17 +66,17 @@ impl Setting {
 pub struct Ends {
     pub near: Pair,
     pub far: Pair,
-    /// What the near end logs.
+    /// The log of the near end.
     pub events: Receiver<serde_json::Map<String, serde_json::Value>>,
 }
 
 impl Ends {
-    /// Where the near end listens.
+    /// The address of the near end's listener.
     pub fn address(&self) -> SocketAddr {
         address(&self.near, "main")
     }
 
-    /// Waits for an event of the near end.
+    /// Waits for a log event of the near end.
     pub fn wait_for(&self, event: &str) -> serde_json::Map<String, serde_json::Value> {
         let end = Instant::now() + LONG;
         loop {
@@ -96,23 +96,23 @@ pub fn start(config: &PairConfig) -> (Pair, Receiver<serde_json::Map<String, ser
     (pair, events)
 }
 
-/// Where an end listens under a name.
+/// The address of an end's listener with this name.
 pub fn address(pair: &Pair, name: &str) -> SocketAddr {
     pair.addresses().into_iter().find(|(n, _)| n == name).expect("listens").1
 }
 
-/// The byte at a place of a stream.
+/// The byte at a position of a stream.
 pub fn byte(stream: u64, place: usize) -> u8 {
     let x = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ stream.wrapping_mul(0xff51_afd7_ed55_8ccd);
     (x >> 29) as u8
 }
 
-/// So many bytes of a stream.
+/// The first `length` bytes of a stream.
 pub fn bytes(stream: u64, length: usize) -> Vec<u8> {
     (0..length).map(|place| byte(stream, place)).collect()
 }
 
-/// A server that answers what it is sent, to the end, then ends.
+/// A server that sends back all it receives, then closes the connection.
 pub fn echo() -> SocketAddr {
     serve(|mut tcp| {
         let mut buffer = vec![0; 65_536];
@@ -124,7 +124,7 @@ pub fn echo() -> SocketAddr {
     })
 }
 
-/// A server that does this with each connection.
+/// A server that calls `each` with every connection.
 pub fn serve(each: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> SocketAddr {
     let listener = TcpListener::bind(any()).expect("binds");
     let at = listener.local_addr().expect("has an address");
@@ -137,7 +137,7 @@ pub fn serve(each: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> Socket
     at
 }
 
-/// A connection that does not wait for ever.
+/// A connection with timeouts.
 pub fn connect(to: SocketAddr) -> TcpStream {
     let tcp = TcpStream::connect(to).expect("connects");
     tcp.set_read_timeout(Some(LONG)).expect("sets");
@@ -145,7 +145,7 @@ pub fn connect(to: SocketAddr) -> TcpStream {
     tcp
 }
 
-/// Sends a stream, ends it, and compares what comes back.
+/// Sends a stream to its end and compares what comes back.
 pub fn exchange(to: SocketAddr, stream: u64, length: usize) {
     let mut tcp = connect(to);
     let mut sending = tcp.try_clone().expect("clones");
@@ -162,7 +162,7 @@ pub fn exchange(to: SocketAddr, stream: u64, length: usize) {
     assert!(got == expected, "stream {stream}: other bytes");
 }
 
-/// A UDP forwarder between the ends, as a NAT is: it can forget its mapping and take another port.
+/// A UDP forwarder between the ends, like a NAT: it can forget its mapping and take another port.
 pub struct Nat {
     pub address: SocketAddr,
     change: mpsc::Sender<Option<Duration>>,
@@ -202,7 +202,7 @@ impl Nat {
         Nat { address, change }
     }
 
-    /// Nothing goes through for so long.
+    /// Forwards nothing for this time.
     pub fn pause(&self, pause: Duration) {
         self.change.send(Some(pause)).expect("the forwarder runs");
     }

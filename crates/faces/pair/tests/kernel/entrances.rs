@@ -1,4 +1,5 @@
-//! Who comes in at a pair's listeners, where to, and what a reload changes of that: over loopback, each byte checked.
+//! Which clients a pair's listeners accept, where they are forwarded, and what a reload changes, over
+//! loopback, with every byte checked.
 
 use crate::common::*;
 use proxy::{HostPort, PairListenerConfig, PairUpstreamConfig, ProxyVersion, read_header, sample_hello};
@@ -7,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server that says its name to whoever comes, then what it was sent, to the end.
+/// A server that sends its name, then sends back all it receives.
 fn named(name: &'static str) -> SocketAddr {
     serve(move |mut tcp| {
         let _ = tcp.write_all(name.as_bytes());
@@ -17,7 +18,7 @@ fn named(name: &'static str) -> SocketAddr {
     })
 }
 
-/// What is answered to these bytes and the end of the stream; `None`: a reset.
+/// The answer to these bytes and the end of the stream; `None` if the connection is reset.
 fn answer(to: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
     let mut tcp = connect(to);
     tcp.write_all(bytes).ok()?;
@@ -31,7 +32,7 @@ fn upstream(at: SocketAddr) -> PairUpstreamConfig {
 }
 
 #[test]
-fn clients_are_routed_by_the_name_they_ask_for() {
+fn clients_are_routed_by_server_name() {
     let mut setting = Setting::new("sni", named("main"));
     setting.far.upstreams.insert("web".into(), upstream(named("web!")));
     setting.far.upstreams.insert("rest".into(), upstream(named("rest")));
@@ -61,7 +62,7 @@ fn clients_are_routed_by_the_name_they_ask_for() {
 }
 
 #[test]
-fn the_server_is_told_whose_a_connection_is() {
+fn the_server_gets_the_addresses_of_the_client() {
     for version in [ProxyVersion::V1, ProxyVersion::V2] {
         let mut setting = Setting::new(&format!("proxy-{version:?}"), named(""));
         setting.far.upstreams.values_mut().for_each(|u| u.proxy_protocol = Some(version));
@@ -70,29 +71,29 @@ fn the_server_is_told_whose_a_connection_is() {
             PairListenerConfig { proxy_protocol_from: vec!["127.0.0.0/8".parse().expect("one")], ..plain };
         setting.near.listeners.insert("behind".into(), behind);
         let ends = setting.start(None);
-        // Whom the system says.
+        // With the addresses of the connection.
         let mut tcp = connect(ends.address());
         tcp.write_all(b"hello").expect("is sent");
         tcp.shutdown(Shutdown::Write).expect("ends");
-        let told = version.write(tcp.local_addr().expect("has one"), ends.address());
+        let header = version.write(tcp.local_addr().expect("has one"), ends.address());
         let mut all = Vec::new();
         tcp.read_to_end(&mut all).expect("ends");
-        assert_eq!(all, [&told[..], b"hello"].concat(), "{version:?}");
-        // Whom a header says, whatever its version.
+        assert_eq!(all, [&header[..], b"hello"].concat(), "{version:?}");
+        // With the addresses of a PROXY header, whatever its version.
         let between = ("192.0.2.7:1234".parse().expect("one"), "[2001:db8::1]:443".parse().expect("one"));
-        let told = version.write(between.0, between.1);
-        assert!(read_header(&told).is_ok());
+        let header = version.write(between.0, between.1);
+        assert!(read_header(&header).is_ok());
         let to = address(&ends.near, "behind");
         for sent in [ProxyVersion::V1, ProxyVersion::V2] {
             let bytes = [&sent.write(between.0, between.1)[..], b"hello"].concat();
-            assert_eq!(answer(to, &bytes), Some([&told[..], b"hello"].concat()), "{sent:?} {version:?}");
+            assert_eq!(answer(to, &bytes), Some([&header[..], b"hello"].concat()), "{sent:?} {version:?}");
         }
-        assert_eq!(answer(to, b"hello, who has no header"), None);
+        assert_eq!(answer(to, b"hello, without a header"), None);
     }
 }
 
 #[test]
-fn a_client_has_as_many_connections_as_it_may() {
+fn connections_per_client_are_limited() {
     let mut setting = Setting::new("places", named("hi"));
     setting.near.listeners.values_mut().for_each(|l| l.max_connections_per_client = Some(2));
     let ends = setting.start(None);
@@ -103,13 +104,13 @@ fn a_client_has_as_many_connections_as_it_may() {
     drop(open.pop());
     let begun = Instant::now();
     while !come(&mut connect(ends.address())) {
-        assert!(begun.elapsed() < LONG, "a place that is free again");
+        assert!(begun.elapsed() < LONG, "a free place");
         thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn a_hello_that_does_not_come_is_not_waited_for_long() {
+fn a_client_that_sends_no_hello_is_reset() {
     let mut setting = Setting::new("late", named("main"));
     let main = setting.near.listeners.get_mut("main").expect("there is one");
     main.sni.insert("www.example.com".into(), "main".into());
@@ -119,14 +120,14 @@ fn a_hello_that_does_not_come_is_not_waited_for_long() {
 }
 
 #[test]
-fn a_reload_changes_what_it_says_and_loses_no_connection() {
+fn a_reload_applies_the_configuration_and_loses_no_connection() {
     let mut setting = Setting::new("reload", named("old"));
     let Ends { mut near, mut far, events } = setting.start(None);
     setting.far.listen = Some(any());
     let to = address(&near, "main");
     let mut open = connect(to);
     open.read_exact(&mut [0; 3]).expect("is answered");
-    // Another server, another listener, and who may come: all while connections come and go.
+    // Change the server, add a listener and restrict its clients, while connections come and go.
     let load = thread::spawn(move || {
         for stream in 0..200u64 {
             let sent = bytes(stream, 20_000);
@@ -153,7 +154,7 @@ fn a_reload_changes_what_it_says_and_loses_no_connection() {
     near.change(change).expect("is taken");
     assert_eq!(answer(address(&near, "shut"), b"x"), None, "not allowed");
     assert_eq!(answer(to, b"y"), Some(b"newy".to_vec()));
-    // What was open is: it ends at the server that it began with.
+    // The open connection stays and ends at its first server.
     open.write_all(b"still here").expect("is sent");
     open.shutdown(Shutdown::Write).expect("ends");
     let mut all = Vec::new();
@@ -161,24 +162,24 @@ fn a_reload_changes_what_it_says_and_loses_no_connection() {
     assert_eq!(all, b"still here");
     let lost = events.try_iter().filter(|entry| entry["event"] == "pair-down").count();
     assert_eq!(lost, 0);
-    // A listener that goes: its address is free again.
+    // The address of a removed listener is free again.
     setting.near.listeners.remove("main");
     let change = near.prepare(&setting.near).expect("can be");
     near.change(change).expect("is taken");
     let begun = Instant::now();
     while TcpStream::connect(to).is_ok() {
-        assert!(begun.elapsed() < LONG, "nobody listens any more");
+        assert!(begun.elapsed() < LONG, "the port is closed");
         thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
-fn a_reload_takes_peers_in_and_out() {
+fn a_reload_adds_and_removes_peers() {
     let mut setting = Setting::new("peers", named("hi"));
     let mut ends = setting.start(None);
     setting.far.listen = Some(any());
     assert_eq!(answer(ends.address(), b""), Some(b"hi".to_vec()));
-    // Another key in place of the near end's: its link goes, and it does not come back.
+    // The near end gets another key: its link ends and does not come back.
     let known = setting.far.peers.clone();
     let (_, other) = key("peers", "other");
     setting.far.peers.values_mut().for_each(|peer| peer.key = other);
@@ -191,16 +192,16 @@ fn a_reload_takes_peers_in_and_out() {
     setting.far.peers = known;
     let change = ends.far.prepare(&setting.far).expect("can be");
     ends.far.change(change).expect("is taken");
-    // A caller's handshake ends before it is refused: it says that it is up in vain meanwhile.
+    // The client's handshake ends before it is refused, so in the meantime it reports that it is up.
     let begun = Instant::now();
     while answer(ends.address(), b"") != Some(b"hi".to_vec()) {
-        assert!(begun.elapsed() < LONG, "comes through again");
+        assert!(begun.elapsed() < LONG, "it works again");
         thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn what_does_not_change_without_a_restart_is_said() {
+fn changes_that_need_a_restart_are_rejected() {
     let mut setting = Setting::new("restart-only", named("hi"));
     let ends = setting.start(None);
     let mut moved = setting.near.clone();
@@ -211,12 +212,12 @@ fn what_does_not_change_without_a_restart_is_said() {
     let mut second = taken.listeners["main"].clone();
     second.listen.0 = vec![echo()];
     taken.listeners.insert("second".into(), second);
-    assert!(ends.near.prepare(&taken).is_err(), "an address that another has");
+    assert!(ends.near.prepare(&taken).is_err(), "an address in use");
     assert_eq!(answer(ends.address(), b""), Some(b"hi".to_vec()), "what runs stays");
 }
 
 #[test]
-fn links_are_told_of() {
+fn the_state_of_links_is_published() {
     let mut setting = Setting::new("board", named("hi"));
     let ends = setting.start(None);
     let before = ends.near.board().read();

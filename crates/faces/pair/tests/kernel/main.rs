@@ -1,4 +1,4 @@
-//! Two ends of a pair over loopback. One at a time, in real seconds: `make netns`.
+//! Two ends of a pair over loopback, one test at a time, in real time: `make netns`.
 
 mod common;
 mod entrances;

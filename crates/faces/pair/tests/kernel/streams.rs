@@ -1,4 +1,5 @@
-//! Streams between two ends over loopback: each byte checked, both ways; ends, resets, restarts, keys, datagrams, addresses.
+//! Streams between two ends over loopback, with every byte checked in both directions: ends, resets,
+//! restarts, keys, datagrams, addresses.
 
 use crate::common::*;
 use proxy::{HostPort, PairUpstreamConfig};
@@ -8,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 #[test]
-fn bytes_arrive_as_they_were_sent_whatever_the_control() {
+fn bytes_arrive_unchanged_with_every_control() {
     for cc in ["contract", "bbr3", "bbr-hsr", "bbr", "cubic", "reno"] {
         let mut setting = Setting::new(&format!("bytes-{cc}"), echo());
         setting.near.peers.values_mut().for_each(|peer| peer.cc = cc.into());
@@ -21,7 +22,7 @@ fn bytes_arrive_as_they_were_sent_whatever_the_control() {
 }
 
 #[test]
-fn many_streams_go_side_by_side() {
+fn many_streams_run_in_parallel() {
     let ends = Setting::new("many", echo()).start(None);
     let to = ends.address();
     let threads: Vec<_> =
@@ -30,8 +31,8 @@ fn many_streams_go_side_by_side() {
 }
 
 #[test]
-fn one_direction_ends_and_the_other_goes_on() {
-    // Answers only when the request has ended.
+fn one_direction_can_end_before_the_other() {
+    // Answers only after the request has ended.
     let server = serve(|mut tcp| {
         let mut request = Vec::new();
         tcp.read_to_end(&mut request).expect("ends");
@@ -53,7 +54,7 @@ fn reset(tcp: std::net::TcpStream) {
 }
 
 #[test]
-fn a_reset_is_handed_on_as_a_reset() {
+fn a_reset_is_forwarded() {
     let server = serve(|mut tcp| {
         let _ = tcp.read(&mut [0; 10]);
         reset(tcp);
@@ -62,47 +63,47 @@ fn a_reset_is_handed_on_as_a_reset() {
     let mut tcp = connect(ends.address());
     tcp.write_all(b"hello").expect("is sent");
     assert_eq!(tcp.read(&mut [0; 10]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
-    // And the other way: the server sees it.
-    let (tell, told) = std::sync::mpsc::channel();
+    let (report, reports) = std::sync::mpsc::channel();
+    // In the other direction: the server sees the reset.
     let server = serve(move |mut tcp| {
         let _ = tcp.read(&mut [0; 5]);
-        let _ = tell.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
+        let _ = report.send(tcp.read(&mut [0; 10]).map_err(|e| e.kind()));
     });
     let ends = Setting::new("reset2", server).start(None);
     let mut tcp = connect(ends.address());
     tcp.write_all(b"hello").expect("is sent");
     thread::sleep(Duration::from_millis(300));
     reset(tcp);
-    assert_eq!(told.recv_timeout(LONG).expect("is told"), Err(ErrorKind::ConnectionReset));
+    assert_eq!(reports.recv_timeout(LONG).expect("a report"), Err(ErrorKind::ConnectionReset));
 }
 
 #[test]
-fn what_is_not_read_is_not_taken() {
+fn a_slow_reader_slows_only_its_own_stream() {
     // Reads nothing for a second, then all of it.
-    let (tell, told) = std::sync::mpsc::channel();
+    let (report, reports) = std::sync::mpsc::channel();
     let server = serve(move |mut tcp| {
         thread::sleep(Duration::from_secs(1));
         let mut all = Vec::new();
         let _ = tcp.read_to_end(&mut all);
-        let _ = tell.send(all);
+        let _ = report.send(all);
     });
     let ends = Setting::new("slow", server).start(None);
     let mut slow = connect(ends.address());
     let sender = thread::spawn(move || {
         slow.write_all(&bytes(3, 60_000_000)).expect("is sent");
     });
-    // Others are not held up by it.
+    // Other connections are not delayed by it.
     let begun = Instant::now();
     drop(connect(ends.address()));
     assert!(begun.elapsed() < Duration::from_secs(1));
     let all =
-        std::iter::repeat_with(|| told.recv_timeout(LONG).expect("is told")).find(|all| !all.is_empty());
+        std::iter::repeat_with(|| reports.recv_timeout(LONG).expect("a report")).find(|all| !all.is_empty());
     sender.join().expect("sends");
     assert!(all.expect("comes") == bytes(3, 60_000_000));
 }
 
 #[test]
-fn a_peer_that_comes_back_is_called_again() {
+fn a_restarted_peer_is_connected_to_again() {
     let mut setting = Setting::new("restart", echo());
     let Ends { near, far, events } = setting.start(None);
     let ends = Ends { near, far, events };
@@ -115,14 +116,14 @@ fn a_peer_that_comes_back_is_called_again() {
     let (far, _) = start(&setting.far);
     let ends = Ends { near, far, events };
     ends.wait_for("pair-down");
-    // What went over the old connection is told, not left hanging.
+    // Connections over the old link are reset, not left hanging.
     assert_eq!(open.read(&mut [0; 1]).expect_err("is reset").kind(), ErrorKind::ConnectionReset);
     ends.wait_for("pair-up");
     exchange(ends.address(), 2, 10_000);
 }
 
 #[test]
-fn who_has_another_key_is_refused() {
+fn a_peer_with_another_key_is_refused() {
     for end in ["near", "far"] {
         let mut setting = Setting::new(&format!("wrong-{end}"), echo());
         let (_, other) = key("wrong", "other");
@@ -139,7 +140,7 @@ fn who_has_another_key_is_refused() {
 }
 
 #[test]
-fn peers_go_nowhere_but_where_they_may() {
+fn a_peer_can_only_reach_configured_upstreams() {
     let mut setting = Setting::new("nowhere", echo());
     setting.near.listeners.values_mut().for_each(|l| l.upstream = Some("elsewhere".into()));
     let ends = setting.start(None);
@@ -157,7 +158,7 @@ fn servers_are_tried_in_turn() {
 }
 
 #[test]
-fn datagrams_find_their_way_there_and_back() {
+fn datagrams_are_forwarded_in_both_directions() {
     let server = UdpSocket::bind(any()).expect("binds");
     let mut setting = Setting::new("datagrams", server.local_addr().expect("has one"));
     setting.near.listeners.values_mut().for_each(|l| l.udp = true);
@@ -178,7 +179,8 @@ fn datagrams_find_their_way_there_and_back() {
         for (i, client) in clients.iter().enumerate() {
             let payload = bytes(i as u64, length);
             let mut buffer = [0; 2000];
-            // The first may come before the flow's own stream has: UDP's are repeated by who wants them.
+            // The first datagram may arrive before the stream of its flow and be lost; as with UDP, the
+            // client sends again.
             let answer = (0..20).find_map(|_| {
                 client.send_to(&payload, ends.address()).expect("sends");
                 client.recv(&mut buffer).ok()
@@ -192,7 +194,7 @@ fn datagrams_find_their_way_there_and_back() {
 }
 
 #[test]
-fn a_client_whose_address_changes_goes_on() {
+fn a_link_survives_a_change_of_address() {
     let mut setting = Setting::new("moves", echo());
     let nat = std::cell::RefCell::new(None);
     let through = |quic| {
@@ -211,16 +213,16 @@ fn a_client_whose_address_changes_goes_on() {
         nat.rebind();
     }
     stream.join().expect("its bytes are right");
-    // The same connection: nothing was lost, nobody called again.
+    // It is the same connection: nothing was lost and no end connected again.
     assert!(ends.events.try_iter().all(|entry| entry["event"] != "pair-down"));
 }
 
 #[test]
-fn early_data_is_sent_where_it_is_asked_for_and_nowhere_else() {
-    for asked in [false, true] {
-        let mut setting = Setting::new(&format!("early-{asked}"), echo());
+fn early_data_is_only_sent_if_configured() {
+    for enabled in [false, true] {
+        let mut setting = Setting::new(&format!("early-{enabled}"), echo());
         for peer in setting.near.peers.values_mut().chain(setting.far.peers.values_mut()) {
-            (peer.early_data, peer.idle_timeout) = (asked, units::Span::from_secs(1));
+            (peer.early_data, peer.idle_timeout) = (enabled, units::Span::from_secs(1));
         }
         let nat = std::cell::RefCell::new(None);
         let through = |quic| {
@@ -232,10 +234,10 @@ fn early_data_is_sent_where_it_is_asked_for_and_nowhere_else() {
         let ends = setting.start(Some(&through));
         assert_eq!(ends.wait_for("pair-up")["early_data"], "false", "nothing to resume");
         exchange(ends.address(), 1, 10_000);
-        // Both ends give up; then the near one calls again, with what it remembers.
+        // Both ends give up. Then the near one connects again and resumes the session.
         nat.borrow().as_ref().expect("is there").pause(Duration::from_secs(3));
         ends.wait_for("pair-down");
         exchange(ends.address(), 2, 10_000);
-        assert_eq!(ends.wait_for("pair-up")["early_data"], asked.to_string());
+        assert_eq!(ends.wait_for("pair-up")["early_data"], enabled.to_string());
     }
 }

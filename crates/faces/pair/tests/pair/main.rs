@@ -1,4 +1,4 @@
-//! `longfat-pair` as users run it: keys, flags, file, signals, log, exit codes.
+//! `longfat-pair` as users run it: keys, flags, configuration file, signals, log, exit codes.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ fn run(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().expect("runs")
 }
 
-/// An empty folder of this test's.
+/// An empty folder for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("program-{test}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -40,7 +40,7 @@ fn talk(stream: &mut TcpStream) {
 }
 
 #[test]
-fn two_halves_make_a_pair() {
+fn two_halves_make_a_working_pair() {
     let folder = folder("halves");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
     let (near_path, far_path, server) = (path("near.key"), path("far.key"), echo().to_string());
@@ -55,7 +55,7 @@ fn two_halves_make_a_pair() {
     near.entry("pair-up");
     let mut stream = connect(at.parse().expect("an address"));
     talk(&mut stream);
-    // It ends when its connections have.
+    // It ends after its last connection.
     near.signal("-TERM");
     talk(&mut stream);
     drop(stream);
@@ -64,9 +64,9 @@ fn two_halves_make_a_pair() {
     assert_eq!(far.child.wait().expect("ends").code(), Some(0));
 }
 
-/// One file for the end of a pair and a TCP proxy; a reload changes both, and takes neither away.
+/// One file configures the end of a pair and a TCP proxy. A reload changes both and cannot remove either.
 #[test]
-fn a_file_may_have_a_proxy_too() {
+fn a_file_may_configure_a_tcp_proxy_too() {
     let folder = folder("file");
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_string();
     let (file, key, server) = (path("pair.toml"), path("own.key"), echo());
@@ -88,40 +88,40 @@ fn a_file_may_have_a_proxy_too() {
     write(&proxy);
     both.signal("-HUP");
     let why = both.entry("reload-failed")["why"].to_string();
-    assert!(why.contains("`pair` comes and goes with a restart only"), "{why}");
+    assert!(why.contains("adding or removing `pair` needs a restart"), "{why}");
     talk(&mut connect(listens.parse().expect("an address")));
     both.signal("-TERM");
     assert_eq!(both.child.wait().expect("ends").code(), Some(0));
-    // Without a pair it is a file for `longfat proxy`.
+    // A file without a pair is one for `longfat proxy`.
     let refused = run(&["--config", &file, "--check"]);
     let text = String::from_utf8(refused.stderr).expect("UTF-8");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text.contains("there is no [pair]: `longfat proxy` runs"), "{text}");
+    assert!(text.contains("the configuration has no [pair]"), "{text}");
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_runs() {
+fn errors_are_reported_before_anything_runs() {
     let folder = folder("wrong");
     let file = folder.join("pair.toml");
     std::fs::write(&file, "[pair]\nkey = \"own.key\"\npeers = {}\n").expect("writes");
-    let said = |arguments: &[&str]| {
+    let error_of = |arguments: &[&str]| {
         let done = run(arguments);
         assert_eq!(done.status.code(), Some(2), "{arguments:?}");
         String::from_utf8(done.stderr).expect("UTF-8")
     };
     let key = "00".repeat(32);
     let near = ["--listen", "127.0.0.1:0", "--pair", "127.0.0.1:1", "--peer-key", &key, "--key"];
-    assert!(said(&[]).contains("--config"));
-    assert!(said(&["--config", "/nowhere/pair.toml"]).contains("error: /nowhere/pair.toml: "));
-    assert!(said(&["--config", file.to_str().expect("UTF-8")]).contains("at least one peer is wanted"));
-    assert!(said(&[&near[..], &["/nowhere/own.key"]].concat()).contains("pair.key: /nowhere/own.key: "));
-    let unknown = said(&[&near[..], &["own.key", "--pair-cc", "vegas"]].concat());
+    assert!(error_of(&[]).contains("--config"));
+    assert!(error_of(&["--config", "/nowhere/pair.toml"]).contains("error: /nowhere/pair.toml: "));
+    assert!(error_of(&["--config", file.to_str().expect("UTF-8")]).contains("pair.peers"));
+    assert!(error_of(&[&near[..], &["/nowhere/own.key"]].concat()).contains("pair.key: /nowhere/own.key: "));
+    let unknown = error_of(&[&near[..], &["own.key", "--pair-cc", "vegas"]].concat());
     assert!(unknown.contains("pair.peers.main.cc") && unknown.contains("`vegas`"), "{unknown}");
-    assert!(said(&["--make-key", "/nowhere/own.key"]).contains("error: /nowhere/own.key: "));
+    assert!(error_of(&["--make-key", "/nowhere/own.key"]).contains("error: /nowhere/own.key: "));
 }
 
 #[test]
-fn the_manual_page_and_completions_are_of_this_program() {
+fn the_manual_page_and_completions_describe_this_program() {
     for arguments in [&["--man"][..], &["--completions", "bash"], &["--completions", "zsh"]] {
         let done = run(arguments);
         let text = String::from_utf8(done.stdout).expect("UTF-8");

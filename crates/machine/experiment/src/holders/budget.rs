@@ -1,19 +1,20 @@
-//! How much may still be simulated: in runs and in work, never by the clock.
+//! The budget of a search: how many runs and how much work may still be simulated. It does not depend on
+//! elapsed time.
 
 use result::VariantResult;
 
-/// The work of a run: over its packets the stages that each passed.
+/// The work of a run: the number of packets, summed over all stages.
 pub(super) fn stage_packets(v: &VariantResult) -> u64 {
     v.elements.iter().map(|e| e.passed_packets + e.dropped_packets).sum()
 }
 
-/// What is left, and what was spent.
+/// The limits of the search and what has been used so far.
 pub(super) struct Budget {
     max_runs: u64,
     max_stage_packets: u64,
-    /// Runs so far.
+    /// Number of runs so far.
     pub runs: u64,
-    /// Their work.
+    /// The work of these runs.
     pub stage_packets: u64,
 }
 
@@ -22,12 +23,12 @@ impl Budget {
         Budget { max_runs, max_stage_packets, runs: 0, stage_packets: 0 }
     }
 
-    /// Work that is left.
+    /// The work that is left.
     pub fn work_left(&self) -> u64 {
         self.max_stage_packets.saturating_sub(self.stage_packets)
     }
 
-    /// How many of the next runs, expected to be this much work each, still fit.
+    /// How many of the next runs still fit, given the expected work of each.
     pub fn admits(&self, estimates: impl Iterator<Item = u64>) -> usize {
         let (mut runs, mut work) = (self.runs, self.stage_packets);
         let fits = |estimate: &u64| {
@@ -37,7 +38,7 @@ impl Budget {
         estimates.take_while(fits).count()
     }
 
-    /// A run was this much work.
+    /// Records a run with this much work.
     pub fn spend(&mut self, work: u64) {
         self.runs += 1;
         self.stage_packets += work;

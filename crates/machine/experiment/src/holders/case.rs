@@ -1,4 +1,4 @@
-//! A scenario and its simulated run, as suspects look at them.
+//! A scenario with its simulated run, prepared for the suspects.
 
 use path::{Stage, StageLimit};
 use result::measure::connections;
@@ -8,19 +8,20 @@ use std::collections::BTreeSet;
 use transport::App;
 use units::{Bytes, Goal, Rate, Span};
 
-/// The round trip where no flow measured one.
+/// The round trip time to assume if no flow measured one.
 const DEFAULT_RTT: Span = Span::from_millis(100);
-/// Payload of a full segment with timestamps, and its headers, bytes.
+/// Payload of a full segment with timestamps, bytes.
 const PAYLOAD: f64 = 1448.0;
+/// The IP and TCP headers of such a segment, bytes.
 const HEADERS: f64 = 52.0;
 /// IP and UDP headers, bytes.
 const UDP_HEADERS: f64 = 28.0;
-/// How much more work a run is expected to be at most, without what held it.
+/// Upper bound for the expected growth of a run's work once the holder is removed.
 const MAX_GROWTH: f64 = 10.0;
-/// The same where nothing limits the flows.
+/// The same for flows without any limit.
 const UNLIMITED_GROWTH: f64 = 4.0;
 
-/// A stage by its indexes.
+/// A stage, identified by its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StageKey {
     pub link: usize,
@@ -36,23 +37,23 @@ pub(super) struct SeenStage<'a> {
     pub stage: &'a Stage,
     pub element: &'a ElementResult,
     pub carries: Carried,
-    /// Flows whose data it carries.
+    /// Flows that send their data through the stage.
     data: Vec<usize>,
 }
 
-/// A scenario and its simulated run.
+/// A scenario with its simulated run.
 pub(super) struct Case<'a> {
     pub scenario: &'a Scenario,
     pub result: &'a VariantResult,
     pub goal: Goal,
-    /// The shortest round trip of a flow.
+    /// The shortest round trip of any flow.
     pub rtt: Span,
     /// Indexes of the flows that ran.
     flows: Vec<usize>,
-    /// Of each of these the directions of links that its data and its ACKs take.
-    ways: Vec<[BTreeSet<(usize, bool)>; 2]>,
+    /// For each of these flows: the link directions of its data and of its ACKs.
+    directions: Vec<[BTreeSet<(usize, bool)>; 2]>,
     only: Option<usize>,
-    /// The run is cut short: flows that lasted to its end go on in the scenario.
+    /// Whether the run was shortened. Flows that lasted until its end would continue in the full scenario.
     pub is_shortened: bool,
 }
 
@@ -65,30 +66,39 @@ impl<'a> Case<'a> {
         is_shortened: bool,
     ) -> Case<'a> {
         let flows: Vec<usize> = only.map_or_else(|| (0..scenario.flows.len()).collect(), |i| vec![i]);
-        let ways = flows.iter().map(|&i| directions(scenario, &scenario.flows[i])).collect();
+        let directions = flows.iter().map(|&i| directions(scenario, &scenario.flows[i])).collect();
         let tcp = result.flows.iter().filter(|f| !f.is_udp() && f.rtt_ms.min > 0.0);
-        let least = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
-        let rtt = least.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
-        Case { scenario, result, goal, rtt, flows, ways, only, is_shortened }
+        let min_ms = tcp.map(|f| f.rtt_ms.min).min_by(f64::total_cmp);
+        let rtt = min_ms.map_or(DEFAULT_RTT, |ms| Span::from_secs_f64(ms / 1e3));
+        Case { scenario, result, goal, rtt, flows, directions, only, is_shortened }
     }
 
-    /// Flows that ran, with their indexes.
+    /// The flows that ran, with their indexes.
     pub fn flows(&self) -> impl Iterator<Item = (usize, &'a Flow)> {
         self.flows.iter().map(|&i| (i, &self.scenario.flows[i]))
     }
 
-    /// TCP flows that ran, with their indexes.
+    /// The TCP flows that ran, with their indexes.
     pub fn tcp_flows(&self) -> impl Iterator<Item = (usize, &'a Flow)> {
         self.flows().filter(|(_, f)| is_tcp(f))
     }
 
-    /// Flows whose data takes a direction of a link that this one's takes, itself included.
+    /// Flows that share a link direction with the data of this flow, including the flow itself.
     pub fn sharing(&self, flow: usize) -> impl Iterator<Item = &'a Flow> {
-        let its =
-            self.flows.iter().position(|&i| i == flow).map(|at| self.ways[at][0].clone()).unwrap_or_default();
-        let meets = |ways: &[BTreeSet<(usize, bool)>; 2]| !ways[0].is_disjoint(&its);
-        let all: Vec<usize> =
-            self.flows.iter().zip(&self.ways).filter(|(_, ways)| meets(ways)).map(|(&i, _)| i).collect();
+        let own = self
+            .flows
+            .iter()
+            .position(|&i| i == flow)
+            .map(|at| self.directions[at][0].clone())
+            .unwrap_or_default();
+        let meets = |directions: &[BTreeSet<(usize, bool)>; 2]| !directions[0].is_disjoint(&own);
+        let all: Vec<usize> = self
+            .flows
+            .iter()
+            .zip(&self.directions)
+            .filter(|(_, directions)| meets(directions))
+            .map(|(&i, _)| i)
+            .collect();
         all.into_iter().map(|i| &self.scenario.flows[i])
     }
 
@@ -97,31 +107,34 @@ impl<'a> Case<'a> {
         connections(&self.result.flows, &self.scenario.flows[flow].name)
     }
 
-    /// A stage's summary by its name.
+    /// A stage's result by name.
     pub fn element(&self, name: &str) -> Option<&'a ElementResult> {
         self.result.elements.iter().find(|e| e.name == name)
     }
 
-    /// Stages of the scenario that packets passed, link by link.
+    /// The scenario's stages that packets passed, link by link.
     pub fn stages(&self) -> Vec<SeenStage<'a>> {
         let mut all = Vec::new();
         for (l, link) in self.scenario.links.iter().enumerate() {
-            for (forward, word, stages) in
+            for (forward, direction, stages) in
                 [(true, "forward", &link.forward), (false, "backward", &link.backward)]
             {
-                let carrying = |what: usize| -> Vec<usize> {
-                    let pairs = self.flows.iter().zip(&self.ways);
-                    pairs.filter(|(_, ways)| ways[what].contains(&(l, forward))).map(|(&i, _)| i).collect()
+                let carrying = |kind: usize| -> Vec<usize> {
+                    let pairs = self.flows.iter().zip(&self.directions);
+                    pairs
+                        .filter(|(_, directions)| directions[kind].contains(&(l, forward)))
+                        .map(|(&i, _)| i)
+                        .collect()
                 };
                 let (data, acks) = (carrying(0), carrying(1));
                 let carries = match (data.is_empty(), acks.is_empty()) {
                     (true, false) => Carried::Acks,
                     (false, false) => Carried::Both,
-                    // Also where a fault led packets another way than their routes.
+                    // Also if a fault diverted packets from their configured route.
                     _ => Carried::Data,
                 };
                 for (index, named) in stages.iter().enumerate().filter(|(_, s)| !s.assumed) {
-                    let name = format!("{}.{word}.{}", link.name, named.name);
+                    let name = format!("{}.{direction}.{}", link.name, named.name);
                     let passed =
                         |e: &&ElementResult| e.passed_packets + e.dropped_packets + e.too_big_packets > 0;
                     let Some(element) = self.element(&name).filter(passed) else { continue };
@@ -140,7 +153,7 @@ impl<'a> Case<'a> {
         all
     }
 
-    /// The rate of a stage: of a trace that does not repeat its mean over the run.
+    /// The rate of a stage. For a rate trace: the mean over the run, if the trace does not repeat.
     pub fn rate(&self, stage: &Stage) -> Option<Rate> {
         match (stage.limit(), stage) {
             (StageLimit::Shared(rate) | StageLimit::Each(rate), _) => Some(rate),
@@ -158,23 +171,24 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The share of a stage's rate that flows reach with what they deliver, headers counted: all together over the measured
-    /// time, or one while it has something to send; of a limit for each flow the largest of one connection.
+    /// The share of a stage's rate that its flows reach with their delivered data, including headers. For a
+    /// shared limit: of all flows together over the measured time, or of one connection while it has
+    /// something to send, whichever is larger. For a per-flow limit: of the fastest connection.
     pub fn reached(&self, stage: &SeenStage<'_>) -> Option<f64> {
         let limit = self.rate(stage.stage).filter(|r| r.as_bps() > 0)?.as_mbps();
-        let mut together = 0.0;
-        let mut most: f64 = 0.0;
+        let mut total = 0.0;
+        let mut fastest: f64 = 0.0;
         for &i in &stage.data {
             let factor = self.wire_factor(&self.scenario.flows[i]);
             let results = self.results(i);
-            together += factor * results.iter().map(|f| f.goodput_mbps).sum::<f64>();
-            most = results.iter().map(|f| factor * busy_mbps(f)).fold(most, f64::max);
+            total += factor * results.iter().map(|f| f.goodput_mbps).sum::<f64>();
+            fastest = results.iter().map(|f| factor * busy_mbps(f)).fold(fastest, f64::max);
         }
         let shared = matches!(stage.stage.limit(), StageLimit::Shared(_) | StageLimit::Varies);
-        Some(if shared { together.max(most) } else { most } / limit)
+        Some(if shared { total.max(fastest) } else { fastest } / limit)
     }
 
-    /// IP bytes for each byte of payload.
+    /// IP bytes per byte of payload.
     fn wire_factor(&self, flow: &Flow) -> f64 {
         match flow.app {
             App::Udp { size, .. } => {
@@ -189,23 +203,23 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The bandwidth-delay product of a rate and the shortest round trip, twenty full packets at least.
+    /// The bandwidth-delay product for this rate and the shortest round trip, at least 20 full packets.
     pub fn bdp(&self, rate: Rate) -> Bytes {
         Bytes::new(rate.bytes_in(self.rtt).get().max(20 * 1500))
     }
 
-    /// The rate that a flow could have: its tightest limit, else ten times what it got.
-    pub fn possible(&self, flow: usize) -> Rate {
+    /// The rate that a flow could reach: its tightest limit, or ten times its goodput if there is no limit.
+    pub fn possible_rate(&self, flow: usize) -> Rate {
         let limit = PathLimits::new(self.scenario, self.only).flows[flow];
         let got: f64 = self.results(flow).iter().map(|f| f.goodput_mbps).sum();
         Rate::from_bps((limit.unwrap_or(10.0 * got) * 1e6) as u64)
     }
 
-    /// How many times the work of this run one may be in which nothing holds the flows.
+    /// By which factor the work of a run may grow if nothing holds the flows.
     pub fn growth(&self) -> f64 {
         let limits = PathLimits::new(self.scenario, self.only).flows;
         let tightest: Option<f64> =
-            self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |most: f64, l| Some(most.max(l?)));
+            self.flows.iter().map(|&i| limits[i]).try_fold(0.0, |max: f64, l| Some(max.max(l?)));
         match (tightest, self.result.total_goodput_mbps) {
             (Some(limit), got) if got > 0.0 => (limit / got).clamp(1.0, MAX_GROWTH),
             _ => UNLIMITED_GROWTH,
@@ -213,7 +227,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a flow is of TCP.
+/// Whether the flow uses TCP.
 pub(super) fn is_tcp(flow: &Flow) -> bool {
     !matches!(flow.app, App::Udp { .. } | App::Voice { .. } | App::Probe { .. })
 }
@@ -240,7 +254,7 @@ fn busy_mbps(f: &FlowResult) -> f64 {
     }
 }
 
-/// Directions of links, a link's index and whether it is its forward one, that a flow's data and its ACKs take.
+/// The link directions of a flow's data and of its ACKs, each as (link index, is forward).
 pub(super) fn directions(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, bool)>; 2] {
     let mut hosts = vec![flow.from];
     hosts.extend(flow.via.iter().map(|&r| scenario.relays[r].host));
@@ -248,13 +262,13 @@ pub(super) fn directions(scenario: &Scenario, flow: &Flow) -> [BTreeSet<(usize, 
     if flow.app.answers() {
         hosts.reverse();
     }
-    let way = |hosts: &[usize]| -> BTreeSet<(usize, bool)> {
+    let along = |hosts: &[usize]| -> BTreeSet<(usize, bool)> {
         let legs = hosts.windows(2).flat_map(|leg| scenario.route(leg[0], leg[1]).unwrap_or_default());
         legs.map(|hop| (hop.link, hop.forward)).collect()
     };
-    let there = way(&hosts);
+    let there = along(&hosts);
     hosts.reverse();
-    // Datagrams have no ACKs; probes come back.
+    // Datagrams have no ACKs, but probes come back.
     let has_back = is_tcp(flow) || matches!(flow.app, App::Probe { .. });
-    [there, if has_back { way(&hosts) } else { BTreeSet::new() }]
+    [there, if has_back { along(&hosts) } else { BTreeSet::new() }]
 }

@@ -1,4 +1,4 @@
-//! Edits of a scenario that several suspects make.
+//! Scenario edits that several suspects share.
 
 use super::case::StageKey;
 use path::queue::{CoDel, Drr, Fifo, FqCoDel};
@@ -6,18 +6,18 @@ use path::{Delay, QueueConfig, Stage};
 use scenario::Scenario;
 use units::{Bytes, Rate, Span};
 
-/// Packets of a queue that is never full: more than any window holds.
-const DEEP: u64 = 1_000_000;
+/// Capacity of a queue that never fills up: more packets than any window allows.
+const UNLIMITED_PACKETS: u64 = 1_000_000;
 /// Bytes of a full packet.
 const FULL_PACKET: u64 = 1500;
 /// The largest buffer that a stack may have (RFC 7323 section 2.3).
-pub(super) const LARGEST_BUFFER: Bytes = Bytes::new((1 << 30) - 1);
+pub(super) const MAX_BUFFER: Bytes = Bytes::new((1 << 30) - 1);
 
-/// A stage of a scenario.
+/// A stage of a scenario, for editing.
 pub(super) fn stage_mut(scenario: &mut Scenario, key: StageKey) -> &mut Stage {
     let link = &mut scenario.links[key.link];
-    let way = if key.forward { &mut link.forward } else { &mut link.backward };
-    &mut way[key.index].stage
+    let stages = if key.forward { &mut link.forward } else { &mut link.backward };
+    &mut stages[key.index].stage
 }
 
 /// Whether every stage passes its own check.
@@ -26,12 +26,13 @@ pub(super) fn is_valid(scenario: &Scenario) -> bool {
     stages.all(|s| s.stage.check().is_ok())
 }
 
-/// A stage that packets pass at once. It keeps its place, so that indexes and names of others stay.
-pub(super) fn nothing() -> Stage {
+/// A stage that forwards packets without any effect. It replaces another stage, so the indexes and names of
+/// the rest stay valid.
+pub(super) fn passthrough() -> Stage {
     Delay::new(Span::ZERO).into()
 }
 
-/// The queues of a stage; none of what holds no packets.
+/// The queues of a stage; empty if the stage does not queue packets.
 pub(super) fn queues(stage: &mut Stage) -> Vec<&mut QueueConfig> {
     match stage {
         Stage::Link(link) => vec![&mut link.queue],
@@ -49,23 +50,24 @@ pub(super) fn queues(stage: &mut Stage) -> Vec<&mut QueueConfig> {
     }
 }
 
-/// A queue of the same order of service that drops nothing.
-pub(super) fn deep(queue: &QueueConfig) -> QueueConfig {
+/// A queue with the same scheduling that never drops a packet.
+pub(super) fn unlimited_queue(queue: &QueueConfig) -> QueueConfig {
     match queue {
         QueueConfig::Wfq(wfq) => {
             let mut wfq = wfq.clone();
-            wfq.packets = DEEP;
+            wfq.packets = UNLIMITED_PACKETS;
             QueueConfig::Wfq(wfq)
         }
-        QueueConfig::Drr(drr) => QueueConfig::Drr(Drr { packets: DEEP, ..drr.clone() }),
-        QueueConfig::FqCoDel(fq) => QueueConfig::Drr(Drr { packets: DEEP, quantum: fq.quantum }),
-        _ => QueueConfig::Fifo(Fifo { packets: Some(DEEP), bytes: None }),
+        QueueConfig::Drr(drr) => QueueConfig::Drr(Drr { packets: UNLIMITED_PACKETS, ..drr.clone() }),
+        QueueConfig::FqCoDel(fq) => QueueConfig::Drr(Drr { packets: UNLIMITED_PACKETS, quantum: fq.quantum }),
+        _ => QueueConfig::Fifo(Fifo { packets: Some(UNLIMITED_PACKETS), bytes: None }),
     }
 }
 
-/// A queue of the same length that does not stand: CoDel, where flows have queues of their own FQ-CoDel.
-pub(super) fn short(queue: &QueueConfig, rtt: Span) -> QueueConfig {
-    // RFC 8289 section 4.3: an interval of the largest round trip in common use.
+/// A queue with the same capacity that active queue management keeps short: FQ-CoDel if flows have separate
+/// queues, otherwise CoDel.
+pub(super) fn managed_queue(queue: &QueueConfig, rtt: Span) -> QueueConfig {
+    // RFC 8289 section 4.3: the interval is the largest round trip in common use.
     let interval = Span::from_millis(100).max(rtt);
     let limits = queue.limits();
     let packets = limits.packets.min(limits.bytes / FULL_PACKET).max(1);
@@ -77,11 +79,11 @@ pub(super) fn short(queue: &QueueConfig, rtt: Span) -> QueueConfig {
     }
 }
 
-fn twice(rate: Rate) -> Rate {
+fn double(rate: Rate) -> Rate {
     Rate::from_bps(rate.as_bps().saturating_mul(2))
 }
 
-fn twice_bytes(bytes: Bytes) -> Bytes {
+fn double_bytes(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get().saturating_mul(2))
 }
 
@@ -89,10 +91,10 @@ fn double_queue(queue: &mut QueueConfig) {
     match queue {
         QueueConfig::Fifo(fifo) => {
             if fifo.packets.is_none() && fifo.bytes.is_none() {
-                fifo.packets = Some(fifo_default());
+                fifo.packets = Some(default_fifo_packets());
             }
             fifo.packets = fifo.packets.map(|n| n.saturating_mul(2));
-            fifo.bytes = fifo.bytes.map(twice_bytes);
+            fifo.bytes = fifo.bytes.map(double_bytes);
         }
         QueueConfig::CoDel(q) => q.packets *= 2,
         QueueConfig::Pie(q) => q.packets *= 2,
@@ -103,38 +105,39 @@ fn double_queue(queue: &mut QueueConfig) {
     }
 }
 
-fn fifo_default() -> u64 {
+fn default_fifo_packets() -> u64 {
     QueueConfig::default().limits().packets
 }
 
-/// Twice the rate with twice the bucket and the queue, so that both last as long as before. What has no rate stays.
+/// Doubles the rate, the bucket and the queue, so the latter two last as long as before. Stages without a
+/// rate stay as they are.
 pub(super) fn double_rate(stage: &mut Stage) {
     match stage {
-        Stage::Link(link) => link.rate = link.rate.map(twice),
+        Stage::Link(link) => link.rate = link.rate.map(double),
         Stage::Handover(radio) => {
-            (radio.rate, radio.falling_rate) = (radio.rate.map(twice), radio.falling_rate.map(twice));
+            (radio.rate, radio.falling_rate) = (radio.rate.map(double), radio.falling_rate.map(double));
         }
-        Stage::Train(radio) => radio.rate = twice(radio.rate),
+        Stage::Train(radio) => radio.rate = double(radio.rate),
         Stage::RateTrace(trace) => {
-            trace.steps.iter_mut().for_each(|s| s.rate = twice(s.rate));
+            trace.steps.iter_mut().for_each(|s| s.rate = double(s.rate));
             trace.opportunities = trace.opportunities.iter().flat_map(|&ms| [ms, ms]).collect();
         }
         Stage::Shaper(s) => {
-            (s.rate, s.peak_rate) = (twice(s.rate), s.peak_rate.map(twice));
+            (s.rate, s.peak_rate) = (double(s.rate), s.peak_rate.map(double));
             for burst in [&mut s.burst, &mut s.excess_burst, &mut s.peak_burst] {
-                *burst = burst.map(twice_bytes);
+                *burst = burst.map(double_bytes);
             }
         }
         Stage::Policer(p) => {
-            (p.rate, p.peak_rate) = (twice(p.rate), p.peak_rate.map(twice));
+            (p.rate, p.peak_rate) = (double(p.rate), p.peak_rate.map(double));
             for burst in [&mut p.burst, &mut p.excess_burst, &mut p.peak_burst] {
-                *burst = burst.map(twice_bytes);
+                *burst = burst.map(double_bytes);
             }
         }
         Stage::Htb(htb) => {
             for class in &mut htb.classes {
-                (class.rate, class.ceil) = (twice(class.rate), class.ceil.map(twice));
-                (class.burst, class.cburst) = (class.burst.map(twice_bytes), class.cburst.map(twice_bytes));
+                (class.rate, class.ceil) = (double(class.rate), class.ceil.map(double));
+                (class.burst, class.cburst) = (class.burst.map(double_bytes), class.cburst.map(double_bytes));
             }
         }
         _ => return,

@@ -1,8 +1,8 @@
-//! How long the runs of a search are. A flow of 10 Gbit/s moves a million packets a second: what takes minutes to simulate in
-//! full shows its cause in some hundred round trips.
+//! Chooses how long the runs of a search are. At 10 Gbit/s a flow moves about a million packets per second.
+//! Simulating it in full would take minutes, but a few hundred round trips are enough to show the cause.
 //!
-//! A shortened run counts rates from its second quarter on, so that slow start is behind it, and is never so short that an
-//! event of the scenario is cut off.
+//! A shortened run measures rates from its second quarter on, to exclude slow start. It is never so short
+//! that an event of the scenario is cut off.
 
 use super::case::{directions, is_tcp};
 use path::Stage;
@@ -10,23 +10,25 @@ use scenario::{Scenario, most_sent};
 use transport::App;
 use units::{Rate, Span};
 
-/// Round trips that a shortened run has at least: slow start takes some fifteen, and a shallow queue's loss and its recovery as
-/// many again.
-const LEAST_ROUNDS: u64 = 100;
-/// No run is shorter, whatever it costs.
-const LEAST: Span = Span::from_secs(1);
-/// Time series have so many samples; rates count from this one on.
+/// Minimum length of a shortened run in round trips. Slow start takes about 15, and the losses of a shallow
+/// queue and their recovery take as many again.
+const MIN_ROUND_TRIPS: u64 = 100;
+/// Minimum length of any run, whatever it costs.
+const MIN_DURATION: Span = Span::from_secs(1);
+/// Number of samples in a time series.
 const SAMPLES: u64 = 40;
-const COUNTED_FROM: u64 = 10;
+/// Rates are measured from this sample on.
+const FIRST_COUNTED_SAMPLE: u64 = 10;
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
-/// Packets for one ACK.
+/// Packets per ACK.
 const PACKETS_PER_ACK: f64 = 2.0;
-/// Of what repeats a shortened run sees this many at least.
-const LEAST_PERIODS: u64 = 2;
+/// Minimum number of periods of a periodic event in a shortened run.
+const MIN_PERIODS: u64 = 2;
 
-/// The work of a second in which nothing holds the flows, packets times stages: an upper bound but for small packets.
-pub(super) fn most_work_per_second(scenario: &Scenario, only: Option<usize>) -> f64 {
+/// Upper bound for the work of one simulated second (packets times stages) if nothing holds the flows. Very
+/// small packets can exceed it.
+pub(super) fn max_work_per_second(scenario: &Scenario, only: Option<usize>) -> f64 {
     let ran = |i: usize| only.is_none_or(|o| o == i);
     let mbps = |rate: Rate, count: u32| rate.as_mbps() * f64::from(count);
     let wanted = |(i, flow): (usize, &scenario::Flow)| match (&flow.app, flow.max_pacing_rate) {
@@ -39,11 +41,11 @@ pub(super) fn most_work_per_second(scenario: &Scenario, only: Option<usize>) -> 
     let wanted: Vec<f64> = scenario.flows.iter().enumerate().map(wanted).collect();
     let stages = |flow: &scenario::Flow| {
         let [data, acks] = directions(scenario, flow).map(|taken| {
-            let of = |&(link, forward): &(usize, bool)| {
+            let stage_count = |&(link, forward): &(usize, bool)| {
                 let link = &scenario.links[link];
                 if forward { link.forward.len() } else { link.backward.len() }
             };
-            taken.iter().map(of).sum::<usize>() as f64
+            taken.iter().map(stage_count).sum::<usize>() as f64
         });
         data + acks / PACKETS_PER_ACK
     };
@@ -52,13 +54,13 @@ pub(super) fn most_work_per_second(scenario: &Scenario, only: Option<usize>) -> 
     most_sent(scenario, &wanted) * 1e6 / PACKET_BITS * stages
 }
 
-/// The shortest run in which all that happens at a set time still happens as often as it must; `None` where only the whole run
-/// will do: with faults, transfers that end, and rates or radio cells that change on their way.
-pub(super) fn least(scenario: &Scenario, rtt: Span) -> Option<Span> {
+/// The shortest run that still contains every scheduled event often enough. `None` if only the full run will
+/// do: with faults, transfers that end, and rates or radio cells that change over time.
+pub(super) fn shortest(scenario: &Scenario, rtt: Span) -> Option<Span> {
     if !scenario.faults.is_empty() {
         return None;
     }
-    let mut least = LEAST.max(rtt * LEAST_ROUNDS);
+    let mut shortest = MIN_DURATION.max(rtt * MIN_ROUND_TRIPS);
     for flow in &scenario.flows {
         let last = flow.start + flow.stagger * u64::from(flow.count.saturating_sub(1));
         let period = match flow.app {
@@ -68,30 +70,30 @@ pub(super) fn least(scenario: &Scenario, rtt: Span) -> Option<Span> {
             App::Onoff { on, off, .. } => on + off,
             _ => return None,
         };
-        least = least.max(last * 2 + period * LEAST_PERIODS);
+        shortest = shortest.max(last * 2 + period * MIN_PERIODS);
     }
     for stage in scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward)) {
         let needed = match &stage.stage {
             Stage::Outage(o) => match o.every {
-                Some(every) => o.first.unwrap_or(every) + every * LEAST_PERIODS,
+                Some(every) => o.first.unwrap_or(every) + every * MIN_PERIODS,
                 None => return None,
             },
-            Stage::Jitter(j) => j.every.unwrap_or(Span::ZERO) * LEAST_PERIODS,
+            Stage::Jitter(j) => j.every.unwrap_or(Span::ZERO) * MIN_PERIODS,
             Stage::Handover(_) | Stage::Train(_) | Stage::RateTrace(_) => return None,
             _ => Span::ZERO,
         };
-        least = least.max(needed);
+        shortest = shortest.max(needed);
     }
     let counted = scenario.measure.map_or(Span::ZERO, |[from, _]| from * 2);
-    Some(least.max(counted))
+    Some(shortest.max(counted))
 }
 
-/// The scenario cut off after this time, with rates counted from a quarter of it on.
+/// The scenario cut off after `duration`, with rates measured after the first quarter.
 pub(super) fn shortened(scenario: &Scenario, duration: Span) -> Scenario {
     let sample = Span::from_nanos(duration.as_nanos() / SAMPLES);
     let last_start = scenario.flows.iter().filter(|f| is_tcp(f)).map(|f| f.start).max().unwrap_or_default();
     let stated = scenario.measure.map_or(Span::ZERO, |[from, _]| from);
-    let from = (sample * COUNTED_FROM).max(last_start).max(stated);
+    let from = (sample * FIRST_COUNTED_SAMPLE).max(last_start).max(stated);
     let end = sample * SAMPLES;
     Scenario { duration: end, sample, measure: Some([from, end]), ..scenario.clone() }
 }

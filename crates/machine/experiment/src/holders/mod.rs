@@ -1,41 +1,54 @@
-//! What holds a variant's flows, found by counterfactual: the scenario is simulated again with the same seed and one
-//! suspect's effect switched off, and what that gains is what the suspect costs. Drops are not counted for it: 507 packets
-//! of five bursts may cost less than 27 single ones.
+//! Finds what holds a variant's flows by counterfactual simulation: the scenario is run again with the same
+//! seed and one suspect's effect switched off. The gain shows how much the suspect costs. Counting drops
+//! would not work: 507 packets lost in five bursts may cost less than 27 single losses.
 //!
-//! A suspect is one file in `suspects/` and one line of the registry there. What "switched off" means:
+//! Each suspect is one file in `suspects/` and one line in its registry. What "switched off" means for each
+//! kind:
 //!
-//! | kind | what takes the suspect's place | why that |
-//! |---|---|---|
-//! | `loss`, `outage`, `handover`, `radio-errors`, `duplication`, `fault` | nothing: the packet passes, the rate and the delay stay | the effect has no use of its own |
-//! | `jitter` | its mean delay | the path stays as long |
-//! | `reordering` | the same delays, in order | the same |
-//! | `policer` | a shaper of the same rate with a queue of one bandwidth-delay product; of a policer that is per flow one shaper for each flow | the contract's rate stays, only dropping goes |
-//! | `mtu` | any size passes | – |
-//! | `queue-limit` | a queue as deep as it needs; what drops early becomes a FIFO; a delay holds half as many packets again as its flows could have in flight | nothing is dropped for want of room |
-//! | `standing-queue` | CoDel of the same length, of queues for each flow FQ-CoDel, at the same rate | it keeps the line busy without standing |
-//! | `rate` | twice the rate with twice the queue | a faster line is always faster; so it is a suspect only where the flows reach [`NEARLY`] of it, or where the ACKs queue |
-//! | `receive-window`, `send-buffer`, `relay-buffer`, `buffers` | up to 1 GiB | no path has a longer product |
-//! | `sack` | SACK | – |
-//! | `slow-start` | an initial window of the bandwidth-delay product, paced | a flow that is at its rate already |
-//! | `pacing-cap` | none | – |
-//! | `application` | bulk without pauses; of datagrams twice the rate | a suspect only where goodput is the goal |
-//! | `competing-flow` | the flow begins when the run ends | the others have the path alone. The measure stays that of all TCP flows, so that two that share a line fairly do not hold each other; datagrams that offer more than an equal share are suspects |
-//! | `congestion-control` | BBR for what answers losses, CUBIC for BBR; for fairness the same control for all | not the removal of an effect but another sender, so it is tried last, where nothing else gains anything |
+//! * `loss`, `outage`, `handover`, `radio-errors`, `duplication`, `fault`: the effect is removed. Packets
+//!   pass unharmed; the rate and the delay stay the same.
+//! * `jitter`: a constant delay equal to its mean, so the path stays as long.
+//! * `reordering`: the same delays, but packets stay in order.
+//! * `policer`: a shaper with the same rate and a queue of one bandwidth-delay product, or one such shaper
+//!   per flow for a per-flow policer. The contracted rate stays; only the dropping ends.
+//! * `mtu`: packets of any size pass.
+//! * `queue-limit`: a queue as deep as needed, so no packet is dropped for lack of space. AQM becomes a FIFO.
+//!   A delay with a packet limit holds 1.5 times the packets that its flows could have in flight.
+//! * `standing-queue`: CoDel with the same capacity and rate (FQ-CoDel if flows have separate queues). It
+//!   keeps the link busy without a standing queue.
+//! * `rate`: twice the rate and twice the queue. A faster link is always faster, so this is a suspect only if
+//!   flows reach [`HELD_SHARE`] of the rate or ACKs queue up.
+//! * `receive-window`, `send-buffer`, `relay-buffer`, `buffers`: up to 1 GiB, more than the bandwidth-delay
+//!   product of any path.
+//! * `sack`: SACK enabled.
+//! * `slow-start`: a paced initial window of one bandwidth-delay product, as if the flow had already reached
+//!   its rate.
+//! * `pacing-cap`: no cap.
+//! * `application`: bulk data without pauses, or twice the rate for datagrams. A suspect only if the goal is
+//!   goodput.
+//! * `competing-flow`: the flow starts only when the run ends, so the others have the path to themselves. The
+//!   measure remains that of all TCP flows, so two flows that share a link fairly do not hold each other.
+//!   Datagram flows that offer more than an equal share are suspects.
+//! * `congestion-control`: BBR replaces loss-based controls, and CUBIC replaces BBR. For fairness all flows
+//!   use the same control. This does not remove an effect but changes the sender, so it is tried last, if
+//!   nothing else has a gain.
 //!
-//! Where no suspect alone gains anything, all of a kind are switched off together, and all buffers: of two limits of one
-//! rate in a row neither gains alone.
+//! If no single suspect has a gain, all suspects of a kind are switched off together, and all buffers
+//! together: with two equal rate limits in a row, removing only one has no effect.
 //!
-//! All suspects are tried with the variant's first seed (of a small scenario with two), the best few with further seeds and
-//! restless hosts. What does not gain beyond chance over all of them (Student's t, 95 %) is not named.
+//! All suspects are tried with the variant's first seed (two seeds for a small scenario). The best few are
+//! tried with further seeds and with host jitter. A gain that could be chance across the seeds (Student's t,
+//! 95 %) is not reported.
 //!
-//! Flows that share no direction of a link with others are looked at apart: the same runs, each part by its own goodput. What a
-//! line's rate gains counts as no more than twice, which is what flows have of it that have the line to themselves; where twice
-//! the rate gives more, another flow took most of the line.
+//! Flows that share no link direction with the others form separate parts. All parts use the same runs, but
+//! each is judged by its own goodput. The gain of a link's rate counts as at most a factor of two, which is
+//! what flows gain that have the link to themselves. If doubling the rate gains more, another flow took most
+//! of the link.
 //!
-//! Where the whole search would exceed the budget, its runs are cut short (`length.rs`).
+//! If the full search would exceed the budget, its runs are shortened (see `length.rs`).
 //!
-//! The budget is [`MAX_RUNS`] runs and [`MAX_STAGE_PACKETS`] of work, counted in packets times stages and never by the
-//! clock: the same scenario has the same holders on every machine.
+//! The budget is [`MAX_RUNS`] runs and [`MAX_STAGE_PACKETS`] of work, in packets times stages. It does not
+//! depend on elapsed time, so the same scenario has the same holders on every machine.
 
 mod budget;
 mod case;
@@ -54,67 +67,72 @@ use search::{Finder, weight};
 use std::num::NonZeroUsize;
 use units::Goal;
 
-/// Runs that are simulated at most for one variant: some twenty suspects of a path of a dozen stages with two seeds, six of
-/// them with up to eight more.
+/// Maximum number of runs per variant: about 20 suspects for a path with a dozen stages and two seeds, and
+/// six of them with up to eight more seeds.
 pub const MAX_RUNS: u64 = 120;
-/// Work of all these runs together, packets times stages: some three seconds of one core.
+/// Maximum total work of these runs, packets times stages: about three seconds on one core.
 pub const MAX_STAGE_PACKETS: u64 = 30_000_000;
-/// Flows that reach this share of a rate are held by it. TCP in steady state through a queue of a quarter of the
-/// bandwidth-delay product keeps about 95 %, and a start takes some percent of a short run; below nine tenths something else
-/// has a part.
-pub const NEARLY: f64 = 0.9;
-/// What gains less is not named: runs of the same path with other seeds differ by as much.
-pub const NOTICED: f64 = 1.05;
-/// Of suspects whose gains are within this factor the more specific one comes first, in the order of the registry: a loss
-/// before the rate.
-const TIE: f64 = 1.05;
-/// Holders that are named at most.
+/// Flows that reach this share of a rate are held by it. In steady state, TCP keeps a link with a queue of a
+/// quarter of the bandwidth-delay product about 95 % busy, and the start costs a few percent of a short run.
+/// Below 90 %, something else contributes.
+pub const HELD_SHARE: f64 = 0.9;
+/// Smaller gains are not reported: runs of the same path differ by as much between seeds.
+pub const MIN_GAIN: f64 = 1.05;
+/// Holders with gains within this factor are ordered by the registry, with the more specific one first, such
+/// as a loss before the rate.
+const TIE_FACTOR: f64 = 1.05;
+/// Maximum number of holders to report.
 const MAX_HOLDERS: usize = 4;
-/// Seeds that all suspects of a small scenario are tried with; of a large one it is the first.
-const SCREENING: usize = 2;
-/// What gains as much with these is tried with further seeds.
-const CANDIDATE: f64 = 1.03;
-/// Suspects of which so many are expected to be candidates, when the length of a run is chosen.
-const LIKELY: usize = 3;
-/// What a line of twice the rate gives to flows that have it to themselves.
-const DOUBLED: f64 = 2.0;
-/// How many candidates, the best first.
+/// Number of seeds to try all suspects of a small scenario with. A large scenario uses only the first seed.
+const SCREENING_SEEDS: usize = 2;
+/// Suspects with at least this gain are tried with further seeds.
+const MIN_CANDIDATE_GAIN: f64 = 1.03;
+/// Expected number of candidates, used to choose the length of a run.
+const EXPECTED_CANDIDATES: usize = 3;
+/// The gain from twice the rate of a link for flows that have the link to themselves.
+const MAX_RATE_GAIN: f64 = 2.0;
+/// Maximum number of candidates, best first.
 const MAX_CANDIDATES: usize = 6;
-/// Seeds that a holder is compared with; of a large scenario [`FEW_CONFIRMATIONS`].
-const CONFIRMATIONS: usize = 5;
-const FEW_CONFIRMATIONS: usize = 3;
-/// Seeds at most, as long as the largest gain of a small scenario may be chance: else a smaller one that is sure would be named.
+/// Number of seeds to confirm a holder with.
+const CONFIRMATION_SEEDS: usize = 5;
+/// The same for a large scenario.
+const FEW_CONFIRMATION_SEEDS: usize = 3;
+/// Maximum number of seeds, used while the largest gain of a small scenario may be chance. Otherwise a
+/// smaller but significant gain would be reported instead.
 const MAX_SEEDS: usize = 10;
-/// A scenario is small where all suspects once are expected to be less than this part of the budget.
-const SMALL: u64 = 6;
-/// Runs of a batch: a constant, so that the budget ends at the same suspect whatever the number of cores.
-const BATCH: usize = 4;
-/// Where flows are measured one at a time: holders are looked for of the first ones.
+/// A scenario is small if trying all suspects once is expected to take less than this fraction (one in …) of
+/// the budget.
+const SMALL_FRACTION: u64 = 6;
+/// Number of runs in a batch. It is constant so that the budget ends at the same suspect for any number of
+/// cores.
+const BATCH_RUNS: usize = 4;
+/// If flows are measured one at a time, holders are searched only for this many flows, starting with the
+/// first.
 const MAX_SUBJECTS: usize = 3;
-/// Gains are bounded: a transfer that ends gains no factor over one that does not.
+/// Upper bound for gains: there is no finite factor between a transfer that ends and one that does not.
 const MAX_GAIN: f64 = 1e6;
-/// From nothing to something has no factor either: goodput of less than this, Mbit/s, counts as this.
-const LEAST_MBPS: f64 = 0.001;
-/// Samples of the run that loss events are counted in.
+/// Goodput below this counts as this, Mbit/s, since no finite factor leads from zero to something.
+const MIN_GOODPUT_MBPS: f64 = 0.001;
+/// Maximum number of samples in the run that counts loss events.
 const MAX_SAMPLES: u64 = 20_000;
 
-/// What holders are looked for of.
+/// The input of a search for holders.
 #[derive(Clone, Debug)]
-pub struct HolderWish<'a> {
-    /// The variant, usually the baseline.
+pub struct HolderSearchOptions<'a> {
+    /// The variant to search, usually the baseline.
     pub variant: &'a Variant,
-    /// The seeds that it ran with.
+    /// The seeds that the variant ran with.
     pub seeds: &'a [u64],
-    /// What it is judged by, the most important first.
+    /// The goals to judge by, most important first.
     pub goals: &'a [Goal],
-    /// How many runs at a time; `None`: one for each core.
+    /// How many runs to execute at a time; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
 }
 
-/// Looks for what holds the variant's flows: holders, the largest gain first, and how they were looked for.
-pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
+/// Finds what holds the variant's flows. Returns the holders, largest gain first, and how the search went.
+pub fn find_holders(options: &HolderSearchOptions<'_>) -> (Vec<Holder>, HolderSearch) {
     let mut search = HolderSearch::default();
-    let scenario = &wish.variant.scenario;
+    let scenario = &options.variant.scenario;
     if scenario.flows.is_empty() {
         search.unknown = Some("the scenario has no flows".into());
         return (Vec::new(), search);
@@ -124,7 +142,7 @@ pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
     let subjects = subjects(scenario);
     for (i, &only) in subjects.iter().enumerate() {
         let work = budget.work_left() / (subjects.len() - i) as u64;
-        holders.extend(Finder::new(wish, only).find(work, &mut budget, &mut search));
+        holders.extend(Finder::new(options, only).find(work, &mut budget, &mut search));
     }
     (search.runs, search.stage_packets) = (budget.runs, budget.stage_packets);
     holders.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
@@ -135,7 +153,8 @@ pub fn find_holders(wish: &HolderWish<'_>) -> (Vec<Holder>, HolderSearch) {
     (holders, search)
 }
 
-/// `None`: all flows together. Where flows are measured one at a time the first few.
+/// The subjects to search: `None` stands for all flows together. If flows are measured one at a time: the
+/// first few flows.
 fn subjects(scenario: &Scenario) -> Vec<Option<usize>> {
     if !scenario.one_at_a_time {
         return vec![None];

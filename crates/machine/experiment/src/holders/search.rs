@@ -1,4 +1,5 @@
-//! The search for what holds one subject: baseline, suspects one by one, then together, then the congestion control.
+//! Searches for the holders of one subject: runs the baseline, then each suspect alone, then combinations,
+//! and finally other congestion controls.
 
 use super::budget::{Budget, stage_packets};
 use super::case::Case;
@@ -6,9 +7,9 @@ use super::part::Part;
 use super::silence::silence;
 use super::suspects::{Removal, SUSPECTS};
 use super::{
-    BATCH, CANDIDATE, CONFIRMATIONS, DOUBLED, FEW_CONFIRMATIONS, HolderWish, LIKELY, MAX_CANDIDATES,
-    MAX_HOLDERS, MAX_SAMPLES, MAX_SEEDS, MAX_SUBJECTS, NOTICED, SCREENING, SMALL, TIE, change, length,
-    measured,
+    BATCH_RUNS, CONFIRMATION_SEEDS, EXPECTED_CANDIDATES, FEW_CONFIRMATION_SEEDS, HolderSearchOptions,
+    MAX_CANDIDATES, MAX_HOLDERS, MAX_RATE_GAIN, MAX_SAMPLES, MAX_SEEDS, MAX_SUBJECTS, MIN_CANDIDATE_GAIN,
+    MIN_GAIN, SCREENING_SEEDS, SMALL_FRACTION, TIE_FACTOR, change, length, measured,
 };
 use crate::parallel::{cores, in_parallel};
 use crate::simulate;
@@ -20,36 +21,37 @@ use scenario::{Scenario, Unrest, Variant};
 use std::ops::ControlFlow;
 use units::{Goal, Span};
 
-/// A whole run is tried where its work, with nothing held, is at most this part of what the search may spend; else a short one
-/// shows first how much there is to do.
+/// The full run is tried first if its work, with nothing held, is at most this fraction (one in …) of the
+/// search's budget. Otherwise a short run first shows how much work to expect.
 const LARGE_SHARE: f64 = 3.0;
-/// The part of the work that this short one may be.
+/// The fraction (one in …) of the budget that this short run may use.
 const PROBE_SHARE: f64 = 20.0;
-/// What a shortened search is planned to spend of what is left: a flow that nothing holds moves more than expected.
-const AFFORDABLE: f64 = 0.6;
-/// Runs that differ by less in length are not made again.
+/// The planned share of the remaining budget for a shortened search. It leaves a reserve, since an
+/// unconstrained flow moves more data than expected.
+const PLANNED_SHARE: f64 = 0.6;
+/// A run is not repeated if its length would change by less than this.
 const NEAR_LENGTH: f64 = 0.25;
 
-/// A run that may be wanted.
+/// A run to execute.
 struct Job<'s> {
     scenario: &'s Scenario,
     seed: u64,
     unrest: bool,
-    /// The work that it is expected to be.
+    /// Its expected work.
     estimate: u64,
 }
 
-/// Looks for the holders of one subject.
+/// Searches for the holders of one subject.
 pub(super) struct Finder<'a> {
-    wish: &'a HolderWish<'a>,
+    options: &'a HolderSearchOptions<'a>,
     only: Option<usize>,
     threads: usize,
-    /// Without time series; cut short where the whole run is too much work.
+    /// The scenario without time series, shortened if the full run is too much work.
     scenario: Scenario,
     is_shortened: bool,
-    /// The seeds of the comparison, and whether hosts are restless in its run.
+    /// The seeds to compare with, and whether to simulate host jitter for each.
     seeds: Vec<(u64, bool)>,
-    /// How many of these are the variant's own.
+    /// How many of these seeds are the variant's own.
     own: usize,
 }
 
@@ -61,7 +63,7 @@ struct Tried {
     without: Vec<VariantResult>,
 }
 
-/// Baseline and goal that suspects are compared by.
+/// The baseline and the measure to compare suspects by.
 struct Comparison {
     measure: Measure,
     /// The baseline's runs, by seed.
@@ -69,11 +71,11 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// The logarithms of what a part of the flows gains, by seed.
+    /// The logarithms of a part's gains, by seed.
     fn log_gains(&self, part: &Part, without: &[VariantResult]) -> Vec<f64> {
         let pairs = self.with.iter().zip(without);
-        let of = |with, without| measured::gain(&self.measure, &part.of(with), &part.of(without)).ln();
-        pairs.map(|(with, without)| of(with, without)).collect()
+        let log_gain = |with, without| measured::gain(&self.measure, &part.of(with), &part.of(without)).ln();
+        pairs.map(|(with, without)| log_gain(with, without)).collect()
     }
 
     fn gain(&self, part: &Part, t: &Tried) -> f64 {
@@ -81,21 +83,23 @@ impl Comparison {
     }
 }
 
-/// What a holder counts for when holders are put in order: its gain, of a line's rate no more than twice. That is what a flow
-/// gains that has the line to itself; where twice the rate gives more, another flow took most of the line, and is the cause.
+/// The weight of a holder in the ranking: its gain, capped at two for the rate of a link. A flow that has the
+/// link to itself gains at most that. If doubling the rate gains more, another flow took most of the link and
+/// is the cause.
 pub(super) fn weight(holder: &Holder) -> f64 {
     let is_goodput = holder.effects.first().and_then(HolderEffect::parsed_measure);
     let is_goodput = is_goodput.is_some_and(|m| m.quantity == Quantity::Goodput);
-    if holder.kind == HolderKind::Rate && is_goodput { holder.gain.min(DOUBLED) } else { holder.gain }
+    if holder.kind == HolderKind::Rate && is_goodput { holder.gain.min(MAX_RATE_GAIN) } else { holder.gain }
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Whether the mean is above zero beyond chance: one-sided, 95 % (Student's t). One value alone is believed.
-fn is_shown(values: &[f64]) -> bool {
-    /// Of one degree of freedom and more.
+/// Whether the mean is significantly above zero: one-sided, 95 % (Student's t). A single value counts as
+/// significant.
+fn is_significant(values: &[f64]) -> bool {
+    /// For one degree of freedom and more.
     const T95: [f64; MAX_SEEDS - 1] = [6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833];
     let n = values.len();
     if n < 2 {
@@ -108,24 +112,26 @@ fn is_shown(values: &[f64]) -> bool {
 }
 
 impl<'a> Finder<'a> {
-    pub fn new(wish: &'a HolderWish<'a>, only: Option<usize>) -> Finder<'a> {
-        let scenario = wish.variant.scenario.clone().without_series();
-        let own = wish.seeds.len().clamp(1, CONFIRMATIONS);
-        let first = wish.seeds.first().copied().unwrap_or(scenario.seed);
-        let is_restless = |further: bool| match scenario.unrest {
+    pub fn new(options: &'a HolderSearchOptions<'a>, only: Option<usize>) -> Finder<'a> {
+        let scenario = options.variant.scenario.clone().without_series();
+        let own = options.seeds.len().clamp(1, CONFIRMATION_SEEDS);
+        let first = options.seeds.first().copied().unwrap_or(scenario.seed);
+        let has_host_jitter = |further: bool| match scenario.unrest {
             Unrest::Always => true,
             Unrest::Never => false,
-            Unrest::Repeats => wish.seeds.len() > 1 || further,
+            Unrest::Repeats => options.seeds.len() > 1 || further,
         };
-        let given = wish.seeds.iter().copied().take(CONFIRMATIONS).map(|s| (s, is_restless(false)));
+        let given =
+            options.seeds.iter().copied().take(CONFIRMATION_SEEDS).map(|s| (s, has_host_jitter(false)));
         let mut seeds: Vec<(u64, bool)> = given.collect();
-        let next = (seeds.len()..MAX_SEEDS).map(|i| (first.wrapping_add(i as u64), is_restless(i > 0)));
+        let next = (seeds.len()..MAX_SEEDS).map(|i| (first.wrapping_add(i as u64), has_host_jitter(i > 0)));
         seeds.extend(next);
-        let threads = wish.threads.map_or_else(cores, usize::from);
-        Finder { wish, only, threads, scenario, is_shortened: false, seeds, own }
+        let threads = options.threads.map_or_else(cores, usize::from);
+        Finder { options, only, threads, scenario, is_shortened: false, seeds, own }
     }
 
-    /// The holders of each part of the flows, the largest gain of a part first, with this much of the budget's work.
+    /// The holders of each part of the flows, with the largest gain of a part first. May use this much of the
+    /// budget's work.
     pub fn find(mut self, work: u64, budget: &mut Budget, search: &mut HolderSearch) -> Vec<Holder> {
         let Some((first, goal, measure)) = self.first_run(work, budget) else {
             search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
@@ -140,9 +146,9 @@ impl<'a> Finder<'a> {
         let case = Case::new(&scenario, &first, self.only, goal, self.is_shortened);
         let estimate = (case.growth() * stage_packets(&first) as f64) as u64;
         let suspects = suspects(&case, false);
-        let small = estimate.saturating_mul(suspects.len() as u64) <= work / SMALL;
+        let small = estimate.saturating_mul(suspects.len() as u64) <= work / SMALL_FRACTION;
         if !small {
-            self.seeds.truncate(FEW_CONFIRMATIONS);
+            self.seeds.truncate(FEW_CONFIRMATION_SEEDS);
             self.own = self.own.min(self.seeds.len());
         }
         let mut comparison = Comparison { measure, with: vec![first.clone()] };
@@ -152,18 +158,19 @@ impl<'a> Finder<'a> {
         let mut open = Part::all(&case);
         open.truncate(MAX_SUBJECTS);
         type Next<'a> = &'a dyn Fn(&[Tried]) -> Vec<Removal>;
-        let late = || self::suspects(&case, true);
-        let tests: [Next<'_>; 3] = [&|_| suspects.clone(), &|tried| together(tried), &|_| late()];
+        let last_resort = || self::suspects(&case, true);
+        let tests: [Next<'_>; 3] = [&|_| suspects.clone(), &|tried| combined(tried), &|_| last_resort()];
         let mut all: Vec<Tried> = Vec::new();
         let mut found = Vec::new();
         for removals in tests {
             let from = all.len();
-            let screened = comparison.with.len().min(SCREENING);
+            let screened = comparison.with.len().min(SCREENING_SEEDS);
             let (tried, left_out) = self.try_all(removals(&all), screened, estimate, budget);
             all.extend(tried);
             search.left_out.extend(left_out.iter().map(|r| self.named(r, &Part::default(), None)));
             for part in std::mem::take(&mut open) {
-                // Several together, or another control, explain nothing that one alone explains better, be it by chance.
+                // A combination or another control does not explain anything that a single suspect explains
+                // better, not even if that suspect's gain may be chance.
                 let may = |t: &Tried| part.may_be_held_by(&t.removal, &scenario);
                 let alone = all[..from]
                     .iter()
@@ -189,19 +196,20 @@ impl<'a> Finder<'a> {
         self.with_drops(found, &case, budget)
     }
 
-    /// The baseline with the first seed, and what it is judged by. Cut short where the search would be more than this work.
+    /// Runs the baseline with the first seed and chooses the goal and measure. Shortens the run if the search
+    /// would exceed this much work.
     fn first_run(&mut self, work: u64, budget: &mut Budget) -> Option<(VariantResult, Goal, Measure)> {
         let whole = self.scenario.clone();
         let duration = whole.duration.as_secs_f64();
-        let per_second = length::most_work_per_second(&whole, self.only);
+        let per_second = length::max_work_per_second(&whole, self.only);
         // The round trip is not known yet.
         if per_second * duration * LARGE_SHARE > work as f64
-            && let Some(least) = length::least(&whole, Span::ZERO)
+            && let Some(shortest) = length::shortest(&whole, Span::ZERO)
         {
-            self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(least));
+            self.shorten(&whole, Span::from_secs_f64(work as f64 / PROBE_SHARE / per_second).max(shortest));
         }
         let mut first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
-        let (goal, measure) = measured::first(self.wish.goals, &first)?;
+        let (goal, measure) = measured::primary_measure(self.options.goals, &first)?;
         let scenario = self.scenario.clone();
         let case = Case::new(&scenario, &first, self.only, goal, self.is_shortened);
         let ran = stage_packets(&first) as f64;
@@ -209,13 +217,14 @@ impl<'a> Finder<'a> {
         let left = work as f64 - ran;
         let part = self.scenario.duration.as_secs_f64() / duration;
         let is_affordable = expected / part <= left;
-        // Completion times need the end of what they are of.
-        let least = length::least(&whole, case.rtt).filter(|_| matches!(goal, Goal::Goodput | Goal::Delay));
-        let wanted = match least {
-            Some(least) if !is_affordable => {
-                let share = AFFORDABLE * left / expected;
+        // Completion times need runs that reach the end of the transfer.
+        let shortest =
+            length::shortest(&whole, case.rtt).filter(|_| matches!(goal, Goal::Goodput | Goal::Delay));
+        let wanted = match shortest {
+            Some(shortest) if !is_affordable => {
+                let share = PLANNED_SHARE * left / expected;
                 let affordable = Span::from_secs_f64(self.scenario.duration.as_secs_f64() * share);
-                affordable.max(least).min(whole.duration)
+                affordable.max(shortest).min(whole.duration)
             }
             _ => whole.duration,
         };
@@ -255,16 +264,17 @@ impl<'a> Finder<'a> {
         TriedSuspect { kind, place, also, flow: self.flow(part), gain }
     }
 
-    /// The flow that was measured alone, else the first of the part.
+    /// The flow that was measured alone, otherwise the first of the part.
     fn flow(&self, part: &Part) -> Option<String> {
         self.only.map(|i| &self.scenario.flows[i].name).or(part.flow()).cloned()
     }
 
-    /// Simulates these at once; `None` where a run was ended, which no caller does.
+    /// Simulates these jobs in parallel. A result is `None` if the run was stopped, which does not happen
+    /// here.
     fn run(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
         let one = |i: usize, pulse: &mut dyn FnMut()| {
             let job = &jobs[i];
-            let variant = Variant { name: self.wish.variant.name.clone(), scenario: job.scenario.clone() };
+            let variant = Variant { name: self.options.variant.name.clone(), scenario: job.scenario.clone() };
             let mut progress = |_| {
                 pulse();
                 ControlFlow::Continue(())
@@ -276,12 +286,12 @@ impl<'a> Finder<'a> {
         outcomes
     }
 
-    /// Runs each, in batches as long as the budget lasts.
+    /// Runs the jobs in batches until the budget is used up.
     fn run_all(&self, jobs: &[Job<'_>], budget: &mut Budget) -> Vec<Option<Outcome>> {
         let mut outcomes = Vec::new();
         while outcomes.len() < jobs.len() {
             let rest = &jobs[outcomes.len()..];
-            let n = budget.admits(rest.iter().take(BATCH).map(|j| j.estimate));
+            let n = budget.admits(rest.iter().take(BATCH_RUNS).map(|j| j.estimate));
             if n == 0 {
                 break;
             }
@@ -290,7 +300,8 @@ impl<'a> Finder<'a> {
         outcomes
     }
 
-    /// Switches off one suspect after the other, with the first seeds. The second list: those that no run was left for.
+    /// Switches off each suspect in turn, with the first `seeds` seeds. The second list has the suspects that
+    /// the budget was too small for.
     fn try_all(
         &self,
         removals: Vec<Removal>,
@@ -319,7 +330,7 @@ impl<'a> Finder<'a> {
         (tried, left_out.into_iter().map(|t| t.removal).collect())
     }
 
-    /// The best of them, as far as further seeds bear them out.
+    /// The best suspects, as far as further seeds confirm them.
     fn confirmed(
         &self,
         tried: &mut [Tried],
@@ -329,7 +340,7 @@ impl<'a> Finder<'a> {
     ) -> Vec<Holder> {
         let mut best: Vec<&mut Tried> =
             tried.iter_mut().filter(|t| part.may_be_held_by(&t.removal, &self.scenario)).collect();
-        best.retain(|t| comparison.gain(part, t) >= CANDIDATE);
+        best.retain(|t| comparison.gain(part, t) >= MIN_CANDIDATE_GAIN);
         best.sort_by(|a, b| comparison.gain(part, b).total_cmp(&comparison.gain(part, a)));
         best.truncate(MAX_CANDIDATES);
         if best.is_empty() {
@@ -338,7 +349,7 @@ impl<'a> Finder<'a> {
         for seed in 1..self.seeds.len() {
             let largest = best.iter().map(|t| comparison.log_gains(part, &t.without));
             let largest = largest.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or_default();
-            if seed >= CONFIRMATIONS && (is_shown(&largest) || mean(&largest).exp() < NOTICED) {
+            if seed >= CONFIRMATION_SEEDS && (is_significant(&largest) || mean(&largest).exp() < MIN_GAIN) {
                 break;
             }
             if comparison.with.len() <= seed && !self.add_baseline(comparison, budget) {
@@ -357,18 +368,18 @@ impl<'a> Finder<'a> {
         let mut list: Vec<Holder> = best.iter().filter_map(|t| self.holder(t, part, comparison)).collect();
         list.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
         if let Some(largest) = list.first().map(weight) {
-            let near = list.iter().take_while(|h| weight(h) * TIE >= largest).count();
+            let near = list.iter().take_while(|h| weight(h) * TIE_FACTOR >= largest).count();
             list[..near].sort_by_key(|h| order(h.kind));
         }
         list.truncate(MAX_HOLDERS);
         list
     }
 
-    /// The suspect, if what it gains is noticed and no chance.
+    /// Turns the suspect into a holder if its gain is large enough and significant.
     fn holder(&self, t: &Tried, part: &Part, comparison: &Comparison) -> Option<Holder> {
         let gains = comparison.log_gains(part, &t.without);
         let gain = mean(&gains).exp();
-        if gain < NOTICED || !is_shown(&gains) {
+        if gain < MIN_GAIN || !is_significant(&gains) {
             return None;
         }
         let least_gain = gains.iter().copied().fold(f64::INFINITY, f64::min).exp();
@@ -387,7 +398,8 @@ impl<'a> Finder<'a> {
                 without: finite(without),
             })
         };
-        let effects = measured::all(&comparison.measure, self.wish.goals, &part.of(&comparison.with[0]));
+        let effects =
+            measured::measures(&comparison.measure, self.options.goals, &part.of(&comparison.with[0]));
         Some(Holder {
             kind: t.removal.kind,
             place: t.removal.places[0].clone(),
@@ -405,8 +417,8 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Adds how often their stages dropped, and for how long nothing arrived: of one more run whose samples are a round trip
-    /// apart.
+    /// Adds how often the holders' stages dropped packets and for how long nothing arrived. This takes one
+    /// more run with a sample interval of one round trip.
     fn with_drops(&self, mut holders: Vec<Holder>, case: &Case<'_>, budget: &mut Budget) -> Vec<Holder> {
         let places =
             |h: &Holder| -> Vec<String> { std::iter::once(&h.place).chain(&h.also).cloned().collect() };
@@ -416,10 +428,10 @@ impl<'a> Finder<'a> {
             return holders;
         }
         let mut scenario =
-            if self.is_shortened { self.scenario.clone() } else { self.wish.variant.scenario.clone() };
+            if self.is_shortened { self.scenario.clone() } else { self.options.variant.scenario.clone() };
         if scenario.measure.is_none() || self.is_shortened {
-            let least = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
-            (scenario.sample, scenario.measure) = (case.rtt.max(least).max(Span::from_millis(1)), None);
+            let interval = Span::from_nanos(scenario.duration.as_nanos() / MAX_SAMPLES);
+            (scenario.sample, scenario.measure) = (case.rtt.max(interval).max(Span::from_millis(1)), None);
         }
         let Some(outcome) = self.run(&[self.job(&scenario, 0, 0)], budget).pop().flatten() else {
             return holders;
@@ -438,26 +450,26 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Where the case has suspects, and what is switched off there: those that are tried first, or those that are tried only where
-/// they gain nothing.
-fn suspects(case: &Case<'_>, late: bool) -> Vec<Removal> {
-    let of = |s: &&'static dyn super::suspects::Suspect| s.find(case);
+/// The case's suspects and how to switch them off: either those to try first, or (`last_resort`) those to try
+/// only if the others have no gain.
+fn suspects(case: &Case<'_>, last_resort: bool) -> Vec<Removal> {
+    let removals = |s: &&'static dyn super::suspects::Suspect| s.find(case);
     let mut all: Vec<Removal> =
-        SUSPECTS.iter().filter(|s| s.is_late(case.goal) == late).flat_map(of).collect();
-    // Where the line is full nothing else matters as much: it is tried first.
+        SUSPECTS.iter().filter(|s| s.is_last_resort(case.goal) == last_resort).flat_map(removals).collect();
+    // Nothing matters as much on a full link as its rate, so it is tried first.
     all.sort_by_key(|r| r.kind != HolderKind::Rate);
     all
 }
 
-/// The work of a search among so many suspects, in runs of the baseline: each suspect once with it, the likely ones with the
-/// other seeds, of which a removal makes a run this many times as much work.
+/// The expected work of a search, in units of a baseline run: every suspect and the baseline once, and the
+/// expected candidates with the other seeds. Runs of these candidates are `growth` times as much work.
 fn planned_runs(suspects: usize, growth: f64) -> f64 {
-    let likely = suspects.min(LIKELY);
-    (suspects + 1 + (FEW_CONFIRMATIONS - 1) * (1 + likely)) as f64 + likely as f64 * (growth - 1.0)
+    let likely = suspects.min(EXPECTED_CANDIDATES);
+    (suspects + 1 + (FEW_CONFIRMATION_SEEDS - 1) * (1 + likely)) as f64 + likely as f64 * (growth - 1.0)
 }
 
-/// Loss events of a stage by its running count of drops: the first sample with a drop begins one, which lasts until the next
-/// sample, about a round trip later, is over (RFC 5348 section 5.2).
+/// Counts the loss events of a stage from its running count of drops. The first sample with a drop starts an
+/// event, which lasts until the end of the next sample, about one round trip later (RFC 5348 section 5.2).
 fn loss_events(dropped: &[u64]) -> u64 {
     let (mut events, mut before, mut until) = (0, 0, 0);
     for (i, &count) in dropped.iter().enumerate() {
@@ -470,8 +482,8 @@ fn loss_events(dropped: &[u64]) -> u64 {
     events
 }
 
-/// All suspects of a kind switched off at once, where there are several, and all buffers.
-fn together(tried: &[Tried]) -> Vec<Removal> {
+/// Combinations to try: all suspects of the same kind, if there are several, and all buffers.
+fn combined(tried: &[Tried]) -> Vec<Removal> {
     let mut groups: Vec<(HolderKind, Vec<&Removal>)> = Vec::new();
     for r in tried.iter().map(|t| &t.removal) {
         let kind = match r.kind {
@@ -486,7 +498,7 @@ fn together(tried: &[Tried]) -> Vec<Removal> {
         }
     }
     let several = groups.into_iter().filter(|g| g.1.len() > 1 && g.0 != HolderKind::CompetingFlow);
-    several.map(|(kind, list)| Removal::together(kind, &list)).collect()
+    several.map(|(kind, list)| Removal::combined(kind, &list)).collect()
 }
 
 #[cfg(test)]

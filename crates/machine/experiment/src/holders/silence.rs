@@ -1,21 +1,21 @@
-//! How long a flow got nothing. What an outage or a black hole costs is this time, and hardly ever the packets that it took:
-//! a sender that waits for a timeout sends none.
+//! Measures for how long a flow received nothing. This time is the real cost of an outage or a black hole,
+//! not the lost packets: a sender that waits for a timeout does not send any.
 
 use super::case::Case;
 use result::measure::connections;
 use result::{FlowSeries, Holder, HolderKind, HolderSilence, Outcome};
 use transport::App;
 
-/// What is shorter is a pause as losses make them: the shortest timeout of Linux (`TCP_RTO_MIN`), s.
-const NOTICED_S: f64 = 0.2;
+/// Shorter pauses also result from ordinary losses: this is the shortest timeout of Linux (`TCP_RTO_MIN`), s.
+const MIN_SILENCE_S: f64 = 0.2;
 
-/// Whether what it costs is time in which nothing passes.
+/// Whether a holder of this kind costs time in which nothing passes.
 pub(super) fn interrupts(kind: HolderKind) -> bool {
     use HolderKind::{Fault, Handover, Mtu, Outage};
     matches!(kind, Fault | Handover | Mtu | Outage)
 }
 
-/// The flow that got nothing for longest, of those that always have something to send.
+/// The flow with the longest silence among those that always have something to send.
 pub(super) fn silence(holder: &Holder, case: &Case<'_>, outcome: &Outcome) -> Option<HolderSilence> {
     if !interrupts(holder.kind) {
         return None;
@@ -24,20 +24,21 @@ pub(super) fn silence(holder: &Holder, case: &Case<'_>, outcome: &Outcome) -> Op
         |app: &App| matches!(app, App::Bulk { duration: None, .. } | App::Udp { duration: None, .. });
     let flows = case.flows().filter(|(_, f)| greedy(&f.app));
     let all = flows.flat_map(|(_, f)| connections(&outcome.variant.flows, &f.name));
-    let of = |f: &result::FlowResult| {
+    let silence = |f: &result::FlowResult| {
         let series = outcome.flow_series.iter().find(|s| s.name == f.name)?;
         Some(HolderSilence { flow: f.name.clone(), silent_s: silent_s(series), active_s: f.active_s })
     };
-    let most = all.filter_map(of).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
-    (most.silent_s >= NOTICED_S).then_some(most)
+    let longest = all.filter_map(silence).max_by(|a, b| a.silent_s.total_cmp(&b.silent_s))?;
+    (longest.silent_s >= MIN_SILENCE_S).then_some(longest)
 }
 
-/// Time between the flow's first row and its last byte, or the run's end, in stretches without a byte that are noticed.
+/// The total time between the flow's first row and its last byte, or the run's end, spent in gaps of at least
+/// [`MIN_SILENCE_S`].
 fn silent_s(series: &FlowSeries) -> f64 {
     let (mut silent, mut since) = (0.0, None);
     let mut before = 0;
     let mut end_stretch = |since: Option<f64>, at: f64| {
-        silent += since.map(|since| at - since).filter(|&s| s >= NOTICED_S).unwrap_or(0.0);
+        silent += since.map(|since| at - since).filter(|&s| s >= MIN_SILENCE_S).unwrap_or(0.0);
     };
     for (&at, &bytes) in series.time_s.iter().zip(&series.delivered_bytes) {
         if bytes > before {
@@ -57,15 +58,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_stretches_that_are_noticed_count() {
-        let of = |delivered: &[u64]| {
+    fn short_gaps_do_not_count_as_silence() {
+        let silence = |delivered: &[u64]| {
             let time_s = (0..delivered.len()).map(|i| i as f64 * 0.1).collect();
             silent_s(&FlowSeries { time_s, delivered_bytes: delivered.to_vec(), ..FlowSeries::default() })
         };
-        assert_eq!(of(&[0, 1, 2, 3, 4]), 0.0);
-        assert!((of(&[0, 1, 1, 1, 1, 2, 3]) - 0.4).abs() < 1e-9);
-        assert!((of(&[0, 0, 0, 0, 0, 0]) - 0.5).abs() < 1e-9, "a flow that never got anything");
-        assert!((of(&[0, 1, 2, 2, 2, 2]) - 0.3).abs() < 1e-9, "to the end of the run");
-        assert_eq!(of(&[]), 0.0);
+        assert_eq!(silence(&[0, 1, 2, 3, 4]), 0.0);
+        assert!((silence(&[0, 1, 1, 1, 1, 2, 3]) - 0.4).abs() < 1e-9);
+        assert!((silence(&[0, 0, 0, 0, 0, 0]) - 0.5).abs() < 1e-9, "a flow that never received anything");
+        assert!((silence(&[0, 1, 2, 2, 2, 2]) - 0.3).abs() < 1e-9, "to the end of the run");
+        assert_eq!(silence(&[]), 0.0);
     }
 }

@@ -1,10 +1,10 @@
-//! Types as the kernel describes them (BTF, Documentation/bpf/btf.rst), of an object or of the running kernel.
+//! Reads types in BTF (Documentation/bpf/btf.rst), of an object or of the running kernel.
 
 use super::bytes::{part, text, u16, u32};
 
 pub const MAGIC: u16 = 0xeb9f;
-/// How long a chain of types may be: typedefs of typedefs, arrays of arrays.
-const DEEPEST: usize = 32;
+/// Maximum length of a chain of types: typedefs of typedefs, arrays of arrays.
+const MAX_CHAIN: usize = 32;
 
 /// Kinds of types.
 pub const INT: u8 = 1;
@@ -30,9 +30,9 @@ const ENUM64: u8 = 19;
 /// All types of an object or a kernel.
 pub struct Btf<'a> {
     types: &'a [u8],
-    /// The texts that names are in.
+    /// The string table.
     pub texts: &'a [u8],
-    /// Where each type is, from number 1 on; 0 is `void`.
+    /// Offset of each type, from type id 1 on; 0 is `void`.
     starts: Vec<u32>,
 }
 
@@ -41,29 +41,29 @@ pub struct Btf<'a> {
 pub struct Type<'a> {
     name: u32,
     pub kind: u8,
-    /// How many members or arguments it has.
+    /// Number of members or arguments.
     pub count: usize,
-    /// Members may be bit fields.
+    /// Whether members may be bit fields.
     has_bits: bool,
-    /// Its size in bytes, or the type that it refers to.
+    /// Size in bytes, or the id of the referenced type.
     pub word: u32,
-    /// What comes behind.
+    /// The data after the fixed part.
     pub rest: &'a [u8],
 }
 
 /// A member of a struct or union.
 pub struct Member<'a> {
-    /// Empty: anonymous.
+    /// Empty for an anonymous member.
     pub name: &'a str,
     pub of: u32,
-    /// From the start of the struct.
+    /// Offset in the struct, bits.
     pub bits: u64,
-    /// Of a bit field; else 0.
+    /// Width of a bit field, otherwise 0.
     pub width: u32,
 }
 
-/// Bytes behind the first twelve of a type.
-fn rest(kind: u8, count: usize) -> Option<usize> {
+/// Returns the number of bytes after a type's fixed twelve.
+fn trailing_bytes(kind: u8, count: usize) -> Option<usize> {
     Some(match kind {
         INT | VAR | DECL_TAG => 4,
         ARRAY => 12,
@@ -75,7 +75,7 @@ fn rest(kind: u8, count: usize) -> Option<usize> {
 }
 
 impl<'a> Btf<'a> {
-    /// Reads a description; `None` where it is damaged or of a kind that is not known here.
+    /// Reads BTF data; `None` if it is damaged or of an unknown kind.
     pub fn read(bytes: &'a [u8]) -> Option<Btf<'a>> {
         if u16(bytes, 0)? != MAGIC {
             return None;
@@ -86,53 +86,53 @@ impl<'a> Btf<'a> {
         let mut btf = Btf { types, texts, starts: Vec::with_capacity(types.len() / 24) };
         let mut at = 0;
         while at < types.len() {
-            let one = btf.at(at)?;
+            let entry = btf.at(at)?;
             btf.starts.push(at as u32);
-            at += 12 + one.rest.len();
+            at += 12 + entry.rest.len();
         }
         Some(btf)
     }
 
     fn at(&self, at: usize) -> Option<Type<'a>> {
-        let about = u32(self.types, at + 4)?;
-        let (kind, count) = ((about >> 24 & 31) as u8, (about & 0xffff) as usize);
+        let info = u32(self.types, at + 4)?;
+        let (kind, count) = ((info >> 24 & 31) as u8, (info & 0xffff) as usize);
         Some(Type {
             name: u32(self.types, at)?,
             kind,
             count,
-            has_bits: about >> 31 == 1,
+            has_bits: info >> 31 == 1,
             word: u32(self.types, at + 8)?,
-            rest: part(self.types, at + 12, rest(kind, count)?)?,
+            rest: part(self.types, at + 12, trailing_bytes(kind, count)?)?,
         })
     }
 
-    /// The type of this number; `void` has none.
+    /// Returns the type with this id; `None` for `void`.
     pub fn get(&self, number: u32) -> Option<Type<'a>> {
         let start = *self.starts.get((number as usize).checked_sub(1)?)?;
         self.at(start as usize)
     }
 
-    /// What a type is called; empty where it is not.
+    /// Returns a type's name; empty if it has none.
     pub fn name(&self, of: &Type<'_>) -> &'a str {
         text(self.texts, of.name as usize).unwrap_or("")
     }
 
-    /// The numbers of all types of this name and kind.
+    /// Returns the ids of all types of this name and kind.
     pub fn all(&self, name: &str, kind: u8) -> impl Iterator<Item = u32> {
-        let is_it = move |t: &Type<'_>| {
+        let has_name = move |t: &Type<'_>| {
             let found = self.texts.get(t.name as usize..);
             found.and_then(|t| t.strip_prefix(name.as_bytes())).is_some_and(|end| end.first() == Some(&0))
         };
         let numbers = 1..=self.starts.len() as u32;
-        numbers.filter(move |&n| self.get(n).is_some_and(|t| t.kind == kind && is_it(&t)))
+        numbers.filter(move |&n| self.get(n).is_some_and(|t| t.kind == kind && has_name(&t)))
     }
 
-    /// The number of the first type of this name and kind.
+    /// Returns the id of the first type of this name and kind.
     pub fn find(&self, name: &str, kind: u8) -> Option<u32> {
         self.all(name, kind).next()
     }
 
-    /// The members of a struct or union.
+    /// Iterates over the members of a struct or union.
     pub fn members(&self, of: &Type<'a>) -> impl Iterator<Item = Member<'a>> {
         let has_bits = of.has_bits;
         let entries = if matches!(of.kind, STRUCT | UNION) { of.rest } else { &[] };
@@ -147,20 +147,20 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The type that is left without typedefs and `const`.
-    pub fn plain(&self, number: u32) -> Option<(u32, Type<'a>)> {
+    /// Resolves typedefs and qualifiers such as `const`.
+    pub fn resolved(&self, number: u32) -> Option<(u32, Type<'a>)> {
         let mut number = number;
-        for _ in 0..DEEPEST {
-            let it = self.get(number)?;
-            match it.kind {
-                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = it.word,
-                _ => return Some((number, it)),
+        for _ in 0..MAX_CHAIN {
+            let found = self.get(number)?;
+            match found.kind {
+                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = found.word,
+                _ => return Some((number, found)),
             }
         }
         None
     }
 
-    /// An array's elements: their type and number.
+    /// Returns the type and the number of an array's elements.
     pub fn elements(&self, of: &Type<'_>) -> Option<(u32, u32)> {
         if of.kind != ARRAY {
             return None;
@@ -168,11 +168,11 @@ impl<'a> Btf<'a> {
         Some((u32(of.rest, 0)?, u32(of.rest, 8)?))
     }
 
-    /// Bytes that a value of this type takes.
+    /// Returns the size of a type's values, bytes.
     pub fn size(&self, number: u32) -> Option<u64> {
         let (mut number, mut times) = (number, 1u64);
-        for _ in 0..DEEPEST {
-            let (_, it) = self.plain(number)?;
+        for _ in 0..MAX_CHAIN {
+            let (_, it) = self.resolved(number)?;
             match it.kind {
                 INT | STRUCT | UNION | ENUM | ENUM64 | FLOAT => return times.checked_mul(it.word.into()),
                 PTR => return times.checked_mul(8),
@@ -186,15 +186,15 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// Whether it is a number without a sign.
+    /// Whether a type is an unsigned integer.
     pub fn is_unsigned(&self, number: u32) -> bool {
-        let about = self.plain(number).filter(|(_, t)| t.kind == INT).and_then(|(_, t)| u32(t.rest, 0));
-        about.is_some_and(|about| about >> 24 & 1 == 0)
+        let info = self.resolved(number).filter(|(_, t)| t.kind == INT).and_then(|(_, t)| u32(t.rest, 0));
+        info.is_some_and(|info| info >> 24 & 1 == 0)
     }
 }
 
-/// Whether two kinds may stand for each other: enumerations of 32 and of 64 bits may.
-pub fn alike(a: u8, b: u8) -> bool {
+/// Whether two kinds are equivalent: enumerations of 32 and of 64 bits are.
+pub fn is_equivalent(a: u8, b: u8) -> bool {
     let same = |kind| if kind == ENUM64 { ENUM } else { kind };
     same(a) == same(b)
 }

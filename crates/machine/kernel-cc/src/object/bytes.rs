@@ -1,26 +1,26 @@
-//! Numbers and names in an object file. Nothing is trusted: what is not there is `None`.
+//! Reads numbers and names in an object file. Input is not trusted: missing data is `None`.
 
-/// The number of 16 bits at this place, little-endian.
+/// Reads a little-endian 16-bit number at an offset.
 pub fn u16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of 32 bits at this place, little-endian.
+/// Reads a little-endian 32-bit number at an offset.
 pub fn u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of 64 bits at this place, little-endian.
+/// Reads a little-endian 64-bit number at an offset.
 pub fn u64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// `len` bytes from this place.
+/// Returns `len` bytes at an offset.
 pub fn part(bytes: &[u8], at: usize, len: usize) -> Option<&[u8]> {
     bytes.get(at..at.checked_add(len)?)
 }
 
-/// The text at this place of a table of texts that end in zero.
+/// Reads the zero-terminated text at an offset of a string table.
 pub fn text(table: &[u8], at: usize) -> Option<&str> {
     let rest = table.get(at..)?;
     let end = rest.iter().position(|b| *b == 0)?;

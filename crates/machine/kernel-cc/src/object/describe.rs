@@ -1,23 +1,24 @@
-//! What the kernel is told of a program's constants and source lines (BTF): written anew, since the object's
-//! own types are of no use to it. `parameters_of` reads them back.
+//! Builds the BTF of a program's constants and source lines for the kernel, because it cannot use the
+//! object's own types. `parameters_of` reads it back.
 
 use super::btf::{DATASEC, INT, MAGIC, VAR};
 use crate::Parameter;
 
-/// The section of the constants.
+/// Name of the section of constants.
 pub const CONSTANTS: &str = ".rodata";
 
-/// Sizes of constants, by the numbers of their types less one.
+/// Sizes of constants, by type id less one.
 const SIZES: [usize; 4] = [1, 2, 4, 8];
 
-/// A description for the kernel.
+/// BTF for the kernel.
 pub struct Description {
     pub bytes: Vec<u8>,
-    /// The number of the type of all constants together, where there are any.
+    /// Type id of all constants together, if there are any.
     pub constants: Option<u32>,
 }
 
-/// Describes constants of `size` bytes together. `texts` are the object's: source lines refer to them.
+/// Describes constants of `size` bytes in total. `texts` is the object's string table, to which source lines
+/// refer.
 pub fn describe(texts: &[u8], size: usize, parameters: &[Parameter]) -> Description {
     let mut texts = texts.to_vec();
     let mut text = |new: &str| {
@@ -26,19 +27,19 @@ pub fn describe(texts: &[u8], size: usize, parameters: &[Parameter]) -> Descript
         texts.push(0);
         at
     };
-    let about = |kind: u8, count: usize| u32::from(kind) << 24 | count as u32;
+    let info = |kind: u8, count: usize| u32::from(kind) << 24 | count as u32;
     let mut types = Vec::new();
     for size in SIZES {
-        types.extend([text(&format!("u{}", 8 * size)), about(INT, 0), size as u32, 8 * size as u32]);
+        types.extend([text(&format!("u{}", 8 * size)), info(INT, 0), size as u32, 8 * size as u32]);
     }
     for parameter in parameters {
-        let of = SIZES.iter().position(|size| *size == parameter.place.1).map_or(0, |n| n as u32 + 1);
-        types.extend([text(&parameter.name), about(VAR, 0), of, 1]); // 1: global
+        let type_id = SIZES.iter().position(|size| *size == parameter.place.1).map_or(0, |n| n as u32 + 1);
+        types.extend([text(&parameter.name), info(VAR, 0), type_id, 1]); // 1: global
     }
     let first = SIZES.len() as u32 + 1;
     let constants = (!parameters.is_empty()).then_some(first + parameters.len() as u32);
     if constants.is_some() {
-        types.extend([text(CONSTANTS), about(DATASEC, parameters.len()), size as u32]);
+        types.extend([text(CONSTANTS), info(DATASEC, parameters.len()), size as u32]);
         for (number, parameter) in (first..).zip(parameters) {
             types.extend([number, parameter.place.0 as u32, parameter.place.1 as u32]);
         }

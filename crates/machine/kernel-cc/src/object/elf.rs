@@ -1,4 +1,4 @@
-//! The sections, symbols and relocations of an object file (ELF-64, the System V ABI chapters 4 and 5).
+//! Reads the sections, symbols and relocations of an object file (ELF-64, the System V ABI chapters 4 and 5).
 
 use super::bytes::{part, text, u16, u32, u64};
 
@@ -6,62 +6,62 @@ use super::bytes::{part, text, u16, u32, u64};
 const BPF: u16 = 247;
 const HEADER: usize = 64;
 
-/// Types of sections.
+/// Section types.
 const SYMTAB: u32 = 2;
 const NOBITS: u32 = 8;
 const REL: u32 = 9;
 
-/// A section's flag: instructions.
+/// Section flag: instructions.
 const EXECINSTR: u64 = 4;
 
-/// Types of symbols.
+/// Symbol type: data object.
 pub const OBJECT: u8 = 1;
-/// A function.
+/// Symbol type: function.
 pub const FUNC: u8 = 2;
 
-/// An object file, read.
+/// A parsed object file.
 pub struct Elf<'a> {
-    /// By their numbers; the first is empty.
+    /// By index; the first is empty.
     pub sections: Vec<Section<'a>>,
-    /// By their numbers.
+    /// By index.
     pub symbols: Vec<Symbol<'a>>,
 }
 
-/// A piece of the file.
+/// A section of the file.
 pub struct Section<'a> {
     pub name: &'a str,
     pub data: &'a [u8],
     kind: u32,
     flags: u64,
-    /// What `kind` says: of relocations the section that they are for.
+    /// Depends on `kind`; for relocations the section that they apply to.
     info: u32,
     link: u32,
 }
 
-/// A name for a place in a section.
+/// A named position in a section.
 pub struct Symbol<'a> {
     pub name: &'a str,
-    /// 0: not in this object.
+    /// Section index; 0: undefined in this object.
     pub section: usize,
     pub kind: u8,
     pub is_global: bool,
-    /// From the start of the section, bytes.
+    /// Offset in the section, bytes.
     pub start: usize,
-    /// Bytes.
+    /// Size, bytes.
     pub size: usize,
 }
 
-/// A place to be filled in.
+/// A relocation entry.
 pub struct Relocation {
-    /// From the start of the section, bytes.
+    /// Offset in the section, bytes.
     pub at: usize,
     pub kind: u32,
-    /// The number of the symbol.
+    /// Index of the symbol.
     pub symbol: usize,
 }
 
 impl<'a> Elf<'a> {
-    /// Reads an eBPF object for little-endian machines; `None` for anything else.
+    /// Parses a little-endian eBPF object; `None` for anything else.
     pub fn read(file: &'a [u8]) -> Option<Elf<'a>> {
         let is_bpf = file.starts_with(b"\x7fELF\x02\x01\x01")
             && u16(file, 18)? == BPF
@@ -88,29 +88,31 @@ impl<'a> Elf<'a> {
         Some(Elf { sections, symbols })
     }
 
-    /// The number of the section of this name.
+    /// Returns the index of a section.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|s| s.name == name)
     }
 
-    /// The section of this name.
+    /// Returns the data of a section.
     pub fn data(&self, name: &str) -> Option<&'a [u8]> {
         Some(self.sections[self.find(name)?].data)
     }
 
-    /// What is to be filled in in this section.
+    /// Iterates over the relocations of a section.
     pub fn relocations(&self, section: usize) -> impl Iterator<Item = Relocation> + '_ {
-        let ours = move |s: &&Section<'_>| s.kind == REL && s.info as usize == section;
-        self.sections.iter().filter(ours).flat_map(|s| s.data.chunks_exact(16)).filter_map(|entry| {
-            let about = u64(entry, 8)?;
-            let at = usize::try_from(u64(entry, 0)?).ok()?;
-            Some(Relocation { at, kind: about as u32, symbol: (about >> 32) as usize })
-        })
+        let is_for_section = move |s: &&Section<'_>| s.kind == REL && s.info as usize == section;
+        self.sections.iter().filter(is_for_section).flat_map(|s| s.data.chunks_exact(16)).filter_map(
+            |entry| {
+                let info = u64(entry, 8)?;
+                let at = usize::try_from(u64(entry, 0)?).ok()?;
+                Some(Relocation { at, kind: info as u32, symbol: (info >> 32) as usize })
+            },
+        )
     }
 }
 
 impl Section<'_> {
-    /// Whether it holds instructions.
+    /// Whether it contains instructions.
     pub fn is_code(&self) -> bool {
         self.flags & EXECINSTR != 0
     }
@@ -128,11 +130,11 @@ fn symbols<'a>(sections: &[Section<'a>]) -> Option<Vec<Symbol<'a>>> {
     let Some(table) = sections.iter().find(|s| s.kind == SYMTAB) else { return Some(Vec::new()) };
     let names = sections.get(table.link as usize)?.data;
     let symbol = |entry: &'a [u8]| {
-        let about = entry[4];
+        let info = entry[4];
         Some(Symbol {
             name: text(names, u32(entry, 0)? as usize)?,
-            kind: about & 15,
-            is_global: about >> 4 == 1,
+            kind: info & 15,
+            is_global: info >> 4 == 1,
             section: usize::from(u16(entry, 6)?),
             start: usize::try_from(u64(entry, 8)?).ok()?,
             size: usize::try_from(u64(entry, 16)?).ok()?,

@@ -1,57 +1,57 @@
-//! What an object tells of its instructions (`.BTF.ext`, Documentation/bpf/btf.rst): the source line of
-//! each, and which members of the kernel's structs they use.
+//! Reads an object's metadata about its instructions (`.BTF.ext`, Documentation/bpf/btf.rst): source lines,
+//! and accesses to members of the kernel's structs.
 
 use super::btf::Btf;
 use super::bytes::{part, text, u32};
 use super::elf::Elf;
 
-/// Where an instruction comes from.
+/// The source line of an instruction.
 pub struct SourceLine<'a> {
-    /// The number of its section.
+    /// Index of its section.
     pub section: usize,
-    /// The instruction, bytes from the start of the section.
+    /// Offset of the instruction in the section, bytes.
     pub at: usize,
-    /// File, text and place, as the kernel takes them.
+    /// File, text and position, in the kernel's format.
     pub source: &'a [u8],
 }
 
-/// An instruction that depends on a member of a struct of the kernel.
+/// An instruction that depends on a member of a kernel struct.
 pub struct Access<'a> {
-    /// The number of its section.
+    /// Index of its section.
     pub section: usize,
-    /// The instruction, bytes from the start of the section.
+    /// Offset of the instruction in the section, bytes.
     pub at: usize,
-    /// The struct, in the object's types.
+    /// Type id of the struct in the object's BTF.
     pub root: u32,
-    /// The way from the struct to the member: indices with colons between.
+    /// Path from the struct to the member: indices separated by colons.
     pub path: &'a str,
-    /// What of the member is wanted (`enum bpf_core_relo_kind`, linux/bpf.h).
+    /// The requested property of the member (`enum bpf_core_relo_kind`, linux/bpf.h).
     pub what: u32,
 }
 
-/// All of it.
+/// All metadata of an object.
 #[derive(Default)]
 pub struct Ext<'a> {
     pub lines: Vec<SourceLine<'a>>,
     pub accesses: Vec<Access<'a>>,
 }
 
-/// Where the header says what is where.
+/// Offsets in the header of the tables of lines and of accesses.
 const LINES: usize = 16;
 const ACCESSES: usize = 24;
-/// Bytes of the members of a record that are known here.
+/// Size of the known fields of a record, bytes.
 const RECORD: usize = 16;
 
 impl<'a> Ext<'a> {
-    /// Reads them; `None` where they are damaged.
+    /// Reads the metadata; `None` if it is damaged.
     pub fn read(bytes: &'a [u8], types: &Btf<'a>, elf: &Elf<'a>) -> Option<Ext<'a>> {
         let mut ext = Ext::default();
-        each(bytes, LINES, types, elf, |section, record| {
+        for_each_record(bytes, LINES, types, elf, |section, record| {
             let (at, source) = (u32(record, 0)? as usize, part(record, 4, 12)?);
             ext.lines.push(SourceLine { section, at, source });
             Some(())
         })?;
-        each(bytes, ACCESSES, types, elf, |section, record| {
+        for_each_record(bytes, ACCESSES, types, elf, |section, record| {
             ext.accesses.push(Access {
                 section,
                 at: u32(record, 0)? as usize,
@@ -65,19 +65,20 @@ impl<'a> Ext<'a> {
     }
 }
 
-/// Hands out the records of one sort with the numbers of their sections.
-fn each<'a>(
+/// Calls `take` with the section index of each record of one table.
+fn for_each_record<'a>(
     bytes: &'a [u8],
-    sort: usize,
+    table: usize,
     types: &Btf<'a>,
     elf: &Elf<'a>,
     mut take: impl FnMut(usize, &'a [u8]) -> Option<()>,
 ) -> Option<()> {
     let header = u32(bytes, 4)? as usize;
-    if header < sort + 8 {
-        return Some(()); // written before there were any
+    if header < table + 8 {
+        return Some(()); // an older header without this table
     }
-    let piece = part(bytes, header.checked_add(u32(bytes, sort)? as usize)?, u32(bytes, sort + 4)? as usize)?;
+    let piece =
+        part(bytes, header.checked_add(u32(bytes, table)? as usize)?, u32(bytes, table + 4)? as usize)?;
     let Some(size) = u32(piece, 0).map(|n| n as usize) else { return Some(()) };
     if size < RECORD {
         return None;

@@ -1,40 +1,40 @@
-//! One eBPF instruction as eight bytes (RFC 9669 section 3): code, registers, offset, number.
+//! One eBPF instruction of eight bytes (RFC 9669 section 3): code, registers, offset, immediate.
 
 use super::bytes::{u16, u32};
 
-/// Bytes of an instruction.
+/// Size of an instruction, bytes.
 pub const SIZE: usize = 8;
 
 /// `call`.
 pub const CALL: u8 = 0x85;
-/// `lddw`: a number of 64 bits, in two instructions.
+/// `lddw`: loads a 64-bit immediate, in two instructions.
 pub const LOAD_64: u8 = 0x18;
 
-/// What a call's source register says (linux/bpf.h): another function of the program.
+/// Source register of a call to another function of the program (linux/bpf.h).
 pub const PSEUDO_CALL: u8 = 1;
-/// A function of the kernel.
+/// Source register of a call to a kernel function.
 pub const PSEUDO_KFUNC_CALL: u8 = 2;
-/// What that of a `lddw` says: a place in a map's value.
+/// Source register of a `lddw` of an address in a map's value.
 pub const PSEUDO_MAP_VALUE: u8 = 2;
 
-/// Classes, the lowest three bits of the code.
+/// Instruction classes, the lowest three bits of the code.
 const LDX: u8 = 1;
 const ST: u8 = 2;
 const STX: u8 = 3;
 const ALU: u8 = 4;
 const ALU64: u8 = 7;
-/// The second operand is a register.
+/// Flag: the second operand is a register.
 const BY_REGISTER: u8 = 8;
 
-/// A helper that no kernel has: what the verifier finds there may not be reached. libbpf has the same number,
-/// which tools know.
+/// Number of a helper that no kernel has, for code that must be unreachable. libbpf uses the same number,
+/// which tools recognise.
 const NO_HELPER: u32 = 0x0bad_2310;
 
-/// An instruction in its place.
+/// An instruction inside its code.
 pub struct Instruction<'a>(&'a mut [u8]);
 
 impl<'a> Instruction<'a> {
-    /// The one at this place, with what is behind it.
+    /// Returns the instruction at an offset, with the code after it.
     pub fn at(code: &'a mut [u8], at: usize) -> Option<Instruction<'a>> {
         let is_whole = at % SIZE == 0 && at.checked_add(SIZE)? <= code.len();
         is_whole.then(|| Instruction(&mut code[at..]))
@@ -44,7 +44,6 @@ impl<'a> Instruction<'a> {
         self.0[0]
     }
 
-    /// The source register.
     pub fn source(&self) -> u8 {
         self.0[1] >> 4
     }
@@ -61,14 +60,14 @@ impl<'a> Instruction<'a> {
         self.0[4..8].copy_from_slice(&number.to_le_bytes());
     }
 
-    /// Both halves of a `lddw`; false where the second is not there.
+    /// Sets both halves of a `lddw`. Returns false if the second is missing.
     pub fn set_numbers(&mut self, low: u32, high: u32) -> bool {
         self.set_number(low);
-        let second = self.0.get_mut(12..16).map(|place| place.copy_from_slice(&high.to_le_bytes()));
+        let second = self.0.get_mut(12..16).map(|bytes| bytes.copy_from_slice(&high.to_le_bytes()));
         second.is_some()
     }
 
-    /// Bytes that it loads or stores, if it does.
+    /// Returns the number of bytes that it loads or stores.
     pub fn access_size(&self) -> Option<u64> {
         let is_access = matches!(self.code() & 7, LDX | ST | STX);
         is_access.then(|| match self.code() >> 3 & 3 {
@@ -79,7 +78,7 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// Has it load or store so many bytes.
+    /// Sets the number of bytes that it loads or stores.
     pub fn set_access_size(&mut self, bytes: u64) -> bool {
         let bits = match bytes {
             4 => 0,
@@ -92,8 +91,8 @@ impl<'a> Instruction<'a> {
         true
     }
 
-    /// Puts a number where the instruction has one: the offset of an access, the second operand of a sum, the
-    /// number loaded. False where it has none or the number does not fit.
+    /// Writes a value to the instruction: the offset of an access, the second operand of an addition, or the
+    /// loaded immediate. Returns false if the instruction has none or the value does not fit.
     pub fn fill(&mut self, value: u64) -> bool {
         match (self.code() & 7, self.code()) {
             (LDX | ST | STX, _) => {
@@ -111,7 +110,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The number that [`Self::fill`] would replace.
+    /// Returns the value that [`Self::fill`] would replace.
     pub fn filled(&self) -> Option<u64> {
         match (self.code() & 7, self.code()) {
             (LDX | ST | STX, _) => Some(u16(self.0, 2)?.into()),
@@ -121,7 +120,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// Makes it one that the verifier refuses if the program can get there.
+    /// Replaces it by an instruction that the verifier rejects if it is reachable.
     pub fn forbid(&mut self) {
         let count = if self.code() == LOAD_64 { 2 } else { 1 };
         for place in self.0.chunks_exact_mut(SIZE).take(count) {

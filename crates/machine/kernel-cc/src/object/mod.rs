@@ -1,5 +1,5 @@
-//! An object file of a program: read, its parameters set, made ready for the running kernel. Nothing here asks
-//! the kernel for anything; `load.rs` does.
+//! An object file of a program: parsing, setting its parameters, and relocating it for the running kernel.
+//! This module makes no system calls; `load.rs` does.
 
 mod btf;
 mod bytes;
@@ -9,20 +9,20 @@ mod elf;
 mod ext;
 mod field;
 mod instruction;
-mod join;
-mod relocate;
 #[cfg(test)]
-mod shape;
+mod interface;
+mod link;
+mod relocate;
 #[cfg(test)]
 mod tests;
 
 pub use btf::Btf;
 pub use control::{Operation, StructOpsPlan, plan};
 pub use describe::{CONSTANTS, describe};
-pub use join::join;
-pub use relocate::Code;
 #[cfg(test)]
-pub use shape::shape;
+pub use interface::interface;
+pub use link::link;
+pub use relocate::Code;
 
 use crate::{ControlError, Parameter};
 use elf::{Elf, OBJECT};
@@ -30,50 +30,49 @@ use ext::Ext;
 
 pub use btf::{DATASEC, FUNC_PROTO, PTR, STRUCT, VAR};
 
-/// An opened object, nothing of it in the kernel yet.
-pub struct Opened<'a> {
-    /// For messages.
+/// A parsed object that has not been loaded.
+pub struct ParsedObject<'a> {
+    /// Name for messages.
     pub name: String,
     elf: Elf<'a>,
     types: Btf<'a>,
     ext: Ext<'a>,
-    /// The number of the section of constants.
+    /// Index of the section of constants.
     section: Option<usize>,
-    /// The constants, with the parameters as they are set.
+    /// The constants, with the current parameters.
     pub constants: Vec<u8>,
 }
 
-impl<'a> Opened<'a> {
-    /// Reads an object file. `name` is for messages.
+impl<'a> ParsedObject<'a> {
+    /// Parses an object file. `name` is for messages.
     ///
     /// # Errors
-    /// [`ControlError::Object`].
-    pub fn new(name: &str, bytes: &'a [u8]) -> Result<Opened<'a>, ControlError> {
-        let elf =
-            Elf::read(bytes).ok_or_else(|| ControlError::object("it is no eBPF object, or it is damaged"))?;
+    /// Fails with [`ControlError::Object`].
+    pub fn new(name: &str, bytes: &'a [u8]) -> Result<ParsedObject<'a>, ControlError> {
+        let elf = Elf::read(bytes)
+            .ok_or_else(|| ControlError::object("it is not an eBPF object, or it is damaged"))?;
         let types = elf.data(".BTF").and_then(Btf::read);
-        let types = types
-            .ok_or_else(|| ControlError::object("the types that it should have (.BTF) cannot be read"))?;
+        let types = types.ok_or_else(|| ControlError::object("its types (.BTF) are missing or damaged"))?;
         let ext = elf.data(".BTF.ext").and_then(|bytes| Ext::read(bytes, &types, &elf));
         let ext = ext.ok_or_else(|| {
-            ControlError::object("what it should tell of its code (.BTF.ext) cannot be read")
+            ControlError::object("its relocations and lines (.BTF.ext) are missing or damaged")
         })?;
         let section = elf.find(CONSTANTS);
         let constants = section.map_or(Vec::new(), |n| elf.sections[n].data.to_vec());
-        Ok(Opened { name: name.into(), elf, types, ext, section, constants })
+        Ok(ParsedObject { name: name.into(), elf, types, ext, section, constants })
     }
 
-    /// The licence that the program is under; the kernel asks.
+    /// Returns the program's licence, which the kernel requires.
     pub fn licence(&self) -> &str {
         self.elf.data("license").and_then(|bytes| bytes::text(bytes, 0)).unwrap_or("")
     }
 
-    /// The texts that source lines refer to.
+    /// Returns the string table that source lines refer to.
     pub fn texts(&self) -> &'a [u8] {
         self.types.texts
     }
 
-    /// The names of its sections.
+    /// Returns the names of its sections.
     #[cfg(test)]
     pub fn sections(&self) -> Vec<&'a str> {
         self.elf.sections.iter().map(|s| s.name).collect()
@@ -83,12 +82,12 @@ impl<'a> Opened<'a> {
         self.section == Some(section)
     }
 
-    /// What can be set before it is loaded, in the order of the constants.
+    /// Returns the parameters, in the order of the constants.
     pub fn parameters(&self) -> Vec<Parameter> {
         let symbols = self.elf.symbols.iter();
-        let ours = symbols.filter(|s| self.is_constants(s.section) && s.kind == OBJECT && s.is_global);
+        let constants = symbols.filter(|s| self.is_constants(s.section) && s.kind == OBJECT && s.is_global);
         let mut all: Vec<Parameter> =
-            ours.filter_map(|s| Parameter::read(s.name, s.start, s.size, &self.constants)).collect();
+            constants.filter_map(|s| Parameter::read(s.name, s.start, s.size, &self.constants)).collect();
         all.sort_by_key(|p| p.place);
         all
     }
@@ -96,18 +95,18 @@ impl<'a> Opened<'a> {
     /// Sets parameters by name.
     ///
     /// # Errors
-    /// [`ControlError::Parameter`].
+    /// Fails with [`ControlError::Parameter`].
     pub fn set(&mut self, values: &[(&str, u64)]) -> Result<(), ControlError> {
         let all = self.parameters();
-        let wrong = |why: String| ControlError::Parameter { why };
+        let error = |why: String| ControlError::Parameter { why };
         for &(name, value) in values {
             let found = all.iter().find(|p| p.name == name).ok_or_else(|| {
                 let known: Vec<&str> = all.iter().map(|p| p.name.as_str()).collect();
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-                wrong(format!("{} has no parameter `{name}`; it has: {known}", self.name))
+                error(format!("{} has no parameter `{name}`; it has: {known}", self.name))
             })?;
-            if value > found.most {
-                return Err(wrong(format!("{}: `{name}` is at most {}, not {value}", self.name, found.most)));
+            if value > found.max {
+                return Err(error(format!("{}: `{name}` is at most {}, not {value}", self.name, found.max)));
             }
             found.write(value, &mut self.constants);
         }
@@ -115,7 +114,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The parameters that a description of constants tells of, with their values in `bytes`.
+/// Returns the parameters that a BTF describes, with their values in `bytes`.
 pub fn described(types: &Btf<'_>, bytes: &[u8]) -> Vec<Parameter> {
     let section = types.find(CONSTANTS, DATASEC).and_then(|n| types.get(n));
     let entries = section.map_or(&[][..], |s| s.rest).chunks_exact(12);

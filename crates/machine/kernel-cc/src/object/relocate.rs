@@ -1,7 +1,7 @@
-//! An object's instructions, filled in for the running kernel: members of its structs, its functions, the map
+//! Relocates an object's instructions for the running kernel: members of its structs, its functions, the map
 //! of the constants.
 
-use super::Opened;
+use super::ParsedObject;
 use super::btf::{self, Btf};
 use super::elf::{self, Relocation};
 use super::field::{self, Load, MemberPath};
@@ -11,32 +11,32 @@ use super::instruction::{
 use crate::ControlError;
 use std::collections::BTreeMap;
 
-/// Relocations of eBPF (Documentation/bpf/llvm_reloc.rst).
+/// eBPF relocation types (Documentation/bpf/llvm_reloc.rst).
 const R_BPF_64_64: u32 = 1;
 const R_BPF_64_32: u32 = 10;
 
-/// A place in the object's instructions: section, and bytes from its start.
-pub type At = (usize, usize);
+/// A position in the object's instructions: section, and offset in bytes.
+pub type CodeOffset = (usize, usize);
 
-/// The instructions of all sections.
+/// The relocated instructions of all sections.
 pub struct Code {
-    /// By the numbers of the sections; empty where there are none.
+    /// By section index; empty for sections without code.
     pub sections: Vec<Vec<u8>>,
-    /// Calls of other functions of the object.
-    pub calls: BTreeMap<At, At>,
-    /// Members that the kernel lacks. A program may ask first, so that alone is no error.
-    pub lacks: Vec<String>,
+    /// Calls of the object's own functions: from, to.
+    pub calls: BTreeMap<CodeOffset, CodeOffset>,
+    /// Members that the kernel lacks. This alone is not an error, because a program may check for existence.
+    pub missing_members: Vec<String>,
 }
 
 impl Code {
-    /// Fills in all instructions. `constants` is the map's descriptor.
+    /// Relocates all instructions. `constants` is the map's descriptor.
     ///
     /// # Errors
-    /// [`ControlError::Object`]; [`Error::Kernel`] where a function is missing.
-    pub fn new(object: &Opened<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
+    /// Fails with [`ControlError::Object`], or with [`ControlError::Kernel`] if a kernel function is missing.
+    pub fn new(object: &ParsedObject<'_>, kernel: &Btf<'_>, constants: i32) -> Result<Code, ControlError> {
         let instructions = |s: &elf::Section<'_>| if s.is_code() { s.data.to_vec() } else { Vec::new() };
         let sections = object.elf.sections.iter().map(instructions).collect();
-        let mut code = Code { sections, calls: BTreeMap::new(), lacks: Vec::new() };
+        let mut code = Code { sections, calls: BTreeMap::new(), missing_members: Vec::new() };
         code.fill_members(object, kernel)?;
         for section in 0..code.sections.len() {
             if code.sections[section].is_empty() {
@@ -52,42 +52,42 @@ impl Code {
 
     fn instruction(&mut self, section: usize, at: usize) -> Result<Instruction<'_>, ControlError> {
         let found = self.sections.get_mut(section).and_then(|code| Instruction::at(code, at));
-        found.ok_or_else(|| ControlError::object("it speaks of an instruction that it does not have"))
+        found.ok_or_else(|| ControlError::object("it refers to a missing instruction"))
     }
 
-    fn fill_members(&mut self, object: &Opened<'_>, kernel: &Btf<'_>) -> Result<(), ControlError> {
+    fn fill_members(&mut self, object: &ParsedObject<'_>, kernel: &Btf<'_>) -> Result<(), ControlError> {
         let mut roots = BTreeMap::new();
         for access in &object.ext.accesses {
-            let way = MemberPath::read(&object.types, access.root, access.path)
-                .ok_or_else(|| ControlError::object("it reads a member that its own types lack"))?;
-            let found = roots.entry(access.root).or_insert_with(|| way.candidates(kernel));
-            let answer = field::answer(&way, &object.types, kernel, found, access.what);
+            let path = MemberPath::read(&object.types, access.root, access.path)
+                .ok_or_else(|| ControlError::object("it accesses a member that its own types lack"))?;
+            let found = roots.entry(access.root).or_insert_with(|| path.candidates(kernel));
+            let value = field::field_value(&path, &object.types, kernel, found, access.what);
             let mut instruction = self.instruction(access.section, access.at)?;
-            let before = field::before(&way, &object.types, access.what);
-            if before.is_some() && instruction.filled() != before {
+            let expected = field::expected_value(&path, &object.types, access.what);
+            if expected.is_some() && instruction.filled() != expected {
                 return Err(ControlError::object(format!(
-                    "an instruction does not read {way}, as it should"
+                    "an instruction does not access {path} as declared"
                 )));
             }
-            let filled = answer.is_some_and(|answer| {
-                let fits = match (answer.load, instruction.access_size()) {
+            let filled = value.is_some_and(|value| {
+                let fits = match (value.load, instruction.access_size()) {
                     (Load::AsIs, _) | (_, None) => true,
                     (Load::Resized(size), Some(_)) => instruction.set_access_size(size),
                     (Load::Impossible, Some(_)) => false,
                 };
-                fits && instruction.fill(answer.value)
+                fits && instruction.fill(value.value)
             });
             if !filled {
                 instruction.forbid();
-                self.lacks.push(way.to_string());
+                self.missing_members.push(path.to_string());
             }
         }
-        self.lacks.sort();
-        self.lacks.dedup();
+        self.missing_members.sort();
+        self.missing_members.dedup();
         Ok(())
     }
 
-    /// Calls within a section, which the compiler has filled in.
+    /// Finds calls within a section, which the compiler has resolved.
     fn find_calls(&mut self, section: usize) {
         let code = &mut self.sections[section];
         for at in (0..code.len()).step_by(SIZE) {
@@ -101,15 +101,14 @@ impl Code {
 
     fn fill_symbol(
         &mut self,
-        object: &Opened<'_>,
+        object: &ParsedObject<'_>,
         kernel: &Btf<'_>,
         constants: i32,
         section: usize,
         relocation: &Relocation,
     ) -> Result<(), ControlError> {
         let symbol = object.elf.symbols.get(relocation.symbol);
-        let symbol =
-            symbol.ok_or_else(|| ControlError::object("it speaks of a symbol that it does not have"))?;
+        let symbol = symbol.ok_or_else(|| ControlError::object("it refers to a missing symbol"))?;
         let mut instruction = self.instruction(section, relocation.at)?;
         match (relocation.kind, instruction.code()) {
             (R_BPF_64_32, CALL) if symbol.section == 0 => {
@@ -129,11 +128,11 @@ impl Code {
                 let place = (symbol.start as u32).wrapping_add(instruction.number());
                 instruction.set_source(PSEUDO_MAP_VALUE);
                 if !instruction.set_numbers(constants as u32, place) {
-                    return Err(ControlError::object("its code ends within an instruction"));
+                    return Err(ControlError::object("its code ends inside an instruction"));
                 }
             }
             _ => {
-                let why = format!("{} cannot be filled in: only constants and functions can", symbol.name);
+                let why = format!("{} cannot be relocated: only constants and functions can", symbol.name);
                 return Err(ControlError::object(why));
             }
         }
@@ -141,7 +140,7 @@ impl Code {
     }
 }
 
-/// So many instructions (which may be negative) behind a place.
+/// Returns the offset `instructions` (possibly negative) after `behind`.
 fn target(behind: usize, instructions: u32) -> usize {
     behind.wrapping_add_signed(instructions as i32 as isize * SIZE as isize)
 }

@@ -1,15 +1,15 @@
-//! Objects on kernels that are made up here: no privileges, no kernel of a certain version.
+//! Tests objects against synthetic kernel BTFs: no privileges, no particular kernel version.
 
 use super::btf::{self, Btf};
 use super::bytes::u32;
 use super::field::{self, Load, MemberPath};
 use super::instruction::{CALL, Instruction, PSEUDO_CALL, SIZE};
 use super::relocate::Code;
-use super::{Opened, join, plan, shape};
+use super::{ParsedObject, interface, link, plan};
 use crate::REGISTRY;
 use units::Stream;
 
-/// Types being written: each is a list of words, texts are added as they come.
+/// A BTF under construction: types are lists of words, texts are added as needed.
 struct Writer {
     types: Vec<u8>,
     texts: Vec<u8>,
@@ -21,8 +21,8 @@ impl Writer {
         Writer { types: Vec::new(), texts: vec![0], count: 0 }
     }
 
-    /// More types for those of an object.
-    fn after(object: &Opened<'_>) -> Writer {
+    /// Starts with an object's types, to add more.
+    fn after(object: &ParsedObject<'_>) -> Writer {
         let blob = object.elf.data(".BTF").expect("types");
         let len = u32(blob, 12).expect("a header") as usize;
         let count = (1..).find(|n| object.types.get(*n).is_none()).expect("an end") - 1;
@@ -35,8 +35,8 @@ impl Writer {
         if text.is_empty() { 0 } else { at }
     }
 
-    fn add(&mut self, name: &str, about: u32, rest: &[u32]) -> u32 {
-        let words = [&[self.text(name), about][..], rest].concat();
+    fn add(&mut self, name: &str, info: u32, rest: &[u32]) -> u32 {
+        let words = [&[self.text(name), info][..], rest].concat();
         self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         self.count += 1;
         self.count
@@ -46,7 +46,8 @@ impl Writer {
         self.add(name, u32::from(btf::INT) << 24, &[bytes, 8 * bytes])
     }
 
-    /// A struct; of each member its name, type, and place in bits, with the width of a bit field above.
+    /// Adds a struct; each member has a name, a type and an offset in bits, with the width of a bit field in
+    /// the upper byte.
     fn record(&mut self, kind: u8, name: &str, bytes: u32, members: &[(&str, u32, u32)]) -> u32 {
         let mut rest = vec![bytes];
         for (name, of, place) in members {
@@ -64,8 +65,8 @@ impl Writer {
     }
 }
 
-/// A kernel whose structs are the object's own, with the one that wraps a control.
-fn kernel_of(object: &Opened<'_>) -> Vec<u8> {
+/// Builds the BTF of a kernel with the object's own structs, and the one that wraps a control.
+fn kernel_of(object: &ParsedObject<'_>) -> Vec<u8> {
     let mut writer = Writer::after(object);
     let control = object.types.find("tcp_congestion_ops", btf::STRUCT).expect("a control");
     let size = object.types.size(control).expect("a size") as u32;
@@ -75,19 +76,19 @@ fn kernel_of(object: &Opened<'_>) -> Vec<u8> {
     writer.bytes()
 }
 
-fn every_object(test: impl Fn(&str, &Opened<'_>, &Btf<'_>)) {
+fn every_object(test: impl Fn(&str, &ParsedObject<'_>, &Btf<'_>)) {
     for entry in REGISTRY {
-        let object = Opened::new(entry.name, entry.object).expect(entry.name);
+        let object = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&object);
         test(entry.name, &object, &Btf::read(&kernel).expect("types"));
     }
 }
 
 #[test]
-fn a_kernel_with_the_objects_own_structs_changes_no_member() {
+fn a_kernel_with_the_objects_own_structs_changes_no_instruction() {
     every_object(|name, object, kernel| {
         let code = Code::new(object, kernel, 7).expect(name);
-        assert_eq!(code.lacks, [""; 0], "{name}");
+        assert_eq!(code.missing_members, [""; 0], "{name}");
         let (mut same, mut reads) = (0, 0);
         for access in &object.ext.accesses {
             let before = &object.elf.sections[access.section].data[access.at..][..SIZE];
@@ -99,7 +100,7 @@ fn a_kernel_with_the_objects_own_structs_changes_no_member() {
 }
 
 #[test]
-fn each_operation_has_its_program_and_its_slot() {
+fn every_operation_has_its_program_and_its_slot() {
     every_object(|name, object, kernel| {
         let plan = plan(object, kernel, "given_name").expect(name);
         let code = Code::new(object, kernel, 7).expect(name);
@@ -111,7 +112,7 @@ fn each_operation_has_its_program_and_its_slot() {
                 (member.name, operation.slot),
                 (operation.name.as_str(), 64 + member.bits as usize / 8)
             );
-            let mut program = join(object, &code, operation.function).expect(name);
+            let mut program = link(object, &code, operation.function).expect(name);
             assert!(ends_function(program.code[program.code.len() - SIZE]), "{name}");
             assert_eq!(u32(&program.lines, 0), Some(0), "{name} has a line for its first instruction");
             check_calls(&mut program.code);
@@ -119,12 +120,12 @@ fn each_operation_has_its_program_and_its_slot() {
     });
 }
 
-/// `exit`, or a jump within the function.
+/// Whether a function may end with this code: `exit`, or a jump within the function.
 fn ends_function(code: u8) -> bool {
     matches!(code, 0x95 | 0x05)
 }
 
-/// Calls within a program lead to the start of a function, behind the end of another.
+/// Checks that calls within a program lead to the start of a function, directly after the end of another.
 fn check_calls(program: &mut [u8]) {
     for at in (0..program.len()).step_by(SIZE) {
         let call = Instruction::at(program, at).expect("an instruction");
@@ -136,7 +137,7 @@ fn check_calls(program: &mut [u8]) {
 }
 
 #[test]
-fn functions_that_are_called_come_along() {
+fn called_functions_are_linked() {
     every_object(|name, object, kernel| {
         let code = Code::new(object, kernel, 7).expect(name);
         let operations = plan(object, kernel, name).expect(name).operations;
@@ -144,7 +145,7 @@ fn functions_that_are_called_come_along() {
         let mut longer = 0;
         for operation in calling.clone() {
             let alone = object.elf.sections[operation.function.0].data.len();
-            longer += usize::from(join(object, &code, operation.function).expect(name).code.len() > alone);
+            longer += usize::from(link(object, &code, operation.function).expect(name).code.len() > alone);
         }
         assert_eq!(longer, calling.count(), "{name}");
         assert_eq!(longer > 0, name == "bbr-hsr");
@@ -152,11 +153,11 @@ fn functions_that_are_called_come_along() {
 }
 
 #[test]
-fn parameters_have_their_defaults_and_take_values() {
+fn parameters_have_defaults_and_can_be_set() {
     let entry = crate::find("bbr-hsr").expect("it is there");
-    let mut object = Opened::new(entry.name, entry.object).expect("an object");
+    let mut object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let values =
-        |o: &Opened<'_>| o.parameters().iter().map(|p| (p.name.clone(), p.value)).collect::<Vec<_>>();
+        |o: &ParsedObject<'_>| o.parameters().iter().map(|p| (p.name.clone(), p.value)).collect::<Vec<_>>();
     let defaults = [128, 50_000, 1_000_000, 80_000, 0];
     let names = ["hsr_alpha", "hsr_T_us", "hsr_T1_us", "hsr_T2_us", "hsr_bw_rec"];
     assert_eq!(values(&object), names.map(String::from).into_iter().zip(defaults).collect::<Vec<_>>());
@@ -165,26 +166,26 @@ fn parameters_have_their_defaults_and_take_values() {
         values(&object).iter().map(|(_, v)| *v).collect::<Vec<_>>(),
         [128, 60_000, 1_000_000, 80_000, u64::MAX]
     );
-    // What the kernel is told of them reads the same.
+    // The BTF for the kernel describes the same parameters.
     let parameters = object.parameters();
-    let about = super::describe(object.texts(), object.constants.len(), &parameters);
-    assert_eq!(super::described(&Btf::read(&about.bytes).expect("types"), &object.constants), parameters);
+    let info = super::describe(object.texts(), object.constants.len(), &parameters);
+    assert_eq!(super::described(&Btf::read(&info.bytes).expect("types"), &object.constants), parameters);
 }
 
-/// What instructions get of the member `path` of the first struct of `ours`.
-fn ask(ours: &Writer, kernel: &Writer, path: &str, what: u32) -> Option<(u64, Load)> {
+/// Returns the value for instructions that access the member `path` of the struct `s` of `ours`.
+fn value_of(ours: &Writer, kernel: &Writer, path: &str, what: u32) -> Option<(u64, Load)> {
     let (ours, kernel) = (ours.bytes(), kernel.bytes());
     let (ours, kernel) = (Btf::read(&ours).expect("types"), Btf::read(&kernel).expect("types"));
-    let way = MemberPath::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a way");
-    let found = way.candidates(&kernel);
-    field::answer(&way, &ours, &kernel, &found, what).map(|answer| (answer.value, answer.load))
+    let path = MemberPath::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a way");
+    let found = path.candidates(&kernel);
+    field::field_value(&path, &ours, &kernel, &found, what).map(|value| (value.value, value.load))
 }
 
 const OFFSET: u32 = 0;
 const EXISTS: u32 = 2;
 
 #[test]
-fn members_are_found_by_name_wherever_the_kernel_has_them() {
+fn members_are_found_by_name_at_any_offset() {
     let (mut ours, mut kernel) = (Writer::new(), Writer::new());
     let u4 = ours.number("unsigned int", 4);
     let s4 = ours.add("int", u32::from(btf::INT) << 24, &[4, 1 << 24 | 32]);
@@ -200,46 +201,46 @@ fn members_are_found_by_name_wherever_the_kernel_has_them() {
         [("moved", k4, 96), ("", union, 128), ("grown", k8, 192), ("other", small, 256), ("signed", k8, 320)];
     kernel.record(btf::STRUCT, "s", 48, &members);
 
-    assert_eq!(ask(&ours, &kernel, "0:0", OFFSET), Some((12, Load::AsIs)));
-    assert_eq!(ask(&ours, &kernel, "0:1", OFFSET), Some((20, Load::AsIs)));
-    assert_eq!(ask(&ours, &kernel, "0:2", OFFSET), Some((24, Load::Resized(8))));
-    assert_eq!(ask(&ours, &kernel, "0:3", OFFSET), None);
-    assert_eq!(ask(&ours, &kernel, "0:3", EXISTS), Some((0, Load::AsIs)));
-    assert_eq!(ask(&ours, &kernel, "0:0", EXISTS), Some((1, Load::AsIs)));
-    // Something else of the same name is not that member.
-    assert_eq!(ask(&ours, &kernel, "0:4", OFFSET), None);
-    // A sign would have to be carried into more bytes.
-    assert_eq!(ask(&ours, &kernel, "0:5", OFFSET), Some((40, Load::Impossible)));
+    assert_eq!(value_of(&ours, &kernel, "0:0", OFFSET), Some((12, Load::AsIs)));
+    assert_eq!(value_of(&ours, &kernel, "0:1", OFFSET), Some((20, Load::AsIs)));
+    assert_eq!(value_of(&ours, &kernel, "0:2", OFFSET), Some((24, Load::Resized(8))));
+    assert_eq!(value_of(&ours, &kernel, "0:3", OFFSET), None);
+    assert_eq!(value_of(&ours, &kernel, "0:3", EXISTS), Some((0, Load::AsIs)));
+    assert_eq!(value_of(&ours, &kernel, "0:0", EXISTS), Some((1, Load::AsIs)));
+    // A member of another kind with the same name does not match.
+    assert_eq!(value_of(&ours, &kernel, "0:4", OFFSET), None);
+    // Sign extension into more bytes is not supported.
+    assert_eq!(value_of(&ours, &kernel, "0:5", OFFSET), Some((40, Load::Impossible)));
 }
 
 #[test]
-fn bit_fields_are_loaded_and_shifted_where_the_kernel_has_them() {
+fn bit_fields_are_loaded_and_shifted_by_the_kernels_layout() {
     let (mut ours, mut kernel) = (Writer::new(), Writer::new());
     let u1 = ours.number("unsigned char", 1);
     ours.record(btf::STRUCT, "s", 1, &[("bit", u1, 1 << 24)]);
     let (k1, k4) = (kernel.number("unsigned char", 1), kernel.number("unsigned int", 4));
     kernel.record(btf::STRUCT, "s", 16, &[("x", k4, 0), ("bit", k1, 2 << 24 | 77)]);
-    // Bits 77 and 78 are bits 5 and 6 of byte 9: 57 to the left, then 62 to the right.
-    let told = [0, 4, 5].map(|what| ask(&ours, &kernel, "0:0", what).map(|(value, _)| value));
-    assert_eq!(told, [Some(9), Some(57), Some(62)]);
-    // 30 bits from bit 30 on lie in 64 bits only.
+    // Bits 77 and 78 are bits 5 and 6 of byte 9: shift left by 57, then right by 62.
+    let values = [0, 4, 5].map(|what| value_of(&ours, &kernel, "0:0", what).map(|(value, _)| value));
+    assert_eq!(values, [Some(9), Some(57), Some(62)]);
+    // 30 bits from bit 30 on fit in 64 bits only.
     let mut kernel = Writer::new();
     let k4 = kernel.number("unsigned int", 4);
     kernel.record(btf::STRUCT, "s", 16, &[("bit", k4, 30 << 24 | 30)]);
-    let told = [0, 1, 4, 5].map(|what| ask(&ours, &kernel, "0:0", what).map(|(value, _)| value));
-    assert_eq!(told, [Some(0), Some(8), Some(4), Some(34)]);
+    let values = [0, 1, 4, 5].map(|what| value_of(&ours, &kernel, "0:0", what).map(|(value, _)| value));
+    assert_eq!(values, [Some(0), Some(8), Some(4), Some(34)]);
 }
 
 #[test]
-fn what_this_kernel_lacks_is_named_and_may_not_be_reached() {
+fn missing_kernel_members_are_named_and_made_unreachable() {
     let entry = crate::find("westwood").expect("it is there");
-    let object = Opened::new(entry.name, entry.object).expect("an object");
+    let object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let mut bytes = kernel_of(&object);
     let at = bytes.windows(10).position(|w| w == b"mss_cache\0").expect("a name");
     bytes[at] = b'M';
     let kernel = Btf::read(&bytes).expect("types");
     let code = Code::new(&object, &kernel, 7).expect("all else is there");
-    assert_eq!(code.lacks, ["tcp_sock.mss_cache"]);
+    assert_eq!(code.missing_members, ["tcp_sock.mss_cache"]);
     let forbidden = object.ext.accesses.iter().filter(|access| {
         let instruction = &code.sections[access.section][access.at..][..SIZE];
         instruction == [CALL, 0, 0, 0, 0x10, 0x23, 0xad, 0x0b]
@@ -252,12 +253,12 @@ fn what_this_kernel_lacks_is_named_and_may_not_be_reached() {
     assert!(e.contains("no function tcp_reno_"), "{e}");
 }
 
-/// Damaged objects are refused or read as something else; nothing panics.
+/// Damaged objects are rejected or parsed as something else; nothing panics.
 #[test]
-fn damaged_objects_end_in_errors() {
+fn damaged_objects_cause_errors() {
     let mut refused = 0;
     for entry in REGISTRY {
-        let whole = Opened::new(entry.name, entry.object).expect(entry.name);
+        let whole = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&whole);
         let kernel = Btf::read(&kernel).expect("types");
         let mut stream = Stream::new(1, entry.name);
@@ -270,20 +271,20 @@ fn damaged_objects_end_in_errors() {
             if round % 16 == 0 {
                 bytes.truncate(stream.below(bytes.len() as u64) as usize);
             }
-            refused += usize::from(whole_way(&bytes, &kernel).is_none());
+            refused += usize::from(load_damaged(&bytes, &kernel).is_none());
         }
     }
     assert!(refused > 100, "{refused}");
 }
 
-fn whole_way(bytes: &[u8], kernel: &Btf<'_>) -> Option<()> {
-    let mut object = Opened::new("damaged", bytes).ok()?;
+fn load_damaged(bytes: &[u8], kernel: &Btf<'_>) -> Option<()> {
+    let mut object = ParsedObject::new("damaged", bytes).ok()?;
     let names: Vec<String> = object.parameters().into_iter().map(|p| p.name).collect();
     names.iter().for_each(|name| drop(object.set(&[(name, 1)])));
-    let about = super::describe(object.texts(), object.constants.len(), &object.parameters());
-    super::described(&Btf::read(&about.bytes)?, &object.constants);
-    shape(&object);
+    let info = super::describe(object.texts(), object.constants.len(), &object.parameters());
+    super::described(&Btf::read(&info.bytes)?, &object.constants);
+    interface(&object);
     let plan = plan(&object, kernel, "damaged").ok()?;
     let code = Code::new(&object, kernel, 7).ok()?;
-    plan.operations.iter().try_for_each(|o| join(&object, &code, o.function).map(drop)).ok()
+    plan.operations.iter().try_for_each(|o| link(&object, &code, o.function).map(drop)).ok()
 }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's place around one control that was compiled for this machine (-DHOST): a socket, the
- * kernel's functions that controls call, and one entry for each operation. The functions are
- * written from RFC 5681, in whole packets as the kernel counts; crates/engine/congestion/src/reno.rs says
- * what that means.
+ * Replaces the kernel around one control compiled for this machine (-DHOST): a socket, the kernel
+ * functions that controls call, and one entry point for the operations. The functions follow RFC 5681,
+ * in whole packets as in the kernel; crates/engine/congestion/src/reno.rs explains what that means.
  *
  * Linked with one NAME.bpf.c into a shared object; native/mod.rs opens it.
  */
-#define licence host_licence /* the control has one of its own */
+#define licence host_licence /* the control defines its own */
 #include "kernel.h"
 
 extern void *calloc(unsigned long count, unsigned long size);
 extern struct tcp_congestion_ops control;
 
-/* What time it is and what chance will say, set before each call; how much of it was asked for. */
+/* Time and random draws, set before each call, and the number of draws used. */
 static __u64 now_ns;
 __u32 host_draws[16];
 __u32 host_drawn;
@@ -54,7 +53,7 @@ __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
     return acked;
 }
 
-/* RFC 5681 section 3.1, equation 3: a packet for each `w` acknowledged, the rest is kept. */
+/* RFC 5681 section 3.1, equation 3: a packet for each `w` acknowledged; the remainder is kept. */
 void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked)
 {
     __u64 grown = tp->snd_cwnd;
@@ -83,7 +82,7 @@ void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked)
         tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
 }
 
-/* What a call sees and leaves behind; the same in native/mod.rs. */
+/* Inputs and outputs of a call, as in native/mod.rs. */
 struct view {
     __u64 now_ns;
     __u64 delivered_us;
@@ -110,7 +109,7 @@ struct view {
     __u32 pacing_status;
     __u32 pacing_shift;
     __u32 ece;
-    /* Of an ACK. */
+    /* Properties of an ACK. */
     __s32 rtt_us;
     __u32 acked;
     __u32 losses;
@@ -163,7 +162,7 @@ bool host_has(__u32 which)
     return operation(which) != (void *)0;
 }
 
-static void show(struct tcp_sock *tp, const struct view *v)
+static void load_view(struct tcp_sock *tp, const struct view *v)
 {
     struct sock *sk = (struct sock *)tp;
 
@@ -195,7 +194,7 @@ static void show(struct tcp_sock *tp, const struct view *v)
     inet_csk(sk)->icsk_ca_state = v->state;
 }
 
-static void keep(const struct tcp_sock *tp, struct view *v)
+static void store_view(const struct tcp_sock *tp, struct view *v)
 {
     const struct sock *sk = (const struct sock *)tp;
 
@@ -207,7 +206,7 @@ static void keep(const struct tcp_sock *tp, struct view *v)
     v->app_limited = tp->app_limited;
 }
 
-/* One call; `argument` is the operation's second where that is a number. */
+/* Calls an operation; `argument` is its second argument if that is a number. */
 __u32 host_call(struct tcp_sock *tp, __u32 which, struct view *v, __u32 argument)
 {
     __u32 (*call)(__u64 *) = (__u32 (*)(__u64 *))operation(which);
@@ -238,8 +237,8 @@ __u32 host_call(struct tcp_sock *tp, __u32 which, struct view *v, __u32 argument
         arguments[2] = v->ece ? 0x40 : 0; /* FLAG_ECE */
         arguments[3] = (unsigned long)&rate;
     }
-    show(tp, v);
+    load_view(tp, v);
     result = call(arguments);
-    keep(tp, v);
+    store_view(tp, v);
     return result;
 }

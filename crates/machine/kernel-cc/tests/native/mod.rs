@@ -1,5 +1,5 @@
-//! A control for the kernel, compiled for this machine and driven as a [`Controller`]: the very
-//! source that the kernel runs, with `host/kernel.c` in the kernel's place.
+//! Drives an eBPF control, compiled for this machine, as a [`Controller`]: the same source that the kernel
+//! runs, with `host/kernel.c` in place of the kernel.
 #![allow(unsafe_code)] // a shared object's functions are called
 
 use congestion::{AckEvent, CaState, Control, Controller, Event, HZ, Probe, RateSample, Socket, Window};
@@ -9,10 +9,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::{Span, Stream, Time};
 
-/// `TCP_INFINITE_SSTHRESH`: the models have `u32::MAX` there.
+/// `TCP_INFINITE_SSTHRESH`, for which the models use `u32::MAX`.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// What a call sees and leaves behind; the same in `host/kernel.c`.
+/// Inputs and outputs of a call, as in `host/kernel.c`.
 #[repr(C)]
 #[derive(Default)]
 struct View {
@@ -78,14 +78,14 @@ struct HostProbe {
     round: u64,
 }
 
-/// The states that programs tell.
+/// States that programs report.
 const STATES: [&str; 4] = ["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"];
 
 type HostProbeCall = unsafe extern "C" fn(*const c_void, *mut HostProbe);
 type HostCall = unsafe extern "C" fn(*mut c_void, u32, *mut View, u32) -> u32;
 type HostHas = unsafe extern "C" fn(u32) -> bool;
 
-/// One connection's control.
+/// The control of one connection.
 pub struct Native {
     name: &'static str,
     library: *mut c_void,
@@ -93,11 +93,11 @@ pub struct Native {
     call: HostCall,
     has: HostHas,
     probe: Option<HostProbeCall>,
-    /// What chance says: the next draws of the model's stream.
+    /// The random draws: those of the model's stream.
     random: Option<(Stream, u64)>,
 }
 
-// SAFETY: the library and the socket are this value's alone, and nothing in them knows threads.
+// SAFETY: library and socket belong to this value alone, and neither depends on the thread.
 unsafe impl Send for Native {}
 
 impl Drop for Native {
@@ -110,10 +110,10 @@ impl Drop for Native {
     }
 }
 
-/// Numbers the files of this process.
+/// Numbers of this process's files.
 static FILES: AtomicU32 = AtomicU32::new(0);
 
-fn fresh(file: &str) -> PathBuf {
+fn library_path(file: &str) -> PathBuf {
     let n = FILES.fetch_add(1, Ordering::Relaxed);
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{file}-{}-{n}.so", std::process::id()))
 }
@@ -131,10 +131,10 @@ impl Drop for Object {
 }
 
 impl Object {
-    /// Compiles `bpf/FILE.bpf.c`; its control is to be called `name`.
+    /// Compiles `bpf/FILE.bpf.c` as a control called `name`.
     pub fn compile(name: &'static str, file: &str) -> Object {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let path = fresh(file);
+        let path = library_path(file);
         let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
         cc.args(["-std=gnu11", "-DHOST", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]);
         cc.args(["-Wl,-Bsymbolic", "-I"]).arg(root.join("bpf"));
@@ -144,10 +144,10 @@ impl Object {
         Object { name, path }
     }
 
-    /// A control for one connection, with its own copy of everything: a library opened twice is
-    /// one library, so each control has its own file.
+    /// Opens a control for one connection, with its own copy of the library: a library opened twice is
+    /// shared, so each control needs its own file.
     pub fn open(&self) -> Native {
-        let copy = fresh(self.name);
+        let copy = library_path(self.name);
         std::fs::copy(&self.path, &copy).unwrap();
         let path = CString::new(copy.to_str().unwrap()).unwrap();
         // SAFETY: the path is a C string; the library runs nothing when it is opened.
@@ -168,8 +168,8 @@ impl Object {
 }
 
 impl Native {
-    /// Sets a parameter, as the loader does before the program is loaded. `None` when there is none
-    /// of that name; `bytes` is its size.
+    /// Sets a parameter, as the loader does before loading. Returns `None` if there is no such parameter;
+    /// `bytes` is its size.
     #[allow(dead_code)] // only programs with parameters need it
     pub fn set_parameter(&mut self, name: &str, value: u64, bytes: usize) -> Option<()> {
         let symbol_name = CString::new(name).ok()?;
@@ -185,7 +185,7 @@ impl Native {
         Some(())
     }
 
-    /// The parameters of `control`, and the draws below `below` of its stream for `seed`.
+    /// Sets the parameters of `control`, and uses draws below `below` of its stream for `seed`.
     pub fn like(mut self, control: &Control, seed: u64, below: u64) -> Native {
         for (name, value) in control.kernel_parameters() {
             self.set_parameter(name, value, 8).unwrap_or_else(|| panic!("no parameter {name}"));
@@ -194,15 +194,15 @@ impl Native {
         self
     }
 
-    /// Whether the program tells what [`Controller::probe`] does.
+    /// Whether the program reports what [`Controller::probe`] does.
     pub fn has_probe(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Calls the operation between two looks at the draws it made.
-    fn with_chance<T>(&self, random: &mut Option<(Stream, u64)>, call: impl FnOnce() -> T) -> T {
+    /// Provides random draws for a call, and advances the stream by the number used.
+    fn with_draws<T>(&self, random: &mut Option<(Stream, u64)>, call: impl FnOnce() -> T) -> T {
         let Some((stream, below)) = random else { return call() };
-        // SAFETY: 16 and one numbers of 32 bits, nobody else's (host/kernel.c).
+        // SAFETY: host/kernel.c defines these as 16 numbers and one of 32 bits; nothing else uses them.
         let (draws, drawn) = unsafe {
             let draws = symbol(self.library, c"host_draws".as_ptr()).cast::<[u32; 16]>();
             (&mut *draws, symbol(self.library, c"host_drawn".as_ptr()).cast::<u32>())
@@ -224,16 +224,23 @@ impl Native {
         unsafe { (self.has)(op as u32) }
     }
 
-    /// Calls `op` if the control has it; returns what it returned.
+    /// Calls `op` if the control implements it. Returns its result.
     fn call(&mut self, op: Op, s: &Socket, w: &mut Window, ack: View, argument: u32) -> Option<u32> {
         let mut random = self.random.take();
-        let result = self.with_chance(&mut random, || self.ask(op, s, w, ack, argument));
+        let result = self.with_draws(&mut random, || self.call_without_draws(op, s, w, ack, argument));
         self.random = random;
         result
     }
 
-    /// The same for operations that draw nothing.
-    fn ask(&self, op: Op, s: &Socket, w: &mut Window, ack: View, argument: u32) -> Option<u32> {
+    /// Calls `op` without random draws.
+    fn call_without_draws(
+        &self,
+        op: Op,
+        s: &Socket,
+        w: &mut Window,
+        ack: View,
+        argument: u32,
+    ) -> Option<u32> {
         if !self.has(op) {
             return None;
         }
@@ -266,7 +273,7 @@ fn micros(span: Span) -> u64 {
     span.as_nanos() / 1_000
 }
 
-/// Microseconds as the kernel passes an RTT: negative for none.
+/// Converts an RTT to microseconds as in the kernel: negative for none.
 fn signed_micros(span: Option<Span>) -> i32 {
     span.map_or(-1, |span| micros(span).min(i32::MAX as u64) as i32)
 }
@@ -376,12 +383,12 @@ impl Controller for Native {
 
     fn min_tso_segs(&self, w: &Window) -> u32 {
         let s = Socket::default();
-        self.ask(Op::MinTsoSegs, &s, &mut w.clone(), View::default(), 0).unwrap_or(2)
+        self.call_without_draws(Op::MinTsoSegs, &s, &mut w.clone(), View::default(), 0).unwrap_or(2)
     }
 
     fn sndbuf_expand(&self) -> u32 {
         let s = Socket::default();
-        self.ask(Op::SndbufExpand, &s, &mut Window::new(10), View::default(), 0).unwrap_or(2)
+        self.call_without_draws(Op::SndbufExpand, &s, &mut Window::new(10), View::default(), 0).unwrap_or(2)
     }
 
     fn probe(&self) -> Probe {

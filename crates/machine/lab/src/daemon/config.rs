@@ -1,6 +1,8 @@
-//! What daemons are told: scripts that write their configurations and start them, and commands that ask them.
+//! Configuration of the daemons: scripts that write their configuration files and start them, and commands
+//! that query them.
 //!
-//! All names in them are links' and hosts' numbers or checked names; addresses and numbers are written by longfat.
+//! All names in the scripts are numbers of links and hosts or validated names; longfat writes the addresses
+//! and numbers.
 
 use crate::network::device;
 use crate::routing::{outgoing, table};
@@ -11,59 +13,60 @@ use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use units::Span;
 
-/// Where Debian has them.
+/// Paths as in Debian.
 pub const CHARON: &str = "/usr/lib/ipsec/charon";
 pub const LIBIPSEC: &str = "/usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so";
 pub const OPENSSL: &str = "/usr/lib/ipsec/plugins/libstrongswan-openssl.so";
 pub const BIRD: &str = "/usr/sbin/bird";
 pub const VSFTPD: &str = "/usr/sbin/vsftpd";
-/// Where a host's daemons have their files: its own `/run`.
-const HOME: &str = "/run/longfat";
-/// Ports of IKE and of ESP in UDP: a charon for each tunnel, so none is the usual one, and with neither port 500 every
-/// message has the mark of RFC 3948 and goes to the second port.
-const PORTS: usize = 20_000;
-/// Plugins of charon, in the order of preference of what they offer.
+/// Folder of a host's daemons, in the host's own `/run`.
+const DIR: &str = "/run/longfat";
+/// First port of IKE and of ESP in UDP. Each tunnel has its own charon, so none uses the standard ports. If
+/// neither port is 500, every message carries the non-ESP marker of RFC 3948 and goes to the second port.
+const FIRST_ESP_PORT: usize = 20_000;
+/// Plugins of charon, in order of preference.
 const PLUGINS: &str = "random nonce openssl aes sha1 sha2 hmac kdf gcm curve25519 kernel-libipsec kernel-netlink \
                        socket-default vici";
-/// Waits for something to be there, in steps of 20 ms, for 5 s.
+/// Shell function that waits up to 5 s for a command to succeed, in steps of 20 ms.
 const AWAIT: &str =
     "await() { n=0; until \"$@\"; do n=$((n+1)); [ $n -lt 250 ] || return 1; sleep 0.02; done; }";
 
-/// The port of a tunnel's ESP in UDP, at both ends.
+/// Returns the port of a tunnel's ESP in UDP, the same at both ends.
 pub fn esp_port(link: usize) -> u16 {
-    (PORTS + 2 * link + 1) as u16
+    (FIRST_ESP_PORT + 2 * link + 1) as u16
 }
 
-/// A key that both ends of each tunnel of a run have.
+/// Generates a pre-shared key for the tunnels of a run.
 pub fn secret() -> io::Result<String> {
     let mut bytes = [0; 24];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
 }
 
-/// Links with a tunnel that a host has an end of, in order.
+/// Returns the links with a tunnel that ends at a host, in order.
 pub fn tunnels(scenario: &Scenario, host: usize) -> impl Iterator<Item = usize> + '_ {
-    let own = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.is_tunnel(l);
-    (0..scenario.links.len()).filter(own)
+    let ends_here = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.is_tunnel(l);
+    (0..scenario.links.len()).filter(ends_here)
 }
 
-/// Links over which a host has a BGP session.
+/// Returns the links over which a host has a BGP session.
 fn sessions(scenario: &Scenario, host: usize) -> impl Iterator<Item = usize> + '_ {
-    let own = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.has_session(l);
-    (0..scenario.links.len()).filter(own)
+    let has_session = move |&l: &usize| scenario.links[l].between.contains(&host) && scenario.has_session(l);
+    (0..scenario.links.len()).filter(has_session)
 }
 
-/// A host's address at a link and its neighbour's; within the tunnel, or outside.
+/// Returns a host's address on a link and its neighbour's; `inside` the tunnel, or outside.
 fn ends(scenario: &Scenario, host: usize, link: usize, inside: bool) -> [Ipv4Addr; 2] {
     let side = usize::from(scenario.links[link].between[1] == host);
     [side, 1 - side].map(|side| scenario.link_address(link, side, inside))
 }
 
-/// Stands before a daemon's process id and its program in what the start at a host says.
+/// Prefix of an output line with a daemon's process id and program.
 const DAEMON: &str = "@longfat-daemon ";
 
-/// The daemons that the start at a host has named: their process ids inside, and what they are.
-pub fn daemons(scenario: &Scenario, said: &str) -> Vec<(i32, String)> {
+/// Parses the daemons that a host's start script printed: their process ids inside the namespace, and
+/// descriptions.
+pub fn daemons(scenario: &Scenario, output: &str) -> Vec<(i32, String)> {
     let read = |line: &str| {
         let mut words = line.strip_prefix(DAEMON)?.split(' ');
         let pid = words.next()?.parse().ok()?;
@@ -77,12 +80,12 @@ pub fn daemons(scenario: &Scenario, said: &str) -> Vec<(i32, String)> {
         };
         Some((pid, what))
     };
-    said.lines().filter_map(read).collect()
+    output.lines().filter_map(read).collect()
 }
 
-/// Starts everything at a host.
+/// Returns the script that starts all daemons of a host.
 pub fn start(scenario: &Scenario, host: usize, secret: &str) -> String {
-    let mut text = format!("set -e\n{AWAIT}\nmkdir -p {HOME}\nip link set lo up\n");
+    let mut text = format!("set -e\n{AWAIT}\nmkdir -p {DIR}\nip link set lo up\n");
     for link in tunnels(scenario, host) {
         text += &charon(scenario, host, link, secret);
     }
@@ -93,10 +96,10 @@ pub fn start(scenario: &Scenario, host: usize, secret: &str) -> String {
                 let config = bird(scenario, host);
                 let _ = write!(
                     text,
-                    "cat > {HOME}/bird.conf <<'END'\n{config}END\n\
-                     {BIRD} -c {HOME}/bird.conf -s {HOME}/bird.ctl -P {HOME}/bird.pid >{HOME}/bird.out 2>&1 || {{ cat {HOME}/bird.out; false; }}\n\
-                     await [ -S {HOME}/bird.ctl ]\nawait [ -s {HOME}/bird.pid ]\n\
-                     echo \"{DAEMON}$(cat {HOME}/bird.pid) bird\"\n"
+                    "cat > {DIR}/bird.conf <<'END'\n{config}END\n\
+                     {BIRD} -c {DIR}/bird.conf -s {DIR}/bird.ctl -P {DIR}/bird.pid >{DIR}/bird.out 2>&1 || {{ cat {DIR}/bird.out; false; }}\n\
+                     await [ -S {DIR}/bird.ctl ]\nawait [ -s {DIR}/bird.pid ]\n\
+                     echo \"{DAEMON}$(cat {DIR}/bird.pid) bird\"\n"
                 );
             }
             Service::Ftp {} => text += &vsftpd(),
@@ -113,11 +116,12 @@ fn charon(scenario: &Scenario, host: usize, link: usize, secret: &str) -> String
         _ => None,
     });
     let rekey = rekey.unwrap_or(Span::from_secs(3600)).as_nanos() / 1_000_000_000;
-    let (ike, natt) = (PORTS + 2 * link, esp_port(link));
-    let (dir, dev) = (format!("{HOME}/{}", device(link)), outgoing(scenario, host, link));
+    let (ike, natt) = (FIRST_ESP_PORT + 2 * link, esp_port(link));
+    let (dir, dev) = (format!("{DIR}/{}", device(link)), outgoing(scenario, host, link));
     let mtu = scenario.link_mtu(link);
     let load = swanctl(link, &format!("--load-all --file {dir}/swanctl.conf"));
-    // `kernel-libipsec` leads everything into its device by a table of its own; here routes say what goes there.
+    // `kernel-libipsec` routes everything into its device with its own table; delete that rule, because the
+    // scenario's routes decide.
     format!(
         "mkdir -p {dir}\n\
          cat > {dir}/strongswan.conf <<'END'\n\
@@ -141,23 +145,23 @@ fn charon(scenario: &Scenario, host: usize, link: usize, secret: &str) -> String
     )
 }
 
-/// A command of the charon of a tunnel.
+/// Returns a swanctl command for a tunnel's charon.
 pub fn swanctl(link: usize, arguments: &str) -> String {
-    let dir = format!("{HOME}/{}", device(link));
+    let dir = format!("{DIR}/{}", device(link));
     format!("STRONGSWAN_CONF={dir}/strongswan.conf swanctl {arguments} --uri unix://{dir}/vici")
 }
 
-/// A command of a host's BIRD.
+/// Returns a birdc command for a host's BIRD.
 pub fn birdc(command: &str) -> String {
-    format!("birdc -r -s {HOME}/bird.ctl {command} | grep -v '^BIRD \\|^Access restricted'")
+    format!("birdc -r -s {DIR}/bird.ctl {command} | grep -v '^BIRD \\|^Access restricted'")
 }
 
-/// BIRD's configuration.
+/// Returns BIRD's configuration.
 fn bird(scenario: &Scenario, host: usize) -> String {
     let Some((own_as, hold)) = scenario.speaker(host) else { return String::new() };
     let router = scenario::default_address(host);
     let mut text =
-        format!("log \"{HOME}/bird.log\" all;\nrouter id {router};\nprotocol device {{ scan time 1; }}\n");
+        format!("log \"{DIR}/bird.log\" all;\nrouter id {router};\nprotocol device {{ scan time 1; }}\n");
     let mut customers: Vec<Option<&str>> = Vec::new();
     for link in sessions(scenario, host) {
         let customer = scenario.customer_of_link(link).filter(|_| scenario.hosts[host].customer.is_none());
@@ -165,17 +169,17 @@ fn bird(scenario: &Scenario, host: usize) -> String {
         let [own, peer] = ends(scenario, host, link, scenario.is_tunnel(link));
         let other = scenario.links[link].between[usize::from(scenario.links[link].between[0] == host)];
         let (peer_as, _) = scenario.speaker(other).unwrap_or_default();
-        let of = bird_table(scenario, customer);
+        let table = bird_table(scenario, customer);
         if !customers.contains(&customer) {
             customers.push(customer);
-            text += &bird_tables(scenario, host, customer, &of);
+            text += &bird_tables(scenario, host, customer, &table);
         }
         let reflects = if peer_as == own_as { " rr client;\n" } else { "" };
         let _ = write!(
             text,
             "protocol bgp {} {{\n description \"{}\";\n local {own} as {own_as};\n neighbor {peer} as {peer_as};\n direct;\n{reflects} \
              hold time {};\n keepalive time {};\n connect delay time 1;\n connect retry time 1;\n error wait time 1, 1;\n \
-             ipv4 {{\n  table {of};\n  import all;\n  export where source = RTS_STATIC || source = RTS_BGP;\n  next hop self;\n  gateway direct;\n }};\n}}\n",
+             ipv4 {{\n  table {table};\n  import all;\n  export where source = RTS_STATIC || source = RTS_BGP;\n  next hop self;\n  gateway direct;\n }};\n}}\n",
             session(scenario, link),
             scenario.links[link].name,
             seconds(hold),
@@ -185,7 +189,7 @@ fn bird(scenario: &Scenario, host: usize) -> String {
     text
 }
 
-/// The name of the session over a link.
+/// Returns the name of the BGP session over a link.
 fn session(scenario: &Scenario, link: usize) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("{}_{link}", scenario.links[link].name.chars().map(plain).collect::<String>())
@@ -196,15 +200,15 @@ fn bird_table(scenario: &Scenario, customer: Option<&str>) -> String {
     at.map_or("master4".into(), |at| format!("customer{at}"))
 }
 
-/// A customer's table, what is announced in it, and how it comes to the kernel.
+/// Configures a customer's table, the prefixes announced from it, and its export to the kernel.
 fn bird_tables(scenario: &Scenario, host: usize, customer: Option<&str>, name: &str) -> String {
     let mut text = String::new();
     if customer.is_some() {
         let _ = writeln!(text, "ipv4 table {name};");
     }
-    let of = customer.or(scenario.hosts[host].customer.as_deref());
+    let announced_by = customer.or(scenario.hosts[host].customer.as_deref());
     let _ = write!(text, "protocol static own_{name} {{\n ipv4 {{ table {name}; }};\n");
-    for prefix in scenario.announced(host, of).iter().filter(|p| p.address.is_ipv4()) {
+    for prefix in scenario.announced(host, announced_by).iter().filter(|p| p.address.is_ipv4()) {
         let _ = writeln!(text, " route {prefix} blackhole;");
     }
     let number = table(scenario, host, customer);
@@ -217,47 +221,49 @@ fn bird_tables(scenario: &Scenario, host: usize, customer: Option<&str>, name: &
     text
 }
 
-/// vsftpd takes and gives files in memory; `big` is a gigabyte of zeros that takes no room.
+/// Configures vsftpd with files in memory; `big` is a sparse file of 1 GB.
 fn vsftpd() -> String {
     format!(
-        "mkdir -p {HOME}/empty {HOME}/ftp/pub\nchown daemon {HOME}/ftp/pub\ntruncate -s 1G {HOME}/ftp/big\n\
-         cat > {HOME}/vsftpd.conf <<'END'\n\
+        "mkdir -p {DIR}/empty {DIR}/ftp/pub\nchown daemon {DIR}/ftp/pub\ntruncate -s 1G {DIR}/ftp/big\n\
+         cat > {DIR}/vsftpd.conf <<'END'\n\
          listen=YES\nanonymous_enable=YES\nlocal_enable=NO\nwrite_enable=YES\nanon_upload_enable=YES\nno_anon_password=YES\n\
-         anon_root={HOME}/ftp\nftp_username=daemon\nsecure_chroot_dir={HOME}/empty\nseccomp_sandbox=NO\nanon_umask=022\n\
+         anon_root={DIR}/ftp\nftp_username=daemon\nsecure_chroot_dir={DIR}/empty\nseccomp_sandbox=NO\nanon_umask=022\n\
          pasv_min_port=30000\npasv_max_port=30999\nxferlog_enable=NO\nEND\n\
-         {VSFTPD} {HOME}/vsftpd.conf >{HOME}/vsftpd.out 2>&1 &\necho $! >{HOME}/vsftpd.pid\n\
+         {VSFTPD} {DIR}/vsftpd.conf >{DIR}/vsftpd.out 2>&1 &\necho $! >{DIR}/vsftpd.pid\n\
          echo \"{DAEMON}$! vsftpd\"\n\
          await sh -c 'ss -ltn | grep -q :21'\n"
     )
 }
 
-/// Makes a tunnel, from either end.
-pub fn make(link: usize) -> String {
+/// Returns the command that sets up a tunnel, from either end.
+pub fn initiate_tunnel(link: usize) -> String {
     swanctl(link, "--initiate --child t --timeout 5")
 }
 
-/// Ends all daemons of a host at once, as a loss of power does: nobody is told. What would make a new start believe that
-/// they still run goes too.
+/// Kills all daemons of a host at once, as a power failure does, without notifying peers. Also deletes the
+/// files that would make a new start believe that they still run.
 fn kill() -> String {
     format!(
-        "for p in {HOME}/*.pid {HOME}/*/*.pid; do [ -e $p ] && kill -9 $(cat $p); rm -f $p; done 2>/dev/null\n\
-         rm -f {HOME}/*/vici {HOME}/bird.ctl /run/charon.pid"
+        "for p in {DIR}/*.pid {DIR}/*/*.pid; do [ -e $p ] && kill -9 $(cat $p); rm -f $p; done 2>/dev/null\n\
+         rm -f {DIR}/*/vici {DIR}/bird.ctl /run/charon.pid"
     )
 }
 
-/// Makes the tunnels of which a host is the first end; fails while one does not stand.
-pub fn initiate(scenario: &Scenario, host: usize) -> Option<String> {
+/// Returns a command that sets up the tunnels of which a host is the first end. It fails while one of them is
+/// down.
+pub fn initiate_tunnels(scenario: &Scenario, host: usize) -> Option<String> {
     let first = tunnels(scenario, host).filter(|&l| scenario.links[l].between[0] == host);
-    let one = |link| {
-        let stands = swanctl(link, "--list-sas");
-        format!("{{ {stands} | grep -q INSTALLED; }} || {}", make(link))
+    let initiate = |link| {
+        let list = swanctl(link, "--list-sas");
+        format!("{{ {list} | grep -q INSTALLED; }} || {}", initiate_tunnel(link))
     };
-    let all: Vec<String> = first.map(one).collect();
+    let all: Vec<String> = first.map(initiate).collect();
     (!all.is_empty()).then(|| all.join(" && "))
 }
 
-/// Whether all sessions of a host are established: what it says otherwise.
-pub fn sessions_stand(scenario: &Scenario, host: usize) -> Option<String> {
+/// Returns a command that checks whether all BGP sessions of a host are established, and otherwise lists
+/// them.
+pub fn sessions_established(scenario: &Scenario, host: usize) -> Option<String> {
     let all = sessions(scenario, host).count();
     (all > 0).then(|| {
         let list = birdc("show protocols");
@@ -267,7 +273,7 @@ pub fn sessions_stand(scenario: &Scenario, host: usize) -> Option<String> {
     })
 }
 
-/// What begins a fault at the hosts, or ends it.
+/// Returns the commands that begin a fault at hosts, or end it if `up`.
 pub fn switch(scenario: &Scenario, fault: &ScheduledFault, up: bool) -> Vec<(usize, String)> {
     let Some(&link) = fault.links.first() else { return Vec::new() };
     let host = scenario.links[link].between[0];
@@ -275,12 +281,12 @@ pub fn switch(scenario: &Scenario, fault: &ScheduledFault, up: bool) -> Vec<(usi
         (FaultKind::Link, _) | (FaultKind::Host, true) => Vec::new(),
         (FaultKind::Host, false) => fault.host.map(|host| (host, kill())).into_iter().collect(),
         (FaultKind::Tunnel, false) => vec![(host, swanctl(link, "--terminate --ike t --timeout 2"))],
-        (FaultKind::Tunnel, true) => vec![(host, make(link))],
+        (FaultKind::Tunnel, true) => vec![(host, initiate_tunnel(link))],
         (FaultKind::Bgp, _) => {
             let verb = if up { "enable" } else { "disable" };
-            // Without -r: it changes something.
+            // Without -r (restricted), because it changes the state.
             let name = session(scenario, link);
-            vec![(host, format!("birdc -s {HOME}/bird.ctl {verb} {name}"))]
+            vec![(host, format!("birdc -s {DIR}/bird.ctl {verb} {name}"))]
         }
     }
 }

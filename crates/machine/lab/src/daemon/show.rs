@@ -1,4 +1,4 @@
-//! What an engineer would ask the routers after a run, and what they answer.
+//! Router show commands that an engineer would run after a run, and their output.
 
 use super::{Daemons, config, tunnel_device};
 use crate::LabError;
@@ -6,28 +6,28 @@ use crate::routing::table;
 use scenario::Scenario;
 
 impl Daemons<'_> {
-    /// Asks every host with daemons for its tunnels, security associations, sessions, and routes of each customer: as a
-    /// terminal would have shown it.
+    /// Queries the tunnels, security associations, sessions and each customer's routes of every host with
+    /// daemons. Formats the output as a terminal would show it.
     ///
     /// # Errors
-    /// One that has not died does not answer.
+    /// Fails when a running console does not answer.
     pub fn show(&mut self) -> Result<String, LabError> {
         let scenario = self.scenario;
         let hosts: Vec<usize> =
             self.consoles.iter().filter(|(_, c)| !c.is_dead).map(|(&host, _)| host).collect();
         let mut text = String::new();
         for host in hosts {
-            for (asked, command) in questions(scenario, host) {
-                let (_, said) = self.ask(host, &command)?;
-                text += &format!("{}# {asked}\n{}\n\n", scenario.hosts[host].name, said.trim_end());
+            for (title, command) in show_commands(scenario, host) {
+                let (_, output) = self.command(host, &command)?;
+                text += &format!("{}# {title}\n{}\n\n", scenario.hosts[host].name, output.trim_end());
             }
         }
         Ok(text)
     }
 }
 
-/// What is asked of a host: as a router's command line has it, and the command.
-fn questions(scenario: &Scenario, host: usize) -> Vec<(String, String)> {
+/// The show commands for a host: as a router's command line has them, and the shell command.
+fn show_commands(scenario: &Scenario, host: usize) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for link in config::tunnels(scenario, host) {
         let name = &scenario.links[link].name;
@@ -45,8 +45,8 @@ fn questions(scenario: &Scenario, host: usize) -> Vec<(String, String)> {
         let number = table(scenario, host, customer);
         if !seen.contains(&number) {
             seen.push(number);
-            let of = customer.map_or(String::new(), |c| format!(" customer {c}"));
-            all.push((format!("show ip route{of}"), format!("ip -4 route show table {number}")));
+            let suffix = customer.map_or(String::new(), |c| format!(" customer {c}"));
+            all.push((format!("show ip route{suffix}"), format!("ip -4 route show table {number}")));
         }
     }
     all

@@ -1,8 +1,9 @@
-//! What a confined command may touch: files in few folders, few devices, nothing else of the machine.
+//! Mounts of a confined command: few writable folders, few devices, nothing else of the machine.
 //!
-//! Its mounts are read-only but for the folders that it is given, some are covered, and `/dev` holds what programs need:
-//! root is the owner of root's files, of `/proc/sys`, of the cgroups and of the disks' devices also without capabilities,
-//! and others are of what everybody may write. It runs between `clone3` and `execve`: nothing is allocated here.
+//! All mounts are read-only except the granted folders, some folders are covered, and `/dev` contains only
+//! what programs need. This is necessary because even without capabilities root owns root's files,
+//! `/proc/sys`, the cgroups and the disks' devices, and other users own what everybody may write. This code
+//! runs between `clone3` and `execve`, so it must not allocate.
 
 use linux::file::{enter_folder, make_file, make_folder, make_link};
 use linux::mount::{MountKind, make_read_only, make_writable, mount_new, move_mount, open_tree};
@@ -10,41 +11,40 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A step on the way to what a command is to see.
+/// One step of building a command's view of the file system.
 pub enum MountStep {
-    /// An empty folder over this one, with these options, writable.
+    /// Covers a folder with an empty writable one, with these mount options.
     Home(CString, CString),
-    /// The same, read-only.
+    /// Covers a folder with an empty read-only one, with these mount options.
     Cover(CString, CString),
-    /// A folder in one that is covered.
+    /// Creates a folder in a covered one.
     Folder(CString),
-    /// What the descriptor is of, writable.
-    Given(CString, OwnedFd),
+    /// Mounts the descriptor's tree, writable.
+    Grant(CString, OwnedFd),
 }
 
 impl MountStep {
-    /// The folder that it makes writable.
+    /// Returns the folder that the step makes writable.
     pub fn writable(&self) -> Option<&CStr> {
         match self {
-            MountStep::Home(path, _) | MountStep::Given(path, _) => Some(path),
+            MountStep::Home(path, _) | MountStep::Grant(path, _) => Some(path),
             MountStep::Cover(..) | MountStep::Folder(_) => None,
         }
     }
 }
 
-/// What a command is to see.
+/// A command's view of the file system.
 #[derive(Clone, Copy)]
 pub struct Confinement<'a> {
-    /// In this order.
+    /// Applied in this order.
     pub steps: &'a [MountStep],
-    /// Where it begins, or there, where that cannot be seen.
+    /// Working directory, and its replacement if it is not visible.
     pub folder: &'a CStr,
-    pub spare: &'a CStr,
-    /// All that it may write to.
+    pub fallback_folder: &'a CStr,
     pub writable: &'a [&'a CStr],
 }
 
-/// Device files that programs expect, each where it was.
+/// Device files that programs expect, kept at their paths.
 const DEVICES: [&CStr; 6] =
     [c"/dev/null", c"/dev/zero", c"/dev/full", c"/dev/random", c"/dev/urandom", c"/dev/tty"];
 const TERMINALS: &CStr = c"/dev/pts";
@@ -56,7 +56,7 @@ const LINKS: [[&CStr; 2]; 5] = [
     [c"pts/ptmx", c"/dev/ptmx"],
 ];
 
-/// Makes all mounts of this namespace read-only but for what is given, and goes to the folder.
+/// Makes all mounts of this namespace read-only except the granted ones, and enters the working directory.
 pub fn confine(c: &Confinement<'_>) -> io::Result<()> {
     let kept = DEVICES.map(|path| open_tree(path, false).ok());
     let terminals = open_tree(TERMINALS, true).ok();
@@ -66,17 +66,17 @@ pub fn confine(c: &Confinement<'_>) -> io::Result<()> {
                 mount_new(c"tmpfs", path, MountKind::Programs, Some(options))?;
             }
             MountStep::Folder(path) => _ = make_folder(path, 0o755),
-            MountStep::Given(path, tree) => _ = move_mount(tree.as_fd(), path),
+            MountStep::Grant(path, tree) => _ = move_mount(tree.as_fd(), path),
         }
     }
     make_read_only(c"/", true, false)?;
     c.steps.iter().filter_map(MountStep::writable).try_for_each(make_writable)?;
     devices(&kept, terminals.as_ref())?;
-    // The folder's own mount is another than the one this process stands in.
-    enter_folder(c.folder).or_else(|_| enter_folder(c.spare))
+    // Enter the folder again: it is now on another mount than the one this process is in.
+    enter_folder(c.folder).or_else(|_| enter_folder(c.fallback_folder))
 }
 
-/// A `/dev` with these alone.
+/// Mounts a `/dev` with only these devices.
 fn devices(kept: &[Option<OwnedFd>], terminals: Option<&OwnedFd>) -> io::Result<()> {
     mount_new(c"tmpfs", c"/dev", MountKind::Devices, Some(c"mode=755,size=64k"))?;
     for (path, tree) in DEVICES.iter().zip(kept) {

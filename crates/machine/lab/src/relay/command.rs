@@ -1,5 +1,5 @@
-//! How a relay's program is told what to do: longfat's proxy by its configuration and as a command line, nginx and HAProxy by a
-//! file of their own.
+//! Configuration of relays: longfat's proxy by its configuration and as a command line, nginx and HAProxy by
+//! a configuration file.
 
 use crate::LabError;
 use crate::controls::Controls;
@@ -11,31 +11,31 @@ use std::net::SocketAddr;
 use std::path::Path;
 use units::{Bytes, Rate, Span};
 
-/// Nothing that a run takes is longer; HAProxy's milliseconds fit 31 bits.
-const LONGEST: Span = Span::from_secs(24 * 3600);
-/// Pacing on and as good as unlimited.
-const PACED: Rate = Rate::from_bps(1_000_000_000_000);
-/// Read from standard input as a file: nothing of it is left anywhere, however the run ends.
-const FILE: &str = "/proc/self/fd/0";
-/// nginx's buffer for each direction, at most; its own default is 16k (`proxy_buffer_size`). It waits until one is empty: what is as
-/// large as the socket's makes it stop and go.
+/// Timeout longer than any run; HAProxy's milliseconds must fit 31 bits.
+const TIMEOUT: Span = Span::from_secs(24 * 3600);
+/// Rate that turns pacing on without limiting.
+const UNLIMITED_PACING: Rate = Rate::from_bps(1_000_000_000_000);
+/// The configuration is read from standard input, so no file remains, however the run ends.
+const STDIN_PATH: &str = "/proc/self/fd/0";
+/// nginx's maximum buffer per direction; its default is 16k (`proxy_buffer_size`). nginx waits until the
+/// buffer is empty, so a buffer as large as the socket's makes the transfer stall periodically.
 const NGINX_BUFFER: Bytes = Bytes::new(256 << 10);
-/// Where distributions put the module.
+/// Paths of nginx's stream module in common distributions.
 const STREAM_MODULES: [&str; 2] =
     ["/usr/lib/nginx/modules/ngx_stream_module.so", "/usr/lib64/nginx/modules/ngx_stream_module.so"];
 
-/// A leg that ends at a relay, and where it goes on.
+/// A leg that ends at a relay, and the address it continues to.
 struct RelayStop<'a> {
     port: u16,
-    /// Any address of the leg's version.
+    /// Wildcard address of the leg's IP version, with the port.
     listen: SocketAddr,
     to: SocketAddr,
-    /// Towards the leg's begin, and onward.
+    /// Congestion control towards the leg's start, and onward.
     cc: [&'a str; 2],
     pace: Option<Rate>,
 }
 
-fn stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a> {
+fn relay_stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a> {
     let (near, far) = (&plan.legs[leg], &plan.legs[leg + 1]);
     let paced = scenario.hosts[near.to].stack.pacing == Some(true);
     RelayStop {
@@ -43,29 +43,30 @@ fn stop<'a>(scenario: &Scenario, plan: &'a FlowPlan, leg: usize) -> RelayStop<'a
         listen: SocketAddr::from((any(plan.addresses[near.to]), near.port)),
         to: SocketAddr::from((plan.addresses[far.to], far.port)),
         cc: [&near.cc[1].name, &far.cc[0].name],
-        pace: plan.flows[near.flow].max_pacing_rate.or(paced.then_some(PACED)),
+        pace: plan.flows[near.flow].max_pacing_rate.or(paced.then_some(UNLIMITED_PACING)),
     }
 }
 
-/// One listener and one upstream a leg.
+/// Returns a proxy configuration with one listener and one upstream per leg.
 pub fn proxy_config(scenario: &Scenario, plan: &FlowPlan, legs: &[usize]) -> ProxyConfig {
     let mut config: Option<ProxyConfig> = None;
     for &leg in legs {
-        let stop = stop(scenario, plan, leg);
-        let side = |cc: &str| SideConfig { cc: Some(cc.into()), pace: stop.pace, ..SideConfig::default() };
-        let name = format!("port-{}", stop.port);
-        let listen = ListenAt::Address(stop.listen);
+        let relay_stop = relay_stop(scenario, plan, leg);
+        let side =
+            |cc: &str| SideConfig { cc: Some(cc.into()), pace: relay_stop.pace, ..SideConfig::default() };
+        let name = format!("port-{}", relay_stop.port);
+        let listen = ListenAt::Address(relay_stop.listen);
         let listener = ListenerConfig {
-            client: side(stop.cc[0]),
-            idle_timeout: LONGEST,
-            half_close_timeout: LONGEST,
+            client: side(relay_stop.cc[0]),
+            idle_timeout: TIMEOUT,
+            half_close_timeout: TIMEOUT,
             ..ListenerConfig::of(listen, &name)
         };
         let upstream = UpstreamConfig {
-            server: side(stop.cc[1]),
-            connect_timeout: LONGEST,
+            server: side(relay_stop.cc[1]),
+            connect_timeout: TIMEOUT,
             retries: 0,
-            ..UpstreamConfig::of(HostPort::Address(stop.to))
+            ..UpstreamConfig::of(HostPort::Address(relay_stop.to))
         };
         match &mut config {
             None => {
@@ -84,21 +85,21 @@ pub fn proxy_config(scenario: &Scenario, plan: &FlowPlan, legs: &[usize]) -> Pro
     ProxyConfig { workers: Some(1), max_connections: legs.len(), ..config }
 }
 
-/// The relays of a run that are longfat's proxy as command lines: the host, and what a shell there would be told, for each
-/// connection.
+/// Returns the relays of a run that are longfat's proxy as command lines: for each connection the host and
+/// the command to type there.
 ///
 /// # Errors
-/// Those of [`crate::run`] before anything is made.
+/// Fails as [`crate::run`] does before it creates anything.
 pub fn proxy_commands(
     scenario: &Scenario,
     only_flow: Option<usize>,
 ) -> Result<Vec<(usize, String)>, LabError> {
     let plan = &FlowPlan::new(scenario, only_flow, &Controls::default())?;
     let mut lines = Vec::new();
-    for (relay, legs) in super::stops(plan) {
+    for (relay, legs) in super::legs_by_relay(plan) {
         let relay = &scenario.relays[relay];
         for leg in legs.into_iter().filter(|_| relay.tool == RelayTool::Longfat) {
-            let RelayStop { port, to, cc: [client, upstream], pace, .. } = stop(scenario, plan, leg);
+            let RelayStop { port, to, cc: [client, upstream], pace, .. } = relay_stop(scenario, plan, leg);
             let pace = pace.map_or_else(String::new, |rate| format!(" --pace {rate}"));
             let line = format!(
                 "longfat proxy --listen :{port} --upstream {to} --client-cc {client} --upstream-cc {upstream}{pace}"
@@ -109,7 +110,7 @@ pub fn proxy_commands(
     Ok(lines)
 }
 
-/// The command line of a program, and the file that it reads.
+/// Returns the command line of a relay program, and its configuration file.
 pub fn of_program(
     scenario: &Scenario,
     plan: &FlowPlan,
@@ -117,23 +118,25 @@ pub fn of_program(
     legs: &[usize],
     buffer: Bytes,
 ) -> (Vec<String>, String) {
-    let stops: Vec<RelayStop<'_>> = legs.iter().map(|&leg| stop(scenario, plan, leg)).collect();
+    let stops: Vec<RelayStop<'_>> = legs.iter().map(|&leg| relay_stop(scenario, plan, leg)).collect();
     match tool {
-        RelayTool::Haproxy => (["haproxy", "-db", "-f", FILE].map(String::from).into(), haproxy(&stops)),
-        _ => (["nginx", "-e", "stderr", "-c", FILE].map(String::from).into(), nginx(&stops, buffer)),
+        RelayTool::Haproxy => {
+            (["haproxy", "-db", "-f", STDIN_PATH].map(String::from).into(), haproxy(&stops))
+        }
+        _ => (["nginx", "-e", "stderr", "-c", STDIN_PATH].map(String::from).into(), nginx(&stops, buffer)),
     }
 }
 
-/// The file where the process id is to stand is the one that was just read: no other may be left.
+/// The pid file is the file that was just read, so that no other remains.
 fn nginx(stops: &[RelayStop<'_>], buffer: Bytes) -> String {
     let module = STREAM_MODULES.iter().find(|path| Path::new(path).is_file());
     let module = module.map_or_else(String::new, |path| format!("load_module {path};\n"));
-    let seconds = LONGEST.as_nanos() / 1_000_000_000;
+    let seconds = TIMEOUT.as_nanos() / 1_000_000_000;
     let buffer = (buffer.get() / 4).clamp(4096, NGINX_BUFFER.get());
     let server = |s: &RelayStop<'_>| format!("    server {{ listen {}; proxy_pass {}; }}\n", s.listen, s.to);
     let servers: String = stops.iter().map(server).collect();
     format!(
-        "daemon off; master_process off; worker_processes 1; error_log stderr; pid {FILE};\n{module}\
+        "daemon off; master_process off; worker_processes 1; error_log stderr; pid {STDIN_PATH};\n{module}\
          events {{ worker_connections {}; }}\n\
          stream {{\n    tcp_nodelay on; proxy_buffer_size {buffer};\n    proxy_timeout {seconds}s; proxy_connect_timeout {seconds}s;\n\
          {servers}}}\n",
@@ -142,7 +145,7 @@ fn nginx(stops: &[RelayStop<'_>], buffer: Bytes) -> String {
 }
 
 fn haproxy(stops: &[RelayStop<'_>]) -> String {
-    let seconds = LONGEST.as_nanos() / 1_000_000_000;
+    let seconds = TIMEOUT.as_nanos() / 1_000_000_000;
     let listen = |s: &RelayStop<'_>| {
         format!("listen port-{}\n    bind {}\n    server next {}\n", s.port, s.listen, s.to)
     };

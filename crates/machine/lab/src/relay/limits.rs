@@ -1,17 +1,18 @@
-//! What a relay's program cannot do of what the scenario says: refused where results would be of another scenario, told otherwise.
+//! Settings that a relay's program does not support: refused if the result would be of a different scenario,
+//! reported otherwise.
 
 use crate::LabError;
 use crate::plan::FlowPlan;
 use scenario::{RelayTool, Scenario};
 use std::collections::BTreeMap;
 
-/// Finds what cannot be, before anything is made.
+/// Checks the relays before anything is created.
 ///
 /// # Errors
-/// Two congestion controls where one route has one for all.
+/// Fails if one route would need two congestion controls.
 pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
     let mut routes: BTreeMap<(usize, usize), &str> = BTreeMap::new();
-    for (relay, legs) in super::stops(plan) {
+    for (relay, legs) in super::legs_by_relay(plan) {
         let relay = &scenario.relays[relay];
         if relay.tool == RelayTool::Longfat {
             continue;
@@ -24,8 +25,8 @@ pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
                 if let Some(other) = other.filter(|other| other != cc) {
                     let peer = &scenario.hosts[peer].name;
                     let why = format!(
-                        "towards {peer} it is to have {other} and {cc}; {program} has no word for a congestion control, and a route \
-                         has one for all: one control, or tool = \"longfat\""
+                        "flows towards {peer} need both {other} and {cc}, but {program} cannot set a congestion control and a route \
+                         has only one: use one congestion control, or tool = \"longfat\""
                     );
                     return Err(LabError::unsupported(key(), why));
                 }
@@ -35,30 +36,31 @@ pub fn check(scenario: &Scenario, plan: &FlowPlan) -> Result<(), LabError> {
     Ok(())
 }
 
-/// What of the scenario relays on the kernel do in their own way.
+/// Describes the settings that relays on the kernel ignore or change.
 pub fn departures(scenario: &Scenario) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     let passed = |relay: usize| scenario.flows.iter().filter(move |f| f.via.contains(&relay));
     for (i, relay) in scenario.relays.iter().enumerate() {
         let (host, tool) = (&scenario.hosts[relay.host], relay.tool);
-        let own = tool == RelayTool::Longfat;
+        let is_longfat = tool == RelayTool::Longfat;
         let stack = [
             ("mss", host.stack.mss.is_some()),
             ("receive_window", host.stack.receive_window.is_some()),
             ("delayed_ack", host.stack.delayed_ack.is_some()),
-            ("pacing", host.stack.pacing == Some(true) && !own),
+            ("pacing", host.stack.pacing == Some(true) && !is_longfat),
         ];
         for (key, _) in stack.into_iter().filter(|(_, set)| *set && passed(i).next().is_some()) {
-            told.push(format!(
-                "hosts.{}.stack.{key}: on the kernel the sockets of relay {} do without",
+            notices.push(format!(
+                "hosts.{}.stack.{key}: on the kernel the sockets of relay {} ignore it",
                 host.name, relay.name
             ));
         }
         for flow in passed(i) {
-            let keys = [("dscp", flow.dscp > 0), ("max_pacing_rate", flow.max_pacing_rate.is_some() && !own)];
+            let keys =
+                [("dscp", flow.dscp > 0), ("max_pacing_rate", flow.max_pacing_rate.is_some() && !is_longfat)];
             for (key, _) in keys.into_iter().filter(|(_, set)| *set) {
-                told.push(format!(
-                    "flows.{}.{key}: on the kernel relay {} ({}) sends without",
+                notices.push(format!(
+                    "flows.{}.{key}: on the kernel relay {} ({}) ignores it",
                     flow.name,
                     relay.name,
                     tool.name()
@@ -67,11 +69,11 @@ pub fn departures(scenario: &Scenario) -> Vec<String> {
         }
         let same_host = |other: &&scenario::Relay| other.host == relay.host && other.buffer > relay.buffer;
         if let Some(larger) = scenario.relays.iter().find(same_host).filter(|_| passed(i).next().is_some()) {
-            told.push(format!(
-                "relays.{}.buffer: on the kernel it is {}, as of relay {}: a host's sockets share one bound",
+            notices.push(format!(
+                "relays.{}.buffer: on the kernel it is {}, as for relay {}: all sockets of a host share one limit",
                 relay.name, larger.buffer, larger.name
             ));
         }
     }
-    told
+    notices
 }

@@ -1,11 +1,12 @@
-//! What tells a packet's sender that it was too big: at once, from where it was to go, virtio header in front.
+//! ICMP errors for packets that exceed an MTU. They are returned at once and appear to come from the packet's
+//! destination; a virtio header precedes them.
 
 use super::{IPV6, VIRTIO, checksum, fix_ip_checksum, fold, ip_header, is_v6, put16, sum};
 
 pub(super) const ICMPV6: u8 = 58;
 
-/// ICMP "fragmentation needed" (RFC 792, RFC 1191) or ICMPv6 "packet too big" (RFC 4443 section 3.2) for a packet, from its
-/// destination, virtio header included; `None` for what is no whole IP packet.
+/// Builds ICMP "fragmentation needed" (RFC 792, RFC 1191) or ICMPv6 "packet too big" (RFC 4443 section 3.2)
+/// for a packet, from its destination, virtio header included. Returns `None` if the IP header is incomplete.
 pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     let header = ip_header(packet)?;
     if is_v6(packet) {
@@ -31,7 +32,7 @@ pub fn too_big(packet: &[u8], mtu: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As much of the packet is quoted as fits in the smallest MTU (RFC 4443 section 3.2).
+/// Quotes as much of the packet as fits in the minimum MTU (RFC 4443 section 3.2).
 fn too_big_v6(packet: &[u8], mtu: u32) -> Vec<u8> {
     const QUOTED: usize = 1280 - IPV6 - 8;
     let quoted = &packet[..packet.len().min(QUOTED)];
@@ -46,7 +47,7 @@ fn too_big_v6(packet: &[u8], mtu: u32) -> Vec<u8> {
     ip[40] = 2;
     ip[44..48].copy_from_slice(&mtu.to_be_bytes());
     ip[48..].copy_from_slice(quoted);
-    // RFC 4443 section 2.3: with the pseudo-header.
+    // RFC 4443 section 2.3: the checksum includes the pseudo-header.
     let sum = !fold(sum(&ip[8..40]) + len as u32 + ICMPV6 as u32 + sum(&ip[40..]));
     put16(ip, 42, sum);
     bytes

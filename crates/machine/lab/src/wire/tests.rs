@@ -1,4 +1,4 @@
-//! Packets as they are read, cut, joined, marked and refused.
+//! Tests of reading, segmenting, joining, marking and rejecting packets.
 
 use super::icmp::ICMPV6;
 use super::*;
@@ -25,14 +25,14 @@ pub fn super_packet(payload: usize, gso: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_super_packet_is_cut_into_what_a_wire_carries() {
+fn a_super_packet_is_cut_into_wire_segments() {
     let frame = super_packet(2500, 1000);
-    let mut got = Vec::new();
-    receive(&frame, &mut Pool::default(), &mut 0, |p| got.push(p));
-    let sizes: Vec<u32> = got.iter().map(|p| p.size).collect();
+    let mut segments = Vec::new();
+    receive(&frame, &mut Pool::default(), &mut 0, |p| segments.push(p));
+    let sizes: Vec<u32> = segments.iter().map(|p| p.size).collect();
     assert_eq!(sizes, [1040, 1040, 540]);
     let mut payload = Vec::new();
-    for (i, p) in got.iter().enumerate() {
+    for (i, p) in segments.iter().enumerate() {
         let ip = p.body.ip();
         assert_eq!(be16(ip, 2) as u32, p.size);
         assert_eq!(checksum(&ip[..20]), 0);
@@ -40,21 +40,21 @@ fn a_super_packet_is_cut_into_what_a_wire_carries() {
         let seq = u32::from_be_bytes(*ip[24..28].first_chunk().unwrap());
         assert_eq!(seq, (u32::MAX - 10).wrapping_add(1000 * i as u32));
         assert_eq!(ip[33] & 8 != 0, i == 2, "PSH on the last only");
-        assert_eq!(p.flow, got[0].flow);
+        assert_eq!(p.flow, segments[0].flow);
         payload.extend_from_slice(&ip[40..]);
     }
     assert_eq!(payload, frame[VIRTIO + 40..]);
 }
 
 #[test]
-fn marks_reach_the_header_and_its_checksum() {
-    let mut got = Vec::new();
-    receive(&super_packet(100, 0), &mut Pool::default(), &mut 0, |p| got.push(p));
-    let mut p = got.remove(0);
+fn dscp_and_ecn_are_written_to_the_header_with_its_checksum() {
+    let mut segments = Vec::new();
+    receive(&super_packet(100, 0), &mut Pool::default(), &mut 0, |p| segments.push(p));
+    let mut p = segments.remove(0);
     assert_eq!(data_ports(p.body.ip()), Some([0x0102, 0x0304]));
     let tcp = tcp_data(p.body.ip()).unwrap();
     assert_eq!((tcp.ports, tcp.seq, tcp.len, tcp.syn), ([0x0102, 0x0304], u32::MAX - 10, 100, false));
-    assert_eq!(tcp.between[..12], [10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4]);
+    assert_eq!(tcp.endpoints[..12], [10, 0, 0, 1, 10, 0, 0, 2, 1, 2, 3, 4]);
     (p.dscp, p.ecn) = (46, Ecn::Ce);
     write_marks(&mut p);
     assert_eq!(p.body.ip()[1], 46 << 2 | 3);
@@ -71,7 +71,7 @@ fn too_big_quotes_the_packet_and_names_the_mtu() {
 }
 
 #[test]
-fn esp_is_told_from_ike_and_keepalives() {
+fn esp_differs_from_ike_and_keepalives() {
     let mut ip = super_packet(100, 0).split_off(VIRTIO);
     ip[9] = UDP;
     ip[20..24].copy_from_slice(&[0x4e, 0x21, 0x4e, 0x21]);
@@ -84,7 +84,7 @@ fn esp_is_told_from_ike_and_keepalives() {
     assert!(!is_esp(&ip, 0x4e21), "a keepalive");
 }
 
-/// From 2001:db8::1 to 2001:db8::2.
+/// A super-packet from 2001:db8::1 to 2001:db8::2.
 pub fn super_packet_v6(payload: usize, gso: u16) -> Vec<u8> {
     let mut f = super_packet(payload, gso);
     f[1] = GSO_TCPV6;
@@ -105,34 +105,34 @@ pub fn super_packet_v6(payload: usize, gso: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_super_packet_of_ipv6_is_cut_marked_and_joined_again() {
+fn an_ipv6_super_packet_is_cut_marked_and_joined_again() {
     let frame = super_packet_v6(2500, 1000);
-    let mut got = Vec::new();
-    receive(&frame, &mut Pool::default(), &mut 0, |p| got.push(p));
-    assert_eq!(got.iter().map(|p| p.size).collect::<Vec<_>>(), [1060, 1060, 560]);
+    let mut segments = Vec::new();
+    receive(&frame, &mut Pool::default(), &mut 0, |p| segments.push(p));
+    assert_eq!(segments.iter().map(|p| p.size).collect::<Vec<_>>(), [1060, 1060, 560]);
     let [own, other] = ["2001:db8::1", "2001:db8::2"].map(|a| a.parse::<IpAddr>().unwrap());
-    for p in &got {
+    for p in &segments {
         let ip = p.body.ip();
         assert_eq!(total_length(ip), Some(p.size));
         assert!(is_from(ip, own) && !is_from(ip, other) && is_data_to(ip, other));
         assert_eq!(data_ports(ip), Some([0x0102, 0x0304]));
     }
-    // The pseudo-header alone is summed up; the kernel does the rest.
-    let ip = got[1].body.ip();
+    // Only the pseudo-header is summed; the kernel does the rest.
+    let ip = segments[1].body.ip();
     assert_eq!(be16(ip, 56), fold(sum(&ip[8..40]) + 6 + 1020));
-    let mut joiner = crate::join::Joiner::default();
-    got.iter().for_each(|p| assert!(joiner.add(&p.body.0)));
+    let mut joiner = crate::gro::Joiner::default();
+    segments.iter().for_each(|p| assert!(joiner.add(&p.body.0)));
     let joined = joiner.finish();
     assert_eq!((joined.len(), joined[1]), (frame.len(), GSO_TCPV6));
     assert_eq!(joined[VIRTIO..VIRTIO + IPV6 + 12], frame[VIRTIO..VIRTIO + IPV6 + 12]);
-    let mut p = got.remove(0);
+    let mut p = segments.remove(0);
     (p.dscp, p.ecn) = (46, Ecn::Ce);
     write_marks(&mut p);
     assert_eq!((tos(p.body.ip()), p.body.ip()[3]), (46 << 2 | 3, 7));
 }
 
 #[test]
-fn packet_too_big_of_ipv6_names_the_mtu() {
+fn icmpv6_packet_too_big_names_the_mtu() {
     let frame = super_packet_v6(1400, 0);
     let icmp = too_big(&frame[VIRTIO..], 1280).unwrap();
     let ip = &icmp[VIRTIO..];
@@ -142,14 +142,14 @@ fn packet_too_big_of_ipv6_names_the_mtu() {
 }
 
 #[test]
-fn what_ipv6_tells_all_neighbours_does_not_pass() {
+fn ipv6_multicast_is_dropped() {
     let mut frame = super_packet_v6(10, 0);
     frame[VIRTIO + 24] = 0xff;
     receive(&frame, &mut Pool::default(), &mut 0, |_| panic!("a multicast packet"));
 }
 
 #[test]
-fn noise_is_dropped() {
+fn malformed_packets_are_dropped() {
     for n in 0..64 {
         receive(&vec![0x4f; n], &mut Pool::default(), &mut 0, |_| ());
         receive(&vec![0x45; n], &mut Pool::default(), &mut 0, |_| ());

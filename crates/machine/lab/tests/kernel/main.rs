@@ -1,8 +1,9 @@
-//! The lab on the real kernel. It needs root, or user namespaces and an open /dev/net/tun, and says so aloud where
-//! it has neither. One at a time, because two runs on one machine disturb each other: `make netns`.
+//! Tests of the lab on the real kernel. They need root, or user namespaces and an accessible /dev/net/tun;
+//! otherwise they print that they are skipped. Run them one at a time, because two runs on one machine
+//! disturb each other: `make netns`.
 
 mod controls;
-mod deaths;
+mod failures;
 mod networks;
 mod relays;
 mod runs;

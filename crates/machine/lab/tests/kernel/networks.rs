@@ -1,5 +1,6 @@
-//! Whole networks on the kernel: customers apart with the same addresses, and strongSwan, BIRD and vsftpd between hosts. In
-//! real time, as root; elsewhere, or where a daemon is not installed, it says so aloud.
+//! Whole networks on the kernel: customers with overlapping addresses, and strongSwan, BIRD and vsftpd
+//! between hosts. Runs in real time, as root; otherwise, or if a daemon is not installed, prints that it is
+//! skipped.
 
 use lab::{LabError, LabOptions};
 use result::Outcome;
@@ -13,17 +14,17 @@ fn parse(text: &str) -> Scenario {
         .scenario
 }
 
-/// What it yields and what hosts answer; `None` where it cannot be run here.
+/// Returns the outcome and the hosts' show output; `None` if it cannot run here.
 fn run(text: &str) -> Option<(Outcome, String)> {
     let scenario = parse(text);
-    let lacking = lab::missing(&[&scenario]).remove(0);
-    if !lacking.is_empty() {
-        eprintln!("SKIPPED: {lacking:?}");
+    let missing_needs = lab::missing(&[&scenario]).remove(0);
+    if !missing_needs.is_empty() {
+        eprintln!("SKIPPED: {missing_needs:?}");
         return None;
     }
     let mut answers = String::new();
     let mut shown = |text: &str| answers += text;
-    // What ended a program, a full disk or a device that it may not write to, is to stand beside what fails for it.
+    // Notices explain failures, such as a full disk or a device that is not writable.
     let mut notice = |text: &str| eprintln!("{text}");
     let options =
         LabOptions { seed: 1, shown: Some(&mut shown), notice: Some(&mut notice), ..LabOptions::default() };
@@ -41,9 +42,9 @@ fn goodput(outcome: &Outcome, flow: &str) -> f64 {
     outcome.variant.flows.iter().find(|f| f.name == flow).expect("a flow of that name").goodput_mbps
 }
 
-/// Two customers with one address each side, over two hosts that serve both: each flow gets its own customer's link.
+/// Two customers with the same addresses behind two shared hosts: each flow uses its own customer's link.
 #[test]
-fn customers_of_the_same_addresses_are_apart() {
+fn customers_with_the_same_addresses_are_separated() {
     let text = r#"
         duration = "2s"
         [hosts]
@@ -67,10 +68,10 @@ fn customers_of_the_same_addresses_are_apart() {
     assert!((4.0..5.0).contains(&red) && (1.5..2.0).contains(&blue), "{red}, {blue}");
 }
 
-/// A tunnel with BGP in it, an FTP download through it, beside another customer of the same addresses; then the session is
-/// lost for a second and the route with it.
+/// A tunnel with BGP inside and an FTP download through it, next to another customer with the same addresses.
+/// Then the session fails for a second, and its route with it.
 #[test]
-fn tunnels_sessions_and_ftp_stand_and_fall() {
+fn tunnels_sessions_and_ftp_work_and_follow_faults() {
     let text = r#"
         duration = "10s"
         [hosts.pc]
@@ -109,8 +110,8 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
         lasts = "1s"
     "#;
     let Some((o, answers)) = run(text) else { return };
-    // 10 Mbit/s for some 5 of 10 s at least, less headers: 60 ms of queue keep retransmission timeouts short, so that after
-    // a second without a route, doubled, they are over before the end.
+    // 10 Mbit/s for some 5 of 10 s at least, less headers: 60 ms of queue keep retransmission timeouts short,
+    // so that after a second without a route, doubled, they are over before the end.
     for flow in ["up", "down"] {
         let mbps = goodput(&o, flow);
         assert!((3.5..9.3).contains(&mbps), "{flow}: {mbps} Mbit/s\n{answers}");
@@ -136,10 +137,10 @@ fn tunnels_sessions_and_ftp_stand_and_fall() {
     assert!(at(9.9) > at(4.9), "and with it there is one again");
 }
 
-/// A gateway loses its power: its daemons are killed, its neighbours find out, the other gateway takes over; then it is back,
-/// with a tunnel and sessions anew. And what is lost inside of tunnels is its flows'.
+/// A gateway loses power: its daemons are killed, its neighbours notice, the other gateway takes over; then
+/// it returns, with a new tunnel and new sessions. Losses inside tunnels are assigned to the flows inside.
 #[test]
-fn a_gateway_is_lost_and_comes_back() {
+fn a_gateway_fails_and_recovers() {
     let text = r#"
         duration = "11s"
         hosts.box.services = [{ kind = "ipsec", link = "one" }, { kind = "ipsec", link = "two" }, { kind = "bgp", as = 65001, hold = "3s" }]
@@ -170,35 +171,36 @@ fn a_gateway_is_lost_and_comes_back() {
     let Some((o, answers)) = run(text) else { return };
     let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
     let voice = &flow("voice").outages[0];
-    // Until BGP has noticed, which takes 2 to 3 s; a machine that is busy adds to it.
+    // Until BGP notices, which takes 2 to 3 s, longer on a busy machine.
     let silence = voice.silence_ms.expect("a silence");
     assert!(silence > 1800.0 && voice.back_ms.is_some(), "{voice:?}\n{answers}");
     assert!(voice.lost_packets.expect("datagrams are counted") > 85, "{voice:?}");
-    // The path dropped it between box and gateway, where it is ESP: what did not come is the flow's.
+    // The path dropped ESP packets between box and gateway: the missing datagrams are assigned to the flow.
     for name in ["voice", "probe"] {
         let f = flow(name);
         let missing = f.real_time.as_ref().expect("datagrams").lost * f.sent_packets as f64;
         let lost = f.lost_packets.expect("datagrams") as f64;
         assert!(
             lost >= 0.7 * missing && lost <= missing + 3.0,
-            "{name}: {lost} booked, {missing} missing\n{answers}"
+            "{name}: {lost} assigned, {missing} missing\n{answers}"
         );
     }
     assert!(o.variant.trust.as_ref().is_some_and(|t| t.died.is_empty()), "{:?}", o.variant.trust);
     for wanted in ["gw1# show ipsec sa tunnel one", "gw1# show bgp summary"] {
-        let said = answers.split(wanted).nth(1).unwrap_or_default();
-        let said = said.split("\n\n").next().unwrap_or_default();
-        assert!(said.contains("ESTABLISHED") || said.contains("Established"), "{wanted}:{said}");
+        let output = answers.split(wanted).nth(1).unwrap_or_default();
+        let output = output.split("\n\n").next().unwrap_or_default();
+        assert!(output.contains("ESTABLISHED") || output.contains("Established"), "{wanted}:{output}");
     }
 }
 
-/// Two customers of the same IPv6 addresses behind a link of 1400 bytes: the router tells what fits, and the rate is the
-/// link's less headers of 40 bytes. The simulator's side of it is `crates/engine/sim/tests/sim/networks.rs`.
+/// Two customers with the same IPv6 addresses behind a link of 1400 bytes: the router reports the MTU, and
+/// the rate is the link's less headers of 40 bytes. `crates/engine/sim/tests/sim/networks.rs` tests the same
+/// in the simulator.
 #[test]
-fn ipv6_has_longer_headers_and_nobody_cuts() {
+fn ipv6_routers_report_the_mtu_instead_of_fragmenting() {
     let Some((o, _)) = run(include_str!("../../../../../scenarios/ipv6.toml")) else { return };
     let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
-    // 40 of IPv6, 20 of TCP and 12 of timestamps.
+    // IPv6 header 40 bytes, TCP 20, timestamps 12.
     assert_eq!((flow("red").mss_bytes, flow("blue").mss_bytes), (Some(1328), Some(1328)));
     let link = o.variant.elements.iter().find(|e| e.name == "red-wan.forward.link").expect("an element");
     assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
@@ -209,7 +211,7 @@ fn ipv6_has_longer_headers_and_nobody_cuts() {
     assert!(voice.lost < 0.1, "{voice:?}");
 }
 
-/// IPv4 and IPv6 over one link, in one tunnel: what the simulator does with the same (`both_versions_share_a_link_and_a_tunnel`
+/// IPv4 and IPv6 over one link, in one tunnel, as in the simulator (`both_versions_share_a_link_and_a_tunnel`
 /// in `crates/engine/sim/tests/sim/networks.rs`).
 #[test]
 fn both_versions_share_a_link_and_a_tunnel() {
@@ -244,9 +246,9 @@ fn both_versions_share_a_link_and_a_tunnel() {
     assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
 }
 
-/// Programs and relays of every kind; a program's datagrams are counted on their way.
+/// Programs and relays of every kind; the datagrams of programs are counted by packet sockets.
 #[test]
-fn programs_and_relays_speak_ipv6() {
+fn programs_and_relays_work_over_ipv6() {
     let text = r#"
         duration = "3s"
         hosts.a.addresses = ["2001:db8::1/64"]

@@ -1,4 +1,4 @@
-//! Relays on the kernel: longfat's proxy, nginx and HAProxy in a namespace. As root, one at a time.
+//! Relays on the kernel: longfat's proxy, nginx and HAProxy in a namespace. Needs root; one test at a time.
 
 use lab::{LabError, LabOptions};
 use result::Outcome;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 static ALONE: Mutex<()> = Mutex::new(());
 const TOOLS: [&str; 3] = ["longfat", "nginx", "haproxy"];
-/// What other work on this machine disturbed is measured again.
+/// Measurements per run, at most: other load on this machine may disturb one.
 const TRIES: usize = 4;
 
-/// A lossy short link before a long clean one; up, down, and in small pieces.
-fn split(tool: &str, relay: &str, flows: &str) -> String {
+/// A short link before a long bottleneck link, with a relay between them.
+fn split_path(tool: &str, relay: &str, flows: &str) -> String {
     format!(
         r#"
         duration = "3s"
@@ -62,12 +62,12 @@ fn scenario(text: &str) -> Scenario {
     parsed.variants.into_iter().next().expect("a variant").scenario
 }
 
-/// The outcome and its notices; `None`, said aloud, where this machine does not let us.
+/// Returns the outcome and its notices; `None` if this machine lacks the privileges, with the reason printed.
 fn try_run(text: &str) -> Option<Result<(Outcome, Vec<String>), LabError>> {
     try_flow(text, None)
 }
 
-/// The same of one flow alone.
+/// Runs only one flow; otherwise as [`try_run`].
 fn try_flow(text: &str, only_flow: Option<usize>) -> Option<Result<(Outcome, Vec<String>), LabError>> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut notices = Vec::new();
@@ -88,73 +88,81 @@ fn try_flow(text: &str, only_flow: Option<usize>) -> Option<Result<(Outcome, Vec
     }
 }
 
-/// Whether a program is missing here, said aloud.
-fn lacks(tool: &str) -> bool {
+/// Whether a program is missing here; prints it.
+fn is_missing(tool: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let there = tool == "longfat" || std::env::split_paths(&folders).any(|f| f.join(tool).is_file());
-    if !there {
+    let is_installed = tool == "longfat" || std::env::split_paths(&folders).any(|f| f.join(tool).is_file());
+    if !is_installed {
         eprintln!("SKIPPED, this needs {tool}");
     }
-    !there
+    !is_installed
 }
 
-/// 1448 of each 1500 B packet are payload; slow start and what the relay holds at the end cost some.
+/// 1448 of each 1500 B packet are payload; slow start and the data that the relay still holds at the end cost
+/// some.
 #[test]
-fn each_program_carries_what_the_path_does() {
-    for tool in TOOLS.into_iter().filter(|tool| !lacks(tool)) {
+fn each_relay_reaches_the_paths_rate() {
+    for tool in TOOLS.into_iter().filter(|tool| !is_missing(tool)) {
         // Five exchanges take less than a second.
         for (only, seconds) in [(0, "3s"), (1, "3s"), (2, "1s")] {
-            let text = split(tool, "cc = \"bbr\"", FLOWS).replace("3s", seconds);
+            let text = split_path(tool, "cc = \"bbr\"", FLOWS).replace("3s", seconds);
             let Some(run) = try_flow(&text, Some(only)) else { return };
             let (o, notices) = run.unwrap_or_else(|e| panic!("{tool}: {e}"));
             let flow = &o.variant.flows[0];
             assert!(!notices.iter().any(|n| n.contains("relay")), "{tool}: {notices:?}");
-            // Each end's connection is as long as its link.
+            // Each connection spans one link only.
             assert!(flow.rtt_ms.min < 5.0, "{tool}: {flow:?}");
             if flow.name == "ask" {
                 assert_eq!((flow.completed, flow.delivered_bytes), (Some(5), 50_000), "{tool}");
                 continue;
             }
             assert!((14.0..=19.31).contains(&flow.goodput_mbps), "{tool}: {flow:?}");
-            // All of its packets, on both links.
+            // Packets on both links count.
             let least = 2 * flow.delivered_bytes / 1448;
             assert!(flow.sent_packets >= least, "{tool}: {} packets, at least {least}", flow.sent_packets);
         }
     }
 }
 
-/// 60 kB are 41 packets of 1448 B; what the kernel is handed in one piece may go beyond (`sk_stream_memory_free`), at most a segment
-/// of 64 kB. It takes more once a third is free (`sk_stream_write_space`): two thirds of a buffer a round trip are carried for certain.
+/// 60 kB are 41 packets of 1448 B. The last write may exceed the buffer (`sk_stream_memory_free`) by at most
+/// a segment of 64 kB. The kernel accepts more data once a third is free (`sk_stream_write_space`), so at
+/// least two thirds of the buffer are sent per round trip.
 #[test]
-fn a_relays_buffer_is_what_its_program_may_send_ahead() {
+fn a_relays_buffer_limits_its_unacknowledged_data() {
     let flow = "[flows.up]\nfrom = \"client\"\nto = \"server\"\ncc = \"reno\"\nvia = [\"pep\"]\n";
-    for tool in TOOLS.into_iter().filter(|tool| !lacks(tool)) {
-        let Some(run) = try_run(&split(tool, "buffer = \"60kB\"", flow)) else { return };
+    for tool in TOOLS.into_iter().filter(|tool| !is_missing(tool)) {
+        let Some(run) = try_run(&split_path(tool, "buffer = \"60kB\"", flow)) else { return };
         let (o, _) = run.unwrap_or_else(|e| panic!("{tool}: {e}"));
         let goodput = o.variant.flows[0].goodput_mbps;
         let queue = o.variant.elements.iter().find(|e| e.name == "far.forward.link").expect("the link");
         assert!(queue.max_queue_packets <= 41 + 45, "{tool}: {queue:?}");
-        // nginx takes nothing new while its own buffer, too, is not empty: about half of that.
+        // nginx also waits until its own buffer is empty, so it reaches about half of that.
         let share = if tool == "nginx" { 1.0 / 3.0 } else { 2.0 / 3.0 };
         assert!(goodput > 60e3 * share * 8.0 / 0.065 / 1e6, "{tool}: {goodput} Mbit/s");
     }
 }
 
 #[test]
-fn what_a_program_cannot_do_is_named_with_its_key() {
-    if lacks("nginx") {
+fn an_unsupported_setting_is_named_with_its_key() {
+    if is_missing("nginx") {
         return;
     }
     let flows = FLOWS.replace(
         "[flows.down]\n        from = \"server\"\n        to = \"client\"\n        cc = \"reno\"",
         "[flows.down]\n        from = \"server\"\n        to = \"client\"\n        cc = \"bbr\"",
     );
-    let Some(run) = try_run(&split("nginx", "cc = \"reno\"", &flows)) else { return };
-    let told = run.expect_err("two controls on one route").to_string();
-    assert!(told.starts_with("relays.pep.tool: not on the kernel: towards server it is to have"), "{told}");
-    assert!(told.contains("reno") && told.contains("bbr") && told.contains("tool = \"longfat\""), "{told}");
-    // longfat's proxy has one a connection.
-    let run = try_run(&split("longfat", "cc = \"reno\"", &flows)).expect("as before");
+    let Some(run) = try_run(&split_path("nginx", "cc = \"reno\"", &flows)) else { return };
+    let error = run.expect_err("two controls on one route").to_string();
+    assert!(
+        error.starts_with("relays.pep.tool: not on the kernel: flows towards server need both"),
+        "{error}"
+    );
+    assert!(
+        error.contains("reno") && error.contains("bbr") && error.contains("tool = \"longfat\""),
+        "{error}"
+    );
+    // longfat's proxy sets the control per connection.
+    let run = try_run(&split_path("longfat", "cc = \"reno\"", &flows)).expect("as before");
     let (o, notices) = run.unwrap_or_else(|e| panic!("{e}"));
     assert!(o.variant.flows.iter().all(|f| f.delivered_bytes > 0));
     assert!(!notices.iter().any(|n| n.contains("relay")), "{notices:?}");
@@ -180,16 +188,16 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// This test in a process of its own, which the environment tells what to do.
-fn apart(test: &str, tool: &str, said: &PathBuf, path: &str) -> std::process::Child {
+/// Runs this test in a child process, controlled by environment variables.
+fn spawn_test(test: &str, tool: &str, result_file: &PathBuf, path: &str) -> std::process::Child {
     let mut child = Command::new(std::env::current_exe().expect("this test's file"));
     child.args([test, "--exact", "--nocapture"]).env("PATH", path).env("LAB_RELAY_TOOL", tool);
-    child.env("LAB_RELAY_SAID", said).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    child.env("LAB_RELAY_SAID", result_file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     child.spawn().expect("a child")
 }
 
-/// What a test has to do in a process of its own: the tool, and where to tell what came of it.
-fn told_apart() -> Option<(String, PathBuf)> {
+/// In a child process, returns the tool to test and the file for the result.
+fn child_task() -> Option<(String, PathBuf)> {
     let tool = std::env::var("LAB_RELAY_TOOL").ok()?;
     Some((tool, std::env::var_os("LAB_RELAY_SAID")?.into()))
 }
@@ -198,13 +206,13 @@ fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("longfat-relays-{name}-{}", std::process::id()))
 }
 
-/// However the run ends, nothing of a relay stays: no process, no namespace, no file.
+/// However the run ends, nothing of a relay remains: no process, no namespace, no file.
 #[test]
 fn nothing_of_a_relay_outlives_a_kill() {
-    if let Some((tool, said)) = told_apart() {
-        let mut begun = |_| drop(fs::write(&said, "running"));
-        let options = LabOptions { progress: Some(&mut begun), ..LabOptions::default() };
-        drop(lab::run("test", &scenario(&split(&tool, "", FLOWS)), options));
+    if let Some((tool, result_file)) = child_task() {
+        let mut on_progress = |_| drop(fs::write(&result_file, "running"));
+        let options = LabOptions { progress: Some(&mut on_progress), ..LabOptions::default() };
+        drop(lab::run("test", &scenario(&split_path(&tool, "", FLOWS)), options));
         return;
     }
     if try_run(
@@ -217,9 +225,9 @@ fn nothing_of_a_relay_outlives_a_kill() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = namespaces();
     let path = std::env::var("PATH").unwrap_or_default();
-    for tool in TOOLS.into_iter().filter(|tool| !lacks(tool)) {
+    for tool in TOOLS.into_iter().filter(|tool| !is_missing(tool)) {
         for signal in ["-KILL", "-TERM"] {
-            let said = scratch(tool);
+            let result_file = scratch(tool);
             let files = || -> usize {
                 let all = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().flat_map(fs::read_dir);
                 all.flatten()
@@ -227,13 +235,14 @@ fn nothing_of_a_relay_outlives_a_kill() {
                     .filter(|e| e.file_name().to_string_lossy().contains("longfat-relay"))
                     .count()
             };
-            let mut child = apart("relays::nothing_of_a_relay_outlives_a_kill", tool, &said, &path);
-            wait_for("the run is under way", || said.exists());
+            let mut child =
+                spawn_test("relays::nothing_of_a_relay_outlives_a_kill", tool, &result_file, &path);
+            wait_for("the run is under way", || result_file.exists());
             let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
             assert!(sent.is_ok_and(|s| s.success()));
             child.wait().expect("its end");
             wait_for("all namespaces are gone", || namespaces().is_subset(&before));
-            fs::remove_file(&said).expect("what it said");
+            fs::remove_file(&result_file).expect("what it said");
             assert_eq!(files(), 0, "{tool}");
         }
     }
@@ -241,20 +250,22 @@ fn nothing_of_a_relay_outlives_a_kill() {
 
 #[test]
 fn a_missing_program_is_named_with_its_package() {
-    if let Some((tool, said)) = told_apart() {
-        let told = try_run(&split(&tool, "", FLOWS)).map(|run| run.expect_err("no program").to_string());
-        fs::write(said, told.unwrap_or_else(|| "SKIPPED".into())).expect("a file");
+    if let Some((tool, result_file)) = child_task() {
+        let error =
+            try_run(&split_path(&tool, "", FLOWS)).map(|run| run.expect_err("no program").to_string());
+        fs::write(result_file, error.unwrap_or_else(|| "SKIPPED".into())).expect("a file");
         return;
     }
     for (tool, package) in [("nginx", "libnginx-mod-stream"), ("haproxy", "haproxy")] {
-        let said = scratch(&format!("missing-{tool}"));
-        let mut child = apart("relays::a_missing_program_is_named_with_its_package", tool, &said, "/nowhere");
+        let result_file = scratch(&format!("missing-{tool}"));
+        let mut child =
+            spawn_test("relays::a_missing_program_is_named_with_its_package", tool, &result_file, "/nowhere");
         assert!(child.wait().expect("its end").success());
-        let told = fs::read_to_string(&said).expect("what it said");
-        fs::remove_file(&said).expect("a file");
-        let want = format!("relays.pep.tool: there is no {tool} on this machine");
+        let error = fs::read_to_string(&result_file).expect("what it said");
+        fs::remove_file(&result_file).expect("a file");
+        let want = format!("relays.pep.tool: {tool} is not installed");
         let install =
-            told.lines().last().is_some_and(|l| l.contains("apt-get install") && l.contains(package));
-        assert!(told == "SKIPPED" || told.contains(&want) && install, "{told}");
+            error.lines().last().is_some_and(|l| l.contains("apt-get install") && l.contains(package));
+        assert!(error == "SKIPPED" || error.contains(&want) && install, "{error}");
     }
 }

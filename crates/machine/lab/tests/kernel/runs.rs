@@ -1,5 +1,5 @@
-//! The lab on the real kernel. Needs root (or user namespaces and an open /dev/net/tun) and says so
-//! aloud where it has neither. One test at a time: two runs on one machine disturb each other.
+//! Runs on the real kernel. Needs root (or user namespaces and an accessible /dev/net/tun); otherwise prints
+//! that it is skipped. One test at a time: two runs on one machine disturb each other.
 
 use lab::{LabError, LabOptions};
 use result::{Clock, Outcome, TrustKind};
@@ -14,7 +14,7 @@ fn scenario(text: &str) -> Scenario {
     Experiment::parse("t.toml", text, &[]).expect("a valid scenario").variants.remove(0).scenario
 }
 
-/// `None`, said aloud, where this machine does not let us.
+/// Returns `None` and prints the reason if this machine lacks the privileges.
 fn run(text: &str) -> Option<Outcome> {
     measured(text, TRIES)
 }
@@ -23,7 +23,7 @@ fn once(text: &str) -> Option<Outcome> {
     measured(text, 1)
 }
 
-/// What other work on this machine disturbed is measured again, so many times at most.
+/// Repeats a measurement that other load on this machine disturbed, up to `tries` times.
 fn measured(text: &str, tries: usize) -> Option<Outcome> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut notice = |text: &str| eprintln!("  {text}");
@@ -41,7 +41,7 @@ fn measured(text: &str, tries: usize) -> Option<Outcome> {
     }
 }
 
-/// How often a run is measured at most.
+/// Measurements per run, at most.
 const TRIES: usize = 5;
 
 fn near(got: f64, want: f64, within: f64) {
@@ -79,16 +79,17 @@ fn a_clean_link_carries_its_rate() {
     near(s.delivery_rate_mbps.last().copied().flatten().expect("a rate"), 20.0 * 1448.0 / 1500.0, 0.05);
 }
 
-/// What left a second time, as the path saw it, is what the kernel counted; its counters are the series'.
-fn retransmissions_are_the_kernels(o: &Outcome) {
+/// Asserts that the retransmissions seen by the path equal the kernel's count, and that the series contains
+/// the kernel's counters.
+fn assert_kernel_retransmissions(o: &Outcome) {
     let (f, s) = (&o.variant.flows[0], &o.flow_series[0]);
-    let told = s.resent.len() as u64;
-    assert!(told.abs_diff(f.retransmitted_packets) <= 3, "{told} of {}", f.retransmitted_packets);
+    let resent = s.resent.len() as u64;
+    assert!(resent.abs_diff(f.retransmitted_packets) <= 3, "{resent} of {}", f.retransmitted_packets);
     assert!(s.resent.is_sorted_by(|a, b| a.time_s <= b.time_s));
     let (sent, delivered) = (*s.sent_bytes.last().unwrap(), *s.delivered_bytes.last().unwrap());
     for r in &s.resent {
         assert!(r.byte % 1448 == 0 && r.len == 1448 && r.byte < sent, "{r:?}");
-        // It had not been acknowledged before (20 ms: the thread that samples may be late).
+        // The data had not been acknowledged before (20 ms tolerance: the sampling thread may be late).
         let later = s.time_s.partition_point(|&t| t < r.time_s - 0.02).saturating_sub(1);
         assert!(s.acked_bytes[later] <= r.byte, "{r:?}: {}", s.acked_bytes[later]);
     }
@@ -108,7 +109,7 @@ fn retransmissions_are_the_kernels(o: &Outcome) {
 
 /// Measured on Linux 6.18 by an independent emulator: 9.60 Mbit/s, 221 retransmissions, paced.
 #[test]
-fn a_policer_as_an_independent_emulator_measured_it() {
+fn a_policed_flow_agrees_with_an_independent_emulator() {
     let text = r#"
         duration = "10s"
         [hosts.a]
@@ -126,14 +127,14 @@ fn a_policer_as_an_independent_emulator_measured_it() {
     near(f.own_goodput_mbps(), 9.60, 0.03);
     near(f.retransmitted_packets as f64, 221.0, 0.35);
     near(f.rtt_ms.mean, 20.5, 0.03);
-    retransmissions_are_the_kernels(&o);
+    assert_kernel_retransmissions(&o);
     assert!(o.flow_series[0].pacing_mbps.iter().any(Option::is_some));
 }
 
-/// Pacing is off unless the stack turns it on, though this machine's default may be BBR: a bucket of four packets carries
-/// 0.9 Mbit/s of unpaced CUBIC in three seconds, and 3.4 of paced.
+/// Pacing is off unless the stack turns it on, even if this machine's default is BBR: with a bucket of four
+/// packets unpaced CUBIC carries 0.9 Mbit/s in three seconds, paced CUBIC 3.4.
 #[test]
-fn an_unpaced_sender_is_unpaced() {
+fn cubic_is_unpaced_by_default() {
     let text = r#"
         duration = "3s"
         [links.path]
@@ -148,9 +149,10 @@ fn an_unpaced_sender_is_unpaced() {
     assert!(o.variant.flows[0].goodput_mbps < 2.0, "{:?}", o.variant.flows[0]);
 }
 
-/// Reno: CUBIC's HyStart takes a busy machine's late packets for a queue, and leaves slow start far below the rate.
+/// Uses Reno, because CUBIC's HyStart takes a busy machine's late packets for a queue and leaves slow start
+/// far below the rate.
 #[test]
-fn datagrams_meet_the_delay_beside_a_bulk_flow() {
+fn datagrams_see_the_path_delay_next_to_a_bulk_flow() {
     let text = r#"
         duration = "3s"
         [links.path]
@@ -172,12 +174,12 @@ fn datagrams_meet_the_delay_beside_a_bulk_flow() {
     assert_eq!(ping.sent_packets, 300);
     let delay = ping.real_time.expect("datagrams have it").delay_ms;
     assert!(delay.min >= 20.0 && delay.p50 < 20.5, "{delay:?}");
-    // Pacing counts whole packets, goodput what they carry.
+    // Pacing counts whole packets, goodput their payload.
     near(load.own_goodput_mbps(), 50.0 * 1448.0 / 1514.0, 0.06);
 }
 
 #[test]
-fn two_hops_a_relay_and_every_kind_of_flow() {
+fn every_kind_of_flow_runs_over_two_hops_and_a_relay() {
     let text = r#"
         duration = "4s"
         [links.lan]
@@ -219,21 +221,21 @@ fn two_hops_a_relay_and_every_kind_of_flow() {
     let Some(o) = run(text) else { return };
     let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of this name");
     assert!(flow("split").goodput_mbps > 15.0, "{:?}", flow("split"));
-    // The relay answers the client: its RTT is that of the first link.
+    // The relay terminates the client's connection: its RTT is that of the first link.
     assert!(flow("split").rtt_ms.min < 5.0);
     assert_eq!(flow("rpc").completed, Some(3));
     assert_eq!(flow("file-1").delivered_bytes, 200_000);
     assert_eq!(flow("file-2").delivered_bytes, 200_000);
-    // 200 kB unacknowledged at most: about 140 packets, and the other flows' ACKs.
+    // At most 200 kB are unacknowledged: about 140 packets, and the other flows' ACKs.
     let queue = o.variant.elements.iter().find(|e| e.name == "wan.forward.link").expect("the link");
     assert!(queue.dropped_packets == 0 && queue.max_queue_packets < 600, "{queue:?}");
     // Eight bursts of 62,500 B.
     near(flow("burst").delivered_bytes as f64, 8.0 * 62_500.0, 0.05);
-    assert!(flow("voip").real_time.is_some_and(|heard| heard.delay_ms.min >= 11.0));
+    assert!(flow("voip").real_time.is_some_and(|real_time| real_time.delay_ms.min >= 11.0));
 }
 
 #[test]
-fn oversized_packets_come_back_and_fragments_are_joined() {
+fn oversized_packets_get_icmp_and_fragments_are_reassembled() {
     let text = |fragment: bool| {
         format!(
             r#"
@@ -313,7 +315,7 @@ fn a_fixed_window_bounds_the_flow() {
 }
 
 #[test]
-fn every_key_of_a_stack_is_taken() {
+fn every_stack_key_is_applied() {
     let text = r#"
         duration = "1s"
         [hosts.a]
@@ -336,10 +338,10 @@ fn every_key_of_a_stack_is_taken() {
     near(f.own_goodput_mbps(), 24_000.0 * 8.0 / 0.1 / 1e6, 0.1);
 }
 
-/// A pause of a second shrinks a window that a second of sending opened, unless the host is told not to; a
-/// buffer of 16 KiB to begin with takes more round trips than one of 512 KiB.
+/// An idle second shrinks a window that a second of sending opened, unless the host disables this. An initial
+/// receive buffer of 16 KiB takes more round trips than one of 512 KiB.
 #[test]
-fn settings_that_change_the_senders_ways_are_taken() {
+fn idle_restart_and_initial_receive_buffer_are_applied() {
     let received = |milliseconds: u32, stack: &str, app: &str| {
         let text = format!(
             r#"
@@ -363,11 +365,11 @@ fn settings_that_change_the_senders_ways_are_taken() {
     let pauses = r#"kind = "onoff", on = "700ms", off = "1s""#;
     let Some(shrinks) = received(2500, "idle_restart = true", pauses) else { return };
     let Some(stays) = received(2500, "idle_restart = false", pauses) else { return };
-    assert!(stays as f64 > 1.2 * shrinks as f64, "{stays} beside {shrinks}");
+    assert!(stays as f64 > 1.2 * shrinks as f64, "{stays} against {shrinks}");
     let short = r#"kind = "bulk", duration = "500ms""#;
     let Some(small) = received(1000, r#"initial_receive_buffer = "16KiB""#, short) else { return };
     let Some(large) = received(1000, r#"initial_receive_buffer = "512KiB""#, short) else { return };
-    assert!(large as f64 > 1.5 * small as f64, "{large} beside {small}");
+    assert!(large as f64 > 1.5 * small as f64, "{large} against {small}");
 }
 
 #[test]
@@ -387,7 +389,7 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
-fn what_the_kernel_cannot_do_is_named() {
+fn an_unavailable_congestion_control_is_named() {
     let mut s = scenario(CLEAN);
     s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator has it");
     let e = lab::run("test", &s, LabOptions::default()).expect_err("an error").to_string();
@@ -407,7 +409,8 @@ fn namespaces() -> std::collections::BTreeSet<String> {
     all
 }
 
-/// `kill -9` at some moment of a run: nothing is left behind. The child is this test, told by the environment.
+/// `kill -9` at some moment of a run leaves nothing behind. The child process is this test, selected by an
+/// environment variable.
 #[test]
 fn nothing_is_left_behind() {
     if std::env::var_os("LAB_TEST_CHILD").is_some() {
@@ -445,9 +448,9 @@ fn nothing_is_left_behind() {
     assert!(!devices.contains("tun0:"), "the machine's own namespace was touched: {devices}");
 }
 
-/// Nobody tells the sender; with `tcp_mtu_probing` it finds out after timeouts.
+/// No ICMP reaches the sender; with `tcp_mtu_probing` it reduces its MSS after timeouts.
 #[test]
-fn a_black_hole_lasts_until_the_sender_looks_for_the_mtu() {
+fn an_mtu_black_hole_lasts_until_mtu_probing_starts() {
     let text = |probing: &str, seconds: u32| {
         format!(
             r#"
@@ -479,15 +482,15 @@ fn a_black_hole_lasts_until_the_sender_looks_for_the_mtu() {
             assert_eq!((f.delivered_bytes, f.mss_bytes), (0, Some(1448)));
         } else {
             assert!(f.delivered_bytes > 2_000_000 && f.timeouts >= 4, "{f:?}");
-            // It begins at 1024 bytes and then looks for more.
+            // Probing starts at 1024 bytes and then searches upwards.
             assert!(f.mss_bytes.is_some_and(|mss| (1024..=1348).contains(&mss)), "{f:?}");
         }
     }
 }
 
-/// A call and a probe on an empty path: every datagram takes what the path takes, and is heard.
+/// A call and a probe on an empty path: every datagram takes the path's delay and arrives.
 #[test]
-fn datagrams_take_what_the_path_takes() {
+fn datagrams_take_the_path_delay() {
     let text = r#"
 duration = "2s"
 [links.path]
@@ -510,12 +513,12 @@ app = { kind = "udp", rate = "32kbit/s", size = 40 }
 "#;
     let Some(o) = run(text) else { return };
     let [call, ping, short] = &o.variant.flows[..] else { panic!("three flows") };
-    let heard = call.real_time.expect("datagrams have it");
+    let real_time = call.real_time.expect("datagrams have it");
     // 200 bytes at 2 Mbit/s, and the delay.
-    near(heard.delay_ms.p50, 20.8, 0.05);
-    assert_eq!((heard.lost, heard.loss_bursts, call.lost_packets), (0.0, 0, Some(0)));
-    assert!(heard.jitter_ms < 1.0 && heard.late.unwrap() < 0.02, "{heard:?}");
-    near(heard.mos.unwrap(), 4.36, 0.02);
+    near(real_time.delay_ms.p50, 20.8, 0.05);
+    assert_eq!((real_time.lost, real_time.loss_bursts, call.lost_packets), (0.0, 0, Some(0)));
+    assert!(real_time.jitter_ms < 1.0 && real_time.late.unwrap() < 0.02, "{real_time:?}");
+    near(real_time.mos.unwrap(), 4.36, 0.02);
     let back = ping.real_time.expect("datagrams have it");
     near(back.delay_ms.p50, 41.0, 0.05);
     assert_eq!((back.lost, back.mos), (0.0, None));
@@ -530,9 +533,9 @@ app = { kind = "udp", rate = "32kbit/s", size = 40 }
     assert_eq!(last(2), None);
 }
 
-/// Three of four are dropped in a queue, and known by their numbers.
+/// Three of four datagrams are dropped in a queue, and the losses are known by sequence number.
 #[test]
-fn losses_of_datagrams_are_those_of_the_path() {
+fn datagram_losses_agree_with_the_paths_drops() {
     let text = r#"
 duration = "2s"
 [links.path]
@@ -545,14 +548,14 @@ app = { kind = "udp", rate = "4Mbit/s", size = 1000 }
 "#;
     let Some(o) = run(text) else { return };
     let f = &o.variant.flows[0];
-    let (heard, lost) = (f.real_time.unwrap(), f.lost_packets.unwrap() as f64);
-    near(heard.lost, lost / (lost + f.delivered_bytes as f64 / 972.0), 0.01);
-    near(heard.loss_burst_mean, 3.0, 0.15);
+    let (real_time, lost) = (f.real_time.unwrap(), f.lost_packets.unwrap() as f64);
+    near(real_time.lost, lost / (lost + f.delivered_bytes as f64 / 972.0), 0.01);
+    near(real_time.loss_burst_mean, 3.0, 0.15);
 }
 
-/// Linux gives a packet 64 hops; a chain of more links asks for more.
+/// Linux's default TTL is 64; a longer chain of links needs a larger one.
 #[test]
-fn seventy_links_in_a_row_are_passed() {
+fn a_chain_of_seventy_links_works() {
     let mut text = String::from("duration = \"1s\"\n");
     for i in 0..70 {
         text += &format!(
@@ -567,7 +570,7 @@ fn seventy_links_in_a_row_are_passed() {
 }
 
 #[test]
-fn an_overloaded_emulator_says_that_it_is() {
+fn an_overloaded_emulator_is_reported_as_unreliable() {
     let text = r#"
         duration = "2s"
         [links.path]
@@ -584,9 +587,9 @@ fn an_overloaded_emulator_says_that_it_is() {
     assert!(!trust.reliable && !trust.reasons.is_empty(), "{trust:?}");
 }
 
-/// A server that does not read what comes: its socket has room for a few datagrams, and the kernel loses the others.
+/// A server that does not read: its socket has room for a few datagrams, and the kernel drops the others.
 #[test]
-fn what_the_kernels_own_queues_lose_is_held_against_a_measurement() {
+fn drops_in_kernel_queues_make_a_measurement_unreliable() {
     let text = r#"
         duration = "2s"
         [links.path]
@@ -602,15 +605,16 @@ fn what_the_kernels_own_queues_lose_is_held_against_a_measurement() {
         "#;
     let Some(o) = once(text) else { return };
     let trust = o.variant.trust.expect("a verdict on the measurement");
-    let lost = trust.reasons.iter().find(|r| r.kind == TrustKind::KernelLoss).expect("a doubt");
-    // All but the first few of what was sent.
+    let lost = trust.reasons.iter().find(|r| r.kind == TrustKind::KernelLoss).expect("a reason");
+    // All but the first few datagrams.
     assert!(lost.measured > 0.5 && lost.measured <= 1.0, "{trust:?}");
     assert!(trust.kernel_lost_packets <= trust.offered_packets, "{trust:?}");
 }
 
-/// What is lost by design is no doubt, however late packets are: on this path no bucket and no queue is ever full.
+/// Random loss is no reason against a measurement, however late packets are: on this path no bucket and no
+/// queue is ever full.
 #[test]
-fn random_loss_is_not_held_against_a_measurement() {
+fn random_loss_does_not_make_a_measurement_unreliable() {
     let text = r#"
         duration = "2s"
         [links.path]
@@ -632,9 +636,10 @@ fn random_loss_is_not_held_against_a_measurement() {
     assert!(trust.kernel_lost_packets == 0 && trust.offered_packets > 1000, "{trust:?}");
 }
 
-/// A policer that holds a tenth of a millisecond behind an emulator with more to do than it can: what it drops was held up.
+/// A policer with a burst of a tenth of a millisecond behind an overloaded emulator: it drops packets that
+/// the emulator delayed.
 #[test]
-fn drops_of_what_the_emulator_held_up_are_held_against_a_measurement() {
+fn drops_after_emulator_delays_make_a_measurement_unreliable() {
     let text = r#"
         duration = "2s"
         [links.path]
@@ -650,6 +655,6 @@ fn drops_of_what_the_emulator_held_up_are_held_against_a_measurement() {
         "#;
     let Some(o) = once(text) else { return };
     let trust = o.variant.trust.expect("a verdict on the measurement");
-    let bunched = trust.reasons.iter().find(|r| r.kind == TrustKind::Bunched).expect("a doubt");
+    let bunched = trust.reasons.iter().find(|r| r.kind == TrustKind::Bunched).expect("a reason");
     assert!(bunched.measured <= 1.0 && trust.bunched_packets > 0, "{trust:?}");
 }

@@ -1,4 +1,5 @@
-//! Commands at hosts before a run, on the real kernel. Needs root, and says so aloud where it is not.
+//! Commands that run on hosts before a run, on the real kernel. Needs root; otherwise prints that it is
+//! skipped.
 
 use lab::{LabError, LabOptions, LabScript, try_scripts};
 use scenario::{Experiment, Scenario};
@@ -25,7 +26,7 @@ fn script(host: usize, towards: usize, line: &str) -> LabScript {
     LabScript { host, towards: Some(towards), lines: vec![line.into()] }
 }
 
-/// `None`, said aloud, where this machine does not let us.
+/// Returns `None` and prints the reason if this machine lacks the privileges.
 fn goodput(scripts: &[LabScript], host_controls: bool) -> Option<f64> {
     let options = LabOptions { seed: 1, scripts, host_controls, ..LabOptions::default() };
     match lab::run("test", &scenario(), options) {
@@ -38,9 +39,9 @@ fn goodput(scripts: &[LabScript], host_controls: bool) -> Option<f64> {
     }
 }
 
-/// A bucket of Linux's own, at the router, is what limits the flow.
+/// Linux's own token bucket at the router limits the flow.
 #[test]
-fn a_shaper_by_tc_at_a_router_limits_what_passes() {
+fn a_tc_shaper_at_a_router_limits_the_flow() {
     let tbf =
         script(1, 2, "tc qdisc replace dev $DEV root handle 1: tbf rate 8000kbit burst 5000 limit 60000");
     let Some(limited) = goodput(&[tbf], false) else { return };
@@ -50,9 +51,9 @@ fn a_shaper_by_tc_at_a_router_limits_what_passes() {
     assert!(free > 100.0, "{free} Mbit/s without it");
 }
 
-/// The route's congestion control is what the flow has, where it chooses none.
+/// A flow that sets no congestion control gets its route's.
 #[test]
-fn a_route_chooses_the_control() {
+fn a_route_sets_the_congestion_control() {
     let line = "ip route replace $(ip -o route show to match $PEER | tail -n 1) congctl bbr; \
                 ip route show to match $PEER | grep -q 'congctl bbr'";
     let Some(mbps) = goodput(&[script(0, 2, line)], true) else { return };
@@ -60,7 +61,7 @@ fn a_route_chooses_the_control() {
 }
 
 #[test]
-fn what_a_kernel_cannot_is_told_with_what_the_shell_said() {
+fn failed_scripts_are_reported_with_the_shells_output() {
     if goodput(&[], false).is_none() {
         return;
     }

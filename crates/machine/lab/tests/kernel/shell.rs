@@ -1,5 +1,5 @@
-//! Programs inside a scenario, on the real kernel. Needs root (or user namespaces and an open
-//! /dev/net/tun) and says so aloud where it has neither. Commands tell what they saw through a file.
+//! Programs inside a scenario, on the real kernel. Needs root (or user namespaces and an accessible
+//! /dev/net/tun); otherwise prints that it is skipped. Commands report what they saw through a file.
 
 use lab::{LabError, Serve, ShellOptions};
 use scenario::{Experiment, Scenario};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Other tests' namespaces would be counted, and other runs' packets be late.
+/// Serialises the tests: namespaces of other tests would be counted, and packets of other runs would be late.
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -42,7 +42,7 @@ fn sh(text: &str) -> Vec<OsString> {
     ["sh", "-c", text].map(OsString::from).to_vec()
 }
 
-/// `None`, said aloud, where this machine does not let us.
+/// Returns `None` and prints the reason if this machine lacks the privileges.
 fn shell(options: ShellOptions) -> Option<Result<i32, LabError>> {
     match lab::shell(&scenario(), options) {
         Err(e @ LabError::Permission { .. }) => {
@@ -59,14 +59,14 @@ fn run(text: &str) -> Option<i32> {
     Some(shell(options)?.expect("the command runs"))
 }
 
-/// A file for what a command says.
-struct Said(PathBuf);
+/// A file that a command writes to; removed on drop.
+struct OutputFile(PathBuf);
 
-impl Said {
-    fn new(name: &str) -> Said {
+impl OutputFile {
+    fn new(name: &str) -> OutputFile {
         let path = std::env::temp_dir().join(format!("longfat-shell-{name}-{}", std::process::id()));
         let _ = fs::remove_file(&path);
-        Said(path)
+        OutputFile(path)
     }
     fn path(&self) -> String {
         self.0.display().to_string()
@@ -76,13 +76,13 @@ impl Said {
     }
 }
 
-impl Drop for Said {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Waits for a condition; what never comes true fails the test.
+/// Waits for a condition; fails after ten seconds.
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(10);
     while !done() {
@@ -91,7 +91,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Network namespaces of all processes, and of all threads: who is in one keeps it.
+/// Returns the network namespaces of all processes and threads: each of them keeps its namespace alive.
 fn namespaces() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -142,13 +142,13 @@ fn exit_codes_pass_through() {
     assert_eq!(start("/etc/passwd").command_code(), Some(126));
 }
 
-/// 20 ms each way, and less than a millisecond for everything else.
+/// 20 ms each way, and less than a millisecond of overhead.
 #[test]
-fn ping_meets_the_delay_and_knows_the_names() {
-    let said = Said::new("ping");
-    let text = format!("getent hosts b > {0} && ping -n -q -c 20 -i 0.02 b >> {0}", said.path());
+fn ping_sees_the_delay_and_resolves_host_names() {
+    let output = OutputFile::new("ping");
+    let text = format!("getent hosts b > {0} && ping -n -q -c 20 -i 0.02 b >> {0}", output.path());
     let Some(code) = run(&text) else { return };
-    let text = said.text();
+    let text = output.text();
     assert_eq!(code, 0, "{text}");
     assert!(text.starts_with("10.0.0.2 "), "{text}");
     let times = text.split("rtt min/avg/max/mdev = ").nth(1).expect("ping's summary");
@@ -157,20 +157,20 @@ fn ping_meets_the_delay_and_knows_the_names() {
 }
 
 #[test]
-fn commands_have_no_privileges_and_no_way_back() {
-    let said = Said::new("caps");
-    let look = "cat /proc/self/status; ls -l /proc/self/fd; ls /sys/class/net";
+fn commands_cannot_regain_privileges_or_leave_the_namespace() {
+    let output = OutputFile::new("caps");
+    let inspect = "cat /proc/self/status; ls -l /proc/self/fd; ls /sys/class/net";
     let ours = fs::read_link("/proc/self/ns/net").expect("a namespace").display().to_string();
-    let back = "nsenter --net=/proc/1/ns/net true && echo escaped; readlink /proc/self/ns/net";
-    let Some(_) = run(&format!("exec > {} 2>/dev/null; {look}; {back}", said.path())) else { return };
-    let text = said.text();
+    let command = "nsenter --net=/proc/1/ns/net true && echo escaped; readlink /proc/self/ns/net";
+    let Some(_) = run(&format!("exec > {} 2>/dev/null; {inspect}; {command}", output.path())) else { return };
+    let text = output.text();
     let field = |key: &str| text.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
         assert_eq!(field(set), Some("0000000000000000"), "{set}");
     }
     assert_eq!(field("NoNewPrivs:"), Some("1"));
     assert!(!text.contains("escaped") && !text.contains(&ours), "{text}");
-    // 0, 1, 2 and the one that lists them.
+    // Descriptors 0, 1, 2 and the one that lists them.
     assert_eq!(
         text.lines().filter(|l| l.contains(" -> ") && l.contains("rwx") || l.contains("x------")).count(),
         4,
@@ -179,12 +179,12 @@ fn commands_have_no_privileges_and_no_way_back() {
     assert!(text.lines().any(|l| l == "tun0"), "{text}");
 }
 
-/// Ways out, a line of shell each.
+/// Attempts to escape, one shell line each.
 const ESCAPES: &str = include_str!("escapes.txt");
-/// What begins the lines of what is only kept from others than root.
+/// Prefix of attempts that only root must succeed in.
 const ROOT_READS: &str = "root reads: ";
 
-/// A file and a service that root alone may use, where programs may not write.
+/// A file and a service that only root may use, in folders that programs may not write to.
 struct Secrets {
     file: PathBuf,
     socket: PathBuf,
@@ -192,7 +192,7 @@ struct Secrets {
 }
 
 impl Secrets {
-    /// `None` where this process may make none.
+    /// Returns `None` if this process may not create them.
     fn new() -> Option<Secrets> {
         let own = |folder: &str| PathBuf::from(format!("{folder}/longfat-test-{}", std::process::id()));
         let (file, socket) = (own("/var/lib"), own("/run"));
@@ -212,8 +212,12 @@ impl Drop for Secrets {
     }
 }
 
-/// Tries all ways out; those that were found, and what the last line of the script says.
-fn try_escapes(user: Option<&str>, said: &Said, secrets: [String; 3]) -> Option<(Vec<String>, String)> {
+/// Tries all escapes. Returns those that worked, and the script's output.
+fn try_escapes(
+    user: Option<&str>,
+    output: &OutputFile,
+    secrets: [String; 3],
+) -> Option<(Vec<String>, String)> {
     let lines = ESCAPES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let tries = lines.map(|line| {
         let command = line.strip_prefix(ROOT_READS).unwrap_or(line);
@@ -225,28 +229,29 @@ fn try_escapes(user: Option<&str>, said: &Said, secrets: [String; 3]) -> Option<
                    echo x > $f && rm $f && echo \"writable: $at\"; done; echo x > /dev/null && head -c 1 /dev/urandom \
                    | wc -c; echo \"user $(id -u) home $HOME\"\n";
     let script: String = [given].into_iter().chain(tries).chain([allowed.to_string()]).collect();
-    // What is read from a pipe needs no file that the program's user may read.
-    let command = sh(&format!("{{ {script}\n}} > {}", said.path()));
+    // A script read from a pipe needs no file that the program's user may read.
+    let command = sh(&format!("{{ {script}\n}} > {}", output.path()));
     let options = ShellOptions { command, user: user.map(String::from), ..ShellOptions::default() };
     shell(options)?.expect("the command runs");
-    let text = said.text();
+    let text = output.text();
     let escaped = text.lines().filter_map(|l| l.strip_prefix("escaped: ")).map(String::from).collect();
     Some((escaped, text))
 }
 
-/// Root's programs, as nobody, as root, as whoever called sudo; a user's, in a user namespace.
+/// Tests programs started by root as nobody, as root, and through sudo, and programs started by a user in a
+/// user namespace.
 #[test]
-fn programs_do_nothing_to_the_machine_whoever_runs_them() {
+fn programs_cannot_harm_the_machine_under_any_user() {
     if let Some(path) = std::env::var_os("LAB_ESCAPES") {
-        // A process of its own: what became of it says the file.
-        let said = Said(PathBuf::from(path));
-        let secrets = std::env::var("LAB_SECRETS").expect("set beside it");
+        // This is the child process; it writes its result to the file.
+        let output = OutputFile(PathBuf::from(path));
+        let secrets = std::env::var("LAB_SECRETS").expect("set together with LAB_ESCAPES");
         let secrets: Vec<String> = secrets.split(':').map(String::from).collect();
-        let found = try_escapes(None, &said, secrets.try_into().expect("three"));
+        let found = try_escapes(None, &output, secrets.try_into().expect("three"));
         if found.is_none() {
-            fs::write(&said.0, "skipped\n").expect("a file");
+            fs::write(&output.0, "skipped\n").expect("a file");
         }
-        std::mem::forget(said);
+        std::mem::forget(output);
         return;
     }
     let _alone = alone();
@@ -254,8 +259,8 @@ fn programs_do_nothing_to_the_machine_whoever_runs_them() {
     let parent = std::process::id().to_string();
     let paths = [secrets.file.display().to_string(), secrets.socket.display().to_string(), parent];
     let tried = ESCAPES.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).count();
-    let judge = |who: &str, escaped: &[String], text: &str, user: &str| {
-        eprintln!("{who}: {tried} ways out tried, {} worked", escaped.len());
+    let assert_confined = |who: &str, escaped: &[String], text: &str, user: &str| {
+        eprintln!("{who}: {tried} escapes tried, {} worked", escaped.len());
         assert!(escaped.is_empty(), "{who}: {escaped:#?}");
         assert!(text.contains(&format!("\nuser {user} home ")), "{who}: {text}");
         for at in ["/tmp", "/var/tmp", "/dev/shm"] {
@@ -263,71 +268,71 @@ fn programs_do_nothing_to_the_machine_whoever_runs_them() {
         }
     };
     if std::env::var_os("SUDO_UID").is_none() {
-        let said = Said::new("escapes");
-        let Some((escaped, text)) = try_escapes(None, &said, paths.clone()) else { return };
-        judge("as nobody", &escaped, &text, "65534");
+        let output = OutputFile::new("escapes");
+        let Some((escaped, text)) = try_escapes(None, &output, paths.clone()) else { return };
+        assert_confined("as nobody", &escaped, &text, "65534");
         assert!(
             text.lines().any(|l| l == "writable: .") && text.matches("writable: ").count() == 5,
             "{text}"
         );
     }
-    let said = Said::new("escapes-root");
-    let Some((escaped, text)) = try_escapes(Some("root"), &said, paths.clone()) else { return };
-    // What root reads, root's programs read when they are asked to be root's.
+    let output = OutputFile::new("escapes-root");
+    let Some((escaped, text)) = try_escapes(Some("root"), &output, paths.clone()) else { return };
+    // With --user root, programs may read what root may read.
     let escaped: Vec<String> = escaped.into_iter().filter(|l| !l.starts_with(ROOT_READS)).collect();
-    judge("as root", &escaped, &text, "0");
-    // Neither uid is anybody's here, so both are without a home; the second has none of this user's rights, but a
-    // /dev/net/tun of its own.
+    assert_confined("as root", &escaped, &text, "0");
+    // Neither uid exists here, so both users have no home; the second has none of this user's rights, but its
+    // own /dev/net/tun.
     let sudo = "SUDO_UID=4000123 SUDO_GID=4000123 exec \"$0\" \"$@\"";
     let unprivileged = "mount -t tmpfs none /mnt && mknod -m 666 /mnt/tun c 10 200 && mount --bind /mnt/tun /dev/net/tun \
                         && exec setpriv --reuid 4000123 --regid 4000123 --clear-groups \"$0\" \"$@\"";
-    let test = "shell::programs_do_nothing_to_the_machine_whoever_runs_them";
+    let test = "shell::programs_cannot_harm_the_machine_under_any_user";
     for (who, script) in [("with sudo", sudo), ("in a user namespace", unprivileged)] {
-        // Where everybody finds it.
+        // In a folder that every user can read.
         let exe = std::env::temp_dir().join(format!("longfat-escapes-{}", std::process::id()));
         fs::copy(std::env::current_exe().expect("this test's file"), &exe).expect("a copy");
-        let said = Said::new("escapes-apart");
+        let output = OutputFile::new("escapes-apart");
         let status = Command::new("unshare")
             .args(["-m", "sh", "-c", script])
             .arg(&exe)
             .args([test, "--exact", "--nocapture"])
             .current_dir("/tmp")
-            .env("LAB_ESCAPES", said.path())
+            .env("LAB_ESCAPES", output.path())
             .env("LAB_SECRETS", paths.join(":"))
             .status();
         let _ = fs::remove_file(&exe);
-        assert!(status.expect("unshare").success(), "{who}: {}", said.text());
-        let text = said.text();
+        assert!(status.expect("unshare").success(), "{who}: {}", output.text());
+        let text = output.text();
         if text == "skipped\n" {
             eprintln!("SKIPPED, {who}: this machine does not let us");
             continue;
         }
         let escaped: Vec<String> =
             text.lines().filter_map(|l| l.strip_prefix("escaped: ")).map(String::from).collect();
-        judge(who, &escaped, &text, "4000123");
+        assert_confined(who, &escaped, &text, "4000123");
     }
 }
 
-/// A root shell's output is in its folder and root's, whoever wrote it; what was there can be read; nothing of root's
-/// other folders can, though the folder lies in one.
+/// A root shell's output in the current folder belongs to root, whichever user wrote it; existing files there
+/// can be read; files in root's other folders cannot, although the folder is inside one.
 #[test]
-fn the_current_folder_is_the_programs_own() {
+fn a_program_can_use_the_current_folder_of_root() {
     if fs::metadata("/proc/self").is_ok_and(|m| m.uid() != 0) || std::env::var_os("SUDO_UID").is_some() {
         return eprintln!("SKIPPED, this needs root without sudo");
     }
     let _alone = alone();
-    let shut = std::env::temp_dir().join(format!("longfat-own-{}", std::process::id()));
-    let (beside, named) = (shut.join("beside"), shut.join("named/deep"));
+    let private = std::env::temp_dir().join(format!("longfat-own-{}", std::process::id()));
+    let (secret, named) = (private.join("beside"), private.join("named/deep"));
     fs::create_dir_all(&named).expect("a folder");
-    fs::write(&beside, "secret").expect("a file");
+    fs::write(&secret, "secret").expect("a file");
     fs::write(named.join("mine"), "mine").expect("a file");
-    for (path, mode) in [(&shut, 0o700), (&named, 0o700), (&named.join("mine"), 0o600)] {
+    for (path, mode) in [(&private, 0o700), (&named, 0o700), (&named.join("mine"), 0o600)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
     }
     let text = "cd $0 && cat mine > out && echo $(id -u) $(stat -c %u mine out) >> out && ! cat $1 && ! ls $HOME/* \
                 && touch $HOME/x";
     let mut command = sh(text);
-    command.extend([named.clone(), beside].map(PathBuf::into_os_string));
+    command.extend([named.clone(), secret].map(PathBuf::into_os_string));
     let done = shell(ShellOptions { command, writable: vec![named.clone()], ..ShellOptions::default() });
     if let Some(done) = done {
         assert_eq!(done.expect("it runs"), 0);
@@ -335,44 +340,44 @@ fn the_current_folder_is_the_programs_own() {
         assert_eq!(fs::read_to_string(&out).expect("it was written"), "mine65534 65534 65534\n");
         assert_eq!(fs::metadata(&out).expect("it is there").uid(), 0, "root's, outside");
     }
-    fs::remove_dir_all(&shut).expect("it goes");
+    fs::remove_dir_all(&private).expect("it goes");
 }
 
 #[test]
-fn what_a_command_leaves_running_ends_with_it() {
+fn background_processes_end_with_their_command() {
     let _alone = alone();
     let before = namespaces();
     let text = "setsid sh -c 'sleep 1000 & sleep 1000' & (setsid sleep 1000 &); exit 3";
     let Some(done) = shell(ShellOptions { command: sh(text), ..ShellOptions::default() }) else { return };
     assert_eq!(done.expect("it runs"), 3);
-    // They are gone already when it returns; only the engine's own descriptors close after.
+    // The processes are gone when `shell` returns; only the engine's own descriptors close later.
     let left: Vec<_> = namespaces().difference(&before).cloned().collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Meanwhile packets move on.
+/// The engine keeps forwarding while the command is stopped.
 #[test]
-fn a_stopped_command_stalls_nothing() {
-    let said = Said::new("stop");
+fn a_stopped_command_does_not_stall_the_engine() {
+    let output = OutputFile::new("stop");
     let text = format!(
         "me=$$; (while ! grep -q 'State:.T' /proc/$me/status; do sleep 0.01; done; \
          ping -n -q -c 3 -i 0.1 b > {}; kill -CONT $me) & kill -STOP $me; exit 6",
-        said.path()
+        output.path()
     );
     let Some(code) = run(&text) else { return };
     assert_eq!(code, 6);
-    assert!(said.text().contains("3 received"), "{}", said.text());
+    assert!(output.text().contains("3 received"), "{}", output.text());
 }
 
 #[test]
-fn servers_listen_before_the_command_starts_and_failures_are_told() {
+fn servers_listen_before_the_command_starts_and_failures_are_reported() {
     let _alone = alone();
-    let said = Said::new("serve");
+    let output = OutputFile::new("serve");
     let get = "import urllib.request as u; u.urlopen('http://b/').read()";
     let mut notices = Vec::new();
     let mut notice = |text: &str| notices.push(text.to_string());
     let options = ShellOptions {
-        command: sh(&format!("python3 -c \"{get}\" 2> {}", said.path())),
+        command: sh(&format!("python3 -c \"{get}\" 2> {}", output.path())),
         serve: vec![
             Serve { host: 1, command: sh("exec python3 -m http.server 80") },
             Serve { host: 0, command: sh("echo out of paper; exit 3") },
@@ -381,34 +386,34 @@ fn servers_listen_before_the_command_starts_and_failures_are_told() {
         ..ShellOptions::default()
     };
     let Some(done) = shell(options) else { return };
-    assert_eq!(done.expect("it runs"), 0, "{}", said.text());
+    assert_eq!(done.expect("it runs"), 0, "{}", output.text());
     let [failed] = &notices[..] else { panic!("one notice: {notices:?}") };
     assert!(failed.contains("code 3") && failed.contains("out of paper"), "{failed}");
 }
 
-/// 20 Mbit/s for a second, in the background.
+/// A background flow of 20 Mbit/s for a second.
 #[test]
-fn the_scenarios_flows_play_beside_the_command() {
+fn the_scenarios_flows_run_next_to_the_command() {
     let _alone = alone();
-    let said = Said::new("flows");
-    let command = sh(&format!("sleep 1.5; cat /proc/net/dev > {}", said.path()));
+    let output = OutputFile::new("flows");
+    let command = sh(&format!("sleep 1.5; cat /proc/net/dev > {}", output.path()));
     let options = ShellOptions { command, host: 1, flows: true, ..ShellOptions::default() };
     let Some(done) = shell(options) else { return };
     assert_eq!(done.expect("it runs"), 0);
-    let text = said.text();
+    let text = output.text();
     let received = text.lines().find_map(|l| l.trim().strip_prefix("tun0:")).expect("the device");
     let bytes: f64 = received.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
     assert!((1.8e6..2.8e6).contains(&bytes), "{text}");
 }
 
-/// This test in a process of its own, which the environment tells what to do.
-fn apart(test: &str, said: &Said) -> Child {
-    // Under nohup a hangup would be ignored by all that comes after.
+/// Runs this test in a child process, controlled by environment variables.
+fn spawn_test(test: &str, output: &OutputFile) -> Child {
+    // Under nohup, all descendants would inherit an ignored SIGHUP.
     Command::new("env")
         .arg("--default-signal=HUP")
         .arg(std::env::current_exe().expect("this test's file"))
         .args([test, "--exact", "--nocapture"])
-        .env("LAB_SHELL_SAID", said.path())
+        .env("LAB_SHELL_SAID", output.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -416,7 +421,7 @@ fn apart(test: &str, said: &Said) -> Child {
         .expect("a child")
 }
 
-/// Whatever is killed, and however hard: no process stays behind.
+/// No process remains, whichever process is killed with whichever signal.
 #[test]
 fn nothing_outlives_a_kill() {
     if let Some(path) = std::env::var_os("LAB_SHELL_SAID") {
@@ -432,9 +437,9 @@ fn nothing_outlives_a_kill() {
     let _alone = alone();
     let before = namespaces();
     for signal in ["KILL", "TERM", "HUP", "first processes"] {
-        let said = Said::new("kill");
-        let mut child = apart("shell::nothing_outlives_a_kill", &said);
-        wait_for("the command runs", || said.text() == "ready\n");
+        let output = OutputFile::new("kill");
+        let mut child = spawn_test("shell::nothing_outlives_a_kill", &output);
+        wait_for("the command runs", || output.text() == "ready\n");
         let first = first_processes(child.id());
         assert_eq!(first.len(), 2, "the command's and the server's");
         let (signal, targets) = match signal {

@@ -1,5 +1,5 @@
-//! Flows that programs play, on the real kernel: iperf3's own report, curl and Python's web server
-//! are what our numbers are held against. Needs root and says so aloud without.
+//! Flows whose traffic programs generate, on the real kernel. The results are compared with the reports of
+//! iperf3, curl and Python's web server. Needs root; otherwise prints that it is skipped.
 
 use lab::{LabError, LabOptions};
 use result::Outcome;
@@ -15,7 +15,7 @@ fn scenario(text: &str) -> Scenario {
     parsed.variants.into_iter().next().expect("a variant").scenario
 }
 
-/// The outcome and its notices; `None`, said aloud, where this machine does not let us.
+/// Returns the outcome and its notices; `None` if this machine lacks the privileges, with the reason printed.
 fn try_run(text: &str) -> Option<Result<(Outcome, Vec<String>), LabError>> {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let mut notices = Vec::new();
@@ -40,7 +40,7 @@ fn near(got: f64, want: f64, within: f64) {
     assert!((got / want - 1.0).abs() <= within, "{got} is not within {within} of {want}");
 }
 
-/// A file of this test's own, gone at its end.
+/// A temporary file of this test, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -59,7 +59,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Four packets are lost, and no others: the queue never fills.
+/// Exactly four packets are lost: the queue never fills.
 const PATH: &str = r#"
 duration = "6s"
 [links.path]
@@ -77,9 +77,9 @@ fn json(file: &Scratch) -> serde_json::Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// What iperf3 itself measured is what its sockets say: goodput within 1 %, every retransmission.
+/// iperf3's report agrees with its sockets' counters: goodput within 1 %, and every retransmission.
 #[test]
-fn iperf3_measures_what_we_measure() {
+fn results_agree_with_iperf3s_report() {
     for count in [1, 4] {
         let report = Scratch::new("iperf3.json");
         let text = format!(
@@ -99,12 +99,12 @@ fn iperf3_measures_what_we_measure() {
         assert_eq!(o.variant.flows.len(), 1, "one flow, however many connections");
         let f = &o.variant.flows[0];
         let rate = end["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
-        let own = end["sum_sent"]["retransmits"].as_u64().unwrap();
-        eprintln!("  {count}: {rate:.3} and {:.3} Mbit/s, retransmitted {own}", f.own_goodput_mbps());
+        let reported = end["sum_sent"]["retransmits"].as_u64().unwrap();
+        eprintln!("  {count}: {rate:.3} and {:.3} Mbit/s, retransmitted {reported}", f.own_goodput_mbps());
         near(f.own_goodput_mbps(), rate, 0.01);
         near(f.delivered_bytes as f64, end["sum_received"]["bytes"].as_f64().unwrap(), 0.001);
-        assert_eq!(f.retransmitted_packets, own);
-        assert_eq!((own, f.lost_packets, f.timeouts), (4, Some(4), 0));
+        assert_eq!(f.retransmitted_packets, reported);
+        assert_eq!((reported, f.lost_packets, f.timeouts), (4, Some(4), 0));
         assert_eq!(end["sender_tcp_congestion"].as_str(), Some("cubic"));
         assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
         let s = &o.flow_series[0];
@@ -113,17 +113,18 @@ fn iperf3_measures_what_we_measure() {
         assert_eq!(s.delivered_bytes.last(), Some(&f.delivered_bytes));
         assert_eq!(s.retransmitted.last(), Some(&4));
         assert_eq!(f.mss_bytes, Some(1448));
-        // With one data connection all is its; else it is that of the one that carried most.
-        let told = s.resent.len();
-        assert!(if count == 1 { told == 4 } else { told <= 4 }, "{told}");
-        let most = s.acked_bytes.iter().max().copied().unwrap_or(0);
-        assert!(most * count > f.delivered_bytes * 9 / 10, "{most} of {}", f.delivered_bytes);
+        // With one data connection the series contains all data, otherwise the connection with the most
+        // bytes.
+        let resent = s.resent.len();
+        assert!(if count == 1 { resent == 4 } else { resent <= 4 }, "{resent}");
+        let max_acked = s.acked_bytes.iter().max().copied().unwrap_or(0);
+        assert!(max_acked * count > f.delivered_bytes * 9 / 10, "{max_acked} of {}", f.delivered_bytes);
     }
 }
 
-/// The flow's keys become iperf3's options; it is cut off at the run's end, and without a trace.
+/// The flow's keys become iperf3's options; iperf3 is killed at the run's end without traces.
 #[test]
-fn a_flow_of_iperf3_does_what_its_keys_say() {
+fn keys_of_a_flow_apply_to_iperf3() {
     let text = format!(
         r#"{PATH}
         [flows.f]
@@ -155,7 +156,7 @@ fn a_flow_of_iperf3_does_what_its_keys_say() {
     let [f, ours, bytes] = &o.variant.flows[..] else { panic!() };
     near(f.own_goodput_mbps(), 8.0, 0.06);
     near(ours.own_goodput_mbps(), 5.0, 0.06);
-    // iperf3 writes whole blocks of 128 KiB; what is on its way after the last is thrown away.
+    // iperf3 writes whole blocks of 128 KiB; data in flight after the last one is discarded.
     assert!((3_000_000..4_140_000).contains(&bytes.delivered_bytes), "{}", bytes.delivered_bytes);
     let s = &o.flow_series[0];
     assert!(s.time_s.iter().zip(&s.delivered_bytes).all(|(&t, &n)| t > 1.0 || n == 0));
@@ -163,7 +164,7 @@ fn a_flow_of_iperf3_does_what_its_keys_say() {
     assert!(s.pacing_mbps.iter().any(Option::is_some));
 }
 
-/// iperf3's own count of its datagrams, sent and received.
+/// The datagrams that iperf3 sends and receives.
 #[test]
 fn datagrams_of_iperf3_are_counted() {
     let path = PATH.replace("6s", "4s");
@@ -186,7 +187,7 @@ fn datagrams_of_iperf3_are_counted() {
     assert_eq!((f.cc.as_str(), f.retransmitted_packets), ("udp", 0));
 }
 
-/// Those of a command are known by the flow's port: 50 of them, of which the path loses one.
+/// A command's datagrams are recognised by the flow's port: 50, of which the path loses one.
 #[test]
 fn datagrams_of_a_command_are_counted() {
     let text = r#"
@@ -209,7 +210,7 @@ fn datagrams_of_a_command_are_counted() {
     assert_eq!(f.cc, "udp");
 }
 
-/// A download: the data come from `to`, under the flow's congestion control.
+/// A download: `to` sends the data, with the flow's congestion control.
 #[test]
 fn curl_fetches_a_file() {
     let folder = Scratch::new("www");
@@ -241,9 +242,9 @@ fn curl_fetches_a_file() {
     assert!(f.sent_packets >= 2072, "{}", f.sent_packets);
 }
 
-/// Connections that live between two looks at the sockets are told of by their end alone.
+/// Connections that exist only between two dumps of the sockets are known by their final report.
 #[test]
-fn no_connection_is_too_short() {
+fn short_connections_are_counted() {
     let folder = Scratch::new("short");
     fs::create_dir(&folder.0).unwrap();
     fs::write(folder.0.join("f"), vec![7; 10_000]).unwrap();
@@ -263,18 +264,18 @@ fn no_connection_is_too_short() {
     let Some((o, notices)) = run(&text) else { return };
     assert_eq!(notices.len(), 1, "{notices:?}");
     // Python's server closes after each answer: 200 times the file and some 200 bytes of header.
-    let each = o.variant.flows[0].delivered_bytes as f64 / 200.0;
-    assert!(each > 10_150.0 && each < 10_300.0 && each.fract() == 0.0, "{each}");
+    let datagrams = o.variant.flows[0].delivered_bytes as f64 / 200.0;
+    assert!(datagrams > 10_150.0 && datagrams < 10_300.0 && datagrams.fract() == 0.0, "{datagrams}");
 }
 
 #[test]
-fn what_is_not_there_is_named_before_anything_starts() {
+fn missing_programs_are_named_before_anything_starts() {
     let with = |keys: &str| format!("{PATH}\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{keys}");
     let Some(missing) = try_run(&with("tool = \"iperf4 -c {to}\"")) else { return };
     let missing = missing.unwrap_err().to_string();
-    let wanted = "nothing was started: this machine lacks programs that the scenario needs\n  \
-                  flows.f.tool: there is no program `iperf4` on this machine";
-    assert_eq!(missing, wanted);
+    let expected = "nothing was started: the scenario needs programs that are not installed\n  \
+                  flows.f.tool: program `iperf4` is not installed";
+    assert_eq!(missing, expected);
     let failing = "tool = \"curl {to}\"\nserver = \"sh -c 'echo out; echo no such day >&2; exit 3'\"";
     let failing = try_run(&with(failing)).unwrap().unwrap_err().to_string();
     assert_eq!(failing, "flow f: sh ended before it listened: exit code 3: no such day");
@@ -283,9 +284,9 @@ fn what_is_not_there_is_named_before_anything_starts() {
     assert!(two.contains("neither it nor flow f uses {port}"), "{two}");
 }
 
-/// A program that fails is told of, one that does not end is ended, and so is what it started.
+/// A program that fails is reported; one that does not end is killed with its descendants.
 #[test]
-fn the_end_of_the_run_is_the_end_of_its_programs() {
+fn programs_end_with_the_run() {
     let seconds = format!("{}.5", 100_000 + process::id());
     let text = format!(
         r#"

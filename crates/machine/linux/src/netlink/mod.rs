@@ -1,7 +1,8 @@
-//! Messages and attributes of netlink (netlink(7)), as bytes: what asks for lists and reads them, whoever holds the socket.
+//! Encodes and decodes netlink messages and attributes (netlink(7)), independent of the socket.
 //!
-//! A datagram is a row of messages, a message a header of 16 bytes and a body, a body fixed fields and attributes; each begins at a
-//! multiple of four. What is cut short or not understood is left out: lengths come from elsewhere.
+//! A datagram is a sequence of messages; a message is a header of 16 bytes and a body; a body is fixed fields
+//! and attributes; each starts at a multiple of four. Truncated or unknown parts are skipped, because lengths
+//! come from outside.
 
 mod socket;
 
@@ -9,28 +10,28 @@ pub use socket::{NetlinkSocket, Service};
 
 use std::io;
 
-/// `nlmsghdr` (linux/netlink.h).
+/// Size of `nlmsghdr` (linux/netlink.h).
 pub const HEADER: usize = 16;
-/// A request.
+/// Flag: request.
 pub const NLM_F_REQUEST: u16 = 1;
-/// Of all there is, not of one.
+/// Flag: list all objects, not one.
 pub const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// Flags in an attribute's type: nested, in network order.
+/// Mask of an attribute's type without its flags (nested, network order).
 const KIND: u16 = 0x3fff;
 
-/// The question for a list: its kind, and what follows its header.
+/// Builds a request for a list: its type, and the bytes after its header.
 pub fn question(kind: u16, body: &[u8]) -> Vec<u8> {
-    asked(kind, NLM_F_REQUEST | NLM_F_DUMP, body)
+    request(kind, NLM_F_REQUEST | NLM_F_DUMP, body)
 }
 
-/// The question for one thing.
-pub fn question_of_one(kind: u16, body: &[u8]) -> Vec<u8> {
-    asked(kind, NLM_F_REQUEST, body)
+/// Builds a request for one object.
+pub fn get_request(kind: u16, body: &[u8]) -> Vec<u8> {
+    request(kind, NLM_F_REQUEST, body)
 }
 
-fn asked(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     let mut m = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
     m.extend(kind.to_ne_bytes());
     m.extend(flags.to_ne_bytes());
@@ -39,10 +40,11 @@ fn asked(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     m
 }
 
-/// Reads one datagram: kind and body of each message go to `each`; whether the list is at its end, or the request is acknowledged.
+/// Reads one datagram and calls `each` with type and body of each message. Returns whether the list is
+/// complete, or the request acknowledged.
 ///
 /// # Errors
-/// What the kernel says.
+/// Fails with the kernel's error.
 pub fn messages(mut bytes: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> io::Result<bool> {
     while bytes.len() >= HEADER {
         let (len, kind) = (u32_at(bytes, 0) as usize, u16_at(bytes, 4));
@@ -62,7 +64,7 @@ pub fn messages(mut bytes: &[u8], each: &mut dyn FnMut(u16, &[u8])) -> io::Resul
     Ok(false)
 }
 
-/// The attributes of a message: kind and value.
+/// Iterates over the attributes of a message: type and value.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from(bytes.first_chunk().map(|b| u16::from_ne_bytes(*b))?);
@@ -72,12 +74,12 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of one attribute.
+/// Returns the value of an attribute.
 pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find(|(k, _)| *k == kind).map(|(_, value)| value)
 }
 
-/// An attribute as it is written, to the multiple of four behind it.
+/// Encodes an attribute, padded to a multiple of four.
 pub fn written(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut a = (4 + value.len() as u16).to_ne_bytes().to_vec();
     a.extend(kind.to_ne_bytes());
@@ -86,27 +88,27 @@ pub fn written(kind: u16, value: &[u8]) -> Vec<u8> {
     a
 }
 
-/// A text that ends with 0.
+/// Decodes a text up to its terminating zero.
 pub fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
 }
 
-/// A number at the begin of a value.
+/// Decodes a 32-bit number at the start of a value.
 pub fn number(value: &[u8]) -> Option<u32> {
     value.first_chunk().map(|b| u32::from_ne_bytes(*b))
 }
 
-/// The same of 64 bits.
+/// Decodes a 64-bit number at the start of a value.
 pub fn number64(value: &[u8]) -> Option<u64> {
     value.first_chunk().map(|b| u64::from_ne_bytes(*b))
 }
 
-/// Two bytes at a place that is there; 0 where none is.
+/// Reads 16 bits at an offset; 0 beyond the end.
 pub fn u16_at(b: &[u8], at: usize) -> u16 {
     b.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u16::from_ne_bytes(*b))
 }
 
-/// Four bytes at a place that is there; 0 where none is.
+/// Reads 32 bits at an offset; 0 beyond the end.
 pub fn u32_at(b: &[u8], at: usize) -> u32 {
     b.get(at..).and_then(number).unwrap_or(0)
 }
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_to_their_end() {
+    fn lists_are_read_up_to_their_end_message() {
         let bytes =
             [message(99, b"one"), message(98, b"two"), message(NLMSG_DONE, &[0; 4]), message(99, b"late")]
                 .concat();
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_found_and_damage_is_left_out() {
+    fn attributes_are_found_and_malformed_ones_skipped() {
         let bytes = [written(1, b"a\0"), written(2 | 0x8000, &7u32.to_ne_bytes()), written(3, b"")].concat();
         assert_eq!(attribute(&bytes, 1).map(text), Some("a".into()));
         assert_eq!(attribute(&bytes, 2).and_then(number), Some(7));
@@ -150,7 +152,7 @@ mod tests {
         for n in 0..bytes.len() {
             attributes(&bytes[..n]).count();
         }
-        // Lengths that lie: shorter than a header, longer than what is there.
+        // Invalid lengths: shorter than a header, or longer than the data.
         for len in [0u16, 3, u16::MAX] {
             let mut bad = bytes.clone();
             bad[..2].copy_from_slice(&len.to_ne_bytes());

@@ -6,14 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Which service of the kernel a socket is for.
+/// The kernel service that a socket is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Devices, addresses, routes, queueing disciplines (rtnetlink(7)).
     Route,
     /// Sockets (sock_diag(7)).
     SocketDiagnosis,
-    /// Rules of nftables.
+    /// nftables rules.
     Netfilter,
 }
 
@@ -39,19 +39,20 @@ impl NetlinkSocket {
         Ok(NetlinkSocket(fd))
     }
 
-    /// One that waits for answers.
+    /// Opens a socket that waits for answers.
     pub fn new(service: Service) -> io::Result<NetlinkSocket> {
         NetlinkSocket::open(service, SocketFlags::empty())
     }
 
-    /// One that gives an answer up after so long.
-    pub fn with_patience(service: Service, patience: Duration) -> io::Result<NetlinkSocket> {
+    /// Opens a socket that waits for answers for at most `timeout`.
+    pub fn with_patience(service: Service, timeout: Duration) -> io::Result<NetlinkSocket> {
         let socket = NetlinkSocket::new(service)?;
-        sockopt::set_socket_timeout(&socket.0, sockopt::Timeout::Recv, Some(patience))?;
+        sockopt::set_socket_timeout(&socket.0, sockopt::Timeout::Recv, Some(timeout))?;
         Ok(socket)
     }
 
-    /// A non-blocking one that hears what is sent to these groups (a bit each, the first is 1).
+    /// Opens a non-blocking socket that receives messages of these multicast groups (one bit each, the first
+    /// is 1).
     pub fn listening(service: Service, groups: u32) -> io::Result<NetlinkSocket> {
         let socket = NetlinkSocket::open(service, SocketFlags::NONBLOCK)?;
         rustix::net::bind(&socket.0, &SocketAddrNetlink::new(0, groups))?;
@@ -64,7 +65,7 @@ impl NetlinkSocket {
         Ok(())
     }
 
-    /// Receives the messages of a datagram, as many bytes as fit; how many there are in the buffer.
+    /// Receives one datagram of messages, truncated to the buffer. Returns its length in the buffer.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::net::recv(&self.0, buffer, RecvFlags::empty())?.0)
     }

@@ -1,19 +1,19 @@
-//! Options of sockets (socket(7), tcp(7), ip(7), ipv6(7)) by their numbers, for lists of settings and for those that rustix
-//! lacks.
+//! Socket options (socket(7), tcp(7), ip(7), ipv6(7)) by number, for lists of settings and for options that
+//! rustix lacks.
 
 use crate::{check, check_size};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// An option whose value is a number or a text. Only those that are listed here can be named: the value of some others holds
-/// addresses of memory (SO_ATTACH_FILTER, TCP_ZEROCOPY_RECEIVE).
+/// An option whose value is a number or a text. Only the options listed here can be named: some others
+/// contain memory addresses (SO_ATTACH_FILTER, TCP_ZEROCOPY_RECEIVE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketOption {
     level: i32,
     name: i32,
 }
 
-/// Which options there are: the level and the name in the kernel's headers.
+/// Defines the options: level and name in the kernel's headers.
 macro_rules! options {
     ($($level:ident $($name:ident)+;)+) => {
         impl SocketOption {
@@ -40,7 +40,7 @@ impl SocketOption {
     /// `TCP_DELACK_MAX_US` of `IPPROTO_TCP` (linux/tcp.h, Linux 6.15).
     pub const TCP_DELACK_MAX_US: SocketOption = SocketOption { level: libc::IPPROTO_TCP, name: 46 };
 
-    /// The option's number at its level.
+    /// Returns the option's number at its level.
     pub fn number(self) -> i32 {
         self.name
     }
@@ -54,22 +54,22 @@ pub fn set_option(fd: BorrowedFd<'_>, option: SocketOption, value: i32) -> io::R
 /// Sets an option to bytes (setsockopt(2)).
 pub fn set_bytes(fd: BorrowedFd<'_>, option: SocketOption, value: &[u8]) -> io::Result<()> {
     let (at, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
-    // SAFETY: the kernel reads at most `len` bytes of the slice, and finds no address in them: no option of `SocketOption`
-    // takes one.
+    // SAFETY: the kernel reads at most `len` bytes of the slice, and finds no address in them: no option of
+    // `SocketOption` takes one.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), option.level, option.name, at, len) }.into()).map(drop)
 }
 
-/// An option's bytes; how many there are (getsockopt(2)).
+/// Reads an option's bytes. Returns their number (getsockopt(2)).
 pub fn get_bytes(fd: BorrowedFd<'_>, option: SocketOption, value: &mut [u8]) -> io::Result<usize> {
     let mut len = value.len() as libc::socklen_t;
     let at = value.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most `len` bytes to the slice, and how many to `len`; both outlive the call. It reads no
-    // address from the slice, as no option of `SocketOption` holds one.
+    // SAFETY: the kernel writes at most `len` bytes to the slice, and how many to `len`; both outlive the
+    // call. It reads no address from the slice, as no option of `SocketOption` holds one.
     check_size(unsafe { libc::getsockopt(fd.as_raw_fd(), option.level, option.name, at, &mut len) } as isize)?;
     Ok((len as usize).min(value.len()))
 }
 
-/// An option's integer (getsockopt(2)).
+/// Reads an integer option (getsockopt(2)).
 pub fn get_option(fd: BorrowedFd<'_>, option: SocketOption) -> io::Result<i32> {
     let mut value = [0; 4];
     get_bytes(fd, option, &mut value)?;

@@ -1,4 +1,4 @@
-//! A socket of a measured host, with the calls that it takes.
+//! Sockets of the lab's hosts.
 
 use super::{SocketOption, connect_to, discard, get_bytes, send, set_bytes, take_error};
 use rustix::net::{RecvFlags, SocketFlags};
@@ -7,31 +7,31 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Any address of that version.
-pub fn any(of: IpAddr) -> IpAddr {
-    if of.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
+/// Returns the unspecified address of the same IP version.
+pub fn any(version_of: IpAddr) -> IpAddr {
+    if version_of.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// A socket of TCP or UDP. Non-blocking, closed on exec.
+/// A TCP or UDP socket. Non-blocking, closed on exec.
 pub struct KernelSocket(OwnedFd);
 
 impl KernelSocket {
-    /// A TCP socket of an address' version of IP.
-    pub fn tcp(of: IpAddr) -> io::Result<KernelSocket> {
-        super::tcp_socket(of.is_ipv6()).map(KernelSocket)
+    /// Opens a TCP socket of the IP version of `version_of`.
+    pub fn tcp(version_of: IpAddr) -> io::Result<KernelSocket> {
+        super::tcp_socket(version_of.is_ipv6()).map(KernelSocket)
     }
 
-    /// A UDP socket of an address' version of IP.
-    pub fn udp(of: IpAddr) -> io::Result<KernelSocket> {
-        super::udp_socket(of.is_ipv6()).map(KernelSocket)
+    /// Opens a UDP socket of the IP version of `version_of`.
+    pub fn udp(version_of: IpAddr) -> io::Result<KernelSocket> {
+        super::udp_socket(version_of.is_ipv6()).map(KernelSocket)
     }
 
-    /// Binds to a port of any address of the version that `of` is of, as the socket is.
-    pub fn bind(&self, of: IpAddr, port: u16) -> io::Result<()> {
-        Ok(rustix::net::bind(&self.0, &SocketAddr::new(any(of), port))?)
+    /// Binds to a port on all addresses of the IP version of `version_of`.
+    pub fn bind(&self, version_of: IpAddr, port: u16) -> io::Result<()> {
+        Ok(rustix::net::bind(&self.0, &SocketAddr::new(any(version_of), port))?)
     }
 
-    /// Listens for a few connections.
+    /// Listens, with a short accept queue.
     pub fn listen(&self) -> io::Result<()> {
         Ok(rustix::net::listen(&self.0, 16)?)
     }
@@ -42,22 +42,22 @@ impl KernelSocket {
         Ok(KernelSocket(rustix::net::accept_with(&self.0, flags)?))
     }
 
-    /// Begins to connect; "in progress" is no error.
+    /// Starts connecting; "in progress" is not an error.
     pub fn connect(&self, to: SocketAddr) -> io::Result<()> {
         connect_to(self.as_fd(), to)
     }
 
-    /// Sends what fits.
+    /// Sends as much as fits.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         send(self.as_fd(), bytes)
     }
 
-    /// Receives what is there; how long a datagram is, also where the buffer is shorter.
+    /// Receives data. Returns the full length of a datagram, even if the buffer is shorter.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::net::recv(&self.0, buffer, RecvFlags::TRUNC)?.1)
     }
 
-    /// Takes up to `limit` bytes of a TCP stream without looking at them.
+    /// Discards up to `limit` bytes of a TCP stream.
     pub fn discard(&self, limit: usize) -> io::Result<usize> {
         discard(self.as_fd(), limit)
     }
@@ -67,22 +67,22 @@ impl KernelSocket {
         self.set_bytes(option, &value.to_ne_bytes())
     }
 
-    /// Sets an option to these bytes.
+    /// Sets an option to bytes.
     pub fn set_bytes(&self, option: SocketOption, value: &[u8]) -> io::Result<()> {
         set_bytes(self.as_fd(), option, value)
     }
 
-    /// An option's bytes; how many there are.
+    /// Reads an option's bytes. Returns their number.
     pub fn get_bytes(&self, option: SocketOption, value: &mut [u8]) -> io::Result<usize> {
         get_bytes(self.as_fd(), option, value)
     }
 
-    /// Whether a non-blocking connect has failed, and why.
+    /// Returns the error of a failed non-blocking connect.
     pub fn error(&self) -> Option<io::Error> {
         take_error(self.as_fd())
     }
 
-    /// Makes closing the socket reset the connection: nothing lingers.
+    /// Makes closing the socket reset the connection (SO_LINGER 0).
     pub fn reset_on_close(&self) -> io::Result<()> {
         Ok(rustix::net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO))?)
     }

@@ -1,4 +1,4 @@
-//! What `[pair]` says: this end's key, the peers that it knows by theirs, and what is carried between them.
+//! The `[pair]` section: this end's key, its peers and their keys, and the traffic between them.
 
 use super::{OneOrMore, an_hour, five_minutes, five_seconds};
 use crate::address::{HostPort, IpNetwork};
@@ -11,98 +11,100 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use units::{Rate, Span};
 
-/// One end of a pair: it calls peers, is called by them, or both.
+/// One end of a pair: it connects to peers, accepts their connections, or both.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairConfig {
     /// The file of this end's private key (PKCS#8, PEM, Ed25519).
     pub key: PathBuf,
-    /// The UDP address at which peers call; default: none do.
+    /// UDP address on which peers connect; default: none.
     #[serde(default)]
     pub listen: Option<SocketAddr>,
-    /// Whom this end talks to, by name; nobody else gets in.
+    /// The peers of this end, by name; no others are accepted.
     pub peers: BTreeMap<String, PeerConfig>,
-    /// Where connections and datagrams come from here, by name.
+    /// Sources of connections and datagrams on this end, by name.
     #[serde(default)]
     pub listeners: BTreeMap<String, PairListenerConfig>,
-    /// Where those of peers go to from here, by name: nowhere else.
+    /// Destinations for peers' connections and datagrams on this end, by name; no others are reachable.
     #[serde(default)]
     pub upstreams: BTreeMap<String, PairUpstreamConfig>,
 }
 
-/// A peer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// Its public key.
+    /// The peer's public key.
     pub key: PublicKey,
-    /// Where it is called; default: it calls.
+    /// Address of the peer; default: the peer connects to this end.
     #[serde(default)]
     pub address: Option<HostPort>,
-    /// Congestion control of what is sent to it: `contract` (default) or one of the simulator's.
+    /// Congestion control of traffic to the peer: `contract` (default) or one of the simulator's.
     #[serde(default = "contract")]
     pub cc: String,
-    /// The most that is sent to it.
+    /// Maximum rate of traffic to the peer.
     #[serde(default)]
     pub pace: Option<Rate>,
-    /// Sends the first bytes of a resumed connection before the peer has answered. They can be replayed (RFC 9001 section 9.2).
+    /// Sends the first bytes of a resumed connection before the peer has answered. An attacker can replay
+    /// them (RFC 9001 section 9.2).
     #[serde(default)]
     pub early_data: bool,
-    /// A peer of which nothing is heard for so long is gone.
+    /// Time without packets from the peer after which the link is down.
     #[serde(default = "half_a_minute")]
     pub idle_timeout: Span,
 }
 
-/// One place where connections, or datagrams, come from.
+/// A source of connections or datagrams.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairListenerConfig {
-    /// Addresses.
+    /// Addresses to listen on.
     pub listen: OneOrMore<SocketAddr>,
-    /// The peer that carries them on.
+    /// The peer that forwards them.
     pub peer: String,
-    /// The name that the peer has for where whatever `sni` names none for goes; without it such connections are reset.
+    /// The peer's upstream for connections that match no pattern of `sni`; without it they are reset.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// The peer's names by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest pattern wins.
+    /// The peer's upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`.
+    /// The longest pattern wins.
     #[serde(default)]
     pub sni: BTreeMap<String, String>,
-    /// Whether it is datagrams (UDP) that come here.
+    /// Whether it listens for UDP datagrams.
     #[serde(default)]
     pub udp: bool,
-    /// Networks of clients; default: all.
+    /// Networks of accepted clients; default: all.
     #[serde(default)]
     pub allow: Vec<IpNetwork>,
-    /// Connections at once of one address (of IPv6: of one /64); more are reset.
+    /// Limit of concurrent connections per client address (IPv6: per /64); further ones are reset.
     #[serde(default)]
     pub max_connections_per_client: Option<u32>,
-    /// Networks whose connections begin with a PROXY protocol header, of either version; required of them, refused of others.
+    /// Networks whose connections must begin with a PROXY protocol header, of either version; others must not
+    /// send one.
     #[serde(default)]
     pub proxy_protocol_from: Vec<IpNetwork>,
-    /// How long a header or a ClientHello may take.
+    /// Timeout of a header or a ClientHello.
     #[serde(default = "five_seconds")]
     pub hello_timeout: Span,
-    /// A connection, or a client's datagrams, on which nothing moves for so long is ended.
+    /// Idle time after which a connection, or a client's flow of datagrams, is closed.
     #[serde(default = "an_hour")]
     pub idle_timeout: Span,
-    /// The same once one side has ended its stream.
+    /// Idle timeout once one side has ended its stream.
     #[serde(default = "five_minutes")]
     pub half_close_timeout: Span,
 }
 
-/// One place where what peers bring goes to.
+/// A destination for peers' traffic.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairUpstreamConfig {
-    /// Addresses or names, with ports; tried in turn.
+    /// Addresses or names, with ports; tried in order.
     pub servers: OneOrMore<HostPort>,
-    /// The peers that may; default: all.
+    /// Peers that may use it; default: all.
     #[serde(default)]
     pub peers: Vec<String>,
-    /// Connections to its servers begin with a PROXY protocol header of this version, which says whose they are.
+    /// Version of the PROXY protocol header that tells servers the client's address; default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyVersion>,
-    /// How long a server has to answer before the next is tried.
+    /// Timeout of a connection attempt before the next server is tried.
     #[serde(default = "five_seconds")]
     pub connect_timeout: Span,
 }
@@ -116,10 +118,10 @@ fn half_a_minute() -> Span {
 }
 
 impl PairConfig {
-    /// The control that learns a policer's contract.
+    /// The congestion control that learns a policer's contract.
     pub const CONTRACT: &str = "contract";
 
-    /// One peer and nothing carried yet.
+    /// A pair with one peer and no listeners or upstreams.
     pub fn of(key: PathBuf, peer: PeerConfig) -> PairConfig {
         let peers = BTreeMap::from([("main".into(), peer)]);
         PairConfig { key, listen: None, peers, listeners: BTreeMap::new(), upstreams: BTreeMap::new() }
@@ -127,7 +129,7 @@ impl PairConfig {
 }
 
 impl PeerConfig {
-    /// A peer of this key, everything else as it is by default.
+    /// A peer with this key and default settings.
     pub fn of(key: PublicKey, address: Option<HostPort>) -> PeerConfig {
         PeerConfig {
             key,
@@ -141,7 +143,7 @@ impl PeerConfig {
 }
 
 impl PairListenerConfig {
-    /// From one address to what the peer `main` has under that name.
+    /// A listener on one address for the upstream `main` of the peer `main`.
     pub fn of(listen: SocketAddr) -> PairListenerConfig {
         PairListenerConfig {
             listen: OneOrMore(vec![listen]),
@@ -160,7 +162,7 @@ impl PairListenerConfig {
 }
 
 impl PairUpstreamConfig {
-    /// These servers, for all peers.
+    /// An upstream with these servers, for all peers.
     pub fn of(servers: Vec<HostPort>) -> PairUpstreamConfig {
         PairUpstreamConfig {
             servers: OneOrMore(servers),
@@ -192,7 +194,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<PublicKey, String> {
         let wrong = || {
             format!(
-                "`{text}` is no public key: 64 hexadecimal digits are wanted, as `longfat-pair --make-key FILE` prints them"
+                "`{text}` is not a public key: expected 64 hexadecimal digits, as printed by `longfat-pair --make-key FILE`"
             )
         };
         let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();

@@ -1,4 +1,4 @@
-//! Where a configuration comes from: a file, or flags; and what may be wrong with it.
+//! Sources of a configuration: a file or flags; and errors in it.
 
 use super::ProxyConfig;
 use document::DocumentError;
@@ -6,25 +6,25 @@ use print::escape::value;
 use std::io;
 use std::path::Path;
 
-/// Why there is no configuration. Displayed as whole lines, as a terminal shows errors.
+/// Errors in a configuration. Displayed as complete lines, as a terminal shows errors.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file of this name cannot be read.
+    /// The file cannot be read.
     #[error("error: {}: {}\n", value(.0), .1)]
     Unreadable(String, io::Error),
-    /// What the file says is wrong.
+    /// The file has an error.
     #[error("{}", .0.render())]
     Wrong(Box<DocumentError>),
-    /// What the flags say is wrong; the text says what would be right.
+    /// The flags have an error; the text says what would be right.
     #[error("error: {0}\n")]
     Flags(String),
 }
 
 impl ProxyConfig {
-    /// The configuration of a file, checked.
+    /// Reads and checks a configuration file.
     ///
     /// # Errors
-    /// The file cannot be read; the first thing that is wrong with it.
+    /// Fails if the file cannot be read, or with its first error.
     pub fn read(file: &Path) -> Result<ProxyConfig, ConfigError> {
         let name = file.display().to_string();
         match std::fs::read_to_string(file) {
@@ -33,10 +33,10 @@ impl ProxyConfig {
         }
     }
 
-    /// The configuration of flags, checked.
+    /// Checks a configuration that flags built.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// Fails with the first error.
     pub fn checked(self) -> Result<ProxyConfig, ConfigError> {
         match self.fault() {
             None => Ok(self),

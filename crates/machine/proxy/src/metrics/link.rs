@@ -1,15 +1,13 @@
-//! The links of a pair as metrics, JSON and a table.
-
-use super::{head, known, label, state};
-use crate::board::{PairLinkView, StatusTable};
+use super::{head, label, one_decimal, state};
+use crate::pair_status::{PairLinkView, StatusTable};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// A metric of a link: its value, where it has one.
+/// A metric of a link: name, type, description, and value if known.
 type LinkMetric = (&'static str, &'static str, &'static str, fn(&PairLinkView) -> Option<f64>);
 
 const LINK_METRICS: [LinkMetric; 18] = [
-    ("up", "gauge", "Whether the peer is there.", |l| Some(f64::from(u8::from(l.is_up)))),
+    ("up", "gauge", "Whether the link to the peer is up.", |l| Some(f64::from(u8::from(l.is_up)))),
     ("rtt_seconds", "gauge", "Smoothed RTT.", |l| l.rtt_s),
     ("min_rtt_seconds", "gauge", "Smallest RTT.", |l| l.min_rtt_s),
     ("cwnd_bytes", "gauge", "Congestion window, UDP payload.", |l| l.cwnd_bytes.map(|n| n as f64)),
@@ -20,14 +18,11 @@ const LINK_METRICS: [LinkMetric; 18] = [
     ("delivery_rate_bytes_per_second", "gauge", "Delivery rate of the newest sample, UDP payload.", |l| {
         l.delivery_rate.map(|n| n as f64)
     }),
-    (
-        "contract_rate_bytes_per_second",
-        "gauge",
-        "A policer's rate as it is believed, bytes of IP packets.",
-        |l| l.contract_rate,
-    ),
-    ("contract_bucket_bytes", "gauge", "Its bucket.", |l| l.contract_bucket),
-    ("own_loss_share", "gauge", "Share of packets that the path is believed to lose at any speed.", |l| {
+    ("contract_rate_bytes_per_second", "gauge", "Estimated rate of a policer, bytes of IP packets.", |l| {
+        l.contract_rate
+    }),
+    ("contract_bucket_bytes", "gauge", "Estimated burst size of the policer.", |l| l.contract_bucket),
+    ("own_loss_share", "gauge", "Estimated share of packets that the path loses at any rate.", |l| {
         l.own_loss
     }),
     ("sent_packets_total", "counter", "QUIC packets sent since the link came up.", |l| {
@@ -44,7 +39,7 @@ const LINK_METRICS: [LinkMetric; 18] = [
     ("datagram_flows", "gauge", "UDP flows now.", |l| Some(l.flows as f64)),
 ];
 
-/// Adds the links to a text of metrics.
+/// Appends the metrics of all links.
 pub fn metrics(out: &mut String, links: &[PairLinkView]) {
     for (name, kind, help, value) in LINK_METRICS.iter().filter(|_| !links.is_empty()) {
         let name = format!("longfat_pair_link_{name}");
@@ -56,7 +51,7 @@ pub fn metrics(out: &mut String, links: &[PairLinkView]) {
     }
 }
 
-/// A link as a program reads it.
+/// Returns a link as JSON.
 pub fn json(l: &PairLinkView) -> Value {
     let mbps = |bytes: f64| bytes * 8e-6;
     json!({
@@ -82,18 +77,18 @@ pub fn json(l: &PairLinkView) -> Value {
     })
 }
 
-/// As a table for people.
+/// Returns the table of links for the status page.
 pub fn table(links: &[PairLinkView]) -> StatusTable {
     let row = |l: &PairLinkView| {
-        let mbps = |bytes: Option<u64>| known(bytes.map(|b| b as f64 * 8e-6));
+        let mbps = |bytes: Option<u64>| one_decimal(bytes.map(|b| b as f64 * 8e-6));
         let contract = l.contract_rate.zip(l.contract_bucket).map_or("–".into(), |(rate, bucket)| {
             format!("{:.2} Mbit/s, {:.1} kB", rate * 8e-6, bucket * 1e-3)
         });
         vec![
             l.peer.clone(),
             state(l.is_up),
-            known(l.rtt_s.map(|s| s * 1e3)),
-            known(l.cwnd_bytes.map(|n| n as f64 * 1e-3)),
+            one_decimal(l.rtt_s.map(|s| s * 1e3)),
+            one_decimal(l.cwnd_bytes.map(|n| n as f64 * 1e-3)),
             mbps(l.pacing_rate),
             mbps(l.delivery_rate),
             format!("{:.2}", l.lost_packets as f64 * 100.0 / l.sent_packets.max(1) as f64),

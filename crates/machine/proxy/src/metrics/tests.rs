@@ -38,9 +38,9 @@ fn view() -> StatusView {
     }
 }
 
-/// Each line is a comment or `name{labels} number`; each name has one HELP and TYPE before it.
+/// Each line is a comment or `name{labels} number`; HELP and TYPE precede each name once.
 #[test]
-fn metrics_are_what_prometheus_reads() {
+fn metrics_follow_the_prometheus_text_format() {
     let text = metrics_text(&view());
     let mut typed = String::new();
     for line in text.lines() {
@@ -64,7 +64,7 @@ fn metrics_are_what_prometheus_reads() {
 }
 
 #[test]
-fn tables_and_json_say_the_same() {
+fn tables_and_json_agree() {
     let all = tables(&view());
     assert!(all.iter().all(|t| t.rows.iter().all(|row| row.len() == t.columns.len())), "{all:?}");
     let [paths, servers, pair, counters] = &all[..] else { panic!("{all:?}") };

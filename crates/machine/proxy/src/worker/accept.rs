@@ -1,9 +1,9 @@
-//! Taking connections: from the kernel's queue to a place in the loop.
+//! Accepts connections from the kernel's queue into slots of the loop.
 
 use super::{Ending, ProxyLoop, TokenOwner};
 use crate::address::{lets_in, plain};
-use crate::lane::{Lane, ProxyEnd};
-use crate::session::{Route, Session, SessionStage, Whose};
+use crate::direction::{Direction, ProxyEnd};
+use crate::session::{ConnectionEnd, Route, Session, SessionStage};
 use crate::shared::ListenerState;
 use crate::stats::ProxyCounter;
 use linux::epoll::EventWatch;
@@ -14,32 +14,33 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The most connections accepted in one go, before others have their turn.
-const TURN: usize = 64;
-/// How long accepting pauses when there are no descriptors or places.
+/// Connections accepted at once before others are served.
+const MAX_BURST: usize = 64;
+/// Pause in accepting when descriptors or connection slots run out.
 const PAUSE_MS: u64 = 50;
 
-/// A socket that this loop accepts from.
 pub struct LoopListener {
     socket: Arc<OwnedFd>,
     state: Arc<ListenerState>,
     watched: bool,
-    /// Connections taken in one go: as many as there were lately, so that mostly no call finds the queue empty.
+    /// Connections to accept at once: as many as recently arrived together, so that usually no call finds the
+    /// queue empty.
     burst: usize,
-    /// The last turn in which some were: told of again in the very next one, there are more than were taken.
+    /// The last turn with new connections. An event in the very next turn means that more arrived than were
+    /// accepted.
     turn: u64,
 }
 
 impl ProxyLoop {
-    /// Takes the configuration that runs now: listens on what is new, and no longer on what is gone. Sockets that stay are not
-    /// touched, so that no connection in their queues is lost.
+    /// Follows a change of the configuration: listens on new sockets and stops listening on removed ones.
+    /// Remaining sockets are not touched, so that no connection in their queues is lost.
     pub(super) fn follow_config(&mut self) {
         let epoch = self.shared.epoch();
         if self.epoch == epoch {
             return;
         }
         self.epoch = epoch;
-        // What ran before is let go, with the sockets that only it holds.
+        // This drops the old configuration with the sockets that only it holds.
         self.running = self.shared.running();
         if self.draining {
             return;
@@ -48,14 +49,14 @@ impl ProxyLoop {
         let wanted = |fd: &Arc<OwnedFd>| {
             running.bound.iter().find(|(bound, _)| Arc::ptr_eq(&bound.sockets[self.index], fd))
         };
-        let gone: Vec<usize> =
+        let removed: Vec<usize> =
             (0..self.listeners.len()).filter(|&i| wanted(&self.listeners[i].socket).is_none()).collect();
         for listener in &mut self.listeners {
             if let Some((_, state)) = wanted(&listener.socket) {
                 listener.state = state.clone();
             }
         }
-        for &i in gone.iter().rev() {
+        for &i in removed.iter().rev() {
             self.stop_listening(i);
         }
         for (bound, state) in &running.bound {
@@ -73,19 +74,19 @@ impl ProxyLoop {
         self.watch_listeners();
     }
 
-    /// Whoever is in the queue is still served.
+    /// Stops listening; connections already in the queue are still served.
     fn stop_listening(&mut self, i: usize) {
         self.accept_all(i, usize::MAX);
         let listener = self.listeners.remove(i);
         self.queue.forget(listener.socket.as_fd());
-        // Places behind it have moved: their tokens are registered anew.
+        // The indices of later listeners have changed: register them again.
         for later in &mut self.listeners[i..] {
             self.queue.forget(later.socket.as_fd());
             later.watched = false;
         }
     }
 
-    /// Watches those that are not watched.
+    /// Registers the listeners that are not watched.
     fn watch_listeners(&mut self) {
         if self.paused_until_ms.is_some() {
             return;
@@ -96,7 +97,7 @@ impl ProxyLoop {
         }
     }
 
-    /// No new connections from now on, but those in the queues.
+    /// Stops accepting new connections, except those already in the queues.
     pub(super) fn begin_drain(&mut self) {
         if self.draining {
             return;
@@ -123,28 +124,28 @@ impl ProxyLoop {
         }
     }
 
-    /// Accepts what is there, at most as many as are likely; what is left is told of again.
+    /// Accepts up to the likely number of waiting connections; the rest triggers another event.
     pub(super) fn accept_some(&mut self, i: usize) {
         let Some(burst) = self.listeners.get(i).map(|l| l.burst) else { return };
         let before = self.shared.loops[self.index].get(ProxyCounter::Accepted);
         self.accept_all(i, burst);
-        let taken = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
+        let accepted = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
         if let Some(listener) = self.listeners.get_mut(i) {
-            let (all, is_next) = (taken as usize >= burst, listener.turn + 1 == self.turn);
+            let (all, is_next) = (accepted as usize >= burst, listener.turn + 1 == self.turn);
             listener.turn = self.turn;
             listener.burst = match (all, is_next) {
-                (true, true) => (burst * 2).min(TURN),
+                (true, true) => (burst * 2).min(MAX_BURST),
                 (true, false) => burst,
-                (false, _) => (taken as usize).max(1),
+                (false, _) => (accepted as usize).max(1),
             };
         }
     }
 
-    /// Accepts what is there, at most so many.
-    pub(super) fn accept_all(&mut self, i: usize, most: usize) {
-        for _ in 0..most {
+    /// Accepts up to `limit` connections.
+    pub(super) fn accept_all(&mut self, i: usize, limit: usize) {
+        for _ in 0..limit {
             let Some(listener) = self.listeners.get(i) else { return };
-            // A place is taken before there is a connection, so that loops together do not take too many.
+            // Reserve a slot before accepting, so that the loops together do not exceed the limit.
             if self.shared.connections.fetch_add(1, Relaxed) >= self.running.max_connections {
                 self.shared.connections.fetch_sub(1, Relaxed);
                 return self.pause_accepting();
@@ -158,7 +159,7 @@ impl ProxyLoop {
                 Err(e) => {
                     self.shared.connections.fetch_sub(1, Relaxed);
                     match e.kind() {
-                        _ if socket::is_of_one_connection(&e) => continue,
+                        _ if socket::is_connection_error(&e) => continue,
                         io::ErrorKind::WouldBlock => return,
                         _ => return self.pause_accepting(),
                     }
@@ -167,7 +168,7 @@ impl ProxyLoop {
         }
     }
 
-    /// Gives a connection its place, or none.
+    /// Admits a connection into a slot, or resets it.
     fn admit(&mut self, socket: OwnedFd, peer: SocketAddr, listener: Arc<ListenerState>) {
         let refuse = |this: &Self, socket: &OwnedFd, counter| {
             socket::reset_on_close(socket.as_fd());
@@ -176,19 +177,19 @@ impl ProxyLoop {
         };
         let config = &listener.config;
         let awaits_header = config.proxy_protocol_from.iter().any(|net| net.contains(peer.ip()));
-        // Of a connection that another proxy hands over the header tells whose it is.
+        // If another proxy forwards the connection, only its header tells the client's address.
         if !awaits_header && !is_allowed(&listener, peer) {
             return refuse(self, &socket, ProxyCounter::NotAllowed);
         }
-        let most = config.max_connections_per_client.filter(|_| !awaits_header);
-        let place = most.map(|most| self.shared.clients.take(peer.ip(), most));
+        let limit = config.max_connections_per_client.filter(|_| !awaits_header);
+        let place = limit.map(|limit| self.shared.clients.take(peer.ip(), limit));
         if matches!(place, Some(None)) {
             return refuse(self, &socket, ProxyCounter::TooMany);
         }
         let (i, generation) = self.free.pop().unwrap_or((self.sessions.len(), 0));
         let waits_for_hello = awaits_header || !listener.routes.is_empty();
         let hello_ms = config.hello_timeout.as_nanos() / 1_000_000;
-        if self.watch_end(&socket, i, generation, Whose::Client).is_err() {
+        if self.watch_end(&socket, i, generation, ConnectionEnd::Client).is_err() {
             self.free.extend((i < self.sessions.len()).then_some((i, generation)));
             return refuse(self, &socket, ProxyCounter::ClientReset);
         }
@@ -204,14 +205,14 @@ impl ProxyLoop {
             route: Route::Unknown,
             server_state: None,
             tried: Vec::new(),
-            up: Lane::default(),
-            down: Lane::default(),
+            up: Direction::default(),
+            down: Direction::default(),
             deadline_ms: 0,
             began_ms: self.now_ms,
             moved_ms: self.now_ms,
             place: place.flatten(),
             has_more: false,
-            look: None,
+            sample: None,
             listener,
         });
         match self.sessions.get_mut(i) {
@@ -226,17 +227,18 @@ impl ProxyLoop {
         }
     }
 
-    /// What can be told only once a PROXY header has said whose the connection is; whether it may go on.
-    pub(super) fn admit_late(&mut self, i: usize) -> bool {
+    /// Applies the client limits after a PROXY header has given the client's address. Returns whether the
+    /// connection may continue.
+    pub(super) fn admit_after_header(&mut self, i: usize) -> bool {
         let Some(session) = self.sessions[i].as_deref_mut() else { return false };
         if !is_allowed(&session.listener, session.client_address) {
-            self.end(i, Ending::Reset(ProxyCounter::NotAllowed));
+            self.close_session(i, Ending::Reset(ProxyCounter::NotAllowed));
             return false;
         }
-        if let Some(most) = session.listener.config.max_connections_per_client {
-            session.place = self.shared.clients.take(session.client_address.ip(), most);
+        if let Some(limit) = session.listener.config.max_connections_per_client {
+            session.place = self.shared.clients.take(session.client_address.ip(), limit);
             if session.place.is_none() {
-                self.end(i, Ending::Reset(ProxyCounter::TooMany));
+                self.close_session(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;
             }
         }

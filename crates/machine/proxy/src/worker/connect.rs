@@ -1,10 +1,10 @@
-//! From a connection that was accepted to one that is open: its route, a server, another one when that fails.
+//! Connects an accepted connection: chooses its route and a server, and another server after a failure.
 
 use super::{Ending, ProxyLoop};
 use crate::address::plain;
-use crate::health::HealthNews;
-use crate::lane::{Lane, ProxyEnd};
-use crate::session::{Route, Session, SessionStage, Whose};
+use crate::direction::{Direction, ProxyEnd};
+use crate::health::HealthChange;
+use crate::session::{ConnectionEnd, Route, Session, SessionStage};
 use crate::side::SideOptions;
 use crate::stats::ProxyCounter;
 use linux::socket::{self, SocketOption};
@@ -15,40 +15,41 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 use units::Span;
 
-/// How long the destination of a transparent connection has to answer.
+/// Timeout of connecting to the destination of a transparent connection.
 const TRANSPARENT_TIMEOUT: Span = Span::from_secs(10);
 
 impl ProxyLoop {
-    /// Routes a connection, by the name its client asked for if it asked for one, and begins to connect.
+    /// Routes a connection, by its server name if it has one, and starts connecting.
     pub(super) fn route(&mut self, i: usize, name: Option<&str>) {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
         let listener = &session.listener;
         if !listener.config.transparent.is_empty() {
             let to = socket::local_address(session.client.socket.as_fd()).map(plain).ok();
-            let may = |to: &SocketAddr| listener.config.transparent.iter().any(|net| net.contains(to.ip()));
-            // Connections made to the proxy itself were not on their way to anybody: they would come here again and again.
-            let meets_itself = |to: &SocketAddr| {
+            let is_permitted =
+                |to: &SocketAddr| listener.config.transparent.iter().any(|net| net.contains(to.ip()));
+            // A connection to the proxy's own address has no other destination; forwarding it would loop.
+            let is_loop = |to: &SocketAddr| {
                 let bound = &self.running.bound;
                 bound.iter().any(|(b, _)| b.address.port() == to.port()) && is_own(to)
             };
-            let to = to.filter(|to| may(to) && !meets_itself(to));
+            let to = to.filter(|to| is_permitted(to) && !is_loop(to));
             match to {
                 Some(to) => (session.destination, session.route) = (Some(to), Route::Transparent),
-                None => return self.end(i, Ending::Reset(ProxyCounter::NotAllowed)),
+                None => return self.close_session(i, Ending::Reset(ProxyCounter::NotAllowed)),
             }
         } else {
             let by_name = name.and_then(|name| listener.routes.find(name));
             let upstream = by_name.or(listener.upstream.as_ref());
             match upstream {
                 Some(upstream) => session.route = Route::Upstream(upstream.clone()),
-                None => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),
+                None => return self.close_session(i, Ending::Reset(ProxyCounter::BadHello)),
             }
         }
         session.stage = SessionStage::Connecting;
         self.connect(i);
     }
 
-    /// Begins to connect to the next server.
+    /// Starts connecting to the next server.
     fn connect(&mut self, i: usize) {
         loop {
             let now = self.shared.now();
@@ -63,35 +64,36 @@ impl ProxyLoop {
                 }
                 _ => (None, Span::ZERO),
             };
-            let Some(to) = to else { return self.end(i, Ending::Reset(ProxyCounter::NoServer)) };
+            let Some(to) = to else { return self.close_session(i, Ending::Reset(ProxyCounter::NoServer)) };
             if !session.tried.is_empty() {
-                self.shared.loops[self.index].one(ProxyCounter::Retried);
+                self.shared.loops[self.index].increment(ProxyCounter::Retried);
             }
-            match begin(session, to) {
+            match start_connecting(session, to) {
                 Ok(socket) => {
                     let generation = session.generation;
-                    if self.watch_end(&socket, i, generation, Whose::Server).is_ok() {
+                    if self.watch_end(&socket, i, generation, ConnectionEnd::Server).is_ok() {
                         let timeout_ms = timeout.as_nanos().div_ceil(1_000_000);
                         if let Some(session) = self.sessions[i].as_deref_mut() {
                             session.server = Some(ProxyEnd::new(socket));
                         }
                         return self.arm(i, self.now_ms + timeout_ms);
                     }
-                    self.note_failure(i, "no room in the event queue");
+                    self.record_failure(i, "the event queue is full");
                 }
-                Err(e) => self.note_failure(i, &e.to_string()),
+                Err(e) => self.record_failure(i, &e.to_string()),
             }
         }
     }
 
-    /// A server answered, or the system says why not.
+    /// Handles the end of a connection attempt, successful or not.
     pub(super) fn handle_connected(&mut self, i: usize) {
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
         let Some(server) = &session.server else { return };
         if !server.writable {
             return;
         }
-        // What failed says so in its events too (EPOLLERR, EPOLLHUP): no call is needed for what did not.
+        // A failure is also visible in the events (EPOLLERR, EPOLLHUP), so a successful attempt needs no
+        // extra call.
         if server.ends
             && let Some(e) = socket::take_error(server.socket.as_fd())
         {
@@ -100,30 +102,30 @@ impl ProxyLoop {
         session.stage = SessionStage::Open;
         session.moved_ms = self.now_ms;
         if let (Route::Upstream(upstream), Some(state)) = (&session.route, &session.server_state) {
-            // Locked only where something changes: failures are rare.
+            // Lock only if something changes: failures are rare.
             if state.health() != Default::default()
-                && let Some(HealthNews::Up) = upstream.told(state, self.shared.now(), true)
+                && let Some(HealthChange::Up) = upstream.record_result(state, self.shared.now(), true)
             {
                 let details = json!({ "upstream": upstream.name, "server": state.address.to_string() });
-                self.shared.tell("server-up", details);
+                self.shared.log_event("server-up", details);
             }
             if let Some(version) = upstream.config.proxy_protocol {
-                let own = || socket::local_address(session.client.socket.as_fd()).map(plain);
-                let to = session.destination.or_else(|| own().ok()).unwrap_or(session.peer);
-                session.up = Lane::beginning_with(version.write(session.client_address, to));
+                let local = || socket::local_address(session.client.socket.as_fd()).map(plain);
+                let to = session.destination.or_else(|| local().ok()).unwrap_or(session.peer);
+                session.up = Direction::starting_with(version.write(session.client_address, to));
             }
         }
         self.arm_idle(i);
         self.pump(i, None);
     }
 
-    /// A server did not take the connection: the next one is tried.
+    /// Handles a failed connection attempt: tries the next server.
     pub(super) fn handle_connect_failure(&mut self, i: usize, why: &str) {
-        self.note_failure(i, why);
+        self.record_failure(i, why);
         self.connect(i);
     }
 
-    fn note_failure(&mut self, i: usize, why: &str) {
+    fn record_failure(&mut self, i: usize, why: &str) {
         let now = self.shared.now();
         self.count(ProxyCounter::ConnectFailed, 1);
         let Some(session) = self.sessions[i].as_deref_mut() else { return };
@@ -135,17 +137,17 @@ impl ProxyLoop {
         state.connections.fetch_sub(1, Relaxed);
         session.tried.push(state.address);
         if let Route::Upstream(upstream) = &session.route
-            && let Some(HealthNews::Down) = upstream.told(&state, now, false)
+            && let Some(HealthChange::Down) = upstream.record_result(&state, now, false)
         {
             let details =
                 json!({ "upstream": upstream.name, "server": state.address.to_string(), "why": why });
-            self.shared.tell("server-down", details);
+            self.shared.log_event("server-down", details);
         }
     }
 }
 
-/// Begins to connect to a server, with its side's options.
-fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
+/// Starts connecting to a server, with the options of its side.
+fn start_connecting(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
     let socket = socket::tcp_socket(to.is_ipv6())?;
     let fd = socket.as_fd();
     let options: &SideOptions = match &session.route {
@@ -154,7 +156,7 @@ fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
     };
     options.apply(fd)?;
     if session.listener.config.keep_client_address {
-        socket::be_transparent(fd, &to)?;
+        socket::set_transparent(fd, &to)?;
         socket::set_option(fd, SocketOption::SO_REUSEADDR, 1)?;
         socket::bind_to(fd, session.client_address)?;
     }
@@ -162,7 +164,7 @@ fn begin(session: &Session, to: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Whether an address is this host's own: only such can be bound to.
+/// Whether an address belongs to this host: only such addresses can be bound.
 fn is_own(to: &SocketAddr) -> bool {
     std::net::UdpSocket::bind((to.ip(), 0)).is_ok()
 }

@@ -1,48 +1,48 @@
-//! What is looked at before a connection is routed ([`crate::first`]), peeked at in its socket.
+//! Peeks at the first bytes of a connection to route it ([`crate::first_bytes`]).
 
 use super::{Ending, ProxyLoop};
 use crate::address::plain;
-use crate::first::{FirstStep, first_step};
+use crate::first_bytes::{FirstStep, first_step};
 use crate::stats::ProxyCounter;
 use linux::socket::receive;
 use std::io;
 use std::os::fd::AsFd;
 
 impl ProxyLoop {
-    /// Looks at what a client has sent.
+    /// Reads the first bytes of a client.
     pub(super) fn read_hello(&mut self, i: usize) {
         loop {
-            match self.look_at_hello(i) {
+            match self.next_step(i) {
                 FirstStep::Wait => return,
                 FirstStep::Header(..) => {
-                    if !self.admit_late(i) {
+                    if !self.admit_after_header(i) {
                         return;
                     }
                 }
                 FirstStep::Route(name) => return self.route(i, name.as_deref()),
-                FirstStep::Refuse => return self.end(i, Ending::Reset(ProxyCounter::BadHello)),
+                FirstStep::Refuse => return self.close_session(i, Ending::Reset(ProxyCounter::BadHello)),
             }
         }
     }
 
-    /// What the first bytes lead to; a header is taken.
-    fn look_at_hello(&mut self, i: usize) -> FirstStep {
+    /// Parses the first bytes; consumes a PROXY header.
+    fn next_step(&mut self, i: usize) -> FirstStep {
         let Some(session) = self.sessions[i].as_deref_mut() else { return FirstStep::Wait };
         let wants_name = !session.listener.routes.is_empty();
         if !session.awaits_header && !wants_name {
             return FirstStep::Route(None);
         }
         let socket = session.client.socket.as_fd();
-        let bytes = match receive(socket, &mut self.peeked, true) {
-            Ok(n) => &self.peeked[..n],
+        let bytes = match receive(socket, &mut self.peek_buffer, true) {
+            Ok(n) => &self.peek_buffer[..n],
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return FirstStep::Wait,
             Err(_) => return FirstStep::Refuse,
         };
-        // Nothing but the end of the stream, or no room for more of it.
-        let is_all = session.client.ends || bytes.len() == self.peeked.len();
+        // The stream has ended, or the buffer is full.
+        let is_all = session.client.ends || bytes.len() == self.peek_buffer.len();
         let step = first_step(bytes, is_all, session.awaits_header, wants_name);
         if let FirstStep::Header(length, between) = step {
-            let taken = receive(socket, &mut self.peeked[..length], false);
+            let taken = receive(socket, &mut self.peek_buffer[..length], false);
             session.awaits_header = false;
             if let Some((from, to)) = between {
                 session.client_address = plain(from);

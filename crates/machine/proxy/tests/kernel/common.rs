@@ -1,4 +1,4 @@
-//! What the tests of a running proxy share: streams whose every byte is known, servers, a proxy on loopback.
+//! Helpers for the tests of a running proxy: streams with known bytes, servers, a proxy on loopback.
 
 #![allow(dead_code)] // each test file uses a part
 
@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes; a test that hangs fails.
+/// Timeout of all waits; a test that hangs fails.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Byte `at` of the stream `seed` (splitmix64 of the word's place): lost, doubled and exchanged bytes show.
+/// Word `at` of the stream `seed` (splitmix64 of its position), so that lost, duplicated and reordered bytes
+/// are detected.
 fn word(seed: u64, at: u64) -> [u8; 8] {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(at);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +23,7 @@ fn word(seed: u64, at: u64) -> [u8; 8] {
     (x ^ x >> 31).to_le_bytes()
 }
 
-/// Bytes from `at` on of the stream `seed`.
+/// Fills `out` with the stream `seed` from byte `at` on.
 pub fn fill(seed: u64, at: u64, out: &mut [u8]) {
     for (i, byte) in out.iter_mut().enumerate() {
         let at = at + i as u64;
@@ -43,7 +44,7 @@ pub fn write_stream(mut to: &TcpStream, seed: u64, bytes: u64, piece: usize) -> 
     Ok(())
 }
 
-/// Reads to the end and checks every byte; how many there were.
+/// Reads to the end and checks every byte. Returns their number.
 pub fn read_stream(mut from: &TcpStream, seed: u64) -> io::Result<u64> {
     let (mut buffer, mut wanted) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     let mut at = 0;
@@ -63,7 +64,7 @@ pub fn read_stream(mut from: &TcpStream, seed: u64) -> io::Result<u64> {
     }
 }
 
-/// A server that does the same with each connection, each in a thread.
+/// A server that handles every connection the same way, each in a thread.
 pub struct TestServer {
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -93,7 +94,7 @@ impl TestServer {
         TestServer { address, stop, thread: Some(thread) }
     }
 
-    /// Sends back what it gets.
+    /// A server that echoes.
     pub fn echo() -> TestServer {
         TestServer::new(echo)
     }
@@ -117,14 +118,14 @@ pub fn echo(mut stream: TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// A proxy of this configuration; what it logs is kept by the test's output.
+/// Starts a proxy with this configuration; its log goes to the test's output.
 pub fn start(config: &ProxyConfig) -> Proxy {
     let log = Box::new(|entry| eprintln!("{}", serde_json::Value::Object(entry)));
     Proxy::start(config, BTreeMap::new(), log).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A proxy on loopback before one server, with two loops.
-pub fn before(server: &TestServer) -> (Proxy, SocketAddr) {
+/// A proxy on loopback for one server, with two loops.
+pub fn proxy_for(server: &TestServer) -> (Proxy, SocketAddr) {
     let proxy = start(&config(server.address));
     let address = proxy.addresses()[0];
     (proxy, address)
@@ -141,7 +142,7 @@ pub fn connect(to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -150,8 +151,8 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Sends a line and reads it back.
-pub fn talk(stream: &mut TcpStream, text: &[u8]) -> io::Result<()> {
+/// Sends bytes and reads their echo.
+pub fn exchange(stream: &mut TcpStream, text: &[u8]) -> io::Result<()> {
     stream.write_all(text)?;
     let mut back = vec![0; text.len()];
     stream.read_exact(&mut back)?;
@@ -159,7 +160,7 @@ pub fn talk(stream: &mut TcpStream, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Closing it resets the connection.
+/// Resets the connection by closing it.
 pub fn reset(stream: TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = size_of::<libc::linger>() as u32;
@@ -171,12 +172,12 @@ pub fn reset(stream: TcpStream) {
     assert_eq!(code, 0);
 }
 
-/// Descriptors of this process.
+/// Returns the number of this process's descriptors.
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Every counter that is not zero, for messages.
-pub fn counted(proxy: &Proxy, counters: &[ProxyCounter]) -> Vec<u64> {
+/// Returns the values of counters.
+pub fn counter_values(proxy: &Proxy, counters: &[ProxyCounter]) -> Vec<u64> {
     counters.iter().map(|c| proxy.counted(*c)).collect()
 }

@@ -1,4 +1,4 @@
-//! What is left of connections when they are over: nothing. And of those that wait: no pipe.
+//! Ended connections leave nothing behind, and idle ones hold no pipe.
 
 use crate::common::*;
 use proxy::{Proxy, ProxyCounter};
@@ -34,22 +34,24 @@ fn run_and_kill(proxy: &Proxy, rounds: u64, threads: u64, seed: u64) {
     });
 }
 
-/// One in a hundred is killed by its client in the middle; all others are whole; nothing is left of any.
+/// One in a hundred connections is killed by its client in the middle; all others are complete; nothing
+/// remains of any.
 #[test]
 fn killed_connections_leave_nothing_behind() {
     let server = TestServer::echo();
-    let (proxy, _) = before(&server);
+    let (proxy, _) = proxy_for(&server);
     run_and_kill(&proxy, 20, 4, 1);
     until("the end", || proxy.connections() == 0);
-    let before = descriptors();
+    let initial = descriptors();
     run_and_kill(&proxy, 300, 8, 2);
     until("the end", || proxy.connections() == 0);
     assert!(proxy.counted(ProxyCounter::ClientReset) > 0);
-    until("as few descriptors", || descriptors() <= before + 64);
+    until("as few descriptors", || descriptors() <= initial + 64);
 }
 
-/// Connections that have moved bytes by pipe and now wait hold no pipe: 2,000 of them, or as many as descriptors permit, which is
-/// more than the kernel gives a user pipes of full size (`fs.pipe-user-pages-soft`, 1,024 of them).
+/// Idle connections that have moved bytes by pipe hold no pipe: 2,000 of them, or as many as descriptors
+/// permit, which is more than the kernel gives a user full-sized pipes (`fs.pipe-user-pages-soft`, 1,024 of
+/// them).
 #[test]
 fn thousands_of_idle_connections_hold_no_pipes() {
     let server = TestServer::new(|mut stream| {
@@ -61,21 +63,21 @@ fn thousands_of_idle_connections_hold_no_pipes() {
     let proxy = start(&config(server.address));
     let address = proxy.addresses()[0];
     let mut all = Vec::new();
-    for _ in 0..as_many_as_permitted() {
+    for _ in 0..permitted_connections() {
         let mut stream = connect(address);
-        talk(&mut stream, &[3; 100_000]).unwrap();
+        exchange(&mut stream, &[3; 100_000]).unwrap();
         all.push(stream);
     }
     assert_eq!(proxy.connections(), all.len());
-    // A moment after the last byte the last lane has found that nothing more comes.
+    // The last direction notices a moment after the last byte that no more follows.
     until("no pipes", || {
         let _ = connect(address);
         proxy.counted(ProxyCounter::Pipes) == 0
     });
 }
 
-/// Four descriptors a connection are in this process: client, server, and the proxy's two.
-fn as_many_as_permitted() -> usize {
+/// Each connection needs four descriptors in this process: client, server, and the proxy's two.
+fn permitted_connections() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let line = limits.lines().find(|l| l.starts_with("Max open files")).unwrap();
     let limit: usize = line.split_whitespace().nth(3).unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! What the proxy asks of the machine: whether servers are up, and longfat's eBPF controls for each side.
+//! Health checks of servers, and longfat's eBPF controls for each side.
 
 use crate::common::*;
 use proxy::{
@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use units::Span;
 
-/// Events of a proxy's log, with the server that they name.
+/// Events in a proxy's log, with the server that they name.
 type Events = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A proxy, and what it logs.
-fn told(config: &ProxyConfig) -> Result<(Proxy, Events), proxy::ProxyError> {
+/// Starts a proxy. Returns it and its log.
+fn start_with_log(config: &ProxyConfig) -> Result<(Proxy, Events), proxy::ProxyError> {
     let log = Arc::new(Mutex::new(Vec::new()));
     let sink = log.clone();
     let text =
@@ -25,7 +25,8 @@ fn told(config: &ProxyConfig) -> Result<(Proxy, Events), proxy::ProxyError> {
     Ok((Proxy::start(config, BTreeMap::new(), Box::new(take))?, log))
 }
 
-/// A server that is down is found out, told and passed over before any client meets it; and taken back the same way.
+/// A check finds a server that is down before any client connects to it; the server is logged and skipped,
+/// and used again once a check finds it up.
 #[test]
 fn checks_find_a_server_down_and_up_before_clients_do() {
     let first = TestServer::echo();
@@ -33,22 +34,23 @@ fn checks_find_a_server_down_and_up_before_clients_do() {
     let mut upstream = UpstreamConfig::of(HostPort::Address(at));
     upstream.servers = OneOrMore([at, second.address].map(HostPort::Address).into());
     (upstream.balance, upstream.check_every) = (Balance::FirstUp, Span::from_millis(20));
-    // Once it rests only checks bring it back.
+    // During the long suspension only checks can bring it back.
     upstream.rest = Span::from_secs(60);
     let listen = ListenAt::Address("127.0.0.1:0".parse().unwrap());
-    let (proxy, log) = told(&ProxyConfig::of(ListenerConfig::of(listen, "main"), upstream)).unwrap();
+    let (proxy, log) =
+        start_with_log(&ProxyConfig::of(ListenerConfig::of(listen, "main"), upstream)).unwrap();
     let seen = |event: &str, n: usize| {
         let want = (event.to_string(), at.to_string());
         log.lock().unwrap().iter().filter(|entry| **entry == want).count() >= n
     };
-    talk(&mut connect(proxy.addresses()[0]), b"x").unwrap();
+    exchange(&mut connect(proxy.addresses()[0]), b"x").unwrap();
     drop(first);
     until("the check finds it down", || seen("server-down", 1));
     for _ in 0..20 {
-        talk(&mut connect(proxy.addresses()[0]), b"y").unwrap();
+        exchange(&mut connect(proxy.addresses()[0]), b"y").unwrap();
     }
     assert_eq!(
-        counted(&proxy, &[ProxyCounter::ConnectFailed, ProxyCounter::Retried]),
+        counter_values(&proxy, &[ProxyCounter::ConnectFailed, ProxyCounter::Retried]),
         [0, 0],
         "no client met it"
     );
@@ -56,9 +58,9 @@ fn checks_find_a_server_down_and_up_before_clients_do() {
     until("the check finds it up", || seen("server-up", 1));
 }
 
-/// Checks go on while no client is there, and cost the server nothing but a connection that ends.
+/// Checks continue without clients, and cost the server only a connection that ends.
 #[test]
-fn checks_connect_and_say_nothing() {
+fn checks_connect_and_send_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut settings = config(listener.local_addr().unwrap());
     settings.upstreams.get_mut("main").unwrap().check_every = Span::from_millis(20);
@@ -71,25 +73,25 @@ fn checks_connect_and_say_nothing() {
     }
 }
 
-/// The control of an established socket at this address, as `ss` tells it.
+/// Returns the congestion control of an established socket, as `ss` shows it.
 fn control_of(filter: &str, port: u16) -> Option<String> {
     let done =
         Command::new("ss").args(["-Htin", "state", "established", filter, &format!("= :{port}")]).output();
-    let said = String::from_utf8(done.ok()?.stdout).ok()?;
-    // The first word behind the addresses that is no number.
-    let line = said.lines().find(|line| line.contains("cwnd:"))?;
+    let output = String::from_utf8(done.ok()?.stdout).ok()?;
+    // The first word after the addresses that is not a number.
+    let line = output.lines().find(|line| line.contains("cwnd:"))?;
     let words = line.split_whitespace().skip_while(|word| word.contains(':') && !word.contains("cwnd"));
     words.map(String::from).next()
 }
 
-/// Each side has its own of longfat's programs, loaded for this process and gone with it.
+/// Each side has its own eBPF congestion control, loaded for this process and unloaded with it.
 #[test]
-fn each_side_has_its_own_control_of_longfats() {
+fn each_side_has_its_own_ebpf_control() {
     let server = TestServer::echo();
     let mut settings = config(server.address);
     settings.listeners.get_mut("main").unwrap().client.cc = Some("westwood".into());
     settings.upstreams.get_mut("main").unwrap().server.cc = Some("bbr-hsr".into());
-    let proxy = match told(&settings) {
+    let proxy = match start_with_log(&settings) {
         Ok((proxy, _)) => proxy,
         Err(e) if e.to_string().contains("CAP_BPF") || e.to_string().contains("no eBPF programs") => {
             return eprintln!("SKIPPED, this needs root and built-in programs: {e}");
@@ -98,7 +100,7 @@ fn each_side_has_its_own_control_of_longfats() {
     };
     let address: SocketAddr = proxy.addresses()[0];
     let mut stream = connect(address);
-    talk(&mut stream, b"x").unwrap();
+    exchange(&mut stream, b"x").unwrap();
     let towards_client = control_of("sport", address.port());
     let towards_server = control_of("dport", server.address.port());
     let (Some(client), Some(upstream)) = (towards_client, towards_server) else {

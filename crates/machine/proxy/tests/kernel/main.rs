@@ -1,4 +1,4 @@
-//! A running proxy over loopback. One at a time, in real seconds: `make netns`.
+//! Tests of a running proxy over loopback. One at a time, in real time: `make netns`.
 
 mod common;
 mod leftovers;

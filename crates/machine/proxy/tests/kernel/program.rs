@@ -1,9 +1,9 @@
-//! A proxy's program as users run it: its log, its signals. For the tests of `longfat` and of `longfat-pair`.
+//! A proxy program as users run it: its log, its signals. For the tests of `longfat` and of `longfat-pair`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// A program that runs, and its log.
+/// A running program and its log.
 pub struct Running {
     pub child: Child,
     log: BufReader<ChildStderr>,
@@ -16,7 +16,7 @@ impl Running {
         Running { child, log }
     }
 
-    /// The next entry of this event.
+    /// Returns the next log entry of this event.
     pub fn entry(&mut self, event: &str) -> serde_json::Value {
         loop {
             let mut line = String::new();

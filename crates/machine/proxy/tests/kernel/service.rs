@@ -1,4 +1,4 @@
-//! What surrounds the streams: routes, limits, servers that come and go, reloads, the end.
+//! Tests of routes, limits, server failures, reloads, and shutdown.
 
 use crate::common::*;
 use proxy::{
@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 use units::Span;
 
-/// A server that says its name and then sends back what it gets.
-fn named(name: &'static str) -> TestServer {
+/// A server that sends its name and then echoes.
+fn server_with_name(name: &'static str) -> TestServer {
     TestServer::new(move |mut stream| {
         stream.write_all(name.as_bytes()).unwrap();
         echo(stream);
@@ -28,8 +28,8 @@ fn name_of(stream: &mut TcpStream, first: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn names_in_a_hello_choose_the_upstream() {
-    let (web, all, rest) = (named("web"), named("all"), named("def"));
+fn server_names_choose_the_upstream() {
+    let (web, all, rest) = (server_with_name("web"), server_with_name("all"), server_with_name("def"));
     let text = format!(
         "[listeners.a]\nlisten = \"127.0.0.1:0\"\nupstream = \"rest\"\nhello_timeout = \"300ms\"\n\
          sni = {{ \"www.example.com\" = \"web\", \"*.example.com\" = \"all\" }}\n\
@@ -56,13 +56,13 @@ fn names_in_a_hello_choose_the_upstream() {
         }
     }
     assert_eq!(name_of(&mut connect(a), b"GET / HTTP/1.1\r\n").as_deref(), Some("def"));
-    // In two pieces, with time between them.
+    // In two pieces, with a pause between them.
     let (hello, mut stream) = (sample_hello(Some("www.example.com"), 16_384), connect(a));
     stream.write_all(&hello[..20]).unwrap();
     thread::sleep(Duration::from_millis(50));
     assert_eq!(name_of(&mut stream, &hello[20..]).as_deref(), Some("web"));
     drop(stream);
-    // Never whole; without a route; ended before it is whole.
+    // A hello that is never complete; a name without a route; a stream that ends inside the hello.
     let mut stream = connect(a);
     stream.write_all(&hello[..20]).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -76,7 +76,7 @@ fn names_in_a_hello_choose_the_upstream() {
 }
 
 #[test]
-fn headers_tell_servers_who_the_client_is_and_only_the_trusted_may_send_them() {
+fn proxy_headers_are_sent_to_servers_and_accepted_from_trusted_networks_only() {
     let server = TestServer::new(|mut stream| {
         let mut line = Vec::new();
         let mut byte = [0];
@@ -98,12 +98,12 @@ fn headers_tell_servers_who_the_client_is_and_only_the_trusted_may_send_them() {
     let proxy = start(&settings);
     let mut stream = connect(proxy.addresses()[0]);
     let (from, to) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-    talk_after(
+    exchange_after_header(
         &mut stream,
         &format!("PROXY TCP4 127.0.0.1 127.0.0.1 {} {}\r\n", from.port(), to.port()),
         line_of,
     );
-    // What an earlier proxy says is passed on.
+    // The header of an earlier proxy is passed on.
     settings.listeners.get_mut("main").unwrap().proxy_protocol_from = vec!["127.0.0.0/8".parse().unwrap()];
     let proxy = start(&settings);
     for version in [ProxyVersion::V1, ProxyVersion::V2] {
@@ -112,7 +112,7 @@ fn headers_tell_servers_who_the_client_is_and_only_the_trusted_may_send_them() {
         stream.write_all(&header[..9]).unwrap();
         thread::sleep(Duration::from_millis(20));
         stream.write_all(&header[9..]).unwrap();
-        talk_after(&mut stream, "PROXY TCP4 192.0.2.7 198.51.100.1 1234 443\r\n", line_of);
+        exchange_after_header(&mut stream, "PROXY TCP4 192.0.2.7 198.51.100.1 1234 443\r\n", line_of);
     }
     let mut stream = connect(proxy.addresses()[0]);
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -120,7 +120,7 @@ fn headers_tell_servers_who_the_client_is_and_only_the_trusted_may_send_them() {
     assert_eq!(proxy.counted(ProxyCounter::BadHello), 1);
 }
 
-fn talk_after(stream: &mut TcpStream, line: &str, line_of: impl Fn(&TcpStream) -> String) {
+fn exchange_after_header(stream: &mut TcpStream, line: &str, line_of: impl Fn(&TcpStream) -> String) {
     stream.write_all(b"hi").unwrap();
     assert_eq!(line_of(stream), line);
     let mut back = [0; 2];
@@ -129,7 +129,7 @@ fn talk_after(stream: &mut TcpStream, line: &str, line_of: impl Fn(&TcpStream) -
 }
 
 #[test]
-fn only_allowed_clients_and_only_so_many_connections() {
+fn client_networks_and_connection_limits_are_enforced() {
     let server = TestServer::echo();
     let mut settings = config(server.address);
     let listener = settings.listeners.get_mut("main").unwrap();
@@ -137,11 +137,11 @@ fn only_allowed_clients_and_only_so_many_connections() {
     let proxy = start(&settings);
     let address = proxy.addresses()[0];
     let mut kept: Vec<TcpStream> = (0..3).map(|_| connect(address)).collect();
-    kept.iter_mut().for_each(|s| talk(s, b"x").unwrap());
+    kept.iter_mut().for_each(|s| exchange(s, b"x").unwrap());
     assert!(connect(address).read(&mut [0]).is_err(), "the fourth");
     kept.pop();
     until("a place", || proxy.connections() == 2);
-    talk(&mut connect(address), b"x").unwrap();
+    exchange(&mut connect(address), b"x").unwrap();
     assert_eq!(proxy.counted(ProxyCounter::TooMany), 1);
     drop(kept);
     let mut settings = config(server.address);
@@ -149,10 +149,10 @@ fn only_allowed_clients_and_only_so_many_connections() {
     let proxy = start(&settings);
     assert!(connect(proxy.addresses()[0]).read(&mut [0]).is_err());
     assert_eq!(proxy.counted(ProxyCounter::NotAllowed), 1);
-    // In all: the rest waits in the kernel's queue, and is served when there is a place.
+    // The global limit: further connections wait in the kernel's queue and are served when a slot is free.
     let proxy = start(&ProxyConfig { max_connections: 2, ..config(server.address) });
     let mut first: Vec<TcpStream> = (0..2).map(|_| connect(proxy.addresses()[0])).collect();
-    first.iter_mut().for_each(|s| talk(s, b"x").unwrap());
+    first.iter_mut().for_each(|s| exchange(s, b"x").unwrap());
     let mut third = connect(proxy.addresses()[0]);
     third.write_all(b"x").unwrap();
     third.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -162,14 +162,14 @@ fn only_allowed_clients_and_only_so_many_connections() {
     third.read_exact(&mut [0]).unwrap();
 }
 
-/// A port that refuses.
-fn refusing() -> SocketAddr {
+/// Returns a port that refuses connections.
+fn refusing_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 #[test]
-fn a_server_that_refuses_is_passed_over_and_taken_back_when_it_is_up() {
-    let (good, dead) = (TestServer::echo(), refusing());
+fn a_refusing_server_is_skipped_and_used_again_when_it_is_up() {
+    let (good, dead) = (TestServer::echo(), refusing_address());
     let mut upstream = UpstreamConfig::of(HostPort::Address(dead));
     upstream.servers = OneOrMore(vec![HostPort::Address(dead), HostPort::Address(good.address)]);
     (upstream.rest, upstream.balance) = (Span::from_millis(300), Balance::FirstUp);
@@ -177,9 +177,9 @@ fn a_server_that_refuses_is_passed_over_and_taken_back_when_it_is_up() {
     let settings = ProxyConfig::of(ListenerConfig::of(listen, "main"), upstream);
     let proxy = start(&settings);
     for _ in 0..10 {
-        talk(&mut connect(proxy.addresses()[0]), b"x").unwrap();
+        exchange(&mut connect(proxy.addresses()[0]), b"x").unwrap();
     }
-    assert_eq!(proxy.counted(ProxyCounter::ConnectFailed), 3, "then it rests");
+    assert_eq!(proxy.counted(ProxyCounter::ConnectFailed), 3, "then it is suspended");
     let back = TestServer::at(dead, |mut stream| drop(stream.write_all(b"up ")));
     until("the server", || {
         thread::sleep(Duration::from_millis(50));
@@ -189,9 +189,9 @@ fn a_server_that_refuses_is_passed_over_and_taken_back_when_it_is_up() {
     assert_eq!(proxy.counted(ProxyCounter::NoServer), 0);
 }
 
-/// A server whose accept queue is full does not answer: neither yes nor no.
+/// A server with a full accept queue neither accepts nor refuses.
 #[test]
-fn a_server_that_does_not_answer_in_time_is_passed_over() {
+fn a_server_that_times_out_is_skipped() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     // SAFETY: takes no pointers; shortens the queue.
     #[allow(unsafe_code)]
@@ -206,18 +206,18 @@ fn a_server_that_does_not_answer_in_time_is_passed_over() {
     upstream.servers.0.push(HostPort::Address(good.address));
     (upstream.connect_timeout, upstream.balance) = (Span::from_millis(200), Balance::FirstUp);
     let proxy = start(&settings);
-    talk(&mut connect(proxy.addresses()[0]), b"x").unwrap();
-    assert_eq!(counted(&proxy, &[ProxyCounter::ConnectFailed, ProxyCounter::Retried]), [1, 1]);
-    // With no other it is told at once when its time is over.
+    exchange(&mut connect(proxy.addresses()[0]), b"x").unwrap();
+    assert_eq!(counter_values(&proxy, &[ProxyCounter::ConnectFailed, ProxyCounter::Retried]), [1, 1]);
+    // Without another server the client is reset when the timeout expires.
     settings.upstreams.get_mut("main").unwrap().servers.0.pop();
     let proxy = start(&settings);
     assert!(connect(proxy.addresses()[0]).read(&mut [0]).is_err());
     assert_eq!(proxy.counted(ProxyCounter::NoServer), 1);
 }
 
-/// Reloads as fast as they go while connections come: none is refused, reset or cut.
+/// Frequent reloads while connections arrive: none is refused, reset or truncated.
 #[test]
-fn reloads_under_load_lose_nothing() {
+fn reloads_under_load_lose_no_connection() {
     let server = TestServer::echo();
     let mut settings = config(server.address);
     let mut proxy = start(&settings);
@@ -228,8 +228,8 @@ fn reloads_under_load_lose_nothing() {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
                     let mut stream = connect(address);
-                    talk(&mut stream, b"before").unwrap();
-                    talk(&mut stream, &[7; 50_000]).unwrap();
+                    exchange(&mut stream, b"before").unwrap();
+                    exchange(&mut stream, &[7; 50_000]).unwrap();
                     stream.shutdown(Shutdown::Write).unwrap();
                     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
                     done.fetch_add(1, Ordering::Relaxed);
@@ -238,7 +238,7 @@ fn reloads_under_load_lose_nothing() {
         }
         let mut kept = connect(address);
         for i in 0..60 {
-            // A second listener comes and goes; limits and names change.
+            // A second listener is added and removed; limits and names change.
             let extra = ListenAt::Address("127.0.0.1:0".parse().unwrap());
             if i % 2 == 0 {
                 settings.listeners.insert("extra".into(), ListenerConfig::of(extra, "main"));
@@ -247,39 +247,39 @@ fn reloads_under_load_lose_nothing() {
             }
             settings.max_connections = 1000 + i;
             proxy.reload(&settings).unwrap_or_else(|e| panic!("{e}"));
-            talk(&mut kept, b"still here").unwrap();
+            exchange(&mut kept, b"still here").unwrap();
             thread::sleep(Duration::from_millis(20));
         }
-        // One that cannot be: what runs stays.
+        // An invalid configuration: the running one stays.
         let mut wrong = settings.clone();
         wrong.listeners.get_mut("main").unwrap().client.cc = Some("no-such".into());
-        let told = proxy.reload(&wrong).unwrap_err().to_string();
-        assert!(told.starts_with("listeners.main.client.cc: this kernel has no `no-such`"), "{told}");
-        talk(&mut connect(address), b"x").unwrap();
+        let error = proxy.reload(&wrong).unwrap_err().to_string();
+        assert!(error.starts_with("listeners.main.client.cc: this kernel has no `no-such`"), "{error}");
+        exchange(&mut connect(address), b"x").unwrap();
         stop.store(true, Ordering::Relaxed);
     });
     let done = done.load(Ordering::Relaxed);
     assert!(done > 100, "{done} connections");
     let failed = [ProxyCounter::ClientReset, ProxyCounter::ServerReset, ProxyCounter::NoServer];
-    assert_eq!(counted(&proxy, &failed), [0, 0, 0]);
+    assert_eq!(counter_values(&proxy, &failed), [0, 0, 0]);
 }
 
 #[test]
-fn a_drain_lets_connections_end_and_takes_no_new_ones() {
+fn a_drain_accepts_no_connections_and_lets_existing_ones_end() {
     let server = TestServer::echo();
-    let (proxy, address) = before(&server);
+    let (proxy, address) = proxy_for(&server);
     let mut stream = connect(address);
-    talk(&mut stream, b"x").unwrap();
+    exchange(&mut stream, b"x").unwrap();
     proxy.drain();
     until("refusals", || TcpStream::connect(address).is_err());
-    talk(&mut stream, &[1; 100_000]).unwrap();
+    exchange(&mut stream, &[1; 100_000]).unwrap();
     assert!(!proxy.wait(Duration::from_millis(200)), "one is left");
     drop(stream);
     assert!(proxy.wait(PATIENCE));
-    // One that does not end is reset when the time is over.
-    let (proxy, address) = before(&server);
+    // A connection that does not end is reset when the drain timeout is over.
+    let (proxy, address) = proxy_for(&server);
     let mut stream = connect(address);
-    talk(&mut stream, b"x").unwrap();
+    exchange(&mut stream, b"x").unwrap();
     proxy.drain();
     proxy.stop();
     assert!(proxy.wait(PATIENCE));
@@ -295,9 +295,9 @@ fn http(address: SocketAddr, path: &str) -> String {
     text
 }
 
-/// A client that reads slowly: the client's side is told to be the slow one, by its window.
+/// With a client that reads slowly, the client's side is reported as slow, because of its receive window.
 #[test]
-fn the_status_page_tells_which_side_is_slow() {
+fn the_status_page_shows_which_side_is_slow() {
     let server = TestServer::new(|stream| drop(write_stream(&stream, 1, 1 << 30, 1 << 20)));
     let mut settings = config(server.address);
     settings.status = Some("127.0.0.1:0".parse().unwrap());
@@ -306,20 +306,20 @@ fn the_status_page_tells_which_side_is_slow() {
     let status = proxy.status_address().unwrap();
     let mut stream = connect(proxy.addresses()[0]);
     let mut buffer = vec![0; 1 << 16];
-    let mut judged = serde_json::Value::Null;
+    let mut slow = serde_json::Value::Null;
     for _ in 0..200 {
         stream.read_exact(&mut buffer).unwrap();
         thread::sleep(Duration::from_millis(50));
         let text = http(status, "/status.json");
         let body = text.split("\r\n\r\n").nth(1).unwrap();
         let value: serde_json::Value = serde_json::from_str(body).unwrap();
-        judged = value["paths"][0]["slow"][0].clone();
-        if !judged.is_null() {
+        slow = value["paths"][0]["slow"][0].clone();
+        if !slow.is_null() {
             break;
         }
     }
-    assert_eq!(judged["side"], "client", "{judged}");
-    assert_eq!(judged["cause"], "receive-window", "{judged}");
+    assert_eq!(slow["side"], "client", "{slow}");
+    assert_eq!(slow["cause"], "receive-window", "{slow}");
     assert!(http(status, "/metrics").contains("longfat_proxy_connections 1\n"));
     proxy.show_page(|about, tables| format!("{about} {tables:?}"));
     assert!(http(status, "/").contains("down: the client's side"));

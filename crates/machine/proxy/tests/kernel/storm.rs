@@ -1,5 +1,6 @@
-//! All at once, a few seconds of it (`benches/proxy_stress.py` is the long one): hundreds of connections whose every byte is checked,
-//! slow readers, one in a hundred killed, storms of resets, reloads, a server that goes and comes. Nothing is lost, nothing is left.
+//! A short stress test (`benches/proxy_stress.py` is the long one): hundreds of connections whose every byte
+//! is checked, slow readers, one in a hundred killed, storms of resets, reloads, a server that goes away and
+//! returns. No byte is lost, nothing remains.
 
 use crate::common::{config, descriptors, start, until};
 use crate::swarm::{Swarm, SwarmCount, echo};
@@ -19,8 +20,8 @@ const SWARM: Swarm = Swarm {
     longest: 1 << 20,
 };
 
-/// A swarm and a storm of resets through a proxy that is reloaded ten times a second.
-fn play(proxy: &mut Proxy, address: SocketAddr, server: SocketAddr, swarm: Swarm) -> [SwarmCount; 2] {
+/// Runs a swarm and a storm of resets through a proxy that is reloaded ten times a second.
+fn run_swarms(proxy: &mut Proxy, address: SocketAddr, server: SocketAddr, swarm: Swarm) -> [SwarmCount; 2] {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
@@ -43,23 +44,28 @@ fn config_at(address: SocketAddr, server: SocketAddr) -> proxy::ProxyConfig {
     config
 }
 
-/// A proxy whose address is known, as a reload must name it.
-fn proxy_before(server: SocketAddr) -> (Proxy, SocketAddr) {
+/// Starts a proxy on a known address, because a reload must name it.
+fn proxy_for_server(server: SocketAddr) -> (Proxy, SocketAddr) {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address");
     (start(&config_at(free, server)), free)
 }
 
 #[test]
-fn nothing_is_lost_and_nothing_is_left() {
+fn no_byte_is_lost_and_nothing_remains() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let (server, stop) = (listener.local_addr().expect("its address"), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| echo(&listener, &stop));
-        let (mut proxy, address) = proxy_before(server);
-        play(&mut proxy, address, server, Swarm { time: Duration::from_millis(500), seed: 100, ..SWARM });
+        let (mut proxy, address) = proxy_for_server(server);
+        run_swarms(
+            &mut proxy,
+            address,
+            server,
+            Swarm { time: Duration::from_millis(500), seed: 100, ..SWARM },
+        );
         until("the first have ended", || proxy.connections() == 0);
         let before = descriptors();
-        let [quiet, storm] = play(&mut proxy, address, server, SWARM);
+        let [quiet, storm] = run_swarms(&mut proxy, address, server, SWARM);
         eprintln!("{quiet:?}\n{storm:?}");
         assert!(quiet.finished > 1000 && quiet.killed > 0 && storm.killed > 1000, "{quiet:?} {storm:?}");
         assert_eq!((quiet.reset, quiet.wrong, quiet.short, quiet.stuck), (0, 0, 0, 0), "{quiet:?}");
@@ -71,12 +77,12 @@ fn nothing_is_lost_and_nothing_is_left() {
     });
 }
 
-/// While no server is there connections are reset; none ends as if it were whole. When one is there again they go on.
+/// Without a server connections are reset; none ends normally. Once a server is back they work again.
 #[test]
-fn a_server_that_goes_and_comes_is_told_by_resets_alone() {
+fn an_absent_server_causes_resets_only() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let server = listener.local_addr().expect("its address");
-    let (mut proxy, address) = proxy_before(server);
+    let (mut proxy, address) = proxy_for_server(server);
     let stop = AtomicBool::new(false);
     let swarm = Swarm { concurrent: 100, killed: 0, seed: 7, ..SWARM };
     thread::scope(|scope| {
@@ -95,7 +101,7 @@ fn a_server_that_goes_and_comes_is_told_by_resets_alone() {
                 thread::sleep(Duration::from_millis(200));
             }
         });
-        let [quiet, storm] = play(&mut proxy, address, server, swarm);
+        let [quiet, storm] = run_swarms(&mut proxy, address, server, swarm);
         stop.store(true, Relaxed);
         flap.join().expect("no panic");
         eprintln!("{quiet:?}\n{storm:?}");

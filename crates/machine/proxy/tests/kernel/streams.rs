@@ -1,4 +1,5 @@
-//! Streams through a proxy on loopback: every byte arrives, ends and resets are carried through, nobody waits for another.
+//! Streams through a proxy on loopback: every byte arrives, ends and resets are forwarded, and connections do
+//! not delay each other.
 
 use crate::common::*;
 use proxy::{ProxyConfig, ProxyCounter};
@@ -11,9 +12,9 @@ use units::{Bytes, Rate, Span};
 
 const MB: u64 = 1 << 20;
 
-/// Both ways at once, by copy and by pipe, in pieces of every kind.
+/// Both directions at once, by copy and by pipe, with various write sizes.
 #[test]
-fn every_byte_arrives_both_ways() {
+fn every_byte_arrives_in_both_directions() {
     for (piece, bytes) in
         [(1, 3_000), (100, 100_000), (8192, MB), (8193, MB), (65_536, 64 * MB), (1 << 20, 64 * MB)]
     {
@@ -26,7 +27,7 @@ fn every_byte_arrives_both_ways() {
             assert_eq!(read_stream(&stream, 1).unwrap(), bytes);
             writer.join().unwrap();
         });
-        let (proxy, address) = before(&server);
+        let (proxy, address) = proxy_for(&server);
         let stream = connect(address);
         let other = stream.try_clone().unwrap();
         let writer = thread::spawn(move || {
@@ -37,21 +38,21 @@ fn every_byte_arrives_both_ways() {
         writer.join().unwrap();
         until("the end", || proxy.connections() == 0);
         let moved =
-            counted(&proxy, &[ProxyCounter::BytesUp, ProxyCounter::BytesDown, ProxyCounter::Finished]);
+            counter_values(&proxy, &[ProxyCounter::BytesUp, ProxyCounter::BytesDown, ProxyCounter::Finished]);
         assert_eq!(moved, [bytes, bytes + 7, 1]);
         assert_eq!(proxy.counted(ProxyCounter::Pipes), 0);
     }
 }
 
-/// The client ends its stream first; the answer comes after that.
+/// The client ends its stream first; the response follows.
 #[test]
-fn a_half_closed_connection_goes_on_the_other_way() {
+fn a_half_closed_connection_continues_in_the_other_direction() {
     let server = TestServer::new(|stream| {
         assert_eq!(read_stream(&stream, 1).unwrap(), 100_000);
         thread::sleep(Duration::from_millis(100));
         write_stream(&stream, 2, 5 * MB, 10_000).unwrap();
     });
-    let (proxy, address) = before(&server);
+    let (proxy, address) = proxy_for(&server);
     let stream = connect(address);
     write_stream(&stream, 1, 100_000, 5_000).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -61,9 +62,9 @@ fn a_half_closed_connection_goes_on_the_other_way() {
     assert_eq!(proxy.counted(ProxyCounter::Finished), 1);
 }
 
-/// The server's end comes while pipe and send buffer are full of bytes that the client has not read.
+/// The server's stream ends while pipe and send buffer are full of bytes that the client has not read.
 #[test]
-fn an_end_behind_a_full_pipe_loses_nothing() {
+fn a_stream_end_behind_a_full_pipe_loses_no_byte() {
     let server = TestServer::new(|stream| {
         write_stream(&stream, 7, 24 * MB, 1 << 20).unwrap();
     });
@@ -78,8 +79,8 @@ fn an_end_behind_a_full_pipe_loses_nothing() {
 }
 
 #[test]
-fn resets_are_carried_through_both_ways() {
-    let (tell, told) = mpsc::channel();
+fn resets_are_forwarded_in_both_directions() {
+    let (sender, results) = mpsc::channel();
     let server = TestServer::new(move |mut stream| {
         let mut first = [0];
         stream.read_exact(&mut first).unwrap();
@@ -87,11 +88,11 @@ fn resets_are_carried_through_both_ways() {
             b'r' => reset(stream),
             _ => {
                 stream.write_all(b"y").unwrap();
-                tell.send(stream.read(&mut first).map_err(|e| e.kind())).unwrap();
+                sender.send(stream.read(&mut first).map_err(|e| e.kind())).unwrap();
             }
         }
     });
-    let (proxy, address) = before(&server);
+    let (proxy, address) = proxy_for(&server);
     let mut stream = connect(address);
     stream.write_all(b"r").unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
@@ -101,16 +102,16 @@ fn resets_are_carried_through_both_ways() {
     stream.write_all(b"c").unwrap();
     stream.read_exact(&mut [0]).unwrap();
     reset(stream);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), Err(ErrorKind::ConnectionReset));
+    assert_eq!(results.recv_timeout(PATIENCE).unwrap(), Err(ErrorKind::ConnectionReset));
     until("the end", || proxy.connections() == 0);
     assert_eq!(proxy.counted(ProxyCounter::ClientReset), 1);
 }
 
-/// One loop; a client that never reads what it asked for. The server is stopped by its window, memory stays, others are
-/// served.
+/// One loop, and clients that never read. The server is stopped by its window, memory stays bounded, other
+/// connections are served.
 #[test]
-fn a_slow_reader_stops_its_server_and_nobody_else() {
-    let (tell, told) = mpsc::channel();
+fn a_slow_reader_stops_only_its_own_server() {
+    let (sender, results) = mpsc::channel();
     let server = TestServer::new(move |mut stream| {
         let mut first = [0];
         stream.read_exact(&mut first).unwrap();
@@ -122,7 +123,7 @@ fn a_slow_reader_stops_its_server_and_nobody_else() {
         while let Ok(n) = stream.write(&block) {
             sent += n as u64;
         }
-        tell.send(sent).unwrap();
+        sender.send(sent).unwrap();
     });
     let proxy = start(&ProxyConfig { workers: Some(1), ..config(server.address) });
     let mut slow: Vec<TcpStream> = (0..10).map(|_| connect(proxy.addresses()[0])).collect();
@@ -132,74 +133,75 @@ fn a_slow_reader_stops_its_server_and_nobody_else() {
     let mut quick = connect(proxy.addresses()[0]);
     quick.write_all(b"e").unwrap();
     for _ in 0..1000 {
-        talk(&mut quick, b"hello").unwrap();
+        exchange(&mut quick, b"hello").unwrap();
     }
     for _ in &slow {
-        // Sockets' buffers on the way (tcp_rmem and tcp_wmem at most, twice each) and one pipe.
-        let sent = told.recv_timeout(PATIENCE).unwrap();
-        assert!(sent < 120 * MB, "{sent} bytes went somewhere");
+        // Socket buffers on the path (tcp_rmem and tcp_wmem at most, twice each) and one pipe.
+        let sent = results.recv_timeout(PATIENCE).unwrap();
+        assert!(sent < 120 * MB, "{sent} bytes were accepted");
     }
-    talk(&mut quick, b"hello").unwrap();
+    exchange(&mut quick, b"hello").unwrap();
     assert!(proxy.counted(ProxyCounter::Pipes) <= 10);
     drop(slow);
     until("the slow ones' end", || proxy.connections() == 1);
-    // A turn after the last end tells the gauge.
+    // The gauge is updated one turn after the last end.
     until("pipes", || {
-        talk(&mut quick.try_clone().unwrap(), b"x").unwrap();
+        exchange(&mut quick.try_clone().unwrap(), b"x").unwrap();
         proxy.counted(ProxyCounter::Pipes) == 0
     });
 }
 
-/// Many bytes, then a last piece after which nothing comes and nothing ends: corked, it would wait for 200 ms.
+/// Many bytes, then a last piece after which the stream neither continues nor ends: corking would delay it by
+/// 200 ms.
 #[test]
-fn the_last_piece_is_not_kept_back() {
+fn the_last_piece_is_sent_without_delay() {
     let server = TestServer::echo();
-    let (_proxy, address) = before(&server);
+    let (_proxy, address) = proxy_for(&server);
     let mut best = Duration::MAX;
     for _ in 0..5 {
         let stream = connect(address);
         let writer = stream.try_clone().unwrap();
         let bytes = 3 * MB as usize + 17;
         let writing = thread::spawn(move || write_stream(&writer, 3, bytes as u64, 1 << 20).unwrap());
-        let (mut got, mut buffer, begun) = (0, vec![0; 1 << 20], Instant::now());
+        let (mut got, mut buffer, started) = (0, vec![0; 1 << 20], Instant::now());
         while got < bytes {
             got += (&stream).read(&mut buffer).unwrap();
         }
         writing.join().unwrap();
-        best = best.min(begun.elapsed());
+        best = best.min(started.elapsed());
     }
     assert!(best < Duration::from_millis(190), "{best:?}");
 }
 
-/// 2 MB at 1 MB/s take two seconds, less the ten first segments of 65,483 B on loopback, which the kernel does not pace
-/// (`tcp_update_skb_after_send`, net/ipv4/tcp_output.c): 1.34 s.
+/// 2 MB at 1 MB/s take two seconds, less the first ten segments of 65,483 B on loopback, which the kernel
+/// does not pace (`tcp_update_skb_after_send`, net/ipv4/tcp_output.c): 1.34 s.
 #[test]
-fn pacing_holds_on_the_side_it_is_set_for() {
+fn pacing_applies_only_to_its_side() {
     let server = TestServer::echo();
     let mut settings = config(server.address);
     settings.listeners.get_mut("main").unwrap().client.pace = Some(Rate::from_bps(8_000_000));
     let proxy = start(&settings);
     let stream = connect(proxy.addresses()[0]);
     let writer = stream.try_clone().unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     write_stream(&writer, 3, 2_000_000, 100_000).unwrap();
     writer.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_stream(&stream, 3).unwrap(), 2_000_000);
-    let took = begun.elapsed();
+    let took = started.elapsed();
     assert!(took > Duration::from_millis(1300), "{took:?}");
-    let (_proxy, address) = before(&server);
+    let (_proxy, address) = proxy_for(&server);
     let stream = connect(address);
-    let begun = Instant::now();
+    let started = Instant::now();
     write_stream(&stream, 3, 2_000_000, 100_000).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert_eq!(read_stream(&stream, 3).unwrap(), 2_000_000);
-    assert!(begun.elapsed() < took / 2);
+    assert!(started.elapsed() < took / 2);
 }
 
 #[test]
-fn what_is_idle_or_half_closed_for_too_long_is_reset() {
+fn idle_and_half_closed_connections_are_reset_after_their_timeout() {
     let server = TestServer::new(|mut stream| {
-        // Never ends its stream: what leaves others in CLOSE_WAIT.
+        // Never ends its stream, so that it stays in CLOSE_WAIT.
         while stream.read(&mut [0; 100]).is_ok_and(|n| n > 0) {}
         thread::sleep(PATIENCE);
     });

@@ -1,8 +1,10 @@
-//! Thousands of connections from one thread: an echo server, and clients whose every byte is known and checked.
+//! Thousands of connections from one thread: an echo server, and clients whose every byte is known and
+//! checked.
 //!
-//! A client sends a stream of its own while it reads it back, ends its side, and reads to the end. Some read slowly, some reset
-//! their connection in the middle. What differs from what was sent is `wrong`; an end before all of it is `short`; both are losses
-//! that nobody was told of. A connection that fails is `reset`, one that neither moves nor ends `stuck`.
+//! A client sends its own stream while it reads the echo, ends its side, and reads to the end. Some read
+//! slowly, some reset their connection in the middle. A difference from what was sent counts as `wrong`, a
+//! premature end as `short`: both are undetected losses. A failed connection counts as `reset`, one that
+//! neither moves nor ends as `stuck`.
 
 #![allow(dead_code)] // each of those who include it uses a part
 
@@ -16,26 +18,25 @@ use std::time::{Duration, Instant};
 
 /// Bytes of one read or write.
 const PIECE: usize = 16 << 10;
-/// A slow reader takes so much, then waits.
-const SIP: usize = 4 << 10;
+/// Bytes that a slow reader reads, and its pause afterwards.
+const SLOW_READ: usize = 4 << 10;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Between two counts of what is open.
-const COUNT: Duration = Duration::from_millis(100);
-/// Nothing moves for so long at the end: it is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Interval between counts of open connections.
+const COUNT_INTERVAL: Duration = Duration::from_millis(100);
+/// Time without any progress after which connections count as stuck.
+const STUCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Splitmix64 of a number.
-fn mixed(mut x: u64) -> u64 {
+fn splitmix64(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
 }
 
-/// Bytes from `at` on of the stream `key`.
+/// Fills `out` with the stream `key` from byte `at` on.
 fn fill(key: u64, mut at: u64, mut out: &mut [u8]) {
     while !out.is_empty() {
-        let word = mixed(key.wrapping_add(at / 8)).to_le_bytes();
+        let word = splitmix64(key.wrapping_add(at / 8)).to_le_bytes();
         let from = (at % 8) as usize;
         let n = (8 - from).min(out.len());
         out[..n].copy_from_slice(&word[from..from + n]);
@@ -66,7 +67,7 @@ impl Poll {
             _ => Err(io::Error::last_os_error()),
         }
     }
-    /// Tokens of what is ready or failed.
+    /// Returns the tokens of sockets that are ready or failed.
     fn wait(&self, most: Duration) -> Vec<usize> {
         // SAFETY: plain data; the call writes at most as many events as there is room for.
         let (mut events, n) = unsafe {
@@ -78,7 +79,7 @@ impl Poll {
     }
 }
 
-/// Begins to connect, without waiting.
+/// Starts connecting, without waiting.
 #[allow(unsafe_code)]
 fn connect(to: SocketAddrV4) -> io::Result<TcpStream> {
     // SAFETY: plain data; the calls read the address that they are given; the descriptor has no other owner.
@@ -101,16 +102,17 @@ fn connect(to: SocketAddrV4) -> io::Result<TcpStream> {
     }
 }
 
-/// A listener's queue as long as net.core.somaxconn permits; the standard library's 128 overflow when thousands come at once, and
-/// what follows is the kernel's SYN cookies: a cookie also fits a segment 1 to 3 bytes later (`check_tcp_syn_cookie`,
-/// net/ipv4/syncookies.c: the difference passes for another MSS), so that a stream whose first segment was dropped may begin without it.
+/// Sets a listener's queue to net.core.somaxconn. The standard library's 128 overflow when thousands connect
+/// at once, and then the kernel uses SYN cookies. A cookie also matches a segment 1 to 3 bytes later
+/// (`check_tcp_syn_cookie`, net/ipv4/syncookies.c: the difference passes for another MSS), so a stream whose
+/// first segment was dropped may start without it.
 #[allow(unsafe_code)]
-fn lengthen(listener: &TcpListener) {
+fn maximise_backlog(listener: &TcpListener) {
     // SAFETY: takes no pointers.
     unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) };
 }
 
-/// Closing it resets the connection.
+/// Resets the connection by closing it.
 #[allow(unsafe_code)]
 fn reset(stream: TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -138,7 +140,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// Whether it goes on.
+    /// Returns whether the connection continues.
     fn step(&mut self, buffer: &mut [u8]) -> bool {
         while !self.held.is_empty() {
             match self.stream.write(&self.held) {
@@ -158,10 +160,10 @@ impl Echo {
     }
 }
 
-/// Sends back what comes, then its end, until told to stop.
+/// Echoes all connections, including their ends, until `stop` is set.
 pub fn echo(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
     const LISTENER: usize = usize::MAX >> 1;
-    lengthen(listener);
+    maximise_backlog(listener);
     listener.set_nonblocking(true)?;
     let poll = Poll::new()?;
     poll.set(listener.as_raw_fd(), LISTENER, true, false, true)?;
@@ -193,26 +195,26 @@ pub fn echo(listener: &TcpListener, stop: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// What clients are to do.
+/// Workload of the clients.
 #[derive(Clone, Copy)]
 pub struct Swarm {
-    /// Connections at once.
+    /// Concurrent connections.
     pub concurrent: usize,
-    /// Connections in all; 0: until the time is over.
+    /// Total connections; 0: as many as `time` permits.
     pub total: u64,
-    /// No new connection after that.
+    /// Time after which no new connection starts.
     pub time: Duration,
-    /// Every draw is of it.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Connections in a thousand that are reset in the middle.
+    /// Connections per thousand that are reset in the middle.
     pub killed: u64,
-    /// Connections in a thousand that are read slowly.
+    /// Connections per thousand that read slowly.
     pub slow: u64,
-    /// The longest stream, bytes; lengths are drawn evenly by their logarithm.
+    /// Longest stream, bytes; lengths are drawn log-uniformly.
     pub longest: u64,
 }
 
-/// What came of them.
+/// Outcomes of the connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwarmCount {
     pub finished: u64,
@@ -222,7 +224,7 @@ pub struct SwarmCount {
     pub short: u64,
     pub stuck: u64,
     pub bytes: u64,
-    /// The most connections that had moved bytes and not ended.
+    /// Maximum number of open connections that had received bytes.
     pub open: u64,
 }
 
@@ -230,18 +232,18 @@ struct Member {
     stream: TcpStream,
     key: u64,
     total: u64,
-    /// It is reset once so much was sent.
+    /// Reset the connection once this many bytes were sent.
     dies_at: Option<u64>,
     slow: bool,
     sent: u64,
     got: u64,
     shut: bool,
-    rests: bool,
-    /// Events that were asked for: readable, writable.
+    is_pausing: bool,
+    /// Watched events: readable, writable.
     wants: (bool, bool),
 }
 
-/// How one ended.
+/// Outcome of one connection.
 enum End {
     Finished,
     Killed,
@@ -252,8 +254,8 @@ enum End {
 
 impl Member {
     fn new(number: u64, swarm: &Swarm, to: SocketAddrV4) -> io::Result<Member> {
-        let key = mixed(swarm.seed.wrapping_mul(1 << 40).wrapping_add(number));
-        let draw = |what: u64| mixed(key ^ what);
+        let key = splitmix64(swarm.seed.wrapping_mul(1 << 40).wrapping_add(number));
+        let draw = |what: u64| splitmix64(key ^ what);
         let octaves = 64 - swarm.longest.leading_zeros() as u64;
         let total = (1 << (draw(1) % octaves)).min(swarm.longest);
         let total = 1 + draw(2) % total.max(1).saturating_mul(2).min(swarm.longest);
@@ -269,21 +271,21 @@ impl Member {
             sent: 0,
             got: 0,
             shut: false,
-            rests: false,
+            is_pausing: false,
             wants: (true, true),
         })
     }
 
-    /// Sends and reads as far as both go once; `None`: it goes on.
+    /// Sends and reads once. Returns `None` if the connection continues.
     fn step(&mut self, buffers: &mut [Vec<u8>; 2]) -> Option<End> {
         if self.dies_at.is_some_and(|at| self.sent >= at) && self.sent > 0 {
             return Some(End::Killed);
         }
         if self.sent < self.total {
-            let most =
+            let length =
                 (self.dies_at.map_or(self.total, |at| at.max(1)) - self.sent).min(PIECE as u64) as usize;
-            fill(self.key, self.sent, &mut buffers[0][..most]);
-            match self.stream.write(&buffers[0][..most]) {
+            fill(self.key, self.sent, &mut buffers[0][..length]);
+            match self.stream.write(&buffers[0][..length]) {
                 Ok(n) => self.sent += n as u64,
                 Err(e) if would_block(&e) => {}
                 Err(_) => return Some(End::Reset),
@@ -294,15 +296,15 @@ impl Member {
                 return Some(End::Reset);
             }
         }
-        let most = if self.slow { SIP } else { PIECE };
+        let length = if self.slow { SLOW_READ } else { PIECE };
         let [sent, got] = buffers;
-        match self.stream.read(&mut got[..most]) {
+        match self.stream.read(&mut got[..length]) {
             Ok(0) if self.got == self.total => Some(End::Finished),
             Ok(0) => Some(End::Short),
             Ok(n) => {
                 fill(self.key, self.got, &mut sent[..n]);
                 self.got += n as u64;
-                self.rests = self.slow;
+                self.is_pausing = self.slow;
                 (sent[..n] != got[..n] || self.got > self.total).then_some(End::Wrong)
             }
             Err(e) if would_block(&e) => None,
@@ -312,23 +314,23 @@ impl Member {
 }
 
 impl Swarm {
-    /// Plays them to their end against an address.
+    /// Runs the clients to their end against an address.
     pub fn run(&self, to: SocketAddr, stop: &AtomicBool) -> io::Result<SwarmCount> {
         let SocketAddr::V4(to) = to else { return Err(ErrorKind::Unsupported.into()) };
-        let (poll, begun) = (Poll::new()?, Instant::now());
+        let (poll, started) = (Poll::new()?, Instant::now());
         let (mut all, mut free): (Vec<Option<Member>>, Vec<usize>) =
             (Vec::new(), (0..self.concurrent).rev().collect());
         all.resize_with(self.concurrent, || None);
-        let mut rests: BTreeSet<(Instant, usize)> = BTreeSet::new();
+        let mut is_pausing: BTreeSet<(Instant, usize)> = BTreeSet::new();
         let mut buffers = [vec![0; PIECE], vec![0; PIECE]];
         let (mut count, mut number) = (SwarmCount::default(), 0);
         let (mut moved_at, mut counted_at) = (Instant::now(), Instant::now());
         loop {
-            let more = begun.elapsed() < self.time && !stop.load(Relaxed);
+            let more = started.elapsed() < self.time && !stop.load(Relaxed);
             while more && (self.total == 0 || number < self.total) && !free.is_empty() {
                 let member = match Member::new(number, self, to) {
                     Ok(member) => member,
-                    // No port or no room now: later.
+                    // No port or memory now; retry later.
                     Err(_) => break,
                 };
                 number += 1;
@@ -339,20 +341,20 @@ impl Swarm {
             if free.len() == self.concurrent && (!more || (self.total > 0 && number >= self.total)) {
                 return Ok(count);
             }
-            if moved_at.elapsed() > PATIENCE {
+            if moved_at.elapsed() > STUCK_TIMEOUT {
                 count.stuck = (self.concurrent - free.len()) as u64;
                 return Ok(count);
             }
             let mut ready = poll.wait(Duration::from_millis(5));
-            while let Some(&(due, at)) = rests.first().filter(|(due, _)| *due <= Instant::now()) {
-                rests.remove(&(due, at));
+            while let Some(&(due, at)) = is_pausing.first().filter(|(due, _)| *due <= Instant::now()) {
+                is_pausing.remove(&(due, at));
                 if let Some(member) = &mut all[at] {
-                    member.rests = false;
+                    member.is_pausing = false;
                     ready.push(at);
                 }
             }
             for at in ready {
-                let Some(member) = all[at].as_mut().filter(|m| !m.rests) else { continue };
+                let Some(member) = all[at].as_mut().filter(|m| !m.is_pausing) else { continue };
                 moved_at = Instant::now();
                 let end = member.step(&mut buffers);
                 if let Some(end) = end {
@@ -361,16 +363,16 @@ impl Swarm {
                     free.push(at);
                     continue;
                 }
-                let wants = (!member.rests, !member.shut && !member.rests);
+                let wants = (!member.is_pausing, !member.shut && !member.is_pausing);
                 if wants != member.wants {
                     member.wants = wants;
                     poll.set(member.stream.as_raw_fd(), at, wants.0, wants.1, false)?;
                 }
-                if member.rests {
-                    rests.insert((Instant::now() + PAUSE, at));
+                if member.is_pausing {
+                    is_pausing.insert((Instant::now() + PAUSE, at));
                 }
             }
-            if counted_at.elapsed() > COUNT {
+            if counted_at.elapsed() > COUNT_INTERVAL {
                 counted_at = Instant::now();
                 count.open = count.open.max(all.iter().flatten().filter(|m| m.got > 0).count() as u64);
             }

@@ -1,15 +1,16 @@
-//! Reads claims: one function a line of the grammar in `expression.rs`. Hostile texts are bounded by length and depth.
+//! Parses claims, one function for each line of the grammar in `expression.rs`. Length and depth are bounded,
+//! so a hostile text can do no harm.
 
 use super::{
     CellName, ClaimComparison, ClaimExpression, ClaimFunction, ClaimRelation, ClaimSign, ClaimTerm,
     ExpressionError,
 };
 
-/// The longest claim, bytes.
-const LONGEST: usize = 4096;
-/// Parentheses within each other.
-const DEEPEST: usize = 32;
-/// Longer ones before shorter ones that they begin with.
+/// Length limit of a claim, in bytes.
+const MAX_BYTES: usize = 4096;
+/// Limit of nested parentheses.
+const MAX_DEPTH: usize = 32;
+/// Longer signs come before the shorter signs that they begin with.
 const RELATIONS: [(&str, ClaimRelation); 4] = [
     ("<=", ClaimRelation::AtMost),
     (">=", ClaimRelation::AtLeast),
@@ -25,21 +26,21 @@ const FUNCTIONS: [(&str, ClaimFunction); 4] = [
 
 type Parsed<T> = Result<T, ExpressionError>;
 
-/// The whole text as a claim.
+/// Parses the whole text as a claim.
 pub(super) fn claim(text: &str) -> Parsed<ClaimExpression> {
     let mut reader = ClaimReader { text, at: 0, depth: 0 };
-    if text.len() > LONGEST {
-        return Err(reader.wrong(&format!("a claim has at most {LONGEST} bytes")));
+    if text.len() > MAX_BYTES {
+        return Err(reader.wrong(&format!("a claim has at most {MAX_BYTES} bytes")));
     }
-    let mut all = vec![reader.comparison()?];
+    let mut comparisons = vec![reader.comparison()?];
     while reader.word("and") {
-        all.push(reader.comparison()?);
+        comparisons.push(reader.comparison()?);
     }
     reader.blanks();
     if reader.at < text.len() {
         return Err(reader.wrong("expected `and`, a comparison, or the end"));
     }
-    Ok(ClaimExpression { all })
+    Ok(ClaimExpression { comparisons })
 }
 
 struct ClaimReader<'a> {
@@ -61,7 +62,7 @@ impl ClaimReader<'_> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// Takes a sign, if it is next.
+    /// Consumes a sign if it comes next.
     fn sign(&mut self, sign: &str) -> bool {
         self.blanks();
         let is = self.rest().starts_with(sign);
@@ -69,7 +70,7 @@ impl ClaimReader<'_> {
         is
     }
 
-    /// Takes a word, if it is next and ends there.
+    /// Consumes a word if it comes next and ends there.
     fn word(&mut self, word: &str) -> bool {
         self.blanks();
         let rest = self.rest();
@@ -133,29 +134,29 @@ impl ClaimReader<'_> {
         if self.sign("(") {
             return self.inside(|reader| {
                 let term = reader.sum()?;
-                reader.closed()?;
+                reader.closing_parenthesis()?;
                 Ok(term)
             });
         }
         self.named()
     }
 
-    /// What stands in parentheses.
+    /// Parses the content of parentheses.
     fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.wrong(&format!("at most {DEEPEST} parentheses within each other")));
+        if self.depth > MAX_DEPTH {
+            return Err(self.wrong(&format!("at most {MAX_DEPTH} parentheses within each other")));
         }
         let value = read(self)?;
         self.depth -= 1;
         Ok(value)
     }
 
-    fn closed(&mut self) -> Parsed<()> {
+    fn closing_parenthesis(&mut self) -> Parsed<()> {
         if self.sign(")") { Ok(()) } else { Err(self.wrong("expected `)`")) }
     }
 
-    /// A cell, or a function of some.
+    /// Parses a cell or a function call.
     fn named(&mut self) -> Parsed<ClaimTerm> {
         self.blanks();
         let name: String = self.rest().chars().take_while(|c| is_in_name(*c) || *c == '.').collect();
@@ -173,12 +174,12 @@ impl ClaimReader<'_> {
             .ok_or_else(|| ExpressionError { at: begin, message: expected.into() })
     }
 
-    /// A function's arguments; its name began at `begin`.
+    /// Parses a function's arguments. Its name begins at byte `begin`.
     fn call(&mut self, name: &str, begin: usize) -> Parsed<ClaimTerm> {
         if name == "published" {
             return match self.named()? {
                 ClaimTerm::Ours(cell) => {
-                    self.closed()?;
+                    self.closing_parenthesis()?;
                     Ok(ClaimTerm::Published(cell))
                 }
                 _ => Err(self.wrong("expected a cell `table.row.column`")),
@@ -192,21 +193,21 @@ impl ClaimReader<'_> {
         while self.sign(",") {
             terms.push(self.sum()?);
         }
-        self.closed()?;
+        self.closing_parenthesis()?;
         if *function == ClaimFunction::Abs && terms.len() != 1 {
             return Err(ExpressionError { at: begin, message: "abs takes one number".into() });
         }
         Ok(ClaimTerm::Call(*function, terms))
     }
 
-    /// A number, if one is next; behind a `%` it is a hundredth.
+    /// Parses a number if one comes next. A `%` after it divides it by 100.
     fn number(&mut self) -> Parsed<Option<f64>> {
         self.blanks();
         let digits = self.rest().chars().take_while(|c| c.is_ascii_digit() || *c == '.').count();
         if digits == 0 || !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(None);
         }
-        let number: f64 = self.rest()[..digits].parse().map_err(|_| self.wrong("this is no number"))?;
+        let number: f64 = self.rest()[..digits].parse().map_err(|_| self.wrong("not a number"))?;
         self.at += digits;
         Ok(Some(if self.sign("%") { number / 100.0 } else { number }))
     }

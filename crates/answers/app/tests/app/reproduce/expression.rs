@@ -1,9 +1,9 @@
-//! Claims: what they mean, and that no text does harm.
+//! Claims: their meaning, and their robustness against arbitrary text.
 
 use app::reproduce::{CellName, CellNumbers, ClaimExpression};
 use proptest::prelude::*;
 
-/// Cells `t.r.a`, `t.r.b` … are 1, 2 …; ten times that is published, but of `z`, which has neither.
+/// The cells `t.r.a`, `t.r.b`, … are 1, 2, …, and ten times that is published. `t.r.z` has neither number.
 struct Letters;
 
 impl CellNumbers for Letters {
@@ -21,7 +21,7 @@ fn holds(text: &str) -> bool {
 }
 
 #[test]
-fn claims_mean_what_they_say() {
+fn claims_follow_the_rules_of_arithmetic_and_comparison() {
     for claim in [
         "t.r.a < t.r.b",
         "t.r.a < t.r.b < t.r.c <= 3",
@@ -42,7 +42,7 @@ fn claims_mean_what_they_say() {
 }
 
 #[test]
-fn a_missing_number_decides_nothing_and_is_named() {
+fn a_missing_number_leaves_a_claim_undecided_and_is_named() {
     let claim = ClaimExpression::parse("1 < 2 and t.r.z > 0").unwrap();
     assert_eq!(claim.prove(&Letters).unwrap_err(), "nothing was measured for t.r.z");
     let claim = ClaimExpression::parse("1 / (t.r.a - 1) > 0").unwrap();
@@ -50,15 +50,18 @@ fn a_missing_number_decides_nothing_and_is_named() {
 }
 
 #[test]
-fn steps_are_told_with_their_numbers() {
+fn each_comparison_is_reported_with_its_numbers() {
     let claim = ClaimExpression::parse("t.r.a < t.r.b <= 1 and t.r.c within 12.5 % of 4").unwrap();
     let proved = claim.prove(&Letters).unwrap();
-    let told: Vec<(&str, bool)> = proved.steps.iter().map(|(t, h)| (t.as_str(), *h)).collect();
-    assert_eq!(told, [("1.00 < 2.00", true), ("2.00 <= 1.00", false), ("3.00 within 12.5 % of 4.00", false)]);
+    let steps: Vec<(&str, bool)> = proved.steps.iter().map(|(t, h)| (t.as_str(), *h)).collect();
+    assert_eq!(
+        steps,
+        [("1.00 < 2.00", true), ("2.00 <= 1.00", false), ("3.00 within 12.5 % of 4.00", false)]
+    );
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn a_malformed_claim_is_refused_with_its_place() {
     for (text, at, message) in [
         ("", 0, "expected a number"),
         ("t.r.a", 5, "expected `<`"),
@@ -80,7 +83,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(ClaimExpression::parse(&"1 + ".repeat(3000)).unwrap_err().message.contains("bytes"));
 }
 
-/// An arithmetic text, and its value by Rust's own arithmetic.
+/// An arithmetic text, and its value computed by Rust.
 fn arithmetic() -> impl Strategy<Value = (String, f64)> {
     let leaf = prop_oneof![
         (1u32..1000).prop_map(|n| (n.to_string(), f64::from(n))),
@@ -100,24 +103,24 @@ fn arithmetic() -> impl Strategy<Value = (String, f64)> {
 
 proptest! {
     #[test]
-    fn sums_are_what_arithmetic_makes_of_them((text, value) in arithmetic()) {
-        // Products stand alone, so that no sign around them binds closer.
-        let room = 1e-9 * value.abs().max(1.0);
-        let claim = ClaimExpression::parse(&format!("abs(({text}) - 0) <= {:.9}", value.abs() + room)).unwrap();
+    fn sums_agree_with_floating_point_arithmetic((text, value) in arithmetic()) {
+        // Products have parentheses, so that the operator's precedence does not matter.
+        let tolerance = 1e-9 * value.abs().max(1.0);
+        let claim = ClaimExpression::parse(&format!("abs(({text}) - 0) <= {:.9}", value.abs() + tolerance)).unwrap();
         prop_assert!(claim.prove(&Letters).unwrap().holds, "{text} = {value}");
-        let claim = ClaimExpression::parse(&format!("abs({text}) >= {:.9}", (value.abs() - room).max(0.0))).unwrap();
+        let claim = ClaimExpression::parse(&format!("abs({text}) >= {:.9}", (value.abs() - tolerance).max(0.0))).unwrap();
         prop_assert!(claim.prove(&Letters).unwrap().holds, "{text} = {value}");
     }
 
     #[test]
-    fn no_text_does_harm(text in "[a-z0-9.()<>=+*/% ,-]{0,60}") {
+    fn random_claims_do_not_panic(text in "[a-z0-9.()<>=+*/% ,-]{0,60}") {
         if let Ok(claim) = ClaimExpression::parse(&text) {
             let _ = claim.prove(&Letters);
         }
     }
 
     #[test]
-    fn no_character_does_harm(text in "\\PC{0,40}") {
+    fn random_characters_do_not_panic(text in "\\PC{0,40}") {
         let _ = ClaimExpression::parse(&text);
     }
 

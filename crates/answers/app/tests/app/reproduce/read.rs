@@ -1,4 +1,4 @@
-//! What is wrong with a study is told with its file, line and key; what is right runs.
+//! A wrong study is refused with its file, line and key; a right one runs.
 
 use app::reproduce::{ClaimVerdict, PlayError, PlayWish, Selection, Study, reproduce};
 use result::Clock;
@@ -64,16 +64,16 @@ place = "text"
 holds = "line.far.mbps < line.slow.mbps"
 "#;
 
-fn told(text: &str) -> String {
+fn refusal(text: &str) -> String {
     Study::parse("line", "line.toml", text).expect_err("is wrong").to_string()
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_and_key() {
+fn a_wrong_study_is_refused_with_line_and_key() {
     for (right, wrong, line, message) in [
         ("title = \"A line\"", "titel = \"A line\"", 2, "did you mean `title`"),
         ("repeat = 2", "repeat = 0", 14, "out of range"),
-        ("name = \"slow\", title", "name = \"fast\", title", 18, "a second row called `fast`"),
+        ("name = \"slow\", title", "name = \"fast\", title", 18, "duplicate row `fast`"),
         ("measure = \"up.goodput\"", "measure = \"up.speed\"", 15, "is not a measure"),
         ("published = { mbps = 4 }", "published = { mbit = 4 }", 18, "no column `mbit`"),
         ("on = \"line.fast.mbps\"", "on = \"line.fast.rtt\"", 8, "nothing is published"),
@@ -87,15 +87,15 @@ fn what_is_wrong_is_told_with_line_and_key() {
         ("name = \"line\"\ntitle", "name = \"Line 1\"\ntitle", 10, "cannot be a name"),
     ] {
         assert!(STUDY.contains(right), "{right}");
-        let error = told(&STUDY.replacen(right, wrong, 1));
+        let error = refusal(&STUDY.replacen(right, wrong, 1));
         assert!(
             error.starts_with(&format!("line.toml:{line}:")) && error.contains(message),
             "{wrong}: {error}"
         );
     }
     let both = STUDY.replacen("because = \"it is slow\"", "cannot = \"it is slow\"", 1);
-    assert!(told(&both).contains("either `holds` or `cannot`"));
-    // What is fitted on a claim's words leaves that claim unjudged.
+    assert!(refusal(&both).contains("either `holds` or `cannot`"));
+    // A claim whose statement an unknown was fitted on is not judged.
     let words = STUDY.replacen("on = \"line.fast.mbps\"", "on = \"twice\"", 1);
     let words = words.replacen("holds = \"line.fast.mbps within", "cannot = \"line.fast.mbps within", 1);
     assert!(Study::parse("line", "line.toml", &words).is_ok());
@@ -114,7 +114,7 @@ fn rows_are_run_and_claims_judged() {
     let study = &made.studies[0];
     let fast = &study.tables[0].rows[0].cells[0];
     let measured = fast.ours[0].as_ref().expect("ran");
-    // 1448 of 1500 bytes of 10 Mbit/s, less slow start; RTprop is 20 ms and a packet's 1.2 ms.
+    // 1448 of 1500 bytes of 10 Mbit/s, less slow start. RTprop is 20 ms plus 1.2 ms for a packet.
     assert!((8.5..9.66).contains(&measured.mean) && measured.values.len() == 2, "{measured:?}");
     assert_eq!(fast.fitted.as_deref(), Some("rate"));
     let rtt = study.tables[0].rows[1].cells[1].ours[0].as_ref().expect("ran").mean;
@@ -136,7 +136,7 @@ fn rows_are_run_and_claims_judged() {
 }
 
 #[test]
-fn what_is_shown_says_the_same() {
+fn text_json_page_and_markdown_show_the_same_verdicts() {
     let made = played(Selection { table: Some("line".into()) }).expect("runs");
     let text = app::reproduce::text(&made, 80);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
@@ -158,7 +158,7 @@ fn what_is_shown_says_the_same() {
     assert!(
         app::reproduce::joined(vec![again.clone(), again.clone()]).unwrap_err().contains("line is in two")
     );
-    // Beside a study that was run on the kernel too it has a column more, which is empty.
+    // Joined with a study that also ran on the kernel, it gets another column, which is empty.
     let mut other = again.clone();
     other.clocks = vec![Clock::Sim, Clock::Kernel];
     other.studies[0].name = "other".into();
@@ -176,7 +176,7 @@ fn what_is_shown_says_the_same() {
 }
 
 #[test]
-fn names_of_others_are_text_on_the_page() {
+fn the_page_escapes_html_in_a_studys_title() {
     let hostile = STUDY.replacen("title = \"A line\"", "title = \"<img src=x onerror=alert(1)>\"", 1);
     let study = Study::parse("line", "line.toml", &hostile).expect("is right");
     let wish = PlayWish { clocks: vec![Clock::Sim], threads: None, most_repeats: Some(1) };
@@ -187,7 +187,7 @@ fn names_of_others_are_text_on_the_page() {
 }
 
 #[test]
-fn a_missing_scenario_or_variant_is_told() {
+fn a_missing_scenario_or_variant_is_named() {
     let wish = PlayWish { clocks: vec![Clock::Sim], threads: None, most_repeats: Some(1) };
     let study =
         |text: &str| vec![(Study::parse("line", "line.toml", text).expect("is right"), Selection::default())];

@@ -1,4 +1,4 @@
-//! The studies of the tree: what they name is there, and claims say what the studies' own numbers say.
+//! The built-in studies: the scenarios they name exist, and their claims hold on their own published numbers.
 
 use app::reproduce::{PublishedNumbers, STUDIES, Study};
 use scenario::AskedScenario;
@@ -24,7 +24,7 @@ fn every_file_of_the_folder_is_built_in() {
     assert_eq!(there, STUDIES.map(|(name, _)| name.to_string()));
 }
 
-/// Who wrote a claim wrongly down would blame the simulator.
+/// A claim that does not hold on the published numbers was transcribed wrongly.
 #[test]
 fn claims_hold_on_the_published_numbers_themselves() {
     let (mut held, mut open) = (0, 0);
@@ -38,7 +38,7 @@ fn claims_hold_on_the_published_numbers_themselves() {
                         assert!(proved.holds, "{} {}.{what}: {:?}", study.name, claim.name, proved.steps);
                         held += 1;
                     }
-                    // The study draws it in a figure and prints no number.
+                    // The study shows it in a figure and prints no number.
                     Err(_) => open += 1,
                 }
             }
@@ -48,7 +48,7 @@ fn claims_hold_on_the_published_numbers_themselves() {
 }
 
 #[test]
-fn scenarios_variants_overrides_and_flows_are_there() {
+fn scenarios_variants_overrides_and_flows_of_all_rows_exist() {
     let mut rows = 0;
     for study in studies() {
         for table in &study.tables {
@@ -56,7 +56,7 @@ fn scenarios_variants_overrides_and_flows_are_there() {
                 let name = table.scenario_of(row).unwrap();
                 let text = std::fs::read_to_string(root().join(format!("scenarios/{name}.toml"))).unwrap();
                 let sets = table.overrides_of(row);
-                // Read as when it is run: an override need only fit the variant of the row.
+                // Parse as for a run: an override only has to fit the variant of the row.
                 let variants = row.variant.as_slice();
                 let asked = AskedScenario {
                     file: name,

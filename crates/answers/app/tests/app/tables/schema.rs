@@ -1,5 +1,6 @@
-//! `docs/result.schema.json` and the second half of `docs/result-schema.md` are generated from the model and the
-//! lists of columns, and so are `docs/diagnosis.schema.json` and `docs/diagnosis-schema.md`: `cargo xtask bless result`.
+//! `docs/result.schema.json`, the second half of `docs/result-schema.md`, `docs/diagnosis.schema.json` and
+//! `docs/diagnosis-schema.md` are generated from the model and the lists of columns by `cargo xtask bless
+//! result`.
 
 use app::tables::{CAPTURE_FILES, FILES, File};
 use result::{Clocks, Column, ColumnKind, Growth, Unit};
@@ -13,10 +14,10 @@ fn the_committed_schemas_are_the_generated_ones() {
     xtask::compare("docs/diagnosis.schema.json", &result::schema_text::<result::Diagnosis>());
 }
 
-/// More words than this have a table of their own.
+/// Number of words up to which an enum is listed inline; longer ones have their own table.
 const FEW_WORDS: usize = 5;
 
-/// The object that a key holds, or a list of; the empty name for plain values.
+/// Returns the name of the object that a key holds, or a list of; empty for plain values.
 fn object(schema: &Value) -> &str {
     let found = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
     let inner = ["allOf", "anyOf"].iter().filter_map(|of| schema[of].as_array()).flatten();
@@ -24,7 +25,7 @@ fn object(schema: &Value) -> &str {
     found.or(inner).unwrap_or_default()
 }
 
-/// What a value of this schema is, in a few words.
+/// Returns the type of a value of this schema, in a few words.
 fn takes(root: &Value, schema: &Value) -> String {
     let name = object(schema);
     let is = |kind: &str| {
@@ -57,7 +58,7 @@ fn says(schema: &Value) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-/// A heading and a table of an object's keys.
+/// Returns a heading and a table of an object's keys.
 fn keys(root: &Value, name: &str, schema: &Value) -> String {
     let description = schema["description"].as_str().unwrap_or_default();
     let mut text = format!("\n### {name}\n\n{description}\n\n| key | is | meaning |\n|---|---|---|\n");
@@ -69,7 +70,7 @@ fn keys(root: &Value, name: &str, schema: &Value) -> String {
     text
 }
 
-/// A heading and a table of the words that a value may be.
+/// Returns a heading and a table of an enum's words.
 fn words(name: &str, schema: &Value) -> String {
     let mut text = format!("\n### {name}\n\n{}\n\n| word | meaning |\n|---|---|\n", says(schema));
     for word in schema["oneOf"].as_array().into_iter().flatten() {
@@ -78,7 +79,7 @@ fn words(name: &str, schema: &Value) -> String {
     text
 }
 
-/// A table of a file's columns; with their units where they are declared with one.
+/// Returns a table of a file's columns, with a column of units if any of them declares one.
 fn columns(all: &[Column]) -> String {
     let units = all.iter().any(|c| c.unit.is_some());
     let unit = |text: &str| if units { format!(" {text} |") } else { String::new() };
@@ -105,7 +106,7 @@ fn columns(all: &[Column]) -> String {
     text
 }
 
-/// An object's tables of keys, those of what it holds, and of the files beside it.
+/// Returns the tables of an object's keys, of the objects in it, and of the files next to it.
 fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     let root: Value = serde_json::from_str(schema).unwrap();
     let mut text = format!("\n## `{title}`\n");
@@ -124,7 +125,7 @@ fn generated(title: &str, name: &str, schema: &str, files: &[File]) -> String {
     text
 }
 
-/// Compares the half of a document after the mark with what it is made of.
+/// Checks that the part of a document after the mark is up to date.
 fn check(document: &str, generated: &str, files: &[File]) {
     let committed = std::fs::read_to_string(xtask::path(document)).unwrap();
     let (hand, _) = committed.split_once(MARK).expect("the mark");

@@ -1,14 +1,14 @@
-//! In which rows links are drawn: chains of links side by side as far as they fit.
+//! Arranges links in rows: chains of links side by side as far as they fit.
 
 use result::Topology;
 use result::topology::PathLink;
 use std::collections::BTreeSet;
 
-/// A link as it is passed from left to right.
+/// A link drawn from left to right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DrawnLink<'a> {
     pub link: &'a PathLink,
-    /// From its second host to its first.
+    /// The link is drawn from its second host to its first.
     pub flipped: bool,
 }
 
@@ -22,32 +22,32 @@ impl<'a> DrawnLink<'a> {
     }
 }
 
-/// Links drawn side by side, one at least, each beginning where the one before ends.
+/// Links drawn side by side, at least one; each begins at the host where the previous one ends.
 #[derive(Clone, Debug)]
 pub(super) struct DrawnRow<'a> {
     pub hops: Vec<DrawnLink<'a>>,
 }
 
 impl<'a> DrawnRow<'a> {
-    /// From left to right.
+    /// The hosts from left to right.
     pub fn hosts(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.hops.first().map(DrawnLink::left).into_iter().chain(self.hops.iter().map(DrawnLink::right))
     }
 }
 
-/// The rows, none wider than `room` px as far as that can be: the longest trail of links first, so that a
-/// chain is drawn as one, then the longest of what is left.
+/// The rows, at most `room` px wide if possible. The longest trail of links is first, so that a chain is
+/// drawn as one, then the longest trail of the remaining links.
 pub(super) fn rows<'a>(
     topology: &'a Topology,
     room: f64,
     hop_width: impl Fn(&DrawnLink) -> f64,
     host_width: impl Fn(&str) -> f64,
 ) -> Vec<DrawnRow<'a>> {
-    let mut left: Vec<&PathLink> = topology.links.iter().collect();
+    let mut remaining: Vec<&PathLink> = topology.links.iter().collect();
     let mut rows: Vec<DrawnRow> = Vec::new();
-    while !left.is_empty() {
-        let trail = trail(&left, &topology.hosts);
-        left.retain(|link| !trail.iter().any(|hop| std::ptr::eq(hop.link, *link)));
+    while !remaining.is_empty() {
+        let trail = trail(&remaining, &topology.hosts);
+        remaining.retain(|link| !trail.iter().any(|hop| std::ptr::eq(hop.link, *link)));
         let mut used = f64::INFINITY;
         for hop in trail {
             let wide = hop_width(&hop) + host_width(hop.right());
@@ -67,15 +67,15 @@ pub(super) fn rows<'a>(
     rows
 }
 
-/// A longest shortest way through the first link's part of the network, beginning at the end that the
-/// scenario names first. In a tree, as most networks are, it is the longest there is. At least one hop.
+/// The longest of the shortest paths in the first link's part of the network, starting at the end that the
+/// scenario names first. In a tree, as most networks are, this is the longest path. It has at least one hop.
 fn trail<'a>(links: &[&'a PathLink], hosts: &[String]) -> Vec<DrawnLink<'a>> {
     let first = links[0];
     let far = |from: &str| -> Vec<DrawnLink<'a>> {
-        let ways = ways(links, from);
-        let longest = ways.last().map_or(0, Vec::len);
-        // Of equals the one that the scenario names first.
-        ways.into_iter().find(|way| way.len() == longest).unwrap_or_default()
+        let paths = shortest_paths(links, from);
+        let longest = paths.last().map_or(0, Vec::len);
+        // Among equals, the one that the scenario names first.
+        paths.into_iter().find(|path| path.len() == longest).unwrap_or_default()
     };
     let start = match far(&first.between[0]).last() {
         Some(hop) => hop.right(),
@@ -83,7 +83,7 @@ fn trail<'a>(links: &[&'a PathLink], hosts: &[String]) -> Vec<DrawnLink<'a>> {
     };
     let mut trail = far(start);
     let (Some(head), Some(tail)) = (trail.first(), trail.last()) else {
-        // A link from a host to itself.
+        // The link connects a host to itself.
         return vec![DrawnLink { link: first, flipped: false }];
     };
     let named = |host: &str| hosts.iter().position(|h| h == host);
@@ -94,10 +94,10 @@ fn trail<'a>(links: &[&'a PathLink], hosts: &[String]) -> Vec<DrawnLink<'a>> {
     trail
 }
 
-/// A shortest way from a host to each other one, shortest first.
-fn ways<'a>(links: &[&'a PathLink], from: &str) -> Vec<Vec<DrawnLink<'a>>> {
+/// A shortest path from a host to each other host, in ascending order of length.
+fn shortest_paths<'a>(links: &[&'a PathLink], from: &str) -> Vec<Vec<DrawnLink<'a>>> {
     let mut seen = BTreeSet::from([from]);
-    let mut ways: Vec<Vec<DrawnLink<'a>>> = Vec::new();
+    let mut paths: Vec<Vec<DrawnLink<'a>>> = Vec::new();
     let mut next = 0;
     let mut at: Vec<DrawnLink<'a>> = Vec::new();
     loop {
@@ -106,12 +106,12 @@ fn ways<'a>(links: &[&'a PathLink], from: &str) -> Vec<Vec<DrawnLink<'a>>> {
             for flipped in [false, true] {
                 let hop = DrawnLink { link, flipped };
                 if hop.left() == host && seen.insert(hop.right()) {
-                    ways.push(at.iter().copied().chain([hop]).collect());
+                    paths.push(at.iter().copied().chain([hop]).collect());
                 }
             }
         }
-        let Some(way) = ways.get(next) else { return ways };
-        at = way.clone();
+        let Some(path) = paths.get(next) else { return paths };
+        at = path.clone();
         next += 1;
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_a_row_whatever_way_its_links_are_written() {
+    fn a_chain_is_a_row_whatever_the_direction_of_its_links() {
         assert_eq!(shape(&[("b", "c"), ("b", "a"), ("c", "d")], 500.0), ["a-b-c-d"]);
         assert_eq!(shape(&[("a", "b"), ("b", "c"), ("c", "d")], 140.0), ["a-b-c", "c-d"]);
         assert_eq!(shape(&[("a", "b"), ("b", "c")], 1.0), ["a-b", "b-c"]);

@@ -1,4 +1,4 @@
-//! A stage's box: kind, name, main settings, and what happened in it.
+//! The box of a stage: kind, name, main settings and counters.
 
 use crate::number::count;
 use crate::plot::Look;
@@ -9,12 +9,12 @@ use result::ElementResult;
 use result::topology::PathStage;
 use std::collections::BTreeMap;
 
-/// Font size, line height, px.
+/// Font size and line height, px.
 const SIZE: f64 = 10.5;
 const LINE: f64 = 14.0;
-/// Widest and narrowest text.
+/// Maximum and minimum width of the text, px.
 const TEXT: (f64, f64) = (126.0, 50.0);
-/// The main settings, in the order to show them.
+/// Keys of the main settings, in the order of display.
 const MAIN: [&str; 14] = [
     "rate",
     "burst",
@@ -31,30 +31,31 @@ const MAIN: [&str; 14] = [
     "queue.bytes",
     "queue.target",
 ];
-/// Most of them shown.
-const SETTINGS: usize = 5;
+/// Settings in a box.
+const MAX_SETTINGS: usize = 5;
 
-/// Drops and longest queue of each `link.direction.stage`.
+/// Drops and maximum queue of each `link.direction.stage`.
 pub(super) struct Counters {
-    of: BTreeMap<String, (u64, u64)>,
-    most: u64,
+    by_stage: BTreeMap<String, (u64, u64)>,
+    max_drops: u64,
 }
 
 impl Counters {
-    /// Of flows measured one at a time (`element@flow`) the sum of drops and the longest queue of all.
+    /// The counters of all elements. For flows measured one at a time (`element@flow`): the sum of drops and
+    /// the maximum queue.
     pub fn new(elements: &[ElementResult]) -> Counters {
-        let mut of: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut by_stage: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for e in elements {
             let name = e.name.split_once('@').map_or(e.name.as_str(), |(name, _)| name);
-            let sum = of.entry(name.into()).or_default();
+            let sum = by_stage.entry(name.into()).or_default();
             *sum = (sum.0.saturating_add(e.dropped_packets), sum.1.max(e.max_queue_packets));
         }
-        let most = of.values().map(|v| v.0).max().unwrap_or(0);
-        Counters { of, most }
+        let max_drops = by_stage.values().map(|v| v.0).max().unwrap_or(0);
+        Counters { by_stage, max_drops }
     }
 }
 
-/// What a line of a box says, which decides its colour.
+/// The kind of a line in a box, which determines its colour.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BoxTone {
     Kind,
@@ -65,16 +66,16 @@ enum BoxTone {
 /// A stage ready to draw.
 pub(super) struct StageBox {
     lines: Vec<(String, BoxTone)>,
-    /// Px.
+    /// Width, px.
     pub width: f64,
-    /// It dropped most of all.
+    /// No other stage dropped more packets.
     worst: bool,
 }
 
 impl StageBox {
-    /// `element` is the stage's `link.direction.stage`.
+    /// The box of a stage; `element` is its `link.direction.stage`.
     pub fn new(stage: &PathStage, element: &str, counters: &Counters, look: &Look) -> StageBox {
-        let (drops, queue) = counters.of.get(element).copied().unwrap_or_default();
+        let (drops, queue) = counters.by_stage.get(element).copied().unwrap_or_default();
         let mut lines = vec![(stage.kind.clone(), BoxTone::Kind)];
         if stage.assumed && stage.kind == "link" {
             lines.push((look.text("ui.path.assumed").to_string(), BoxTone::Plain));
@@ -92,15 +93,15 @@ impl StageBox {
             *text = font::clip(text, SIZE, TEXT.0);
         }
         let text = lines.iter().map(|(l, _)| font::width(l, SIZE)).fold(TEXT.1, f64::max);
-        StageBox { lines, width: text + 16.0, worst: drops > 0 && drops == counters.most }
+        StageBox { lines, width: text + 16.0, worst: drops > 0 && drops == counters.max_drops }
     }
 
-    /// Px.
+    /// The height, px.
     pub fn height(&self) -> f64 {
         self.lines.len() as f64 * LINE + 10.0
     }
 
-    /// Draws it from `at`, the middle of its left side.
+    /// Draws the box; `(x, y)` is the middle of its left side.
     pub fn draw(&self, drawing: &mut Drawing, (x, y): Point, look: &Look) {
         let colors = look.colors();
         let top = y - self.height() / 2.0;
@@ -126,10 +127,10 @@ impl StageBox {
     }
 }
 
-/// The main settings, `key value` each.
+/// The main settings as `key value`.
 fn settings(stage: &PathStage) -> Vec<String> {
-    let told = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
-    told.take(SETTINGS).map(|(key, value)| format!("{key} {value}")).collect()
+    let main = MAIN.iter().filter_map(|key| stage.settings.get_key_value(*key));
+    main.take(MAX_SETTINGS).map(|(key, value)| format!("{key} {value}")).collect()
 }
 
 #[cfg(test)]
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_single_flows_add_up() {
+    fn counters_of_single_flow_runs_add_up() {
         let element = |name: &str, dropped_packets, max_queue_packets| ElementResult {
             name: name.into(),
             dropped_packets,
@@ -155,6 +156,6 @@ mod tests {
         };
         let all = [element("wan.forward.p@up", 3, 9), element("wan.forward.p@down", 4, 5)];
         let counters = Counters::new(&all);
-        assert_eq!((counters.of["wan.forward.p"], counters.most), ((7, 9), 7));
+        assert_eq!((counters.by_stage["wan.forward.p"], counters.max_drops), ((7, 9), 7));
     }
 }

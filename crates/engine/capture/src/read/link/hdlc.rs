@@ -3,7 +3,7 @@
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
 
-/// Addresses of a packet for one and for all.
+/// Address values of unicast and multicast packets.
 const UNICAST: u8 = 0x0f;
 const MULTICAST: u8 = 0x8f;
 
@@ -17,7 +17,7 @@ pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
     Ok(Layer::Type(kind))
 }
 
-/// PPP, or Cisco's framing where its address stands: LINKTYPE_PPP and LINKTYPE_PPP_HDLC are both.
+/// PPP, or Cisco's framing if its address value is found: LINKTYPE_PPP and LINKTYPE_PPP_HDLC stand for both.
 pub(super) fn or_ppp(w: &mut Walk) -> Result<Layer, Other> {
     match w.array(w.at)? {
         [UNICAST | MULTICAST, 0] => header(w),

@@ -1,19 +1,21 @@
-//! What Linux' netfilter logs (LINKTYPE_NFLOG; `nfgenmsg` and `nfulnl_attr_type` of linux/netfilter/nfnetlink_log.h).
+//! Packets logged by Linux's netfilter (LINKTYPE_NFLOG; `nfgenmsg` and `nfulnl_attr_type` of
+//! linux/netfilter/nfnetlink_log.h).
 
 use super::is_ip;
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
 
-/// Address family of bridged frames; what is logged of them begins behind their MAC header.
+/// Address family of bridged frames; their log records start after the MAC header.
 const BRIDGE: u8 = 7;
-/// Attributes: the EtherType among other things, and the packet.
+/// Attribute types: packet header with the EtherType, and payload.
 const PACKET_HEADER: u16 = 1;
 const PAYLOAD: u16 = 9;
-/// The two upper bits of an attribute's type say how it is made (linux/netlink.h).
-const TYPE: u16 = 0x3fff;
+/// Mask of an attribute's type; the two upper bits are flags (linux/netlink.h).
+const TYPE_MASK: u16 = 0x3fff;
 
-/// Family, version 0, resource; then attributes, each padded to four bytes: length with its header, type, value. These
-/// two have the byte order of the machine that captured; no type fills more than a byte, which tells it.
+/// Header: family, version 0, resource. Then attributes, each padded to four bytes: length including its
+/// header, type, value. Length and type have the byte order of the capturing machine, which is recognised
+/// because all types fit into one byte.
 pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
     let [family, version, _, _] = w.array(w.at)?;
     if version != 0 {
@@ -29,7 +31,7 @@ pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
         if length < 4 {
             return Err(Other::Bad);
         }
-        match number([c, d]) & TYPE {
+        match number([c, d]) & TYPE_MASK {
             PAYLOAD => break,
             PACKET_HEADER => ether = Some(w.u16(w.at + 4)?),
             _ => {}

@@ -4,14 +4,14 @@ use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
 
 pub(super) const NUMBER: u16 = 192;
-/// The field 802.11-Common, its length, and where its flags stand in it.
+/// Type of the field 802.11-Common, its length, and the offset of its flags.
 const COMMON: u16 = 2;
 const COMMON_LEN: usize = 20;
 const COMMON_FLAGS: usize = 8;
-/// Bits of these flags: the frame check sequence is wrong; an error of the physical layer.
-const BAD: u16 = 0x0004 | 0x0008;
+/// Bits of these flags: wrong frame check sequence, error of the physical layer.
+const DAMAGED: u16 = 0x0004 | 0x0008;
 
-/// Version 0, flags, length, link type, then fields of type, length and value; all little-endian.
+/// Header: version 0, flags, length, link type, then fields of type, length and value; all little-endian.
 pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
     let start = w.at;
     let h: [u8; 8] = w.array(start)?;
@@ -20,7 +20,7 @@ pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
     if h[0] != 0 || length < 8 {
         return Err(Other::Bad);
     }
-    // Fields are aligned to four bytes if the lowest bit says so.
+    // Fields are aligned to four bytes if the lowest bit is set.
     let align = if h[1] & 1 != 0 { 4 } else { 1 };
     let end = start + length;
     let mut at = start + 8;
@@ -29,7 +29,7 @@ pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
         let (kind, len) = (u16::from_le_bytes([f[0], f[1]]), u16::from_le_bytes([f[2], f[3]]) as usize);
         if kind == COMMON && len >= COMMON_LEN && at + 4 + len <= end {
             let flags = u16::from_le_bytes(w.array(at + 4 + COMMON_FLAGS)?);
-            if flags & BAD != 0 {
+            if flags & DAMAGED != 0 {
                 return Err(Other::WifiDamaged);
             }
         }

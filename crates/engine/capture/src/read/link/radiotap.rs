@@ -4,12 +4,12 @@ use super::wifi;
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
 
-/// Bits of a presence word: the fields stand in their order, each aligned to its size.
+/// Bits of a presence word; fields are in the order of the bits, each aligned to its size.
 const TSFT: u32 = 1;
 const FLAGS: u32 = 1 << 1;
-/// Another presence word follows.
+/// Bit of a presence word: another presence word follows.
 const MORE: u32 = 1 << 31;
-/// Bits of the field Flags.
+/// Bits of the Flags field.
 const DATA_PAD: u8 = 0x20;
 const BAD_FCS: u8 = 0x40;
 
@@ -30,7 +30,7 @@ pub(super) fn header(w: &mut Walk) -> Result<Layer, Other> {
     wifi::frame(w, flags & DATA_PAD != 0)
 }
 
-/// The field Flags, 0 where there is none.
+/// The Flags field; 0 if it is missing.
 fn flags(w: &Walk, start: usize, end: usize) -> Result<u8, Other> {
     let first = u32::from_le_bytes(w.array(start + 4)?);
     let (mut present, mut at) = (first, start + 8);

@@ -1,12 +1,12 @@
 //! 802.11 frames (IEEE 802.11-2020: sections 9.2.4 header, 9.3.2.1 data frames, 9.3.2.2 A-MSDU, 10.3.2.14 duplicates).
 //!
-//! Data in the clear is read; all other frames are counted by what they are. Of a fragmented frame the first part is
-//! read: the IP header in it says how long the whole is. The mesh's additional header is not known.
+//! Only unencrypted data is read; other frames are counted by kind. Of a fragmented frame the first part is
+//! read, whose IP header has the total length. Mesh control headers are not supported.
 
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
 
-/// Bits of the frame control field's second byte.
+/// Bits of the second byte of the frame control field.
 const TO_DS: u8 = 0x01;
 const FROM_DS: u8 = 0x02;
 const RETRY: u8 = 0x08;
@@ -15,25 +15,25 @@ const ORDER: u8 = 0x80;
 /// Bits of a data frame's subtype.
 const NO_DATA: u8 = 0x4;
 const QOS: u8 = 0x8;
-/// Senders whose last frame is remembered.
-const MOST_SENDERS: usize = 256;
+/// Maximum number of senders whose last frame is remembered.
+const MAX_SENDERS: usize = 256;
 
-/// What tells a frame from its repetition.
+/// Identifies a frame, to recognise its retransmissions.
 #[derive(Clone, Copy)]
 pub(in crate::read) struct WifiSequence {
-    /// The transmitter's address, and the traffic identifier.
+    /// Transmitter address and traffic identifier.
     sender: ([u8; 6], u8),
-    /// The sequence control field: number and fragment.
+    /// The sequence control field: sequence and fragment number.
     number: u16,
     retry: bool,
 }
 
-/// The frame without a header of the capture's before it.
+/// A frame without a capture header.
 pub(super) fn bare(w: &mut Walk) -> Result<Layer, Other> {
     frame(w, false)
 }
 
-/// A frame; `padded`: between header and body there are bytes up to a multiple of four.
+/// A frame. `padded`: the header is padded to a multiple of four bytes.
 pub(super) fn frame(w: &mut Walk, padded: bool) -> Result<Layer, Other> {
     let start = w.at;
     let [control, flags] = w.array(start)?;
@@ -74,38 +74,38 @@ pub(super) fn frame(w: &mut Walk, padded: bool) -> Result<Layer, Other> {
     if aggregate { subframe(w) } else { super::snap(w) }
 }
 
-/// The frame of an A-MSDU at `w.at`, made as one of 802.3 is: addresses, length, LLC. The next begins at a multiple
-/// of four bytes from here. The header around them is nobody's in particular.
+/// A subframe of an A-MSDU at `w.at`, laid out like an 802.3 frame: addresses, length, LLC. The next subframe
+/// begins at a multiple of four bytes from here. The header around the subframes counts for none of them.
 pub(in crate::read) fn subframe(w: &mut Walk) -> Result<Layer, Other> {
     w.base = w.at;
     let length = w.u16(w.at + 12)? as usize;
     let next = w.at + (14 + length).next_multiple_of(4);
-    // What is left may be a frame check sequence.
+    // The remaining bytes may be a frame check sequence.
     w.following = (next + 14 < w.bytes.len()).then_some(next);
     Ok(Layer::Ethernet)
 }
 
-/// Frames sent last, to know repetitions by.
+/// The last frame of each sender, to recognise retransmissions.
 #[derive(Default)]
 pub(in crate::read) struct WifiSenders {
     last: Vec<WifiSequence>,
-    /// The one that goes when there are too many.
+    /// Index of the entry to replace when the list is full.
     oldest: usize,
 }
 
 impl WifiSenders {
-    /// Whether the frame was seen before; remembers it.
+    /// Whether the frame is a retransmission of one seen before; records the frame.
     pub(in crate::read) fn repeats(&mut self, frame: WifiSequence) -> bool {
         if let Some(last) = self.last.iter_mut().find(|last| last.sender == frame.sender) {
             let again = frame.retry && last.number == frame.number;
             *last = frame;
             return again;
         }
-        if self.last.len() < MOST_SENDERS {
+        if self.last.len() < MAX_SENDERS {
             self.last.push(frame);
         } else {
             self.last[self.oldest] = frame;
-            self.oldest = (self.oldest + 1) % MOST_SENDERS;
+            self.oldest = (self.oldest + 1) % MAX_SENDERS;
         }
         false
     }

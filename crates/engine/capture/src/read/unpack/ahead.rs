@@ -1,23 +1,24 @@
-//! Unpacking on a thread of its own, some chunks ahead of what reads them.
+//! Decompression on a separate thread, a few chunks ahead of the reader.
 
 use super::Packing;
 use std::io::{self, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Bytes handed over at once; of a fuzzer's files, which are small, few.
-const CHUNK: usize = if cfg!(fuzzing) { 2 << 10 } else { 256 << 10 };
-/// Chunks that wait to be read, at most: all that a decompression bomb gets, beside the decoder's window.
-const CHUNKS: usize = 4;
+/// Size of a chunk, bytes; small for fuzzing, since its files are small.
+const CHUNK_SIZE: usize = if cfg!(fuzzing) { 2 << 10 } else { 256 << 10 };
+/// Maximum number of chunks waiting to be read. They and the decoder's window bound the memory of a
+/// decompression bomb.
+const MAX_CHUNKS: usize = 4;
 
-/// Reads what `input` holds, unpacked by another thread. That thread ends with the input, or soon after
-/// what is returned is dropped.
+/// Reads `input` decompressed by another thread. The thread ends with the input, or soon after the returned
+/// reader is dropped.
 pub(in crate::read) fn unpack(
     input: Box<dyn Read + Send>,
     packing: Packing,
 ) -> io::Result<Box<dyn Read + Send>> {
-    let (send, chunks) = sync_channel(CHUNKS);
-    let (spare, returned) = sync_channel(CHUNKS);
+    let (send, chunks) = sync_channel(MAX_CHUNKS);
+    let (spare, returned) = sync_channel(MAX_CHUNKS);
     let work = move || {
         let mut decoder = packing.decoder(input);
         if let Err(e) = send_all(&mut decoder, &send, &returned) {
@@ -31,7 +32,8 @@ pub(in crate::read) fn unpack(
 
 type UnpackedChunk = io::Result<Vec<u8>>;
 
-/// Sends chunk by chunk until the data ends or nobody wants it; what was unpacked before an error is sent.
+/// Sends chunks until the data ends or the receiver is dropped; data decompressed before an error is sent,
+/// too.
 fn send_all(
     decoder: &mut dyn Read,
     send: &SyncSender<UnpackedChunk>,
@@ -39,20 +41,20 @@ fn send_all(
 ) -> io::Result<()> {
     loop {
         let mut chunk = returned.try_recv().unwrap_or_default();
-        chunk.resize(CHUNK, 0);
+        chunk.resize(CHUNK_SIZE, 0);
         let (filled, end) = fill(decoder, &mut chunk);
         chunk.truncate(filled);
         if filled > 0 && send.send(Ok(chunk)).is_err() {
             return Ok(());
         }
         match end {
-            Ok(()) if filled == CHUNK => {}
+            Ok(()) if filled == CHUNK_SIZE => {}
             end => return end,
         }
     }
 }
 
-/// Reads until `chunk` is full, the data ends or an error.
+/// Reads until `chunk` is full, the data ends, or an error occurs.
 fn fill(decoder: &mut dyn Read, chunk: &mut [u8]) -> (usize, io::Result<()>) {
     let mut filled = 0;
     while filled < chunk.len() {
@@ -76,15 +78,15 @@ struct Unpacked {
 }
 
 impl Unpacked {
-    /// The next chunk, none at the end. At the end and after an error the other thread has nothing left to
-    /// do, so waiting for it is short; before, it may itself be waiting for a pipe.
+    /// The next chunk; `None` at the end. At the end and after an error the thread is joined, which is quick
+    /// since it has nothing left to do; before that, it may be waiting for a pipe.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let next = self.chunks.recv().ok().transpose();
         if !matches!(next, Ok(Some(_)))
             && let Some(worker) = self.worker.take()
             && worker.join().is_err()
         {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the packed data is damaged"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "the compressed data is damaged"));
         }
         next
     }

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Records what the running kernel's congestion control decides, call by call.
+"""Records the decisions of the running kernel's congestion control, call by call.
 
-Registers a congestion control (eBPF struct_ops) whose callbacks do nothing but call the kernel's
+Registers a congestion control (eBPF struct_ops) with callbacks that only call the kernel's
 own functions (the kfuncs cubictcp_*, bbr_*, tcp_reno_*) and copy the socket before and after into
 a ring buffer; sends a bulk flow through it between two network namespaces, over a veth with a
 token bucket (tc tbf); writes one CSV row per call. Layouts come from the kernel's BTF, programs
-are assembled here, so nothing but Python, iproute2 and root is needed (Linux >= 6.1 with BTF).
+are assembled here, so only Python, iproute2 and root are needed (Linux >= 6.1 with BTF).
 
     record.py cubic out.csv --rate 5mbit --limit 40000 --seconds 8 [--pause 0.9]
 
-A cell is empty where it is what it was in the row before. Times and sequence numbers count from
-the first row. Columns after `|` are the outcome.
+A cell is empty if it has the same value as in the previous row. Times and sequence numbers count from
+the first row. Columns after `|` are the result.
 """
 import argparse, ctypes, mmap, os, struct, subprocess, time
 
@@ -71,7 +71,7 @@ class Btf:
         return 8 if t["kind"] == 2 else t["size"]
 
     def fields(self, struct_name):
-        """Last component of a (nested) member's name -> (bit offset, bits); outermost wins."""
+        """Maps the last component of a (nested) member's name to (bit offset, bits); the outermost wins."""
         found = {}
 
         def walk(i, base, depth):
@@ -277,7 +277,7 @@ def main():
     p.add_argument("--limit", type=int, default=40_000)
     p.add_argument("--seconds", type=float, default=8)
     p.add_argument("--pause", type=float, default=0)
-    p.add_argument("--calls", type=int, default=10**9, help="keep only so many")
+    p.add_argument("--calls", type=int, default=10**9, help="maximum number of calls to keep")
     o = p.parse_args()
     ring = bpf(0, struct.pack("<IIIII", 27, 0, 0, RING, 0))
     name = f"rec_{o.cc}"

@@ -1,6 +1,6 @@
-//! Random scenario files: keys and values by the JSON Schema, so that what is new there is drawn too.
+//! Random scenario files. Keys and values follow the JSON Schema, so that new keys are covered automatically.
 
-use super::{beside, parse};
+use super::{parse, read_file};
 use path::Stage;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use units::Stream;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(scenario::schema()).unwrap());
 
-/// Draws from a seed.
+/// A generator of random files, from a seed.
 pub struct Draw(Stream);
 
 impl Draw {
@@ -24,12 +24,12 @@ impl Draw {
         self.below(n) == 0
     }
 
-    fn of<T: Clone>(&mut self, list: &[T]) -> T {
+    fn one_of<T: Clone>(&mut self, list: &[T]) -> T {
         let i = self.below(list.len());
         list[i].clone()
     }
 
-    /// The first that is good of what is drawn again and again.
+    /// Draws until a value is good.
     fn until<T>(&mut self, draw: impl Fn(&mut Draw) -> T, good: impl Fn(&T) -> bool) -> T {
         for _ in 0..100_000 {
             let drawn = draw(self);
@@ -37,10 +37,10 @@ impl Draw {
                 return drawn;
             }
         }
-        panic!("nothing that is drawn here is good");
+        panic!("no drawn value is good");
     }
 
-    /// Any value that a schema allows, as far as types tell; `key` is what it is for.
+    /// A random value of the schema's type, for `key`.
     fn value(&mut self, schema: &Value, key: &str) -> Value {
         if let Some(name) = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next()) {
             let texts: &[&str] = match name {
@@ -54,32 +54,32 @@ impl Draw {
                 "RateOrHeld" => &["held", "5Mbit/s"],
                 _ => return self.value(&SCHEMA["definitions"][name], key),
             };
-            return self.of(texts).into();
+            return self.one_of(texts).into();
         }
         if let Some(value) = schema.get("const") {
             return value.clone();
         }
         if let Some(values) = schema["enum"].as_array() {
-            return self.of(values);
+            return self.one_of(values);
         }
-        for of in ["allOf", "anyOf", "oneOf"] {
-            if let Some(list) = schema[of].as_array() {
-                let one = self.of(list);
+        for combinator in ["allOf", "anyOf", "oneOf"] {
+            if let Some(list) = schema[combinator].as_array() {
+                let one = self.one_of(list);
                 return self.value(&one, key);
             }
         }
         match schema["type"].as_str() {
-            Some("integer") => self.of(&[0u64, 1, 2, 3, 5, 6, 46, 60, 400, 1400, 1500, 9000]).into(),
-            Some("number") => self.of(&[0.0, 1e-7, 0.0004, 0.002, 0.125, 0.5, 1.0, 3.5, 12.0]).into(),
+            Some("integer") => self.one_of(&[0u64, 1, 2, 3, 5, 6, 46, 60, 400, 1400, 1500, 9000]).into(),
+            Some("number") => self.one_of(&[0.0, 1e-7, 0.0004, 0.002, 0.125, 0.5, 1.0, 3.5, 12.0]).into(),
             Some("boolean") => self.one_in(2).into(),
             Some("array") => self.list(schema, key),
             Some("object") => Value::Object(self.table(schema)),
-            _ if key == "file" => self.of(&["steps.trace", "mahimahi.trace", "delays.trace"]).into(),
-            _ => self.of(&["up", "down \"both\""]).into(),
+            _ if key == "file" => self.one_of(&["steps.trace", "mahimahi.trace", "delays.trace"]).into(),
+            _ => self.one_of(&["up", "down \"both\""]).into(),
         }
     }
 
-    /// A short list; numbers rise, times rise, names differ.
+    /// A short list with ascending numbers and times, and distinct names.
     fn list(&mut self, schema: &Value, key: &str) -> Value {
         let (least, most) =
             (schema["minItems"].as_u64().unwrap_or(1), schema["maxItems"].as_u64().unwrap_or(4));
@@ -104,10 +104,10 @@ impl Draw {
         list.into()
     }
 
-    /// A table with what it must have and some of the rest.
+    /// A table with all required keys and some optional ones.
     fn table(&mut self, schema: &Value) -> Map<String, Value> {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
-        let rare = self.of(&[2, 4, 8]);
+        let rare = self.one_of(&[2, 4, 8]);
         let mut table = Map::new();
         for (key, value) in schema["properties"].as_object().into_iter().flatten() {
             if required.contains(&json!(key)) || self.one_in(rare) {
@@ -117,16 +117,16 @@ impl Draw {
         table
     }
 
-    /// A stage that checks itself.
+    /// A stage that passes its own checks.
     fn stage(&mut self) -> String {
         let kinds = SCHEMA["definitions"]["Stage"]["oneOf"].as_array().unwrap();
-        let mut schema = self.of(kinds);
+        let mut schema = self.one_of(kinds);
         for key in ["name", "enabled"] {
             schema["properties"].as_object_mut().unwrap().remove(key);
         }
         let mut table = self.until(|d| d.table(&schema), |t| stage_is_good(t.clone()));
         if self.one_in(4) {
-            table.insert("name".into(), self.of(&["limiter", "x.y", "delay-2", "link"]).into());
+            table.insert("name".into(), self.one_of(&["limiter", "x.y", "delay-2", "link"]).into());
         }
         if self.one_in(8) {
             table.insert("enabled".into(), json!(false));
@@ -140,7 +140,7 @@ impl Draw {
             let stages: Vec<String> = (0..n).map(|_| d.stage()).collect();
             format!("[{}]", stages.join(", "))
         };
-        // Names that are there twice are none.
+        // Lists with duplicate names are drawn again.
         let around = |list: &String| format!("[links.l]\nbetween = [\"a\", \"b\"]\nforward = {list}\n");
         self.until(list, |list| parse(&around(list)).is_ok())
     }
@@ -159,7 +159,7 @@ impl Draw {
         self.until(cc, |cc| parse(&around(cc)).is_ok())
     }
 
-    /// A flow's keys but for its ends.
+    /// A flow's keys except `from` and `to`.
     fn flow(&mut self, hosts: usize, relays: usize) -> String {
         let keys = |d: &mut Draw| {
             let mut keys = Vec::new();
@@ -172,17 +172,17 @@ impl Draw {
             some(d, 2, "cc", cc);
             let app = spell(&d.value(&SCHEMA["definitions"]["App"], "app"));
             some(d, 2, "app", app);
-            let count = d.of(&["2", "3", "128"]);
+            let count = d.one_of(&["2", "3", "128"]);
             some(d, 3, "count", count.into());
-            let (start, stagger) = (d.of(&["0s", "1ms", "1.5s"]), d.of(&["1ns", "10ms"]));
+            let (start, stagger) = (d.one_of(&["0s", "1ms", "1.5s"]), d.one_of(&["1ns", "10ms"]));
             some(d, 3, "start", format!("{start:?}"));
             some(d, 4, "stagger", format!("{stagger:?}"));
-            let tool = d.of(&["iperf3", "'iperf3'", "curl -o /dev/null 'http://{to}:{port}/a b'"]);
+            let tool = d.one_of(&["iperf3", "'iperf3'", "curl -o /dev/null 'http://{to}:{port}/a b'"]);
             some(d, 6, "tool", format!("{tool:?}"));
             some(d, 6, "server", "\"serve '' {{ {port}\"".into());
             let relay = if relays == 0 { String::new() } else { format!("\"r{}\"", d.below(relays)) };
             some(d, 4, "via", format!("[{relay}]"));
-            let (dscp, rate) = (d.below(64).to_string(), d.of(&["19Mbit/s", "1bit/s"]));
+            let (dscp, rate) = (d.below(64).to_string(), d.one_of(&["19Mbit/s", "1bit/s"]));
             some(d, 4, "dscp", dscp);
             some(d, 4, "max_pacing_rate", format!("{rate:?}"));
             some(d, 6, "enabled", "false".into());
@@ -190,7 +190,7 @@ impl Draw {
         };
         let around = |keys: &Vec<String>| {
             let mut text = "duration = \"4s\"\n".to_string();
-            // As in the file: hosts in a row, relays on the inner ones.
+            // The topology of `file`: hosts in a row, relays on the inner ones.
             text += &links(hosts, |_| String::new());
             text += &relay_tables(hosts, relays);
             text + &format!("[flows.f]\nfrom = \"h0\"\nto = \"h{}\"\n{}\n", hosts - 1, keys.join("\n"))
@@ -213,12 +213,12 @@ impl Draw {
             ("unrest", &["\"repeats\"", "\"always\"", "\"never\""]),
             ("goal", &["\"goodput\"", "[\"p95 delay\", \"fairness\"]", "[]"]),
         ] {
-            // Without time series there is nothing to cut an interval from.
+            // `measure` requires time series.
             if self.one_in(2) && !(key == "measure" && text.contains("sample = \"0s\"")) {
-                text += &format!("{key} = {}\n", self.of(values));
+                text += &format!("{key} = {}\n", self.one_of(values));
             }
         }
-        text += &format!("duration = \"{}\"\n", self.of(&["4s", "50min", "3999ms"]));
+        text += &format!("duration = \"{}\"\n", self.one_of(&["4s", "50min", "3999ms"]));
         let ways: Vec<String> = (0..hosts - 1)
             .map(|_| format!("forward = {}\nbackward = {}\n", self.stages(), self.stages()))
             .collect();
@@ -241,12 +241,12 @@ impl Draw {
         text
     }
 
-    /// A variant that changes things which are in `text`, or adds some.
+    /// A variant with random overrides that are valid for `text`.
     fn variant(&mut self, i: usize, hosts: usize, text: &str) -> String {
         let head = format!("[variants.v{i}]\n");
         let mut kept = head.clone();
         for _ in 0..self.below(6) {
-            let (way, link) = (self.of(&["forward", "backward"]), self.below(hosts - 1));
+            let (way, link) = (self.one_of(&["forward", "backward"]), self.below(hosts - 1));
             let cc = self.cc();
             let host = self.below(hosts);
             let change = match self.below(10) {
@@ -271,7 +271,7 @@ impl Draw {
     }
 }
 
-/// Hosts in a row, a link between each two.
+/// Links that connect the hosts in a row.
 fn links(hosts: usize, ways: impl Fn(usize) -> String) -> String {
     let link = |i: usize| format!("[links.l{i}]\nbetween = [\"h{i}\", \"h{}\"]\n{}", i + 1, ways(i));
     (0..hosts - 1).map(link).collect()
@@ -285,21 +285,21 @@ fn relay_tables(hosts: usize, relays: usize) -> String {
 }
 
 fn stage_is_good(table: Map<String, Value>) -> bool {
-    // What a list holds beside a file cannot be told from what the file holds.
+    // A stage cannot have both a file and the list that the file fills.
     if table.contains_key("file")
         && ["delays", "steps", "opportunities"].iter().any(|k| table.contains_key(*k))
     {
         return false;
     }
     let Ok(mut stage) = serde_json::from_value::<Stage>(table.into()) else { return false };
-    let loaded = match stage.file().map(beside) {
+    let loaded = match stage.file().map(read_file) {
         Some(text) => text.is_ok_and(|text| stage.load(&text).is_ok()),
         None => true,
     };
     loaded && stage.check().is_ok()
 }
 
-/// As TOML, in one line.
+/// The value as TOML in one line.
 fn spell(value: &Value) -> String {
     match value {
         Value::Array(list) => format!("[{}]", list.iter().map(spell).collect::<Vec<_>>().join(", ")),

@@ -1,22 +1,22 @@
-//! Rate by a factor, after Jay, Rotman, Godfrey, Schapira, Tamar, "A Deep Reinforcement Learning Perspective on Internet
-//! Congestion Control" (Aurora), ICML 2019, section 4.
+//! Rate multiplied by a factor, after Jay, Rotman, Godfrey, Schapira, Tamar, "A Deep Reinforcement Learning
+//! Perspective on Internet Congestion Control" (Aurora), ICML 2019, section 4.
 //!
-//! | there | here |
+//! | paper | this implementation |
 //! |---|---|
-//! | a monitor interval is about a round trip | a step, however long the caller makes it |
-//! | x(t) = x(t-1)·(1 + αa) for a ≥ 0, x(t-1)/(1 - αa) else, α = 0.025 | the same; an action is a / 10, -1 to 1 |
-//! | latency gradient, latency ratio, send ratio of the last 10 intervals | the same, the ratios less 1 |
-//! | reward 10·throughput - 1000·latency - 2000·loss, throughput in packets a second | the same, divided by 1000 |
-//! | no window | twice the rate's, so that a path gone silent is not sent to for ever |
+//! | a monitor interval of about one RTT | a step of any length that the caller chooses |
+//! | x(t) = x(t-1)·(1 + αa) for a ≥ 0, x(t-1)/(1 - αa) otherwise, α = 0.025 | the same; an action is a / 10, -1 to 1 |
+//! | latency gradient, latency ratio, send ratio of the last 10 intervals | the same, with 1 subtracted from the ratios |
+//! | reward 10·throughput - 1000·latency - 2000·loss, throughput in packets/s | the same, divided by 1000 |
+//! | no window | twice that of the rate, so that sending into a dead path ends |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
 use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
 const ALPHA: f64 = 0.025;
-const MOST: f64 = 10.0;
+const ACTION_SCALE: f64 = 10.0;
 
-/// See above.
+/// The scheme of this module.
 pub struct Aurora;
 
 impl Scheme for Aurora {
@@ -34,7 +34,7 @@ impl Scheme for Aurora {
     }
 
     fn act(&mut self, action: &[f64], f: &StepFigures, s: &Socket, w: &mut Window) {
-        let a = MOST * action[0];
+        let a = ACTION_SCALE * action[0];
         let rate = w.pacing_rate as f64;
         let rate = if a >= 0.0 { rate * (1.0 + ALPHA * a) } else { rate / (1.0 - ALPHA * a) };
         set_rate(w, rate);

@@ -1,17 +1,18 @@
-//! Window and pacing rate, each by a factor: the widest space of the four, and the plainest reward.
+//! Window and pacing rate, each multiplied by a factor: the largest action space of the four schemes, and the
+//! simplest reward.
 //!
-//! An action is two numbers, -1 to 1: powers of two by which the window and the pacing rate are multiplied. The reward is
-//! the logarithm (base 2) of 1 and the Mbit/s delivered, so that a doubling is worth the same on any path, less twice the
-//! share that was lost, less a fifth of the standing delay as a share of the least round trip, at most 1.
+//! An action is two numbers, -1 to 1: the binary logarithms of the factors of window and pacing rate. The
+//! reward is log2(1 + Mbit/s delivered), so that a doubling counts the same on any path, minus twice the
+//! share of lost packets, minus a fifth of the standing delay as a share of the minimum RTT (at most 1).
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
 use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
-const LOSS: f64 = 2.0;
-const DELAY: f64 = 0.2;
+const LOSS_WEIGHT: f64 = 2.0;
+const DELAY_WEIGHT: f64 = 0.2;
 
-/// See above.
+/// The scheme of this module.
 pub struct Direct;
 
 impl Scheme for Direct {
@@ -44,6 +45,6 @@ impl Scheme for Direct {
 
     fn reward(&self, f: &StepFigures) -> f64 {
         let standing = (ratio(f.rtt_ms, f.least_rtt_ms) - 1.0).clamp(0.0, 1.0);
-        libm::log2(1.0 + f.delivered_mbps) - LOSS * f.loss_share() - DELAY * standing
+        libm::log2(1.0 + f.delivered_mbps) - LOSS_WEIGHT * f.loss_share() - DELAY_WEIGHT * standing
     }
 }

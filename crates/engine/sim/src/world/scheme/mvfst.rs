@@ -1,12 +1,12 @@
-//! One of five moves of the window, after Sivakumar et al., "MVFST-RL: An Asynchronous RL Framework for Congestion Control
-//! with Delayed Actions", 2019, section 3.
+//! One of five changes of the window, after Sivakumar et al., "MVFST-RL: An Asynchronous RL Framework for
+//! Congestion Control with Delayed Actions", 2019, section 3.
 //!
-//! | there | here |
+//! | paper | this implementation |
 //! |---|---|
 //! | cwnd, cwnd/2, cwnd - 10, cwnd + 10, cwnd · 2 | the same, actions 0 to 4 |
-//! | twenty statistics of an interval of 100 ms and the last twenty actions | nine that tell them apart, and the last action, of ten steps |
-//! | reward throughput - β·delay, MB/s and ms of the largest delay; β = 0.2 | the same, of the delay above the least one: a path's length is not the control's fault |
-//! | acts while its network still thinks | acts at once |
+//! | twenty statistics of an interval of 100 ms and the last twenty actions | nine that summarise them, and the last action, of ten steps |
+//! | reward throughput - β·delay, MB/s and ms of the largest delay; β = 0.2 | the same, with the delay above the minimum, since the control is not responsible for the path's length |
+//! | acts while its network still computes | acts at once |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
 use crate::world::StepFigures;
@@ -14,7 +14,7 @@ use congestion::{Socket, Window};
 
 const BETA: f64 = 0.2;
 
-/// See above; keeps the last action.
+/// The scheme of this module; it keeps the last action.
 #[derive(Default)]
 pub struct Mvfst {
     last: f64,

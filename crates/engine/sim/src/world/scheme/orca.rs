@@ -1,26 +1,26 @@
-//! CUBIC below, an actor above that multiplies its window, after Abbasloo, Yen, Chao, "Classic Meets Modern: a Pragmatic
-//! Learning-Based Congestion Control for the Internet" (Orca), SIGCOMM 2020, sections 4 and 5.
+//! CUBIC, with an actor that multiplies its window, after Abbasloo, Yen, Chao, "Classic Meets Modern: a
+//! Pragmatic Learning-Based Congestion Control for the Internet" (Orca), SIGCOMM 2020, sections 4 and 5.
 //!
-//! | there | here |
+//! | paper | this implementation |
 //! |---|---|
 //! | cwnd = 2^a · cwnd of CUBIC, -2 ≤ a ≤ 2 | the same; an action is a / 2, -1 to 1 |
-//! | seven statistics of an interval: delivery rate, loss rate, delay, ACKs, time, smoothed RTT, window | each as a ratio to what the connection knows: its highest rate, its least RTT, its bandwidth-delay product |
+//! | seven statistics of an interval: delivery rate, loss rate, delay, ACKs, time, smoothed RTT, window | each as a ratio to an estimate of the connection: its highest rate, its minimum RTT, its bandwidth-delay product |
 //! | reward ((thr - ζ·loss) / d') / (thr_max / d_min), d' = d_min while d ≤ β·d_min; ζ = 5, β = 1.25 | the same |
-//! | an action each 20 ms or more | a step, however long the caller makes it |
+//! | an action every 20 ms or more | a step of any length that the caller chooses |
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd};
 use crate::world::StepFigures;
 use congestion::{Socket, Window};
 
-const MOST: f64 = 2.0;
+const MAX_EXPONENT: f64 = 2.0;
 const ZETA: f64 = 5.0;
 const BETA: f64 = 1.25;
 
-/// See above.
+/// The scheme of this module.
 pub struct Orca;
 
 impl Orca {
-    /// The bandwidth-delay product that the connection knows, packets.
+    /// The connection's estimate of the bandwidth-delay product, packets.
     fn bdp(f: &StepFigures) -> f64 {
         f.most_mbps * 1e6 / 8.0 * f.least_rtt_ms * 1e-3 / f.mss.max(1.0)
     }
@@ -41,7 +41,7 @@ impl Scheme for Orca {
     }
 
     fn act(&mut self, action: &[f64], _: &StepFigures, _: &Socket, w: &mut Window) {
-        set_cwnd(w, f64::from(w.cwnd) * libm::exp2(MOST * action[0]));
+        set_cwnd(w, f64::from(w.cwnd) * libm::exp2(MAX_EXPONENT * action[0]));
     }
 
     fn observe(&self, f: &StepFigures, out: &mut [f64]) {

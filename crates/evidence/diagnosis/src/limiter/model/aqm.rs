@@ -1,11 +1,13 @@
 //! A queue that is managed: CoDel (RFC 8289), alone or in each of a fair queue's queues (RFC 8290).
 //!
-//! 1. While packets wait longer than a target, one is dropped an interval after that began, the next interval / √2 later, then
-//!    interval / √3. The waits of packets that passed, and the losses so far, give the time at which the next loss is due
-//!    ([`ControlLaw`]).
-//! 2. A loss at about that time follows the law: its distance from the time is Laplace-distributed, as waits are ([`super::noise`]). A loss
-//!    that was due and did not come is as rare as a packet that passes against a model. Other losses come by chance.
-//! 3. The alternative is losses at any time alike. The losses of a full queue come together, at its greatest length, whatever is due.
+//! 1. While packets wait longer than a target, one is dropped an interval after that began, the next interval
+//!    / √2 later, then interval / √3. The waits of packets that passed, and the losses so far, give the time
+//!    at which the next loss is due ([`ControlLaw`]).
+//! 2. A loss at about that time follows the law: its distance from the time is Laplace-distributed, as waits
+//!    are ([`super::noise`]). A loss that was due and did not come is as rare as a packet that passes against
+//!    a model. Other losses come by chance.
+//! 3. The alternative is losses at any time alike. The losses of a full queue come together, at its greatest
+//!    length, whatever is due.
 
 use super::super::virtual_queue::{PacketArrival, begin, episodes, flows, largest};
 use super::delays::NOISE;
@@ -46,7 +48,8 @@ impl ControlLaw {
         INTERVAL / self.count.max(1.0).sqrt()
     }
 
-    /// Returns when the next loss is due and the spacing to the one after it, seconds; `None` while too little waits.
+    /// Returns when the next loss is due and the spacing to the one after it, seconds; `None` while too
+    /// little waits.
     fn next(&self) -> Option<(f64, f64)> {
         match self.dropping {
             true => Some((self.drop_next, self.spacing())),
@@ -152,8 +155,9 @@ impl PredictedLosses {
     }
 }
 
-/// Tests CoDel's law on the losses, with one queue for all flows and with one for each, and returns the better. `rate` is in bytes a second,
-/// `base` is the delay without waiting in seconds, `width` is the length of a loss episode in seconds.
+/// Tests CoDel's law on the losses, with one queue for all flows and with one for each, and returns the
+/// better. `rate` is in bytes a second, `base` is the delay without waiting in seconds, `width` is the length
+/// of a loss episode in seconds.
 pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, width: f64) -> ManagedQueue {
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;

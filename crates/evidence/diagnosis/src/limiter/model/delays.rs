@@ -1,14 +1,16 @@
-//! The likelihood of packets' delays under a limiter that explains their losses: which packets wait, and for how long.
+//! The likelihood of packets' delays under a limiter that explains their losses: which packets wait, and for
+//! how long.
 //!
-//! Losses alone cannot distinguish a policer of rate r and bucket L from a link of rate r with a queue of L bytes, or from a
-//! shaper whose bucket and queue together hold L bytes: all three drop by the same rule. Delays can. A packet that finds a backlog
-//! of x bytes waits x / r in the link's queue, max(0, x - B) / r behind the shaper's bucket of B bytes, and not at all at the
-//! policer.
+//! Losses alone cannot distinguish a policer of rate r and bucket L from a link of rate r with a queue of L
+//! bytes, or from a shaper whose bucket and queue together hold L bytes: all three drop by the same rule.
+//! Delays can. A packet that finds a backlog of x bytes waits x / r in the link's queue, max(0, x - B) / r
+//! behind the shaper's bucket of B bytes, and not at all at the policer.
 //!
-//! Delay on the rest of the path adds a constant and noise ([`super::noise`]). The noise counts once for each bin of backlog.
+//! Delay on the rest of the path adds a constant and noise ([`super::noise`]). The noise counts once for each
+//! bin of backlog.
 //!
-//! Where nothing is lost, delays alone show a queue. Its rate is the rate at which packets leave while some wait, and the constant
-//! is the least delay of all packets.
+//! Where nothing is lost, delays alone show a queue. Its rate is the rate at which packets leave while some
+//! wait, and the constant is the least delay of all packets.
 
 use super::super::virtual_queue::{
     PacketArrival, TokenBucketFit, depths_of, drained, flows, largest, quantile,
@@ -23,8 +25,8 @@ pub(crate) const NOISE: f64 = 10e-6;
 const BINS: usize = 24;
 /// Fewest packets of a bin that counts.
 const FEWEST: usize = 4;
-/// A bucket, or the queue behind it, holds at least this many packets. The packet on the wire, and ACKs that cover several packets, look
-/// like smaller ones.
+/// A bucket, or the queue behind it, holds at least this many packets. The packet on the wire, and ACKs that
+/// cover several packets, look like smaller ones.
 pub(crate) const FEW_PACKETS: f64 = 10.0;
 /// The quantile that stands for the greatest value, without outliers.
 pub(crate) const MOST: f64 = 0.99;
@@ -53,8 +55,8 @@ impl LimiterDelays {
         LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst, base: None, noise }
     }
 
-    /// Computes the backlog at a queue of `rate` bytes a second, for packets that came in the first `span` seconds after the start and
-    /// after each pause: over longer times the error of the rate adds up.
+    /// Computes the backlog at a queue of `rate` bytes a second, for packets that came in the first `span`
+    /// seconds after the start and after each pause: over longer times the error of the rate adds up.
     pub fn since_pauses(
         arrivals: &[PacketArrival],
         rate: f64,
@@ -80,8 +82,9 @@ impl LimiterDelays {
         LimiterDelays { points, size, rate, limit, base: Some(base), noise }
     }
 
-    /// Whether each flow has a queue of its own: whether that predicts the delays better than one queue for all, with a bucket or
-    /// without, and than no queue. The two models sort packets into different bins, so the smaller number of bins counts for both.
+    /// Whether each flow has a queue of its own: whether that predicts the delays better than one queue for
+    /// all, with a bucket or without, and than no queue. The two models sort packets into different bins,
+    /// so the smaller number of bins counts for both.
     pub fn is_fair(&self, arrivals: &[PacketArrival], (span, merged): (f64, bool)) -> bool {
         let count = flows(arrivals);
         let several = (count > 1).then(|| self.likelihoods().zip(self.base)).flatten();
@@ -96,15 +99,17 @@ impl LimiterDelays {
         fair.is_some_and(|fair| likelier(&fair) > SURE)
     }
 
-    /// Returns the median delay above `base`, seconds, of packets that came near the limit; `None` where too few of them have a delay.
+    /// Returns the median delay above `base`, seconds, of packets that came near the limit; `None` where too
+    /// few of them have a delay.
     pub fn at_limit(&self, base: f64) -> Option<f64> {
         let near = self.limit - (FEW_PACKETS * self.size).min(LOWER_QUARTILE * self.limit);
         let mut delays: Vec<f32> = self.points.iter().filter(|p| p.0 > near).map(|p| p.1).collect();
         (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
-    /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of its delays, seconds: first as
-    /// they are, then with each delay reduced to the mean backlog, as is right where packets wait for their backlog.
+    /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of
+    /// its delays, seconds: first as they are, then with each delay reduced to the mean backlog, as is
+    /// right where packets wait for their backlog.
     pub fn curve(&self) -> Vec<(f64, [f64; 2])> {
         let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
         for point in &self.points {
@@ -125,7 +130,8 @@ impl LimiterDelays {
         known.map(of).collect()
     }
 
-    /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough packets.
+    /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough
+    /// packets.
     pub fn likelihoods(&self) -> Option<Likelihoods> {
         let curve = self.curve();
         if curve.is_empty() {
@@ -174,8 +180,8 @@ impl LimiterDelays {
         Some(Likelihoods { count, no_wait, all, behind })
     }
 
-    /// Returns the bucket, bytes, more exactly than the width of a bin allows: the backlog less what the packet's wait takes at the rate,
-    /// in the median over packets that find more than `bucket` bytes.
+    /// Returns the bucket, bytes, more exactly than the width of a bin allows: the backlog less what the
+    /// packet's wait takes at the rate, in the median over packets that find more than `bucket` bytes.
     pub fn passed_without_wait(&self, bucket: f64) -> f64 {
         let Some(base) = self.base else { return bucket };
         let waiting = self.points.iter().filter(|p| p.0 > bucket + FEW_PACKETS * self.size);
@@ -197,8 +203,8 @@ pub(crate) struct Likelihoods {
 }
 
 impl Likelihoods {
-    /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE`]. The mean over the bins counts
-    /// and not their sum, because neighbouring bins depend on each other.
+    /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE`].
+    /// The mean over the bins counts and not their sum, because neighbouring bins depend on each other.
     pub fn than_others(&self, likely: f64) -> f64 {
         let all = [self.no_wait, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
         let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);
@@ -212,7 +218,8 @@ pub(super) trait LimiterQueue {
     fn drain(&mut self, seconds: f64);
     /// Returns the backlog, bytes.
     fn all(&self) -> f64;
-    /// Returns the bytes that leave until a packet of `own` bytes that arrives now has left, including the packet.
+    /// Returns the bytes that leave until a packet of `own` bytes that arrives now has left, including the
+    /// packet.
     fn before(&self, flow: u16, own: f64) -> f64;
     /// Adds a packet.
     fn add(&mut self, flow: u16, bytes: f64);
@@ -242,8 +249,9 @@ impl LimiterQueue for CommonQueue {
     }
 }
 
-/// Returns the backlog (bytes, with the packet in it) and the delay (seconds) of each packet that has a delay and came in the first `span`
-/// seconds after the start or after a pause: over longer times the error of the rate adds up.
+/// Returns the backlog (bytes, with the packet in it) and the delay (seconds) of each packet that has a delay
+/// and came in the first `span` seconds after the start or after a pause: over longer times the error of the
+/// rate adds up.
 pub(crate) fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
     points(arrivals, rate, span, merged, &mut CommonQueue { rate, backlog: 0.0 })
 }
@@ -286,8 +294,8 @@ mod tests {
     const RATE: f64 = 1e6;
     const BUCKET: f64 = 60e3;
 
-    /// Bursts that overflow a bucket and a queue behind it of `queue` bytes, or a queue alone where `bucket` is 0. `elsewhere` gives the
-    /// seconds that a packet waits on the rest of the path, by its number.
+    /// Bursts that overflow a bucket and a queue behind it of `queue` bytes, or a queue alone where `bucket`
+    /// is 0. `elsewhere` gives the seconds that a packet waits on the rest of the path, by its number.
     fn dropped(bucket: f64, queue: f64, elsewhere: impl Fn(u32) -> f64) -> Vec<PacketArrival> {
         let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..4000u32 {
@@ -306,7 +314,8 @@ mod tests {
         TokenBucketFit { rate: RATE, burst, ..TokenBucketFit::default() }
     }
 
-    /// The most likely model (0: no packet waits, 1: all wait, 2: behind a bucket), its lead in nats per bin, and the bucket in bytes.
+    /// The most likely model (0: no packet waits, 1: all wait, 2: behind a bucket), its lead in nats per bin,
+    /// and the bucket in bytes.
     fn who(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
         let likely = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
         let (bucket, behind) = likely.behind.unwrap_or((0.0, f64::NEG_INFINITY));

@@ -1,7 +1,9 @@
-//! A link with a queue for each flow, which serves all backlogged flows equally (Demers, Keshav, Shenker 1989).
+//! A link with a queue for each flow, which serves all backlogged flows equally (Demers, Keshav, Shenker
+//! 1989).
 //!
-//! A packet that is preceded by x bytes of its own flow waits for the sum of min(q, x) over the queues q of all flows, at the link's rate.
-//! Packets that arrive while it waits are not counted: where every flow is backlogged, they replace what has left.
+//! A packet that is preceded by x bytes of its own flow waits for the sum of min(q, x) over the queues q of
+//! all flows, at the link's rate. Packets that arrive while it waits are not counted: where every flow is
+//! backlogged, they replace what has left.
 
 use super::delays::LimiterQueue;
 

@@ -1,11 +1,12 @@
 //! The likelihood of losses under a limiter: which packets it predicts to be lost, and which to pass.
 //!
-//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B, blurred by noise ([`super::noise::lost`]). The
-//! alternative is chance: each packet is lost with the same probability. The gain is the logarithm of the two likelihoods' ratio.
-//! All losses of an episode have one reason, so an episode counts as one loss, and packets that passed count in proportion.
+//! A limiter of rate r and limit B loses a packet of n bytes if backlog + n > B, blurred by noise
+//! ([`super::noise::lost`]). The alternative is chance: each packet is lost with the same probability. The
+//! gain is the logarithm of the two likelihoods' ratio. All losses of an episode have one reason, so an
+//! episode counts as one loss, and packets that passed count in proportion.
 //!
-//! A high backlog at losses is not enough: beyond its limit a limiter lets nothing pass. A congestion window that is cut at each loss
-//! also falls and grows around a limit, but packets pass that limit freely.
+//! A high backlog at losses is not enough: beyond its limit a limiter lets nothing pass. A congestion window
+//! that is cut at each loss also falls and grows around a limit, but packets pass that limit freely.
 
 use super::super::virtual_queue::{
     BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
@@ -14,7 +15,8 @@ use super::noise::{far, lost as lost_at};
 use std::collections::BTreeMap;
 use std::iter::successors;
 
-/// Greatest width of the blur around a limit, as a share of the limit. A limit that is blurred more is not a limit.
+/// Greatest width of the blur around a limit, as a share of the limit. A limit that is blurred more is not a
+/// limit.
 const SHARP: f64 = 0.125;
 /// Width of a bin at the limit, packets.
 const FINE: f64 = 0.25;
@@ -51,7 +53,8 @@ impl LossTable {
         LossTable { bins, all: lost + passed, lost, limit }
     }
 
-    /// Returns the log likelihood ratio against chance, nats, with the limit moved by `shift` packets and blurred by `width` packets.
+    /// Returns the log likelihood ratio against chance, nats, with the limit moved by `shift` packets and
+    /// blurred by `width` packets.
     fn ratio(&self, shift: f64, width: f64) -> f64 {
         let below = self.bins.iter().take_while(|b| b.0 < shift - far() * width).map(|b| b.1).sum::<f64>();
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
@@ -64,8 +67,8 @@ impl LossTable {
     }
 }
 
-/// Returns how much better the limiter predicts the losses than chance does: a log likelihood ratio, nats, in which an episode of
-/// `width` seconds counts once.
+/// Returns how much better the limiter predicts the losses than chance does: a log likelihood ratio, nats, in
+/// which an episode of `width` seconds counts once.
 pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
     let arrivals = begin(arrivals);
     let table = LossTable::new(arrivals, bucket);
@@ -80,8 +83,8 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
     best * episodes(arrivals, width) as f64 / table.lost
 }
 
-/// Returns how much better a queue's delay predicts the losses than chance does, nats, whatever its rate: packets are lost with one
-/// probability while the delay is above a threshold, and with another below it.
+/// Returns how much better a queue's delay predicts the losses than chance does, nats, whatever its rate:
+/// packets are lost with one probability while the delay is above a threshold, and with another below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     let mut last: Vec<f32> = Vec::new();
     let mut seen: Vec<(f32, f64, bool)> = Vec::new();

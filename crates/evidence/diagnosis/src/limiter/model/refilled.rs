@@ -1,10 +1,13 @@
-//! A shaper whose bucket is refilled at intervals (ticks): packets pass at once while the bucket lasts, and then wait for a tick.
+//! A shaper whose bucket is refilled at intervals (ticks): packets pass at once while the bucket lasts, and
+//! then wait for a tick.
 //!
-//! 1. The model predicts the departure of each packet from the departures so far: as soon as it has arrived and its predecessors have
-//!    left while the bucket holds enough bytes, else at the next tick, which adds one refill.
-//! 2. The alternatives are a link of the same rate, where a packet leaves one transmission time after its predecessor, and no limiter,
-//!    where it leaves as it arrives.
-//! 3. Residuals are Laplace-distributed ([`super::noise`]). All packets between two ticks depend on each other, so a tick counts once.
+//! 1. The model predicts the departure of each packet from the departures so far: as soon as it has arrived
+//!    and its predecessors have left while the bucket holds enough bytes, else at the next tick, which adds
+//!    one refill.
+//! 2. The alternatives are a link of the same rate, where a packet leaves one transmission time after its
+//!    predecessor, and no limiter, where it leaves as it arrives.
+//! 3. Residuals are Laplace-distributed ([`super::noise`]). All packets between two ticks depend on each
+//!    other, so a tick counts once.
 
 use super::super::departures::Departures;
 use super::SURE;
@@ -48,8 +51,8 @@ struct RefilledBucket {
 }
 
 impl RefilledBucket {
-    /// Predicts the departure, seconds, of a packet that may leave from `from` on and left at `at`. Where the bucket is about empty, at once
-    /// and the next tick are both right.
+    /// Predicts the departure, seconds, of a packet that may leave from `from` on and left at `at`. Where the
+    /// bucket is about empty, at once and the next tick are both right.
     fn leaves(&mut self, from: f64, at: f64, bytes: f64) -> f64 {
         let RefilledModel { interval, refill, capacity } = self.model;
         let passed = ((from - self.tick) / interval).floor();
@@ -73,8 +76,8 @@ impl RefilledBucket {
             (true, true) => self.holds = self.holds.map(|holds| holds - bytes),
             // The bucket was not empty: how much it holds is not known until the next tick.
             (false, true) => self.holds = None,
-            // A packet that waited for a tick found the bucket empty. The tick is moved towards the departure, or small errors of the
-            // interval would add up.
+            // A packet that waited for a tick found the bucket empty. The tick is moved towards the
+            // departure, or small errors of the interval would add up.
             (_, false) => {
                 let held = self.holds.filter(|_| predicted >= next).unwrap_or(0.0).max(0.0);
                 self.tick = next + (at - next).clamp(-self.noise, self.noise);
@@ -85,15 +88,15 @@ impl RefilledBucket {
 }
 
 impl RefilledModel {
-    /// Returns the share of the best alternative's residuals that this model leaves; `None` unless it is more likely by more than the
-    /// penalty of its numbers. `ticks`: times at which ticks were seen, seconds.
+    /// Returns the share of the best alternative's residuals that this model leaves; `None` unless it is more
+    /// likely by more than the penalty of its numbers. `ticks`: times at which ticks were seen, seconds.
     pub fn residual_share(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
         let (count, left) = (ticks.len() as f64, self.residuals(seen, *ticks.first()?));
         (-count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
     }
 
-    /// Returns the residuals of departures from the first tick on, as a share of those of the best alternative, over the packets for which
-    /// the two predict different times.
+    /// Returns the residuals of departures from the first tick on, as a share of those of the best
+    /// alternative, over the packets for which the two predict different times.
     fn residuals(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
         // The bucket's content is known to within a packet, which says nothing about a refill of two packets.
         if self.refill <= 2.0 * size {

@@ -7,7 +7,8 @@ use super::LimiterModel;
 pub(crate) struct TailDropModel {
     /// Rate of the link, bytes a second.
     pub rate: f64,
-    /// The wait relative to the time that the backlog takes at the rate: 1 unless other traffic shares the link.
+    /// The wait relative to the time that the backlog takes at the rate: 1 unless other traffic shares the
+    /// link.
     pub slope: f64,
 }
 

@@ -18,7 +18,8 @@ const BUCKET: u64 = 30_000;
 /// Bytes.
 const QUEUE: u64 = 45_000;
 
-/// Sends bursts of packets of many sizes through a stage. Returns their arrivals, with the fate and the wait of each.
+/// Sends bursts of packets of many sizes through a stage. Returns their arrivals, with the fate and the wait
+/// of each.
 fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
     through_of(stage, 1)
 }
@@ -180,8 +181,8 @@ fn a_queue_for_each_flow_is_told_from_one_for_all() {
     assert!(!is_fair(json!({ "kind": "drr", "packets": 1000 }), 1));
 }
 
-/// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round trip after it
-/// lost one.
+/// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round
+/// trip after it lost one.
 #[test]
 fn a_window_that_passes_the_limit_again_and_again_is_held_by_no_limiter() {
     let (mut arrivals, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);

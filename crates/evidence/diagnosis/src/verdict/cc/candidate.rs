@@ -1,5 +1,5 @@
-//! Congestion controls by their documents: the share of the window that a loss leaves, and its growth a round trip. Windows are in segments,
-//! times in seconds.
+//! Congestion controls by their documents: the share of the window that a loss leaves, and its growth a round
+//! trip. Windows are in segments, times in seconds.
 
 use super::stretch::BeforeLoss;
 
@@ -103,8 +103,8 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
         wavers: 0.5,
         ..PLAIN
     },
-    // draft-cardwell-iccrg-bbr-congestion-control-00: inflight follows the path, not the losses. A loss ends probing (gain 1.25), which
-    // leaves 1 / 1.25 to all of it.
+    // draft-cardwell-iccrg-bbr-congestion-control-00: inflight follows the path, not the losses. A loss ends
+    // probing (gain 1.25), which leaves 1 / 1.25 to all of it.
     Candidate {
         name: Some("bbr"),
         decrease: Some(|_, _| (0.9, 0.1)),
@@ -153,7 +153,8 @@ pub(super) const CUBIC_BETA: f64 = 0.7;
 /// Segments a round trip of the Reno-friendly region: 3 (1 - beta) / (1 + beta), section 4.3.
 const CUBIC_FRIENDLY: f64 = 3.0 * 0.3 / 1.7;
 
-/// Seconds that CUBIC takes to regain the `lost` segments of its window that it gave up at a loss: K of RFC 9438 section 4.2.
+/// Seconds that CUBIC takes to regain the `lost` segments of its window that it gave up at a loss: K of RFC
+/// 9438 section 4.2.
 pub(super) fn cubic_regains(lost: f64) -> f64 {
     (lost / CUBIC_C).cbrt()
 }
@@ -204,7 +205,8 @@ fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
     (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
 }
 
-/// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it (`alpha` of `tcp_illinois.c`).
+/// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it
+/// (`alpha` of `tcp_illinois.c`).
 fn illinois(w: &Growing, path: PathRtt) -> f64 {
     if w.window < ILLINOIS_LEAST {
         return 1.0;

@@ -1,8 +1,9 @@
 //! The likelihood of the stretches under a candidate.
 //!
-//! Each stretch has five observations: the share of the window that its loss left, and the growth in each quarter of the stretch. Residuals
-//! against the candidate's prediction are reduced to their medians over all stretches, so that chance evens out and errors of the model do
-//! not, and compared with noise that is the same for all candidates.
+//! Each stretch has five observations: the share of the window that its loss left, and the growth in each
+//! quarter of the stretch. Residuals against the candidate's prediction are reduced to their medians over all
+//! stretches, so that chance evens out and errors of the model do not, and compared with noise that is the
+//! same for all candidates.
 
 use super::candidate::{Candidate, Growing, PathRtt, WindowGrowth};
 use super::stretch::FlightStretch;
@@ -14,7 +15,8 @@ const FEWEST: usize = 5;
 /// Least window, segments, for which the share that a loss leaves counts.
 const LEAST_WINDOW: f64 = 6.0;
 
-/// Error of every candidate in the share that a loss leaves. This and the next three were measured on the build half of Nebby's traces.
+/// Error of every candidate in the share that a loss leaves. This and the next three were measured on the
+/// build half of Nebby's traces.
 const SHARE_LEFT: f64 = 0.04;
 /// Error of the growth, as a share of the window.
 const SHARE_GROWN: f64 = 0.012;
@@ -24,7 +26,8 @@ const OF_GROWTH: f64 = 0.12;
 const SEGMENTS: f64 = 0.6;
 /// Least noise, segments: a window is a whole number that is seen once a round trip.
 const LEAST_NOISE: f64 = 0.7;
-/// Share of observations that have another reason, such as cross traffic or a gap in the capture; from the same traces.
+/// Share of observations that have another reason, such as cross traffic or a gap in the capture; from the
+/// same traces.
 pub(super) const OUTLIER_SHARE: f64 = 0.1;
 /// Greatest number of stretches over which chance is taken to even out.
 const MAX_AVERAGED: f64 = 16.0;
@@ -53,7 +56,8 @@ fn together(deviations: &[f64]) -> f64 {
     deviations.iter().map(|d| d * d).sum::<f64>().sqrt()
 }
 
-/// Returns the log density of a normal distribution, with outliers of the density `anything` at the rate [`OUTLIER_SHARE`].
+/// Returns the log density of a normal distribution, with outliers of the density `anything` at the rate
+/// [`OUTLIER_SHARE`].
 fn log_density(x: f64, deviation: f64, anything: f64) -> f64 {
     ((1.0 - OUTLIER_SHARE) * normal(x, deviation) + OUTLIER_SHARE * anything).ln()
 }
@@ -93,7 +97,8 @@ impl<'a> SeenStretches<'a> {
         let bends = stretches
             .iter()
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
-        // A second difference of independent values has 6 times their variance; the median is 0.6745 of a standard deviation.
+        // A second difference of independent values has 6 times their variance; the median is 0.6745 of a
+        // standard deviation.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
         SeenStretches {
             stretches,
@@ -191,7 +196,8 @@ impl<'a> SeenStretches<'a> {
         sum
     }
 
-    /// Returns the queued segments while the bytes in flight stand still, if the empty path's RTT is `own`; `None` where they hardly ever do.
+    /// Returns the queued segments while the bytes in flight stand still, if the empty path's RTT is `own`;
+    /// `None` where they hardly ever do.
     pub fn standing_queue(&self, own: f64) -> Option<f64> {
         let mut queues = Vec::new();
         for w in self
@@ -230,7 +236,8 @@ impl<'a> SeenStretches<'a> {
         }
     }
 
-    /// Returns the candidate's windows, one for each round trip, and the segments by which they moved up and down.
+    /// Returns the candidate's windows, one for each round trip, and the segments by which they moved up and
+    /// down.
     fn course(&self, candidate: &Candidate, s: &FlightStretch, at: &mut Growing) -> (Vec<f64>, f64) {
         let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {

@@ -1,4 +1,5 @@
-//! Stretches: the segments in flight from one loss to the next, which show how a control grows its window and how far a loss reduces it.
+//! Stretches: the segments in flight from one loss to the next, which show how a control grows its window and
+//! how far a loss reduces it.
 
 use super::super::evidence::FlowFacts;
 use super::super::round_trips::RoundTripSpan;
@@ -31,7 +32,8 @@ pub(super) struct BeforeLoss {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FlightStretch {
     pub rounds: Vec<CleanRound>,
-    /// The loss before it; `None` where that loss ended a slow start or a wait, because the window is not known then.
+    /// The loss before it; `None` where that loss ended a slow start or a wait, because the window is not
+    /// known then.
     pub before: Option<BeforeLoss>,
     /// Whether there was a loss before it.
     pub after_loss: bool,
@@ -39,10 +41,11 @@ pub(super) struct FlightStretch {
 
 /// Least number of round trips of a stretch.
 const FEWEST_ROUNDS: usize = 3;
-/// Round trips before a loss over which the rate is measured: the memory of Westwood's filter (a coefficient of 7/8,
-/// `westwood_do_filter` in Linux's `tcp_westwood.c`).
+/// Round trips before a loss over which the rate is measured: the memory of Westwood's filter (a coefficient
+/// of 7/8, `westwood_do_filter` in Linux's `tcp_westwood.c`).
 const RATE_ROUNDS: usize = 8;
-/// A window that grows by more than half in two round trips is in slow start (RFC 5681 section 3.1: it doubles in one).
+/// A window that grows by more than half in two round trips is in slow start (RFC 5681 section 3.1: it
+/// doubles in one).
 const SLOW_START: f64 = 1.5;
 /// Ratio of the bytes in flight to those of the next round trip that shows a remainder of recovery.
 const LEFT_OVER: f64 = 1.15;
@@ -89,7 +92,8 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Fligh
     out
 }
 
-/// Returns the round trips without the remainder of recovery at the beginning, without slow start, and without its overshoot.
+/// Returns the round trips without the remainder of recovery at the beginning, without slow start, and
+/// without its overshoot.
 fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
     let sinks = |from: &CleanRound, to: &CleanRound| from.flight > LEFT_OVER * to.flight + 1.0;
     let jumps =

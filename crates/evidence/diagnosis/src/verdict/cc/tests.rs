@@ -22,8 +22,9 @@ fn round(from: f64, flight: f64, rtt: f64) -> RoundTripSpan {
     }
 }
 
-/// A flow with losses at `most` segments, each repaired in a round trip. A loss leaves the share `begin` of the window, which then grows by
-/// `grows` as a function of seconds and round trips. Packets wait beyond `holds` segments.
+/// A flow with losses at `most` segments, each repaired in a round trip. A loss leaves the share `begin` of
+/// the window, which then grows by `grows` as a function of seconds and round trips. Packets wait beyond
+/// `holds` segments.
 fn sawtooth(most: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) -> Vec<RoundTripSpan> {
     let mut out = Vec::new();
     let (mut now, mut start) = (0.0, begin * most);
@@ -85,7 +86,8 @@ fn vegas_is_recognised_by_three_queued_segments() {
     assert_ne!(stands(29.0, RTT).name, "vegas");
 }
 
-/// A flow with BBR's cycle: six flat round trips, one with a quarter more, and four segments every ten seconds.
+/// A flow with BBR's cycle: six flat round trips, one with a quarter more, and four segments every ten
+/// seconds.
 fn probing(losses: bool) -> Vec<RoundTripSpan> {
     let cycle = |i: usize| match i {
         _ if i % 100 == 99 => 4.0,

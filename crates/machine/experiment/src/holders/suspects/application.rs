@@ -1,4 +1,5 @@
-//! Applications that do not offer more, or pause: a suspect where goodput is the goal. A call has the rate that it has.
+//! Applications that pause or do not offer more data. A suspect only if the goal is goodput. A voice call is
+//! exempt, since its rate is fixed.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
@@ -8,8 +9,8 @@ use units::{Goal, Rate};
 
 pub(super) struct Application;
 
-/// The application without what holds it back.
-fn freed(app: &App) -> Option<App> {
+/// The application without its own limits.
+fn unlimited(app: &App) -> Option<App> {
     match app.clone() {
         App::Onoff { .. } | App::Request { .. } | App::Page { .. } => {
             Some(App::Bulk { duration: None, bytes: None })
@@ -28,8 +29,8 @@ impl Suspect for Application {
     }
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
-        let freed = |(i, flow): (usize, &scenario::Flow)| {
-            let app = freed(&flow.app)?;
+        let unlimited = |(i, flow): (usize, &scenario::Flow)| {
+            let app = unlimited(&flow.app)?;
             // The side that sends most stays the same.
             let turned = flow.app.answers();
             Some(Removal::at(self.kind(), &flow.name, move |s| {
@@ -42,6 +43,6 @@ impl Suspect for Application {
             }))
         };
         let wanted = case.goal == Goal::Goodput;
-        case.flows().filter(|_| wanted).filter_map(freed).collect()
+        case.flows().filter(|_| wanted).filter_map(unlimited).collect()
     }
 }

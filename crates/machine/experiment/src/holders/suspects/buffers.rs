@@ -1,5 +1,5 @@
-//! Send and receive buffers together: made of [`super::send_buffer`] and [`super::receive_window`] where neither alone gains
-//! anything, so that it finds nothing by itself.
+//! Send and receive buffers together. The search builds this from [`super::send_buffer`] and
+//! [`super::receive_window`] if neither alone has a gain, so `find` returns nothing here.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;

@@ -1,5 +1,6 @@
-//! The congestion control. Another one is not the removal of an effect, and BBR would also cure losses: it is tried where
-//! nothing else gains anything. For fairness it is a suspect like others: the same control for all.
+//! The congestion control. Replacing it does not remove an effect, and BBR would also hide losses, so it is
+//! tried only if nothing else has a gain. For fairness it is an ordinary suspect: all flows use the same
+//! control.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
@@ -9,7 +10,7 @@ use units::Goal;
 
 pub(super) struct CongestionControl;
 
-/// Another one of the other family.
+/// A control of the other family.
 fn other(control: &Control) -> Option<Control> {
     Control::named(if control.name().starts_with("bbr") { "cubic" } else { "bbr" })
 }
@@ -19,7 +20,7 @@ impl Suspect for CongestionControl {
         HolderKind::CongestionControl
     }
 
-    fn is_late(&self, goal: Goal) -> bool {
+    fn is_last_resort(&self, goal: Goal) -> bool {
         goal != Goal::Fairness
     }
 
@@ -36,11 +37,11 @@ impl Suspect for CongestionControl {
             return Vec::new();
         }
         let replaced = |control: &Control| {
-            // For fairness: all that have another one take this one.
+            // For fairness: all flows with another control switch to this one.
             let new = if fairness { Some(*control) } else { other(control) }?;
-            let its = flows.iter().filter(|(_, f)| (f.cc == *control) != fairness);
-            let indexes: Vec<usize> = its.clone().map(|(i, _)| *i).collect();
-            let places = its.map(|(_, f)| f.name.clone()).collect();
+            let affected = flows.iter().filter(|(_, f)| (f.cc == *control) != fairness);
+            let indexes: Vec<usize> = affected.clone().map(|(i, _)| *i).collect();
+            let places = affected.map(|(_, f)| f.name.clone()).collect();
             let removal = Removal::at(self.kind(), "", move |s| {
                 indexes.iter().for_each(|&i| s.flows[i].cc = new);
             });

@@ -1,8 +1,8 @@
-//! Packets that arrive twice.
+//! Duplicated packets.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
-use crate::holders::change::nothing;
+use crate::holders::change::passthrough;
 use path::Stage;
 use result::HolderKind;
 
@@ -15,6 +15,6 @@ impl Suspect for Duplication {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let stages = case.stages().into_iter().filter(|s| matches!(s.stage, Stage::Duplicate(_)));
-        stages.map(|s| Removal::replaced(self.kind(), &s, nothing())).collect()
+        stages.map(|s| Removal::replaced(self.kind(), &s, passthrough())).collect()
     }
 }

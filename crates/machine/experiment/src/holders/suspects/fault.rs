@@ -1,4 +1,4 @@
-//! Faults that the scenario schedules: a link, a tunnel or a host that fails for a time.
+//! Scheduled faults: a link, a tunnel or a host that fails for a time.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;

@@ -1,4 +1,4 @@
-//! Handovers between cells: the gap, what it loses, the slow time before it and the longer path after it.
+//! Handovers between cells: the gap, its losses, the slow time before it and the longer path after it.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};

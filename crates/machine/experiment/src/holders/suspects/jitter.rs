@@ -1,4 +1,4 @@
-//! A delay that varies: its mean instead.
+//! A varying delay, replaced by its mean.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};

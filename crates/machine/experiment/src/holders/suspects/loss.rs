@@ -2,7 +2,7 @@
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
-use crate::holders::change::nothing;
+use crate::holders::change::passthrough;
 use path::Stage;
 use result::HolderKind;
 
@@ -16,6 +16,6 @@ impl Suspect for Loss {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let stages = case.stages().into_iter();
         let lossy = stages.filter(|s| matches!(s.stage, Stage::Loss(_)) && s.element.dropped_packets > 0);
-        lossy.map(|s| Removal::replaced(self.kind(), &s, nothing())).collect()
+        lossy.map(|s| Removal::replaced(self.kind(), &s, passthrough())).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! The registry of suspects: one file, its `mod` line and one line below each. Their order is the order of ties, the more
-//! specific ones first.
+//! The registry of suspects: each has one file, a `mod` line and a line in [`SUSPECTS`]. If gains are equal,
+//! the earlier suspect wins, so more specific ones come first.
 
 mod application;
 mod buffers;
@@ -33,21 +33,21 @@ use scenario::Scenario;
 use std::sync::Arc;
 use units::Goal;
 
-/// Something that may hold flows.
+/// A possible holder.
 pub(super) trait Suspect: Sync {
     fn kind(&self) -> HolderKind;
 
-    /// Where it is in this scenario, and how its effect is switched off there.
+    /// The places in this scenario where the suspect occurs, and how to switch off its effect there.
     fn find(&self, case: &Case<'_>) -> Vec<Removal>;
 
-    /// It is tried only where all others gain nothing.
-    fn is_late(&self, goal: Goal) -> bool {
+    /// Whether to try it only if all others have no gain.
+    fn is_last_resort(&self, goal: Goal) -> bool {
         let _ = goal;
         false
     }
 }
 
-/// All of them.
+/// All suspects.
 pub(super) const SUSPECTS: &[&dyn Suspect] = &[
     &loss::Loss,
     &outage::Outages,
@@ -77,11 +77,11 @@ pub(super) const SUSPECTS: &[&dyn Suspect] = &[
 /// An edit of a scenario.
 pub(super) type Change = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
 
-/// A suspect at its place, and the edit that switches its effect off.
+/// A suspect at a place, with the edit that switches off its effect.
 #[derive(Clone)]
 pub(super) struct Removal {
     pub kind: HolderKind,
-    /// The first is the one that is named; the others are switched off with it.
+    /// The first place is the one to report; the others are switched off with it.
     pub places: Vec<String>,
     pub carries: Option<Carried>,
     pub rate_mbps: Option<f64>,
@@ -89,13 +89,13 @@ pub(super) struct Removal {
 }
 
 impl Removal {
-    /// At a host, flow, relay or fault.
+    /// A suspect at a host, flow, relay or fault.
     fn at(kind: HolderKind, place: &str, change: impl Fn(&mut Scenario) + Send + Sync + 'static) -> Removal {
         let change: Change = Arc::new(change);
         Removal { kind, places: vec![place.into()], carries: None, rate_mbps: None, change }
     }
 
-    /// At a stage.
+    /// A suspect at a stage.
     fn of_stage(
         kind: HolderKind,
         seen: &SeenStage<'_>,
@@ -106,13 +106,13 @@ impl Removal {
         Removal { carries: Some(seen.carries), ..removal }
     }
 
-    /// A stage in the place of this one.
+    /// A suspect whose stage is replaced by `new`.
     fn replaced(kind: HolderKind, seen: &SeenStage<'_>, new: Stage) -> Removal {
         Removal::of_stage(kind, seen, move |stage| *stage = new.clone())
     }
 
-    /// All of these at once.
-    pub fn together(kind: HolderKind, list: &[&Removal]) -> Removal {
+    /// Several suspects switched off at once.
+    pub fn combined(kind: HolderKind, list: &[&Removal]) -> Removal {
         let changes: Vec<Change> = list.iter().map(|r| r.change.clone()).collect();
         let places = list.iter().flat_map(|r| r.places.clone()).collect();
         let change: Change = Arc::new(move |s: &mut Scenario| changes.iter().for_each(|change| change(s)));

@@ -1,4 +1,4 @@
-//! Packets that are bounced, swallowed or cut because they are too big.
+//! Packets that are rejected, silently dropped or fragmented because they are too big.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};
@@ -7,7 +7,7 @@ use result::HolderKind;
 
 pub(super) struct Mtu;
 
-fn lift(stage: &mut Stage) {
+fn remove_mtu(stage: &mut Stage) {
     let (mtu, icmp) = match stage {
         Stage::Link(s) => (&mut s.mtu, &mut s.icmp),
         Stage::Handover(s) => (&mut s.mtu, &mut s.icmp),
@@ -30,6 +30,6 @@ impl Suspect for Mtu {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let narrow = |s: &SeenStage<'_>| s.element.too_big_packets > 0 || s.element.fragmented_packets > 0;
         let stages = case.stages().into_iter().filter(narrow);
-        stages.map(|s| Removal::of_stage(self.kind(), &s, lift)).collect()
+        stages.map(|s| Removal::of_stage(self.kind(), &s, remove_mtu)).collect()
     }
 }

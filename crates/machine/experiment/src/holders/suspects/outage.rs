@@ -2,7 +2,7 @@
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
-use crate::holders::change::nothing;
+use crate::holders::change::passthrough;
 use path::Stage;
 use result::HolderKind;
 
@@ -15,6 +15,6 @@ impl Suspect for Outages {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let outages = case.stages().into_iter().filter(|s| matches!(s.stage, Stage::Outage(_)));
-        outages.map(|s| Removal::replaced(self.kind(), &s, nothing())).collect()
+        outages.map(|s| Removal::replaced(self.kind(), &s, passthrough())).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! An upper bound of the pacing rate.
+//! An upper bound for the pacing rate.
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
@@ -13,9 +13,9 @@ impl Suspect for PacingCap {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let capped = case.tcp_flows().filter(|(_, f)| f.max_pacing_rate.is_some());
-        let lift = |(i, flow): (usize, &scenario::Flow)| {
+        let uncap = |(i, flow): (usize, &scenario::Flow)| {
             Removal::at(self.kind(), &flow.name, move |s| s.flows[i].max_pacing_rate = None)
         };
-        capped.map(lift).collect()
+        capped.map(uncap).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Policers that drop: a shaper of the same rate instead.
+//! Policers that drop packets. They are replaced by a shaper with the same rate.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};
@@ -7,7 +7,7 @@ use path::{Class, Htb, QueueConfig, Shaper, Stage, StageLimit};
 use result::HolderKind;
 use units::{Bytes, Rate};
 
-/// Connections that get a shaper each at most.
+/// Maximum number of connections with a shaper each.
 const MAX_CONNECTIONS: u32 = 64;
 
 pub(super) struct Policers;
@@ -20,7 +20,7 @@ fn shaper(case: &Case<'_>, rate: Rate) -> Stage {
     Shaper { queue: Some(queue(case, rate)), ..Shaper::new(rate) }.into()
 }
 
-/// A class for each flow's number: two for each connection, one for each datagram flow.
+/// One class per flow number: two for each connection, one for each datagram flow.
 fn shaper_each(case: &Case<'_>, rate: Rate) -> Option<Stage> {
     let connections =
         |(_, f): (usize, &scenario::Flow)| f.count * f.app.connections() * (1 + f.via.len() as u32);
@@ -43,7 +43,7 @@ impl Suspect for Policers {
         let shaped = |s: SeenStage<'_>| {
             let Stage::Policer(policer) = s.stage else { return None };
             let new = match s.stage.limit() {
-                // One class of the direction.
+                // One traffic class of the direction.
                 StageLimit::None if policer.largest().is_some() && !policer.dscp.is_empty() => {
                     policer.as_shaper(queue(case, policer.rate))
                 }

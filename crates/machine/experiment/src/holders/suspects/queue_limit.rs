@@ -1,14 +1,16 @@
-//! Queues that drop, because they are full or early: as deep a queue as it needs instead. A delay that holds a bounded number
-//! of packets (netem's `limit`) is such a queue, too: it bounds what is in flight. There half as many packets again as make the
-//! flows' bandwidth-delay product are enough; without a bound a path that nothing else limits would be a run without end.
+//! Queues that drop packets, either because they are full or by AQM. They are replaced by a queue as deep as
+//! needed. A delay with a packet limit (netem's `limit`) is such a queue, too: it limits the data in flight.
+//! There, 1.5 times the flows' bandwidth-delay product is enough; without a limit, the run on an otherwise
+//! unlimited path would never end.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};
-use crate::holders::change::{deep, queues};
+use crate::holders::change::{queues, unlimited_queue};
 use path::Stage;
 use result::HolderKind;
 
-/// Packets of two thirds of the usual size, bytes: more of them than full ones make a bandwidth-delay product.
+/// Two thirds of the usual packet size, bytes: a bandwidth-delay product holds more of these than full
+/// packets.
 const SMALL_PACKET: u64 = 1000;
 
 pub(super) struct QueueLimit;
@@ -19,14 +21,15 @@ impl Suspect for QueueLimit {
     }
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
-        let possible = case.tcp_flows().map(|(i, _)| case.bdp(case.possible(i)).get()).max().unwrap_or(0);
-        let enough = possible / SMALL_PACKET;
+        let possible_rate =
+            case.tcp_flows().map(|(i, _)| case.bdp(case.possible_rate(i)).get()).max().unwrap_or(0);
+        let enough = possible_rate / SMALL_PACKET;
         let widen =
             move |packets: &mut Option<u64>| *packets = packets.map(|n| n.saturating_mul(2).max(enough));
         let deepen = move |stage: &mut Stage| match stage {
             Stage::Delay(delay) => widen(&mut delay.packets),
             Stage::Jitter(jitter) => widen(&mut jitter.packets),
-            stage => queues(stage).into_iter().for_each(|q| *q = deep(q)),
+            stage => queues(stage).into_iter().for_each(|q| *q = unlimited_queue(q)),
         };
         let is_bounded_delay = |stage: &Stage| match stage {
             Stage::Delay(delay) => delay.packets.is_some(),
@@ -34,7 +37,7 @@ impl Suspect for QueueLimit {
             _ => false,
         };
         let drops = |s: &SeenStage<'_>| s.element.dropped_packets + s.element.marked_packets > 0;
-        // Of outages their own suspect says what they cost.
+        // Outages are a suspect of their own.
         let queued = |s: &SeenStage<'_>| {
             !matches!(s.stage, Stage::Outage(_))
                 && (is_bounded_delay(s.stage) || !queues(&mut s.stage.clone()).is_empty())

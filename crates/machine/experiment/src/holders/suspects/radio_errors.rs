@@ -1,4 +1,5 @@
-//! Bit errors of a train's radio link: without the part of the Doppler shift that the receiver does not correct.
+//! Bit errors on a train's radio link. The residual Doppler shift, which the receiver does not correct, is
+//! removed.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};

@@ -1,7 +1,7 @@
-//! The rate of a limiter that flows use nearly in full, or that ACKs queue for.
+//! The rate of a limiter that flows use almost fully, or that ACKs wait for.
 
 use super::{Removal, Suspect};
-use crate::holders::NEARLY;
+use crate::holders::HELD_SHARE;
 use crate::holders::case::{Case, SeenStage};
 use crate::holders::change::double_rate;
 use result::{Carried, HolderKind};
@@ -17,7 +17,7 @@ impl Suspect for RateSuspect {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let full = |s: &SeenStage<'_>| match s.carries {
             Carried::Acks => s.element.max_queue_packets > 1 || s.element.dropped_packets > 0,
-            Carried::Data | Carried::Both => case.reached(s).is_some_and(|share| share >= NEARLY),
+            Carried::Data | Carried::Both => case.reached(s).is_some_and(|share| share >= HELD_SHARE),
         };
         let faster = |s: SeenStage<'_>| {
             let rate_mbps = Some(case.rate(s.stage).map(Rate::as_mbps)?);

@@ -1,17 +1,18 @@
-//! The receiver's window and the buffer that bounds it.
+//! The receiver's window and the buffer that limits it.
 //!
-//! The buffer begins with four bandwidth-delay products and not with all that it may become: half of it is window, and a
-//! window that is larger than any path needs changes when Linux delays ACKs (`__tcp_ack_snd_check`), which is another effect.
+//! The initial buffer is four bandwidth-delay products, not the maximum. Half of it is window, and a window
+//! that exceeds the path's needs changes when Linux delays ACKs (`__tcp_ack_snd_check`), which would be a
+//! different effect.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, receiver};
-use crate::holders::change::LARGEST_BUFFER;
+use crate::holders::change::MAX_BUFFER;
 use result::HolderKind;
 use std::collections::BTreeSet;
 use units::Bytes;
 
-/// What Linux begins with (`tcp_rmem[1]`).
-const USUAL_FIRST_BUFFER: Bytes = Bytes::new(128 << 10);
+/// The initial buffer of Linux (`tcp_rmem[1]`).
+const DEFAULT_INITIAL_BUFFER: Bytes = Bytes::new(128 << 10);
 
 pub(super) struct ReceiveWindow;
 
@@ -23,13 +24,14 @@ impl Suspect for ReceiveWindow {
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let hosts: BTreeSet<usize> = case.tcp_flows().map(|(_, f)| receiver(f)).collect();
         let widen = |host: usize| {
-            let its = case.tcp_flows().filter(|(_, f)| receiver(f) == host);
-            let product = its.map(|(i, _)| case.possible(i).bytes_in(case.rtt).get()).max().unwrap_or(0);
-            let first = Bytes::new(4 * product).min(LARGEST_BUFFER);
+            let flows = case.tcp_flows().filter(|(_, f)| receiver(f) == host);
+            let product =
+                flows.map(|(i, _)| case.possible_rate(i).bytes_in(case.rtt).get()).max().unwrap_or(0);
+            let first = Bytes::new(4 * product).min(MAX_BUFFER);
             Removal::at(self.kind(), &case.scenario.hosts[host].name, move |s| {
                 let stack = &mut s.hosts[host].stack;
-                (stack.receive_window, stack.receive_buffer) = (None, Some(LARGEST_BUFFER));
-                let own = stack.initial_receive_buffer.unwrap_or(USUAL_FIRST_BUFFER);
+                (stack.receive_window, stack.receive_buffer) = (None, Some(MAX_BUFFER));
+                let own = stack.initial_receive_buffer.unwrap_or(DEFAULT_INITIAL_BUFFER);
                 stack.initial_receive_buffer =
                     (first > own).then_some(first).or(stack.initial_receive_buffer);
             })

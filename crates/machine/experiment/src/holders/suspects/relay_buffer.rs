@@ -2,7 +2,7 @@
 
 use super::{Removal, Suspect};
 use crate::holders::case::Case;
-use crate::holders::change::LARGEST_BUFFER;
+use crate::holders::change::MAX_BUFFER;
 use result::HolderKind;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ impl Suspect for RelayBuffer {
         let used: BTreeSet<usize> = case.tcp_flows().flat_map(|(_, f)| f.via.iter().copied()).collect();
         let widen = |relay: usize| {
             Removal::at(self.kind(), &case.scenario.relays[relay].name, move |s| {
-                s.relays[relay].buffer = LARGEST_BUFFER;
+                s.relays[relay].buffer = MAX_BUFFER;
             })
         };
         used.into_iter().map(widen).collect()

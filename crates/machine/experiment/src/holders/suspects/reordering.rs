@@ -2,7 +2,7 @@
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};
-use crate::holders::change::nothing;
+use crate::holders::change::passthrough;
 use path::Stage;
 use result::HolderKind;
 
@@ -15,7 +15,7 @@ impl Suspect for Reordering {
 
     fn find(&self, case: &Case<'_>) -> Vec<Removal> {
         let in_order = |s: SeenStage<'_>| match s.stage {
-            Stage::Reorder(_) => Some(Removal::replaced(self.kind(), &s, nothing())),
+            Stage::Reorder(_) => Some(Removal::replaced(self.kind(), &s, passthrough())),
             Stage::Jitter(jitter) if jitter.reorder => {
                 let mut jitter = jitter.clone();
                 jitter.reorder = false;

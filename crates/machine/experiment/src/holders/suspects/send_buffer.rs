@@ -2,7 +2,7 @@
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, sender};
-use crate::holders::change::LARGEST_BUFFER;
+use crate::holders::change::MAX_BUFFER;
 use result::HolderKind;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ impl Suspect for SendBuffer {
         let hosts: BTreeSet<usize> = case.tcp_flows().map(|(_, f)| sender(f)).collect();
         let widen = |host: usize| {
             Removal::at(self.kind(), &case.scenario.hosts[host].name, move |s| {
-                s.hosts[host].stack.send_buffer = Some(LARGEST_BUFFER);
+                s.hosts[host].stack.send_buffer = Some(MAX_BUFFER);
             })
         };
         hosts.into_iter().map(widen).collect()

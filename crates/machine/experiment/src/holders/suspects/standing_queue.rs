@@ -1,18 +1,18 @@
-//! Queues that stay long: the same rate with CoDel instead.
+//! Queues that stay long. CoDel replaces them at the same rate.
 
 use super::{Removal, Suspect};
 use crate::holders::case::{Case, SeenStage};
-use crate::holders::change::{queues, short};
+use crate::holders::change::{managed_queue, queues};
 use path::Stage;
 use result::HolderKind;
 
-/// What waits less is no standing queue: CoDel's target (RFC 8289 section 4.2), ms.
-const NOTICED_MS: f64 = 5.0;
+/// A shorter wait is not a standing queue: CoDel's target (RFC 8289 section 4.2), ms.
+const MIN_WAIT_MS: f64 = 5.0;
 
 pub(super) struct StandingQueue;
 
-/// The part of the time inside a stage that is no waiting, ms.
-fn travel_ms(stage: &Stage) -> f64 {
+/// The part of the time in a stage that is not spent waiting, ms.
+fn fixed_delay_ms(stage: &Stage) -> f64 {
     let delay = match stage {
         Stage::Link(s) => s.delay,
         Stage::RateTrace(s) => s.delay,
@@ -32,11 +32,12 @@ impl Suspect for StandingQueue {
         let stands = |s: &SeenStage<'_>| {
             !matches!(s.stage, Stage::Outage(_))
                 && s.element.max_queue_packets > 1
-                && s.element.delay_ms.max - travel_ms(s.stage) >= NOTICED_MS
+                && s.element.delay_ms.max - fixed_delay_ms(s.stage) >= MIN_WAIT_MS
                 && !queues(&mut s.stage.clone()).is_empty()
         };
         let rtt = case.rtt;
-        let shorten = move |stage: &mut Stage| queues(stage).into_iter().for_each(|q| *q = short(q, rtt));
+        let shorten =
+            move |stage: &mut Stage| queues(stage).into_iter().for_each(|q| *q = managed_queue(q, rtt));
         let stages = case.stages().into_iter().filter(stands);
         stages.map(|s| Removal::of_stage(self.kind(), &s, shorten)).collect()
     }

@@ -1,20 +1,20 @@
-//! Of `[pair]`: names that it uses are there, and it has a way to its peers.
+//! Checks of `[pair]`: the names that it uses exist, and its peers are reachable.
 
-use super::{ConfigFault, conflict, name_pattern, owned, range, wait};
+use super::{ConfigFault, conflict, name_pattern, owned_path, range, timeout_range};
 use crate::config::{PairConfig, PairListenerConfig, PairUpstreamConfig, PeerConfig};
 use document::RefusalCause;
 use std::collections::BTreeMap;
 use units::Span;
 
-/// The first thing that is wrong with it.
+/// Fails with the first error.
 pub fn pair(pair: &PairConfig) -> Result<(), ConfigFault> {
     if pair.peers.is_empty() {
-        return Err(conflict(&["pair", "peers"], "at least one peer is wanted: [pair.peers.NAME]"));
+        return Err(conflict(&["pair", "peers"], "at least one peer is required: [pair.peers.NAME]"));
     }
     let mut keys = BTreeMap::new();
     for (name, settings) in &pair.peers {
         if let Some(other) = keys.insert(settings.key, name) {
-            let why = format!("the peer `{other}` has this key already");
+            let why = format!("the peer `{other}` already has this key");
             return Err(conflict(&["pair", "peers", name, "key"], &why));
         }
         peer(pair, name, settings)?;
@@ -26,24 +26,23 @@ pub fn pair(pair: &PairConfig) -> Result<(), ConfigFault> {
 fn peer(pair: &PairConfig, name: &str, peer: &PeerConfig) -> Result<(), ConfigFault> {
     let under = |key| ["pair", "peers", name, key];
     if pair.listen.is_none() && peer.address.is_none() {
-        let why =
-            "this peer is not called, as it has no `address`, and cannot call, as `pair` has no `listen`";
+        let why = "no connection to this peer is possible: set its `address`, or `listen` in `pair`";
         return Err(conflict(&["pair", "peers", name], why));
     }
     let controls = [PairConfig::CONTRACT, "bbr3", "bbr-hsr", "bbr", "cubic", "reno"];
     if !controls.contains(&peer.cc.as_str()) {
         let known = controls.map(String::from).to_vec();
         let cause = RefusalCause::UnknownName { what: "congestion control", name: peer.cc.clone(), known };
-        return Err((owned(&under("cc")), cause));
+        return Err((owned_path(&under("cc")), cause));
     }
-    wait(&under("idle_timeout"), peer.idle_timeout, Span::from_secs(1))
+    timeout_range(&under("idle_timeout"), peer.idle_timeout, Span::from_secs(1))
 }
 
-/// A peer by a name that is used.
+/// Checks that a peer of this name exists.
 fn known_peer(pair: &PairConfig, path: &[&str], name: &String) -> Result<(), ConfigFault> {
     let known = pair.peers.keys().cloned().collect();
     let cause = RefusalCause::UnknownName { what: "peer", name: name.clone(), known };
-    if pair.peers.contains_key(name) { Ok(()) } else { Err((owned(path), cause)) }
+    if pair.peers.contains_key(name) { Ok(()) } else { Err((owned_path(path), cause)) }
 }
 
 fn listener(pair: &PairConfig, name: &str, l: &PairListenerConfig) -> Result<(), ConfigFault> {
@@ -66,21 +65,21 @@ fn listener(pair: &PairConfig, name: &str, l: &PairListenerConfig) -> Result<(),
     }
     if l.upstream.is_none() && (l.sni.is_empty() || l.udp) {
         let key = "upstream".into();
-        return Err((owned(&under("")[..3]), RefusalCause::MissingKey { key }));
+        return Err((owned_path(&under("")[..3]), RefusalCause::MissingKey { key }));
     }
-    let of_streams = [
+    let tcp_only = [
         ("sni", !l.sni.is_empty()),
         ("proxy_protocol_from", !l.proxy_protocol_from.is_empty()),
         ("max_connections_per_client", l.max_connections_per_client.is_some()),
     ];
-    if let Some((key, _)) = of_streams.iter().find(|(_, is_set)| l.udp && *is_set) {
-        return Err(conflict(&under(key), "this is for connections, and `udp` takes datagrams"));
+    if let Some((key, _)) = tcp_only.iter().find(|(_, is_set)| l.udp && *is_set) {
+        return Err(conflict(&under(key), "only for TCP connections, not with `udp`"));
     }
-    let most = l.max_connections_per_client.unwrap_or(1).into();
-    range(&under("max_connections_per_client"), most, 1, 1 << 24)?;
-    wait(&under("hello_timeout"), l.hello_timeout, Span::from_millis(1))?;
-    wait(&under("idle_timeout"), l.idle_timeout, Span::from_millis(1))?;
-    wait(&under("half_close_timeout"), l.half_close_timeout, Span::from_millis(1))
+    let limit = l.max_connections_per_client.unwrap_or(1).into();
+    range(&under("max_connections_per_client"), limit, 1, 1 << 24)?;
+    timeout_range(&under("hello_timeout"), l.hello_timeout, Span::from_millis(1))?;
+    timeout_range(&under("idle_timeout"), l.idle_timeout, Span::from_millis(1))?;
+    timeout_range(&under("half_close_timeout"), l.half_close_timeout, Span::from_millis(1))
 }
 
 fn upstream(pair: &PairConfig, name: &str, u: &PairUpstreamConfig) -> Result<(), ConfigFault> {
@@ -89,5 +88,5 @@ fn upstream(pair: &PairConfig, name: &str, u: &PairUpstreamConfig) -> Result<(),
         return Err(conflict(&under("servers"), "at least one server is wanted"));
     }
     u.peers.iter().try_for_each(|peer| known_peer(pair, &under("peers"), peer))?;
-    wait(&under("connect_timeout"), u.connect_timeout, Span::from_millis(1))
+    timeout_range(&under("connect_timeout"), u.connect_timeout, Span::from_millis(1))
 }

@@ -1,4 +1,4 @@
-//! Configurations that are right, and each fault with its place.
+//! Tests of valid configurations, and of each error with its position.
 
 use super::*;
 use crate::balance::Balance;
@@ -44,7 +44,7 @@ servers = "10.9.0.2:80"
 "#;
 
 #[test]
-fn a_whole_file_is_read() {
+fn a_complete_file_is_parsed() {
     let c = ProxyConfig::parse("proxy.toml", WHOLE).unwrap_or_else(|e| panic!("{}", e.render()));
     let office = &c.listeners["office"];
     assert_eq!(office.listen.0.len(), 3);
@@ -57,16 +57,16 @@ fn a_whole_file_is_read() {
     assert_eq!(c.status, Some("127.0.0.1:9180".parse::<SocketAddr>().expect("an address")));
 }
 
-/// Each line of `WHOLE` that is replaced, by what, and what is said of it.
+/// Each case: the text in `WHOLE`, its replacement, and the expected error.
 #[test]
-fn every_fault_has_its_line_its_key_and_what_would_be_right() {
+fn every_error_names_its_line_its_key_and_the_fix() {
     let cases = [
         ("workers = 2", "workers = 0", "2:11: workers: 0 is out of range (allowed: 1 to 1024)"),
         ("workers = 2", "worker = 2", "2:1: worker: unknown key `worker` (did you mean `workers`?"),
         (
             "status = \"127.0.0.1:9180\"",
             "status = \"0.0.0.0:9180\"",
-            "5:10: status: metrics and status page are plain",
+            "5:10: status: metrics and status page use plain",
         ),
         (
             "upstream = \"dc\"",
@@ -91,13 +91,13 @@ fn every_fault_has_its_line_its_key_and_what_would_be_right() {
         ),
         ("\"*.example.com\"", "\"*example.com\"", "19:18: listeners.office.sni."),
         ("idle_timeout = \"10min\"", "idle_timeout = \"0s\"", "listeners.office.idle_timeout: 0"),
-        ("listen = \"0.0.0.0:1080\"", "listen = \"0.0.0.0:443\"", "listens on 0.0.0.0:443 already"),
+        ("listen = \"0.0.0.0:1080\"", "listen = \"0.0.0.0:443\"", "already listens on 0.0.0.0:443"),
         ("transparent = [\"203.0.113.0/24\"]", "upstream = \"web\"", "listeners.through.keep_client_address"),
-        ("keep_client_address = true", "upstream = \"web\"", "listeners.through.transparent: connections of"),
+        ("keep_client_address = true", "upstream = \"web\"", "listeners.through.transparent: a transparent"),
         (
             "\"10.9.0.1:443\"",
             "\"10.9.0.1\"",
-            "28:12: upstreams.dc.servers.0: `10.9.0.1` is no host with a port",
+            "28:12: upstreams.dc.servers.0: `10.9.0.1` is not a host with a port",
         ),
         (
             "balance = \"least-connections\"",
@@ -108,11 +108,11 @@ fn every_fault_has_its_line_its_key_and_what_would_be_right() {
         ("servers = \"10.9.0.2:80\"", "servers = []", "35:11: upstreams.web.servers: at least one server"),
         ("servers = \"10.9.0.2:80\"", "", "the key `servers` is missing"),
     ];
-    for (was, is, told) in cases {
+    for (was, is, expected) in cases {
         assert!(WHOLE.contains(was), "{was}");
         let e = ProxyConfig::parse("proxy.toml", &WHOLE.replacen(was, is, 1));
         let text = e.err().map(|e| e.to_string()).unwrap_or_default();
-        assert!(text.starts_with("proxy.toml:") && text.contains(told), "{is}\n{text}\n{told}");
+        assert!(text.starts_with("proxy.toml:") && text.contains(expected), "{is}\n{text}\n{expected}");
     }
     let e = ProxyConfig::parse("p", "[listeners]").unwrap_err().to_string();
     assert!(e.contains("at least one listener"), "{e}");

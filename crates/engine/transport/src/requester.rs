@@ -1,0 +1,352 @@
+//! Clients that send requests and wait, and servers that answer: exchanges over one connection, or pages of
+//! several objects over several. Simulated and kernel ends share this code.
+//!
+//! Inputs of an [`Asker`]: [`start`](Asker::start), [`handle_up`](Asker::handle_up),
+//! [`handle_read`](Asker::handle_read), [`handle_wake`](Asker::handle_wake). Outputs: the [`Ask`]s that each
+//! of them appends. Next wake-up: [`next_wake`](Asker::next_wake). Times are arguments.
+//!
+//! | here | browsers |
+//! |---|---|
+//! | all connections open with the first page | connections are opened as objects become known |
+//! | one object at a time on each, in order | priorities; HTTP/2 and HTTP/3 load many objects at a time over one connection |
+
+use crate::config::App;
+use crate::exchanges::ExchangeLog;
+use std::collections::VecDeque;
+use units::{Awaited, Span, Time};
+
+/// Default number of connections of a page: what browsers open to one server (RFC 9112 section 9.4 sets no
+/// limit).
+pub const PAGE_CONNECTIONS: u32 = 6;
+/// Default size of a page's requests, bytes.
+const DEFAULT_PAGE_REQUEST: u64 = 400;
+
+/// The requests of an application, which are repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking {
+    request: u64,
+    /// Size of the document that is loaded before all objects, bytes.
+    html: Option<u64>,
+    objects: u64,
+    size: u64,
+    think: Span,
+    count: Option<u64>,
+    is_page: bool,
+    /// Number of connections.
+    pub connections: u32,
+}
+
+impl App {
+    /// The requests of the application; `None` if it sends none.
+    pub fn asking(&self) -> Option<Asking> {
+        match *self {
+            App::Request { request, response, think, count } => Some(Asking {
+                request: request.get(),
+                html: None,
+                objects: 1,
+                size: response.get(),
+                think: think.unwrap_or(Span::ZERO),
+                count,
+                is_page: false,
+                connections: 1,
+            }),
+            App::Page { objects, size, connections, request, think, count, html } => Some(Asking {
+                request: request.map_or(DEFAULT_PAGE_REQUEST, |b| b.get()),
+                html: html.map(|b| b.get()),
+                objects: objects.into(),
+                size: size.get(),
+                think: think.unwrap_or(Span::ZERO),
+                count,
+                is_page: true,
+                connections: connections.unwrap_or(PAGE_CONNECTIONS),
+            }),
+            App::Bulk { .. }
+            | App::Onoff { .. }
+            | App::Udp { .. }
+            | App::Voice { .. }
+            | App::Probe { .. } => None,
+        }
+    }
+}
+
+impl Asking {
+    /// Bytes of all answers and of all requests in one repetition.
+    pub fn sizes(&self) -> [u64; 2] {
+        let answers = self.objects.saturating_mul(self.size).saturating_add(self.html.unwrap_or(0));
+        [answers, (self.objects + u64::from(self.html.is_some())).saturating_mul(self.request)]
+    }
+}
+
+/// A request to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Number of the connection in its flow, from 0.
+    pub connection: usize,
+    /// Size of the request, bytes.
+    pub request: u64,
+    /// Size of the answer, bytes.
+    pub answer: u64,
+}
+
+/// A connection of the flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Connection {
+    up: bool,
+    /// The awaited answer, and since when it is awaited.
+    awaited: Option<(Awaited, Time)>,
+    /// Total bytes that will have been read when all requested answers have arrived.
+    due: u64,
+}
+
+/// The client of a flow.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    pattern: Asking,
+    connections: Vec<Connection>,
+    /// Whether the page's document is still to be requested.
+    html: bool,
+    /// Objects that are known but not yet requested.
+    known: u64,
+    since: Time,
+    began: Option<Time>,
+    wake: Option<Time>,
+    /// Completed exchanges or pages.
+    pub completed: u64,
+    /// Time of the last completion, once all are done.
+    pub finished: Option<Time>,
+    /// Durations of all exchanges.
+    pub log: ExchangeLog,
+}
+
+impl Asker {
+    /// A client that has not started.
+    pub fn new(pattern: Asking) -> Asker {
+        Asker {
+            pattern,
+            connections: vec![Connection::default(); pattern.connections as usize],
+            html: false,
+            known: 0,
+            since: Time::ZERO,
+            began: None,
+            wake: None,
+            completed: 0,
+            finished: None,
+            log: ExchangeLog::default(),
+        }
+    }
+
+    /// Number of connections.
+    pub fn connections(&self) -> u32 {
+        self.pattern.connections
+    }
+
+    /// Whether the client loads pages; otherwise it exchanges requests and answers.
+    pub fn is_page(&self) -> bool {
+        self.pattern.is_page
+    }
+
+    /// Time of the next wake-up: the end of the think time.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.wake
+    }
+
+    /// The flow starts, and its connections are being opened.
+    pub fn start(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
+        self.begin(now, asks);
+    }
+
+    /// A connection is established. Requests that waited for it count as awaited since they were known.
+    pub fn handle_up(&mut self, connection: usize, asks: &mut VecDeque<Ask>) {
+        if !std::mem::replace(&mut self.connections[connection].up, true) {
+            self.send_requests(self.since, asks);
+        }
+    }
+
+    /// `read` bytes in total have been read on a connection.
+    pub fn handle_read(&mut self, now: Time, connection: usize, read: u64, asks: &mut VecDeque<Ask>) {
+        let state = &mut self.connections[connection];
+        let Some((what, since)) = state.awaited.filter(|_| read >= state.due) else { return };
+        state.awaited = None;
+        self.log.push(what, since, now);
+        if what == Awaited::Html {
+            (self.known, self.since) = (self.pattern.objects, now);
+        }
+        self.send_requests(now, asks);
+        if self.connections.iter().any(|c| c.awaited.is_some()) || self.known > 0 {
+            return;
+        }
+        if let Some(began) = self.began.take().filter(|_| self.pattern.is_page) {
+            self.log.push(Awaited::Page, began, now);
+        }
+        self.completed += 1;
+        if self.pattern.count.is_some_and(|count| self.completed >= count) {
+            self.finished = Some(now);
+        } else if self.pattern.think.is_zero() {
+            self.begin(now, asks);
+        } else {
+            self.wake = Some(now + self.pattern.think);
+        }
+    }
+
+    /// The think time has passed.
+    pub fn handle_wake(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
+        if self.wake.take().is_some() {
+            self.begin(now, asks);
+        }
+    }
+
+    /// Everything that is awaited, and since when.
+    pub fn waiting(&self) -> impl Iterator<Item = (Awaited, Time)> + '_ {
+        let page = self.began.filter(|_| self.pattern.is_page).map(|began| (Awaited::Page, began));
+        // An exchange also counts as awaited while its connection is not established.
+        let alone = self.began.filter(|_| !self.pattern.is_page && self.known > 0);
+        let answers = self.connections.iter().filter_map(|c| c.awaited);
+        answers.chain(page).chain(alone.map(|began| (Awaited::Answer, began)))
+    }
+
+    fn begin(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
+        (self.began, self.since) = (Some(now), now);
+        self.html = self.pattern.html.is_some();
+        self.known = if self.html { 0 } else { self.pattern.objects };
+        self.send_requests(now, asks);
+    }
+
+    /// Sends requests for known objects on idle connections; they count as awaited since `since`.
+    fn send_requests(&mut self, since: Time, asks: &mut VecDeque<Ask>) {
+        for (connection, state) in self.connections.iter_mut().enumerate() {
+            if !state.up || state.awaited.is_some() {
+                continue;
+            }
+            let (what, answer) = match self.pattern.html.filter(|_| self.html) {
+                Some(html) => {
+                    self.html = false;
+                    (Awaited::Html, html)
+                }
+                None if self.known > 0 => {
+                    self.known -= 1;
+                    (if self.pattern.is_page { Awaited::Object } else { Awaited::Answer }, self.pattern.size)
+                }
+                None => return,
+            };
+            state.awaited = Some((what, since));
+            state.due += answer;
+            asks.push_back(Ask { connection, request: self.pattern.request, answer });
+        }
+    }
+}
+
+/// The server of a flow, which writes an answer when a whole request has arrived.
+#[derive(Clone, Debug)]
+pub struct Answerer {
+    request: u64,
+    /// For each connection, the number of answered requests and the sizes of answers still to be written.
+    connections: Vec<(u64, VecDeque<u64>)>,
+}
+
+impl Answerer {
+    /// A server for a client with this pattern.
+    pub fn new(pattern: Asking) -> Answerer {
+        Answerer {
+            request: pattern.request.max(1),
+            connections: vec![(0, VecDeque::new()); pattern.connections as usize],
+        }
+    }
+
+    /// A request has been sent.
+    pub fn expect(&mut self, ask: Ask) {
+        self.connections[ask.connection].1.push_back(ask.answer);
+    }
+
+    /// `read` bytes in total have been read on a connection; returns the size of the next answer if its
+    /// request has arrived.
+    pub fn next(&mut self, connection: usize, read: u64) -> Option<u64> {
+        let (answered, pending) = &mut self.connections[connection];
+        if read < (*answered + 1) * self.request {
+            return None;
+        }
+        let answer = pending.pop_front()?;
+        *answered += 1;
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Bytes;
+
+    const fn ms(n: u64) -> Time {
+        Time::from_nanos(n * 1_000_000)
+    }
+
+    fn page(connections: u32, html: Option<u64>, count: Option<u64>) -> Asking {
+        let (size, think) = (Bytes::new(1000), Some(Span::from_millis(100)));
+        let html = html.map(Bytes::new);
+        let app =
+            App::Page { objects: 3, size, connections: Some(connections), request: None, think, count, html };
+        assert!(app.answers() && app.has_end() == count.is_some());
+        app.asking().unwrap()
+    }
+
+    fn requested(asks: &mut VecDeque<Ask>) -> Vec<(usize, u64)> {
+        asks.drain(..).map(|a| (a.connection, a.answer)).collect()
+    }
+
+    #[test]
+    fn a_page_is_loaded_object_by_object_over_its_connections() {
+        let mut asker = Asker::new(page(2, Some(500), Some(2)));
+        let mut asks = VecDeque::new();
+        asker.start(ms(0), &mut asks);
+        assert_eq!(requested(&mut asks), [], "no connection is established");
+        asker.handle_up(1, &mut asks);
+        assert_eq!(requested(&mut asks), [(1, 500)], "the document, on the first connection");
+        asker.handle_up(0, &mut asks);
+        asker.handle_read(ms(30), 1, 499, &mut asks);
+        assert_eq!(requested(&mut asks), [], "the document is incomplete");
+        asker.handle_read(ms(40), 1, 500, &mut asks);
+        assert_eq!(requested(&mut asks), [(0, 1000), (1, 1000)]);
+        asker.handle_read(ms(60), 1, 1500, &mut asks);
+        assert_eq!(requested(&mut asks), [(1, 1000)], "the third object, on the idle connection");
+        asker.handle_read(ms(90), 0, 1000, &mut asks);
+        assert_eq!((asker.completed, asker.next_wake()), (0, None));
+        assert_eq!(asker.waiting().collect::<Vec<_>>(), [(Awaited::Object, ms(60)), (Awaited::Page, ms(0))]);
+        asker.handle_read(ms(95), 1, 2500, &mut asks);
+        assert_eq!((asker.completed, asker.next_wake(), requested(&mut asks)), (1, Some(ms(195)), vec![]));
+        let log: Vec<_> = asker.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
+        let object = Awaited::Object;
+        let wanted =
+            [(Awaited::Html, 40.0), (object, 20.0), (object, 50.0), (object, 35.0), (Awaited::Page, 95.0)];
+        assert_eq!(log, wanted);
+        // The next page uses the same connections.
+        asker.handle_wake(ms(195), &mut asks);
+        assert_eq!(requested(&mut asks), [(0, 500)]);
+        asker.handle_read(ms(210), 0, 1500, &mut asks);
+        for (t, connection, read) in [(220, 0, 2500), (220, 1, 3500), (230, 0, 3500)] {
+            asker.handle_read(ms(t), connection, read, &mut asks);
+        }
+        assert_eq!((asker.finished, asker.waiting().count()), (Some(ms(230)), 0));
+    }
+
+    #[test]
+    fn requests_count_as_awaited_while_their_connection_is_opened() {
+        let mut asker = Asker::new(page(3, None, None));
+        let mut asks = VecDeque::new();
+        asker.start(ms(5), &mut asks);
+        for connection in 0..3 {
+            asker.handle_up(connection, &mut asks);
+        }
+        assert_eq!(asks.len(), 3);
+        assert!(asker.waiting().all(|(_, since)| since == ms(5)));
+    }
+
+    #[test]
+    fn each_complete_request_is_answered() {
+        let mut answerer = Answerer::new(page(1, None, None));
+        for answer in [7, 9] {
+            answerer.expect(Ask { connection: 0, request: 400, answer });
+        }
+        let read = |a: &mut Answerer, n| a.next(0, n);
+        assert_eq!(read(&mut answerer, 399), None);
+        assert_eq!([400, 400, 800, 9000].map(|n| read(&mut answerer, n)), [Some(7), None, Some(9), None]);
+    }
+}
