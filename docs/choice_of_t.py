@@ -7,7 +7,7 @@
     $run --repeat 30 --out sim-wide --set "$wide"; $run --on kernel --repeat 4 --out kernel-wide --set "$wide"
     python docs/choice_of_t.py sim kernel sim-wide kernel-wide docs/hsr-choice-of-t.png
 
-Left: goodput, mean of the repeats with its 95 % interval. Right: how the RTTs are distributed over time (the last
+Left: goodput, mean of the repeats with its 95 % interval. Right: the distribution of the RTTs over time (the last
 sample every 10 ms, all repeats of the simulator). Needs pyarrow and matplotlib.
 """
 
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 *folders, target = sys.argv[1:]
-ROWS = [("RTT 30 to 70 ms", *folders[:2]), ("RTT 10 to 90 ms, overtaking", *folders[2:])]
+ROWS = [("RTT 30 to 70 ms", *folders[:2]), ("RTT 10 to 90 ms, reordered", *folders[2:])]
 VARIANTS = {
     "cubic": ("CUBIC", "#888888"),
     "bbr": ("BBR", "#3b6fb6"),

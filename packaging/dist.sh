@@ -1,8 +1,8 @@
 #!/bin/sh
-# What is handed out, into dist/: the programs for Linux, which need no library, one for Windows, the Python wheel, a Debian package,
-# the explorer as a page, licences and sums. `sh packaging/dist.sh linux debian` makes only these. On Debian as root it installs what
-# it needs; elsewhere it says what is missing and ends, since a release lacks nothing. Two builds of a commit by the same tools,
-# whatever the folder, are the same bytes (tests/dist.sh); dist/BUILD.txt names commit and tools.
+# Builds a release into dist/: static programs for Linux, one for Windows, the Python wheel, a Debian package, the explorer's page,
+# licences and checksums. `sh packaging/dist.sh linux debian` builds only these parts. On Debian, as root, it installs missing tools;
+# elsewhere it names them and stops, because a release must be complete. Two builds of a commit with the same tools give the same
+# bytes in any folder (tests/dist.sh); dist/BUILD.txt names the commit and the tools.
 set -eu
 umask 022
 export LC_ALL=C TZ=UTC
@@ -22,7 +22,7 @@ fail() {
     exit 1
 }
 
-# The command $2, which Debian's package $1 brings.
+# Ensures that command $2 exists; Debian's package $1 provides it.
 need() {
     command -v "$2" >/dev/null && return
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -37,7 +37,7 @@ need_target() {
         fail "Rust's library for $1 is missing (rustup target add $1)"
 }
 
-# The programs $2 ... for target $1.
+# Builds the programs $2 ... for target $1.
 programs() {
     target=$1
     shift
@@ -47,12 +47,12 @@ programs() {
     done
 }
 
-# All that goes with a program: $1 is the folder.
+# Installs the documents that accompany a program into folder $1.
 papers() {
     install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENSES.md docs/install.md "$1"
 }
 
-# Manual pages and completions, as the programs print them, into $1/man1 and $1/completions.
+# Writes manual pages and completions into $1/man1 and $1/completions.
 help_files() {
     mkdir -p "$1/completions"
     "$longfat" man --out "$1/man1" >/dev/null
@@ -65,7 +65,7 @@ help_files() {
     "$pair" --completions fish >"$1/completions/longfat-pair.fish"
 }
 
-# Everything below folder $1 as old as the commit.
+# Sets the time of every file below folder $1 to the commit's.
 date_back() {
     find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
@@ -93,7 +93,7 @@ windows() {
     (cd "$work" && python3 -m zipfile -c "$dist/$name.zip" "$name")
 }
 
-# Its `longfat` is the program for Linux above; what Python loads wants the machine's C library.
+# The wheel's `longfat` is the static Linux program; its extension module links with the C library.
 wheel() {
     need python3 python3
     venv=$(sh tests/venv.sh dist maturin) || fail "maturin is missing (pip install maturin)"
@@ -116,8 +116,8 @@ debian() {
     gzip -9n "$doc/CHANGELOG.md"
     mv "$doc/CHANGELOG.md.gz" "$doc/changelog.gz"
     {
-        echo "longfat is under the licence below or under Apache-2.0 (LICENSE-APACHE), at your choice; what of others is in it, under which"
-        echo "licences: THIRD-PARTY-LICENSES.md."
+        echo "longfat is under the licence below or under Apache-2.0 (LICENSE-APACHE), at your choice. THIRD-PARTY-LICENSES.md lists the"
+        echo "software of others in it, with the licences."
         echo
         cat LICENSE-MIT
     } >"$doc/copyright"
@@ -142,20 +142,20 @@ Section: net
 Priority: optional
 Suggests: bash-completion, bird2, iproute2, strongswan-swanctl, vsftpd
 Description: finds out why a network path is slow, and proves what would fix it
- longfat simulates rate-limited, long or lossy paths with TCP as Linux sends
- it, runs the same scenario on the kernel itself in network namespaces, says
- of a packet capture what limited each flow, and tries what would help.
+ longfat finds what limited each flow of a packet capture, simulates the path
+ with TCP as Linux sends it, tries changes that would help, and runs the same
+ scenario on the kernel itself in network namespaces.
  .
- It brings a split-TCP proxy, and one that QUIC joins to a second
- (longfat-pair), with units for systemd, which are not enabled.
+ It includes a split-TCP proxy and a pair of proxies with QUIC between them
+ (longfat-pair). Their systemd units are installed but not enabled.
 END
     (cd "$tree" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
     date_back "$tree"
-    # Packed by one thread: what several write depends on how many.
+    # One thread, because the output depends on the number of threads.
     dpkg-deb -Zxz --threads-max=1 --root-owner-group --build "$tree" "$dist/longfat_${version}_amd64.deb" >/dev/null
 }
 
-# The explorer's page with the simulator in it.
+# The explorer as a page that contains the simulator.
 site() {
     need_target wasm32-unknown-unknown
     echo "dist: building the explorer's page"
@@ -163,16 +163,16 @@ site() {
     install -m 644 "$work/site/index.html" "$dist/longfat-$version-explore.html"
 }
 
-commit=$(git rev-parse HEAD 2>/dev/null) || fail "no clone: a release is made from a commit"
-[ -z "$(git status --porcelain --untracked-files=no)" ] || fail "files differ from the commit: commit first"
+commit=$(git rev-parse HEAD 2>/dev/null) || fail "not a git clone: a release is built from a commit"
+[ -z "$(git status --porcelain --untracked-files=no)" ] || fail "there are uncommitted changes: commit first"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 export SOURCE_DATE_EPOCH
-# No path of this machine stands in a program: neither in what a panic says nor in what C asserts.
+# Removes this machine's paths from panic messages and C assertions.
 home=${CARGO_HOME:-$HOME/.cargo}
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037' "--remap-path-prefix=$root=/longfat" "--remap-path-prefix=$home=/cargo" \
     "--remap-path-prefix=$CARGO_TARGET_DIR=/target")
-# What separates flags does not end them.
+# The separator must not follow the last flag.
 CARGO_ENCODED_RUSTFLAGS=${CARGO_ENCODED_RUSTFLAGS%?}
 CFLAGS="-ffile-prefix-map=$home=/cargo -ffile-prefix-map=$CARGO_TARGET_DIR=/target"
 export CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_INCREMENTAL=0
@@ -180,7 +180,7 @@ export CARGO_ENCODED_RUSTFLAGS CFLAGS CARGO_INCREMENTAL=0
 # shellcheck disable=SC2086
 [ $# -gt 0 ] || set -- $PARTS
 for part; do
-    case " $PARTS " in *" $part "*) ;; *) fail "no such part: $part (of: $PARTS)" ;; esac
+    case " $PARTS " in *" $part "*) ;; *) fail "unknown part $part; parts: $PARTS" ;; esac
 done
 rm -rf "$dist"
 mkdir "$dist"
@@ -189,7 +189,7 @@ need_target $LINUX
 programs $LINUX longfat longfat-pair
 longfat=$CARGO_TARGET_DIR/$LINUX/dist/longfat
 pair=$CARGO_TARGET_DIR/$LINUX/dist/longfat-pair
-"$longfat" --version | grep -q "$(echo "$commit" | cut -c 1-12))" || fail "$("$longfat" --version): not of commit $commit"
+"$longfat" --version | grep -q "$(echo "$commit" | cut -c 1-12))" || fail "$("$longfat" --version): not built from commit $commit"
 for part; do "$part"; done
 cp THIRD-PARTY-LICENSES.md "$dist"
 {

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The constants of the diagnosis: what they are, where each comes from, and what each gives.
+"""The constants of the diagnosis: a list, their sources, and the effect of each on the results.
 
     python3 tests/diagnose/constants.py                       a table of all of them
-    python3 tests/diagnose/constants.py --count               how many, and how many name a source
+    python3 tests/diagnose/constants.py --count               number of constants, and of those that name a source
     python3 tests/diagnose/constants.py [--rows FILE] --ablate --drawn SET COUNT --real DIR --nebby DIR
-    python3 tests/diagnose/constants.py [--rows FILE] --told  what stands in FILE, as a page
+    python3 tests/diagnose/constants.py [--rows FILE] --page  prints FILE as a page
 
-A constant is a number in a `const` of `crates/evidence/diagnosis/src`, each of a tuple or list for itself, or a decimal that stands
-bare in code; tests are left out, and so are 0, 1, 2 and powers of ten, which are units and halves. It names a source if what is
-written above it does: an RFC, a line of a kernel, a paper, what it is derived or learnt from.
+A constant is a number in a `const` of `crates/evidence/diagnosis/src` (each element of a tuple or list counts) or a decimal literal in
+code. Tests are left out, and so are 0, 1, 2, halves and powers of ten, which are units. A constant names a source if the comment above it
+names an RFC, a line of a kernel, a paper, a derivation, or the program that learns it.
 
-`--ablate` halves and doubles one after the other and scores what `ablate.rs` beside this file is told to, in a copy of the tree
-that is built once: which flows are right of each set goes to FILE.
+`--ablate` halves and doubles each constant, one at a time, in a copy of the tree that is built once, and scores the sets that are passed to
+`ablate.rs`. The number of right flows of each set goes to FILE.
 """
 
 import argparse
@@ -35,7 +35,7 @@ UNITS = {"0", "1", "2", "0.0", "1.0", "2.0", "0.5", "1e-9", "1e-6", "1e-3", "1e3
 
 
 def sources():
-    """Files, and their lines without tests."""
+    """Yields each file with its lines, without tests."""
     for path in sorted(SOURCE.rglob("*.rs")):
         if path.name in ("tests.rs", "weights.rs", "factors.rs"):
             continue
@@ -47,7 +47,7 @@ HEAD = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const |static )?(?:fn|const|s
 
 
 def comment_above(lines, at):
-    """The comment that ends right above a line; constants that stand one below the other share it."""
+    """Returns the comment right above a line. Constants on consecutive lines share one comment."""
     while at > 0 and CONST.match(lines[at - 1]):
         at -= 1
     doc = []
@@ -58,7 +58,7 @@ def comment_above(lines, at):
 
 
 def said_of(lines, at, first):
-    """What is written above a number: in the constant or function whose `first` line it is, the nearest comment and its own."""
+    """Returns the comments on a number: the nearest one above it, and the one above the constant or function that begins at `first`."""
     near = at
     while near > first and not lines[near - 1].lstrip().startswith("//"):
         near -= 1
@@ -66,7 +66,7 @@ def said_of(lines, at, first):
 
 
 def constants():
-    """Name, file, line, column, text of the number, and what is said of it."""
+    """Yields name, file, line, the match of the number, and its comments."""
     for path, lines in sources():
         name = str(path.relative_to(SOURCE))
         inside, first = None, 0
@@ -104,7 +104,7 @@ def count():
 
 
 KNOB = """
-/// Numbers that can be changed while the program runs.
+/// Numbers that can be changed at run time.
 pub mod knob {
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -117,7 +117,7 @@ pub mod knob {
         BY.store(by.to_bits(), Relaxed);
     }
 
-    /// What a constant may be.
+    /// Types of constants.
     pub trait Number: Copy {
         fn times(self, by: f64) -> Self;
     }
@@ -140,7 +140,7 @@ pub mod knob {
 
 
 def with_knobs(every, left_out):
-    """Of each file that has constants its text with those that are not left out made changeable, by path."""
+    """Returns the text of each file, by path, with every constant that is not left out made changeable."""
     files, made_static = {}, set()
     for number, (name, file, at, found, _) in enumerate(every):
         if number not in left_out:
@@ -159,13 +159,13 @@ def with_knobs(every, left_out):
 
 
 def rewritten(lines, names, made_static):
-    """Constants of these names made statics that are computed when they are first asked for, and the places that use them."""
+    """Returns the text with the named constants made lazy statics, and every use of them dereferenced."""
     head, tests, tail = "\n".join(lines).partition("#[cfg(test)]\nmod tests {")
     used = names | {n for n in made_static if re.search(rf"^use [^;]*\b{n}\b", head, re.M) or f"::{n}" in head}
     parts, at = [], 0
-    # Definitions, imports and comments stay; everything else is code that uses them.
+    # Definitions, imports and comments stay; all other code may use the constants.
     kept = re.compile(r"^[ \t]*(?:pub(?:\([a-z]+\))? )?(?:const (\w+): ([^=]+?) = (.*?);|use [^;]*;)$|//[^\n]*", re.M | re.S)
-    # Not a field of that name, but the end of a range.
+    # Skips fields of that name, but not the end of a range.
     place = re.compile(r"(?<![\w:])(?<![^.]\.)((?:\w+::)*)(" + "|".join(sorted(used)) + r")\b") if used else None
     uses = lambda text: place.sub(r"(*\1\2)", text) if place else text
     for found in kept.finditer(head):
@@ -183,7 +183,7 @@ def rewritten(lines, names, made_static):
 
 
 def build(tree, target, every):
-    """Builds `ablate` with all constants that can be changed; which cannot be."""
+    """Builds `ablate` with all constants changeable that allow it; returns the others."""
     left_out = set()
     env = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     crate = tree / "crates/evidence/diagnosis/src"
@@ -217,7 +217,7 @@ def ablate(options, rows):
         with open(here / "Cargo.toml", "a") as manifest:
             manifest.write('linux.workspace = true\n\n[[bin]]\nname = "ablate"\npath = "src/ablate.rs"\n')
         left_out = build(tree, target, every)
-        print(f"{len(left_out)} of {len(every)} constants cannot be changed while the program runs", file=sys.stderr)
+        print(f"{len(left_out)} of {len(every)} constants cannot be changed at run time", file=sys.stderr)
         controls = [i for i, c in enumerate(every) if c[1].startswith("verdict/cc")]
         span = [str(controls[0]), str(controls[-1] + 1)]
         run = [target / "release/ablate", str(len(every)), *options, "--controls", *span]
@@ -238,22 +238,24 @@ def ablate(options, rows):
                 write(str(number), [name, where, at + 1, found.group(1)], by)
 
 
-HEAD_OF_TABLE = """# What each constant of the diagnosis gives
+HEAD_OF_TABLE = """# Effect of each constant of the diagnosis
 
-Each number of `crates/evidence/diagnosis/src` that is no unit is halved and doubled, one after the other, and the build sets are diagnosed anew:
-drawn cases, drawn receivers that do not read, and the build half of the public captures. Those that tell congestion controls are held
-against the build half of the traces labelled with these instead. `tests/diagnose/constants.py --ablate` measures, this page is
-`--told`. What stands below is how many flows more or fewer are right then. Numbers that a program learns (`*/weights.rs`, `*/factors.rs`) are no
-constants: each of them stands there with its name.
+Each number in `crates/evidence/diagnosis/src` that is not a unit is halved and doubled, one at a time, and
+the build sets are diagnosed again: drawn cases, drawn receivers that do not read, and the build half of the
+public captures. Constants that distinguish congestion controls are tested on the build half of the labelled
+traces instead. `tests/diagnose/constants.py --ablate` measures, `--page` prints this page. The table has the
+change in the number of right flows. Learned numbers (`*/weights.rs`, `*/factors.rs`) are not constants; they
+have names in those files.
 
-{count} constants could be changed so; as they are, right: {of}. Halving and doubling changes nothing for {idle}, as far as
-so few flows tell. For {better} half or double does better, mostly by a flow or two, which is chance. *named*: what is written above it
-names an RFC, a line of a kernel, a paper, a derivation or what learns it.{gone}
+{count} constants could be changed. Unchanged, these flows are right: {of}.
+Halving and doubling has no effect for {idle} constants, as far as so few flows show. For {better}, half or double
+does better, mostly by a flow or two, which is chance. *named*: the comment above the constant names an RFC, a
+line of a kernel, a paper, a derivation, or the program that learns it.{gone}
 """
 
 
-def told(rows):
-    """What each constant gives, the most first, as a page: how many flows fewer are right when it is halved, and doubled."""
+def page(rows):
+    """Prints the page: the change in the number of right flows if a constant is halved or doubled, largest effect first."""
     with open(rows) as file:
         lines = list(csv.DictReader(file))
     sets = [name.removesuffix(" right") for name in lines[0] if name.endswith(" right")]
@@ -272,8 +274,8 @@ def told(rows):
     of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
     key = lambda line: (line["constant"], line["file"], line["value"])
     gone = sum(key(half) not in named for half, _ in pairs)
-    told_of_gone = f" *gone*: no constant of that name and value is in that file any more; {gone} are." if gone else ""
-    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=told_of_gone))
+    note = f" *gone*: the file no longer has a constant of that name and value; {gone} are." if gone else ""
+    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=note))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
         source = {True: "named", False: "–", None: "gone"}[named.get(key(half))]
@@ -283,14 +285,14 @@ def told(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", action="store_true")
-    parser.add_argument("--told", action="store_true")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS")
     parser.add_argument("--rows", type=Path, default=Path("ablation.csv"))
     args = parser.parse_args()
     if args.count:
         count()
-    elif args.told:
-        told(args.rows)
+    elif args.page:
+        page(args.rows)
     elif args.ablate:
         ablate(args.ablate, args.rows)
     else:

@@ -69,7 +69,7 @@ fn document() -> Result<(), String> {
         };
         println!(
             "\nThe kernel compared with the simulator, {} cells: Jain's index differs by {:.3} in the median, the first flow's \
-             share of the goodput by {:.1} percent points.",
+             share of the goodput by {:.1} percentage points.",
             differences.len(),
             median(|p| p.0),
             median(|p| p.1) * 100.0
