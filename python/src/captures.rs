@@ -8,7 +8,7 @@ use app::fit::observed;
 use app::plan::Planned;
 use capture::{CaptureReader, FilterTime, HostPrefix, PacketFilter};
 use experiment::Progress;
-use fit::{FitError, FitWish, MadeFit};
+use fit::{FitError, FitOptions, MadeFit};
 use pyo3::prelude::*;
 use result::ChangePlace;
 use std::num::NonZeroUsize;
@@ -165,8 +165,8 @@ pub fn fit_path(
     reading.raised.map_or(Ok(()), Err)?;
     let seen = seen.map_err(|e| from_command_error(py, e))?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
-    let wish = FitWish { threads: jobs, ..FitWish::default() };
-    let made = py.detach(|| seen.and_then(|seen| fit::fit(&seen, &wish, Some(&mut |p| reporter.watch(p)))));
+    let options = FitOptions { threads: jobs, ..FitOptions::default() };
+    let made = py.detach(|| seen.and_then(|seen| fit::fit(&seen, &options, Some(&mut |p| reporter.watch(p)))));
     match (made, reporter.raised) {
         (Ok(made), _) => Ok(FitOutput(made)),
         (Err(FitError::Stopped), Some(e)) => Err(e),
@@ -241,10 +241,10 @@ pub fn plan(
         }
         (None, None) => return Err(raise(py, "UsageError", "plan() needs a scenario or a fit")),
     };
-    let wish = options.to_options(py, planned.goal)?;
+    let plan_options = options.to_options(py, planned.goal)?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let made = py.detach(|| {
-        advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut |p: &Progress| reporter.watch(p)))
+        advise::plan(&planned.name, &planned.scenarios, &plan_options, Some(&mut |p: &Progress| reporter.watch(p)))
     });
     match (made, reporter.raised) {
         (Ok(made), _) => Ok((advise::to_json(&made.plan), advise::commands(&made.plan, None))),

@@ -61,8 +61,8 @@ impl NativeWorld {
         let mut scenario = of.scenario.clone();
         // Its time series are not used.
         scenario.sample = Span::ZERO;
-        let wish = WorldOptions { flow, seed, step, scheme, classic, unrest };
-        let world = py.detach(|| World::new(scenario, wish));
+        let options = WorldOptions { flow, seed, step, scheme, classic, unrest };
+        let world = py.detach(|| World::new(scenario, options));
         world.map(|world| NativeWorld(Mutex::new(world))).map_err(|e| refused(py, &e))
     }
 

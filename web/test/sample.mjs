@@ -206,7 +206,7 @@ export function page(variants, more = {}) {
   };
   const warnings = (run.warnings ?? []).map((text, i) => (i === 0 ? { en: text, zh: "flows.tcp：缓冲区小于 BDP" } : { en: text, zh: text }));
   const result = { label: "policer-or-shaper", run, warnings, figures: run.variants.map(figures), series: list };
-  return { page: { format: "longfat-report/1", longfat: "0.1.0", lang: "en", story: STORY, facts: facts(run), results: [result] }, blobs };
+  return { page: { format: "longfat-report/1", longfat: "0.2.0", lang: "en", story: STORY, facts: facts(run), results: [result] }, blobs };
 }
 
 export const HOSTILE = ["</script><script>alert(1)</script>", `"'><img src=x onerror=alert(1)>`, "\u202egnol eman\u202c 'quoted'", "x".repeat(10_000), "=cmd|' /C calc'!A0"];

@@ -4,7 +4,7 @@
 use crate::judge::read_tracks;
 use crate::score::{self, Tally, nearest_rank, quantile};
 use crate::{Case, PcapSink, draw, play};
-use ::fit::{FitError, FitWish, MadeFit, ObservedPath};
+use ::fit::{FitError, FitOptions, MadeFit, ObservedPath};
 use capture::CaptureReader;
 use congestion::Control;
 use path::Stage;
@@ -233,7 +233,7 @@ pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
 /// # Errors
 /// Says why there is no fit.
 pub fn fitted_to(seen: Result<ObservedPath, FitError>) -> Result<MadeFit, String> {
-    let made = seen.and_then(|seen| ::fit::fit(&seen, &FitWish::default(), None));
+    let made = seen.and_then(|seen| ::fit::fit(&seen, &FitOptions::default(), None));
     made.map_err(|e| e.to_string())
 }
 

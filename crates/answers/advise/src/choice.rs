@@ -5,7 +5,7 @@
 //!    build their own kernel.
 //! 2. The goal decides if a cure gains more than [`BAND`] of it. Cures within that band of the best one count
 //!    as equally good (for delays also those within 5 ms).
-//! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the wish allows its change; fewer
+//! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the plan options allow its change; fewer
 //!    parties; fewer steps; the effect on everything else ([`crate::measure::merit`], in steps of half a
 //!    doubling); fewer changes.
 //! 4. If no cure gains more than [`BAND`], the goal does not justify a change, but another improvement may.
@@ -50,7 +50,7 @@ pub struct Chooser {
     pub now: f64,
     /// Whether that figure is already all that the path can carry.
     pub is_full: bool,
-    /// Whether the wish names who can act. A change of the limiter then counts like any other.
+    /// Whether the plan options name who can act. A change of the limiter then counts like any other.
     pub actors_are_given: bool,
 }
 

@@ -24,7 +24,7 @@ mod situation;
 mod story;
 mod text;
 mod voice;
-mod wish;
+mod plan_options;
 
 pub use chart::pareto_svg;
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
@@ -38,7 +38,7 @@ pub use plan::{FinishedPlan, plan, screening_time};
 pub use situation::{DataPath, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};
-pub use wish::PlanOptions;
+pub use plan_options::PlanOptions;
 
 /// Serialises the plan as one JSON object, ended by a newline.
 pub fn to_json(plan: &Plan) -> String {

@@ -14,7 +14,7 @@ use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
 use crate::story::{self, StoryInput};
 use crate::voice;
-use crate::wish::PlanOptions;
+use crate::plan_options::PlanOptions;
 use experiment::Watcher;
 use path::Stage;
 use scenario::{PathLimits, Scenario};
@@ -46,7 +46,7 @@ pub struct FinishedPlan {
 pub fn plan(
     variant: &str,
     scenarios: &[Scenario],
-    wish: &PlanOptions,
+    plan_options: &PlanOptions,
     watch: Option<&mut Watcher<'_>>,
 ) -> Result<FinishedPlan, PlanError> {
     let Some(reference) = scenarios.first() else { return Err(PlanError::NoFlows) };
@@ -54,19 +54,19 @@ pub fn plan(
     if situation.paths.is_empty() && situation.datagrams.is_empty() {
         return Err(PlanError::NoFlows);
     }
-    check_names(wish, &situation)?;
-    let yardstick = Yardstick::new(wish.objective, reference);
-    let mut runner = Runner::new(wish, watch);
+    check_names(plan_options, &situation)?;
+    let yardstick = Yardstick::new(plan_options.objective, reference);
+    let mut runner = Runner::new(plan_options, watch);
     let screening =
-        Screening { yardstick: &yardstick, wish, time: screening_time(reference), seeds: SCREEN_SEEDS };
+        Screening { yardstick: &yardstick, plan_options, time: screening_time(reference), seeds: SCREEN_SEEDS };
     let mut now = CureTrial::none(scenarios);
     screening.run(&mut runner, std::slice::from_mut(&mut now), &[])?;
     let screened = screening.search(&mut runner, &now)?;
     let count = screened.len();
     let (screened, idle): (Vec<_>, Vec<_>) = screened.into_iter().partition(|t| t.runs != now.runs);
     let screened = without_duplicates(screened);
-    let (finalists, rest) = choose(screened, wish.finalists);
-    let full = Screening { time: reference.duration, seeds: wish.repeats.max(1), ..screening };
+    let (finalists, rest) = choose(screened, plan_options.finalists);
+    let full = Screening { time: reference.duration, seeds: plan_options.repeats.max(1), ..screening };
     let mut run = vec![CureTrial::none(scenarios)];
     run.extend(finalists);
     let (first, others) = run.split_at_mut(1);
@@ -74,7 +74,7 @@ pub fn plan(
     full.run(&mut runner, others, &first[0].runs)?;
     let calls: Vec<String> =
         yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
-    let guarded = wish.no_loss_for.iter().any(|n| n == "voice");
+    let guarded = plan_options.no_loss_for.iter().any(|n| n == "voice");
     // A call of the scenario itself says more than an added one.
     let added = if calls.is_empty() || guarded {
         let sets: Vec<Vec<Scenario>> = run.iter().map(|t| t.scenarios.clone()).collect();
@@ -103,7 +103,7 @@ pub fn plan(
     };
     let ranker = CureRanker { yardstick: &yardstick, base: reference };
     let base = run.remove(0);
-    let mut left_out = left_out(wish, &situation);
+    let mut left_out = left_out(plan_options, &situation);
     let why = "it changes no figure of any run";
     left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
     let mut finalists: Vec<(RankedCure, CureTrial)> = Vec::new();
@@ -125,20 +125,20 @@ pub fn plan(
     pareto(&mut finalists);
     let options = finalists.iter().map(|(_, t)| t.steps.clone()).collect();
     let now = search::judged(&base);
-    let capacity = capacity(&situation).filter(|_| wish.objective == Goal::Goodput);
+    let capacity = capacity(&situation).filter(|_| plan_options.objective == Goal::Goodput);
     let share = capacity.map(|capacity| now / capacity);
     let chooser = Chooser {
-        goal: wish.objective,
+        goal: plan_options.objective,
         now,
         is_full: share.is_some_and(|share| share >= choice::FULL),
-        actors_are_given: !wish.only.is_empty(),
+        actors_are_given: !plan_options.only.is_empty(),
     };
     let chosen = chooser.choose(&finalists);
     let mut plan = Plan {
         schema: PLAN_SCHEMA.into(),
         scenario: reference.name.clone(),
         variant: variant.into(),
-        objective: wish.objective,
+        objective: plan_options.objective,
         advice: String::new(),
         facts: Vec::new(),
         advised: chosen.as_ref().map(|c| finalists[c.index].0.name.clone()),
@@ -171,16 +171,16 @@ fn capacity(s: &Situation<'_>) -> Option<f64> {
 }
 
 /// Checks the names in the constraints.
-fn check_names(wish: &PlanOptions, s: &Situation<'_>) -> Result<(), PlanError> {
+fn check_names(plan_options: &PlanOptions, s: &Situation<'_>) -> Result<(), PlanError> {
     let reference = s.reference();
     let mut stages: Vec<String> = s.places(|_| true).into_iter().map(|p| s.stage_name(p)).collect();
     stages.splice(0..0, Stage::KINDS.iter().map(|k| k.to_string()));
-    if let Some(name) = wish.keep.iter().find(|k| !stages.contains(k)) {
+    if let Some(name) = plan_options.keep.iter().find(|k| !stages.contains(k)) {
         return Err(PlanError::Unknown("stages to keep", name.clone(), stages));
     }
     let mut flows: Vec<String> = reference.flows.iter().map(|f| f.name.clone()).collect();
     flows.extend(["udp".to_string(), "voice".to_string()]);
-    let unknown = wish.no_loss_for.iter().find(|n| !flows.contains(n));
+    let unknown = plan_options.no_loss_for.iter().find(|n| !flows.contains(n));
     unknown.map_or(Ok(()), |name| Err(PlanError::Unknown("flows without loss", name.clone(), flows)))
 }
 
@@ -235,8 +235,8 @@ fn choose(screened: Vec<CureTrial>, max: usize) -> (Vec<CureTrial>, Vec<CureTria
     (finalists, rest)
 }
 
-/// Returns the cures that have no option here, or none that the wish allows.
-fn left_out(wish: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
+/// Returns the cures that have no option here, or none that the options of the plan allow.
+fn left_out(plan_options: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
     let mut left = Vec::new();
     for cure in CURES {
         let options = cure.options(s);
@@ -244,7 +244,7 @@ fn left_out(wish: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
             let why = format!("it is only for scenarios {}", cure.applies());
             left.push(LeftOutCure { name: cure.name().into(), why });
         }
-        let refused = options.iter().filter_map(|o| Some((o.name.clone(), wish.exclusion_reason(o)?)));
+        let refused = options.iter().filter_map(|o| Some((o.name.clone(), plan_options.exclusion_reason(o)?)));
         left.extend(refused.map(|(name, why)| LeftOutCure { name, why }));
     }
     left

@@ -1,7 +1,7 @@
 //! Runs scenarios through [`experiment`]: many at a time, and equal ones once.
 
 use crate::error::PlanError;
-use crate::wish::PlanOptions;
+use crate::plan_options::PlanOptions;
 use experiment::{BatchRunner, Watcher};
 use path::Stage;
 use result::VariantResult;
@@ -17,9 +17,9 @@ pub struct Runner<'a, 'w> {
 }
 
 impl<'a, 'w> Runner<'a, 'w> {
-    /// Creates a runner with the threads of `wish`. `watch` gets the progress of each batch and may stop it.
-    pub fn new(wish: &PlanOptions, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
-        Runner { batches: BatchRunner::new(wish.threads, watch) }
+    /// Creates a runner with the threads of `plan_options`. `watch` gets the progress of each batch and may stop it.
+    pub fn new(plan_options: &PlanOptions, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
+        Runner { batches: BatchRunner::new(plan_options.threads, watch) }
     }
 
     /// Returns the number of runs so far.

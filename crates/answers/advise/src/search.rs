@@ -6,7 +6,7 @@ use crate::measure::{self, FigureChange, ROUND_TRIP, RunFigures, Yardstick};
 use crate::model::PlanRange;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
-use crate::wish::PlanOptions;
+use crate::plan_options::PlanOptions;
 use result::measure::is_connection_of;
 use result::{FlowResult, VariantResult};
 use scenario::Scenario;
@@ -84,13 +84,13 @@ impl CureTrial {
         self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
     }
 
-    /// Returns all trials with one more option that `wish` allows. Cures without a released kernel are only
+    /// Returns all trials with one more option that `plan_options` allows. Cures without a released kernel are only
     /// tried alone.
-    fn next(&self, wish: &PlanOptions) -> Vec<CureTrial> {
+    fn next(&self, plan_options: &PlanOptions) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
         let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
         let options = cures.flat_map(|c| c.options(&situation));
-        let fit = options.filter(|o| self.is_compatible_with(o) && wish.exclusion_reason(o).is_none());
+        let fit = options.filter(|o| self.is_compatible_with(o) && plan_options.exclusion_reason(o).is_none());
         fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
     }
 }
@@ -99,8 +99,8 @@ impl CureTrial {
 pub struct Screening<'s> {
     /// What is measured.
     pub yardstick: &'s Yardstick,
-    /// The user's wish.
-    pub wish: &'s PlanOptions,
+    /// The user's options for a plan.
+    pub plan_options: &'s PlanOptions,
     /// Duration of each run.
     pub time: Span,
     /// Number of seeds.
@@ -132,7 +132,7 @@ impl Screening<'_> {
 
     /// Screens each cure alone, then combinations. Returns all trials, the best first.
     pub fn search(&self, runner: &mut Runner<'_, '_>, now: &CureTrial) -> Result<Vec<CureTrial>, PlanError> {
-        let mut level = now.next(self.wish);
+        let mut level = now.next(self.plan_options);
         self.run(runner, &mut level, &now.runs)?;
         let scale = judged(now).abs();
         let ordered = |trials: &mut Vec<CureTrial>| {
@@ -149,7 +149,7 @@ impl Screening<'_> {
             let parents = parents(&level, beam, MIN_EXTRA_GAIN * scale);
             all.append(&mut level);
             let mut next: Vec<CureTrial> = Vec::new();
-            for trial in parents.iter().flat_map(|p| p.next(self.wish)) {
+            for trial in parents.iter().flat_map(|p| p.next(self.plan_options)) {
                 let known = |t: &CureTrial| t.scenarios == trial.scenarios;
                 if !all.iter().any(known) && !next.iter().any(known) {
                     next.push(trial);
@@ -172,8 +172,8 @@ impl Screening<'_> {
 
     /// Returns the constraint that these runs violate.
     fn violation(&self, runs: &[VariantResult], excess: f64) -> Option<String> {
-        let wish = self.wish;
-        if let Some(max_delay) = wish.max_delay {
+        let plan_options = self.plan_options;
+        if let Some(max_delay) = plan_options.max_delay {
             let delays = runs.iter().filter_map(|r| self.yardstick.of(r).aims[ROUND_TRIP]);
             let mean = delays.sum::<f64>() / runs.len().max(1) as f64;
             if mean > max_delay.as_millis_f64() * excess {
@@ -181,7 +181,7 @@ impl Screening<'_> {
             }
         }
         let wanted = |f: &FlowResult| {
-            wish.no_loss_for.iter().any(|n| is_connection_of(&f.name, n) || (n == "udp" && f.is_udp()))
+            plan_options.no_loss_for.iter().any(|n| is_connection_of(&f.name, n) || (n == "udp" && f.is_udp()))
         };
         let lost = |f: &&FlowResult| {
             f.lost_packets.is_some_and(|n| n > 0) || f.real_time.is_some_and(|r| r.lost > 0.0)

@@ -46,7 +46,7 @@ pub use error::FitError;
 pub use flows::FittedFlow;
 pub use iperf_text::{is_iperf_text, of_iperf_text};
 pub use iperf3::{is_iperf3, of_iperf3};
-pub use made::{FitWish, MadeFit, fit};
+pub use made::{FitOptions, MadeFit, fit};
 pub use model::{
     FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitKind, FitPolicer, FitRuns, FitValue,
 };

@@ -25,7 +25,7 @@ use std::num::NonZeroUsize;
 
 /// How much to simulate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FitWish {
+pub struct FitOptions {
     /// Runs at a time; `None`: one for each core.
     pub threads: Option<NonZeroUsize>,
     /// Most data packets to simulate, roughly.
@@ -34,9 +34,9 @@ pub struct FitWish {
     pub seconds: f64,
 }
 
-impl Default for FitWish {
-    fn default() -> FitWish {
-        FitWish { threads: None, packets: 6_000_000, seconds: 30.0 }
+impl Default for FitOptions {
+    fn default() -> FitOptions {
+        FitOptions { threads: None, packets: 6_000_000, seconds: 30.0 }
     }
 }
 
@@ -129,7 +129,7 @@ fn thin(all: &mut Vec<FittedPath>, most: usize) {
 /// See [`FitError`].
 pub fn fit(
     seen: &ObservedPath,
-    wish: &FitWish,
+    options: &FitOptions,
     watch: Option<&mut Watcher<'_>>,
 ) -> Result<MadeFit, FitError> {
     if seen.flows.is_empty() {
@@ -137,15 +137,15 @@ pub fn fit(
     }
     let span_s = seen.span_s;
     let packets: u64 = seen.flows.iter().map(|f| f.flow.measures.data_packets).sum();
-    let mut runner = TrialRunner { batches: BatchRunner::new(wish.threads, watch), packets: 0 };
+    let mut runner = TrialRunner { batches: BatchRunner::new(options.threads, watch), packets: 0 };
     let a_second = packets.max(1) as f64 / seen.span_s;
-    let budget = if seen.verdict.is_some() { SUMMARY_BUDGET * wish.packets } else { wish.packets };
-    let trial = (wish.packets / MIN_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
+    let budget = if seen.verdict.is_some() { SUMMARY_BUDGET * options.packets } else { options.packets };
+    let trial = (options.packets / MIN_TRIALS).clamp(1000, TRIAL_PACKETS) as f64;
     let most = match &seen.verdict {
         // A shorter run would end before the bucket is empty.
         Some(verdict) if verdict.kind == VerdictKind::Bucket => span_s,
-        Some(_) => wish.seconds.min((SUMMARY_TRIAL * trial / a_second).max(least_stretch(seen))),
-        None => wish.seconds.min(trial / a_second).max(MIN_SECONDS),
+        Some(_) => options.seconds.min((SUMMARY_TRIAL * trial / a_second).max(least_stretch(seen))),
+        None => options.seconds.min(trial / a_second).max(MIN_SECONDS),
     };
     let most = most.min(span_s);
     let mut seen = seen.within(most);

@@ -10,7 +10,7 @@ use crate::progress::{Bar, RunsBar, terminal};
 use app::fit::observed;
 use app::output::write_new;
 use capture::PacketFilter;
-use fit::{FitError, FitWish, MadeFit, ObservedPath};
+use fit::{FitError, FitOptions, MadeFit, ObservedPath};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,7 +67,7 @@ pub fn made(
 fn searched(seen: &ObservedPath, threads: Option<NonZeroUsize>, bars: bool) -> Result<MadeFit, FitError> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(bars);
-    let made = fit::fit(seen, &FitWish { threads, ..FitWish::default() }, Some(&mut |p| bar.watch(p)));
+    let made = fit::fit(seen, &FitOptions { threads, ..FitOptions::default() }, Some(&mut |p| bar.watch(p)));
     bar.clear();
     made
 }

@@ -25,7 +25,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
         },
         false => from_scenario(args)?,
     };
-    let wish = PlanOptions {
+    let options = PlanOptions {
         objective: args.objective.unwrap_or(planned.goal),
         only: args.only.clone(),
         keep: args.keep.clone(),
@@ -38,7 +38,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, CliProblem> {
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
-    let made = advise::plan(&planned.name, &planned.scenarios, &wish, Some(&mut progress));
+    let made = advise::plan(&planned.name, &planned.scenarios, &options, Some(&mut progress));
     bar.clear();
     let mut made = match made {
         Ok(made) => made,

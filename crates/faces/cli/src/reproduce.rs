@@ -35,12 +35,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
     if args.on.each().contains(&Clock::Kernel) && selected.folder.is_some() {
         refuse_programs(&selected.studies, &source)?;
     }
-    let wish =
-        ReproduceOptions { clocks: args.on.each().to_vec(), threads: args.jobs, most_repeats: args.most_repeats };
+    let options =
+        ReproduceOptions { clocks: args.on.each().to_vec(), threads: args.jobs, max_repeats: args.most_repeats };
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
-    let made = app::reproduce::reproduce(&selected.studies, &wish, &source, Some(&mut progress));
+    let made = app::reproduce::reproduce(&selected.studies, &options, &source, Some(&mut progress));
     bar.clear();
     let made = match made {
         Ok(made) => made,

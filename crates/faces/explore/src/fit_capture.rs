@@ -6,7 +6,7 @@ use crate::{OnProgress, json};
 use capture::CaptureReader;
 use diagnosis::{capture_info, diagnose_tracks};
 use experiment::Progress;
-use fit::{Fit, FitError, FitWish, FitWords, MadeFit, ObservedPath};
+use fit::{Fit, FitError, FitOptions, FitWords, MadeFit, ObservedPath};
 use serde::Serialize;
 use std::io::Read;
 use track::TrackerOptions;
@@ -50,10 +50,10 @@ pub(crate) fn fit_capture(
     let facts = fit::facts(&all.tracks);
     let diagnosis = diagnose_tracks(all.tracks, capture_info(all.file, &all.totals));
     let seen = ObservedPath::of(&diagnosis, &facts).map_err(|e| refused(&e))?;
-    let wish = FitWish { packets: request.packets, ..FitWish::default() };
+    let options = FitOptions { packets: request.packets, ..FitOptions::default() };
     let mut estimate = PacketEstimate::of(&seen);
     let mut watch = |p: &Progress| on_progress(estimate.packets(p), request.packets as f64);
-    let made: MadeFit = fit::fit(&seen, &wish, Some(&mut watch)).map_err(|e| refused(&e))?;
+    let made: MadeFit = fit::fit(&seen, &options, Some(&mut watch)).map_err(|e| refused(&e))?;
     let numbers = numbers(&made);
     Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers, untold: made.untold })])
 }

@@ -33,8 +33,8 @@ fn small() -> PlanOptions {
     PlanOptions { finalists: 4, repeats: 2, ..PlanOptions::default() }
 }
 
-fn made(s: &Scenario, wish: &PlanOptions) -> FinishedPlan {
-    plan("default", std::slice::from_ref(s), wish, None).unwrap_or_else(|e| panic!("{e}"))
+fn made(s: &Scenario, plan_options: &PlanOptions) -> FinishedPlan {
+    plan("default", std::slice::from_ref(s), plan_options, None).unwrap_or_else(|e| panic!("{e}"))
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn a_small_bucket_is_cured_by_a_shaper_or_by_the_sender_alone() {
 #[test]
 fn a_kept_stage_stays_and_a_plan_reads_back() {
     let s = policed("");
-    let wish = PlanOptions { keep: vec!["policer".into()], finalists: 2, ..small() };
-    let FinishedPlan { plan: all, options } = made(&s, &wish);
+    let plan_options = PlanOptions { keep: vec!["policer".into()], finalists: 2, ..small() };
+    let FinishedPlan { plan: all, options } = made(&s, &plan_options);
     let cured: Vec<Scenario> = options.iter().map(|done| advise::cured(&s, done)).collect();
     let kept = |s: &Scenario| s.links[0].forward.iter().any(|named| named.stage.kind() == "policer");
     assert!(cured.len() == 2 && cured.iter().all(kept));
@@ -105,7 +105,7 @@ fn a_kept_stage_stays_and_a_plan_reads_back() {
 #[test]
 fn unknown_names_and_objectives_without_a_figure_are_refused() {
     let s = policed("");
-    let fails = |wish: PlanOptions| plan("default", std::slice::from_ref(&s), &wish, None).err().unwrap();
+    let fails = |plan_options: PlanOptions| plan("default", std::slice::from_ref(&s), &plan_options, None).err().unwrap();
     let unknown = fails(PlanOptions { keep: vec!["policier".into()], ..small() });
     assert!(matches!(unknown, PlanError::Unknown(..)), "{unknown}");
     assert!(unknown.to_string().contains("policier") && unknown.to_string().contains("wan.forward.policer"));
@@ -131,8 +131,8 @@ fn cures_above_the_maximum_delay_are_left_out_with_their_delay() {
         to = "server"
         "#,
     );
-    let wish = PlanOptions { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
-    let plan = made(&s, &wish).plan;
+    let plan_options = PlanOptions { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
+    let plan = made(&s, &plan_options).plan;
     assert!(plan.now.p95_delay_ms.mean > 200.0, "{:?}", plan.now);
     assert!(plan.cures.iter().all(|c| c.figures.p95_delay_ms.mean <= 100.0));
     assert!(plan.left_out.iter().any(|l| l.why.starts_with("its p95 delay is")), "{:?}", plan.left_out);
@@ -163,7 +163,7 @@ const CALL: &str =
     "[flows.call]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"udp\", rate = \"2Mbit/s\", size = 1200 }";
 const PING: &str = "[flows.ping]\nfrom = \"home\"\nto = \"net\"\napp = { kind = \"probe\" }";
 
-/// Returns the wish that the command line uses.
+/// Returns the plan options that the command line uses.
 fn usual(s: &Scenario) -> PlanOptions {
     PlanOptions { objective: s.default_goals()[0], finalists: 8, repeats: 3, ..PlanOptions::default() }
 }
@@ -208,9 +208,9 @@ fn a_cure_that_ruins_the_scenarios_call_is_not_advised() {
     let s = policed(
         "[flows.call]\nfrom = \"client\"\nto = \"server\"\napp = { kind = \"voice\", codec = \"g711\" }",
     );
-    let wish =
+    let plan_options =
         PlanOptions { objective: Goal::Goodput, only: vec![ChangePlace::Limiter], finalists: 6, ..small() };
-    let plan = made(&s, &wish).plan;
+    let plan = made(&s, &plan_options).plan;
     let fifo =
         plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
     assert!(fifo.effect == CureEffect::Gains && !fifo.ruins.is_empty(), "{fifo:?}");
@@ -281,8 +281,8 @@ fn the_advised_cure_can_be_applied() {
              backward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{more}\n"
         ));
         for only in [vec![], vec![ChangePlace::Receiver, ChangePlace::Sender]] {
-            let wish = PlanOptions { only: only.clone(), finalists: 10, repeats: 2, ..PlanOptions::default() };
-            let plan = made(&s, &wish).plan;
+            let plan_options = PlanOptions { only: only.clone(), finalists: 10, repeats: 2, ..PlanOptions::default() };
+            let plan = made(&s, &plan_options).plan;
             let released = |c: &advise::RankedCure| {
                 c.steps.iter().all(|s| advise::named(&s.cure).unwrap().is_released())
             };
@@ -337,9 +337,9 @@ fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
 #[test]
 fn a_plan_is_reproducible() {
     let s = policed("");
-    let wish = PlanOptions { only: vec![ChangePlace::Sender], finalists: 2, ..small() };
-    let one = PlanOptions { threads: std::num::NonZeroUsize::new(1), ..wish.clone() };
-    assert_eq!(advise::to_json(&made(&s, &wish).plan), advise::to_json(&made(&s, &one).plan));
+    let plan_options = PlanOptions { only: vec![ChangePlace::Sender], finalists: 2, ..small() };
+    let one = PlanOptions { threads: std::num::NonZeroUsize::new(1), ..plan_options.clone() };
+    assert_eq!(advise::to_json(&made(&s, &plan_options).plan), advise::to_json(&made(&s, &one).plan));
 }
 
 #[test]
@@ -349,8 +349,8 @@ fn the_interval_covers_all_equally_likely_scenarios() {
     let policer = ["rate=14Mbit/s", "burst=15kB"].map(|set| format!("links.wan.forward.policer.{set}"));
     let fast = Experiment::parse("t.toml", &slow.to_toml(), &policer);
     let both = [slow, fast.unwrap().variants.remove(0).scenario];
-    let wish = PlanOptions { only: vec![ChangePlace::SenderEdge], finalists: 1, ..small() };
-    let plan = plan("default", &both, &wish, None).unwrap_or_else(|e| panic!("{e}")).plan;
+    let plan_options = PlanOptions { only: vec![ChangePlace::SenderEdge], finalists: 1, ..small() };
+    let plan = plan("default", &both, &plan_options, None).unwrap_or_else(|e| panic!("{e}")).plan;
     assert_eq!(plan.simulated.scenarios, 2);
     let best = &plan.cures[0];
     // The shaper's rate fits the slower policer in both scenarios.
@@ -406,8 +406,8 @@ fn a_shapers_bucket_that_is_too_large_is_reduced() {
         to = "far"
         "#,
     );
-    let wish = PlanOptions { keep: vec!["policer".into()], finalists: 10, repeats: 3, ..small() };
-    let plan = made(&s, &wish).plan;
+    let plan_options = PlanOptions { keep: vec!["policer".into()], finalists: 10, repeats: 3, ..small() };
+    let plan = made(&s, &plan_options).plan;
     let found = plan.cures.iter().find(|c| c.name == "shaper-burst-small").expect("it was tried");
     assert_eq!(found.effect, CureEffect::Gains, "{}", plan.advice);
     let best = advised(&plan).expect("something helps");

@@ -130,16 +130,16 @@ impl Chart {
         let height = (drawing.width * 0.28).clamp(170.0, 340.0);
         let bottom = top + height;
         let high = self.top(AxisSide::Left);
-        let wish = height / 45.0;
+        let ticks = height / 45.0;
         let y = match self.values {
-            LeftAxis::Counts => Scale::counts(high, wish, (bottom, top)),
+            LeftAxis::Counts => Scale::counts(high, ticks, (bottom, top)),
             LeftAxis::Levels if self.bottom() > 0.6 * high => {
-                Scale::rounded(self.bottom(), high, wish, (bottom, top))
+                Scale::rounded(self.bottom(), high, ticks, (bottom, top))
             }
-            _ => Scale::rounded(0.0, high, wish, (bottom, top)),
+            _ => Scale::rounded(0.0, high, ticks, (bottom, top)),
         };
         let right = (!self.right.is_empty())
-            .then(|| Scale::rounded(0.0, self.top(AxisSide::Right), wish, (bottom, top)));
+            .then(|| Scale::rounded(0.0, self.top(AxisSide::Right), ticks, (bottom, top)));
         let room = |scale: &Scale| MARGIN + TEXT + 10.0 + widest(scale) * SLACK + 6.0;
         let sides = (room(&y), drawing.width - right.as_ref().map_or(MARGIN + 8.0, room));
         let x = match &self.across {

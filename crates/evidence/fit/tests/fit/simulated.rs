@@ -1,6 +1,6 @@
 //! Fits of captures of simulated paths: what the diagnosis measured stays, no element is added, and retransmissions are predicted.
 
-use fit::{FitWish, MadeFit, ObservedPath};
+use fit::{FitOptions, MadeFit, ObservedPath};
 use path::Packet;
 use result::diagnosis::CaptureInfo;
 use scenario::Experiment;
@@ -47,7 +47,7 @@ pub(crate) fn captured_text(text: &str) -> ObservedPath {
 }
 
 fn fitted(seen: &ObservedPath) -> MadeFit {
-    fit::fit(seen, &FitWish { packets: 1_000_000, ..FitWish::default() }, None).unwrap()
+    fit::fit(seen, &FitOptions { packets: 1_000_000, ..FitOptions::default() }, None).unwrap()
 }
 
 const POLICER: &str = r#"{ kind = "policer", rate = "10Mbit/s", burst = "24kB" }"#;

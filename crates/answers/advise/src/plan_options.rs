@@ -1,4 +1,4 @@
-//! The user's wish: an objective, constraints, and the effort of the simulation.
+//! The user's options for a plan: an objective, constraints, and the effort of the simulation.
 
 use crate::CureOption;
 use result::ChangePlace;
