@@ -175,10 +175,10 @@ pictures: setup
 # Everything in docs/ that is generated. JUDGE is the seed and the size of the corpus on which the diagnosis is judged.
 JUDGE = 2026112813 1000
 docs: pictures
-	$(CARGO) run -q --release -p longfat-twin -- fidelity > docs/fidelity.md
-	$(CARGO) run -q --release -p longfat-twin -- pairs > docs/fairness.md
+	$(CARGO) run -q --release -p longfat-twin -- fidelity > docs/measured/fidelity.md
+	$(CARGO) run -q --release -p longfat-twin -- pairs > docs/measured/fairness.md
 	$(CARGO) run -q --release -p longfat-diagnose-test -- doc $(JUDGE) tests/diagnose/lab.csv \
-		tests/diagnose/usc.csv > docs/diagnosis-accuracy.md
+		tests/diagnose/usc.csv > docs/measured/diagnosis-accuracy.md
 	$(CARGO) xtask bless
 	# Takes an hour of real time, as root; exit code 1 means that a claim does not hold.
-	$(CARGO) run -q --release -p longfat -- reproduce --on both --markdown docs/reproduction.md || [ $$? = 1 ]
+	$(CARGO) run -q --release -p longfat -- reproduce --on both --markdown docs/measured/reproduction.md || [ $$? = 1 ]

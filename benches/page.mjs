@@ -1,6 +1,6 @@
 // Measures the size of the report page and how fast it opens and zooms, in headless Chromium on this machine.
 //   node benches/page.mjs [rounds] [which]
-// Prints the table of docs/page-speed.md. The page of a million rows comes from benches/page.toml, that of a capture of
+// Prints the table of docs/measured/page-speed.md. The page of a million rows comes from benches/page.toml, that of a capture of
 // a million packets from crates/answers/report/examples/capture.rs.
 import { mkdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";

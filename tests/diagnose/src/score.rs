@@ -1,4 +1,4 @@
-//! Tables of scored flows as Markdown, for terminals and for `docs/diagnosis-accuracy.md`.
+//! Tables of scored flows as Markdown, for terminals and for `docs/measured/diagnosis-accuracy.md`.
 
 use crate::line::{Limit, Line};
 use result::Cause;

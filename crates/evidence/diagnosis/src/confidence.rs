@@ -6,7 +6,7 @@
 //! 2. Logistic regression turns signs into a probability, which is capped where another cause would leave the
 //!    same marks. Its weights are learned where the truth is known: on drawn cases, whole and cut, and on
 //!    labelled real captures (`tests/diagnose`, task `calibrate`, prints `confidence/weights.rs`).
-//! 3. `docs/diagnosis-accuracy.md` compares confidence and success on other cases.
+//! 3. `docs/measured/diagnosis-accuracy.md` compares confidence and success on other cases.
 
 mod weights;
 

@@ -13,7 +13,7 @@ use result::diagnosis::{Limiter, LimiterKind};
 
 /// Rough share of shapers that refill their bucket continuously: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS refills each Tc.
 const CONTINUOUS_REFILL: f64 = 0.7;
-/// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets (docs/diagnosis-accuracy.md
+/// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets (docs/measured/diagnosis-accuracy.md
 /// measures it again).
 const MANAGED: f64 = 36.0 / 38.0;
 // Standard deviations of the logarithm of a first guess:

@@ -356,7 +356,7 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
 }
 
 /// Standard deviations of the logarithms of a limiter's rate and bucket in a diagnosis: nine in ten policers are no further off
-/// (docs/diagnosis-accuracy.md).
+/// (docs/measured/diagnosis-accuracy.md).
 pub const RATE_STDERR: f64 = 0.005;
 pub const BUCKET_STDERR: f64 = 0.1;
 /// Two figures differ if their difference is more than this many of its standard deviations: so does one equal pair in 370.

@@ -1,4 +1,4 @@
-//! `doc SEED COUNT LAB.csv USC.csv` prints `docs/diagnosis-accuracy.md`. It plays and scores the corpus of
+//! `doc SEED COUNT LAB.csv USC.csv` prints `docs/measured/diagnosis-accuracy.md`. It plays and scores the corpus of
 //! SEED; `lab` and `usc` recorded the kernel's cases and the public traces.
 
 use diagnose_test::judge::Judge;

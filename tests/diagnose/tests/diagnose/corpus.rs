@@ -103,7 +103,7 @@ fn a_shorter_case_is_the_same_case_shorter() {
     assert_eq!(case.clone().within(1e6).text, case.text);
 }
 
-/// A floor, not a claim: the claim is docs/diagnosis-accuracy.md.
+/// A floor, not a claim: the claim is docs/measured/diagnosis-accuracy.md.
 #[test]
 fn the_diagnosis_does_not_get_worse() {
     let cases: Vec<Case> = slow().take(40).collect();

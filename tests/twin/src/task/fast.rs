@@ -1,7 +1,7 @@
 //! Cells of 1 and 10 Gbit/s on this machine's kernel and in the simulator, with the lab's reliability
 //! verdict. `fast kernel [RUNS] [TEXT]` measures the cells whose name contains TEXT and prints a line for
 //! each run: in real time, as root, on a quiet machine, four seconds a run. `fast` prints
-//! `docs/fast-paths.md` from the recorded runs, `fast FILE` from another file of such lines.
+//! `docs/measured/fast-paths.md` from the recorded runs, `fast FILE` from another file of such lines.
 //!
 //! Three seconds at such rates consist of a slow start and the effects of two or three losses, so repeats
 //! differ on either clock. Medians are compared with as many repeats in the simulator (with host jitter, as

@@ -1,4 +1,4 @@
-//! Prints `docs/fidelity.md`: every measured cell with its simulation, the worst first.
+//! Prints `docs/measured/fidelity.md`: every measured cell with its simulation, the worst first.
 
 use std::collections::BTreeMap;
 use twin::{Cell, Outcome, error, quantile, recorded, share_within};

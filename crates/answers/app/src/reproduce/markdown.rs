@@ -1,4 +1,4 @@
-//! Shows a reproduction as Markdown; docs/reproduction.md shows all studies this way.
+//! Shows a reproduction as Markdown; docs/measured/reproduction.md shows all studies this way.
 
 use crate::reproduce::model::{
     JudgedClaim, ReproducedColumn, ReproducedStudy, ReproducedTable, Reproduction,
@@ -13,7 +13,7 @@ pub fn markdown(reproduction: &Reproduction) -> String {
     let clocks: Vec<&str> = reproduction.clocks.iter().map(|c| long(*c)).collect();
     let _ = writeln!(
         out,
-        "Written by `longfat reproduce --on {} --markdown FILE` ([reproduce.md](reproduce.md)); \
+        "Written by `longfat reproduce --on {} --markdown FILE` ([reproduce.md](../reproduce.md)); \
          [studies.md](studies.md) explains it.\nA cell shows the published number, then {}; `–`: none, `*`: an unknown was fitted on it, `?`: the \
          kernel's measurement is not to be trusted.\n± is the 95 % interval of the mean.\n",
         if reproduction.clocks.len() > 1 {

@@ -12,7 +12,7 @@
 //!
 //! | threshold | value | reason |
 //! |---|---|---|
-//! | [`ALIKE`] | 5 % | simulator and kernel are nearer than this in 92 % of the exact emulator's cells (docs/fidelity.md) |
+//! | [`ALIKE`] | 5 % | simulator and kernel are nearer than this in 92 % of the exact emulator's cells (docs/measured/fidelity.md) |
 //! | [`NOTICED_TIMES`] | 1.2 | users do not notice smaller differences in duration (Seow, Designing and Engineering Time, 2008: 20 %) |
 //! | [`NOTICED_DELAY_MS`] | 10 ms | half a packet of speech (RFC 3551 section 4.2) |
 //! | [`NOTICED_LOSS`] | 1 point | what ITU-T G.1010 table I.1 allows of video calls |
@@ -25,7 +25,7 @@
 //! | [`STOOD`] | 1.5 | RTTs above this multiple of the minimum: half as much queueing as propagation |
 //! | [`LIKE`] | 1.3 | ratio of a partial run's goodput to the whole run's: slow start alone costs a short run that much |
 //! | [`REASON`] | 0.5 | a queue that never delayed a packet by half of the RTT's growth did not cause the growth |
-//! | [`COUNTED_TIMES`] | 1.5 | retransmissions on both clocks are nearer in 29 of 30 cells (docs/fidelity.md); in addition twice the scatter by chance |
+//! | [`COUNTED_TIMES`] | 1.5 | retransmissions on both clocks are nearer in 29 of 30 cells (docs/measured/fidelity.md); in addition twice the scatter by chance |
 //! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: each further fragment is a packet that can be lost |
 //! | [`STARVED`], [`STARVED_S`] | 1 %, 1 s | too little to work with, compared with the largest share in the group; a lost SYN is retransmitted after 1 s (RFC 6298) |
 //! | [`ACTIVE`](crate::figures::ACTIVE) | 0.9 | flows of a group were active for nearly the same time: to a tenth, as [`NOTICED_JAIN`] |

@@ -1,11 +1,11 @@
-"""Draws docs/hsr-choice-of-t.png: the choice of T, simulated and on the kernel, on a path whose RTT varies between
+"""Draws docs/measured/hsr-choice-of-t.png: the choice of T, simulated and on the kernel, on a path whose RTT varies between
 30 and 70 ms and on one where it varies between 10 and 90 ms.
 
     run="longfat run scenarios/hsr-choice-of-t.toml"
     wide='links.radio.forward.jitter={ kind = "jitter", delay = "50ms", jitter = "40ms", reorder = true }'
     $run --repeat 30 --out sim; $run --on kernel --repeat 4 --out kernel
     $run --repeat 30 --out sim-wide --set "$wide"; $run --on kernel --repeat 4 --out kernel-wide --set "$wide"
-    python docs/choice_of_t.py sim kernel sim-wide kernel-wide docs/hsr-choice-of-t.png
+    python docs/measured/choice_of_t.py sim kernel sim-wide kernel-wide docs/measured/hsr-choice-of-t.png
 
 Left: goodput, mean of the repeats with its 95 % interval. Right: the distribution of the RTTs over time (the last
 sample every 10 ms, all repeats of the simulator). Needs pyarrow and matplotlib.
