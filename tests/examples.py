@@ -143,7 +143,8 @@ def check(path, longfat, bless):
 def main():
     args = [a for a in sys.argv[1:] if a != "--bless"]
     longfat = Path(args[0]).resolve()
-    files = [Path(a).resolve() for a in args[1:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/measured").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/measured").glob("*.md"))]
+    files = [Path(a).resolve() for a in args[1:]] or pages
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = list(pool.map(lambda path: check(path, longfat, "--bless" in sys.argv), files))
     passed, failed = (sum(column) for column in zip(*counts))

@@ -36,7 +36,7 @@ impl NativeWorld {
     /// Plays a scenario's variant until its flow is established. `step_s`: length of a step. `classic`: the
     /// control that sets the window alone.
     #[new]
-    #[pyo3(signature = (loaded, *, variant, flow, seed, step_s, scheme, classic, unrest))]
+    #[pyo3(signature = (loaded, *, variant, flow, seed, step_s, scheme, classic, host_jitter))]
     #[allow(clippy::too_many_arguments)] // keywords in Python
     fn new(
         py: Python<'_>,
@@ -47,7 +47,7 @@ impl NativeWorld {
         step_s: f64,
         scheme: String,
         classic: Option<&str>,
-        unrest: bool,
+        host_jitter: bool,
     ) -> PyResult<NativeWorld> {
         let Some(of) = loaded.read.experiment.variants.get(variant) else {
             return Err(raise(py, "UsageError", "no such variant"));
@@ -61,7 +61,7 @@ impl NativeWorld {
         let mut scenario = of.scenario.clone();
         // Its time series are not used.
         scenario.sample = Span::ZERO;
-        let options = WorldOptions { flow, seed, step, scheme, classic, unrest };
+        let options = WorldOptions { flow, seed, step, scheme, classic, host_jitter };
         let world = py.detach(|| World::new(scenario, options));
         world.map(|world| NativeWorld(Mutex::new(world))).map_err(|e| refused(py, &e))
     }

@@ -35,7 +35,7 @@ class _Worlds:
         ranges: Mapping[str, Draw] | None,
         set: Mapping[str, Any] | None,
         classic: str | None,
-        unrest: bool,
+        host_jitter: bool,
         max_steps: int | None,
     ) -> None:
         known = {row[0]: row[2:] for row in _native.schemes()}
@@ -43,7 +43,7 @@ class _Worlds:
             raise ValueError(f"no scheme {scheme!r}; the schemes are: {', '.join(known)}")
         features, history, choices, length, low, high = known[scheme]
         self.scenario, self.ranges, self.set = scenario, dict(ranges or {}), dict(set or {})
-        self.scheme, self.step_s, self.classic, self.unrest = scheme, step_s, classic, unrest
+        self.scheme, self.step_s, self.classic, self.host_jitter = scheme, step_s, classic, host_jitter
         self.max_steps = max_steps
         read = loaded(scenario, self.set, False)
         self.variant = read.variants.index(variant) if variant else 0
@@ -67,7 +67,7 @@ class _Worlds:
             step_s=self.step_s,
             scheme=self.scheme,
             classic=self.classic,
-            unrest=self.unrest,
+            host_jitter=self.host_jitter,
         )
         return world, values
 
@@ -78,7 +78,7 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
     `scenario`: as for `longfat.run`. `scheme`: defines observation, action and reward. `step_s`: seconds between two
     actions. `flow`, `variant`: by name (default: the first). `ranges`: scenario keys that are draw_values for each episode, by
     dotted path. `set`: scenario keys that are set in all episodes. `classic`: a congestion control (`"cubic"`) that sets the
-    window alone; actions are then ignored. `unrest`: simulated hosts have the jitter of real ones. `max_steps`: maximum
+    window alone; actions are then ignored. `host_jitter`: simulated hosts have the jitter of real ones. `max_steps`: maximum
     length of an episode (default: the scenario's duration).
 
     An episode is truncated at the end of the scenario's duration, and terminated when the flow has sent everything.
@@ -99,11 +99,11 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
         ranges: Mapping[str, Draw] | None = None,
         set: Mapping[str, Any] | None = None,
         classic: str | None = None,
-        unrest: bool = False,
+        host_jitter: bool = False,
         max_steps: int | None = None,
     ) -> None:
         self._worlds = _Worlds(
-            scenario, scheme, step_s, flow, variant, ranges, set, classic, unrest, max_steps
+            scenario, scheme, step_s, flow, variant, ranges, set, classic, host_jitter, max_steps
         )
         self.observation_space = self._worlds.observation_space
         self.action_space = self._worlds.action_space
@@ -165,11 +165,11 @@ class CongestionVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
         ranges: Mapping[str, Draw] | None = None,
         set: Mapping[str, Any] | None = None,
         classic: str | None = None,
-        unrest: bool = False,
+        host_jitter: bool = False,
         max_steps: int | None = None,
     ) -> None:
         self._worlds = _Worlds(
-            scenario, scheme, step_s, flow, variant, ranges, set, classic, unrest, max_steps
+            scenario, scheme, step_s, flow, variant, ranges, set, classic, host_jitter, max_steps
         )
         self.num_envs = num_envs
         self.single_observation_space = self._worlds.observation_space

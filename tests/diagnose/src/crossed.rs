@@ -115,7 +115,7 @@ fn goodput(scenario: &Scenario, cc: Control) -> f64 {
     let mut s = scenario.clone();
     s.flows[0].cc = cc;
     let run = |seed| {
-        let options = sim::SimOptions { seed, unrest: true, ..Default::default() };
+        let options = sim::SimOptions { seed, host_jitter: true, ..Default::default() };
         let mut variant = sim::run("v", &s, options).variant;
         variant.flows.truncate(1);
         variant.flows[0].own_goodput_mbps()

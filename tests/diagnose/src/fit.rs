@@ -206,7 +206,7 @@ pub fn figures(v: &VariantResult) -> [f64; 2] {
 /// Returns the means of [`figures`] over so many seeds, with a thread for each.
 pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
     let run = |seed| {
-        let options = sim::SimOptions { seed, unrest: true, ..Default::default() };
+        let options = sim::SimOptions { seed, host_jitter: true, ..Default::default() };
         figures(&sim::run("v", s, options).variant)
     };
     let all: Vec<[f64; 2]> = std::thread::scope(|scope| {

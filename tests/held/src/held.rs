@@ -190,7 +190,7 @@ fn alone(text: &str) -> String {
 fn own_runs(text: &str, sets: &[String], clock: Clock) -> Vec<VariantResult> {
     let mut experiment = parse(text, sets);
     let mut variant = baseline(&experiment).clone();
-    variant.scenario.unrest = scenario::HostJitter::Always;
+    variant.scenario.host_jitter = scenario::HostJitter::Always;
     experiment.variants = vec![variant];
     let first = experiment.variants[0].scenario.seed + 7000;
     let repeats = if clock == Clock::Kernel { 1 } else { REPEATS };

@@ -299,7 +299,7 @@ fn every_key_of_a_scenario_has_a_name() {
     for app in schema["definitions"]["App"]["oneOf"].as_array().unwrap() {
         all.extend(keys(app).into_iter().map(|k| ("flow", format!("app.{k}"))));
     }
-    let run = ["duration", "seed", "sample", "one_at_a_time", "measure", "unrest"];
+    let run = ["duration", "seed", "sample", "one_at_a_time", "measure", "host_jitter"];
     all.extend(run.map(|k| ("run", k.to_string())));
     all.push(("link", "between".into()));
     assert!(all.len() > 50, "{all:?}");

@@ -53,7 +53,7 @@ pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String
     };
     let mut s =
         Scenario { duration: truth.duration, seed: truth.seed, sample: truth.sample, ..fitted.clone() };
-    s.unrest = truth.unrest;
+    s.host_jitter = truth.host_jitter;
     let path = link(&s, "path")?;
     let mut lost = false;
     for stage in &mut s.links[path].forward {

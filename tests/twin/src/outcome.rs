@@ -113,7 +113,7 @@ pub(crate) fn with_host_jitter(
     scenario: &Scenario,
     repeats: u64,
 ) -> impl Iterator<Item = result::Outcome> + '_ {
-    let options = |seed| sim::SimOptions { seed, unrest: true, ..Default::default() };
+    let options = |seed| sim::SimOptions { seed, host_jitter: true, ..Default::default() };
     (1..=repeats).map(move |seed| sim::run("sim", scenario, options(seed)))
 }
 

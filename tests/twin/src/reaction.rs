@@ -205,7 +205,7 @@ fn read(file: &File) -> Result<Vec<(u8, SeenSegment)>, String> {
 
 fn simulated(scenario: &Scenario, seed: u64) -> Result<HostsSeen, String> {
     let mut seen = HostsSeen::default();
-    let options = sim::SimOptions { seed, unrest: true, tap: Some(&mut seen), ..Default::default() };
+    let options = sim::SimOptions { seed, host_jitter: true, tap: Some(&mut seen), ..Default::default() };
     sim::run("sim", scenario, options);
     seen.handed = seen.arrived[0].clone();
     Ok(seen)

@@ -49,8 +49,8 @@ impl<'a, 'w> Runner<'a, 'w> {
 /// Prepares a scenario for runs: without time series, and with the host jitter of repeats.
 pub fn for_runs(s: &Scenario) -> Scenario {
     let mut s = s.clone().without_series();
-    if s.unrest == HostJitter::Repeats {
-        s.unrest = HostJitter::Always;
+    if s.host_jitter == HostJitter::Repeats {
+        s.host_jitter = HostJitter::Always;
     }
     s
 }

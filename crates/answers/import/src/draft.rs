@@ -441,7 +441,7 @@ impl Draft {
             sample: Span::from_millis(10),
             one_at_a_time: false,
             measure: None,
-            unrest: HostJitter::default(),
+            host_jitter: HostJitter::default(),
             hosts: hosts.into_iter().map(|(_, host)| host).collect(),
             links,
             relays: Vec::new(),

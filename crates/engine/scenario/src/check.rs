@@ -93,7 +93,7 @@ pub(crate) fn scenario(root: &Node, default_name: &str, files: &mut Files<'_>) -
         sample: file.sample,
         one_at_a_time: file.one_at_a_time,
         measure: evaluation::measure(root, file.duration, file.sample)?,
-        unrest: file.unrest,
+        host_jitter: file.host_jitter,
         hosts: hosts.list,
         links,
         relays,

@@ -44,7 +44,7 @@ pub(crate) struct ScenarioFile {
     /// Host jitter: start times and wake-ups vary as on real hosts. Default: only if a variant is run more
     /// than once.
     #[serde(default)]
-    pub unrest: HostJitter,
+    pub host_jitter: HostJitter,
     /// What variants are judged by, the most important first. Default: what suits the applications.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema_parts::goals"))]
@@ -86,7 +86,7 @@ impl ScenarioFile {
         "sample",
         "one_at_a_time",
         "measure",
-        "unrest",
+        "host_jitter",
         "goal",
         "baseline",
         "hosts",
@@ -95,6 +95,14 @@ impl ScenarioFile {
         "flows",
         "faults",
     ];
+}
+
+/// Returns the name of a top-level key of which earlier versions had another name.
+pub(crate) fn current_name(key: &str) -> &str {
+    match key {
+        "unrest" => "host_jitter",
+        key => key,
+    }
 }
 
 fn default_duration() -> Span {

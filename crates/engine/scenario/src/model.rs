@@ -49,7 +49,7 @@ pub struct Scenario {
     /// The interval over which rates are measured; `None` for the whole run.
     pub measure: Option<[Span; 2]>,
     /// Which runs simulate host jitter.
-    pub unrest: HostJitter,
+    pub host_jitter: HostJitter,
     /// In the order in which links first name them.
     pub hosts: Vec<Host>,
     /// In file order; at least one.

@@ -1,6 +1,6 @@
 //! Overrides: a dotted path and a value, from a variant, from `--set` or from a sweep's axis.
 
-use crate::file::ScenarioFile;
+use crate::file::{ScenarioFile, current_name};
 use crate::stage;
 use document::{Fault, Key, Node, Reader, RefusalCause, TomlTable, Value, key_path, split_assignment, steps};
 use serde::de::Error as _;
@@ -109,6 +109,7 @@ fn set(root: &mut TomlTable, path: &[Key], value: Node) -> Result<(), Fault> {
         let message = "a variant cannot change variants; name the key itself";
         return Err(Fault::new(RefusalCause::BadPath { message: message.into() }, first.at));
     }
+    let first = &Key { name: current_name(&first.name).into(), at: first.at };
     if !ScenarioFile::KEYS.contains(&first.name.as_str()) {
         return Err(Fault::unknown_field(&first.name, ScenarioFile::KEYS).or_at(first.at));
     }

@@ -2,6 +2,7 @@
 
 use crate::check::{self, Checked};
 use crate::evaluation;
+use crate::file::current_name;
 use crate::model::{Experiment, Variant};
 use crate::overrides::{OverrideScope, apply_set, apply_variant, sets_top_level};
 use crate::programs::ProgramLine;
@@ -190,7 +191,15 @@ impl ScenarioRequest<'_> {
 
     /// Parses the file into a TOML tree.
     fn read(&self) -> Result<TomlTable, DocumentError> {
-        parse(self.text).map_err(|fault| self.error(fault, None))
+        let mut root = parse(self.text).map_err(|fault| self.error(fault, None))?;
+        for old in 0..root.entries.len() {
+            let name = current_name(&root.entries[old].0.name);
+            // A file with both names is left alone, so that the old one is reported as unknown.
+            if root.entries.iter().all(|(key, _)| key.name != name) {
+                root.entries[old].0.name = name.into();
+            }
+        }
+        Ok(root)
     }
 
     /// Removes `[variants]` from the tree and returns names and overrides.

@@ -24,8 +24,8 @@ pub struct SimOptions<'a> {
     pub seed: u64,
     /// Runs only this flow (an index of the scenario's flows).
     pub only_flow: Option<usize>,
-    /// Whether hosts have random scheduling delays (the scenario's key `unrest`), drawn from `seed`.
-    pub unrest: bool,
+    /// Whether hosts have random scheduling delays (the scenario's key `host_jitter`), drawn from `seed`.
+    pub host_jitter: bool,
     /// Observer of every packet.
     pub tap: Option<&'a mut dyn Tap>,
     /// Called with the virtual time every now and then; `Break` ends the run.
@@ -76,7 +76,7 @@ impl<'a> SimRun<'a> {
         }
         network.set_flows(scenario, (0..flows.destination.len()).map(|number| flows.hosts_of(number as u32)));
         let collector = Collector::new(scenario, &flows, &network);
-        let jitter = match options.unrest {
+        let jitter = match options.host_jitter {
             true => HostJitter::new(scenario, options.seed, &mut flows),
             false => HostJitter::default(),
         };

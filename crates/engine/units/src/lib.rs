@@ -9,7 +9,7 @@
 //!
 //! There is one parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024.
 
-mod awaited;
+mod exchange_kind;
 mod choices;
 mod goal;
 mod histogram;
@@ -18,7 +18,7 @@ mod parse;
 mod quantity;
 mod random;
 
-pub use awaited::ExchangeKind;
+pub use exchange_kind::ExchangeKind;
 pub use choices::Choices;
 pub use goal::Goal;
 pub use histogram::Histogram;

@@ -20,7 +20,7 @@ pub fn scenario(
     let parsed = Experiment::parse("fit.toml", &text, &["sample=0s".into()]);
     let variant = parsed.map_err(|e| FitError::Failed(e.to_string()))?.variants.into_iter().next();
     let mut scenario = variant.ok_or(FitError::NoFlow)?.scenario;
-    scenario.unrest = HostJitter::Always;
+    scenario.host_jitter = HostJitter::Always;
     Ok(scenario)
 }
 

@@ -33,7 +33,7 @@ pub struct LogEntry {
     /// RTT of the bytes that arrived.
     pub rtt: PackedSpan,
     pub segments: u16,
-    /// Of `segments`, those that were lost.
+    /// Number of segments that were lost; part of `segments`.
     pub lost_segments: u16,
     /// One-way delay to the capture above the minimum.
     pub delay: PackedSpan,

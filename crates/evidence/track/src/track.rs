@@ -402,7 +402,7 @@ pub struct LongWait {
     pub why: WaitReason,
 }
 
-/// A time in which segments of one size were sent in vain.
+/// An interval in which no segment of one size arrived, although some were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OversizeSpan {
     /// When the first of them was sent, or when data last got through before that.

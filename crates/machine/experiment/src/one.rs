@@ -72,14 +72,14 @@ pub(crate) enum Ended {
     Stopped,
 }
 
-/// Simulates one variant with this seed: all flows, or only the flow with index `only_flow`. `unrest`
+/// Simulates one variant with this seed: all flows, or only the flow with index `only_flow`. `host_jitter`
 /// simulates host jitter. `controls` replaces the scenario's controllers. `progress` is called regularly with
 /// the virtual time; its `Break` stops the run, which then has no outcome.
 pub fn simulate(
     variant: &Variant,
     seed: u64,
     only_flow: Option<usize>,
-    unrest: bool,
+    host_jitter: bool,
     tap: Option<&mut dyn sim::Tap>,
     controls: Option<&sim::OwnControls<'_>>,
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
@@ -91,7 +91,7 @@ pub fn simulate(
         step
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
-    let options = sim::SimOptions { seed, only_flow, unrest, tap, progress: Some(&mut watched), controls };
+    let options = sim::SimOptions { seed, only_flow, host_jitter, tap, progress: Some(&mut watched), controls };
     let outcome = sim::run(&variant.name, &variant.scenario, options);
     (!ended).then_some(outcome)
 }
@@ -129,7 +129,7 @@ impl SingleRun<'_> {
         let Captured { job, variant, .. } = self.run;
         let maker = self.controls.map(|make| move |flow, side| make(job, flow, side));
         let own = maker.as_ref().map(|maker| maker as &sim::OwnControls<'_>);
-        let Some(outcome) = simulate(variant, job.seed, job.flow, job.unrest, seen, own, progress) else {
+        let Some(outcome) = simulate(variant, job.seed, job.flow, job.host_jitter, seen, own, progress) else {
             return Ok(Ended::Stopped);
         };
         tap.map_or(Ok(()), CaptureTap::finish)?;

@@ -39,7 +39,7 @@ pub struct RunJob {
     /// The run's seed.
     pub seed: u64,
     /// Whether to simulate host jitter. Runs on the kernel have it anyway.
-    pub unrest: bool,
+    pub host_jitter: bool,
 }
 
 impl Order {
@@ -63,9 +63,9 @@ impl Order {
                 true => (0..flows).map(Some).collect(),
                 false => vec![None],
             };
-            let unrest = clock == Clock::Sim && self.has_host_jitter(v);
+            let host_jitter = clock == Clock::Sim && self.has_host_jitter(v);
             for (&seed, repeat) in self.seeds(v).iter().zip(0..) {
-                let job = |&flow| RunJob { variant, clock, repeat, flow, seed, unrest };
+                let job = |&flow| RunJob { variant, clock, repeat, flow, seed, host_jitter };
                 jobs.extend(alone.iter().map(job));
             }
         }
@@ -75,7 +75,7 @@ impl Order {
     /// Whether to simulate host jitter, in all repeats alike: a confidence interval needs runs that differ
     /// only by chance.
     fn has_host_jitter(&self, variant: &Variant) -> bool {
-        match variant.scenario.unrest {
+        match variant.scenario.host_jitter {
             HostJitter::Repeats => self.repeats > 1,
             HostJitter::Always => true,
             HostJitter::Never => false,

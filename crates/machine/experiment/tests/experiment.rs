@@ -77,13 +77,13 @@ fn repeats_have_the_next_seeds_and_become_means() {
     let other = Order { seed: Some(100), ..order(2, 2) };
     assert_eq!(run(&experiment, &other, Hooks::default()).variants[0].seeds, [100, 101]);
     // A single run equals the repeat with its seed if both have the same host jitter.
-    for (unrest, same) in [("never", true), ("always", true), ("repeats", false)] {
-        let experiment = parse(&SMALL.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
+    for (host_jitter, same) in [("never", true), ("always", true), ("repeats", false)] {
+        let experiment = parse(&SMALL.replace("seed = 7", &format!("seed = 7\nunrest = \"{host_jitter}\"")));
         let repeated = run(&experiment, &order(3, 2), Hooks::default());
         let eight = run(&experiment, &Order { seed: Some(8), ..order(1, 1) }, Hooks::default());
         let [alone, second] =
             [(&eight, 0), (&repeated, 1)].map(|(o, i)| format!("{:?}", o.variants[2].outcomes[i]));
-        assert_eq!(alone == second, same, "{unrest}");
+        assert_eq!(alone == second, same, "{host_jitter}");
     }
 }
 
@@ -93,13 +93,13 @@ const NO_LOSS: &str = "{ kind = \"policer\", rate = \"10Mbit/s\", burst = \"20kB
 #[test]
 fn repeats_without_loss_differ_only_by_host_jitter() {
     let without_loss = SMALL.replace("{ kind = \"loss\", probability = 0.01 }", NO_LOSS);
-    for (unrest, identical) in [("never", true), ("repeats", false), ("always", false)] {
+    for (host_jitter, identical) in [("never", true), ("repeats", false), ("always", false)] {
         let experiment =
-            parse(&without_loss.replace("seed = 7", &format!("seed = 7\nunrest = \"{unrest}\"")));
+            parse(&without_loss.replace("seed = 7", &format!("seed = 7\nunrest = \"{host_jitter}\"")));
         let summary = run(&experiment, &order(3, 2), Hooks::default()).run();
         let said = summary.variants[2].repeats.as_ref().unwrap();
-        assert_eq!(said.identical, identical, "{unrest}");
-        assert_eq!(said.total_goodput_mbps.ci95 == 0.0, identical, "{unrest}");
+        assert_eq!(said.identical, identical, "{host_jitter}");
+        assert_eq!(said.total_goodput_mbps.ci95 == 0.0, identical, "{host_jitter}");
     }
 }
 

@@ -139,7 +139,7 @@ fn run_cell(variant: &Variant, jobs: &[RunJob], repeat: u32, stop: &AtomicBool) 
     let (mut parts, mut seed) = (Vec::new(), 0);
     for job in jobs.iter().filter(|job| job.repeat == repeat) {
         seed = job.seed;
-        parts.push(simulate(variant, job.seed, job.flow, job.unrest, None, None, &mut progress)?);
+        parts.push(simulate(variant, job.seed, job.flow, job.host_jitter, None, None, &mut progress)?);
     }
     let outcome = match jobs.first()?.flow {
         // The results of flows that run one at a time are put next to each other.

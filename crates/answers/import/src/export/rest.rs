@@ -34,7 +34,7 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
         sample,
         one_at_a_time,
         measure,
-        unrest,
+        host_jitter,
         hosts,
         links,
         relays,
@@ -68,7 +68,7 @@ pub(super) fn rest(experiment: &Experiment, others: &[String], list: &mut Vec<Ex
     // Run settings are meaningless without traffic.
     if !flows.is_empty() {
         let mut accounts = Accounts { path: "duration".into(), list };
-        let more = match (one_at_a_time, measure, unrest) {
+        let more = match (one_at_a_time, measure, host_jitter) {
             (false, None, HostJitter::Repeats) => "",
             _ => ", and the measured interval",
         };

@@ -135,7 +135,7 @@ impl TcModel {
                 continue;
             }
             let why = format!(
-                "the htb {:x}: of {} is not in the text: the class of unmatched packets is unknown",
+                "htb {:x}: of {} is missing from the text, so the class of unmatched packets is unknown",
                 c.id.major, c.device
             );
             reading.unknown(c.line, c.id.to_string(), why);

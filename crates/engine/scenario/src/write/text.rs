@@ -128,7 +128,7 @@ fn is_default(key: &str, value: &Written) -> bool {
     match key {
         "one_at_a_time" => *value == Written::Bool(false),
         "measure" => *value == Written::text("all"),
-        "unrest" => *value == Written::of(&HostJitter::default()),
+        "host_jitter" => *value == Written::of(&HostJitter::default()),
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ use units::Bytes;
 
 /// The tables of a file. Top-level keys are always present, so that variants can be compared.
 pub(crate) struct Tree {
-    /// The top-level keys, `name` to `unrest`.
+    /// The top-level keys, `name` to `host_jitter`.
     pub run: Table,
     /// By name, without hosts whose settings are all defaults.
     pub hosts: Table,
@@ -36,7 +36,7 @@ pub(crate) fn tables(s: &Scenario) -> Tree {
         entry("sample", Written::of(&s.sample)),
         entry("one_at_a_time", Written::Bool(s.one_at_a_time)),
         entry("measure", Written::text(&spell_measure(s.measure))),
-        entry("unrest", Written::of(&s.unrest)),
+        entry("host_jitter", Written::of(&s.host_jitter)),
     ];
     let hosts = s.hosts.iter().enumerate().map(|(i, h)| (h.name.clone(), host_table(s, i)));
     let hosts = hosts.filter(|(_, table)| !table.is_empty());

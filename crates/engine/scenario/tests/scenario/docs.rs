@@ -171,7 +171,7 @@ fn the_hand_written_half_names_every_key() {
         "sample",
         "one_at_a_time",
         "measure",
-        "unrest",
+        "host_jitter",
         "goal",
         "baseline",
     ];

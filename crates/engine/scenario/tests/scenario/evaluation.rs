@@ -1,4 +1,4 @@
-//! The keys `measure`, `goal`, `baseline` and `unrest`: defaults, values and errors.
+//! The keys `measure`, `goal`, `baseline` and `host_jitter`: defaults, values and errors.
 
 use scenario::{Experiment, HostJitter};
 use units::{Goal, Span};
@@ -70,7 +70,21 @@ fn goal_and_baseline_apply_to_all_variants_and_can_be_overridden() {
 
 #[test]
 fn host_jitter_is_simulated_in_repeats_unless_stated_otherwise() {
-    let read = |head: &str| parse(head, "").map(|e| e.variants[0].scenario.unrest);
-    assert_eq!((read(""), read("unrest = \"always\"")), (Ok(HostJitter::Repeats), Ok(HostJitter::Always)));
-    assert!(read("unrest = true").is_err());
+    let read = |head: &str| parse(head, "").map(|e| e.variants[0].scenario.host_jitter);
+    assert_eq!((read(""), read("host_jitter = \"always\"")), (Ok(HostJitter::Repeats), Ok(HostJitter::Always)));
+    assert!(read("host_jitter = true").is_err());
+}
+
+#[test]
+fn the_earlier_name_of_host_jitter_works_in_files_and_overrides() {
+    let never = ["unrest = \"never\""];
+    let jitter = |head: &str, set: &[&str]| {
+        let sets: Vec<String> = set.iter().map(|s| s.to_string()).collect();
+        let flow = "[flows.f]\nfrom = \"a\"\nto = \"b\"\n";
+        let experiment = Experiment::parse("t.toml", &[head, LINK, flow, VARIANTS].concat(), &sets);
+        experiment.map(|e| e.variants[0].scenario.host_jitter).map_err(|e| e.render())
+    };
+    assert_eq!(jitter("unrest = \"never\"\n", &[]), Ok(HostJitter::Never));
+    assert_eq!(jitter("host_jitter = \"always\"\n", &never), Ok(HostJitter::Never));
+    assert!(jitter("unrest = \"never\"\nhost_jitter = \"never\"\n", &[]).unwrap_err().contains("unrest"));
 }

@@ -24,8 +24,8 @@ pub struct WorldOptions {
     pub scheme: String,
     /// A congestion control that controls the window alone; actions then have no effect.
     pub classic: Option<Control>,
-    /// Whether hosts have random scheduling delays (the scenario's key `unrest`).
-    pub unrest: bool,
+    /// Whether hosts have random scheduling delays (the scenario's key `host_jitter`).
+    pub host_jitter: bool,
 }
 
 /// Result of a step.
@@ -148,6 +148,6 @@ fn prepare_session(
         let is_actors = index == flow && side == sending;
         is_actors.then(|| actor.control(seed, &format!("world.{flow}")))
     };
-    let options = SimOptions { seed, unrest: options.unrest, ..SimOptions::default() };
+    let options = SimOptions { seed, host_jitter: options.host_jitter, ..SimOptions::default() };
     OwnSession(SimSession::with_controls(Cow::Owned(scenario), options, own))
 }

@@ -29,8 +29,8 @@ to = "b"
 app = { kind = "request", request = "300B", response = "20kB", think = "50ms" }
 "#;
 
-fn run(seed: u64, unrest: bool) -> Outcome {
-    sim::run("v", &parse(SCENARIO), SimOptions { seed, unrest, ..SimOptions::default() })
+fn run(seed: u64, host_jitter: bool) -> Outcome {
+    sim::run("v", &parse(SCENARIO), SimOptions { seed, host_jitter, ..SimOptions::default() })
 }
 
 fn numbers(outcome: &Outcome) -> String {
@@ -94,7 +94,7 @@ impl Tap for Watch {
 #[test]
 fn flows_scheduled_together_start_in_sequence() {
     let mut watch = Watch::default();
-    let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut watch), ..SimOptions::default() };
+    let options = SimOptions { seed: 5, host_jitter: true, tap: Some(&mut watch), ..SimOptions::default() };
     sim::run("v", &parse(SCENARIO), options);
     let distinct: BTreeSet<Time> = watch.syns.iter().copied().collect();
     assert_eq!((watch.syns.len(), distinct.len()), (4, 4), "{:?}", watch.syns);
@@ -129,7 +129,7 @@ to = "b"
 cc = "reno"
 "#;
     let mut arrivals = Arrivals::default();
-    let options = SimOptions { seed: 5, unrest: true, tap: Some(&mut arrivals), ..SimOptions::default() };
+    let options = SimOptions { seed: 5, host_jitter: true, tap: Some(&mut arrivals), ..SimOptions::default() };
     sim::run("v", &parse(scenario), options);
     // The initial window of ten packets leaves at once, and nothing on the path spreads it.
     assert_eq!(arrivals.0.len(), 10);

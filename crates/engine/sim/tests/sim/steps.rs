@@ -17,9 +17,9 @@ fn policed(cc: &str) -> String {
 
 #[test]
 fn a_run_is_the_same_to_the_byte_however_it_is_divided() {
-    for (cc, unrest) in [("cubic", false), ("bbr", true)] {
+    for (cc, host_jitter) in [("cubic", false), ("bbr", true)] {
         let scenario = parse(&policed(cc));
-        let options = || SimOptions { seed: 3, unrest, ..SimOptions::default() };
+        let options = || SimOptions { seed: 3, host_jitter, ..SimOptions::default() };
         let whole = sim::run("v", &scenario, options());
         for step in [Span::from_micros(730), Span::from_millis(10), Span::from_secs(9)] {
             let mut session = SimSession::new(Cow::Borrowed(&scenario), options());

@@ -25,7 +25,7 @@ to = "b"
 
 fn options(scheme: &str) -> WorldOptions {
     let step = Span::from_millis(10);
-    WorldOptions { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, unrest: false }
+    WorldOptions { flow: 0, seed: 1, step, scheme: scheme.into(), classic: None, host_jitter: false }
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub fn interface(args: &DiagnoseArgs, device: &str) -> Result<ExitCode, CliProbl
     let capture = Watch::open(options)?;
     if let Some(why) = capture.without_packets() {
         return Err(CliProblem::usage(format!(
-            "{device}: {why}; `longfat watch` works without packets, but can tell less"
+            "{device}: {why}; `longfat watch` also works without packets, but knows less then"
         )));
     }
     lab::catch_interrupts();

@@ -36,7 +36,7 @@ const NEAR_LENGTH: f64 = 0.25;
 struct Job<'s> {
     scenario: &'s Scenario,
     seed: u64,
-    unrest: bool,
+    host_jitter: bool,
     /// Its expected work.
     estimate: u64,
 }
@@ -116,7 +116,7 @@ impl<'a> Finder<'a> {
         let scenario = options.variant.scenario.clone().without_series();
         let own = options.seeds.len().clamp(1, CONFIRMATION_SEEDS);
         let first = options.seeds.first().copied().unwrap_or(scenario.seed);
-        let has_host_jitter = |further: bool| match scenario.unrest {
+        let has_host_jitter = |further: bool| match scenario.host_jitter {
             HostJitter::Always => true,
             HostJitter::Never => false,
             HostJitter::Repeats => options.seeds.len() > 1 || further,
@@ -242,8 +242,8 @@ impl<'a> Finder<'a> {
     }
 
     fn job<'s>(&self, scenario: &'s Scenario, seed: usize, estimate: u64) -> Job<'s> {
-        let (seed, unrest) = self.seeds[seed];
-        Job { scenario, seed, unrest, estimate }
+        let (seed, host_jitter) = self.seeds[seed];
+        Job { scenario, seed, host_jitter, estimate }
     }
 
     /// Runs the baseline with the next seed, if there is one and the budget allows it.
@@ -279,7 +279,7 @@ impl<'a> Finder<'a> {
                 pulse();
                 ControlFlow::Continue(())
             };
-            simulate(&variant, job.seed, self.only, job.unrest, None, None, &mut progress)
+            simulate(&variant, job.seed, self.only, job.host_jitter, None, None, &mut progress)
         };
         let outcomes = in_parallel(jobs.len(), self.threads, one, || ());
         outcomes.iter().flatten().for_each(|o| budget.spend(stage_packets(&o.variant)));

@@ -210,7 +210,7 @@ impl Draw {
             ("sample", &["\"0s\"", "\"1ms\"", "\"333us\""]),
             ("one_at_a_time", &["true", "false"]),
             ("measure", &["\"1s..3s\"", "\"all\""]),
-            ("unrest", &["\"repeats\"", "\"always\"", "\"never\""]),
+            ("host_jitter", &["\"repeats\"", "\"always\"", "\"never\""]),
             ("goal", &["\"goodput\"", "[\"p95 delay\", \"fairness\"]", "[]"]),
         ] {
             // `measure` requires time series.
