@@ -166,7 +166,8 @@ pub fn fit_path(
     let seen = seen.map_err(|e| from_command_error(py, e))?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let options = FitOptions { threads: jobs, ..FitOptions::default() };
-    let made = py.detach(|| seen.and_then(|seen| fit::fit(&seen, &options, Some(&mut |p| reporter.watch(p)))));
+    let made =
+        py.detach(|| seen.and_then(|seen| fit::fit(&seen, &options, Some(&mut |p| reporter.watch(p)))));
     match (made, reporter.raised) {
         (Ok(made), _) => Ok(FitOutput(made)),
         (Err(FitError::Stopped), Some(e)) => Err(e),
@@ -244,7 +245,12 @@ pub fn plan(
     let plan_options = options.to_options(py, planned.goal)?;
     let mut reporter = RunReporter { callback: progress.as_ref(), raised: None };
     let made = py.detach(|| {
-        advise::plan(&planned.name, &planned.scenarios, &plan_options, Some(&mut |p: &Progress| reporter.watch(p)))
+        advise::plan(
+            &planned.name,
+            &planned.scenarios,
+            &plan_options,
+            Some(&mut |p: &Progress| reporter.watch(p)),
+        )
     });
     match (made, reporter.raised) {
         (Ok(made), _) => Ok((advise::to_json(&made.plan), advise::commands(&made.plan, None))),

@@ -96,7 +96,8 @@ fn of_text(
     (overrides, variants): (&[String], &[String]),
     anywhere: bool,
 ) -> Result<ReadScenario, CommandError> {
-    let mut files = |file: &str| read_scenario_file(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
+    let mut files =
+        |file: &str| read_scenario_file(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
     let experiment = from_file::chosen(name, &text, overrides, variants, &mut files)?;
     Ok(ReadScenario { text, experiment, source: Source::Stdin, name: name.into() })
 }

@@ -64,9 +64,8 @@ impl SweepOptions {
         };
         let mut read = |file: &str| match &source {
             Some(source) => source.beside(file, self.allow_files),
-            None => {
-                read_scenario_file(".".as_ref(), file, self.allow_files).or_else(|e| beside(file).map_err(|_| e))
-            }
+            None => read_scenario_file(".".as_ref(), file, self.allow_files)
+                .or_else(|e| beside(file).map_err(|_| e)),
         };
         let experiment = grid.check(&mut read)?;
         Ok((grid, experiment))
@@ -106,7 +105,8 @@ impl SweepWork {
 
     /// Points with missing cells, number of points, and cells per point.
     fn points(&self, py: Python<'_>) -> PyResult<(Vec<usize>, usize, usize)> {
-        self.0.with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_per_point())))
+        self.0
+            .with(py, |held| Ok((held.missing(), held.grid().points().unwrap_or(0), held.cells_per_point())))
     }
 
     /// Stores a batch of results of `run_sweep_batch`. Returns the number of rows and of those with an error.

@@ -5,7 +5,7 @@ use crate::load::LoadedScenario;
 use congestion::Control;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldStep, WorldOptions, scheme};
+use sim::world::{ActionSpace, SCHEMES, World, WorldError, WorldOptions, WorldStep, scheme};
 use std::sync::{Mutex, PoisonError};
 use units::Span;
 

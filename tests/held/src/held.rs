@@ -18,7 +18,7 @@
 //! Rates are suspects if the flows reach nine tenths of them. The checker leaves a band around that, because
 //! it computes header bytes in its own way.
 
-use experiment::holders::{HolderSearchOptions, HELD_SHARE, MIN_GAIN, find_holders};
+use experiment::holders::{HELD_SHARE, HolderSearchOptions, MIN_GAIN, find_holders};
 use experiment::{Hooks, Order, run};
 use result::measure::{Direction, of_goal};
 use result::{Clock, Holder, HolderKind, HolderSearch, Measure, VariantResult};
@@ -96,7 +96,12 @@ pub fn reported(text: &str) -> (Vec<Holder>, HolderSearch) {
     let experiment = parse(text, &[]);
     let variant = baseline(&experiment);
     let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
-    find_holders(&HolderSearchOptions { variant, seeds: &seeds, goals: &goals, threads: NonZeroUsize::new(1) })
+    find_holders(&HolderSearchOptions {
+        variant,
+        seeds: &seeds,
+        goals: &goals,
+        threads: NonZeroUsize::new(1),
+    })
 }
 
 /// Checks the causes reported for a scenario file's baseline by the checker's runs on this clock.

@@ -48,7 +48,8 @@ pub fn check_all_flows(
 /// Durations of the responses that began in the measured interval.
 fn seconds(scenario: &Scenario, rows: &[Response], page: bool) -> Vec<f64> {
     let [from, to] = scenario.measure.map_or([0.0, f64::MAX], |m| m.map(|t| t.as_secs_f64()));
-    let counts = |r: &&Response| (r.what == ExchangeKind::Page.name()) == page && (from..=to).contains(&r.start_s);
+    let counts =
+        |r: &&Response| (r.what == ExchangeKind::Page.name()) == page && (from..=to).contains(&r.start_s);
     rows.iter().filter(counts).map(|r| r.seconds).collect()
 }
 

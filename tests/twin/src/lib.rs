@@ -1,10 +1,10 @@
 //! Compares the simulator with the live kernel, cell by cell: the same scenario in both.
 //!
 //! [`recorded`] contains measurements on Linux 6.18 (elsewhere, and in the lab); `cargo run --release -p
-//! longfat-twin -- cells kernel` measures on this machine; `-- fidelity` prints `docs/measured/fidelity.md`; [`pair`]
-//! and `-- pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `-- host-jitter`
-//! measure how much repeats differ, and how late hosts are. [`limited`] and `-- plans` run plans for random
-//! paths on the kernel, [`captured`] those based on captures.
+//! longfat-twin -- cells kernel` measures on this machine; `-- fidelity` prints `docs/measured/fidelity.md`;
+//! [`pair`] and `-- pairs` do the same for two flows on one bottleneck. [`repeats`], [`reaction`] and `--
+//! host-jitter` measure how much repeats differ, and how late hosts are. [`limited`] and `-- plans` run plans
+//! for random paths on the kernel, [`captured`] those based on captures.
 
 pub mod captured;
 mod cell;

@@ -129,8 +129,8 @@ pub struct Ack {
     pub delivered: Option<u32>,
     /// Interval of the rate sample; default `rtt`, zero without one.
     pub interval: Span,
-    /// Packets delivered when the newest one was sent; `None`: those delivered before this ACK minus those in
-    /// flight.
+    /// Packets delivered when the newest one was sent; `None`: those delivered before this ACK minus those
+    /// in flight.
     pub prior_delivered: Option<u64>,
     /// The newest packet was sent after everything before this ACK had been delivered, so this ACK ends a
     /// round trip. Determines `prior_delivered`.

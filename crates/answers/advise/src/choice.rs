@@ -5,9 +5,9 @@
 //!    build their own kernel.
 //! 2. The goal decides if a cure gains more than [`BAND`] of it. Cures within that band of the best one count
 //!    as equally good (for delays also those within 5 ms).
-//! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the plan options allow its change; fewer
-//!    parties; fewer steps; the effect on everything else ([`crate::measure::merit`], in steps of half a
-//!    doubling); fewer changes.
+//! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the plan options allow its
+//!    change; fewer parties; fewer steps; the effect on everything else ([`crate::measure::merit`], in steps
+//!    of half a doubling); fewer changes.
 //! 4. If no cure gains more than [`BAND`], the goal does not justify a change, but another improvement may.
 //!    Of the cures that do not harm the goal and noticeably improve something else, those with the largest
 //!    merit are ranked as in 3. Fewer retransmissions do not count, because no user notices them.

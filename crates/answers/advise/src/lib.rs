@@ -18,13 +18,13 @@ mod measure;
 mod model;
 mod page;
 mod plan;
+mod plan_options;
 mod runner;
 mod search;
 mod situation;
 mod story;
 mod text;
 mod voice;
-mod plan_options;
 
 pub use chart::pareto_svg;
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
@@ -35,10 +35,10 @@ pub use model::{
 };
 pub use page::page;
 pub use plan::{FinishedPlan, plan, screening_time};
+pub use plan_options::PlanOptions;
 pub use situation::{DataPath, Situation, StagePlace};
 pub use story::advised;
 pub use text::{commands, text};
-pub use plan_options::PlanOptions;
 
 /// Serialises the plan as one JSON object, ended by a newline.
 pub fn to_json(plan: &Plan) -> String {

@@ -87,9 +87,9 @@ pub struct PlanFigures {
     /// transfers with an end.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub users: Vec<UserFigures>,
-    /// The scenario's worst call, else its worst game, else its worst probe. Where it has none, an added call
-    /// (G.711, best effort, the worse direction), which is measured in separate runs and not for cures that
-    /// were only screened.
+    /// The scenario's worst call, else its worst game, else its worst probe. Where it has none, an added
+    /// call (G.711, best effort, the worse direction), which is measured in separate runs and not for
+    /// cures that were only screened.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub voice: Option<VoiceCost>,
 }
@@ -169,8 +169,8 @@ pub struct RankedCure {
     /// Improvement of the objective in its unit, at the same seeds with and without the cure; positive is
     /// better.
     pub gain: PlanRange,
-    /// The objective's figure with the cure as a multiple of that without; absent where the latter is zero or
-    /// missing.
+    /// The objective's figure with the cure as a multiple of that without; absent where the latter is zero
+    /// or missing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub factor: Option<f64>,
     /// Whether the cure helps.

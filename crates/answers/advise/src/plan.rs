@@ -9,12 +9,12 @@ use crate::model::{
     CureEffect, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
     VoiceCost,
 };
+use crate::plan_options::PlanOptions;
 use crate::runner::{Runner, screen_time};
 use crate::search::{self, CureTrial, Screening};
 use crate::situation::Situation;
 use crate::story::{self, StoryInput};
 use crate::voice;
-use crate::plan_options::PlanOptions;
 use experiment::Watcher;
 use path::Stage;
 use scenario::{PathLimits, Scenario};
@@ -57,8 +57,12 @@ pub fn plan(
     check_names(plan_options, &situation)?;
     let yardstick = Yardstick::new(plan_options.objective, reference);
     let mut runner = Runner::new(plan_options, watch);
-    let screening =
-        Screening { yardstick: &yardstick, plan_options, time: screening_time(reference), seeds: SCREEN_SEEDS };
+    let screening = Screening {
+        yardstick: &yardstick,
+        plan_options,
+        time: screening_time(reference),
+        seeds: SCREEN_SEEDS,
+    };
     let mut now = CureTrial::none(scenarios);
     screening.run(&mut runner, std::slice::from_mut(&mut now), &[])?;
     let screened = screening.search(&mut runner, &now)?;
@@ -244,7 +248,8 @@ fn left_out(plan_options: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
             let why = format!("it is only for scenarios {}", cure.applies());
             left.push(LeftOutCure { name: cure.name().into(), why });
         }
-        let refused = options.iter().filter_map(|o| Some((o.name.clone(), plan_options.exclusion_reason(o)?)));
+        let refused =
+            options.iter().filter_map(|o| Some((o.name.clone(), plan_options.exclusion_reason(o)?)));
         left.extend(refused.map(|(name, why)| LeftOutCure { name, why }));
     }
     left

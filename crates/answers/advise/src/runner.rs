@@ -5,7 +5,7 @@ use crate::plan_options::PlanOptions;
 use experiment::{BatchRunner, Watcher};
 use path::Stage;
 use result::VariantResult;
-use scenario::{Scenario, HostJitter};
+use scenario::{HostJitter, Scenario};
 use units::{Rate, Span};
 
 /// The results of one option, by scenario and seed.
@@ -17,7 +17,8 @@ pub struct Runner<'a, 'w> {
 }
 
 impl<'a, 'w> Runner<'a, 'w> {
-    /// Creates a runner with the threads of `plan_options`. `watch` gets the progress of each batch and may stop it.
+    /// Creates a runner with the threads of `plan_options`. `watch` gets the progress of each batch and may
+    /// stop it.
     pub fn new(plan_options: &PlanOptions, watch: Option<&'a mut Watcher<'w>>) -> Runner<'a, 'w> {
         Runner { batches: BatchRunner::new(plan_options.threads, watch) }
     }

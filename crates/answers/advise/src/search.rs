@@ -4,9 +4,9 @@ use crate::cure::{CURES, CureOption};
 use crate::error::PlanError;
 use crate::measure::{self, FigureChange, ROUND_TRIP, RunFigures, Yardstick};
 use crate::model::PlanRange;
+use crate::plan_options::PlanOptions;
 use crate::runner::{Runner, for_runs};
 use crate::situation::Situation;
-use crate::plan_options::PlanOptions;
 use result::measure::is_connection_of;
 use result::{FlowResult, VariantResult};
 use scenario::Scenario;
@@ -84,13 +84,14 @@ impl CureTrial {
         self.steps.iter().all(|s| lever(s.cure) != lever(option.cure))
     }
 
-    /// Returns all trials with one more option that `plan_options` allows. Cures without a released kernel are only
-    /// tried alone.
+    /// Returns all trials with one more option that `plan_options` allows. Cures without a released kernel
+    /// are only tried alone.
     fn next(&self, plan_options: &PlanOptions) -> Vec<CureTrial> {
         let situation = Situation::new(&self.scenarios);
         let cures = CURES.iter().filter(|c| self.steps.is_empty() || c.is_released());
         let options = cures.flat_map(|c| c.options(&situation));
-        let fit = options.filter(|o| self.is_compatible_with(o) && plan_options.exclusion_reason(o).is_none());
+        let fit =
+            options.filter(|o| self.is_compatible_with(o) && plan_options.exclusion_reason(o).is_none());
         fit.map(|o| self.and(o)).filter(|t| t.scenarios != self.scenarios).collect()
     }
 }
@@ -181,7 +182,10 @@ impl Screening<'_> {
             }
         }
         let wanted = |f: &FlowResult| {
-            plan_options.no_loss_for.iter().any(|n| is_connection_of(&f.name, n) || (n == "udp" && f.is_udp()))
+            plan_options
+                .no_loss_for
+                .iter()
+                .any(|n| is_connection_of(&f.name, n) || (n == "udp" && f.is_udp()))
         };
         let lost = |f: &&FlowResult| {
             f.lost_packets.is_some_and(|n| n > 0) || f.real_time.is_some_and(|r| r.lost > 0.0)

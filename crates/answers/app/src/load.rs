@@ -2,7 +2,7 @@
 
 use crate::examples::{self, Example};
 use crate::{CommandError, regular};
-use scenario::{ScenarioRequest, Experiment, ProgramLine, RefusalCause};
+use scenario::{Experiment, ProgramLine, RefusalCause, ScenarioRequest};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};

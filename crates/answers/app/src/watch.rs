@@ -64,7 +64,8 @@ impl Watch {
         recorder: Option<Box<dyn PacketRecorder>>,
     ) -> Result<Watched, CommandError> {
         let work = || {
-            live::keep_only_inspection_capabilities().map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
+            live::keep_only_inspection_capabilities()
+                .map_err(|e| CommandError::Io("dropping privileges".into(), e))?;
             self.read(name, recorder)
         };
         let done = std::thread::scope(|scope| scope.spawn(work).join());

@@ -104,8 +104,8 @@ pub struct DeviceFacts {
     /// Root queueing discipline, such as `pfifo_fast`, `fq` or `noqueue`. For `mq`, that of its queues where
     /// they agree.
     pub qdisc: String,
-    /// Whether the root queueing discipline was set explicitly, so that it has a handle. The kernel's default
-    /// has none.
+    /// Whether the root queueing discipline was set explicitly, so that it has a handle. The kernel's
+    /// default has none.
     pub qdisc_set: bool,
     /// Segmentation by the device (TSO); `None` where it could not be queried.
     pub tso: Option<bool>,
@@ -149,8 +149,8 @@ pub struct SocketFacts {
     pub listens: bool,
     /// Congestion control.
     pub control: String,
-    /// Rate cap set by its program (`SO_MAX_PACING_RATE`), in bytes per second; `None` for no cap. The kernel
-    /// paces a socket with a cap.
+    /// Rate cap set by its program (`SO_MAX_PACING_RATE`), in bytes per second; `None` for no cap. The
+    /// kernel paces a socket with a cap.
     pub capped_rate: Option<u64>,
     /// Connections that wait to be accepted by a listening socket.
     pub accept_queue: u32,

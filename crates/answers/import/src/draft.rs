@@ -3,7 +3,7 @@
 use crate::{ImportError, Reading, number};
 use congestion::Control;
 use path::{Delay, Link, Stage, StageLimit};
-use scenario::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, HostJitter, Variant};
+use scenario::{DuplexLink, Experiment, Flow, Host, HostJitter, NamedStage, Scenario, Variant};
 use std::collections::BTreeMap;
 use transport::App;
 use units::{Bytes, Rate, Span};

@@ -83,8 +83,8 @@ impl NotUnderstood {
 /// Collects the findings of an import.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// Values that affect a limit and could not be read; their stages are left out of the scenario. Sorted by
-    /// line after [`Reading::sort`].
+    /// Values that affect a limit and could not be read; their stages are left out of the scenario. Sorted
+    /// by line after [`Reading::sort`].
     pub refused: Vec<NotUnderstood>,
     /// Sorted by line after [`Reading::sort`], like the lists below.
     pub facts: Vec<ImportFact>,

@@ -3,7 +3,7 @@
 
 mod ip;
 
-use crate::icmp::{IcmpReport, IcmpMessage};
+use crate::icmp::{IcmpMessage, IcmpReport};
 use crate::packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use std::net::IpAddr;
 use units::Time;
@@ -48,7 +48,8 @@ pub enum Payload {
 pub struct TooBigFrame {
     /// MTU of the next hop, bytes.
     pub mtu: u32,
-    /// IP header of the packet that was too big, and the first bytes after it with ports and sequence number.
+    /// IP header of the packet that was too big, and the first bytes after it with ports and sequence
+    /// number.
     pub quoted: Vec<u8>,
 }
 

@@ -11,10 +11,10 @@ mod pcap;
 mod read;
 
 pub use frame::{Frame, FrameError, Payload, TcpFrame, TcpOptions, TooBigFrame, UdpFrame};
-pub use icmp::{IcmpReport, IcmpMessage, Unreachable};
+pub use icmp::{IcmpMessage, IcmpReport, Unreachable};
 pub use packet::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 pub use pcap::{PcapWriter, SNAPLEN};
 pub use read::{
-    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FileDamage, FileInfo, FilterTime, HostPrefix, FILTERED_OUT,
-    NamedCount, OpenCause, OpenError, PacketFilter, UdpDatagram,
+    Batch, BatchPart, CaptureReader, DATAGRAM_HEAD, FILTERED_OUT, FileDamage, FileInfo, FilterTime,
+    HostPrefix, NamedCount, OpenCause, OpenError, PacketFilter, UdpDatagram,
 };

@@ -112,8 +112,8 @@ pub struct TcpPacket {
     pub flags: TcpFlags,
     /// The window field, not scaled.
     pub window: u16,
-    /// Payload bytes, computed from the IP length and not from the captured bytes: up to 64 kB, and more with
-    /// BIG TCP, where segmentation offload presents many segments as one packet.
+    /// Payload bytes, computed from the IP length and not from the captured bytes: up to 64 kB, and more
+    /// with BIG TCP, where segmentation offload presents many segments as one packet.
     pub len: u32,
     /// Length of IP and TCP headers with options, bytes, without tunnel headers.
     pub header: u16,

@@ -114,8 +114,8 @@ impl ArrivalMeter {
         self.spans = spans;
     }
 
-    /// The number of lost packets in each range of [`ArrivalMeter::count_separately`], given that `sent` packets
-    /// were sent.
+    /// The number of lost packets in each range of [`ArrivalMeter::count_separately`], given that `sent`
+    /// packets were sent.
     pub fn lost_separately(&self, sent: u64) -> Vec<u64> {
         let sent = sent.max(self.end);
         let lost = |n: &u64| self.is_known(*n) && !self.arrived.contains(*n);

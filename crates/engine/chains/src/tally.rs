@@ -1,7 +1,7 @@
 //! Counters of a flow during a run.
 
 use result::{RealTime, RttSummary};
-use transport::{Requester, ExchangeLog};
+use transport::{ExchangeLog, Requester};
 use units::{ExchangeKind, Span, Time};
 
 /// Counters of one flow of the result.

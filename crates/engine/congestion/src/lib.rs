@@ -7,8 +7,8 @@
 //! * loss-based (Reno, CUBIC, Tahoe, and Vegas, which also reacts to delay): the transport runs PRR and calls
 //!   [`Controller::cong_avoid`] when an ACK may grow the window; [`Controller::ssthresh`] gives the reaction
 //!   to a loss;
-//! * model-based (BBR): [`Controller::cong_control`] gets every ACK's [`RateSample`] and sets
-//!   cwnd and pacing rate itself.
+//! * model-based (BBR): [`Controller::cong_control`] gets every ACK's [`RateSample`] and sets cwnd and pacing
+//!   rate itself.
 //!
 //! Windows are counted in packets of one MSS, as Linux does; pacing rates in bytes per second.
 //!

@@ -4,8 +4,8 @@
 //!
 //! 1. input: [`Element::handle_packet`], a packet arrives at `now`;
 //! 2. input: [`Element::handle_wake`], time has passed; the element catches up to `now`;
-//! 3. output: the [`Outbox`] that both inputs write to: packets sent (each with the time at which it
-//!    was *due*), packets dropped, packets bounced (too big);
+//! 3. output: the [`Outbox`] that both inputs write to: packets sent (each with the time at which it was
+//!    *due*), packets dropped, packets bounced (too big);
 //! 4. next wake-up: [`Element::next_wake`].
 //!
 //! Early calls are harmless; late calls lose nothing and change no schedule. The same elements run in virtual

@@ -93,8 +93,8 @@ pub struct Policer {
     /// Separate buckets for each flow. Default false.
     #[serde(default)]
     pub per_flow: bool,
-    /// Codepoints that are metered, as by a router's policer of one class; packets with other codepoints pass
-    /// unmetered. Default: all.
+    /// Codepoints that are metered, as by a router's policer of one class; packets with other codepoints
+    /// pass unmetered. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dscp: Vec<u8>,
 }

@@ -75,8 +75,8 @@ pub struct Train {
     /// The bit error rate for which the constellation is chosen. Default 1e-7 (0.12 % of packets of 1500
     /// bytes).
     pub bit_errors: f64,
-    /// Maximum number of retransmissions of a damaged packet by the radio, up to 100. Default 3: LTE's hybrid
-    /// ARQ makes four transmissions.
+    /// Maximum number of retransmissions of a damaged packet by the radio, up to 100. Default 3: LTE's
+    /// hybrid ARQ makes four transmissions.
     pub repeats: u32,
     /// Bits per symbol of the largest constellation. Default 6 (64-QAM).
     pub bits: u32,

@@ -52,8 +52,8 @@ pub struct Tunnel {
     /// section 2.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icmp: Option<bool>,
-    /// Fragment outer packets that are too big. Default false: bounce them ("packet too big" with the largest
-    /// inner size that fits).
+    /// Fragment outer packets that are too big. Default false: bounce them ("packet too big" with the
+    /// largest inner size that fits).
     #[serde(default)]
     pub fragment: bool,
 }

@@ -1,5 +1,5 @@
-//! Text output that all crates share: numbers ([`three_digits`], [`power_of_ten`]), line breaking ([`wrap`]), and
-//! safe output of text from outside ([`is_unseen`], [`without_unseen`], [`escape`]).
+//! Text output that all crates share: numbers ([`three_digits`], [`power_of_ten`]), line breaking ([`wrap`]),
+//! and safe output of text from outside ([`is_unseen`], [`without_unseen`], [`escape`]).
 
 pub mod escape;
 mod lines;

@@ -10,10 +10,10 @@ pub struct BothEndsInfo {
     pub other_file: String,
     /// How far the second capture's clock was ahead of the first's at the first packet that both have, ms.
     pub clock_offset_ms: f64,
-    /// Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures. The
-    /// offset is exact if both directions take equally long; losses and `late_ms` do not depend on it. Absent
-    /// where both captures share packets of one direction only: the offset is then unknown, and stated as if
-    /// the fastest packet took no time.
+    /// Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures.
+    /// The offset is exact if both directions take equally long; losses and `late_ms` do not depend on
+    /// it. Absent where both captures share packets of one direction only: the offset is then unknown,
+    /// and stated as if the fastest packet took no time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_offset_error_ms: Option<f64>,
     /// How much faster the second clock runs, ppm.
@@ -108,8 +108,8 @@ pub struct UdpBetweenEnds {
     pub max_jitter_ms: Option<f64>,
     /// Delay and losses over time; intervals in which nothing was sent are omitted.
     pub over_time: Vec<LatePart>,
-    /// Times at which lost datagrams passed the capture on the sender's side, seconds since the first capture
-    /// began; at most the first thousand.
+    /// Times at which lost datagrams passed the capture on the sender's side, seconds since the first
+    /// capture began; at most the first thousand.
     pub lost_at_s: Vec<f64>,
 }
 

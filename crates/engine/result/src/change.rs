@@ -28,9 +28,9 @@ pub struct Change {
     /// Reason for the change, one sentence; empty where the surrounding result gives it.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub why: String,
-    /// Commands that make the change, with their undo. Of several sets for the same host, one suffices. Empty
-    /// where no command makes the change, or where the previous value could not be read and so could not be
-    /// restored.
+    /// Commands that make the change, with their undo. Of several sets for the same host, one suffices.
+    /// Empty where no command makes the change, or where the previous value could not be read and so
+    /// could not be restored.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands: Vec<CommandSet>,
 }

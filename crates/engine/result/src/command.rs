@@ -57,8 +57,8 @@ pub struct CommandSet {
     pub platform: Platform,
     /// The host of the scenario, or the network namespace, on which the commands run.
     pub at: String,
-    /// The neighbour that `$DEV` or the interface leads to, or the peer that `$PEER` stands for; absent where
-    /// none is named.
+    /// The neighbour that `$DEV` or the interface leads to, or the peer that `$PEER` stands for; absent
+    /// where none is named.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub towards: Option<String>,
     /// Required versions, modules and programs.

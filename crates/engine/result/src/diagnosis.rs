@@ -72,7 +72,8 @@ pub struct CaptureInfo {
     pub missed_bytes: u64,
     /// Records that the file holds twice.
     pub duplicate_records: u64,
-    /// Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0.
+    /// Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent:
+    /// 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forgotten_flows: u64,
     /// Number of TCP packets with a time earlier than the packet before: records out of order, a clock that
@@ -83,8 +84,8 @@ pub struct CaptureInfo {
     /// Largest such step back, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub most_backward_s: Option<f64>,
-    /// Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by
-    /// a silence longer than any connection survives. The skipped time does not count. Absent: 0.
+    /// Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or
+    /// by a silence longer than any connection survives. The skipped time does not count. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forward_jumps: u64,
     /// Largest such step forward, s; absent where there is none.
@@ -94,7 +95,8 @@ pub struct CaptureInfo {
     /// whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub damage: Option<Damage>,
-    /// A second capture, taken at the other end, that was combined with this one; absent where there is none.
+    /// A second capture, taken at the other end, that was combined with this one; absent where there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub both_ends: Option<BothEndsInfo>,
 }
@@ -183,8 +185,8 @@ pub struct Limiter {
     /// bursts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_range_mbps: Option<[f64; 2]>,
-    /// Size of the token bucket of a policer or shaper, bytes; absent where the capture does not show it, for
-    /// example because the bucket never went from full to empty.
+    /// Size of the token bucket of a policer or shaper, bytes; absent where the capture does not show it,
+    /// for example because the bucket never went from full to empty.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub burst_bytes: Option<f64>,
     /// Longest queue seen at a shaper or bottleneck, bytes; absent where unknown.
@@ -197,8 +199,8 @@ pub struct Limiter {
     /// link that several flows fill, with the capture before it. Absent: false.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub fair_queue: bool,
-    /// Active queue management of the limiter's queue; absent unless queueing delays are known and the losses
-    /// occurred when that law predicts them.
+    /// Active queue management of the limiter's queue; absent unless queueing delays are known and the
+    /// losses occurred when that law predicts them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub aqm: Option<Aqm>,
     /// Whether the limiter is between sender and capture; false: between capture and receiver.
@@ -223,8 +225,8 @@ pub struct LinkTakers {
     pub cc: String,
     /// Number of flows.
     pub flows: u64,
-    /// Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end of
-    /// its last.
+    /// Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end
+    /// of its last.
     pub mbps: f64,
     /// Their share of the payload of all flows at the limiter, 0 to 1.
     pub share: f64,
@@ -408,8 +410,8 @@ pub struct FlowDiagnosis {
     /// this connection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub between_ends: Option<BetweenEnds>,
-    /// The sender's own qlog of its congestion control; absent where the flow is not from a sender's qlog, or
-    /// where that log states no congestion window.
+    /// The sender's own qlog of its congestion control; absent where the flow is not from a sender's qlog,
+    /// or where that log states no congestion window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub qlog: Option<QlogAccount>,
     /// Counters that the sending host's kernel kept of the flow's socket; absent where the socket was not

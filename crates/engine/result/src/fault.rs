@@ -35,14 +35,14 @@ pub struct FlowOutage {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ordinary_ms: Option<f64>,
     /// Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the
-    /// ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m) /
-    /// ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and one of
-    /// m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two ordinary silences,
-    /// the fault caused the silence if that is as long as the fault.
+    /// ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m)
+    /// / ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and
+    /// one of m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two
+    /// ordinary silences, the fault caused the silence if that is as long as the fault.
     #[serde(default)]
     pub noticed: bool,
-    /// Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it, or
-    /// where nothing arrived afterwards.
+    /// Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it,
+    /// or where nothing arrived afterwards.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub back_ms: Option<f64>,
     /// Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent

@@ -109,9 +109,9 @@ pub enum Carried {
 pub struct HolderDrops {
     /// Dropped packets.
     pub packets: u64,
-    /// Loss events: drops within one RTT count as one event (RFC 5348 section 5.2), so that a burst lost at a
-    /// full queue counts once. The RTT is the shortest of the run; where the sampling interval `sample` is
-    /// longer, or `measure` is set, drops within one sample are one event.
+    /// Loss events: drops within one RTT count as one event (RFC 5348 section 5.2), so that a burst lost at
+    /// a full queue counts once. The RTT is the shortest of the run; where the sampling interval
+    /// `sample` is longer, or `measure` is set, drops within one sample are one event.
     pub events: u64,
 }
 
@@ -191,8 +191,8 @@ pub struct Holder {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_mbps: Option<f64>,
     /// Improvement of the first goal without the effect, as a factor: goodput of 4 instead of 1 Mbit/s, or a
-    /// delay of 20 instead of 80 ms, is 4. The geometric mean over `runs`, at most a million; goodput below 1
-    /// kbit/s counts as 1 kbit/s.
+    /// delay of 20 instead of 80 ms, is 4. The geometric mean over `runs`, at most a million; goodput below
+    /// 1 kbit/s counts as 1 kbit/s.
     pub gain: f64,
     /// Smallest gain over all runs.
     pub least_gain: f64,

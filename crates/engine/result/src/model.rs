@@ -116,7 +116,8 @@ pub struct Expectation {
     pub variant: String,
     /// The clock that drove the variant.
     pub clock: Clock,
-    /// The measured value, in `unit`. Absent where nothing was measured; the condition then counts as not met.
+    /// The measured value, in `unit`. Absent where nothing was measured; the condition then counts as not
+    /// met.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub measured: Option<f64>,
     /// Unit of `measured`: `Mbit/s`, `%`, `ms`, `s`; empty for counts and indexes.
@@ -179,8 +180,8 @@ pub struct VariantResult {
     /// Times from start to last byte, s, of the finite flows that completed; absent where no flow is finite.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completion_s: Option<TimesSummary>,
-    /// Response times, s, from request to last byte of the answer, over all flows; absent where no flow sends
-    /// requests.
+    /// Response times, s, from request to last byte of the answer, over all flows; absent where no flow
+    /// sends requests.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response_s: Option<TimesSummary>,
     /// Load times of whole pages, s, over all flows; absent where no flow loads pages.
@@ -219,8 +220,9 @@ pub struct VariantResult {
     /// Whether the measurement can be trusted, the worst of several runs. Absent for simulated variants.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trust: Option<Trust>,
-    /// What limits the flows of this variant, the largest gain first; only for the baseline, and only where a
-    /// headline was requested. Found by simulated runs, even where the variant itself ran on the kernel.
+    /// What limits the flows of this variant, the largest gain first; only for the baseline, and only where
+    /// a headline was requested. Found by simulated runs, even where the variant itself ran on the
+    /// kernel.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub held_by: Vec<Holder>,
     /// How `held_by` was searched for; absent where it was not.
@@ -254,8 +256,8 @@ pub struct Repeats {
     pub n: usize,
     /// Seeds, in the order of the repeats.
     pub seeds: Vec<u64>,
-    /// Whether every repeat gave the same numbers because nothing in them was random; the intervals then have
-    /// width 0 and carry no information. Absent: false.
+    /// Whether every repeat gave the same numbers because nothing in them was random; the intervals then
+    /// have width 0 and carry no information. Absent: false.
     #[serde(skip_serializing_if = "is_false", default)]
     pub identical: bool,
     /// Sum of the flows' goodputs, Mbit/s.
@@ -269,9 +271,9 @@ pub struct Repeats {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub jain_index: Option<Estimate>,
     /// Values of each repeat, in the order of `seeds`, by measure: `goodput`, `rtt.p95`, `tcp.lost`,
-    /// `upload.rtt.mean`. A measure is absent where a repeat has no value of it; with more than 16 flows only
-    /// measures of all flows together are kept. Variants are compared by the differences of repeats with the
-    /// same seed.
+    /// `upload.rtt.mean`. A measure is absent where a repeat has no value of it; with more than 16 flows
+    /// only measures of all flows together are kept. Variants are compared by the differences of repeats
+    /// with the same seed.
     #[serde(default)]
     pub values: BTreeMap<String, Vec<f64>>,
 }
@@ -307,7 +309,8 @@ pub struct FlowResult {
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub app: String,
     /// Payload delivered to the receiving application over the variant's measured interval
-    /// ([`VariantResult::measured_s`]), Mbit/s; for requests and answers, in the direction that carries more.
+    /// ([`VariantResult::measured_s`]), Mbit/s; for requests and answers, in the direction that carries
+    /// more.
     pub goodput_mbps: f64,
     /// Lifetime of the flow, s: from its established connection, or from when its first datagram was due,
     /// until it was done or the run ended.
@@ -317,9 +320,9 @@ pub struct FlowResult {
     pub sent_packets: u64,
     /// Retransmitted data packets, included in `sent_packets`.
     pub retransmitted_packets: u64,
-    /// RTTs of a TCP flow, ms, weighted by time: a sample counts for the time since the previous one, so that
-    /// slow periods, which have few ACKs, count for as long as they last. Absent without a sample and for
-    /// datagram flows, whose delay is in `real_time`.
+    /// RTTs of a TCP flow, ms, weighted by time: a sample counts for the time since the previous one, so
+    /// that slow periods, which have few ACKs, count for as long as they last. Absent without a sample
+    /// and for datagram flows, whose delay is in `real_time`.
     #[serde(skip_serializing_if = "RttSummary::is_empty", default)]
     pub rtt_ms: RttSummary,
     /// RTTs of a TCP flow, ms, each ACK's sample counted once, for comparison with a capture. Absent where
@@ -509,8 +512,8 @@ pub struct RealTime {
     pub loss_burst_mean: f64,
     /// Longest loss burst, packets.
     pub loss_burst_max: u64,
-    /// Share of packets that arrived too late to be played out, 0 to 1: later than the fastest packet's delay
-    /// plus the jitter buffer. Only for `voice` flows.
+    /// Share of packets that arrived too late to be played out, 0 to 1: later than the fastest packet's
+    /// delay plus the jitter buffer. Only for `voice` flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<f64>,
     /// Length of the jitter buffer, ms: the scenario's `jitter_buffer`, else 60. It is fixed; an adaptive

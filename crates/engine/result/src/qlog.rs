@@ -15,8 +15,8 @@ pub struct QlogAccount {
     /// Maximum of bytes in flight in the log; absent where the log does not state them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_inflight_bytes: Option<u64>,
-    /// Share of the time in which bytes in flight were at least nine tenths of the congestion window, 0 to 1;
-    /// absent where the log lacks either.
+    /// Share of the time in which bytes in flight were at least nine tenths of the congestion window, 0 to
+    /// 1; absent where the log lacks either.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub window_full_share: Option<f64>,
     /// How many times the congestion window was reduced by a tenth or more at once (Reno halves it, CUBIC
@@ -27,8 +27,8 @@ pub struct QlogAccount {
     /// Expired probe timeouts (RFC 9002 section 6.2) in the log.
     #[serde(default)]
     pub probe_timeouts: u64,
-    /// Packets that report exhausted flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section
-    /// 19.12).
+    /// Packets that report exhausted flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000
+    /// section 19.12).
     #[serde(default)]
     pub blocked_packets: u64,
     /// Median ACK delay in the peer's ACK frames, ms; absent where the log has none.

@@ -83,8 +83,8 @@ pub struct Resent {
     pub byte: u64,
     /// Payload bytes.
     pub len: u32,
-    /// The sender among those of the flow: 0 is the one shown by the time series; 1, 2 … are those of further
-    /// connections, of connections between relays, and of the direction that carries less.
+    /// The sender among those of the flow: 0 is the one shown by the time series; 1, 2 … are those of
+    /// further connections, of connections between relays, and of the direction that carries less.
     pub sender: u32,
 }
 

@@ -115,8 +115,8 @@ pub struct Trust {
     /// Upper bound of the time from when a host sent a packet until the emulator read it, ms.
     pub waiting_ms: OwnDelay,
     /// Time from when a host received TCP data until it next sent a packet, ms, where more data arrived
-    /// meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window late,
-    /// and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`).
+    /// meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window
+    /// late, and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`).
     #[serde(default)]
     pub acks_held_ms: OwnDelay,
     /// Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited
@@ -126,8 +126,8 @@ pub struct Trust {
     /// Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest.
     #[serde(default)]
     pub begun_late_ms: f64,
-    /// Median of the datagrams' delay beyond that of the slowest through all elements of the path, ms; absent
-    /// without datagrams.
+    /// Median of the datagrams' delay beyond that of the slowest through all elements of the path, ms;
+    /// absent without datagrams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub unexplained_ms: Option<f64>,
     /// Components of the run that died during the measurement, in the order in which they were found dead;

@@ -39,8 +39,8 @@ pub struct UdpFlowDiagnosis {
     /// Datagrams lost; absent where unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lost_packets: Option<u64>,
-    /// RTTs measured by the spin bit, ms, including delays of the ends (RFC 9312 section 3.8.2); absent where
-    /// the bit does not spin.
+    /// RTTs measured by the spin bit, ms, including delays of the ends (RFC 9312 section 3.8.2); absent
+    /// where the bit does not spin.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spin_rtt_ms: Option<RttSummary>,
     /// Facts from QUIC's handshake; absent for other protocols.

@@ -35,8 +35,8 @@ pub(crate) struct ScenarioFile {
     /// Measure each flow alone, in a run of its own.
     #[serde(default)]
     pub one_at_a_time: bool,
-    /// The interval over which rates are measured, for example "2s..18s". Default "all": from the first start
-    /// of a flow until all flows are done, or to the end of the run.
+    /// The interval over which rates are measured, for example "2s..18s". Default "all": from the first
+    /// start of a flow until all flows are done, or to the end of the run.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[expect(dead_code, reason = "shape only: it is read from the tree")]
@@ -263,8 +263,8 @@ pub(crate) struct FlowTable {
     /// scenario runs on the kernel.
     #[serde(default)]
     pub tool: Option<String>,
-    /// A command that runs on `to` and is started before the flow; not with iperf3, which has its own server.
-    /// It is executed as `tool` is.
+    /// A command that runs on `to` and is started before the flow; not with iperf3, which has its own
+    /// server. It is executed as `tool` is.
     #[serde(default)]
     pub server: Option<String>,
     /// Relays on the path, in order.

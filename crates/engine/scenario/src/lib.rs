@@ -7,8 +7,8 @@
 //! value.
 //!
 //! A variant, like each `--set`, is a list of overrides. They are applied to the parsed TOML before it is
-//! checked, so an override means exactly what the same text in the file would mean. [`ScenarioRequest`] selects
-//! some of the variants; the others are not checked.
+//! checked, so an override means exactly what the same text in the file would mean. [`ScenarioRequest`]
+//! selects some of the variants; the others are not checked.
 
 mod check;
 mod evaluation;
@@ -37,7 +37,7 @@ mod write;
 
 pub use document::{DocumentError, MAX_BYTES, RefusalCause};
 pub use limits::{PathLimits, max_total_mbps};
-pub use model::{DuplexLink, Experiment, Flow, Host, NamedStage, Scenario, HostJitter, Variant};
+pub use model::{DuplexLink, Experiment, Flow, Host, HostJitter, NamedStage, Scenario, Variant};
 pub use parse::ScenarioRequest;
 pub use prefix::Prefix;
 pub use programs::ProgramLine;

@@ -10,8 +10,8 @@
 //!
 //! Intermediate hosts, which only forward packets, have no jitter. Each host has its own random stream.
 //!
-//! Source of the distributions: `tests/twin` (`host-jitter learn`), measured in the lab on Linux 6.18 with two
-//! CPUs; `docs/measured/fidelity.md` describes the method.
+//! Source of the distributions: `tests/twin` (`host-jitter learn`), measured in the lab on Linux 6.18 with
+//! two CPUs; `docs/measured/fidelity.md` describes the method.
 
 use crate::agenda::Owner;
 use crate::end_id::EndId;

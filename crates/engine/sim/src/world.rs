@@ -25,6 +25,6 @@ pub use actor::WindowActor;
 pub use datagram::{decode_segment, encode_segment};
 pub use error::WorldError;
 pub use figures::StepFigures;
-pub use play::{World, WorldStep, WorldOptions};
+pub use play::{World, WorldOptions, WorldStep};
 pub use scheme::{ActionSpace, SCHEMES, Scheme, scheme};
 pub use tally::{AckTally, TalliedControl};

@@ -5,7 +5,7 @@
 //! writes the requests that [`Application::take_request`] returns.
 
 use crate::config::App;
-use crate::requester::{Responder, Ask, Requester};
+use crate::requester::{Ask, Requester, Responder};
 use crate::segment::Segment;
 use crate::tcp::Tcp;
 use std::collections::VecDeque;

@@ -66,8 +66,8 @@ pub struct Stack {
     pub ecn: Option<bool>,
     /// Fixed receive window (awnd), without autotuning.
     pub receive_window: Option<Bytes>,
-    /// Initial receive buffer of autotuning (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which counts
-    /// payload only).
+    /// Initial receive buffer of autotuning (`tcp_rmem[1]`, default 128 KiB; 64 KiB for windows, which
+    /// counts payload only).
     pub initial_receive_buffer: Option<Bytes>,
     /// Maximum receive buffer of autotuning (`tcp_rmem[2]`, default 6 MiB; 16 MiB for windows).
     pub receive_buffer: Option<Bytes>,
@@ -85,8 +85,8 @@ pub struct Stack {
     /// Tail loss probes (RFC 8985 section 7; `tcp_early_retrans`), with SACK. Default true for linux, false
     /// for rfc; for windows true where the handshake took 10 ms or more.
     pub tlp: Option<bool>,
-    /// Reduce the congestion window after idle time, or while it is not fully used (RFC 5681 section 4.1, RFC
-    /// 2861; `tcp_slow_start_after_idle`). Default true, false for windows.
+    /// Reduce the congestion window after idle time, or while it is not fully used (RFC 5681 section 4.1,
+    /// RFC 2861; `tcp_slow_start_after_idle`). Default true, false for windows.
     pub idle_restart: Option<bool>,
     /// Search for the path MTU without ICMP (RFC 4821; `tcp_mtu_probing` 0, 1, 2). `off` (default);
     /// `on-blackhole`: after three seconds of unsuccessful timeouts, segments shrink to 1024 bytes, then by
@@ -187,8 +187,8 @@ pub enum App {
     /// One direction of a call: a packet of speech every 20 ms, without silence suppression. The result rates
     /// its quality (`real_time.mos`).
     Voice {
-        /// `g711` (64 kbit/s, IP packets of 200 bytes), `g729` (8 kbit/s, 60 bytes) or `opus` (24 kbit/s, 100
-        /// bytes).
+        /// `g711` (64 kbit/s, IP packets of 200 bytes), `g729` (8 kbit/s, 60 bytes) or `opus` (24 kbit/s,
+        /// 100 bytes).
         codec: Codec,
         /// Jitter buffer: how much later than the fastest packet of the run a packet may arrive to be played
         /// (default 60 ms).

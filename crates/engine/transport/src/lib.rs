@@ -73,7 +73,7 @@ pub use config::{App, Arrival, Limits, MtuProbing, Offer, Profile, Stack};
 pub use exchanges::{Exchange, ExchangeLog};
 pub use receive::Receiver;
 pub use relay::pump;
-pub use requester::{Responder, Ask, Requester, RequestPattern, PAGE_CONNECTIONS};
+pub use requester::{Ask, PAGE_CONNECTIONS, RequestPattern, Requester, Responder};
 pub use rtt::Rtt;
 pub use segment::{Flags, HEADER, SackBlock, Segment, SynOptions, TIMESTAMP_OPTION, UDP_HEADER};
 pub use sender::{Info, Limit, Retransmission, SendStats, Sender};

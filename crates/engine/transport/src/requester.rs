@@ -1,9 +1,10 @@
 //! Clients that send requests and wait, and servers that answer: exchanges over one connection, or pages of
 //! several objects over several. Simulated and kernel ends share this code.
 //!
-//! Inputs of an [`Requester`]: [`start`](Requester::start), [`handle_established`](Requester::handle_established),
-//! [`handle_read`](Requester::handle_read), [`handle_wake`](Requester::handle_wake). Outputs: the [`Ask`]s that each
-//! of them appends. Next wake-up: [`next_wake`](Requester::next_wake). Times are arguments.
+//! Inputs of an [`Requester`]: [`start`](Requester::start),
+//! [`handle_established`](Requester::handle_established), [`handle_read`](Requester::handle_read),
+//! [`handle_wake`](Requester::handle_wake). Outputs: the [`Ask`]s that each of them appends. Next wake-up:
+//! [`next_wake`](Requester::next_wake). Times are arguments.
 //!
 //! | here | browsers |
 //! |---|---|
@@ -224,7 +225,10 @@ impl Requester {
                 }
                 None if self.known > 0 => {
                     self.known -= 1;
-                    (if self.pattern.is_page { ExchangeKind::Object } else { ExchangeKind::Answer }, self.pattern.size)
+                    (
+                        if self.pattern.is_page { ExchangeKind::Object } else { ExchangeKind::Answer },
+                        self.pattern.size,
+                    )
                 }
                 None => return,
             };
@@ -309,13 +313,21 @@ mod tests {
         assert_eq!(requested(&mut asks), [(1, 1000)], "the third object, on the idle connection");
         asker.handle_read(ms(90), 0, 1000, &mut asks);
         assert_eq!((asker.completed, asker.next_wake()), (0, None));
-        assert_eq!(asker.waiting().collect::<Vec<_>>(), [(ExchangeKind::Object, ms(60)), (ExchangeKind::Page, ms(0))]);
+        assert_eq!(
+            asker.waiting().collect::<Vec<_>>(),
+            [(ExchangeKind::Object, ms(60)), (ExchangeKind::Page, ms(0))]
+        );
         asker.handle_read(ms(95), 1, 2500, &mut asks);
         assert_eq!((asker.completed, asker.next_wake(), requested(&mut asks)), (1, Some(ms(195)), vec![]));
         let log: Vec<_> = asker.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
         let object = ExchangeKind::Object;
-        let wanted =
-            [(ExchangeKind::Html, 40.0), (object, 20.0), (object, 50.0), (object, 35.0), (ExchangeKind::Page, 95.0)];
+        let wanted = [
+            (ExchangeKind::Html, 40.0),
+            (object, 20.0),
+            (object, 50.0),
+            (object, 35.0),
+            (ExchangeKind::Page, 95.0),
+        ];
         assert_eq!(log, wanted);
         // The next page uses the same connections.
         asker.handle_wake(ms(195), &mut asks);

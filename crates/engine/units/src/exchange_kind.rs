@@ -15,7 +15,8 @@ pub enum ExchangeKind {
 }
 
 impl ExchangeKind {
-    pub const ALL: [ExchangeKind; 4] = [ExchangeKind::Answer, ExchangeKind::Html, ExchangeKind::Object, ExchangeKind::Page];
+    pub const ALL: [ExchangeKind; 4] =
+        [ExchangeKind::Answer, ExchangeKind::Html, ExchangeKind::Object, ExchangeKind::Page];
 
     /// The name in results.
     pub fn name(self) -> &'static str {

@@ -9,8 +9,8 @@
 //!
 //! There is one parser: `20Mbit/s`, `30ms`, `625kB`; k = 1000, `KiB` = 1024.
 
-mod exchange_kind;
 mod choices;
+mod exchange_kind;
 mod goal;
 mod histogram;
 mod label;
@@ -18,8 +18,8 @@ mod parse;
 mod quantity;
 mod random;
 
-pub use exchange_kind::ExchangeKind;
 pub use choices::Choices;
+pub use exchange_kind::ExchangeKind;
 pub use goal::Goal;
 pub use histogram::Histogram;
 pub use label::Label;

@@ -110,8 +110,8 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
 /// capture began after the bucket may have been emptied, or nothing shows the limiter (7 of 14 flows that
 /// began before the capture, `longfat-diagnose-test cuts build 60`).
 const LINK_OR_SHAPER: f64 = 0.55;
-/// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and packets that waited from the
-/// first one on hide how much passes without a wait.
+/// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and
+/// packets that waited from the first one on hide how much passes without a wait.
 const SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
 /// before a capture that does not show the waits there.

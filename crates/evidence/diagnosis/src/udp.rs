@@ -15,7 +15,7 @@ use result::diagnosis::{
     UdpLoss, UdpRate,
 };
 use track::both_ends::DatagramsBetween;
-use track::udp::{QuicTrack, SpinVerdict, UdpTrack, UdpDirection};
+use track::udp::{QuicTrack, SpinVerdict, UdpDirection, UdpTrack};
 use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 

@@ -1,10 +1,12 @@
 //! Cross traffic that does not react, as a rate over time.
 //!
-//! While packets wait at a link it is full, and cross traffic gets what the captured flows do not get. In spans of time in which the
-//! round trip never falls to its base, the rate of the captured flows is the link's minus that of the cross traffic. Spans of constant
-//! rate are found by penalised least squares (optimal partitioning: Jackson et al. 2005, "An algorithm for optimal partitioning of
-//! data on an interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The rate of the fastest span is taken for the
-//! link's: constant cross traffic cannot be told from a slower link. Where nothing waits, the rate before is assumed to go on.
+//! While packets wait at a link it is full, and cross traffic gets what the captured flows do not get. In
+//! spans of time in which the round trip never falls to its base, the rate of the captured flows is the
+//! link's minus that of the cross traffic. Spans of constant rate are found by penalised least squares
+//! (optimal partitioning: Jackson et al. 2005, "An algorithm for optimal partitioning of data on an
+//! interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The rate of the fastest span is
+//! taken for the link's: constant cross traffic cannot be told from a slower link. Where nothing waits, the
+//! rate before is assumed to go on.
 
 use crate::packets::FitPacket;
 use crate::signature::{SignatureFrame, arrivals};
@@ -87,8 +89,8 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
     (!out.is_empty() && out.len() <= MAX_SPANS).then_some((line, out))
 }
 
-/// Partitions values into spans of constant mean: minimises the squared error plus a penalty for each span. Returns the begin of each
-/// span, and the end.
+/// Partitions values into spans of constant mean: minimises the squared error plus a penalty for each span.
+/// Returns the begin of each span, and the end.
 fn partition(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
@@ -125,7 +127,8 @@ fn partition(values: &[f64]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// A flow that always waits at a link of 10 Mbit/s, of which cross traffic takes `taken` from the fifth to the eighth second.
+    /// A flow that always waits at a link of 10 Mbit/s, of which cross traffic takes `taken` from the fifth
+    /// to the eighth second.
     fn flow(taken: f64) -> Vec<FitPacket> {
         let (mut packets, mut at) = (vec![], 0.0);
         while at < 12.0 {

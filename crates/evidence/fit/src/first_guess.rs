@@ -11,10 +11,11 @@ use crate::signature::{CameThrough, SignatureFrame};
 use result::Cause;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// Rough share of shapers that refill their bucket continuously: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS refills each Tc.
+/// Rough share of shapers that refill their bucket continuously: Linux does (tc-tbf(8), tc-htb(8)), Cisco IOS
+/// refills each Tc.
 const CONTINUOUS_REFILL: f64 = 0.7;
-/// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets (docs/measured/diagnosis-accuracy.md
-/// measures it again).
+/// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets
+/// (docs/measured/diagnosis-accuracy.md measures it again).
 const MANAGED: f64 = 36.0 / 38.0;
 // Standard deviations of the logarithm of a first guess:
 /// A link's rate from the spacing of a burst.
@@ -77,7 +78,8 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
     all.into_iter().map(hold_measured).collect()
 }
 
-/// Holds the numbers that single packets tell, whatever the limiter is: the base round trip, and the losses outside of the limiter.
+/// Holds the numbers that single packets tell, whatever the limiter is: the base round trip, and the losses
+/// outside of the limiter.
 fn hold_measured(path: FittedPath) -> FittedPath {
     path.hold(|p| p == FitParameter::Rtt || is_loss(p))
 }
@@ -91,8 +93,8 @@ fn hold_stated(path: FittedPath, limiter: &Limiter) -> FittedPath {
     })
 }
 
-/// The path with a line before its limiter, and with one behind it; at the rate of trains of packets where that is faster than the
-/// limiter.
+/// The path with a line before its limiter, and with one behind it; at the rate of trains of packets where
+/// that is faster than the limiter.
 fn with_line(path: &FittedPath, curve: Option<&CameThrough>) -> [FittedPath; 2] {
     let train = curve.map_or(0.0, |c| 8.0 * c.train);
     let rate = if train > FASTER_LINE * path.rate { train } else { 8.0 * path.rate };
@@ -114,8 +116,8 @@ fn odds(sure: f64) -> f64 {
     2.0 * (sure / (1.0 - sure)).ln()
 }
 
-/// 200 drawn cases by the limiter of the diagnosis (rows: none, link, policer, shaper) and the true one (columns: link, policer,
-/// shaper), with half a case added to each so that none is impossible.
+/// 200 drawn cases by the limiter of the diagnosis (rows: none, link, policer, shaper) and the true one
+/// (columns: link, policer, shaper), with half a case added to each so that none is impossible.
 const CASES: [[f64; 3]; 4] = [[37.5, 7.5, 0.5], [58.5, 3.5, 12.5], [2.5, 58.5, 0.5], [2.5, 2.5, 19.5]];
 
 /// The column of a kind in [`CASES`].
@@ -127,7 +129,8 @@ fn column(kind: LimiterKind) -> usize {
     }
 }
 
-/// Cost of a kind compared with the one that the diagnosis names: twice the logarithm of the factor by which it is more rarely true.
+/// Cost of a kind compared with the one that the diagnosis names: twice the logarithm of the factor by which
+/// it is more rarely true.
 fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
     let cases = CASES[named.map_or(0, |k| column(k) + 1)];
     let first = column(named.unwrap_or(LimiterKind::Bottleneck));
@@ -252,7 +255,8 @@ fn unnamed(
     }
 }
 
-/// Limiters that the losses alone propose: a policer, or a link with a queue as long as that policer's bucket.
+/// Limiters that the losses alone propose: a policer, or a link with a queue as long as that policer's
+/// bucket.
 fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let buckets = seen.flows.iter().flat_map(|f| &f.facts.buckets);
     let of = |bucket: &ProposedBucket| {
@@ -346,8 +350,8 @@ fn base(seen: &ObservedPath) -> FittedPath {
     path
 }
 
-/// Round trip of the empty path, seconds: that of the handshake, or the least one of data less the time that a full packet takes at
-/// `rate`.
+/// Round trip of the empty path, seconds: that of the handshake, or the least one of data less the time that
+/// a full packet takes at `rate`.
 fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     let full = FULL_PACKET * 8.0 / rate;
     let of = |f: &crate::ObservedFlow| {
@@ -358,8 +362,8 @@ fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     seen.flows.iter().map(of).fold(f64::INFINITY, f64::min).max(1e-5)
 }
 
-/// Losses that no limiter explains: of packets that found its queue less than half full, or of all packets where no wait shows and
-/// the diagnosis blames random loss.
+/// Losses that no limiter explains: of packets that found its queue less than half full, or of all packets
+/// where no wait shows and the diagnosis blames random loss.
 fn losses(seen: &ObservedPath, path: &mut FittedPath) {
     let (lost, packets, runs) = match waits(seen) {
         Some(waits) => lost_before_half_full(seen, waits),
@@ -377,8 +381,8 @@ fn losses(seen: &ObservedPath, path: &mut FittedPath) {
     }
 }
 
-/// The least and the longest round trip, seconds, where their difference is the wait in a queue that may overflow; `None` where a
-/// policer limits, or nothing waits.
+/// The least and the longest round trip, seconds, where their difference is the wait in a queue that may
+/// overflow; `None` where a policer limits, or nothing waits.
 fn waits(seen: &ObservedPath) -> Option<[f32; 2]> {
     if seen.limiter.as_ref().is_some_and(|l| l.kind == LimiterKind::Policer) {
         return None;
@@ -396,8 +400,8 @@ fn forward_packets(seen: &ObservedPath) -> impl Iterator<Item = &[FitPacket]> {
     seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..])
 }
 
-/// Packets lost, packets and runs of losses among those that found the queue less than half full: the wait of a packet is that of
-/// the one before it in its flow.
+/// Packets lost, packets and runs of losses among those that found the queue less than half full: the wait of
+/// a packet is that of the one before it in its flow.
 fn lost_before_half_full(seen: &ObservedPath, [least, longest]: [f32; 2]) -> (f64, f64, f64) {
     let half = (least + longest) / 2.0;
     let (mut lost, mut packets, mut runs) = (0.0, 0.0, 0.0);
@@ -447,7 +451,8 @@ fn windows(seen: &ObservedPath, path: &mut FittedPath) {
     }
 }
 
-/// The path with a limiter of this kind, at the rate of the base path; `l` is the limiter that the diagnosis names.
+/// The path with a limiter of this kind, at the rate of the base path; `l` is the limiter that the diagnosis
+/// names.
 fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKind) -> FittedPath {
     let mut path = base.clone();
     let same = kind == l.kind;
@@ -492,7 +497,8 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
     path
 }
 
-/// Paths without a visible limiter: a link that is never full for long, whose losses are random or drops of its short queue.
+/// Paths without a visible limiter: a link that is never full for long, whose losses are random or drops of
+/// its short queue.
 fn open(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let line = seen.flows.iter().filter(|f| !f.backward).filter_map(|f| f.facts.line_rate);
     // The packets of several flows mix, which makes the rate of each look smaller.

@@ -11,7 +11,8 @@ pub enum FittedApp {
     Bulk,
     /// Sends this many bytes.
     Bytes(u64),
-    /// Seconds of a burst, seconds of a pause, and the rate of a burst in bit/s; `None`: as fast as TCP allows.
+    /// Seconds of a burst, seconds of a pause, and the rate of a burst in bit/s; `None`: as fast as TCP
+    /// allows.
     OnOff(f64, f64, Option<f64>),
     /// Bytes of an answer, and seconds from an answer to the next request of 400 B.
     Request(f64, f64),

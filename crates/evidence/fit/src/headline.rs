@@ -6,11 +6,12 @@ use crate::verdict::VerdictKind;
 use print::three_digits as short;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// Largest relative difference of goodput in a good fit: calibrated emulators are off by as much on average (Yan et al. 2018,
-/// "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section 5).
+/// Largest relative difference of goodput in a good fit: calibrated emulators are off by as much on average
+/// (Yan et al. 2018, "Pantheon: the training ground for Internet congestion-control research", USENIX ATC,
+/// section 5).
 const GOODPUT_OFF: f64 = 0.17;
-/// Largest difference of the median and the 95th percentile of RTTs in a good fit, relative and in milliseconds: nine in ten right
-/// fits of drawn cases are within twice as much (docs/fit.md).
+/// Largest difference of the median and the 95th percentile of RTTs in a good fit, relative and in
+/// milliseconds: nine in ten right fits of drawn cases are within twice as much (docs/fit.md).
 const RTT_OFF: f64 = 0.25;
 const RTT_OFF_MS: f64 = 2.0;
 /// Largest difference of the share sent again in a good fit, as a factor and absolute.
@@ -68,7 +69,8 @@ pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
     let c = &fit.compared;
     let mut measured = c.captured;
     if seen.verdict.as_ref().is_some_and(|v| v.kind == VerdictKind::Bucket) {
-        // An interval has one RTT, also if the bucket was emptied within it: the 95th percentile is not comparable.
+        // An interval has one RTT, also if the bucket was emptied within it: the 95th percentile is not
+        // comparable.
         measured.rtt_p95_ms = 0.0;
     }
     let bad = misfits(&measured, &c.fitted, &c.spread);

@@ -31,7 +31,8 @@ pub fn is_iperf3(text: &str) -> bool {
 /// The path that iperf3's JSON shows.
 ///
 /// # Errors
-/// Fails if the text is not JSON of iperf3, if nothing was sent, or with the verdict if no scenario can be made.
+/// Fails if the text is not JSON of iperf3, if nothing was sent, or with the verdict if no scenario can be
+/// made.
 pub fn of_iperf3(text: &str) -> Result<ObservedPath, FitError> {
     let all: Value = serde_json::from_str(text).map_err(|e| no_json(text, &e))?;
     let series = series(text, &all)?;
@@ -172,7 +173,8 @@ fn streams(all: &Value) -> impl Iterator<Item = &Value> {
     streams.filter(|s| s.get("omitted") != Some(&Value::Bool(true)))
 }
 
-/// Sockets in the order of the first interval; in a test in both directions (`--bidir`) only the sending ones.
+/// Sockets in the order of the first interval; in a test in both directions (`--bidir`) only the sending
+/// ones.
 fn sockets(all: &Value) -> Vec<Value> {
     let mut known: Vec<Value> = Vec::new();
     let sends = |s: &Value| s.get("sender") == Some(&Value::Bool(true));

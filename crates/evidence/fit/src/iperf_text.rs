@@ -1,7 +1,8 @@
 //! The table that iperf3 prints without `-J`, and that iperf2 prints.
 //!
-//! A row is `[ID] from-to sec  transfer  bitrate  …`; transfers count in 1024, rates in 1000 (iperf3(1), `-f`). At a Linux sender of
-//! iperf3 the segments sent again and the congestion window follow. RTTs do not, so this table gives a verdict but no scenario.
+//! A row is `[ID] from-to sec  transfer  bitrate  …`; transfers count in 1024, rates in 1000 (iperf3(1),
+//! `-f`). At a Linux sender of iperf3 the segments sent again and the congestion window follow. RTTs do not,
+//! so this table gives a verdict but no scenario.
 
 use crate::error::FitError;
 use crate::iperf3::is_host;
@@ -30,7 +31,8 @@ struct IperfRow {
 /// Reads the table that iperf prints.
 ///
 /// # Errors
-/// Always fails: with [`FitError::NoFlow`] if the text has no intervals, else with the verdict, since no path is fitted without RTTs.
+/// Always fails: with [`FitError::NoFlow`] if the text has no intervals, else with the verdict, since no path
+/// is fitted without RTTs.
 pub fn of_iperf_text(text: &str) -> Result<ObservedPath, FitError> {
     judged(series(text)?, |_| Err(FitError::NoRtt))
 }

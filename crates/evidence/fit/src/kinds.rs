@@ -1,8 +1,8 @@
 //! The kind of limiter: probabilities of the kinds from the costs of their best fits.
 //!
-//! The misfit would be minus twice a log-likelihood if its figures were independent and the trials exact. They are not. The misfit
-//! of the best fit shows by which factor it exaggerates (quasi-likelihood: McCullagh and Nelder 1989, "Generalized Linear Models",
-//! section 9.2); the factor is at least [`TEMPERATURE`].
+//! The misfit would be minus twice a log-likelihood if its figures were independent and the trials exact.
+//! They are not. The misfit of the best fit shows by which factor it exaggerates (quasi-likelihood: McCullagh
+//! and Nelder 1989, "Generalized Linear Models", section 9.2); the factor is at least [`TEMPERATURE`].
 
 use crate::model::FitKind;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath};
@@ -12,9 +12,10 @@ use crate::search::{NEARLY, TriedPath};
 pub const TEMPERATURE: f64 = 2.0;
 /// Cost of a fit that differs from the capture by chance only: its independent figures, and its numbers.
 const COST_BY_CHANCE: f64 = 15.0;
-/// Share of fits whose kind is wrong although the costs leave no alternative: what a fit does not model, as a queue counted in packets
-/// or a sender's own bursts, makes another kind fit better. Fitted on 298 drawn cases so that kinds stated with probability p are right
-/// in a share p of them (`fit SET COUNT` of `tests/diagnose` prints the table; sets 2026112716 and 2026112717).
+/// Share of fits whose kind is wrong although the costs leave no alternative: what a fit does not model, as a
+/// queue counted in packets or a sender's own bursts, makes another kind fit better. Fitted on 298 drawn
+/// cases so that kinds stated with probability p are right in a share p of them (`fit SET COUNT` of
+/// `tests/diagnose` prints the table; sets 2026112716 and 2026112717).
 const MISTAKEN: f64 = 0.08;
 /// Policer, shaper, link.
 const KINDS: f64 = 3.0;
@@ -29,7 +30,8 @@ pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
     }
 }
 
-/// A shaper with a smaller bucket counts as a link: ten packets are what a host sends at once anyway (RFC 6928).
+/// A shaper with a smaller bucket counts as a link: ten packets are what a host sends at once anyway (RFC
+/// 6928).
 const MIN_BUCKET: f64 = 10.0 * FULL_PACKET;
 
 /// The kind of a path, and whether its line does not limit. A shaper with next to no bucket is a link.
@@ -40,8 +42,8 @@ fn kind(path: &FittedPath) -> (FittedLimiter, bool) {
     }
 }
 
-/// The best path of each kind with the kind's probability, the best of all first. A link represents itself and a shaper that counts
-/// as one if it fits nearly as well, because it has one number less.
+/// The best path of each kind with the kind's probability, the best of all first. A link represents itself
+/// and a shaper that counts as one if it fits nearly as well, because it has one number less.
 pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
     let Some(cheapest) = sorted.first() else { return Vec::new() };
     let temperature = (cheapest.cost / COST_BY_CHANCE).max(TEMPERATURE);

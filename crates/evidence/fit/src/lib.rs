@@ -1,11 +1,12 @@
-//! A scenario that behaves as a captured path did. The search starts from the diagnosis and holds the numbers that it measured.
+//! A scenario that behaves as a captured path did. The search starts from the diagnosis and holds the numbers
+//! that it measured.
 //!
 //! 1. [`facts`] and a diagnosis make an [`ObservedPath`]: the flows that share a path, and their measures.
 //! 2. `first_guess.rs` turns it into candidate [`FittedPath`]s, and `flows.rs` into [`FittedFlow`]s.
-//! 3. `search.rs` simulates the candidates and moves their free numbers until goodput, round trips and retransmissions are those of
-//!    the capture (`misfit.rs`).
-//! 4. [`fit`] returns the scenario with its commented text, the comparison with the capture ([`Fit`]), and scenarios that fit nearly
-//!    as well.
+//! 3. `search.rs` simulates the candidates and moves their free numbers until goodput, round trips and
+//!    retransmissions are those of the capture (`misfit.rs`).
+//! 4. [`fit`] returns the scenario with its commented text, the comparison with the capture ([`Fit`]), and
+//!    scenarios that fit nearly as well.
 //!
 //! Pure: no clock and no file; [`experiment`] runs the simulations.
 

@@ -1,4 +1,5 @@
-//! Signatures of trials: the packets of a simulated run go to the flow tracker, at the end of the path where the capture was taken.
+//! Signatures of trials: the packets of a simulated run go to the flow tracker, at the end of the path where
+//! the capture was taken.
 
 use crate::figures::LogFigures;
 use crate::packets::{FitPacket, packets};
@@ -73,7 +74,8 @@ impl Tap for RunTap<'_> {
         from: usize,
         to: usize,
     ) {
-        // A capture before the limiter is taken at the sender, the first host; one behind it at the other end.
+        // A capture before the limiter is taken at the sender, the first host; one behind it at the other
+        // end.
         let here =
             if self.listener.frame.before { host == 0 } else { host > 0 && (host == from || host == to) };
         if here {

@@ -47,8 +47,8 @@ pub struct MadeFit {
     /// [`Fit::not_told`] in all languages.
     pub untold: Vec<FitWords>,
     pub scenario: Scenario,
-    /// Scenarios that fit nearly as well. Hosts, links, flows and the order of stages are those of `scenario`; numbers differ, or
-    /// the limiter is of another kind.
+    /// Scenarios that fit nearly as well. Hosts, links, flows and the order of stages are those of
+    /// `scenario`; numbers differ, or the limiter is of another kind.
     pub alternatives: Vec<Scenario>,
     pub path: FittedPath,
     pub flows: Vec<FittedFlow>,
@@ -62,10 +62,12 @@ const TRIAL_PACKETS: u64 = 40_000;
 /// Congestion controls to try where the capture does not show which one it was.
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
-/// Least path time of a trial where the budget suffices, and the path time of the run that estimates its packets.
+/// Least path time of a trial where the budget suffices, and the path time of the run that estimates its
+/// packets.
 const MIN_SECONDS: f64 = 3.0;
 const PROBE_SECONDS: f64 = 0.5;
-/// Trials of a summary track no packets, so their budget is larger by these factors: in all, and for one trial.
+/// Trials of a summary track no packets, so their budget is larger by these factors: in all, and for one
+/// trial.
 const SUMMARY_BUDGET: u64 = 2;
 const SUMMARY_TRIAL: f64 = 2.5;
 /// Least round trips in the part of a summary that is simulated.
@@ -76,8 +78,8 @@ const RUNS_OF_A_GUESS: f64 = 4.0;
 /// A trial may send more packets than planned by this factor.
 const MAX_EXCESS: f64 = 2.0;
 
-/// The seconds of a trial that the budget allows. A guess may send far more packets than the captured flows did, for example if it
-/// omits their pauses on a path of 0.1 ms: a short run of the first guess shows.
+/// The seconds of a trial that the budget allows. A guess may send far more packets than the captured flows
+/// did, for example if it omits their pauses on a path of 0.1 ms: a short run of the first guess shows.
 fn affordable(
     seen: &ObservedPath,
     seconds: f64,
@@ -238,7 +240,8 @@ pub fn fit(
     })
 }
 
-/// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes first.
+/// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes
+/// first.
 fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&TriedPath, f64)]) {
     let (Some(named), Some(first)) = (seen.limiter.as_ref(), ranked.first()) else { return };
     let kind = match named.kind {
@@ -257,12 +260,13 @@ fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&T
 /// From this confidence on no other congestion control is tried.
 const CC_SURE: f64 = 0.95;
 
-/// Other flows that may be the true ones, each with its cost: with another congestion control where the captured one is not certain,
-/// and without pauses where these are short.
+/// Other flows that may be the true ones, each with its cost: with another congestion control where the
+/// captured one is not certain, and without pauses where these are short.
 fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
     let is_unsure = |f: &&FittedFlow| f.cc_confidence < CC_SURE;
     let sure = flows.iter().filter(is_unsure).map(|f| f.cc_confidence).fold(1.0, f64::min);
-    // Where the capture does not show the congestion control, the assumed one is only somewhat more likely than others.
+    // Where the capture does not show the congestion control, the assumed one is only somewhat more likely
+    // than others.
     let handicap = if sure < 0.5 { 2.0 } else { 2.0 * (sure / (1.0 - sure.min(0.99))).ln() };
     let mut all = vec![(flows.to_vec(), 0.0)];
     for cc in CONTROLS {
@@ -295,7 +299,8 @@ fn spread(best: &TriedPath) -> FitFigures {
     }
 }
 
-/// The numbers of the best path with the ranges that fit nearly as well; `nearly` are other paths of its kind that do.
+/// The numbers of the best path with the ranges that fit nearly as well; `nearly` are other paths of its kind
+/// that do.
 fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
     let one = |(parameter, half): (FitParameter, f64)| {
         let (name, unit) = parameter.title();
@@ -318,7 +323,8 @@ fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
 const WIDE: f64 = 0.1;
 const MAX_ALTERNATIVES: usize = 4;
 
-/// Scenarios that fit nearly as well: other paths of the kind, other kinds, and both ends of the widest ranges.
+/// Scenarios that fit nearly as well: other paths of the kind, other kinds, and both ends of the widest
+/// ranges.
 fn alternatives(
     best: &TriedPath,
     (nearly, others): (&[&TriedPath], &[(&TriedPath, f64)]),

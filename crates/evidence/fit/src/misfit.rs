@@ -1,9 +1,10 @@
 //! The misfit: how far the figures of a simulated path are from those of the captured one.
 //!
-//! The figures are logarithms of goodput, of the least, median and 95th percentile of round trips, and of the share of packets sent
-//! again; where packets were captured also the others of [`crate::signature`]. The unit of each difference is the standard deviation
-//! of the figure from seed to seed, combined with the difference that right fits leave (a capture takes an RTT sample of each
-//! packet, hosts delay ACKs differently, segmentation offload merges packets).
+//! The figures are logarithms of goodput, of the least, median and 95th percentile of round trips, and of the
+//! share of packets sent again; where packets were captured also the others of [`crate::signature`]. The unit
+//! of each difference is the standard deviation of the figure from seed to seed, combined with the difference
+//! that right fits leave (a capture takes an RTT sample of each packet, hosts delay ACKs differently,
+//! segmentation offload merges packets).
 
 use crate::figures::{FIGURES, LogFigures, SUMMARY_FIGURES, logs};
 use crate::flows::FittedFlow;
@@ -26,7 +27,8 @@ const TOLERANCE: [f64; FIGURES] = [
 /// Weight of the figures beyond the first five: several of them say the same.
 const SHARED: f64 = 0.4;
 
-/// How figures are taken from the packets of the capture and of trials of this many seconds; `None` where no packets were captured.
+/// How figures are taken from the packets of the capture and of trials of this many seconds; `None` where no
+/// packets were captured.
 pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
     let first = seen.flows.iter().find(|f| !f.backward && !f.facts.packets.is_empty())?;
     let m = &first.flow.measures;
@@ -70,7 +72,8 @@ pub fn simulated(v: &VariantResult, flows: &[FittedFlow]) -> LogFigures {
     logs(&together(rows))
 }
 
-/// Combines flows. Each row is a flow's least, median and 95th percentile of round trips, packets, packets sent again and goodput.
+/// Combines flows. Each row is a flow's least, median and 95th percentile of round trips, packets, packets
+/// sent again and goodput.
 fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures {
     let (mut packets, mut again, mut goodput) = (0.0, 0.0, 0.0);
     let (mut least, mut logs, mut weight) = (f64::INFINITY, [0.0; 2], 0.0);
@@ -95,7 +98,8 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
     }
 }
 
-/// The misfit: the sum of the squared differences of two lists of figures, in units of tolerance and `spread`.
+/// The misfit: the sum of the squared differences of two lists of figures, in units of tolerance and
+/// `spread`.
 pub fn misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
     (0..FIGURES)
         .map(|i| figure_misfit(captured, mean, spread, i) * if i < SUMMARY_FIGURES { 1.0 } else { SHARED })
@@ -132,8 +136,9 @@ fn figure_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, 
     }
 }
 
-/// What it costs in a fit to a summary that the runs of a path differ from seed to seed: twice the logarithm of the factor by which
-/// that makes each outcome less likely. Without it the path that varies most would fit best.
+/// What it costs in a fit to a summary that the runs of a path differ from seed to seed: twice the logarithm
+/// of the factor by which that makes each outcome less likely. Without it the path that varies most would fit
+/// best.
 pub fn spread_cost(spread: &LogFigures) -> f64 {
     (0..SUMMARY_FIGURES).map(|i| 2.0 * (TOLERANCE[i].hypot(spread[i]) / TOLERANCE[i]).ln()).sum()
 }

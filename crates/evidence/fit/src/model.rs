@@ -27,8 +27,8 @@ pub struct Fit {
     pub policers: Vec<FitPolicer>,
     /// Capture and scenario compared: all flows in the direction of the data together.
     pub compared: FitComparison,
-    /// Root mean square of the differences, each in units of the difference that chance and measurement make; about 1 in a perfect
-    /// fit.
+    /// Root mean square of the differences, each in units of the difference that chance and measurement
+    /// make; about 1 in a perfect fit.
     pub misfit: f64,
     /// Each number of the path, with the range that fits nearly as well.
     pub values: Vec<FitValue>,
@@ -39,7 +39,8 @@ pub struct Fit {
     pub not_told: Vec<String>,
     /// The runs of the search.
     pub simulated: FitRuns,
-    /// The verdict on a summary (iperf3, `ss`) before anything is simulated; absent if a capture or a result was fitted.
+    /// The verdict on a summary (iperf3, `ss`) before anything is simulated; absent if a capture or a result
+    /// was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<SummaryVerdict>,
     /// The scenario, as TOML.
@@ -96,7 +97,8 @@ pub struct FitFigures {
     pub goodput_mbps: f64,
     /// Least round trip, ms.
     pub rtt_min_ms: f64,
-    /// Median round trip of all packets, ms; of summaries of several flows the geometric mean of their medians, weighted by packets.
+    /// Median round trip of all packets, ms; of summaries of several flows the geometric mean of their
+    /// medians, weighted by packets.
     pub rtt_p50_ms: f64,
     /// 95th percentile of round trips, ms; of several flows as for the median.
     pub rtt_p95_ms: f64,
@@ -126,8 +128,8 @@ pub struct FitValue {
     pub value: f64,
     /// `Mbit/s`, `kB`, `ms`, `%`, `packets`.
     pub unit: String,
-    /// Least and greatest value that fit nearly as well with all other numbers unchanged; of a number that the diagnosis measured,
-    /// how far off that may be.
+    /// Least and greatest value that fit nearly as well with all other numbers unchanged; of a number that
+    /// the diagnosis measured, how far off that may be.
     pub range: [f64; 2],
 }
 

@@ -1,8 +1,9 @@
 //! The Gauss-Newton step: moves all numbers of a path together, by how the figures depend on each.
 //!
-//! The misfit is a sum of squared residuals, and near the minimum a residual is linear in the logarithm of each number. The step solves (JᵀWJ + P) d = -(JᵀWr + P s), with J the derivatives of the figures, W what each difference counts, r the
-//! residuals, P the precision of the first guess and s how far the path is from it (Nocedal and Wright 2006, "Numerical
-//! Optimization", section 10.3).
+//! The misfit is a sum of squared residuals, and near the minimum a residual is linear in the logarithm of
+//! each number. The step solves (JᵀWJ + P) d = -(JᵀWr + P s), with J the derivatives of the figures, W what
+//! each difference counts, r the residuals, P the precision of the first guess and s how far the path is from
+//! it (Nocedal and Wright 2006, "Numerical Optimization", section 10.3).
 
 use crate::figures::{FIGURES, LogFigures};
 
@@ -17,8 +18,8 @@ pub struct Tangent {
     pub precision: f64,
 }
 
-/// The step of each number's logarithm; `None` if the equations are singular. `residuals` are the figures of the trial minus those
-/// of the capture, `weights` the weights of their squares.
+/// The step of each number's logarithm; `None` if the equations are singular. `residuals` are the figures of
+/// the trial minus those of the capture, `weights` the weights of their squares.
 pub fn step(tangents: &[Tangent], residuals: &LogFigures, weights: &LogFigures) -> Option<Vec<f64>> {
     let n = tangents.len();
     let dot = |a: &LogFigures, b: &LogFigures| -> f64 {
@@ -34,7 +35,8 @@ pub fn step(tangents: &[Tangent], residuals: &LogFigures, weights: &LogFigures) 
     solve(rows)
 }
 
-/// Solves linear equations by Gaussian elimination with partial pivoting; the last column is the right-hand side.
+/// Solves linear equations by Gaussian elimination with partial pivoting; the last column is the right-hand
+/// side.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let n = rows.len();
     for i in 0..n {

@@ -38,7 +38,8 @@ pub struct CapturedFacts {
     pub intervals: Arc<[SeriesInterval]>,
     /// The bytes of `intervals` are counted when they arrived, not when they were written.
     pub counts_arrivals: bool,
-    /// Buckets that explain the losses of all flows between the hosts; only in the facts of the capture's first track.
+    /// Buckets that explain the losses of all flows between the hosts; only in the facts of the capture's
+    /// first track.
     pub buckets: Vec<ProposedBucket>,
 }
 
@@ -104,8 +105,8 @@ fn loss_run(t: &Track) -> f64 {
 /// A gap between packets longer than this many round trips is a pause of the application.
 const PAUSE_ROUND_TRIPS: f64 = 2.0;
 
-/// Number of bursts of the application: its pauses plus one. Pauses are counted as the number of equally long ones, (Σg)²/Σg², so
-/// that many short gaps hardly count. A gap before a retransmission is not a pause.
+/// Number of bursts of the application: its pauses plus one. Pauses are counted as the number of equally long
+/// ones, (Σg)²/Σg², so that many short gaps hardly count. A gap before a retransmission is not a pause.
 fn app_bursts(t: &Track) -> u32 {
     let rtt = t.rtt.quantile(0.5).map_or(0.0, |s| s.as_secs_f64());
     let gap = |w: &[LoggedPacket]| w[1].time.since(w[0].time).as_secs_f64();
@@ -214,8 +215,9 @@ impl ObservedPath {
         })
     }
 
-    /// The path with only the flows that run in the first `seconds`, or, if the flow with most bytes starts later, in the `seconds`
-    /// from its start on. Their measures stay those of the whole flows. A path where all flows start in time is returned as it is.
+    /// The path with only the flows that run in the first `seconds`, or, if the flow with most bytes starts
+    /// later, in the `seconds` from its start on. Their measures stay those of the whole flows. A path
+    /// where all flows start in time is returned as it is.
     ///
     /// Measures of a summary become those of its first `seconds`.
     #[must_use]
@@ -245,7 +247,8 @@ impl ObservedPath {
         ObservedPath { left_out, start_s: from, span_s: span_s.max(0.01), flows, ..self.clone() }
     }
 
-    /// Rate at which each sender's application wrote before the bucket was empty, bit/s; `None` if a queue or losses limited then.
+    /// Rate at which each sender's application wrote before the bucket was empty, bit/s; `None` if a queue or
+    /// losses limited then.
     pub fn host_rate(&self) -> Option<f64> {
         let verdict = self.verdict.as_ref().filter(|v| v.delays == Some(true))?;
         let forward = || self.flows.iter().filter(|f| !f.backward);
@@ -290,8 +293,9 @@ impl ObservedPath {
         cut
     }
 
-    /// What an element costs that the diagnosis does not name, and another value of a number that it measured: the logarithm of the
-    /// data packets of `seconds` (Schwarz 1978, "Estimating the dimension of a model", Ann. Statist. 6(2)), in units of the misfit.
+    /// What an element costs that the diagnosis does not name, and another value of a number that it
+    /// measured: the logarithm of the data packets of `seconds` (Schwarz 1978, "Estimating the dimension
+    /// of a model", Ann. Statist. 6(2)), in units of the misfit.
     pub fn schwarz(&self, seconds: f64) -> f64 {
         let packets: u64 = self.flows.iter().map(|f| f.flow.measures.data_packets).sum();
         TEMPERATURE * (packets as f64 * (seconds / self.span_s).min(1.0)).max(2.0).ln()
@@ -337,8 +341,8 @@ fn check(f: &FlowDiagnosis) -> Result<(), FitError> {
     Ok(())
 }
 
-/// The policers of the flows from the host that sends most, if there are several: that of the flow with most bytes first, then in the
-/// order of flows. Indices into [`Diagnosis::limiters`].
+/// The policers of the flows from the host that sends most, if there are several: that of the flow with most
+/// bytes first, then in the order of flows. Indices into [`Diagnosis::limiters`].
 fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     let policer = |f: &FlowDiagnosis| {
         f.limiter.filter(|l| d.limiters.get(*l).is_some_and(|l| l.kind == LimiterKind::Policer))
@@ -346,8 +350,7 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     let Some(one) = policer(first) else { return Vec::new() };
     let mut all = vec![one];
     for f in d.flows.iter().filter(|f| host(&f.from) == host(&first.from)) {
-        if let Some(other) =
-            policer(f).filter(|l| !all.contains(l) && f.measures.data_packets >= MIN_PACKETS)
+        if let Some(other) = policer(f).filter(|l| !all.contains(l) && f.measures.data_packets >= MIN_PACKETS)
         {
             all.push(other);
         }
@@ -355,11 +358,12 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
     if all.len() > 1 { all } else { Vec::new() }
 }
 
-/// Standard deviations of the logarithms of a limiter's rate and bucket in a diagnosis: nine in ten policers are no further off
-/// (docs/measured/diagnosis-accuracy.md).
+/// Standard deviations of the logarithms of a limiter's rate and bucket in a diagnosis: nine in ten policers
+/// are no further off (docs/measured/diagnosis-accuracy.md).
 pub const RATE_STDERR: f64 = 0.005;
 pub const BUCKET_STDERR: f64 = 0.1;
-/// Two figures differ if their difference is more than this many of its standard deviations: so does one equal pair in 370.
+/// Two figures differ if their difference is more than this many of its standard deviations: so does one
+/// equal pair in 370.
 const DIFFERENT: f64 = 3.0;
 
 /// Whether policers are alike within the diagnosis' precision.

@@ -174,11 +174,13 @@ pub struct FittedPath {
     pub cross: Vec<CrossSpan>,
     /// The link does not limit: its rate is merely large enough.
     pub is_open: bool,
-    /// Numbers that single packets tell, with the standard deviation of their logarithm. The search holds them.
+    /// Numbers that single packets tell, with the standard deviation of their logarithm. The search holds
+    /// them.
     pub known: Vec<(FitParameter, f64)>,
     /// Numbers that the search moves, and the standard deviation of the first guess's logarithm.
     pub free: Vec<(FitParameter, f64)>,
-    /// What the kind costs: twice the logarithm of the factor by which it is less likely than the likeliest one.
+    /// What the kind costs: twice the logarithm of the factor by which it is less likely than the likeliest
+    /// one.
     pub handicap: f64,
 }
 
@@ -246,8 +248,8 @@ impl FittedPath {
         path
     }
 
-    /// How many elements the path has besides its limiter and its delay: a further line, random loss, jitter, spans of cross
-    /// traffic.
+    /// How many elements the path has besides its limiter and its delay: a further line, random loss, jitter,
+    /// spans of cross traffic.
     pub fn extra_elements(&self) -> usize {
         let optional = [self.access.is_some(), self.loss > 0.0, self.jitter > 0.0];
         optional.into_iter().filter(|has| *has).count() + self.cross.len()

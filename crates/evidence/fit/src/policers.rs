@@ -1,8 +1,10 @@
-//! Policers of single flows: the scenario has them if the diagnosis finds one for each flow instead of one for all.
+//! Policers of single flows: the scenario has them if the diagnosis finds one for each flow instead of one
+//! for all.
 //!
-//! Equal policers of flows between two hosts become one stage with a bucket for each flow (`per_flow`). Different ones stand on links
-//! of their own, each towards its receiver, because a scenario routes by destination only. Rates and buckets keep the ratios that the
-//! diagnosis measured: figures of all flows together show these less exactly.
+//! Equal policers of flows between two hosts become one stage with a bucket for each flow (`per_flow`).
+//! Different ones stand on links of their own, each towards its receiver, because a scenario routes by
+//! destination only. Rates and buckets keep the ratios that the diagnosis measured: figures of all flows
+//! together show these less exactly.
 
 use crate::flows::FittedFlow;
 use crate::model::FitPolicer;

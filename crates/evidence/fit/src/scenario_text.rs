@@ -53,7 +53,8 @@ fn time(seconds: f64) -> String {
     format!("\"{}us\"", (seconds * 1e6).round().max(0.0) as u64)
 }
 
-/// Stages that a path gets although it does not need them, so that several paths have the same stages in the same order.
+/// Stages that a path gets although it does not need them, so that several paths have the same stages in the
+/// same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathShape {
     /// A line too fast to matter, behind the limiter (`true`) or before it.

@@ -1,11 +1,11 @@
 //! The search: candidate paths compete, and each is moved until it fits.
 //!
-//! A round simulates a path with each free number one step up and one step down, with the same seeds, and then with all numbers
-//! at the minima of the parabolas through these points. Steps shrink when nothing improves. The curvature of the last parabolas
-//! gives the range of each number that fits nearly as well.
+//! A round simulates a path with each free number one step up and one step down, with the same seeds, and
+//! then with all numbers at the minima of the parabolas through these points. Steps shrink when nothing
+//! improves. The curvature of the last parabolas gives the range of each number that fits nearly as well.
 //!
-//! Numbers that the diagnosis measured are not moved, and elements that it does not name are added, only if that pays
-//! [`PathSearch::schwarz`].
+//! Numbers that the diagnosis measured are not moved, and elements that it does not name are added, only if
+//! that pays [`PathSearch::schwarz`].
 
 use crate::error::FitError;
 use crate::figures::{self, FIGURES, LogFigures};
@@ -23,7 +23,8 @@ use crate::trial::{TrialRunner, scenario};
 pub const SEEDS: u32 = 2;
 /// Kinds of paths that are searched; the other kinds are dropped after their first trial.
 const MAX_KINDS: usize = 4;
-/// Further paths that are searched where only a summary is known: more than one rate and bucket meet its five figures.
+/// Further paths that are searched where only a summary is known: more than one rate and bucket meet its five
+/// figures.
 const MORE_OF_SUMMARY: usize = 3;
 /// Most rounds of one path, and the rounds after which paths far behind the best are dropped.
 const ROUNDS: usize = 7;
@@ -67,14 +68,14 @@ pub struct PathSearch<'s, 'a, 'w> {
     pub schwarz: f64,
     /// Data packets that may be simulated.
     pub budget: u64,
-    /// Where only a summary is known: all paths tried with at least [`SEEDS`] seeds. Paths with very different numbers meet its
-    /// five figures, which the curvature at the best one does not show.
+    /// Where only a summary is known: all paths tried with at least [`SEEDS`] seeds. Paths with very
+    /// different numbers meet its five figures, which the curvature at the best one does not show.
     pub tried: Vec<TriedPath>,
 }
 
 impl PathSearch<'_, '_, '_> {
-    /// Searches from the paths of `begin` and returns those that are left, the best first. `others` are flows that may be the true
-    /// ones instead of `flows`, each with its cost.
+    /// Searches from the paths of `begin` and returns those that are left, the best first. `others` are flows
+    /// that may be the true ones instead of `flows`, each with its cost.
     pub fn run(
         &mut self,
         begin: Vec<FittedPath>,
@@ -102,7 +103,8 @@ impl PathSearch<'_, '_, '_> {
         changed.extend(corrected.into_iter().flatten());
         self.evaluate(&mut changed, SEEDS, None)?;
         all.extend(changed);
-        // Random loss slows CUBIC down but not BBR: the lossy path must not be dropped because of an assumed congestion control.
+        // Random loss slows CUBIC down but not BBR: the lossy path must not be dropped because of an assumed
+        // congestion control.
         let lossy = all.iter_mut().filter(|t| t.path.loss > 0.0);
         if let Some(path) = lossy.min_by(|a, b| a.path.handicap.total_cmp(&b.path.handicap)) {
             self.change_flows(path, others)?;
@@ -115,7 +117,8 @@ impl PathSearch<'_, '_, '_> {
             self.change_flows(path, others)?;
         }
         self.evaluate(&mut all, 2 * SEEDS, None)?;
-        // Paths far behind the best are dropped after the first rounds, and leave their share of the budget to the others.
+        // Paths far behind the best are dropped after the first rounds, and leave their share of the budget
+        // to the others.
         for (rounds, share) in [(FIRST_ROUNDS, 0.4), (ROUNDS - FIRST_ROUNDS, 1.0)] {
             let left = self.budget.saturating_sub(self.runner.packets) as f64;
             let each = (left * share / all.len().max(1) as f64) as u64;
@@ -160,7 +163,8 @@ impl PathSearch<'_, '_, '_> {
         Ok(())
     }
 
-    /// Simulates paths and sets their costs. `spread` replaces the standard deviations over the seeds of these runs.
+    /// Simulates paths and sets their costs. `spread` replaces the standard deviations over the seeds of
+    /// these runs.
     pub fn evaluate(
         &mut self,
         paths: &mut [TriedPath],
@@ -194,7 +198,8 @@ impl PathSearch<'_, '_, '_> {
         Ok(())
     }
 
-    /// The path with the base round trip corrected; `None` if the least simulated one differs from the captured one by chance only.
+    /// The path with the base round trip corrected; `None` if the least simulated one differs from the
+    /// captured one by chance only.
     fn with_corrected_rtt(&self, tried: &TriedPath) -> Option<TriedPath> {
         let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f).rtt_min_ms);
         let rtt = tried.path.rtt + (captured - fitted) / 1e3;
@@ -223,8 +228,8 @@ impl PathSearch<'_, '_, '_> {
         Some(TriedPath { first: path.clone(), path, ..tried.clone() })
     }
 
-    /// Frees numbers that the diagnosis measured, one by one and all at once, and keeps that if it fits better by more than
-    /// [`PathSearch::schwarz`] for each. Ends when this many packets are simulated.
+    /// Frees numbers that the diagnosis measured, one by one and all at once, and keeps that if it fits
+    /// better by more than [`PathSearch::schwarz`] for each. Ends when this many packets are simulated.
     fn release_known(&mut self, tried: &mut TriedPath, packets: u64) -> Result<(), FitError> {
         let known: Vec<FitParameter> =
             tried.path.known.iter().map(|n| n.0).filter(|p| is_releasable(*p)).collect();

@@ -1,4 +1,5 @@
-//! Summaries as one series of intervals per flow, whatever printed them: iperf3 as JSON or text, `ss -ti` once or repeated.
+//! Summaries as one series of intervals per flow, whatever printed them: iperf3 as JSON or text, `ss -ti`
+//! once or repeated.
 //!
 //! A value that the summary does not contain is `None`. Bytes are payload.
 
@@ -107,7 +108,8 @@ pub struct SummarySeries {
     pub reversed: bool,
     /// The summary is the receiver's: it has no window, RTT or retransmission.
     pub at_receiver: bool,
-    /// Bytes are counted when the receiver acknowledged or received them, not when the application wrote them.
+    /// Bytes are counted when the receiver acknowledged or received them, not when the application wrote
+    /// them.
     pub counts_arrivals: bool,
     /// The rate to which the test was limited (`iperf3 -b`), bit/s, all streams together.
     pub target_bps: Option<f64>,
@@ -141,7 +143,8 @@ impl SeriesBin {
     }
 }
 
-/// A last interval shorter than this share of the median one is iperf's remainder, in which next to nothing was sent.
+/// A last interval shorter than this share of the median one is iperf's remainder, in which next to nothing
+/// was sent.
 const REMAINDER: f64 = 0.5;
 
 impl SummarySeries {
@@ -190,8 +193,8 @@ impl SummarySeries {
     }
 }
 
-/// Summary of the intervals' RTTs, ms, each weighted by its interval's bytes to be comparable with the RTTs of all packets. `None` if
-/// no interval has an RTT.
+/// Summary of the intervals' RTTs, ms, each weighted by its interval's bytes to be comparable with the RTTs
+/// of all packets. `None` if no interval has an RTT.
 pub fn rtt_summary(intervals: &[SeriesInterval]) -> Option<RttSummary> {
     let of = |i: &SeriesInterval| Some((1e3 * i.rtt_s.filter(|r| *r > 0.0)?, i.bytes));
     let mut samples: Vec<(f64, f64)> = intervals.iter().filter_map(of).collect();
@@ -224,9 +227,10 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 /// Least number of values for percentiles.
 const MIN_FOR_PERCENTILES: usize = 5;
 
-/// Coefficient of variation: half the distance between the 16th and the 84th percentile, over the median (equal to the standard
-/// deviation over the mean of normal values, but robust to an outlier). Of fewer than [`MIN_FOR_PERCENTILES`] values the standard
-/// deviation over the mean. `None` of fewer than two values, or of zeros.
+/// Coefficient of variation: half the distance between the 16th and the 84th percentile, over the median
+/// (equal to the standard deviation over the mean of normal values, but robust to an outlier). Of fewer than
+/// [`MIN_FOR_PERCENTILES`] values the standard deviation over the mean. `None` of fewer than two values, or
+/// of zeros.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

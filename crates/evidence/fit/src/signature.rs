@@ -1,12 +1,15 @@
-//! Signatures: statistics of packets that distinguish paths, computed alike of a capture and of a simulated run.
+//! Signatures: statistics of packets that distinguish paths, computed alike of a capture and of a simulated
+//! run.
 //!
-//! Goodput, round trips and losses alone do not distinguish a policer, a queue of a few packets and random loss. These do:
+//! Goodput, round trips and losses alone do not distinguish a policer, a queue of a few packets and random
+//! loss. These do:
 //!
-//! - whether packets are lost when their neighbours waited longest (a full queue), and when most was sent just before (a full queue or
-//!   an empty bucket; random loss depends on neither);
+//! - whether packets are lost when their neighbours waited longest (a full queue), and when most was sent
+//!   just before (a full queue or an empty bucket; random loss depends on neither);
 //! - how losses cluster: episodes, and losses in a row;
-//! - the most bytes that came through in any time of a given length, from a fraction of a round trip to many: rate times time plus the
-//!   bucket (the arrival curve of network calculus: Cruz 1991, "A calculus for network delay", IEEE Trans. Inf. Theory 37(1));
+//! - the most bytes that came through in any time of a given length, from a fraction of a round trip to many:
+//!   rate times time plus the bucket (the arrival curve of network calculus: Cruz 1991, "A calculus for
+//!   network delay", IEEE Trans. Inf. Theory 37(1));
 //! - the bytes sent before the first loss;
 //! - the distribution of round trips.
 
@@ -29,8 +32,8 @@ pub struct SignatureFrame {
     pub seconds: f64,
     /// A round trip, seconds: the unit of times.
     pub rtt: f64,
-    /// The capture was taken before the limiter: packets came through when they were acknowledged. Otherwise they came through when
-    /// they were captured.
+    /// The capture was taken before the limiter: packets came through when they were acknowledged. Otherwise
+    /// they came through when they were captured.
     pub before: bool,
 }
 
@@ -143,8 +146,9 @@ fn loads(all: &[LossContext], rtt: f64) -> Vec<f64> {
     all.iter().map(one).collect()
 }
 
-/// Probability that a lost packet has a larger value than a passed one (the area under the receiver operating characteristic; Hanley and
-/// McNeil 1982). 1/2 means that losses do not depend on the value; few losses are shrunk towards it.
+/// Probability that a lost packet has a larger value than a passed one (the area under the receiver operating
+/// characteristic; Hanley and McNeil 1982). 1/2 means that losses do not depend on the value; few losses are
+/// shrunk towards it.
 fn rank_of_lost(samples: impl Iterator<Item = (f64, bool)>) -> f64 {
     let mut all: Vec<(f64, bool)> = samples.collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -265,12 +269,14 @@ impl CameThrough {
     }
 }
 
-/// Gaps of a train of packets, and the quantile of the trains' rates that is taken: below the top, because ACKs may come in bursts.
+/// Gaps of a train of packets, and the quantile of the trains' rates that is taken: below the top, because
+/// ACKs may come in bursts.
 const TRAIN: usize = 16;
 const TRAIN_QUANTILE: f64 = 0.9;
 
-/// The rate of trains of packets, bytes per second: that of the slowest link on their way, if they reached it closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation methodology", IEEE/ACM Trans.
-/// Netw. 12(6)).
+/// The rate of trains of packets, bytes per second: that of the slowest link on their way, if they reached it
+/// closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation
+/// methodology", IEEE/ACM Trans. Netw. 12(6)).
 fn train(all: &[ThroughPacket]) -> f64 {
     let rate = |w: &[ThroughPacket]| {
         let bytes: f64 = w.iter().skip(1).map(|p| p.bytes).sum();

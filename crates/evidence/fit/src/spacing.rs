@@ -1,9 +1,10 @@
 //! The rate of a link that was never full for long, from the spacing of packets that reached it together.
 //!
-//! Packets of a burst leave a link one packet's transmission time apart (packet pairs: Keshav 1991, "A control-theoretic approach to
-//! flow control", SIGCOMM). A capture before the link shows that time between their ACKs, if the packets were sent closer together; a
-//! capture behind it between the packets. Each pair gives a rate, and the commonest one is the link's: delayed ACKs, packets of other
-//! flows and gaps between bursts give various others.
+//! Packets of a burst leave a link one packet's transmission time apart (packet pairs: Keshav 1991, "A
+//! control-theoretic approach to flow control", SIGCOMM). A capture before the link shows that time between
+//! their ACKs, if the packets were sent closer together; a capture behind it between the packets. Each pair
+//! gives a rate, and the commonest one is the link's: delayed ACKs, packets of other flows and gaps between
+//! bursts give various others.
 
 use track::{LoggedPacket, PacketFate, Track};
 
@@ -17,9 +18,11 @@ const AGREEING: f64 = 0.25;
 const SENT_CLOSER: f64 = 0.5;
 /// Smaller gaps, seconds, may be the resolution of the clock.
 const CLOCK_RESOLUTION: f64 = 5e-6;
-/// Least share of the round trip between sender and capture from which on the spacing of packets in the capture is that of a link.
+/// Least share of the round trip between sender and capture from which on the spacing of packets in the
+/// capture is that of a link.
 const BEFORE_CAPTURE: f64 = 0.2;
-/// The packets of a burst are faster than the flow's mean rate by more than this factor; slower ones may be paced by the sender.
+/// The packets of a burst are faster than the flow's mean rate by more than this factor; slower ones may be
+/// paced by the sender.
 const FASTER: f64 = 1.5;
 
 /// Rate of IP bytes at which the packets of a burst follow each other, bit/s.
@@ -55,7 +58,8 @@ struct AckGroup {
     bytes: f64,
 }
 
-/// Rates at which packets that waited were acknowledged, bit/s: the bytes of an ACK over the time since the ACK before.
+/// Rates at which packets that waited were acknowledged, bit/s: the bytes of an ACK over the time since the
+/// ACK before.
 fn as_acknowledged(log: &[&LoggedPacket]) -> Vec<f64> {
     let mut rates = Vec::new();
     let (mut before, mut now): (Option<AckGroup>, Option<AckGroup>) = (None, None);
@@ -113,7 +117,8 @@ mod tests {
     use super::*;
     use units::{Span, Time};
 
-    /// Bursts of `burst` packets, sent at once every 50 ms to a link of 10 Mbit/s; every second packet is acknowledged.
+    /// Bursts of `burst` packets, sent at once every 50 ms to a link of 10 Mbit/s; every second packet is
+    /// acknowledged.
     fn bursts(burst: u64, count: u64) -> Track {
         let packet = Span::from_micros(1200);
         let mut track = Track::default();

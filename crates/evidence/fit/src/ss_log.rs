@@ -1,9 +1,10 @@
 //! Observed paths from a log of `ss -tin` (or `ss -tinO`), printed repeatedly at the sender.
 //!
-//! Each output has a connection's smoothed and least round trip, window, bytes acknowledged, segments sent and sent again, delivery
-//! rate, and the time that it was busy, limited by the receiver's window or limited by the send buffer (`tcp_info`,
-//! include/uapi/linux/tcp.h). Differences between outputs make intervals. The clock is that of lines in the log (`date`,
-//! `date +%s.%N`, a prefix of `ts`), or else the kernel's `busy`, which stops while nothing is in flight.
+//! Each output has a connection's smoothed and least round trip, window, bytes acknowledged, segments sent
+//! and sent again, delivery rate, and the time that it was busy, limited by the receiver's window or limited
+//! by the send buffer (`tcp_info`, include/uapi/linux/tcp.h). Differences between outputs make intervals. The
+//! clock is that of lines in the log (`date`, `date +%s.%N`, a prefix of `ts`), or else the kernel's `busy`,
+//! which stops while nothing is in flight.
 
 use crate::error::FitError;
 use crate::iperf3::is_host;
@@ -77,8 +78,8 @@ pub fn is_ss_log(text: &str) -> bool {
 /// The path that outputs of ss show.
 ///
 /// # Errors
-/// Fails if no connection sent data, if a value that the fit needs is missing or damaged, or with the verdict if no scenario can be
-/// made.
+/// Fails if no connection sent data, if a value that the fit needs is missing or damaged, or with the verdict
+/// if no scenario can be made.
 pub fn of_ss_log(text: &str) -> Result<ObservedPath, FitError> {
     let connections = samples(text)?;
     let most = connections.iter().map(|(_, s)| s.len()).max().unwrap_or(0);
@@ -135,8 +136,8 @@ fn series(connections: &[(String, Vec<SocketSample>)], once: bool) -> SummarySer
     series.ordered()
 }
 
-/// The intervals between the outputs of a connection. A single output, or the first one of a young connection, ends an interval that
-/// starts at the connection's begin.
+/// The intervals between the outputs of a connection. A single output, or the first one of a young
+/// connection, ends an interval that starts at the connection's begin.
 fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
     let clock = |s: &SocketSample| s.at.or(s.get("busy").map(|ms| ms / 1e3));
     let last = all.last()?;
@@ -262,7 +263,8 @@ fn samples(text: &str) -> Result<Vec<(String, Vec<SocketSample>)>, FitError> {
     Ok(all)
 }
 
-/// The time in a line, seconds of the day or since 1970: in the words before a connection's state, or in a line of its own.
+/// The time in a line, seconds of the day or since 1970: in the words before a connection's state, or in a
+/// line of its own.
 fn time(line: &str, before: Option<&[&str]>) -> Option<f64> {
     let words: Vec<&str> = match before {
         Some(words) => words.to_vec(),

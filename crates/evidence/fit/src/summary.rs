@@ -1,5 +1,6 @@
-//! Observed paths from summaries, which show no single packets: results of a run, and what iperf3 and ss print (`iperf3.rs`,
-//! `ss_log.rs`). A series gives a verdict first (`verdict.rs`); the kinds of limiters that it leaves open compete.
+//! Observed paths from summaries, which show no single packets: results of a run, and what iperf3 and ss
+//! print (`iperf3.rs`, `ss_log.rs`). A series gives a verdict first (`verdict.rs`); the kinds of limiters
+//! that it leaves open compete.
 
 use crate::error::FitError;
 use crate::observed::{CapturedFacts, ObservedFlow, ObservedPath};

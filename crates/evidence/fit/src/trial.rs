@@ -7,7 +7,7 @@ use crate::path_model::FittedPath;
 use crate::scenario_text::{PathShape, TrialFrame, scenario_text};
 use experiment::{BatchRunner, CaptureSink};
 use result::VariantResult;
-use scenario::{Experiment, Scenario, HostJitter};
+use scenario::{Experiment, HostJitter, Scenario};
 
 /// The scenario of a trial.
 pub fn scenario(

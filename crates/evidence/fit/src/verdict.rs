@@ -1,7 +1,8 @@
 //! The verdict on a summary before anything is simulated: cautious, with its reasons.
 //!
-//! A rule is a file of `verdict/` and a line of [`RULES`]; the first rule that holds gives the verdict. A value that the summary lacks
-//! neither supports nor refutes a rule. If no rule holds, no limiter can be told, and the verdict says why.
+//! A rule is a file of `verdict/` and a line of [`RULES`]; the first rule that holds gives the verdict. A
+//! value that the summary lacks neither supports nor refutes a rule. If no rule holds, no limiter can be
+//! told, and the verdict says why.
 //!
 //! | rule | holds if |
 //! |---|---|
@@ -82,7 +83,8 @@ pub struct SummaryVerdict {
     /// The window, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<f64>,
-    /// Whether the limiter delays packets beyond its rate (`true`) or drops them (`false`); absent if that cannot be told.
+    /// Whether the limiter delays packets beyond its rate (`true`) or drops them (`false`); absent if that
+    /// cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<bool>,
     /// Greatest rate before the bucket was empty, bit/s of payload.
@@ -120,7 +122,8 @@ impl SummaryVerdict {
         verdict
     }
 
-    /// Whether a scenario can reproduce the series: interruptions and the application's own pauses show no path.
+    /// Whether a scenario can reproduce the series: interruptions and the application's own pauses show no
+    /// path.
     pub fn can_be_simulated(&self) -> bool {
         !matches!(
             self.kind,

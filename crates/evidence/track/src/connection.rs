@@ -11,7 +11,7 @@ use crate::{
     Bin, FirstPackets, Handshake, PackedSpan, PacketKind, PacketRow, ResetTrace, SetupTrace, Track,
     TrackCounts,
 };
-use capture::{Endpoint, IcmpReport, IcmpMessage, TcpFlags, TcpPacket};
+use capture::{Endpoint, IcmpMessage, IcmpReport, TcpFlags, TcpPacket};
 use units::{Span, Time};
 
 /// If an end has sent nothing else, its SYN within this time of the other's answers it (simultaneous open).

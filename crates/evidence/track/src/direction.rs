@@ -20,8 +20,8 @@ use crate::scoreboard::{self, Scoreboard, SentSegment};
 use crate::sender_side::{AckState, SenderSide};
 use crate::sequence::{BEGIN, MAX_JUMP, unwrap};
 use crate::{
-    Bursts, FirstPackets, Handshake, LongWait, PackedSpan, PacketKind, PauseKind, SpanHistogram, OversizeSpan,
-    TrackCounts, WaitReason,
+    Bursts, FirstPackets, Handshake, LongWait, OversizeSpan, PackedSpan, PacketKind, PauseKind,
+    SpanHistogram, TrackCounts, WaitReason,
 };
 use capture::{TcpFlags, TcpPacket};
 use size::{SegmentSizes, SentProbe, StuckSegments};

@@ -38,7 +38,7 @@ pub use responses::Exchanges;
 pub use row::{PacketKind, PacketRecorder, PacketRow};
 pub use setup::{ResetTrace, SetupTrace};
 pub use track::{
-    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MAX_WAITS, PacketFate, PauseKind, OversizeSpan,
+    Bin, BinRtts, Bursts, Handshake, LoggedPacket, LongWait, MAX_WAITS, OversizeSpan, PacketFate, PauseKind,
     Track, TrackCounts, WaitReason,
 };
 pub use tracker::{Totals, Tracker, TrackerOptions};

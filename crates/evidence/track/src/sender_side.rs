@@ -14,7 +14,8 @@ use units::{Span, Time};
 
 /// Number of ACKs whose echo is awaited.
 const MAX_AWAITED_ECHOES: usize = 8;
-/// A low one of this many samples is used: the time that a sender waits between ACK and packet is not path delay.
+/// A low one of this many samples is used: the time that a sender waits between ACK and packet is not path
+/// delay.
 const RECENT_SAMPLES: usize = 4;
 /// The time that a sender may take to answer.
 const HOST_DELAY: Span = Span::from_micros(300);

@@ -23,7 +23,8 @@ const MAX_SLOWDOWN: f64 = 20.0;
 const MAX_UNEXPLAINED_DELAY: (u64, u64) = (2, 300_000_000);
 /// A clock that is ahead of the elapsed time by this many ns (and an eighth) ticks faster than assumed.
 const MAX_AHEAD_NS: i64 = 50_000_000;
-/// The minimum offset is forgotten after two of these horizons: two clocks drift apart by up to 0.1 ms a second.
+/// The minimum offset is forgotten after two of these horizons: two clocks drift apart by up to 0.1 ms a
+/// second.
 const HORIZON_NS: i64 = 60_000_000_000;
 /// An offset that changes by more than this belongs to another host's clock.
 const MAX_OFFSET_CHANGE_NS: i64 = 30_000_000_000;

@@ -1,5 +1,5 @@
-//! The tracker's result for one direction of one connection: everything that a diagnosis needs, in memory that does
-//! not grow with the number of packets.
+//! The tracker's result for one direction of one connection: everything that a diagnosis needs, in memory
+//! that does not grow with the number of packets.
 //!
 //! The direction is that of the data: `sender` sends it, `receiver` acknowledges it. `up` is the part of the
 //! path between sender and capture, `down` the part between capture and receiver:
@@ -66,7 +66,8 @@ pub struct Track {
     pub rtt: SpanHistogram,
     /// Width of the bins.
     pub bin: Span,
-    /// Counts over time in bins counted from `first`. Bins without a packet and without a pause are left out.
+    /// Counts over time in bins counted from `first`. Bins without a packet and without a pause are left
+    /// out.
     pub bins: Vec<Bin>,
     /// Packets in the order in which they passed; those lost `up` in the order in which they would have
     /// passed.
@@ -130,8 +131,8 @@ pub struct TrackCounts {
     pub packets: u64,
     /// Packets with payload.
     pub data_packets: u64,
-    /// Data packets and ACKs whose options were cut off by the snap length, so that their timestamps and SACK
-    /// blocks are unknown.
+    /// Data packets and ACKs whose options were cut off by the snap length, so that their timestamps and
+    /// SACK blocks are unknown.
     pub options_cut: u64,
     /// Payload bytes seen, retransmissions included.
     pub payload_bytes: u64,

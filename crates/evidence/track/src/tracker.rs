@@ -1,7 +1,7 @@
 //! The tracker: packets in, a [`Track`] for each direction of each connection out.
 //!
-//! Packets and ICMP messages go in with [`Tracker::packet`] and [`Tracker::report`] (or [`Tracker::batch`] for
-//! both), in the capture's order. [`Tracker::drain`] returns the connections finished so far,
+//! Packets and ICMP messages go in with [`Tracker::packet`] and [`Tracker::report`] (or [`Tracker::batch`]
+//! for both), in the capture's order. [`Tracker::drain`] returns the connections finished so far,
 //! [`Tracker::finish`] the rest. Memory is bounded for any input: see [`TrackerOptions`].
 
 use crate::between::ExternalFate;
@@ -55,12 +55,7 @@ pub struct TrackerOptions {
 
 impl Default for TrackerOptions {
     fn default() -> TrackerOptions {
-        TrackerOptions {
-            idle: Span::from_secs(120),
-            budget: 64 << 20,
-            max_open: 1 << 16,
-            max_tracks: 20_000,
-        }
+        TrackerOptions { idle: Span::from_secs(120), budget: 64 << 20, max_open: 1 << 16, max_tracks: 20_000 }
     }
 }
 
@@ -84,7 +79,8 @@ pub struct Tracker {
     shift: Span,
     /// Subtracted from the records' times since the clock was set ahead.
     skipped: Span,
-    /// Number of records earlier than one before them plus clock steps back, and the largest such difference.
+    /// Number of records earlier than one before them plus clock steps back, and the largest such
+    /// difference.
     backward_times: u64,
     largest_backward: Span,
     /// Number of clock steps ahead, and the largest one.
@@ -100,7 +96,8 @@ pub struct Tracker {
     /// A bit for each connection that had a packet since the last [`Tracker::run_maintenance`], by the low
     /// bits of its number.
     active: [u64; (SLOTS / u64::BITS) as usize],
-    /// More than [`MAX_CACHED_CONNECTIONS`] connections were active before the last [`Tracker::run_maintenance`].
+    /// More than [`MAX_CACHED_CONNECTIONS`] connections were active before the last
+    /// [`Tracker::run_maintenance`].
     has_many_active: bool,
     /// Bytes of bins and logs of open connections.
     open_bytes: usize,

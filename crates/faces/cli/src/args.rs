@@ -397,7 +397,8 @@ pub struct DiagnoseArgs {
     /// several captures.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show only the flow with this number; can be given several times. packets.parquet always has all flows.
+    /// Show only the flow with this number; can be given several times. packets.parquet always has all
+    /// flows.
     #[arg(long, value_name = "N")]
     pub flow: Vec<u32>,
     /// Number of flows in the table.

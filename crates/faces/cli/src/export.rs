@@ -13,8 +13,12 @@ use std::process::ExitCode;
 /// Lists what the file approximates or leaves out, then writes it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, CliProblem> {
     let loaded = load(&args.scenario, &args.set, args.variant.as_slice(), false)?;
-    let requested =
-        ScenarioRequest { file: &loaded.name, text: &loaded.text, sets: &args.set, ..ScenarioRequest::default() };
+    let requested = ScenarioRequest {
+        file: &loaded.name,
+        text: &loaded.text,
+        sets: &args.set,
+        ..ScenarioRequest::default()
+    };
     let mut others = requested.variant_names().map_err(|e| CliProblem::scenario(Box::new(e)))?;
     others.retain(|name| *name != loaded.experiment.variants[0].name);
     let exported = match args.format {

@@ -3,7 +3,7 @@
 
 use crate::escape::eprint_escaped;
 use crate::problem::CliProblem;
-use advise::{CureOption, CureProof, Lever, FinishedPlan};
+use advise::{CureOption, CureProof, FinishedPlan, Lever};
 use lab::{LabError, LabOptions, LabScript};
 use result::{LinuxSetting, Outcome, Platform, VariantResult};
 use scenario::Scenario;

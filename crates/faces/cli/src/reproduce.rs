@@ -13,7 +13,7 @@ use app::output::write_file;
 use app::reproduce::{ReproduceError, ReproduceOptions, Reproduction, STUDIES, Selection, Study};
 use experiment::Progress;
 use result::Clock;
-use scenario::{ScenarioRequest, RefusalCause};
+use scenario::{RefusalCause, ScenarioRequest};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,8 +35,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode, CliProblem> {
     if args.on.each().contains(&Clock::Kernel) && selected.folder.is_some() {
         refuse_programs(&selected.studies, &source)?;
     }
-    let options =
-        ReproduceOptions { clocks: args.on.each().to_vec(), threads: args.jobs, max_repeats: args.most_repeats };
+    let options = ReproduceOptions {
+        clocks: args.on.each().to_vec(),
+        threads: args.jobs,
+        max_repeats: args.most_repeats,
+    };
     lab::catch_interrupts();
     let mut bar = RunsBar::new(!args.no_progress);
     let mut progress = |p: &Progress| bar.watch(p);
@@ -105,8 +108,8 @@ fn select(argument: Option<&str>) -> Result<SelectedStudies, CliProblem> {
     let (study, table, folder) = match file {
         Some(file) => {
             let path = Path::new(file);
-            let text =
-                regular::read_text_limited(path, MAX_STUDY_BYTES).map_err(|e| CliProblem::io(file.into(), e))?;
+            let text = regular::read_text_limited(path, MAX_STUDY_BYTES)
+                .map_err(|e| CliProblem::io(file.into(), e))?;
             let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
             let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
             (read(&name, file, &text)?, argument[file.len()..].strip_prefix('/'), Some(folder))
@@ -165,8 +168,13 @@ fn refuse_programs(
             let Ok(text) = source(name) else { continue };
             let sets = table.overrides_of(row);
             let variants = row.variant.as_slice();
-            let requested =
-                ScenarioRequest { file: name, text: &text, sets: &sets, variants, ..ScenarioRequest::default() };
+            let requested = ScenarioRequest {
+                file: name,
+                text: &text,
+                sets: &sets,
+                variants,
+                ..ScenarioRequest::default()
+            };
             let lines = requested.programs().map_err(|e| CliProblem::scenario(Box::new(e)))?;
             if let Some(line) = lines.first() {
                 let why = format!(

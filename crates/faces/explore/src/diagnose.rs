@@ -30,7 +30,8 @@ pub(crate) fn diagnose(name: &str, file: Box<dyn Read + Send>) -> Result<Vec<Vec
     let reader = CaptureReader::from_reader(file, name).map_err(|e| Refusal::plain(e.to_string()))?;
     let rows = Arc::new(Mutex::new(Rows::new(PLOTTED_FLOWS, &[], MAX_ROWS)));
     let recorder = Box::new(SharedRows(rows.clone()));
-    let all = track::track_capture_with_udp(reader, TrackerOptions::default(), Some(recorder), &mut |_, _| ());
+    let all =
+        track::track_capture_with_udp(reader, TrackerOptions::default(), Some(recorder), &mut |_, _| ());
     let info = capture_info(all.file, &all.totals);
     let (udp_flows, left) = diagnose_udp(&all.udp, &info);
     let mut d = diagnose_tracks(all.tracks, info);

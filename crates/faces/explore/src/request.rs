@@ -1,7 +1,7 @@
 //! The questions of a page, and the refusals.
 
 use result::Run;
-use scenario::{ScenarioRequest, DocumentError, Experiment};
+use scenario::{DocumentError, Experiment, ScenarioRequest};
 use serde::{Deserialize, Serialize};
 
 /// A question of a page.

@@ -1,6 +1,8 @@
 //! Listeners, and clients that have no stream yet.
 
-use proxy::{ClientSlot, FirstBytes, NameRoutes, PairListenerConfig, classify_first_bytes, allows_address, plain};
+use proxy::{
+    ClientSlot, FirstBytes, NameRoutes, PairListenerConfig, allows_address, classify_first_bytes, plain,
+};
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

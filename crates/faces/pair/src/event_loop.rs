@@ -25,7 +25,7 @@ use linux::epoll::{EventQueue, EventWatch, Readiness, take_wakes};
 use linux::schedule::exact_timers;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, FourTuple, ServerConfig, VarInt};
-use proxy::{ClientSlots, PairStatus, PairConfig};
+use proxy::{ClientSlots, PairConfig, PairStatus};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;

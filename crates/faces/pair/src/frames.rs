@@ -51,7 +51,8 @@ pub enum OpeningRead {
 }
 
 impl Opening {
-    /// Returns the opening as bytes. A name longer than 255 bytes is cut; the configuration check rejects such names.
+    /// Returns the opening as bytes. A name longer than 255 bytes is cut; the configuration check rejects
+    /// such names.
     pub fn write(&self) -> Vec<u8> {
         let name = &self.upstream.as_bytes()[..self.upstream.len().min(255)];
         let client = self.client.filter(|_| self.kind == StreamKind::Connection);

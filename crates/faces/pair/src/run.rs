@@ -5,7 +5,7 @@ use crate::event_loop::{PairEnding, PairLog, PairLoop};
 use crate::keys::PrivateKey;
 use crate::reload::{BoundEntrance, PairChange};
 use linux::epoll::{wake, wake_counter};
-use proxy::{PairStatus, PairConfig};
+use proxy::{PairConfig, PairStatus};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

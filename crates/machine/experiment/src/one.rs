@@ -91,7 +91,8 @@ pub fn simulate(
         step
     };
     let tap = tap.map(|tap| tap as &mut dyn sim::Tap);
-    let options = sim::SimOptions { seed, only_flow, host_jitter, tap, progress: Some(&mut watched), controls };
+    let options =
+        sim::SimOptions { seed, only_flow, host_jitter, tap, progress: Some(&mut watched), controls };
     let outcome = sim::run(&variant.name, &variant.scenario, options);
     (!ended).then_some(outcome)
 }
@@ -129,7 +130,8 @@ impl SingleRun<'_> {
         let Captured { job, variant, .. } = self.run;
         let maker = self.controls.map(|make| move |flow, side| make(job, flow, side));
         let own = maker.as_ref().map(|maker| maker as &sim::OwnControls<'_>);
-        let Some(outcome) = simulate(variant, job.seed, job.flow, job.host_jitter, seen, own, progress) else {
+        let Some(outcome) = simulate(variant, job.seed, job.flow, job.host_jitter, seen, own, progress)
+        else {
             return Ok(Ended::Stopped);
         };
         tap.map_or(Ok(()), CaptureTap::finish)?;

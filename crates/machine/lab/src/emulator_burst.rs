@@ -30,7 +30,8 @@ struct DelayedHost {
 
 /// The bursts in flight, and the drops among them.
 pub struct EmulatorBursts {
-    /// By direction of a link: how long its smallest bucket or queue can accept full packets beyond its rate.
+    /// By direction of a link: how long its smallest bucket or queue can accept full packets beyond its
+    /// rate.
     depths: Vec<Option<Span>>,
     /// The smallest of [`Self::depths`].
     shallowest: Option<Span>,

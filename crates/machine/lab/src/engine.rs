@@ -59,7 +59,8 @@ struct EngineDirection<'a> {
     /// The devices that its packets are read from and written to.
     from: BorrowedFd<'a>,
     to: BorrowedFd<'a>,
-    /// Incomplete packets at a tunnel's end, by packet id: fragments received so far, and the packet's bytes.
+    /// Incomplete packets at a tunnel's end, by packet id: fragments received so far, and the packet's
+    /// bytes.
     partial: BTreeMap<u64, (u8, Wire)>,
     /// When its source device was last seen empty.
     last_empty: Time,
@@ -84,8 +85,8 @@ pub struct EngineTiming {
     pub late: Histogram,
     /// Upper bound of the time from sending to reading a packet: since its device was last seen empty.
     pub waited: Histogram,
-    /// Time from the delivery of TCP data to a host until that host next sent a packet, per data packet. Zero
-    /// unless more packets arrived meanwhile than the host may receive as one.
+    /// Time from the delivery of TCP data to a host until that host next sent a packet, per data packet.
+    /// Zero unless more packets arrived meanwhile than the host may receive as one.
     pub held: Histogram,
     /// Packets that the kernel refused to accept.
     pub refused: u64,

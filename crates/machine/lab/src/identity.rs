@@ -185,8 +185,8 @@ impl Identity {
 pub struct SandboxSupport {
     /// Whether system calls can be filtered (seccomp).
     pub seccomp: bool,
-    /// Landlock ABI version; 0: not supported. Version 3 and later restricts all writes to folders, version 6
-    /// and later also signals.
+    /// Landlock ABI version; 0: not supported. Version 3 and later restricts all writes to folders, version
+    /// 6 and later also signals.
     pub landlock: i64,
     /// Why root cannot grant the current folder to `nobody`, so that a shell's commands run as root.
     pub folder: Option<String>,
@@ -198,7 +198,11 @@ pub fn guards() -> SandboxSupport {
     let refusal = identity.zip(std::env::current_dir().ok()).and_then(|(identity, folder)| {
         identity.grants(Author::User, &folder, &[]).err().map(|e| format!("{}: {}", e.path.display(), e.why))
     });
-    SandboxSupport { seccomp: crate::launch::seccomp::filters_calls(), landlock: landlock_version(), folder: refusal }
+    SandboxSupport {
+        seccomp: crate::launch::seccomp::filters_calls(),
+        landlock: landlock_version(),
+        folder: refusal,
+    }
 }
 
 /// A folder that cannot be granted to another user.

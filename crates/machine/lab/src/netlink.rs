@@ -44,7 +44,8 @@ pub struct DeviceRoute<'a> {
     pub to: Prefix,
     /// Interface index of the device.
     pub index: u32,
-    /// Preferred source address of the host's own packets; `None` if the host has no address of that version.
+    /// Preferred source address of the host's own packets; `None` if the host has no address of that
+    /// version.
     pub from: Option<IpAddr>,
     pub table: u32,
     /// Initial congestion window of connections over this route, in segments.

@@ -9,7 +9,7 @@ use scenario::{Scenario, Tool};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use transport::{Responder, App, Requester, RequestPattern, DatagramPattern};
+use transport::{App, DatagramPattern, RequestPattern, Requester, Responder};
 use units::{Rate, Span, Time};
 
 /// Port of the first leg; each leg and datagram flow listens on its own port.

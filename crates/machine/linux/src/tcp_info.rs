@@ -251,7 +251,8 @@ mod tests {
         let bytes = [1u8; 248];
         let of = |n: usize| {
             let i = TcpInfo::parse(&bytes[..n]);
-            let if_reported = [i.times_us().is_some(), i.notsent().is_some(), i.reported_min_rtt_us().is_some()];
+            let if_reported =
+                [i.times_us().is_some(), i.notsent().is_some(), i.reported_min_rtt_us().is_some()];
             (if_reported, [i.peer_window().is_some(), i.bytes_out().is_some(), i.is_app_limited().is_some()])
         };
         assert_eq!(of(248), ([true; 3], [true; 3]));

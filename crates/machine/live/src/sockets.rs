@@ -106,8 +106,8 @@ pub struct SocketTable {
 impl SocketTable {
     /// Adds a socket's report at `now`. Returns whether the socket is new.
     pub fn update(&mut self, sock: &Sock, now: Time) -> bool {
-        let max_samples = (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1))
-            .clamp(MIN_SAMPLES, MAX_SAMPLES);
+        let max_samples =
+            (MAX_TOTAL_SAMPLES / (self.open.len() + self.ended.len()).max(1)).clamp(MIN_SAMPLES, MAX_SAMPLES);
         let new = !self.open.contains_key(&sock.cookie);
         let (_, life) = self.open.entry(sock.cookie).or_insert_with(|| (sock.clone(), SocketLife::new(sock)));
         life.add(sock, now, max_samples);

@@ -5,7 +5,8 @@
 //! load connect ADDR SECONDS N   N clients repeatedly open, exchange, close; prints connections/s
 //! load ping ADDR N              one connection, N round trips of a message; prints p50 and p99 in µs
 //! load talk ADDR SECONDS N      N connections, repeated round trips of a message; prints messages/s
-//! load idle ADDR N              N connections, one message each; prints "ready", waits for the end of standard input
+//! load idle ADDR N              N connections, one message each; prints "ready", waits for the end of
+//! standard input
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

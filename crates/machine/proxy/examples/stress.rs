@@ -1,8 +1,8 @@
 //! Server and clients of `benches/proxy_stress.py`, each a process with its own descriptors
 //! (`tests/kernel/swarm.rs`).
 //!
-//! stress serve PORT                                                    echoes every stream, including its end
-//! stress swarm ADDR CONCURRENT TOTAL SECONDS SEED KILLED SLOW LONGEST  prints the outcomes as JSON
+//! stress serve PORT                                                    echoes every stream, including its
+//! end stress swarm ADDR CONCURRENT TOTAL SECONDS SEED KILLED SLOW LONGEST  prints the outcomes as JSON
 //!
 //! KILLED and SLOW are connections per thousand; TOTAL 0 means as many as SECONDS permit; LONGEST is the
 //! longest stream in bytes.

@@ -62,8 +62,8 @@ pub struct ListenerConfig {
     /// Upstream for connections that match no pattern of `sni`; without it they are reset.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The longest
-    /// pattern wins.
+    /// Upstreams by the server name of a TLS ClientHello: `"www.example.com"`, `"*.example.com"`. The
+    /// longest pattern wins.
     #[serde(default)]
     pub sni: BTreeMap<String, String>,
     /// Transparent mode (TPROXY, IP_TRANSPARENT, ip(7)): connections go to their original destination if it
@@ -79,8 +79,8 @@ pub struct ListenerConfig {
     /// Limit of concurrent connections per client address (IPv6: per /64); further ones are reset.
     #[serde(default)]
     pub max_connections_per_client: Option<u32>,
-    /// Networks whose connections must begin with a PROXY protocol header, of either version. Others must not
-    /// send one, because they could claim any address.
+    /// Networks whose connections must begin with a PROXY protocol header, of either version. Others must
+    /// not send one, because they could claim any address.
     #[serde(default)]
     pub proxy_protocol_from: Vec<IpNetwork>,
     /// Timeout of a header or a ClientHello.

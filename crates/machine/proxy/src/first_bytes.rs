@@ -77,8 +77,14 @@ mod tests {
             FirstBytes::Refuse,
             "the stream ends inside the header"
         );
-        assert_eq!(classify_first_bytes(&both, false, true, true), FirstBytes::Header(header.len(), Some((from, to))));
-        assert_eq!(classify_first_bytes(&hello, false, false, true), FirstBytes::Route(Some("a.example.com".into())));
+        assert_eq!(
+            classify_first_bytes(&both, false, true, true),
+            FirstBytes::Header(header.len(), Some((from, to)))
+        );
+        assert_eq!(
+            classify_first_bytes(&hello, false, false, true),
+            FirstBytes::Route(Some("a.example.com".into()))
+        );
         assert_eq!(classify_first_bytes(&hello[..9], false, false, true), FirstBytes::Wait);
         assert_eq!(classify_first_bytes(&hello[..9], true, false, true), FirstBytes::Route(None));
         assert_eq!(classify_first_bytes(b"", false, false, false), FirstBytes::Route(None));

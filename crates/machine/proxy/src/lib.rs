@@ -29,7 +29,7 @@ pub use first_bytes::{FirstBytes, NameRoutes, classify_first_bytes};
 pub use header::{BadHeader, HeaderRead, MAX_HEADER_BYTES, ProxyVersion, read_header};
 pub use health::{HealthChange, HealthRule, ServerHealth};
 pub use hello::{HelloRead, MAX_HELLO_BYTES, fits, sample_hello, server_name};
-pub use pair_status::{PairStatus, PairLinkView, StatusPage, StatusTable};
+pub use pair_status::{PairLinkView, PairStatus, StatusPage, StatusTable};
 
 #[cfg(target_os = "linux")]
 mod assemble;

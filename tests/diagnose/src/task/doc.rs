@@ -1,5 +1,5 @@
-//! `doc SEED COUNT LAB.csv USC.csv` prints `docs/measured/diagnosis-accuracy.md`. It plays and scores the corpus of
-//! SEED; `lab` and `usc` recorded the kernel's cases and the public traces.
+//! `doc SEED COUNT LAB.csv USC.csv` prints `docs/measured/diagnosis-accuracy.md`. It plays and scores the
+//! corpus of SEED; `lab` and `usc` recorded the kernel's cases and the public traces.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::line::Line;

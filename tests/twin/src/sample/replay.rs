@@ -226,8 +226,9 @@ impl Replay {
         at.max(self.now)
     }
 
-    /// A clock reading just before the pacing timer's departure if that is at most [`PACED_EDGE`] before `at`:
-    /// in the kernel, whose previous burst may have left later, pacing may not have released its packets yet.
+    /// A clock reading just before the pacing timer's departure if that is at most [`PACED_EDGE`] before
+    /// `at`: in the kernel, whose previous burst may have left later, pacing may not have released its
+    /// packets yet.
     fn before_departure(&self, at: Time) -> Time {
         let departure = self.tcp.tx.s.next_departure;
         let close = departure <= at && departure + PACED_EDGE > at;
@@ -271,8 +272,8 @@ impl Replay {
         self.compare(event, next)
     }
 
-    /// Lets timers expire that were due before `at`, including a pacing timer with no packet to send. Returns a
-    /// difference if they send packets: packets of a timer of the kernel would be an event.
+    /// Lets timers expire that were due before `at`, including a pacing timer with no packet to send. Returns
+    /// a difference if they send packets: packets of a timer of the kernel would be an event.
     fn expire_earlier_timers(&mut self, at: Time) -> Finding {
         let mut swapped = self.assumes(GuessKind::Order);
         while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {

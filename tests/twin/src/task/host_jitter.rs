@@ -1,6 +1,7 @@
-//! Measures host jitter. `host-jitter learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on the
-//! kernel as root); `host-jitter kernel [RUNS]` measures the repeats' cells on this machine and prints a line for
-//! each run; `host-jitter` compares the recorded runs with the simulator, `host-jitter FILE` those in another file.
+//! Measures host jitter. `host-jitter learn kernel|sim [ROUNDS]` prints quantiles of how late hosts are (on
+//! the kernel as root); `host-jitter kernel [RUNS]` measures the repeats' cells on this machine and prints a
+//! line for each run; `host-jitter` compares the recorded runs with the simulator, `host-jitter FILE` those
+//! in another file.
 
 use twin::{quantile, reaction, repeats};
 

@@ -1,6 +1,7 @@
-//! Every pair of congestion controls on one bottleneck: `pairs` prints `docs/measured/fairness.md` (simulated now, the
-//! kernel's results as recorded), `pairs kernel [K/N]` measures on this machine as root and prints a line for
-//! each run, of all pairs or of every Nth from the Kth on, so that several processes can run in parallel.
+//! Every pair of congestion controls on one bottleneck: `pairs` prints `docs/measured/fairness.md` (simulated
+//! now, the kernel's results as recorded), `pairs kernel [K/N]` measures on this machine as root and prints a
+//! line for each run, of all pairs or of every Nth from the Kth on, so that several processes can run in
+//! parallel.
 
 use twin::pair::{Pair, QUEUES, Share, pairs, recorded};
 

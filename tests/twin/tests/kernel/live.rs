@@ -62,8 +62,9 @@ fn simulator_and_live_kernel_agree() {
 
 /// Seeds of the runs that are compared packet by packet.
 const SEEDS: std::ops::Range<u64> = 3001..3009;
-/// Minimum number of identical runs, of 32. On a quiet machine 96 % are identical (`docs/measured/fidelity.md`); on a
-/// busy one, the order of timers and segments cannot be determined afterwards.
+/// Minimum number of identical runs, of 32. On a quiet machine 96 % are identical
+/// (`docs/measured/fidelity.md`); on a busy one, the order of timers and segments cannot be determined
+/// afterwards.
 const IDENTICAL: usize = 26;
 
 /// Random paths through a TUN device; model and kernel are compared after each packet.

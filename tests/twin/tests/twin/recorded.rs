@@ -36,8 +36,8 @@ fn pacing_multiplies_the_goodput_through_a_small_bucket() {
     assert!(s1.goodput / s2.goodput > 8.0, "{} {}", s1.goodput, s2.goodput);
 }
 
-/// Checks cells of the lab against the aims. Exceptions are named and explained in `docs/measured/fidelity.md`.
-/// `rtt_most`: maximum of the 90th percentile of the RTT's error.
+/// Checks cells of the lab against the aims. Exceptions are named and explained in
+/// `docs/measured/fidelity.md`. `rtt_most`: maximum of the 90th percentile of the RTT's error.
 fn check(set: &str, cells: usize, rows: Vec<((Cell, Outcome), u64)>, rtt_most: f64) {
     let (mut goodput, mut rtt, mut near, mut many) = (Vec::new(), Vec::new(), 0, 0);
     for ((cell, kernel), runs) in rows {

@@ -15,7 +15,8 @@ fn repeats_spread_like_the_kernels() {
             format!("{}: {:.2} ({:.4} for {:.4})", b.cell.name(), b.ratio(), b.sim.share(), b.kernel.share())
         })
         .collect();
-    // The current result; equal distributions would give 19 (`docs/measured/fidelity.md` states what is missing).
+    // The current result; equal distributions would give 19 (`docs/measured/fidelity.md` states what is
+    // missing).
     let chance = repeats::by_chance(runs.0, runs.1);
     println!("{near} of {} near, {chance:.3} by chance; far: {far:#?}", all.len());
     assert!(near >= 16, "{near}: {far:#?}");

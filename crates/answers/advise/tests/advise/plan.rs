@@ -105,7 +105,9 @@ fn a_kept_stage_stays_and_a_plan_reads_back() {
 #[test]
 fn unknown_names_and_objectives_without_a_figure_are_refused() {
     let s = policed("");
-    let fails = |plan_options: PlanOptions| plan("default", std::slice::from_ref(&s), &plan_options, None).err().unwrap();
+    let fails = |plan_options: PlanOptions| {
+        plan("default", std::slice::from_ref(&s), &plan_options, None).err().unwrap()
+    };
     let unknown = fails(PlanOptions { keep: vec!["policier".into()], ..small() });
     assert!(matches!(unknown, PlanError::Unknown(..)), "{unknown}");
     assert!(unknown.to_string().contains("policier") && unknown.to_string().contains("wan.forward.policer"));
@@ -131,7 +133,8 @@ fn cures_above_the_maximum_delay_are_left_out_with_their_delay() {
         to = "server"
         "#,
     );
-    let plan_options = PlanOptions { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
+    let plan_options =
+        PlanOptions { objective: Goal::Delay, max_delay: Some(Span::from_millis(100)), ..small() };
     let plan = made(&s, &plan_options).plan;
     assert!(plan.now.p95_delay_ms.mean > 200.0, "{:?}", plan.now);
     assert!(plan.cures.iter().all(|c| c.figures.p95_delay_ms.mean <= 100.0));
@@ -281,7 +284,8 @@ fn the_advised_cure_can_be_applied() {
              backward = [{{ kind = \"delay\", delay = \"20ms\" }}]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\n{more}\n"
         ));
         for only in [vec![], vec![ChangePlace::Receiver, ChangePlace::Sender]] {
-            let plan_options = PlanOptions { only: only.clone(), finalists: 10, repeats: 2, ..PlanOptions::default() };
+            let plan_options =
+                PlanOptions { only: only.clone(), finalists: 10, repeats: 2, ..PlanOptions::default() };
             let plan = made(&s, &plan_options).plan;
             let released = |c: &advise::RankedCure| {
                 c.steps.iter().all(|s| advise::named(&s.cure).unwrap().is_released())

@@ -15,7 +15,7 @@ use crate::reproduce::study::{Selection, Study, StudyClaim, StudyRow, StudyTable
 use crate::reproduce::trace::traces;
 use experiment::{Hooks, Order, Outcomes, VariantOutcomes, Watcher};
 use result::{Clock, TrustKind};
-use scenario::{ScenarioRequest, DocumentError, Experiment};
+use scenario::{DocumentError, Experiment, ScenarioRequest};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -61,7 +61,8 @@ pub fn reproduce(
 ) -> Result<Reproduction, ReproduceError> {
     let mut done = Vec::new();
     for (study, selection) in studies {
-        let mut player = StudyPlayer { study, selection, options, source, kept: Vec::new(), unrun: Vec::new() };
+        let mut player =
+            StudyPlayer { study, selection, options, source, kept: Vec::new(), unrun: Vec::new() };
         for &clock in &options.clocks {
             let kept = player.run_on(clock, &mut progress)?;
             player.kept.push(kept);
@@ -169,7 +170,8 @@ impl<'a> StudyPlayer<'a> {
             (self.source)(group.scenario).map_err(|why| missing(format!("{}: {why}", group.scenario)))?;
         let file = format!("{}.toml", group.scenario.trim_end_matches(".toml"));
         let wrong = |e| ReproduceError::Scenario(Box::new(e));
-        let all = ScenarioRequest { file: &file, text: &text, sets: &group.set, ..ScenarioRequest::default() };
+        let all =
+            ScenarioRequest { file: &file, text: &text, sets: &group.set, ..ScenarioRequest::default() };
         let names = all.variant_names().map_err(wrong)?;
         let first = names.first().cloned().unwrap_or_default();
         let wanted = group.rows.iter().map(|(_, row)| row.variant.clone().unwrap_or(first.clone()));

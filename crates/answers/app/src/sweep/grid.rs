@@ -8,7 +8,7 @@
 use crate::CommandError;
 use crate::sweep::Axis;
 use crate::sweep::columns::COLUMNS;
-use scenario::{ScenarioRequest, DocumentError, Experiment};
+use scenario::{DocumentError, Experiment, ScenarioRequest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -78,8 +78,8 @@ pub struct OperatingPoint {
     pub rate_mbps: f64,
     /// Mean round-trip time in ms.
     pub rtt_ms: f64,
-    /// Mean bytes in flight: rate times round-trip time (Little's law). Smaller than the window where packets
-    /// are lost.
+    /// Mean bytes in flight: rate times round-trip time (Little's law). Smaller than the window where
+    /// packets are lost.
     pub inflight_bytes: f64,
     /// Share of the data packets that were retransmissions, 0 to 1.
     pub sent_again: f64,

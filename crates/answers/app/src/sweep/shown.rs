@@ -16,8 +16,8 @@ pub struct ShownCell {
     pub values: Vec<usize>,
     /// Why there are no figures.
     pub error: Option<String>,
-    /// Goodput of all flows (Mbit/s), share of the data packets that were retransmissions, 95th percentile of
-    /// the RTT (ms).
+    /// Goodput of all flows (Mbit/s), share of the data packets that were retransmissions, 95th percentile
+    /// of the RTT (ms).
     pub figures: [Option<f64>; 3],
 }
 

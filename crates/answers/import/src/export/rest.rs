@@ -3,7 +3,7 @@
 
 use super::account::{Accounts, ExportedKey};
 use crate::number;
-use scenario::{DuplexLink, Experiment, Flow, Host, Relay, Scenario, ScheduledFault, Service, HostJitter};
+use scenario::{DuplexLink, Experiment, Flow, Host, HostJitter, Relay, Scenario, ScheduledFault, Service};
 
 /// Accounts for every field of the exported variant except the stages of its links; `others` are the names of
 /// the other variants.

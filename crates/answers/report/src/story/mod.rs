@@ -97,8 +97,8 @@ pub struct Story {
     pub clauses: Vec<Clause>,
     /// The variants that the story is about, the baseline first: indices of the result and of its variant.
     pub about: Vec<[usize; 2]>,
-    /// The baseline's flows were measured one at a time, and several are reported: each has an opening, facts
-    /// and remedies of its own.
+    /// The baseline's flows were measured one at a time, and several are reported: each has an opening,
+    /// facts and remedies of its own.
     pub alone: bool,
 }
 

@@ -3,7 +3,7 @@
 use super::ip::{self, Net};
 use super::tally::Other;
 use super::walk::Walk;
-use crate::icmp::{IcmpReport, IcmpMessage, Unreachable};
+use crate::icmp::{IcmpMessage, IcmpReport, Unreachable};
 use crate::{Addr, Endpoint, PacketFragments, PacketOptions, TcpFlags, TcpPacket};
 use units::Time;
 

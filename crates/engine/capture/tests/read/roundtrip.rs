@@ -1,7 +1,7 @@
 //! Written captures read back, with an independent parser, and with tshark where it is installed.
 
 use capture::{
-    Batch, BatchPart, CaptureReader, Frame, IcmpReport, IcmpMessage, Payload, PcapWriter, TcpFlags, TcpFrame,
+    Batch, BatchPart, CaptureReader, Frame, IcmpMessage, IcmpReport, Payload, PcapWriter, TcpFlags, TcpFrame,
     TcpOptions, TcpPacket, UdpFrame,
 };
 use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};

@@ -24,10 +24,10 @@ const CUBIC_100_MS: [f64; 7] = [12.0, 38.0, 187.0, 1054.0, 5926.0, 33_325.0, 187
 
 /// Column "CUBIC (C = 0.4)" of table 2: RTT 0.01 s, with the allowed deviation in percent.
 ///
-/// * 1e-2 and 1e-3: Linux evaluates Reno's estimate only every 8 jiffies (32 ms, three round trips)
-///   while the window is constant, and 0.7 W is rounded down, which matters with few packets.
-/// * 1e-6: the table takes the larger of two averages (1200 by Reno, 1054 by the cubic); the
-///   window is the larger of the two curves at each moment, which is more than either.
+/// * 1e-2 and 1e-3: Linux evaluates Reno's estimate only every 8 jiffies (32 ms, three round trips) while the
+///   window is constant, and 0.7 W is rounded down, which matters with few packets.
+/// * 1e-6: the table takes the larger of two averages (1200 by Reno, 1054 by the cubic); the window is the
+///   larger of the two curves at each moment, which is more than either.
 const CUBIC_10_MS: [(f64, f64); 7] =
     [(12.0, 12.0), (38.0, 8.0), (120.0, 5.0), (379.0, 5.0), (1200.0, 6.0), (5926.0, 5.0), (33_325.0, 5.0)];
 

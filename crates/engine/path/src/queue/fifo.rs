@@ -13,8 +13,8 @@ use units::{Bytes, Choices, Label, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Fifo {
-    /// Maximum number of queued packets, without the one in transmission. Default: 1000 (Linux `txqueuelen`),
-    /// or no limit if `bytes` is given.
+    /// Maximum number of queued packets, without the one in transmission. Default: 1000 (Linux
+    /// `txqueuelen`), or no limit if `bytes` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
     /// Maximum number of queued bytes. Default: no limit.

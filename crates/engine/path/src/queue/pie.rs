@@ -42,8 +42,8 @@ pub struct Pie {
     pub target: Span,
     /// Interval between updates of the probability. Default 15 ms (RFC 8033 section 4.2).
     pub update: Span,
-    /// Added to the probability at each update, per second of delay above the target. Default 0.125 (RFC 8033
-    /// section 4.2; tc: 2, in 1/16).
+    /// Added to the probability at each update, per second of delay above the target. Default 0.125 (RFC
+    /// 8033 section 4.2; tc: 2, in 1/16).
     pub alpha: f64,
     /// Added to the probability at each update, per second of increase of the delay. Default 1.25 (RFC 8033
     /// section 4.2; tc: 20).
@@ -51,8 +51,8 @@ pub struct Pie {
     /// Burst allowance: how long nothing is dropped after an idle period. Default 150 ms (RFC 8033 section
     /// 4.4).
     pub burst: Span,
-    /// Mark ECN-capable packets instead of dropping them while the probability is at most 10 %. Default false
-    /// (Linux).
+    /// Mark ECN-capable packets instead of dropping them while the probability is at most 10 %. Default
+    /// false (Linux).
     pub ecn: bool,
 }
 

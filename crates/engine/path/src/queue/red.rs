@@ -23,8 +23,8 @@ pub struct Red {
     pub packets: u64,
     /// Average queue in packets up to which nothing is dropped. Default 20.
     pub min: u64,
-    /// Average queue in packets at which the probability is `max_probability`. Default 60 (three times `min`,
-    /// as Floyd recommends).
+    /// Average queue in packets at which the probability is `max_probability`. Default 60 (three times
+    /// `min`, as Floyd recommends).
     pub max: u64,
     /// Probability at `max`. Default 0.1 (Floyd 1997).
     pub max_probability: f64,

@@ -47,8 +47,9 @@ fn every_kind_is_drawn_and_most_draws_are_valid() {
 
 #[test]
 fn every_kind_has_a_unique_name_in_each_language() {
-    let words =
-        Stage::DISPLAY_NAMES.iter().flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
+    let words = Stage::DISPLAY_NAMES
+        .iter()
+        .flat_map(|(kind, w)| [(*kind, w.label), (*kind, w.one), (*kind, w.dropper)]);
     let labels: Vec<(&str, Label)> = words.chain(QueueConfig::LABELS.iter().copied()).collect();
     for (kind, label) in &labels {
         for text in [label.en, label.zh] {
@@ -58,7 +59,8 @@ fn every_kind_has_a_unique_name_in_each_language() {
             );
         }
     }
-    let labels = |pick: fn(&path::DisplayNames) -> Label| Stage::DISPLAY_NAMES.iter().map(move |(_, w)| pick(w));
+    let labels =
+        |pick: fn(&path::DisplayNames) -> Label| Stage::DISPLAY_NAMES.iter().map(move |(_, w)| pick(w));
     let queues = QueueConfig::LABELS.iter().map(|(_, label)| *label);
     for list in [labels(|w| w.label).collect(), labels(|w| w.one).collect(), queues.collect::<Vec<Label>>()] {
         for (i, a) in list.iter().enumerate() {

@@ -71,7 +71,10 @@ fn goal_and_baseline_apply_to_all_variants_and_can_be_overridden() {
 #[test]
 fn host_jitter_is_simulated_in_repeats_unless_stated_otherwise() {
     let read = |head: &str| parse(head, "").map(|e| e.variants[0].scenario.host_jitter);
-    assert_eq!((read(""), read("host_jitter = \"always\"")), (Ok(HostJitter::Repeats), Ok(HostJitter::Always)));
+    assert_eq!(
+        (read(""), read("host_jitter = \"always\"")),
+        (Ok(HostJitter::Repeats), Ok(HostJitter::Always))
+    );
     assert!(read("host_jitter = true").is_err());
 }
 

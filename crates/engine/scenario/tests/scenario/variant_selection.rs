@@ -1,6 +1,6 @@
 //! Selecting some variants of a file, overrides that apply to one variant, and the errors of both.
 
-use scenario::{ScenarioRequest, DocumentError, Experiment, RefusalCause};
+use scenario::{DocumentError, Experiment, RefusalCause, ScenarioRequest};
 
 const TEXT: &str = r#"
 duration = "1s"
@@ -23,7 +23,8 @@ to = "b"
 fn read(text: &str, sets: &[&str], variants: &[&str]) -> Result<Experiment, DocumentError> {
     let owned = |all: &[&str]| all.iter().map(|s| s.to_string()).collect::<Vec<_>>();
     let (sets, variants) = (owned(sets), owned(variants));
-    ScenarioRequest { file: "t.toml", text, sets: &sets, varied: &[], variants: &variants }.parse_without_files()
+    ScenarioRequest { file: "t.toml", text, sets: &sets, varied: &[], variants: &variants }
+        .parse_without_files()
 }
 
 /// The limiter stage of a variant in debug format.
@@ -91,7 +92,8 @@ fn an_error_in_a_variant_is_reported_only_if_the_variant_is_selected() {
 #[test]
 fn an_error_quotes_the_override_as_typed() {
     let varied = ["seed=1".to_string(), "links.wan.forward.limiter.rate=fast".to_string()];
-    let request = ScenarioRequest { file: "t.toml", text: TEXT, varied: &varied, ..ScenarioRequest::default() };
+    let request =
+        ScenarioRequest { file: "t.toml", text: TEXT, varied: &varied, ..ScenarioRequest::default() };
     let sets = ["duration=2s".to_string(), "flows.up.count=none".to_string()];
     let e = ScenarioRequest { variants: &["policer".into()], ..request }.parse_without_files().unwrap_err();
     let expected = "--vary links.wan.forward.limiter.rate=fast, column 32: links.wan.forward.limiter.rate: ";

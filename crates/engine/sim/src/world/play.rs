@@ -14,7 +14,8 @@ use units::Span;
 /// Options of a world.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
-    /// The flow whose window the actor sets (an index of the scenario's flows); other flows are not affected.
+    /// The flow whose window the actor sets (an index of the scenario's flows); other flows are not
+    /// affected.
     pub flow: usize,
     /// Seed of the run.
     pub seed: u64,

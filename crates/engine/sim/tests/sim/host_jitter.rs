@@ -129,7 +129,8 @@ to = "b"
 cc = "reno"
 "#;
     let mut arrivals = Arrivals::default();
-    let options = SimOptions { seed: 5, host_jitter: true, tap: Some(&mut arrivals), ..SimOptions::default() };
+    let options =
+        SimOptions { seed: 5, host_jitter: true, tap: Some(&mut arrivals), ..SimOptions::default() };
     sim::run("v", &parse(scenario), options);
     // The initial window of ten packets leaves at once, and nothing on the path spreads it.
     assert_eq!(arrivals.0.len(), 10);

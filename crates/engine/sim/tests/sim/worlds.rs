@@ -37,7 +37,8 @@ fn a_classic_control_delivers_as_much_as_in_a_run() {
         let near = if name == "bbr" { 0.2 } else { 1e-9 };
         let outcome = sim::run("v", &scenario, sim::SimOptions { seed: 1, ..Default::default() });
         let mut world =
-            World::new(scenario, WorldOptions { classic: Control::named(name), ..options("direct") }).unwrap();
+            World::new(scenario, WorldOptions { classic: Control::named(name), ..options("direct") })
+                .unwrap();
         let mut delivered = 0.0;
         while !world.step(None).unwrap().over {
             delivered += world.figures().delivered;

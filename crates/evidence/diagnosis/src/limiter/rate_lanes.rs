@@ -135,8 +135,7 @@ impl RateLanesLog {
         let [all_lost, all_passed] = self.sums;
         std::array::from_fn(|lane| {
             let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
-            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > MIN_BURST * self.sizes[0])
-            {
+            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > MIN_BURST * self.sizes[0]) {
                 let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
                 let explained = lost / all_lost;
                 let chance = (lost + passed) / (all_lost + all_passed);

@@ -2,7 +2,7 @@
 
 use crate::limiter::seconds;
 use result::diagnosis::Cause;
-use track::{LoggedPacket, PacketFate, OversizeSpan, Track};
+use track::{LoggedPacket, OversizeSpan, PacketFate, Track};
 
 /// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round
 /// trip.

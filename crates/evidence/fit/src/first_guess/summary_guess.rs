@@ -14,8 +14,9 @@ fn rarity_of_all(kind: LimiterKind) -> f64 {
 
 /// Standard deviation of the logarithm of the limiter's rate if only the greatest rate of the flows is known.
 const SEEN_RATE_STDERR: f64 = 0.4;
-/// Starting points of the search for an unknown bucket that drops: the rate as a multiple of the greatest rate of the flows (with a small
-/// bucket TCP stays far below the limiter's rate), and the bucket as a multiple of the bandwidth-delay product.
+/// Starting points of the search for an unknown bucket that drops: the rate as a multiple of the greatest
+/// rate of the flows (with a small bucket TCP stays far below the limiter's rate), and the bucket as a
+/// multiple of the bandwidth-delay product.
 const STARTS: [(f64, f64); 8] =
     [(1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.6, 0.25), (1.6, 0.5), (1.6, 1.0), (2.5, 0.25)];
 
@@ -25,7 +26,8 @@ const OPEN: f64 = 4.0;
 /// A window that the summary contains, and random loss by its count.
 const WINDOW_STDERR: f64 = 0.1;
 const LOSS_STDERR: f64 = 0.3;
-/// The limiter's rate from an even rate, and the rate of the line before it from the time before the bucket was empty.
+/// The limiter's rate from an even rate, and the rate of the line before it from the time before the bucket
+/// was empty.
 const EVEN_RATE_STDERR: f64 = 0.04;
 const LINE_BEFORE_STDERR: f64 = 0.05;
 
@@ -92,8 +94,8 @@ const CAPTURE_BINS: f64 = 40.0;
 const BIN_ROUND_TRIPS: f64 = 4.0;
 const MIN_BIN_S: f64 = 0.1;
 
-/// Limiters with a bucket that was full at first, from the rates of a capture over time: the limiter's rate is the one after the bucket
-/// is empty.
+/// Limiters with a bucket that was full at first, from the rates of a capture over time: the limiter's rate
+/// is the one after the bucket is empty.
 pub fn of_capture(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let flows: Vec<FlowSeries> =
         seen.flows.iter().filter(|f| !f.backward).filter_map(|f| series_of(seen, f)).collect();
@@ -191,7 +193,8 @@ fn queue(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, heade
     all
 }
 
-/// The path with a window instead of an overflowing queue if nothing was sent again: the window ended in the queue.
+/// The path with a window instead of an overflowing queue if nothing was sent again: the window ended in the
+/// queue.
 fn not_overflown(seen: &ObservedPath, mut path: FittedPath) -> FittedPath {
     let forward = || seen.flows.iter().filter(|f| !f.backward);
     if path.limiter == FittedLimiter::Policer || forward().any(|f| f.flow.measures.retransmitted_packets > 0)

@@ -9,8 +9,8 @@ const FASTER: f64 = 1.5;
 /// Largest variation of the rest, and its least number of intervals.
 const EVEN: f64 = 0.15;
 const MIN_SLOW: usize = 3;
-/// Bytes that socket and queue may hold if the congestion window is not known: the kernel's default of `net.ipv4.tcp_wmem`, 4 MiB, and a
-/// queue as long.
+/// Bytes that socket and queue may hold if the congestion window is not known: the kernel's default of
+/// `net.ipv4.tcp_wmem`, 4 MiB, and a queue as long.
 const SOCKET_BYTES: f64 = 8.4e6;
 /// Least ratio of the bucket to the bytes that socket and queue may hold.
 const MIN_EXCESS: f64 = 1.5;

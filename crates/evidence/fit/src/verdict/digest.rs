@@ -90,7 +90,8 @@ impl<'a> SeriesDigest<'a> {
     /// Whether the rate is even, apart from the blocks that the application writes.
     pub fn is_even(&self) -> bool {
         let bytes = self.bps / 8.0 * self.steady.first().map_or(1.0, |b| b.seconds);
-        // Both ends of an interval cut a block at a uniform place: twice the variance of 1/12, hence the root of 6.
+        // Both ends of an interval cut a block at a uniform place: twice the variance of 1/12, hence the root
+        // of 6.
         let blocks = self.series.block_bytes / bytes.max(1.0) / 6.0_f64.sqrt();
         self.steady.len() >= MIN_BINS && self.variation.is_some_and(|v| v <= EVEN.hypot(blocks))
     }
@@ -103,14 +104,16 @@ impl<'a> SeriesDigest<'a> {
     /// Whether packets wait in a queue most of the time; `None` without RTTs.
     pub fn queue(&self) -> Option<bool> {
         let (rtt, least) = self.rtt_s.zip(self.min_rtt_s)?;
-        // The kernel's least RTT is exact. With a constant window and no loss, bursts alone raise the median a little above it.
+        // The kernel's least RTT is exact. With a constant window and no loss, bursts alone raise the median
+        // a little above it.
         let exact = matches!(self.series.source, SummarySource::SsLog | SummarySource::SsOnce);
         let bursts = exact && self.resent == Some(0.0) && self.is_cwnd_even();
         let share = if bursts { BURST_SHARE } else { QUEUE_SHARE };
         Some(rtt > least * (1.0 + share) && rtt > least + QUEUE_S)
     }
 
-    /// Whether the RTT rises and falls with the congestion window: packets that the window adds wait in a queue.
+    /// Whether the RTT rises and falls with the congestion window: packets that the window adds wait in a
+    /// queue.
     pub fn does_rtt_follow_cwnd(&self) -> bool {
         let Some(first) = self.series.flows.first() else { return false };
         let from = self.steady.first().map_or(0.0, |b| b.start_s) - 1e-6;
@@ -140,7 +143,8 @@ impl<'a> SeriesDigest<'a> {
         self.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS)
     }
 
-    /// Whether the congestion control sets its window by a model of the path: its window is then no sign of a limit.
+    /// Whether the congestion control sets its window by a model of the path: its window is then no sign of a
+    /// limit.
     pub fn is_model_based(&self) -> bool {
         let cc = self.series.flows.first().and_then(|f| f.cc.as_deref()).unwrap_or_default();
         ["bbr", "copa", "vegas", "nv"].iter().any(|known| cc.starts_with(known))

@@ -10,8 +10,8 @@ const LOSSY: f64 = 5e-4;
 const LASTING: f64 = 0.3;
 /// Losses came in bursts if the packets in flight exceed by this factor those that single losses would leave.
 const BURSTS: f64 = 3.0;
-/// Single losses explain the rate if the packets in flight are at most this many times those that they leave, and there are at least
-/// `MIN_COUNT` losses.
+/// Single losses explain the rate if the packets in flight are at most this many times those that they leave,
+/// and there are at least `MIN_COUNT` losses.
 const EXPLAINED: f64 = 3.0;
 const MIN_COUNT: f64 = 5.0;
 /// A model-based congestion control does not slow down for a smaller share of losses.
@@ -117,8 +117,8 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     })
 }
 
-/// Packets in flight that single losses leave CUBIC: the larger of its own and Reno's mean window (RFC 9438, sections 5.1 and 5.2,
-/// C = 0.4, Reno-friendly).
+/// Packets in flight that single losses leave CUBIC: the larger of its own and Reno's mean window (RFC 9438,
+/// sections 5.1 and 5.2, C = 0.4, Reno-friendly).
 fn single_losses(share: f64, rtt_s: f64) -> f64 {
     let cubic = 1.054 * (rtt_s / share).powf(0.75);
     let reno = 1.22 / share.sqrt();

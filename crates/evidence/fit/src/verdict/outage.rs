@@ -6,12 +6,14 @@ use crate::series::{SeriesBin, median};
 
 /// An interval with less than this share of the median bytes counts as empty.
 const EMPTY: f64 = 0.02;
-/// An application that writes blocks leaves gaps as long as a block takes; longer ones than this many blocks have another cause.
+/// An application that writes blocks leaves gaps as long as a block takes; longer ones than this many blocks
+/// have another cause.
 const BLOCKS: f64 = 3.0;
-/// The shortest interruption that is reported, seconds: twice the least retransmission timeout of RFC 6298 section 2.4.
+/// The shortest interruption that is reported, seconds: twice the least retransmission timeout of RFC 6298
+/// section 2.4.
 const MIN_S: f64 = 2.0;
-/// Bytes that an application may write into its socket before the first full-size packet is acknowledged: the initial window of RFC
-/// 6928, and a first send buffer of 128 kB.
+/// Bytes that an application may write into its socket before the first full-size packet is acknowledged: the
+/// initial window of RFC 6928, and a first send buffer of 128 kB.
 const FIRST_BYTES: f64 = 10.0 * 1448.0 + 131_072.0;
 
 /// A run of intervals in which nothing passed.

@@ -11,7 +11,8 @@ const NEAR: f64 = 0.03;
 /// Least share of the time without data outstanding of a flow that the application held.
 const IDLE: f64 = 0.5;
 
-/// The verdict if the test's own rate, the receiver's window, the send buffer or the application held the flow.
+/// The verdict if the test's own rate, the receiver's window, the send buffer or the application held the
+/// flow.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     own_rate(d).or_else(|| counted(d)).or_else(|| idle(d))
 }

@@ -8,7 +8,8 @@ use crate::series::SummarySource;
 const LOSSLESS: f64 = 5e-4;
 /// Largest relative difference between rate times RTT and a window that holds the flow.
 const NEAR: f64 = 0.2;
-/// Payload rates of full Ethernet lines, bit/s, with segments of 1460 and 1448 bytes in frames of 1538 with preamble and gap.
+/// Payload rates of full Ethernet lines, bit/s, with segments of 1460 and 1448 bytes in frames of 1538 with
+/// preamble and gap.
 const ETHERNET: [f64; 4] = [1e7, 1e8, 1e9, 1e10];
 const FRAME: [f64; 2] = [1448.0 / 1538.0, 1460.0 / 1538.0];
 /// Largest relative difference from the rate of a full Ethernet line.
@@ -31,8 +32,9 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let first = d.series.flows.first()?;
     let offered =
         first.intervals.iter().filter_map(|i| i.snd_wnd_bytes).reduce(f64::max).filter(|w| near(*w));
-    // TCP grows its congestion window only while the window holds the flow (RFC 7661 section 1). A constant window above the bytes in
-    // flight therefore does not hold it; the bytes in flight show the window that does.
+    // TCP grows its congestion window only while the window holds the flow (RFC 7661 section 1). A constant
+    // window above the bytes in flight therefore does not hold it; the bytes in flight show the window
+    // that does.
     let held =
         still.and_then(|cwnd| if near(cwnd) { Some(cwnd) } else { (cwnd > inflight).then_some(inflight) });
     offered.or(held)?;

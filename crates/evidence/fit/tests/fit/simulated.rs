@@ -1,4 +1,5 @@
-//! Fits of captures of simulated paths: what the diagnosis measured stays, no element is added, and retransmissions are predicted.
+//! Fits of captures of simulated paths: what the diagnosis measured stays, no element is added, and
+//! retransmissions are predicted.
 
 use fit::{FitOptions, MadeFit, ObservedPath};
 use path::Packet;

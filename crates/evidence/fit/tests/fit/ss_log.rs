@@ -5,7 +5,8 @@ use result::Cause;
 
 const ENDS: &str = "10.0.0.1:40000 10.0.0.2:5201";
 
-/// An output: ms busy, bytes acknowledged, smoothed round trip in ms, retransmissions, ms limited by the window.
+/// An output: ms busy, bytes acknowledged, smoothed round trip in ms, retransmissions, ms limited by the
+/// window.
 fn info(busy: u64, acked: u64, rtt: f64, again: u64, limited: u64) -> String {
     let again = if again > 0 { format!(" retrans:0/{again}") } else { String::new() };
     format!(

@@ -106,7 +106,8 @@ fn fast_at_first_is_a_bucket_with_its_size() {
     let mut rows = vec![(9e6, 0, 6e6, 40.0)];
     rows.extend(vec![(5e6, 9, 3e6, 40.0); 9]);
     assert_ne!(of(&[rows]).kind, VerdictKind::Bucket);
-    // Nor does one that grew for seconds until the first of few random losses: nothing waits and little is dropped.
+    // Nor does one that grew for seconds until the first of few random losses: nothing waits and little is
+    // dropped.
     let mut rows = vec![(mbps(1040.0), 0, 4e6, 20.2); 3];
     rows.extend((0..9).map(|i| (mbps(159.0), u64::from(i % 3 == 0), 4e5, 20.2)));
     let grew = of(&[rows]);

@@ -54,8 +54,8 @@ pub struct ClockFit {
     pub drift_error: f64,
     /// Minimum time from one capture to the other and back; zero for a fit to one direction.
     pub round_trip: Span,
-    /// Packets of both directions passed both captures. With one direction only, the offset assumes a minimum
-    /// transit time of zero.
+    /// Packets of both directions passed both captures. With one direction only, the offset assumes a
+    /// minimum transit time of zero.
     pub two_way: bool,
 }
 

@@ -11,7 +11,7 @@
 
 use super::clock::difference;
 use super::datagrams::{SeenDatagram, SeenDatagrams, UdpPair};
-use crate::between::{DatagramsBetween, ExternalFate, DelaySlice};
+use crate::between::{DatagramsBetween, DelaySlice, ExternalFate};
 use crate::udp::UdpTrack;
 use capture::Endpoint;
 use std::collections::{HashMap, VecDeque};

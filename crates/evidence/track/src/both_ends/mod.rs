@@ -16,7 +16,7 @@ mod fates;
 mod path;
 mod seen;
 
-pub use crate::between::{DatagramsBetween, ExternalFate, DelaySlice, LostPacket, PathBetween};
+pub use crate::between::{DatagramsBetween, DelaySlice, ExternalFate, LostPacket, PathBetween};
 pub use clock::ClockFit;
 
 use crate::udp::{UdpTrack, UdpTracker};
@@ -48,7 +48,8 @@ pub enum PairError {
         /// Directions of UDP flows in each.
         flows: [usize; 2],
     },
-    /// No TCP packets of both directions passed both captures, or one of the clocks was set during the captures.
+    /// No TCP packets of both directions passed both captures, or one of the clocks was set during the
+    /// captures.
     #[error("the captures' clocks cannot be aligned: {}", why_no_common_clock(*.packets))]
     Clocks {
         /// Packets found in both captures, in each direction.
@@ -85,8 +86,8 @@ pub struct PairedCaptures {
     pub paired_udp: [u64; 2],
     /// Directions of UDP flows that are in one capture only: here, there.
     pub alone_udp: [u64; 2],
-    /// Packets of the paired connections and flows that one capture should contain and does not, as the other
-    /// shows: here, there.
+    /// Packets of the paired connections and flows that one capture should contain and does not, as the
+    /// other shows: here, there.
     pub missed: [u64; 2],
 }
 

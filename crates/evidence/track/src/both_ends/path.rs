@@ -3,7 +3,7 @@
 use super::clock::{ClockFit, PassedBoth};
 use super::fates::{self, DirectionFates, DirectionPackets, SentFate};
 use super::seen::{ConnectionPair, SeenCapture, SeenPacket};
-use crate::between::{ExternalFate, DelaySlice, LostPacket, PathBetween};
+use crate::between::{DelaySlice, ExternalFate, LostPacket, PathBetween};
 use crate::{PackedSpan, table};
 use capture::{Addr, Endpoint, TcpPacket};
 use std::collections::HashMap;

@@ -11,7 +11,7 @@
 use super::Direction;
 use super::state::AgreedMss;
 use crate::scoreboard::SentSegment;
-use crate::{PacketKind, OversizeSpan};
+use crate::{OversizeSpan, PacketKind};
 use capture::{TcpFlags, TcpPacket};
 use units::{Span, Time};
 

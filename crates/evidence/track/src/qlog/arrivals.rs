@@ -93,8 +93,8 @@ impl Gaps {
         number
     }
 
-    /// Opens a gap if the part is beyond everything that arrived before. It belongs to the last missing packets
-    /// that together had as many bytes.
+    /// Opens a gap if the part is beyond everything that arrived before. It belongs to the last missing
+    /// packets that together had as many bytes.
     fn open(&mut self, part: &StreamPart, missing: &mut VecDeque<u64>) {
         self.largest = self.largest.max(part.to.saturating_sub(part.from));
         if part.from > self.highest {

@@ -1,4 +1,5 @@
-//! Events of a trace, one by one: their times, names and data, as objects (qlog 0.3 and later) or lists (before).
+//! Events of a trace, one by one: their times, names and data, as objects (qlog 0.3 and later) or lists
+//! (before).
 
 use super::error::QlogError;
 use super::packet::{ack_delay, credit, ends, integer, packet, packet_number, positive};

@@ -42,8 +42,8 @@ use capture::{Addr, Endpoint};
 pub struct QlogTracks {
     /// The direction with more bytes.
     pub tracks: Vec<Track>,
-    /// Lost packets of this direction: declared lost by the sender without a later ACK, or seen to be lost by
-    /// the receiver.
+    /// Lost packets of this direction: declared lost by the sender without a later ACK, or seen to be lost
+    /// by the receiver.
     pub lost_packets: u64,
     /// Ack-eliciting packets of this direction; in a receiver's trace, those that arrived.
     pub sent_packets: u64,

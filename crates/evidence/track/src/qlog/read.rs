@@ -1,4 +1,5 @@
-//! Reading qlog files: JSON (main schema section 5: `application/qlog+json`), JSON text sequences (RFC 7464) and one object a line.
+//! Reading qlog files: JSON (main schema section 5: `application/qlog+json`), JSON text sequences (RFC 7464)
+//! and one object a line.
 //!
 //! | version | events | times |
 //! |---|---|---|

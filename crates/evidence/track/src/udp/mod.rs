@@ -56,8 +56,8 @@ pub struct UdpDirection {
     /// IP bytes over time: index of the bin (time since `origin` divided by the width) and bytes. Empty bins
     /// are left out.
     pub bins: Vec<(u32, u64)>,
-    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs come from the
-    /// spin bit; with a capture at the other end they are queueing delays instead.
+    /// Datagrams in order; those that RTP shows to be missing are lost before the capture. RTTs come from
+    /// the spin bit; with a capture at the other end they are queueing delays instead.
     pub log: Vec<LoggedPacket>,
     /// Datagrams closer together than this were merged.
     pub merged: Span,

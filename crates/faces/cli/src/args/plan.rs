@@ -42,8 +42,8 @@ pub struct PlanArgs {
     /// scenario. Can be given several times.
     #[arg(long, value_name = "FLOW")]
     pub no_loss_for: Vec<String>,
-    /// Rank cures by this goal. Default: the first of the scenario's `goal`; else delay if it has a call or a
-    /// game, completion times if it has transfers that end, else goodput.
+    /// Rank cures by this goal. Default: the first of the scenario's `goal`; else delay if it has a call or
+    /// a game, completion times if it has transfers that end, else goodput.
     #[arg(long, value_name = "GOAL", value_parser = super::goal)]
     pub objective: Option<Goal>,
     /// Number of cures that are run for the scenario's whole duration.
@@ -55,8 +55,8 @@ pub struct PlanArgs {
     /// Print the commands of this cure instead of the best one's.
     #[arg(long, value_name = "CURE")]
     pub commands: Option<String>,
-    /// Measure the first N cures on this machine's kernel, in real time, using the printed commands where the
-    /// kernel supports them, and compare with the prediction; needs root.
+    /// Measure the first N cures on this machine's kernel, in real time, using the printed commands where
+    /// the kernel supports them, and compare with the prediction; needs root.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub prove: Option<u32>,
     /// Override a key of the scenario, as in `longfat run`.

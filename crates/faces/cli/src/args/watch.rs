@@ -26,8 +26,8 @@ pub struct WatchArgs {
     /// Capture packets of this network device only. Default: all devices.
     #[arg(short, long, value_name = "DEVICE")]
     pub interface: Option<String>,
-    /// Watch only packets and sockets that match, e.g. `host 192.0.2.0/24 port 443`; several hosts, or ports,
-    /// are alternatives.
+    /// Watch only packets and sockets that match, e.g. `host 192.0.2.0/24 port 443`; several hosts, or
+    /// ports, are alternatives.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
     /// Stop after this time, e.g. 30s. Default: when the command or process ends, or at Ctrl-C.

@@ -2,7 +2,7 @@
 
 use crate::args::DiagnoseArgs;
 use crate::problem::CliProblem;
-use capture::{FilterTime, FILTERED_OUT};
+use capture::{FILTERED_OUT, FilterTime};
 use result::Diagnosis;
 use units::{Span, Time};
 

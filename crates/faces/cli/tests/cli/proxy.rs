@@ -141,7 +141,8 @@ fn invalid_configurations_are_refused() {
     };
     let to = ["--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:1"];
     assert!(
-        error(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"]).contains("is not an address to listen on")
+        error(&["--listen", "nowhere", "--upstream", "127.0.0.1:1"])
+            .contains("is not an address to listen on")
     );
     assert!(error(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is not a host with a port"));
     assert!(error(&[&to[..], &["--client-cc", "nosuch"]].concat()).contains("this kernel has no `nosuch`"));

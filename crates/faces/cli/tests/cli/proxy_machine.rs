@@ -123,10 +123,7 @@ fn connections_wait_in_the_managers_socket_while_no_proxy_runs() {
     // Without a passed socket of that name the proxy fails.
     let done = Command::new(LONGFAT).args(["proxy", "--config", &config]).output().expect("it runs");
     let printed = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(
-        !done.status.success() && printed.contains("systemd has passed no socket `office`"),
-        "{printed}"
-    );
+    assert!(!done.status.success() && printed.contains("systemd has passed no socket `office`"), "{printed}");
 }
 
 #[test]

@@ -259,10 +259,7 @@ impl Place {
             first.starts_with("error: default: host ") && first.contains("charon (IPsec over link access)"),
             "{printed}"
         );
-        assert!(
-            printed.contains("warning: do not trust the kernel run of \"default\": host "),
-            "{printed}"
-        );
+        assert!(printed.contains("warning: do not trust the kernel run of \"default\": host "), "{printed}");
     }
 
     /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a too busy machine

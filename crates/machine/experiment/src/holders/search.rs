@@ -17,7 +17,7 @@ use result::{
     Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, Measure, Outcome, Quantity, TriedSuspect,
     VariantResult,
 };
-use scenario::{Scenario, HostJitter, Variant};
+use scenario::{HostJitter, Scenario, Variant};
 use std::ops::ControlFlow;
 use units::{Goal, Span};
 

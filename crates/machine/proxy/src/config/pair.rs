@@ -77,8 +77,8 @@ pub struct PairListenerConfig {
     /// Limit of concurrent connections per client address (IPv6: per /64); further ones are reset.
     #[serde(default)]
     pub max_connections_per_client: Option<u32>,
-    /// Networks whose connections must begin with a PROXY protocol header, of either version; others must not
-    /// send one.
+    /// Networks whose connections must begin with a PROXY protocol header, of either version; others must
+    /// not send one.
     #[serde(default)]
     pub proxy_protocol_from: Vec<IpNetwork>,
     /// Timeout of a header or a ClientHello.

@@ -23,8 +23,8 @@ pub struct LoopListener {
     socket: Arc<OwnedFd>,
     state: Arc<ListenerState>,
     watched: bool,
-    /// Connections to accept at once: as many as recently arrived together, so that usually no call finds the
-    /// queue empty.
+    /// Connections to accept at once: as many as recently arrived together, so that usually no call finds
+    /// the queue empty.
     burst: usize,
     /// The last turn with new connections. An event in the very next turn means that more arrived than were
     /// accepted.

@@ -1,4 +1,5 @@
-//! Per-Packet Information (CACE Technologies, PPI header format 1.0.10): fields before a packet of another link type.
+//! Per-Packet Information (CACE Technologies, PPI header format 1.0.10): fields before a packet of another
+//! link type.
 
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};

@@ -1,4 +1,5 @@
-//! 802.11 frames (IEEE 802.11-2020: sections 9.2.4 header, 9.3.2.1 data frames, 9.3.2.2 A-MSDU, 10.3.2.14 duplicates).
+//! 802.11 frames (IEEE 802.11-2020: sections 9.2.4 header, 9.3.2.1 data frames, 9.3.2.2 A-MSDU, 10.3.2.14
+//! duplicates).
 //!
 //! Only unencrypted data is read; other frames are counted by kind. Of a fragmented frame the first part is
 //! read, whose IP header has the total length. Mesh control headers are not supported.
