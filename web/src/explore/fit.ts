@@ -130,7 +130,7 @@ const FIGURES: [string, (f: FitFigures) => string][] = [
 ];
 
 /** The card that shows a fit. */
-function card({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: () => void): HTMLElement {
+function card({ reply: { fit, numbers, not_shown }, file, whole }: Fitted, close: () => void): HTMLElement {
   const { captured, fitted } = fit.compared;
   const isBad = Math.abs(fitted.goodput_mbps / Math.max(captured.goodput_mbps, 1e-9) - 1) > MAX_GOODPUT_ERROR;
   const kind = known(`name.element.${fit.limiter}`) ?? fit.limiter;
@@ -151,8 +151,8 @@ function card({ reply: { fit, numbers, untold }, file, whole }: Fitted, close: (
       h("table", { id: "fitted-compared" }, head("explore.fit.captured", "explore.fit.simulated"),
         h("tbody", {}, ...FIGURES.map(([key, spell]) =>
           h("tr", {}, h("th", { class: "text", scope: "row" }, t(`explore.fit.figure.${key}`)), h("td", {}, spell(captured)), h("td", {}, spell(fitted))))))),
-    untold.length > 0 && h("h3", {}, t("explore.fit.untold")),
-    untold.length > 0 && h("ul", { id: "fitted-untold" }, ...untold.map((words) => h("li", {}, words[lang()]))),
+    not_shown.length > 0 && h("h3", {}, t("explore.fit.not_shown")),
+    not_shown.length > 0 && h("ul", { id: "fitted-not-shown" }, ...not_shown.map((words) => h("li", {}, words[lang()]))),
     h("p", { class: "hint" }, t("explore.fit.runs", { n: fit.simulated.runs, s: short(fit.simulated.seconds) }), whole ? "" : ` ${t("explore.fit.cut")}`));
 }
 

@@ -12,7 +12,7 @@
 // #lessons                 the studies' questions: data-right once answered; button[data-option] (data-right), #lesson-next, #lesson-look
 // #fit #fit-progress #fit-cancel #fit-refused   above a capture: the search for a scenario
 // #fitted                  the fitted path: data-limiter, data-whole; tr[data-number] in #fitted-numbers, #fitted-compared,
-//                          #fitted-untold, #fitted-close
+//                          #fitted-not-shown, #fitted-close
 // #text #apply #file #save #command   the scenario's text: applied, opened, saved; the command line of the same run
 // location.hash            s (name of a built-in scenario) or z (compressed text), v, set…, lang
 

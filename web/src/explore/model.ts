@@ -122,5 +122,5 @@ export interface CaptureFitReply {
   fit: FitData;
   numbers: PathNumber[];
   /** Facts that the capture cannot show. */
-  untold: FitWords[];
+  not_shown: FitWords[];
 }

@@ -346,7 +346,7 @@ test("a capture that is too short is refused with the reason, on a phone with th
       assert.equal(wide, inner, lang);
       assert.doesNotMatch(await p.textContent("#fitted"), /explore\./);
       // Every line of the numbers and of the facts that the capture does not show is in the page's language.
-      const lines = await p.$$eval("#fitted-numbers th[scope=row], #fitted-untold li", (all) => all.map((e) => e.textContent));
+      const lines = await p.$$eval("#fitted-numbers th[scope=row], #fitted-not-shown li", (all) => all.map((e) => e.textContent));
       assert.ok(lines.length > 2 && lines.every((line) => /\p{Script=Han}/u.test(line) === (lang === "zh")), `${lang}: ${lines}`);
       const { violations } = await p.evaluate(() => globalThis.axe.run("#fitted"));
       assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 120)}`), []);

@@ -37,7 +37,7 @@ mod ss_log;
 mod summary;
 mod text;
 mod trial;
-mod untold;
+mod not_shown;
 mod verdict;
 mod words;
 mod write;

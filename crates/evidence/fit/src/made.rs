@@ -14,7 +14,7 @@ use crate::policers;
 use crate::scenario_text::{PathShape, TrialFrame};
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{TrialRunner, scenario};
-use crate::untold;
+use crate::not_shown;
 use crate::verdict::{SummaryVerdict, VerdictKind};
 use crate::words::FitWords;
 use crate::write;
@@ -45,7 +45,7 @@ impl Default for FitOptions {
 pub struct MadeFit {
     pub fit: Fit,
     /// [`Fit::not_told`] in all languages.
-    pub untold: Vec<FitWords>,
+    pub not_shown: Vec<FitWords>,
     pub scenario: Scenario,
     /// Scenarios that fit nearly as well. Hosts, links, flows and the order of stages are those of
     /// `scenario`; numbers differ, or the limiter is of another kind.
@@ -226,13 +226,13 @@ pub fn fit(
         verdict: seen.verdict.clone(),
         scenario: String::new(),
     };
-    let not_shown = untold::not_shown(seen, best, &fit);
+    let not_shown = not_shown::not_shown(seen, best, &fit);
     fit.not_told = not_shown.iter().map(|words| words.en.clone()).collect();
     fit.headline = headline(&fit, seen);
     fit.scenario = write::scenario(&fit, best, &frame);
     Ok(MadeFit {
         fit,
-        untold: not_shown,
+        not_shown,
         scenario,
         alternatives,
         path: best.path.clone(),

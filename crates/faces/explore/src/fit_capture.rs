@@ -20,7 +20,7 @@ struct CaptureFitReply {
     /// All numbers of the path, including those without a range.
     numbers: Vec<PathNumber>,
     /// Facts that the capture does not show, in both languages.
-    untold: Vec<FitWords>,
+    not_shown: Vec<FitWords>,
 }
 
 /// A number of the path.
@@ -55,7 +55,7 @@ pub(crate) fn fit_capture(
     let mut watch = |p: &Progress| on_progress(estimate.packets(p), request.packets as f64);
     let made: MadeFit = fit::fit(&seen, &options, Some(&mut watch)).map_err(|e| refused(&e))?;
     let numbers = numbers(&made);
-    Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers, untold: made.untold })])
+    Ok(vec![json(&CaptureFitReply { fit: made.fit, numbers, not_shown: made.not_shown })])
 }
 
 fn refused(why: &FitError) -> Refusal {
@@ -213,12 +213,12 @@ mod tests {
         let headline = reply["fit"]["headline"].as_str().unwrap();
         assert!(headline.starts_with("The path is a policer: simulated, "), "{headline}");
         assert!(reply["numbers"].as_array().unwrap().iter().all(|n| n["range"].is_null()));
-        let untold = reply["untold"].as_array().unwrap();
-        let english: Vec<_> = untold.iter().map(|words| words["en"].clone()).collect();
+        let not_shown = reply["not_shown"].as_array().unwrap();
+        let english: Vec<_> = not_shown.iter().map(|words| words["en"].clone()).collect();
         assert_eq!(reply["fit"]["not_told"].as_array().unwrap(), &english);
-        assert!(untold.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")), "{untold:?}");
+        assert!(not_shown.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")), "{not_shown:?}");
         let han = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
-        assert!(untold.iter().all(|w| han(w["zh"].as_str().unwrap())), "{untold:?}");
+        assert!(not_shown.iter().all(|w| han(w["zh"].as_str().unwrap())), "{not_shown:?}");
         assert!(reply["numbers"].as_array().unwrap().iter().all(|n| han(n["label"]["zh"].as_str().unwrap())));
     }
 
