@@ -55,6 +55,8 @@ pub struct Yardstick {
     pub goal: Goal,
     /// The flows with users who notice something.
     pub users: Vec<User>,
+    /// Number of flows.
+    pub flows: u32,
 }
 
 /// The figures of one run.
@@ -95,7 +97,7 @@ const ALL_FLOWS: [(usize, Quantity); 4] = [
 impl Yardstick {
     /// Creates it for a goal in a scenario.
     pub fn new(goal: Goal, s: &Scenario) -> Yardstick {
-        Yardstick { goal, users: users(s) }
+        Yardstick { goal, users: users(s), flows: s.flows.iter().map(|f| f.count).sum() }
     }
 
     /// Returns the figures of one run of a variant.
@@ -420,7 +422,7 @@ mod tests {
     fn yardstick() -> Yardstick {
         let lost = Measure::new(Quantity::Lost).of_subject(Subject::Flow("call".into()));
         let call = User { name: "call".into(), app: "call", notices: vec![lost], is_real_time: true };
-        Yardstick { goal: Goal::Goodput, users: vec![call] }
+        Yardstick { goal: Goal::Goodput, users: vec![call], flows: 2 }
     }
 
     #[test]
@@ -446,7 +448,7 @@ mod tests {
             completion_s: Some(times),
             ..VariantResult::default()
         };
-        let yardstick = Yardstick { goal: Goal::Completion, users: Vec::new() };
+        let yardstick = Yardstick { goal: Goal::Completion, users: Vec::new(), flows: 1 };
         assert_eq!(yardstick.of(&v).judged, Some(10.0));
     }
 

@@ -137,6 +137,7 @@ fn what(yardstick: &Yardstick) -> String {
         (Goal::Delay, [one]) => format!("p95 delay of {one}"),
         (Goal::Delay, [one, other]) => format!("p95 delay of {one} and {other}"),
         (Goal::Delay, [_, _, ..]) => format!("p95 delay of {} calls and games", names.len()),
+        (Goal::Goodput, _) if yardstick.flows > 1 => "total goodput".into(),
         (goal, _) => goal.name().into(),
     }
 }

@@ -14,7 +14,7 @@ const GOODPUT_OFF: f64 = 0.17;
 /// milliseconds: nine in ten right fits of drawn cases are within twice as much (docs/fit.md).
 const RTT_OFF: f64 = 0.25;
 const RTT_OFF_MS: f64 = 2.0;
-/// Largest difference of the share sent again in a good fit, as a factor and absolute.
+/// Largest difference of the share retransmitted in a good fit, as a factor and absolute.
 const RESENT_TIMES: f64 = 2.0;
 const RESENT_OFF: f64 = 0.01;
 /// A difference within this many standard deviations from seed to seed is chance …
@@ -54,7 +54,7 @@ pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) 
         && a.max(b) > RESENT_TIMES * a.min(b)
         && (a - b).abs() > DEVIATIONS * s.resent
     {
-        all.push(format!("the share sent again is {:.1} % for {:.1} %", 100.0 * b, 100.0 * a));
+        all.push(format!("the share retransmitted is {:.1} % for {:.1} %", 100.0 * b, 100.0 * a));
     }
     all
 }
@@ -272,7 +272,7 @@ mod tests {
         for (fitted, says) in [
             (figures(39.0, 53.0, 0.001), "the 95th percentile of RTTs differs by -96.8 %"),
             (figures(55.0, 1667.0, 0.001), "goodput differs by +41.0 %"),
-            (figures(39.0, 1667.0, 0.036), "the share sent again is 3.6 % for 0.1 %"),
+            (figures(39.0, 1667.0, 0.036), "the share retransmitted is 3.6 % for 0.1 %"),
         ] {
             let captured = figures(39.0, 1667.0, 0.001);
             let compared = FitComparison { captured, fitted, spread: FitFigures::default() };

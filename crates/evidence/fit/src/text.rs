@@ -24,10 +24,10 @@ pub fn text(fit: &Fit, width: usize) -> String {
     );
     let rows: [Row; 5] = [
         ("goodput, Mbit/s", |f| f.goodput_mbps),
-        ("RTT, least, ms", |f| f.rtt_min_ms),
-        ("RTT, median, ms", |f| f.rtt_p50_ms),
-        ("RTT, 95 %, ms", |f| f.rtt_p95_ms),
-        ("sent again, %", |f| 100.0 * f.resent),
+        ("RTT min, ms", |f| f.rtt_min_ms),
+        ("RTT median, ms", |f| f.rtt_p50_ms),
+        ("RTT 95 %, ms", |f| f.rtt_p95_ms),
+        ("retransmitted, %", |f| 100.0 * f.resent),
     ];
     for (name, of) in rows {
         let cells = [of(&c.captured), of(&c.fitted), of(&c.spread)].map(short);

@@ -54,7 +54,8 @@ pub fn find() -> FoundNamespaces {
     if hidden > 0 {
         let some = if hidden == 1 { "process" } else { "processes" };
         all.not_seen.push(format!(
-            "the namespaces of {hidden} {some}: seeing those of other users requires root (CAP_SYS_PTRACE)"
+            "the namespaces of {hidden} {some}: seeing those of other users \
+             requires CAP_SYS_PTRACE, which root in a container may lack"
         ));
     }
     let named = named();

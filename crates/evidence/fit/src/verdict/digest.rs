@@ -167,7 +167,7 @@ impl<'a> SeriesDigest<'a> {
                 line += &format!(" in {} flows", s.flows.len());
             }
             if let Some(resent) = self.resent {
-                line += &format!(", {} sent again", percent(resent));
+                line += &format!(", {} retransmitted", percent(resent));
             }
             all.push(line);
         }

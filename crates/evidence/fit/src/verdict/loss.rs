@@ -65,14 +65,14 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let figures = match (d.rtt_s, d.min_rtt_s) {
         (Some(rtt), Some(least)) => {
             format!(
-                "{}, {} sent again, RTT {} over {}",
+                "{}, {} retransmitted, RTT {} over {}",
                 rate(d.bps),
                 percent(resent),
                 super::time(rtt),
                 super::time(least)
             )
         }
-        _ => format!("{}, {} sent again", rate(d.bps), percent(resent)),
+        _ => format!("{}, {} retransmitted", rate(d.bps), percent(resent)),
     };
     let standing = d.queue() == Some(true);
     let delays =

@@ -54,7 +54,7 @@ defaults.
 
 Exit codes: 0 the scenario is written; 2 it is not.")]
 pub struct NewArgs {
-    /// Name of the scenario [default: my-path].
+    /// Name of the scenario. Default: that of the file, or my-path.
     #[arg(long)]
     pub name: Option<String>,
     /// Limiter of the path [default: policer].
@@ -63,7 +63,8 @@ pub struct NewArgs {
     /// Rate of the limiter, counted in IP packets [default: 20Mbit/s].
     #[arg(long)]
     pub rate: Option<Rate>,
-    /// Token bucket of a policer or shaper. Default: what routers choose for the rate.
+    /// Token bucket of a policer or shaper. Default: for a policer 250 ms of the rate, as Cisco IOS chooses; a
+    /// smaller bucket drops more.
     #[arg(long, value_name = "BYTES")]
     pub burst: Option<Bytes>,
     /// Length of the queue before the limiter, in packets; for a policer, of the shaper that replaces it
