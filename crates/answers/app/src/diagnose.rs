@@ -67,7 +67,11 @@ pub fn listing(dir: &Path) -> Result<(Vec<PathBuf>, Vec<String>), CommandError> 
     paths.sort();
     // Opening a pipe would block.
     let (files, others): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(|path| path.is_file());
-    Ok((files, others.iter().map(|path| format!("{}: not a regular file", path.display())).collect()))
+    let reason = |path: &PathBuf| match path.is_dir() {
+        true => format!("{}: a folder; give its name to diagnose it", path.display()),
+        false => format!("{}: not a regular file", path.display()),
+    };
+    Ok((files, others.iter().map(reason).collect()))
 }
 
 /// Returns the error for a folder without captures. It names the first entry that was left out.

@@ -32,7 +32,7 @@ pub use reproduce::ReproduceArgs;
 pub use sweep::SweepArgs;
 pub use watch::WatchArgs;
 
-const EXIT_CODES: &str = "Exit codes: 0 success; 1 the command ran and the answer is \"no\"; 2 bad input.";
+const EXIT_CODES: &str = "Exit codes: 0 success; 1 a check failed or nothing was found; 2 bad input.";
 
 /// Find out why a network path is slow, what would fix it, and prove the fix.
 #[derive(Debug, Parser)]
@@ -50,7 +50,7 @@ pub enum Command {
     Sweep(SweepArgs),
     /// List, show and copy the built-in scenarios.
     Examples(ExamplesArgs),
-    /// Write a scenario from a few answers.
+    /// Write a scenario from a few options or questions.
     New(NewArgs),
     /// Convert a tc script or router configuration to a scenario, and check it for mistakes.
     Import(ImportArgs),
@@ -76,7 +76,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Run a TCP proxy that splits connections: each side gets its own congestion control and pacing.
     Proxy(ProxyArgs),
-    /// Measure what this machine's kernel lab can be trusted with.
+    /// Measure how accurate kernel runs are on this machine.
     Lab(LabArgs),
     /// List, load and unload congestion controls of the running kernel.
     Cc(CcArgs),
@@ -290,7 +290,7 @@ pub struct Drawn {
     /// Write the plots as SVG.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Language of the plots and, initially, of the page.
+    /// Language of the plots, and the page's default language.
     #[arg(long, value_enum, default_value_t = LangArg::En)]
     pub lang: LangArg,
     /// Background of the plots; the page follows the browser's setting.
@@ -353,7 +353,7 @@ have their own table.
   sudo longfat diagnose -i eth0 --for 30s --write trace.pcap
 
 Captures of a folder are diagnosed one by one (a JSON array with --json); --joined reads them as one.
-A packet passes the filter if one of its ends matches any --host and one of its ends matches any --port.
+A packet is read if its source or destination matches a --host, and one of its ports a --port.
 
 Exit codes: 0 success; 1 no flow in the capture, or the capture is damaged (everything before the damage is
 diagnosed); 2 it cannot be opened, is not a capture, or the filter matches nothing. A folder: the highest code of
@@ -404,7 +404,7 @@ pub struct DiagnoseArgs {
     /// Number of flows in the table.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Language of the text and, initially, of the page.
+    /// Language of the text, and the page's default language.
     #[arg(long, value_enum, default_value_t = LangArg::En)]
     pub lang: LangArg,
     /// Show no progress bar.

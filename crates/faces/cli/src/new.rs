@@ -1,4 +1,4 @@
-//! `longfat new`: writes a scenario from a few answers.
+//! `longfat new`: writes a scenario from a few options or questions.
 
 use crate::args::{LimiterArg, NewArgs};
 use crate::args::{control, goal};

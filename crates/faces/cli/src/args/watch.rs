@@ -48,7 +48,7 @@ pub struct WatchArgs {
     /// Number of flows in the table.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
-    /// Language of the text and, initially, of the page.
+    /// Language of the text, and the page's default language.
     #[arg(long, value_enum, default_value_t = LangArg::En)]
     pub lang: LangArg,
     /// Program to start and its arguments; its connections and those of its children are watched.
