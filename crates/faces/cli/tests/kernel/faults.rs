@@ -259,10 +259,7 @@ impl Place {
             first.starts_with("error: default: host ") && first.contains("charon (IPsec over link access)"),
             "{said}"
         );
-        assert!(
-            said.contains("warning: do not trust the kernel run of \"default\": host "),
-            "{said}"
-        );
+        assert!(said.contains("warning: do not trust the kernel run of \"default\": host "), "{said}");
     }
 
     /// The link's rate, but for headers and slow start. A run that says itself that the machine was too busy for it is
