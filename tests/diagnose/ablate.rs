@@ -51,7 +51,7 @@ fn score(seen: Seen, scores: &mut BTreeMap<&'static str, Score>) {
     match seen.right {
         Right::Played(truth) => {
             for line in judge::lines(&truth, &diagnosis) {
-                line.is_right().into_iter().for_each(|right| add(right, line.says_policed()));
+                line.is_right().into_iter().for_each(|right| add(right, line.names_policer()));
             }
         }
         Right::Labelled(labels) => {
@@ -62,7 +62,7 @@ fn score(seen: Seen, scores: &mut BTreeMap<&'static str, Score>) {
         Right::Control(name) => {
             let row = nebby::row(&name, &diagnosis).expect("a flow");
             let outcome = row.outcome();
-            add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.said.confidence >= SURE);
+            add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.guess.confidence >= SURE);
         }
     }
 }

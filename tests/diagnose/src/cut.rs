@@ -123,7 +123,7 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
     let truth = play(case, &mut each)?;
     let of_cut = |sink: CutSink<Direct>| {
         let truth = sink.truth(&truth);
-        lines(&truth, &Judge::said(sink.into_inner().0))
+        lines(&truth, &Judge::diagnose_tracker(sink.into_inner().0))
     };
     Ok(each.0.into_iter().map(of_cut).collect())
 }
@@ -133,7 +133,7 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
 pub fn flips(shorter: &Line, longer: &Line) -> bool {
     let sure = |line: &Line| line.confidence >= SURE && line.is_right().is_some();
     let changed = shorter.is_right() == Some(true) && longer.is_right() == Some(true);
-    sure(shorter) && sure(longer) && shorter.said != longer.said && !changed
+    sure(shorter) && sure(longer) && shorter.verdict != longer.verdict && !changed
 }
 
 /// Passes on what a cut leaves of a capture.
@@ -141,7 +141,7 @@ pub struct CutSink<S> {
     cut: Cut,
     to: S,
     first: Option<(Addr, Time)>,
-    seen: u64,
+    count: u64,
     /// Packets to pass on later, in order.
     held: VecDeque<TcpPacket>,
 }
@@ -154,15 +154,16 @@ const JOINED_WITHIN: Span = Span::from_micros(50);
 impl<S: Sink> CutSink<S> {
     /// Passes what `cut` leaves to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
-        CutSink { cut, to, first: None, seen: 0, held: VecDeque::new() }
+        CutSink { cut, to, first: None, count: 0, held: VecDeque::new() }
     }
 
     /// Returns the truth about the time that the cut leaves.
     pub fn truth(&self, whole: &Truth) -> Truth {
         let began = self.first.map_or(0.0, |(_, at)| at.as_secs_f64());
         let (from, to) = self.cut.span_s();
-        let of = |f: &FlowTruth| FlowTruth { right: f.right_between(began + from, began + to), ..f.clone() };
-        Truth { flows: whole.flows.iter().map(of).collect(), ..whole.clone() }
+        let flow_truth =
+            |f: &FlowTruth| FlowTruth { right: f.right_between(began + from, began + to), ..f.clone() };
+        Truth { flows: whole.flows.iter().map(flow_truth).collect(), ..whole.clone() }
     }
 
     /// Returns the sink of the packets.
@@ -172,14 +173,14 @@ impl<S: Sink> CutSink<S> {
     }
 
     /// Passes on the held packets from before `until`.
-    fn hand_on(&mut self, until: Time) {
+    fn release(&mut self, until: Time) {
         while self.held.front().is_some_and(|p| p.time <= until) {
             self.held.drain(..1).for_each(|p| self.to.packet(&p));
         }
     }
 
     /// Merges the packet into the held one if it follows at once; else passes that one on and holds this one.
-    fn join(&mut self, packet: &TcpPacket, most: u32) {
+    fn join(&mut self, packet: &TcpPacket, max_segments: u32) {
         if let Some(before) = self.held.front_mut() {
             let same = (before.src, before.dst, before.header) == (packet.src, packet.dst, packet.header);
             let follows = before.seq.wrapping_add(before.len) == packet.seq
@@ -187,7 +188,7 @@ impl<S: Sink> CutSink<S> {
                 && packet.time.since(before.time) < JOINED_WITHIN;
             let plain =
                 before.flags == TcpFlags::ACK && packet.options.sacks == 0 && before.options.sacks == 0;
-            let fits = before.len + packet.len <= most * 1448 && packet.len <= before.len;
+            let fits = before.len + packet.len <= max_segments * 1448 && packet.len <= before.len;
             if same && follows && plain && fits {
                 let len = before.len + packet.len;
                 *before = TcpPacket { seq: before.seq, len, id: before.id, ..*packet };
@@ -223,16 +224,16 @@ fn mixed(n: u64) -> u64 {
 impl<S: Sink> Sink for CutSink<S> {
     fn packet(&mut self, packet: &TcpPacket) {
         let (first, began) = *self.first.get_or_insert((packet.src.addr, packet.time));
-        self.seen += 1;
+        self.count += 1;
         let passed = packet.time.since(began);
         let stays = match self.cut {
             Cut::Whole | Cut::Options | Cut::Twice | Cut::TwoInterfaces => true,
             Cut::Joined(_) | Cut::Ahead(_) | Cut::Back(_) | Cut::Disordered => true,
             Cut::OnlyFirst => packet.src.addr == first,
             Cut::OnlySecond => packet.src.addr != first,
-            Cut::Sampled(n) => mixed(self.seen).is_multiple_of(u64::from(n)),
-            Cut::Nth(n) => self.seen.is_multiple_of(u64::from(n)),
-            Cut::Dropped(n) => mixed(self.seen) % 1000 >= u64::from(n),
+            Cut::Sampled(n) => mixed(self.count).is_multiple_of(u64::from(n)),
+            Cut::Nth(n) => self.count.is_multiple_of(u64::from(n)),
+            Cut::Dropped(n) => mixed(self.count) % 1000 >= u64::from(n),
             Cut::Begun(n) => passed >= Span::from_millis(100 * u64::from(n)),
             Cut::Prefix(s) => passed < Span::from_secs(u64::from(s)),
         };
@@ -249,12 +250,12 @@ impl<S: Sink> Sink for CutSink<S> {
                 self.to.packet(&TcpPacket { time: packet.time + Span::from_micros(5), ..*packet });
             }
             Cut::TwoInterfaces => {
-                self.hand_on(packet.time);
+                self.release(packet.time);
                 self.to.packet(packet);
                 let time = packet.time + BETWEEN_INTERFACES;
                 self.held.push_back(TcpPacket { time, ttl: packet.ttl.saturating_sub(1), ..*packet });
             }
-            Cut::Joined(most) => self.join(packet, most),
+            Cut::Joined(n) => self.join(packet, n),
             Cut::Ahead(s) if passed >= Span::from_secs(1) => {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });
@@ -264,12 +265,12 @@ impl<S: Sink> Sink for CutSink<S> {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });
             }
-            Cut::Disordered if mixed(self.seen).is_multiple_of(8) && self.held.is_empty() => {
+            Cut::Disordered if mixed(self.count).is_multiple_of(8) && self.held.is_empty() => {
                 self.held.push_back(*packet);
             }
             Cut::Disordered => {
                 self.to.packet(packet);
-                self.hand_on(packet.time);
+                self.release(packet.time);
             }
             _ => self.to.packet(packet),
         }

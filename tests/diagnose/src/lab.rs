@@ -12,14 +12,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Greatest rate that the lab certainly carries on two shared cores, bit/s.
-const MOST_RATE: f64 = 100e6;
+const MAX_RATE: f64 = 100e6;
 /// Longest case, seconds.
 const SECONDS: f64 = 10.0;
 
 /// Draws case `number` of a set, shortened for the lab; `None` if it is too fast.
 pub fn case(set: u64, number: u64) -> Option<Case> {
     let case = draw::case(set, number);
-    (case.rate <= MOST_RATE).then(|| case.within(SECONDS))
+    (case.rate <= MAX_RATE).then(|| case.within(SECONDS))
 }
 
 /// Runs a case and diagnoses its capture. The hosts' captures stay in `folder` as `<host>.pcap`.
@@ -41,13 +41,13 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabErr
     let pcap = Some(lab::Captures { hosts: create(&files.hosts)?, stages: create(&files.stages)? });
     let outcome =
         lab::run("kernel", &scenario, lab::LabOptions { seed: case.seed, pcap, ..Default::default() });
-    let seen = outcome.and_then(|o| {
-        kernel::seen(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
+    let observed = outcome.and_then(|o| {
+        kernel::observe(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
     });
     for stage in &files.stages {
         let _ = std::fs::remove_file(stage);
     }
-    let truth = truth::truth(case, &seen?);
+    let truth = truth::truth(case, &observed?);
     let capture = CaptureReader::open(&files.hosts[case.vantage.host()]);
     let diagnosis = capture.map(read).map_err(|e| unsupported(e.to_string()))?;
     let lines = lines(&truth, &diagnosis);
@@ -97,7 +97,7 @@ pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut cases: Vec<(u64, PathBuf)> = paths.filter_map(|p| Some((number(&p)?, p))).collect();
     cases.sort();
     match cases.is_empty() {
-        true => Err(format!("{}: no case is kept there", folder.display())),
+        true => Err(format!("{}: no kept case in this folder", folder.display())),
         false => Ok(cases.into_iter().map(|c| c.1).collect()),
     }
 }

@@ -31,7 +31,10 @@ fn captures_of_the_kernel_are_diagnosed() {
         match run(&case, &folder) {
             Ok((_, lines)) => {
                 for line in &lines {
-                    println!("{} {cause:?}: expected {:?}, diagnosed {}", case.number, line.right, line.said);
+                    println!(
+                        "{} {cause:?}: expected {:?}, diagnosed {}",
+                        case.number, line.right, line.verdict
+                    );
                     judged += usize::from(line.is_right().is_some());
                     right += usize::from(line.is_right() == Some(true));
                 }

@@ -17,7 +17,14 @@ pub fn run(args: &[String]) -> Result<(), String> {
         let rows = each(0..cases, |n| controls::row(seed, n, vantage, &judge))?;
         if args.iter().any(|a| a == "--list") {
             for r in &rows {
-                println!("{} {} {:.2} {:?} {}", r.truth, r.said.name, r.said.confidence, r.outcome(), r.name);
+                println!(
+                    "{} {} {:.2} {:?} {}",
+                    r.truth,
+                    r.guess.name,
+                    r.guess.confidence,
+                    r.outcome(),
+                    r.name
+                );
             }
         }
         println!("\nAt the {}, {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));

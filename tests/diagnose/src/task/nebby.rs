@@ -18,7 +18,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         let rows = nebby::read(Path::new(folder), half)?;
         if half == "build" {
             for r in &rows {
-                println!("{} {} {:.2} {:?}", r.name, r.said.name, r.said.confidence, r.outcome());
+                println!("{} {} {:.2} {:?}", r.name, r.guess.name, r.guess.confidence, r.outcome());
             }
         }
         println!("\nHalf {half}: {} traces.\n\n{}", rows.len(), controls::tables(&rows));

@@ -16,11 +16,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
         let text = format!("{},{}\n{text}", line::COLUMNS, usc::COLUMNS);
         std::fs::write(file, text).map_err(|e| format!("{file}: {e}"))?;
     }
-    for r in rows.iter().filter(|r| r.line.policed != Some(r.line.says_policed())) {
+    for r in rows.iter().filter(|r| r.line.policed != Some(r.line.names_policer())) {
         let l = &r.line;
         println!(
-            "wrong: {}: said {} ({:.2}), found {:?}, detector {:?}",
-            l.case, l.said, l.confidence, l.found, r.chunks
+            "wrong: {}: verdict {} ({:.2}), found {:?}, detector {:?}",
+            l.case, l.verdict, l.confidence, l.found, r.chunks
         );
     }
     println!("\n{} traces.\n\n{}", rows.len(), usc::tables(&rows));

@@ -120,7 +120,7 @@ fn accuracy_stays_above_its_lower_bound() {
     let lines = lines.into_inner().expect("no thread panicked");
     let all: Vec<&Line> = lines.iter().collect();
     println!("{}", score::tables(&all));
-    assert!(score::accuracy(&all).of >= 50);
+    assert!(score::accuracy(&all).total >= 50);
     assert!(score::accuracy_by_case(&all) >= 90.0, "{}", score::mistakes(&all));
     assert!(score::precision(&all).share() >= 80.0, "{:?}", score::precision(&all));
     assert!(score::recall(&all).share() >= 90.0, "{:?}", score::recall(&all));

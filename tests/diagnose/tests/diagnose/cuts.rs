@@ -30,7 +30,7 @@ fn a_longer_prefix_does_not_contradict_a_sure_verdict_on_a_shorter_one() {
             for (one, other) in case[a + 1..].iter().flat_map(|longer| shorter.iter().zip(longer)) {
                 sure += usize::from(one.confidence >= SURE && other.confidence >= SURE);
                 if flips(one, other) {
-                    contradicted.insert(format!("{}: {} then {}", one.case, one.said, other.said));
+                    contradicted.insert(format!("{}: {} then {}", one.case, one.verdict, other.verdict));
                 }
             }
         }
@@ -46,8 +46,9 @@ fn clock_steps_and_disordered_records_change_few_verdicts() {
     let cases = diagnosed_lines(&slow_cases(30), &cuts);
     for (i, cut) in cuts.iter().enumerate().skip(1) {
         let pairs = || cases.iter().flat_map(|case| case[0].iter().zip(&case[i]));
-        let other = pairs().filter(|(whole, cut)| whole.said != cut.said && cut.confidence >= SURE);
-        let other: Vec<String> = other.map(|(a, b)| format!("{}: {} {}", a.case, a.said, b.said)).collect();
+        let other = pairs().filter(|(whole, cut)| whole.verdict != cut.verdict && cut.confidence >= SURE);
+        let other: Vec<String> =
+            other.map(|(a, b)| format!("{}: {} {}", a.case, a.verdict, b.verdict)).collect();
         assert!(other.len() * 20 <= pairs().count(), "{}: {other:?}", cut.name());
     }
 }
@@ -65,8 +66,8 @@ fn captures_at_both_ends_do_not_contradict_each_other() {
         |line: &Line| receiver.iter().find(|l| (&l.case, &l.from) == (&line.case, &line.from)).cloned();
     let pairs: Vec<(Line, Line)> =
         sender.iter().filter(sure).filter_map(|l| Some((l.clone(), pair(l).filter(|l| sure(&l))?))).collect();
-    let other = pairs.iter().filter(|(a, b)| a.said != b.said);
-    let other: Vec<String> = other.map(|(a, b)| format!("{}: {} {}", a.case, a.said, b.said)).collect();
+    let other = pairs.iter().filter(|(a, b)| a.verdict != b.verdict);
+    let other: Vec<String> = other.map(|(a, b)| format!("{}: {} {}", a.case, a.verdict, b.verdict)).collect();
     assert!(pairs.len() > 20, "{} pairs", pairs.len());
     assert!(other.len() * 10 <= pairs.len(), "{other:?}");
 }

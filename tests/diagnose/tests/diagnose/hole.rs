@@ -56,7 +56,7 @@ fn diagnose(mut packets: Vec<TcpPacket>, port: u16) -> FlowDiagnosis {
     packets.sort_by_key(|p| p.time);
     let mut tracker = Tracker::new(TrackerOptions::default());
     tracker.packets(&packets);
-    let flows = Judge::said(tracker).flows;
+    let flows = Judge::diagnose_tracker(tracker).flows;
     flows.into_iter().find(|f| f.from.ends_with(&format!(":{port}"))).expect("the client's flow")
 }
 
