@@ -92,7 +92,7 @@ fn sets(args: &[String]) -> Result<Vec<TrackedCapture>, String> {
         out.extend(drawn("world", number(count)?, |n| world::case(set, n))?);
     }
     if let Some([folder, ..]) = after("--real") {
-        let mut labels = real::labels("real.csv", include_str!("../../real.csv"))?;
+        let mut labels = real::labels("real.csv", include_str!("../real.csv"))?;
         labels.retain(|l| l.half == "build");
         let (captures, missing) = real::captures(Path::new(folder), &labels)?;
         eprintln!("{folder}: {missing} captures of the build half are missing");

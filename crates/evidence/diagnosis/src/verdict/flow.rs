@@ -50,7 +50,7 @@ impl FlowView {
         let others: Vec<&Track> = match t.too_big.is_empty() {
             true => Vec::new(),
             false => context
-                .same_way
+                .same_direction
                 .iter()
                 .map(|i| &context.tracks[*i])
                 .filter(|o| !std::ptr::eq(*o, t))

@@ -196,24 +196,24 @@ fn compound(w: &Growing, path: PathRtt) -> f64 {
 }
 
 /// Below this window Illinois is Reno (`win_thresh` of `tcp_illinois.c`).
-const ILLINOIS_LEAST: f64 = 15.0;
+const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 
 /// beta: 1/8 up to a tenth of the greatest queueing delay, 1/2 from eight tenths on (section 3 of the paper).
 fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
     let share = (loss.rtt - path.least) / (path.most - path.least).max(1e-6);
     let beta = 0.125 + (0.5 - 0.125) * ((share - 0.1) / 0.7).clamp(0.0, 1.0);
-    (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
+    (1.0 - if loss.flight < ILLINOIS_MIN_WINDOW { 0.5 } else { beta }, 0.1)
 }
 
 /// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it
 /// (`alpha` of `tcp_illinois.c`).
 fn illinois(w: &Growing, path: PathRtt) -> f64 {
-    if w.window < ILLINOIS_LEAST {
+    if w.window < ILLINOIS_MIN_WINDOW {
         return 1.0;
     }
-    let most = (path.most - path.least).max(1e-6);
-    let from = most / 100.0;
+    let max_delay = (path.most - path.least).max(1e-6);
+    let from = max_delay / 100.0;
     let delay = (w.rtt - path.least - from).max(0.0);
-    let k1 = (most - from) * 10.0 * 0.3 / (10.0 - 0.3);
+    let k1 = (max_delay - from) * 10.0 * 0.3 / (10.0 - 0.3);
     (k1 / (k1 / 10.0 + delay)).clamp(0.3, 10.0)
 }
