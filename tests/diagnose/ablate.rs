@@ -1,12 +1,12 @@
-//! Measures the effect of each constant of the diagnosis. `tests/diagnose/constants.py --ablate` makes the constants
-//! adjustable at run time (`diagnosis::knob`) in a copy of the tree, and builds this file there.
+//! Measures the effect of each constant of the diagnosis. `tests/diagnose/constants.py --ablate` makes the
+//! constants adjustable at run time (`diagnosis::knob`) in a copy of the tree, and builds this file there.
 //!
-//! The captures of all sets are tracked once. Then a child process is forked for each constant, halved and doubled.
-//! It diagnoses all captures and prints the number of right flows for each set, as
+//! The captures of all sets are tracked once. Then a child process is forked for each constant, halved and
+//! doubled. It diagnoses all captures and prints the number of right flows for each set as
 //! `<constant> <factor> <set> <right> <total> <bad>`.
 //!
-//! Constants with numbers from FROM to TO identify congestion controls. They are scored only on traces with labelled
-//! controls, and the other constants only on the other sets.
+//! Constants with numbers from FROM to TO identify congestion controls. They are scored only on traces with
+//! labelled controls, and the other constants only on the other sets.
 //!
 //! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR] [--controls FROM TO]`
 
@@ -37,8 +37,8 @@ struct TrackedCapture {
     truth: CaptureTruth,
 }
 
-/// Flows of a set: right ones, all scored ones, and bad ones. Bad is a false policer, or a wrong congestion control
-/// with high confidence.
+/// Flows of a set: right ones, all scored ones, and bad ones. Bad is a false policer, or a wrong congestion
+/// control with high confidence.
 type Score = [usize; 3];
 
 fn score(capture: TrackedCapture, scores: &mut BTreeMap<&'static str, Score>) {

@@ -100,8 +100,9 @@ impl Sender {
 
     /// Returns what keeps the sender from sending.
     ///
-    /// `wrote`: bytes that the application has written, if known. `info`: cwnd, packets in flight, and whether the
-    /// sender recovers, if this end has TCP_INFO. `buffer`: the largest send buffer. `paced`: pacing may delay it.
+    /// `wrote`: bytes that the application has written, if known. `info`: cwnd, packets in flight, and
+    /// whether the sender recovers, if this end has TCP_INFO. `buffer`: the largest send buffer. `paced`:
+    /// pacing may delay it.
     fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64, paced: bool) -> Limit {
         // Nagle's algorithm holds less than a segment back for the next write.
         if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
@@ -112,8 +113,8 @@ impl Sender {
             (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
         });
         let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
-        // A sender that waits for room in the send buffer has pushed all its data (`tcp_push`). Without pacing,
-        // nothing else holds it while a third of the window is free (`tcp_tso_should_defer`).
+        // A sender that waits for room in the send buffer has pushed all its data (`tcp_push`). Without
+        // pacing, nothing else holds it while a third of the window is free (`tcp_tso_should_defer`).
         let buffer_bound = self.pushed || !paced && window.min(room) >= burst;
         let waits = buffer_bound && info.is_some() && window.min(room) >= self.mss;
         match () {
@@ -230,8 +231,8 @@ fn host_of(end: capture::Endpoint) -> usize {
     }
 }
 
-/// Returns the observations of a run that was captured at host `vantage`. `series` are those of its connections,
-/// in the scenario's order.
+/// Returns the observations of a run that was captured at host `vantage`. `series` are those of its
+/// connections, in the scenario's order.
 ///
 /// # Errors
 /// Fails if a capture cannot be read or does not match the scenario.
@@ -356,8 +357,8 @@ mod tests {
             Limit::Congestion,
             "no room in cwnd"
         );
-        // Nothing was pushed and half of the congestion window is free: either pacing or the send buffer holds the
-        // data back.
+        // Nothing was pushed and half of the congestion window is free: either pacing or the send buffer
+        // holds the data back.
         let unpushed = |paced| roomy.limit(None, Some((100, 50, false)), 100_000, paced);
         assert_eq!((unpushed(true), unpushed(false)), (Limit::Congestion, Limit::SendBuffer));
         let deferred = roomy.limit(None, Some((60, 50, false)), 100_000, false);

@@ -90,8 +90,8 @@ pub fn near(errors: &[f64], limit: f64) -> String {
     Tally::count(errors.iter(), |e| e.abs() <= limit).percent()
 }
 
-/// Returns the confusion matrix of truth and verdict. Right verdicts are on the diagonal, even where two causes
-/// are right.
+/// Returns the confusion matrix of truth and verdict. Right verdicts are on the diagonal, even where two
+/// causes are right.
 pub fn confusion(lines: &[&Line]) -> String {
     let mut verdicts: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
     verdicts.push("missing");
@@ -213,7 +213,8 @@ pub fn limiters(lines: &[&Line]) -> String {
     out
 }
 
-/// Returns the calibration of confidence: about 90 % of the verdicts with a confidence of 90 % should be right.
+/// Returns the calibration of confidence: about 90 % of the verdicts with a confidence of 90 % should be
+/// right.
 pub fn calibration(lines: &[&Line]) -> String {
     let verdict = |l: &&Line| Some((l.confidence, l.is_right()?));
     reliability(&lines.iter().filter_map(verdict).collect::<Vec<_>>())

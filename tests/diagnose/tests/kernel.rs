@@ -1,6 +1,6 @@
 //! Runs five cases of the corpus on this machine's kernel and diagnoses the captures. The cases are slow, and
-//! their outcome does not depend on single packets: a host that stalls for milliseconds distorts a policer with a
-//! burst of ten packets. Needs root, or user namespaces and access to /dev/net/tun; skipped otherwise.
+//! their outcome does not depend on single packets: a host that stalls for milliseconds distorts a policer
+//! with a burst of ten packets. Needs root, or user namespaces and access to /dev/net/tun; skipped otherwise.
 
 use diagnose_test::Case;
 use diagnose_test::lab::{case, run};

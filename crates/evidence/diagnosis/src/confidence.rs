@@ -33,7 +33,8 @@ pub enum GeneralSign {
     OptionsCut,
     /// 1 if only one direction is in the capture.
     OneWay,
-    /// Log-odds of the most probable limiter where none is reported, in nats above those of [`NEGLIGIBLE_PROBABILITY`].
+    /// Log-odds of the most probable limiter where none is reported, in nats above those of
+    /// [`NEGLIGIBLE_PROBABILITY`].
     RejectedLimiter,
 }
 

@@ -1,4 +1,5 @@
-//! IP fragments: the diagnosis reports a flow's own fragmented packets, and ignores fragments of other traffic.
+//! IP fragments: the diagnosis reports a flow's own fragmented packets, and ignores fragments of other
+//! traffic.
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnose_test::{Case, PcapSink, Vantage, judge, play};

@@ -1,5 +1,5 @@
-//! Paths with an MTU below Ethernet's: the diagnosis reports the effects of packet size there, and on no other
-//! path.
+//! Paths with an MTU below Ethernet's: the diagnosis reports the effects of packet size there, and on no
+//! other path.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::{Case, Vantage};
@@ -54,8 +54,8 @@ const BLACK_HOLE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, icmp =
 /// A tunnel that fragments large packets.
 const FRAGMENT: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, fragment = true }, ";
 
-/// The link is the bottleneck. Segments of the reduced MSS count as full although they no longer fill an Ethernet
-/// frame.
+/// The link is the bottleneck. Segments of the reduced MSS count as full although they no longer fill an
+/// Ethernet frame.
 #[test]
 fn segments_of_a_reduced_mss_are_full() {
     for offload in [false, true] {
@@ -92,8 +92,8 @@ fn a_black_hole_is_found_with_and_without_mtu_probing() {
     assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1421, None));
 }
 
-/// Full packets that fit, fragments that a capture at the sender does not see, an outage, random loss, and small
-/// writes.
+/// Full packets that fit, fragments that a capture at the sender does not see, an outage, random loss, and
+/// small writes.
 #[test]
 fn other_problems_are_not_attributed_to_packet_size() {
     let outage = "{ kind = \"outage\", at = [\"3s\"], lasts = \"4s\" }, ";

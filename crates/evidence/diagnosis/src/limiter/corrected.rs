@@ -31,10 +31,10 @@ pub(crate) fn fit_corrected(
         let b = judge(start.rate, burst, f64::NEG_INFINITY);
         best = if b.score() > best.score() || best.burst == 0.0 { b } else { best };
     }
-    for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
+    for (rate_step, burst_step) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
         let middle = best;
         for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
-            let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
+            let (rate, burst) = (middle.rate * (1.0 + x * rate_step), middle.burst * (1.0 + y * burst_step));
             let b = judge(rate, burst, best.score());
             best = if b.score() > best.score() { b } else { best };
         }

@@ -194,13 +194,13 @@ mod tests {
     fn proposals_of_one_kind_and_rate_are_one_hypothesis() {
         use LimiterKind::{Bottleneck, Policer};
         use LimiterSource::{Delays, Losses};
-        let all = [
+        let list = [
             (Delays, Bottleneck, 1e6),
             (Losses, Policer, 1e6),
             (Losses, Bottleneck, 1.01e6),
             (Delays, Bottleneck, 2e6),
         ];
-        let hypotheses = hypotheses(&proposals(&all));
+        let hypotheses = hypotheses(&proposals(&list));
         let members: Vec<Vec<usize>> = hypotheses.iter().map(|h| h.members.clone()).collect();
         assert_eq!(members, [vec![0, 2], vec![1], vec![3]]);
         let agree: Vec<bool> =

@@ -92,14 +92,14 @@ fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -
 /// delayed.)
 fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
     let waits = |l: &Departure| l.wait > floor;
-    let of = |i: usize| {
+    let hold = |i: usize| {
         let l = departures.get(i);
         let held = (l.at - departures.get(i - 1).at).min(l.wait);
         let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
         let is_hold = l.own && waits(&l) && held > floor && others(departures.get(i + 1));
         is_hold.then_some((i, held))
     };
-    (1..departures.len().saturating_sub(1)).filter_map(of).collect()
+    (1..departures.len().saturating_sub(1)).filter_map(hold).collect()
 }
 
 /// Returns the length of pause for which longer pauses make up half of the total time, seconds.

@@ -93,9 +93,9 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
     if stretches.is_empty() && !beyond_losses {
         return none();
     }
-    let observed = ObservedStretches::new(&stretches, facts.least, handshake);
-    let dips = probing::probe_rtts(rounds, facts.mss, observed.path.most);
-    let cycles = probing::is_cycling(rounds, facts.mss, observed.path.least);
+    let observed = ObservedStretches::new(&stretches, facts.min_rtt, handshake);
+    let dips = probing::probe_rtts(rounds, facts.mss, observed.path.max_rtt);
+    let cycles = probing::is_cycling(rounds, facts.mss, observed.path.min_rtt);
     let marks = dips.min(2) + usize::from(cycles);
     let logs = CANDIDATES.map(|c| {
         let marked = match c.name {
@@ -109,7 +109,8 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         } else {
             1.0
         };
-        let queue = observed.standing_queue(c.own_rtt.map_or(observed.path.least, |own| own(observed.path)));
+        let queue =
+            observed.standing_queue(c.own_rtt.map_or(observed.path.min_rtt, |own| own(observed.path)));
         let kept =
             queue.map_or(1.0, |q| if c.own_rtt.is_some() { kept_by_vegas(q) } else { kept_by_others(q) });
         (c.name, observed.log_likelihood(&c) + marked.ln() + allowed.ln() + kept.ln())

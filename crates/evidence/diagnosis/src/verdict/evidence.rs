@@ -22,7 +22,7 @@ pub(crate) struct FlowFacts {
     /// RTprop, seconds.
     pub base: f64,
     /// Least RTT of this flow, seconds: the origin of its one-way delays.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Payload bytes of a full segment.
     pub mss: f64,
     pub limiter: Option<FoundLimiter>,
@@ -177,7 +177,8 @@ fn evidence(
         send_buffer_full: facts.send_buffer_full,
         held_again: facts.held_again,
         flat: flat(rounds, i, facts),
-        inflight_unknown: facts.inflight_unknown && (facts.near_receiver || facts.least < AT_RECEIVER_RTT_S),
+        inflight_unknown: facts.inflight_unknown
+            && (facts.near_receiver || facts.min_rtt < AT_RECEIVER_RTT_S),
         grows: grows(rounds, i) && !overfilled,
         overfills: overfilled && r.rtt.is_some_and(|rtt| rtt > facts.base + least_queue_delay(facts)),
         window_full: window_is_full(r, facts),
@@ -250,10 +251,10 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
         let end = rounds[begin..].iter().position(is_loss).map_or(rounds.len(), |n| begin + n);
         let lost_at = rounds[from.saturating_sub(1)].inflight.max(rounds[from].inflight) / facts.mss;
         let plateau = cc::cubic_plateau(lost_at);
-        let (mut most, mut grew) = (0.0, begin);
+        let (mut largest, mut grew) = (0.0, begin);
         for (i, r) in rounds.iter().enumerate().take(end).skip(begin) {
-            if r.inflight > most + 2.0 * facts.mss {
-                (most, grew) = (r.inflight, i);
+            if r.inflight > largest + 2.0 * facts.mss {
+                (largest, grew) = (r.inflight, i);
             }
         }
         let stood = rounds[grew.min(end - 1)..end].iter().map(|r| r.width).sum::<f64>();
@@ -297,7 +298,7 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
         return false;
     }
     let Some(rtt) = (if facts.waits_before_capture { r.rtt_min } else { r.rtt }) else { return false };
-    let over = rtt - facts.least;
+    let over = rtt - facts.min_rtt;
     if over <= least_queue_delay(facts).max(2.0 * TIMESTAMP_TICK_S) {
         return false;
     }

@@ -141,7 +141,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
     some.truncate(MAX_SEARCHED);
-    let of = |fate| {
+    let delays_of = |fate| {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
@@ -156,8 +156,11 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         }
         (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };
-    let (before, known) = of(PacketFate::LostUp);
-    QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, known)) }
+    let (before, known) = delays_of(PacketFate::LostUp);
+    QueueLossSigns {
+        behind: delays_of(PacketFate::LostDown).0,
+        before: before.or_else(|| by_gaps(tracks, known)),
+    }
 }
 
 /// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full
@@ -166,12 +169,12 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
 fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MAX_SEARCHED;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost
+    let all_at_queues = lost
         && all_gaps_closed(
             &LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false),
             known,
         );
-    all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
+    all_at_queues.then_some(LossDelay { delay: f32::NEG_INFINITY, all: all_at_queues })
 }
 
 /// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses
@@ -230,7 +233,7 @@ fn collect_delays(
 /// counts, because an ACK is delayed now and then.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
-    let of = |s: &LoggedPacket| {
+    let rtt_at = |s: &LoggedPacket| {
         let at = seconds(s.time);
         if let Some(rtt) = s.rtt.get() {
             let now = (micros(rtt) - base) as f32;
@@ -238,19 +241,19 @@ fn round_trips(t: &Track, base: f64) -> Vec<f32> {
         }
         if at < until { least } else { f32::NAN }
     };
-    t.log.iter().map(of).collect()
+    t.log.iter().map(rtt_at).collect()
 }
 
 /// Returns each packet's delay to the capture above the least, seconds, or the last known one.
 fn delays_to_capture(t: &Track) -> Vec<f32> {
     let mut last = f32::NAN;
-    let of = |s: &LoggedPacket| {
+    let delay_at = |s: &LoggedPacket| {
         if s.fate == PacketFate::Passed && s.delay.is_known() {
             last = micros32(s.delay.get());
         }
         last
     };
-    t.log.iter().map(of).collect()
+    t.log.iter().map(delay_at).collect()
 }
 
 #[cfg(test)]

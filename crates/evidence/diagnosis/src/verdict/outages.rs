@@ -164,23 +164,24 @@ fn remove_chance_losses(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
         within.filter(|p| p.fate != PacketFate::Passed).map(|p| u64::from(p.segments)).sum::<u64>()
     };
     let sum = |count: fn(&Track) -> u64| tracks.iter().map(|t| count(t)).sum::<u64>();
-    let all = sum(|t| t.counts.data_packets + t.counts.lost_up);
+    let packets = sum(|t| t.counts.data_packets + t.counts.lost_up);
     let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
     silences.retain(|s| {
         let held = || tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
         let n = if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0 };
-        !s.gone || n == 0 && held() || !is_by_chance(all, losses, n)
+        !s.gone || n == 0 && held() || !is_by_chance(packets, losses, n)
     });
 }
 
 /// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one
 /// correlated run among otherwise independent losses: the ratio of both probabilities, with a uniform prior
 /// of the loss rate (Laplace).
-fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
-    let losses = losses.clamp(run, all.max(run)) as f64;
-    let (all, run) = (all.max(1) as f64, run.max(1) as f64);
-    let in_a_row: f64 = (0..run as u64).map(|i| ((all - i as f64) / (losses - i as f64).max(1.0)).ln()).sum();
-    in_a_row + ((all + 1.0) / (all - run + 1.0).max(1.0)).ln() - all.ln() <= 0.0
+fn is_by_chance(packets: u64, losses: u64, run: u64) -> bool {
+    let losses = losses.clamp(run, packets.max(run)) as f64;
+    let (packets, run) = (packets.max(1) as f64, run.max(1) as f64);
+    let in_a_row: f64 =
+        (0..run as u64).map(|i| ((packets - i as f64) / (losses - i as f64).max(1.0)).ln()).sum();
+    in_a_row + ((packets + 1.0) / (packets - run + 1.0).max(1.0)).ln() - packets.ln() <= 0.0
 }
 
 /// Whether the sender waited for ACKs in most of the silence.

@@ -6,8 +6,8 @@ use result::Cause;
 /// Time of an ACK in µs, its acknowledgement number, and its SACK block.
 type Ack = (u64, u32, Option<(u32, u32)>);
 
-/// The handshake takes 137 ms; from then on other flows keep 1.8 s of packets in the queue. Some rounds lose a
-/// packet.
+/// The handshake takes 137 ms; from then on other flows keep 1.8 s of packets in the queue. Some rounds lose
+/// a packet.
 #[test]
 fn losses_at_a_standing_queue_are_not_random_loss() {
     let mut t = Talk::opened(137_000);
@@ -60,8 +60,8 @@ fn a_spurious_retransmission_is_not_a_loss() {
     );
 }
 
-/// Writes of 64 kB are paced at 20 Mbit/s, and the last segment of each write is partial. One packet in 300 is
-/// lost, and the sender keeps its rate, as BBR does.
+/// Writes of 64 kB are paced at 20 Mbit/s, and the last segment of each write is partial. One packet in 300
+/// is lost, and the sender keeps its rate, as BBR does.
 #[test]
 fn losses_that_do_not_slow_the_sender_are_not_the_cause() {
     let mut t = Talk::opened(40_000);

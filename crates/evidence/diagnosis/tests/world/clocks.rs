@@ -8,8 +8,8 @@ const GAP: u64 = 3_000_000;
 /// One-way delay, µs.
 const DELAY: u64 = 20_000;
 
-/// A segment each 2 ms, captured at the receiver. After a second either the path stalls, and the window of 200
-/// segments sent meanwhile arrives at once when it resumes; or only the capture's clock jumps.
+/// A segment each 2 ms, captured at the receiver. After a second either the path stalls, and the window of
+/// 200 segments sent meanwhile arrives at once when it resumes; or only the capture's clock jumps.
 fn talk(stalls: bool, timestamps: bool) -> Talk {
     let mut t = Talk { timestamps, window: [512, 8_192], ..Talk::default() };
     t.open(2 * DELAY, [Some(7); 2], [1460; 2]);

@@ -1,5 +1,5 @@
-//! Slow start ends when delivery stops growing, even if the window keeps growing: from then on the link is the
-//! bottleneck.
+//! Slow start ends when delivery stops growing, even if the window keeps growing: from then on the link is
+//! the bottleneck.
 
 use crate::link::{Growth, Transfer};
 use result::Cause;

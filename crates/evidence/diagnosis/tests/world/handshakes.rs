@@ -33,8 +33,9 @@ fn a_window_smaller_than_the_inflight_is_discarded() {
     assert!(f.notes.contains(&"window-scale-refuted".into()), "{:?}", f.notes);
 }
 
-/// Captured half way along the path. The handshake's ACK waited 10 ms behind another flow's data, so the sender
-/// seems farther away than it is, and data seem to leave before the ACK that opened the window for them.
+/// Captured half way along the path. The handshake's ACK waited 10 ms behind another flow's data, so the
+/// sender seems farther away than it is, and data seem to leave before the ACK that opened the window for
+/// them.
 #[test]
 fn a_delayed_handshake_ack_does_not_discredit_the_window() {
     let mut t = Talk { timestamps: false, ..Talk::default() };

@@ -1,4 +1,5 @@
-//! Small messages: less than a segment in flight with an open window is everything that the application wrote.
+//! Small messages: less than a segment in flight with an open window is everything that the application
+//! wrote.
 
 use crate::talk::{CLIENT, SERVER, Talk};
 use result::Cause;

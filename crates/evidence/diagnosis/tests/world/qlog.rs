@@ -9,7 +9,8 @@ use units::Stream;
 
 /// A path in one direction.
 trait Path {
-    /// Returns the delay in seconds of a packet of `bytes` that arrives at `now` seconds, or `None` if it is dropped.
+    /// Returns the delay in seconds of a packet of `bytes` that arrives at `now` seconds, or `None` if it is
+    /// dropped.
     fn pass(&mut self, now: f64, bytes: f64) -> Option<f64>;
 }
 
@@ -134,14 +135,16 @@ fn transfer(path: &mut dyn Path, logged: Logged) -> Logs {
     };
     let (mut window, mut threshold) = (10.0f64, f64::INFINITY);
     let mut now = 0.05f64;
-    // The arrival of each packet's ACK in seconds, `None` if the packet is lost, and the packet's chunk of data.
+    // The arrival of each packet's ACK in seconds, `None` if the packet is lost, and the packet's chunk of
+    // data.
     let mut acks: Vec<(Option<f64>, u64)> = Vec::new();
     let mut dropped = 0;
     let mut open: BTreeSet<usize> = BTreeSet::new();
     let mut coming: BTreeSet<(u64, usize)> = BTreeSet::new();
     let mut retransmit: VecDeque<u64> = VecDeque::new();
     let (mut highest, mut recovery, mut next) = (0usize, 0usize, 0u64);
-    // Chunks that the receiver has, as receiver as the sender knows, and how many of them are contiguous from the start.
+    // Chunks that the receiver has, as far as the sender knows, and how many of them are contiguous from
+    // the start.
     let mut received: BTreeSet<u64> = BTreeSet::new();
     let mut contiguous = 0u64;
     while now < 20.0 {

@@ -3,7 +3,8 @@
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;
 
-/// Repeats `times`: data are acknowledged with a window of zero, the sender probes it, and after 5 s it opens.
+/// Repeats `times`: data are acknowledged with a window of zero, the sender probes it, and after 5 s it
+/// opens.
 fn stalls(times: u64, probe: impl Fn(&mut Talk, u64)) -> Talk {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;

@@ -1,4 +1,5 @@
-//! Artefacts of captures: duplicate records, clock jumps, and segments of a size that the SYNs do not announce.
+//! Artefacts of captures: duplicate records, clock jumps, and segments of a size that the SYNs do not
+//! announce.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;

@@ -27,8 +27,8 @@ fn packets() -> Vec<u8> {
     t.talk().pcap(|_| true)
 }
 
-/// Ten samples per second for `seconds` from `first` on. `busy` is the share of busy time; `window` and `buffer`
-/// are the shares of it that were limited by the receive window and the send buffer.
+/// Ten samples per second for `seconds` from `first` on. `busy` is the share of busy time; `window` and
+/// `buffer` are the shares of it that were limited by the receive window and the send buffer.
 fn socket(first: Time, seconds: u64, busy: f64, window: f64, buffer: f64) -> SocketFacts {
     let sample = |i: u64| {
         let us = i as f64 * 1e5 * busy;

@@ -143,8 +143,8 @@ impl Talk {
         self.packets.push(p);
     }
 
-    /// The client sends `rounds` windows of `segments` full segments from `at` on, one window per `rtt`, and the
-    /// server acknowledges every second segment. Returns when the next window could leave.
+    /// The client sends `rounds` windows of `segments` full segments from `at` on, one window per `rtt`, and
+    /// the server acknowledges every second segment. Returns when the next window could leave.
     pub fn windows(&mut self, at: u64, rounds: u64, segments: u64, rtt: u64) -> u64 {
         for round in 0..rounds {
             let at = at + round * rtt;

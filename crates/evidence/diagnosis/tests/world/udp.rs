@@ -1,5 +1,5 @@
-//! UDP flows built byte by byte: QUIC recognised by its long header and spin bit, RTP by its sequence numbers,
-//! and limits of what is reported of them.
+//! UDP flows built byte by byte: QUIC recognised by its long header and spin bit, RTP by its sequence
+//! numbers, and limits of what is reported of them.
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnosis::{capture_info, diagnose_udp};
@@ -48,7 +48,8 @@ fn flow_from(flows: &[UdpFlowDiagnosis], end: usize) -> &UdpFlowDiagnosis {
     flows.iter().find(|f| f.from == from).unwrap()
 }
 
-/// A long header (RFC 9000 section 17.2) with both connection IDs. In version 1, `kind` 0 is an Initial packet.
+/// A long header (RFC 9000 section 17.2) with both connection IDs. In version 1, `kind` 0 is an Initial
+/// packet.
 fn long_header(kind: u8, version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
     let mut b = vec![0xc0 | kind << 4];
     b.extend(version.to_be_bytes());
@@ -79,8 +80,8 @@ enum Spin {
     Random,
 }
 
-/// Ten seconds of an upload through a link of `rate` bytes per second, captured at the client. The window grows
-/// by a packet per round trip and is halved at a queue of 80 ms, so RTTs follow the flow's own backlog.
+/// Ten seconds of an upload through a link of `rate` bytes per second, captured at the client. The window
+/// grows by a packet per round trip and is halved at a queue of 80 ms, so RTTs follow the flow's own backlog.
 fn upload(rate: f64, spin: Spin) -> Vec<Datagram> {
     const SIZE: f64 = 1228.0;
     let base = 0.04;
@@ -200,8 +201,8 @@ fn rtp(number: u16, stamp: u32) -> Vec<u8> {
 
 #[test]
 fn rtp_shows_loss_reordering_and_jitter_as_rfc_3550_counts_them() {
-    // Packets of 20 ms of speech at 8 kHz. Every second one is 4 ms late; sequence numbers wrap around. 50 are
-    // lost, one is duplicated, one is reordered.
+    // Packets of 20 ms of speech at 8 kHz. Every second one is 4 ms late; sequence numbers wrap around. 50
+    // are lost, one is duplicated, one is reordered.
     let mut datagrams = Vec::new();
     for i in 0..1_000u32 {
         let (number, late) = ((65_000 + i) as u16, u64::from(i % 2) * 4_000_000);

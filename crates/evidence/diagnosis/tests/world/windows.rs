@@ -61,8 +61,8 @@ fn a_constant_window_is_neither_the_application_nor_a_link() {
     }
 }
 
-/// A window that is not a multiple of the MSS ends in a small segment with PSH each round trip. Without the SYNs
-/// the window scale is unknown, and so is whether the window was full.
+/// A window that is not a multiple of the MSS ends in a small segment with PSH each round trip. Without the
+/// SYNs the window scale is unknown, and so is whether the window was full.
 #[test]
 fn a_partial_segment_at_the_end_of_an_unknown_window_is_not_the_end_of_a_write() {
     use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};

@@ -162,19 +162,19 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;
     let packet = largest(arrivals) / rate;
-    let of = |count: usize| {
+    let predictions = |count: usize| {
         let mut queues = vec![Vec::new(); count];
         arrivals.iter().for_each(|a| queues[a.flow as usize % count].push(a));
-        let of = move |target: f64| {
+        let predict = move |target: f64| {
             let mut losses = PredictedLosses::default();
             queues.iter().for_each(|queue| losses.follow(queue, rate, base, target));
             losses
         };
         // On slow links the target is the transmission time of a packet or two (RFC 8289 section 4.3).
-        [0.0, 1.0, 2.0].map(|packets| of(CODEL_TARGET_S.max(packets * packet))).into_iter()
+        [0.0, 1.0, 2.0].map(|packets| predict(CODEL_TARGET_S.max(packets * packet))).into_iter()
     };
     let each = Some(flows(arrivals)).filter(|count| *count > 1);
-    let laws = of(1).chain(each.into_iter().flat_map(of));
+    let laws = predictions(1).chain(each.into_iter().flat_map(predictions));
     let Some(best) = laws.max_by(|a, b| a.gain().total_cmp(&b.gain())) else {
         return ManagedQueue::default();
     };

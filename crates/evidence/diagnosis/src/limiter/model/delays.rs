@@ -118,7 +118,7 @@ impl LimiterDelays {
             bin.1.push(*point);
         }
         let known = bins.into_iter().filter(|bin| bin.1.len() >= MIN_BIN_PACKETS);
-        let of = |(sum, points): (f64, Vec<(f64, f32)>)| {
+        let typical = |(sum, points): (f64, Vec<(f64, f32)>)| {
             let mean = sum / points.len() as f64;
             let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
             let flat = quantile(&mut delays, LIMITER_QUANTILE) as f64;
@@ -127,7 +127,7 @@ impl LimiterDelays {
             delays.extend(points.iter().map(longer));
             (mean, [flat, quantile(&mut delays, LIMITER_QUANTILE) as f64])
         };
-        known.map(of).collect()
+        known.map(typical).collect()
     }
 
     /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough
@@ -203,8 +203,9 @@ pub(crate) struct Likelihoods {
 }
 
 impl Likelihoods {
-    /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE_LEAD`].
-    /// The mean over the bins counts and not their sum, because neighbouring bins depend on each other.
+    /// Returns how much more likely a model is than the best of the others, nats per bin, at most
+    /// [`SURE_LEAD`]. The mean over the bins counts and not their sum, because neighbouring bins depend on
+    /// each other.
     pub fn than_others(&self, likely: f64) -> f64 {
         let all = [self.no_wait, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
         let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);

@@ -61,11 +61,11 @@ impl LossTable {
         let below = self.bins.iter().take_while(|b| b.0 < shift - far() * width).map(|b| b.1).sum::<f64>();
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
         let mean = self.lost / self.all;
-        let of = |(beyond, lost, passed): &(f64, f64, f64)| {
+        let log_ratio = |(beyond, lost, passed): &(f64, f64, f64)| {
             let p = lost_at(beyond - shift, width, elsewhere);
             lost * (p / mean).ln() + passed * ((1.0 - p) / (1.0 - mean)).ln()
         };
-        self.bins.iter().map(of).sum()
+        self.bins.iter().map(log_ratio).sum()
     }
 }
 

@@ -91,9 +91,13 @@ pub(super) struct ObservedStretches<'a> {
 }
 
 impl<'a> ObservedStretches<'a> {
-    pub fn new(stretches: &'a [FlightStretch], least: f64, handshake: Option<f64>) -> ObservedStretches<'a> {
+    pub fn new(
+        stretches: &'a [FlightStretch],
+        min_rtt: f64,
+        handshake: Option<f64>,
+    ) -> ObservedStretches<'a> {
         let rounds = stretches.iter().flat_map(|s| &s.rounds);
-        let max_rtt = rounds.map(|r| r.rtt).fold(least, f64::max);
+        let max_rtt = rounds.map(|r| r.rtt).fold(min_rtt, f64::max);
         let bends = stretches
             .iter()
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
@@ -102,7 +106,7 @@ impl<'a> ObservedStretches<'a> {
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
         ObservedStretches {
             stretches,
-            path: PathRtt { least, most: max_rtt, handshake: handshake.map_or(least, |h| h.min(least)) },
+            path: PathRtt { min_rtt, max_rtt, handshake: handshake.map_or(min_rtt, |h| h.min(min_rtt)) },
             noise: noise.max(MIN_NOISE),
         }
     }
@@ -211,7 +215,7 @@ impl<'a> ObservedStretches<'a> {
             let high = w.iter().map(|r| r.flight).fold(0.0, f64::max);
             if high - low <= (0.04 * high).max(2.0) {
                 let r = w[STANDING_ROUNDS / 2];
-                queues.push(r.flight * (1.0 - own / r.least.max(own)));
+                queues.push(r.flight * (1.0 - own / r.min_rtt.max(own)));
             }
         }
         (queues.len() > STANDING_ROUNDS).then(|| median(&queues))
@@ -226,8 +230,9 @@ impl<'a> ObservedStretches<'a> {
             None if s.after_loss => begin / 0.7,
             None => begin,
         };
-        let (least, rtt) = s.rounds.first().map_or((self.path.least, self.path.least), |r| (r.least, r.rtt));
-        Growing { window: begin, begin, greatest, seconds: 0.0, rounds: 0.0, least, rtt }
+        let (min_rtt, rtt) =
+            s.rounds.first().map_or((self.path.min_rtt, self.path.min_rtt), |r| (r.min_rtt, r.rtt));
+        Growing { window: begin, begin, greatest, seconds: 0.0, rounds: 0.0, min_rtt, rtt }
     }
 
     fn growth(&self, candidate: &Candidate, at: &Growing) -> f64 {
@@ -242,7 +247,7 @@ impl<'a> ObservedStretches<'a> {
     fn course(&self, candidate: &Candidate, s: &FlightStretch, at: &mut Growing) -> (Vec<f64>, f64) {
         let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {
-            (at.least, at.rtt) = (r.least.max(self.path.least), r.rtt.max(self.path.least));
+            (at.min_rtt, at.rtt) = (r.min_rtt.max(self.path.min_rtt), r.rtt.max(self.path.min_rtt));
             let share = r.seconds / at.rtt;
             let grows = self.growth(candidate, at) * share;
             moved += grows.abs();

@@ -37,7 +37,7 @@ pub(super) fn probe_rtts(spans: &[RoundTripSpan], mss: f64, rtt: f64) -> usize {
 }
 
 /// Whether flat bytes in flight rise by about a quarter once in eight least RTTs.
-pub(super) fn is_cycling(spans: &[RoundTripSpan], mss: f64, least: f64) -> bool {
+pub(super) fn is_cycling(spans: &[RoundTripSpan], mss: f64, min_rtt: f64) -> bool {
     let flight = |i: usize| spans[i].inflight / mss;
     let mut begins = Vec::new();
     let mut i = 3;
@@ -54,7 +54,7 @@ pub(super) fn is_cycling(spans: &[RoundTripSpan], mss: f64, least: f64) -> bool 
         }
         i += 1;
     }
-    let gaps = || begins.windows(2).map(|b| (b[1] - b[0]) / least);
+    let gaps = || begins.windows(2).map(|b| (b[1] - b[0]) / min_rtt);
     let regular = gaps().filter(|g| (5.5..=12.0).contains(g)).count();
     gaps().count() >= 3 && 2 * regular > gaps().count()
 }

@@ -12,7 +12,7 @@ pub(super) struct CleanRound {
     /// Length, seconds.
     pub seconds: f64,
     /// Least RTT, seconds; that of the round trip before where it has no sample.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Mean RTT, seconds; that of the round trip before where it has no sample.
     pub rtt: f64,
 }
@@ -62,12 +62,12 @@ fn is_held(r: &RoundTripSpan) -> bool {
 
 /// Returns all stretches of a flow.
 pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<FlightStretch> {
-    let (mut least, mut rtt) = (facts.least, facts.least);
+    let (mut min_rtt, mut rtt) = (facts.min_rtt, facts.min_rtt);
     let rounds: Vec<CleanRound> = spans
         .iter()
         .map(|r| {
-            (least, rtt) = (r.rtt_min.unwrap_or(least), r.rtt.unwrap_or(rtt));
-            CleanRound { flight: r.inflight / facts.mss, seconds: r.width, least, rtt }
+            (min_rtt, rtt) = (r.rtt_min.unwrap_or(min_rtt), r.rtt.unwrap_or(rtt));
+            CleanRound { flight: r.inflight / facts.mss, seconds: r.width, min_rtt, rtt }
         })
         .collect();
     let mut out = Vec::new();
@@ -125,5 +125,5 @@ fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss:
     let near = &spans[(last + 1).saturating_sub(RATE_ROUNDS)..=last];
     let seconds: f64 = near.iter().map(|r| r.width).sum();
     let acked: f64 = near.iter().map(|r| r.acked).sum();
-    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].least })
+    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].min_rtt })
 }

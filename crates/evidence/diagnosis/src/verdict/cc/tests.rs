@@ -6,7 +6,7 @@ const MSS: f64 = 1000.0;
 const RTT: f64 = 0.1;
 
 fn facts() -> FlowFacts {
-    FlowFacts { mss: MSS, least: RTT, base: RTT, ..FlowFacts::default() }
+    FlowFacts { mss: MSS, min_rtt: RTT, base: RTT, ..FlowFacts::default() }
 }
 
 fn round(from: f64, flight: f64, rtt: f64) -> RoundTripSpan {
