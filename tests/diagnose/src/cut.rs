@@ -1,4 +1,4 @@
-//! Cuts: what becomes of a complete capture that is taken or kept badly.
+//! Cuts: the effects of bad recording or storage on a complete capture.
 //!
 //! A cut removes packets, or parts of them. The truth about the remaining time is known, so a verdict on the
 //! rest is right, wrong, or says that it cannot tell.
@@ -13,7 +13,7 @@ use result::diagnosis::SURE;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// A way in which a capture is incomplete.
+/// A defect of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Nothing.
@@ -22,35 +22,35 @@ pub enum Cut {
     OnlyFirst,
     /// Only packets of the other side.
     OnlySecond,
-    /// One packet in so many is kept, at random.
+    /// One packet in n is kept, at random.
     Sampled(u32),
-    /// Every so many-th packet is kept.
+    /// Every n-th packet is kept.
     Nth(u32),
-    /// So many packets in a thousand are missing, at random, as with a slow disk.
+    /// n packets in a thousand are missing, at random, as with a slow disk.
     Dropped(u32),
     /// TCP options are cut off by a short snap length.
     Options,
-    /// The first so many tenths of a second are missing.
+    /// The first n tenths of a second are missing.
     Begun(u32),
-    /// Only the first so many seconds are kept.
+    /// Only the first n seconds are kept.
     Prefix(u32),
     /// Each packet is there twice, the second 5 µs later, as from a mirror port.
     Twice,
     /// Each packet is there twice, as from two interfaces of a router: the second 300 µs later, with its TTL
     /// decremented.
     TwoInterfaces,
-    /// Consecutive data is merged into packets of up to so many segments, as by receive offload.
+    /// Consecutive data is merged into packets of up to n segments, as by receive offload.
     Joined(u32),
-    /// The clock is set ahead by so many seconds, after one second.
+    /// The clock is set forward by n seconds, after one second.
     Ahead(u32),
-    /// The clock is set back by so many seconds, after one second.
+    /// The clock is set back by n seconds, after one second.
     Back(u32),
     /// Now and then a packet is recorded after its successor, as with two queues of a network card.
     Disordered,
 }
 
 impl Cut {
-    /// The cuts that are tried.
+    /// All cuts.
     pub const ALL: [Cut; 25] = [
         Cut::Whole,
         Cut::OnlyFirst,
@@ -83,20 +83,20 @@ impl Cut {
     pub fn name(self) -> String {
         match self {
             Cut::Whole => "whole".into(),
-            Cut::OnlyFirst => "one direction, of the side that begins".into(),
-            Cut::OnlySecond => "one direction, of the other side".into(),
+            Cut::OnlyFirst => "only packets of the side that sent first".into(),
+            Cut::OnlySecond => "only packets of the other side".into(),
             Cut::Sampled(n) => format!("1 packet in {n}, at random"),
             Cut::Nth(2) => "every second packet".into(),
             Cut::Nth(n) => format!("every {n}th packet"),
             Cut::Dropped(n) => format!("{:.1} % of the packets missing", f64::from(n) / 10.0),
             Cut::Options => "options cut off".into(),
-            Cut::Begun(n) => format!("begun {:.1} s late", f64::from(n) / 10.0),
-            Cut::Prefix(s) => format!("the first {s} s"),
+            Cut::Begun(n) => format!("begins {:.1} s late", f64::from(n) / 10.0),
+            Cut::Prefix(s) => format!("only the first {s} s"),
             Cut::Twice => "each packet twice".into(),
             Cut::TwoInterfaces => "two interfaces merged".into(),
             Cut::Joined(n) => format!("up to {n} segments joined"),
-            Cut::Ahead(s) => format!("the clock set ahead by {s} s"),
-            Cut::Back(s) => format!("the clock set back by {s} s"),
+            Cut::Ahead(s) => format!("clock set forward by {s} s"),
+            Cut::Back(s) => format!("clock set back by {s} s"),
             Cut::Disordered => "packets out of order".into(),
         }
     }

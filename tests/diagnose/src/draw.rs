@@ -137,7 +137,7 @@ impl Recipe {
         self.rate * self.rtt / 8.0
     }
 
-    /// Redraws rate and RTT until their product is at least so many packets for each flow.
+    /// Redraws rate and RTT until their product is at least this many packets for each flow.
     fn fat(&mut self, packets: f64) {
         while self.bdp() < packets * 1500.0 * self.flows as f64 {
             self.rate = self.scale(5e5, 1e9);
@@ -484,7 +484,7 @@ app = {app}
 }
 
 impl Case {
-    /// Shortens the case to at most so many seconds.
+    /// Shortens the case to at most `seconds`.
     #[must_use]
     pub fn within(mut self, seconds: f64) -> Case {
         let mut lines: Vec<String> = self.text.lines().map(String::from).collect();

@@ -48,18 +48,18 @@ pub struct Label {
 
 /// Splits a line of CSV; a quoted field may hold commas, and a doubled quote stands for one.
 fn fields(line: &str) -> Option<Vec<String>> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '"' if quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
             '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
             c => field.push(c),
         }
     }
-    all.push(field);
-    (!quoted).then_some(all)
+    fields.push(field);
+    (!quoted).then_some(fields)
 }
 
 /// Returns the half that a capture belongs to, by the parity of its hash's first digit.
@@ -76,22 +76,22 @@ pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
     let mut lines = text.lines().enumerate();
     match lines.next() {
         Some((_, COLUMNS)) => {}
-        _ => return Err(format!("{name}:1: the columns are {COLUMNS}")),
+        _ => return Err(format!("{name}:1: expected the columns {COLUMNS}")),
     }
     let label = |(at, line): (usize, &str)| {
         let at = at + 1;
         let fields = fields(line).ok_or(format!("{name}:{at}: unclosed quote"))?;
         let count = fields.len();
-        let [repository, _, path, sha256, from, to, cause, why, confidence, half_told]: [String; 10] =
-            fields.try_into().map_err(|_| format!("{name}:{at}: {count} fields, wanted 10"))?;
-        if sha256.len() != 64 || half(&sha256) != Some(half_told.as_str()) {
-            return Err(format!("{name}:{at}: half {half_told} does not belong to sha256 {sha256}"));
+        let [repository, _, path, sha256, from, to, cause, why, confidence, labelled_half]: [String; 10] =
+            fields.try_into().map_err(|_| format!("{name}:{at}: {count} fields, expected 10"))?;
+        if sha256.len() != 64 || half(&sha256) != Some(labelled_half.as_str()) {
+            return Err(format!("{name}:{at}: half {labelled_half} does not match sha256 {sha256}"));
         }
         if !["high", "middle", "low"].contains(&confidence.as_str()) {
-            return Err(format!("{name}:{at}: confidence {confidence}, wanted high, middle or low"));
+            return Err(format!("{name}:{at}: confidence {confidence}, expected high, middle or low"));
         }
         let causes = cause.split('|').map(str::to_string).collect();
-        let (ends, half) = ((from, to), half_told);
+        let (ends, half) = ((from, to), labelled_half);
         Ok(Label { line: at, repository, path, sha256, ends, causes, why, confidence, half })
     };
     lines.map(label).collect()
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let error = |line: &str| labels("real.csv", &format!("{COLUMNS}\n{line}\n")).unwrap_err();
-        assert_eq!(error("a,b"), "real.csv:2: 2 fields, wanted 10");
+        assert_eq!(error("a,b"), "real.csv:2: 2 fields, expected 10");
         assert_eq!(error("\"a"), "real.csv:2: unclosed quote");
         let other_half = format!("o/n,c,p,{HASH},f,t,a,w,high,judge");
         assert!(error(&other_half).starts_with("real.csv:2: half judge"));

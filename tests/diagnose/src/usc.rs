@@ -153,8 +153,8 @@ impl Row {
         Some(Row { line, named_burst: number(18), chunks, detector })
     }
 
-    fn error(&self, found: Option<f64>, has: Option<f64>) -> Option<f64> {
-        (self.line.policed == Some(true)).then(|| Some(found? / has? - 1.0)).flatten()
+    fn error(&self, found: Option<f64>, truth: Option<f64>) -> Option<f64> {
+        (self.line.policed == Some(true)).then(|| Some(found? / truth? - 1.0)).flatten()
     }
 }
 
@@ -163,9 +163,9 @@ pub const COLUMNS: &str =
     "named_burst,chunks,lossy_chunks,detector_chunks,detector_rate_mbps,detector_burst_bytes";
 
 /// A named test for whether a trace is policed.
-type Says = (&'static str, fn(&Row) -> bool);
+type Detector = (&'static str, fn(&Row) -> bool);
 
-const SAYS: [Says; 4] = [
+const DETECTORS: [Detector; 4] = [
     ("longfat, policer named", |r| r.line.names_policer()),
     ("longfat, policer the main cause", |r| r.line.verdict == "policed"),
     ("detector, any chunk", |r| r.chunks[2] > 0),
@@ -187,12 +187,15 @@ fn groups() -> Vec<Group> {
             format!("one connection, {name}"),
             Box::new(move |r| r.line.flows == 1 && r.named_burst == burst),
         ));
-        all.push((format!("several, {name}"), Box::new(move |r| r.line.flows > 1 && r.named_burst == burst)));
+        all.push((
+            format!("several connections, {name}"),
+            Box::new(move |r| r.line.flows > 1 && r.named_burst == burst),
+        ));
     }
     all
 }
 
-/// The detector by chunk, as its authors count.
+/// Scores the detector by chunk, as its authors do.
 fn by_chunk(rows: &[Row]) -> String {
     let mut out = String::new();
     for several in [false, true] {
@@ -203,8 +206,8 @@ fn by_chunk(rows: &[Row]) -> String {
         let recall = Tally { total: sum(true, 1), right: sum(true, 2) };
         let _ = writeln!(
             out,
-            "By chunk, as the detector's authors count, {}: of the chunks with loss through a policer it says {} \
-             are policed, and of {} chunks through a shaper {}.\n",
+            "The detector by chunk, as its authors count, {}: recall {} on chunks with loss through a policer; {} chunks \
+             through a shaper, of which {} are reported as policed.\n",
             if several { "several connections" } else { "one connection" },
             recall.percent(),
             sum(false, 0),
@@ -214,25 +217,28 @@ fn by_chunk(rows: &[Row]) -> String {
     out
 }
 
-/// Returns precision and recall of both, by group, then errors of rate and bucket.
+/// Returns precision and recall of longfat and the detector by group, then errors of rate and bucket.
 pub fn tables(rows: &[Row]) -> String {
-    let says: Vec<&str> = SAYS.iter().map(|s| s.0).collect();
-    let mut out =
-        format!("| traces | policed | {} |\n|---|---:|{}\n", says.join(" | "), "---:|".repeat(SAYS.len()));
+    let names: Vec<&str> = DETECTORS.iter().map(|d| d.0).collect();
+    let mut out = format!(
+        "| traces | policed | {} |\n|---|---:|{}\n",
+        names.join(" | "),
+        "---:|".repeat(DETECTORS.len())
+    );
     for (name, belongs) in groups() {
         let some: Vec<&Row> = rows.iter().filter(|r| belongs(r)).collect();
         let positive = some.iter().filter(|r| r.line.policed == Some(true)).count();
-        let cell = |(_, says): &Says| {
-            let reported = some.iter().filter(|r| says(r));
+        let cell = |(_, reports): &Detector| {
+            let reported = some.iter().filter(|r| reports(r));
             let precision = Tally::count(reported, |r| r.line.policed == Some(true));
-            let recall = Tally::count(some.iter().filter(|r| r.line.policed == Some(true)), |r| says(r));
+            let recall = Tally::count(some.iter().filter(|r| r.line.policed == Some(true)), |r| reports(r));
             let percent = |t: Tally| if t.total == 0 { "–".into() } else { format!("{:.1} %", t.share()) };
             format!("{} / {}", percent(precision), percent(recall))
         };
-        let cells: Vec<String> = SAYS.iter().map(cell).collect();
+        let cells: Vec<String> = DETECTORS.iter().map(cell).collect();
         let _ = writeln!(out, "| {name} ({}) | {positive} | {} |", some.len(), cells.join(" | "));
     }
-    out += "\nPrecision / recall.\n\n";
+    out += "\nCells are precision / recall.\n\n";
     out += &by_chunk(rows);
     out += "| policed traces | rate given | rate error: median / p90 | within 3 % | bucket given | bucket error: median / p90 | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|\n";
     for several in [false, true] {

@@ -9,7 +9,7 @@ use diagnose_test::{Vantage, each};
 pub fn run(args: &[String]) -> Result<(), String> {
     let number = |name: &str, default: u64| match args.iter().position(|a| a == name) {
         None => Ok(default),
-        Some(i) => args.get(i + 1).and_then(|a| a.parse().ok()).ok_or(format!("{name}: a number is wanted")),
+        Some(i) => args.get(i + 1).and_then(|a| a.parse().ok()).ok_or(format!("{name}: expected a number")),
     };
     let (seed, cases) = (number("--seed", 1)?, number("--cases", 65)?);
     let judge = Judge::new(None)?;
@@ -27,7 +27,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
                 );
             }
         }
-        println!("\nAt the {}, {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));
+        println!("\nCaptured at the {}: {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let halves = match half {
         None => vec!["build", "judge"],
         Some(half @ ("build" | "judge")) => vec![half],
-        Some(other) => return Err(format!("--half {other}: build or judge")),
+        Some(other) => return Err(format!("--half {other}: expected build or judge")),
     };
     for half in halves {
         let rows = nebby::read(Path::new(folder), half)?;

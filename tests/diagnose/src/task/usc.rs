@@ -1,5 +1,5 @@
 //! `usc DIR [--program FILE] [--rows FILE]` diagnoses the traces of USC-NSL/policing-detection
-//! (`data/validation`, as they are there) and compares the scores with those of the authors' detector;
+//! (`data/validation`, unchanged) and compares the scores with those of the authors' detector;
 //! `--rows` keeps the rows as CSV.
 
 use diagnose_test::judge::Judge;
