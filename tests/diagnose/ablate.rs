@@ -1,11 +1,12 @@
-//! What each constant of the diagnosis gives: `tests/diagnose/constants.py --ablate` makes numbers of them that can be
-//! changed while the program runs (`diagnosis::knob`), in a copy of the tree, and puts this file there.
+//! Measures the effect of each constant of the diagnosis. `tests/diagnose/constants.py --ablate` makes the
+//! constants adjustable at run time (`diagnosis::knob`) in a copy of the tree, and builds this file there.
 //!
-//! The captures of all sets are tracked once. Then for each constant, halved and doubled, a child is forked, which diagnoses all
-//! of them and prints of each set how many flows are right: `<constant> <by> <set> <right> <of> <worse than wrong>`.
+//! The captures of all sets are tracked once. Then a child process is forked for each constant, halved and
+//! doubled. It diagnoses all captures and prints the number of right flows for each set as
+//! `<constant> <factor> <set> <right> <total> <bad>`.
 //!
-//! Constants from number FROM to TO are those that tell congestion controls: they alone are held against traces labelled with these, and
-//! against nothing else.
+//! Constants with numbers from FROM to TO identify congestion controls. They are scored only on traces with
+//! labelled controls, and the other constants only on the other sets.
 //!
 //! `ablate CONSTANTS [--drawn SET COUNT] [--world SET COUNT] [--real DIR] [--nebby DIR] [--controls FROM TO]`
 
@@ -22,59 +23,63 @@ use std::io::Write as _;
 use std::path::Path;
 use track::Track;
 
-/// Knows what is right.
-enum Right {
+/// The truth of a capture.
+enum CaptureTruth {
     Played(Box<Truth>),
     Labelled(Vec<real::Label>),
     Control(String),
 }
 
-struct Seen {
+struct TrackedCapture {
     set: &'static str,
     tracks: Vec<Track>,
     info: CaptureInfo,
-    right: Right,
+    truth: CaptureTruth,
 }
 
-/// Flows of a set: right, all that can be judged, and those that are worse than wrong: a policer that is not there, a congestion
-/// control that it is sure of.
+/// Flows of a set: right ones, all scored ones, and bad ones. Bad is a false policer, or a wrong congestion
+/// control with high confidence.
 type Score = [usize; 3];
 
-fn score(seen: Seen, scores: &mut BTreeMap<&'static str, Score>) {
-    let diagnosis: Diagnosis = diagnosis::diagnose_tracks(seen.tracks, seen.info);
-    let s = scores.entry(seen.set).or_default();
+fn score(capture: TrackedCapture, scores: &mut BTreeMap<&'static str, Score>) {
+    let diagnosis: Diagnosis = diagnosis::diagnose_tracks(capture.tracks, capture.info);
+    let s = scores.entry(capture.set).or_default();
     let mut add = |right: bool, bad: bool| {
         s[0] += usize::from(right);
         s[1] += 1;
         s[2] += usize::from(bad && !right);
     };
-    match seen.right {
-        Right::Played(truth) => {
+    match capture.truth {
+        CaptureTruth::Played(truth) => {
             for line in judge::lines(&truth, &diagnosis) {
-                line.is_right().into_iter().for_each(|right| add(right, line.says_policed()));
+                line.is_right().into_iter().for_each(|right| add(right, line.names_policer()));
             }
         }
-        Right::Labelled(labels) => {
+        CaptureTruth::Labelled(labels) => {
             for row in labels.iter().map(|l| real::row(l, &diagnosis)) {
                 add(row.is_right(), row.named.contains(&"policed"));
             }
         }
-        Right::Control(name) => {
+        CaptureTruth::Control(name) => {
             let row = nebby::row(&name, &diagnosis).expect("a flow");
             let outcome = row.outcome();
-            add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.said.confidence >= SURE);
+            add(outcome == Outcome::Right, outcome == Outcome::Wrong && row.guess.confidence >= SURE);
         }
     }
 }
 
-fn drawn(set: &'static str, count: u64, case: impl Fn(u64) -> Case + Sync) -> Result<Vec<Seen>, String> {
+fn drawn(
+    set: &'static str,
+    count: u64,
+    case: impl Fn(u64) -> Case + Sync,
+) -> Result<Vec<TrackedCapture>, String> {
     diagnose_test::each(0..count, |n| {
         let (truth, tracks, info) = judge::played(&case(n))?;
-        Ok(Seen { set, tracks, info, right: Right::Played(Box::new(truth)) })
+        Ok(TrackedCapture { set, tracks, info, truth: CaptureTruth::Played(Box::new(truth)) })
     })
 }
 
-fn sets(args: &[String]) -> Result<Vec<Seen>, String> {
+fn sets(args: &[String]) -> Result<Vec<TrackedCapture>, String> {
     let after = |name: &str| args.iter().position(|a| a == name).map(|i| &args[i + 1..]);
     let number = |text: &String| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let mut out = Vec::new();
@@ -87,21 +92,21 @@ fn sets(args: &[String]) -> Result<Vec<Seen>, String> {
         out.extend(drawn("world", number(count)?, |n| world::case(set, n))?);
     }
     if let Some([folder, ..]) = after("--real") {
-        let mut labels = real::labels("real.csv", include_str!("../../real.csv"))?;
+        let mut labels = real::labels("real.csv", include_str!("../real.csv"))?;
         labels.retain(|l| l.half == "build");
-        let (captures, absent) = real::captures(Path::new(folder), &labels)?;
-        eprintln!("{absent} captures of the build half are not below {folder}");
+        let (captures, missing) = real::captures(Path::new(folder), &labels)?;
+        eprintln!("{folder}: {missing} captures of the build half are missing");
         for (file, labels) in captures {
             let reader = CaptureReader::open(&file).map_err(|e| e.to_string())?;
             let (tracks, info) = judge::read_tracks(reader);
-            let right = Right::Labelled(labels.into_iter().cloned().collect());
-            out.push(Seen { set: "real", tracks, info, right });
+            let truth = CaptureTruth::Labelled(labels.into_iter().cloned().collect());
+            out.push(TrackedCapture { set: "real", tracks, info, truth });
         }
     }
     if let Some([folder, ..]) = after("--nebby") {
         for (name, file) in nebby::traces(Path::new(folder), "build")? {
             let (tracks, info) = judge::read_tracks(nebby::open(&name, &file)?);
-            out.push(Seen { set: "nebby", tracks, info, right: Right::Control(name) });
+            out.push(TrackedCapture { set: "nebby", tracks, info, truth: CaptureTruth::Control(name) });
         }
     }
     Ok(out)
@@ -109,7 +114,7 @@ fn sets(args: &[String]) -> Result<Vec<Seen>, String> {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let count: usize = args[0].parse().expect("how many constants there are");
+    let count: usize = args[0].parse().expect("the number of constants");
     let number = |i: usize| args[i].parse::<usize>().expect("a number");
     let controls = args.iter().position(|a| a == "--controls").map_or(0..0, |i| number(i + 1)..number(i + 2));
     let mut sets = sets(&args).expect("captures");
@@ -125,20 +130,22 @@ fn main() {
         if running == cores {
             wait(&mut running);
         }
-        // This program has one thread by now; the child only computes, prints and ends.
+        // The program has only one thread here, so forking is safe. The child computes, prints and exits.
         if let Ok(Forked::Child) = process::fork() {
             knob::set(constant.unwrap_or(usize::MAX), by);
             let name = constant.map_or("none".to_string(), |i| i.to_string());
             let mut scores = BTreeMap::new();
-            let told = |seen: &Seen| constant.is_none_or(|i| controls.contains(&i) == (seen.set == "nebby"));
-            std::mem::take(&mut sets).into_iter().filter(told).for_each(|seen| score(seen, &mut scores));
+            let is_scored = |capture: &TrackedCapture| {
+                constant.is_none_or(|i| controls.contains(&i) == (capture.set == "nebby"))
+            };
+            std::mem::take(&mut sets).into_iter().filter(is_scored).for_each(|c| score(c, &mut scores));
             let mut text = String::new();
-            for (set, [right, of, bad]) in scores {
-                let _ = writeln!(text, "{name} {by} {set} {right} {of} {bad}");
+            for (set, [right, total, bad]) in scores {
+                let _ = writeln!(text, "{name} {by} {set} {right} {total} {bad}");
             }
             let _ = std::io::stdout().write_all(text.as_bytes());
             let _ = std::io::stdout().flush();
-            // Nothing is given back piece by piece.
+            // Exit without freeing memory.
             process::exit_now(0);
         }
         running += 1;

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The constants of the diagnosis: a list, their sources, and the effect of each on the results.
+"""Lists the constants of the diagnosis with their sources, and measures the effect of each.
 
-    python3 tests/diagnose/constants.py                       a table of all of them
-    python3 tests/diagnose/constants.py --count               number of constants, and of those that name a source
+    python3 tests/diagnose/constants.py                         table of all constants
+    python3 tests/diagnose/constants.py --count                 number of constants, and of those that name a source
     python3 tests/diagnose/constants.py [--rows FILE] --ablate --drawn SET COUNT --real DIR --nebby DIR
-    python3 tests/diagnose/constants.py [--rows FILE] --page  prints FILE as a page
+    python3 tests/diagnose/constants.py [--rows FILE] --report  the page made from FILE
 
-A constant is a number in a `const` of `crates/evidence/diagnosis/src` (each element of a tuple or list counts) or a decimal literal in
-code. Tests are left out, and so are 0, 1, 2, halves and powers of ten, which are units. A constant names a source if the comment above it
-names an RFC, a line of a kernel, a paper, a derivation, or the program that learns it.
+A constant is a number in a `const` of `crates/evidence/diagnosis/src` (each number of a tuple or list separately), or a
+decimal in code. Tests are excluded, and so are 0, 0.5, 1, 2 and powers of ten. A constant names a source if the comment
+above it cites an RFC, a kernel function or a paper, or states from what it was derived or learned.
 
-`--ablate` halves and doubles each constant, one at a time, in a copy of the tree that is built once, and scores the sets that are passed to
-`ablate.rs`. The number of right flows of each set goes to FILE.
+`--ablate` halves and doubles each constant in turn, in a copy of the tree that is built once, diagnoses the given sets
+(`ablate.rs`), and writes the number of right flows of each set to FILE.
 """
 
 import argparse
@@ -35,7 +35,7 @@ UNITS = {"0", "1", "2", "0.0", "1.0", "2.0", "0.5", "1e-9", "1e-6", "1e-3", "1e3
 
 
 def sources():
-    """Yields each file with its lines, without tests."""
+    """Yields each source file with its lines, without tests."""
     for path in sorted(SOURCE.rglob("*.rs")):
         if path.name in ("tests.rs", "weights.rs", "factors.rs"):
             continue
@@ -47,7 +47,7 @@ HEAD = re.compile(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:const |static )?(?:fn|const|s
 
 
 def comment_above(lines, at):
-    """Returns the comment right above a line. Constants on consecutive lines share one comment."""
+    """Returns the comment directly above a line. Consecutive constants share a comment."""
     while at > 0 and CONST.match(lines[at - 1]):
         at -= 1
     doc = []
@@ -57,8 +57,8 @@ def comment_above(lines, at):
     return " ".join(doc)
 
 
-def said_of(lines, at, first):
-    """Returns the comments on a number: the nearest one above it, and the one above the constant or function that begins at `first`."""
+def comments_on(lines, at, first):
+    """Returns the nearest comment above line `at`, and the comment of its constant or function, which begins at `first`."""
     near = at
     while near > first and not lines[near - 1].lstrip().startswith("//"):
         near -= 1
@@ -66,7 +66,7 @@ def said_of(lines, at, first):
 
 
 def constants():
-    """Yields name, file, line, the match of the number, and its comments."""
+    """Yields the name, file, line, regex match of the number, and comments of each constant."""
     for path, lines in sources():
         name = str(path.relative_to(SOURCE))
         inside, first = None, 0
@@ -80,13 +80,13 @@ def constants():
                 begin = code.index("=") + 1 if found else 0
                 for part, number in enumerate(NUMBER.finditer(code, begin)):
                     if number.group(1) not in UNITS:
-                        yield inside + (f".{part}" if part else ""), name, at, number, said_of(lines, at, first)
+                        yield inside + (f".{part}" if part else ""), name, at, number, comments_on(lines, at, first)
                 if code.rstrip().endswith(";"):
                     inside = None
                 continue
             for number in BARE.finditer(code):
                 if number.group(1) not in UNITS:
-                    yield "(bare)", name, at, number, said_of(lines, at, first)
+                    yield "(bare)", name, at, number, comments_on(lines, at, first)
 
 
 def table():
@@ -97,21 +97,21 @@ def table():
 
 
 def count():
-    every = list(constants())
-    bare = sum(c[0] == "(bare)" for c in every)
-    named = sum(bool(ORIGIN.search(c[4])) for c in every)
-    print(f"{len(every)} constants: {len(every) - bare} in `const`, {bare} bare; {named} name a source")
+    found = list(constants())
+    bare = sum(c[0] == "(bare)" for c in found)
+    named = sum(bool(ORIGIN.search(c[4])) for c in found)
+    print(f"{len(found)} constants: {len(found) - bare} in `const`, {bare} in code; {named} name a source")
 
 
 KNOB = """
-/// Numbers that can be changed at run time.
+/// Constants that can be changed at run time.
 pub mod knob {
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
     static CHANGED: AtomicUsize = AtomicUsize::new(usize::MAX);
     static BY: AtomicU64 = AtomicU64::new(0);
 
-    /// Multiplies number `which`.
+    /// Multiplies constant `which` by a factor.
     pub fn set(which: usize, by: f64) {
         CHANGED.store(which, Relaxed);
         BY.store(by.to_bits(), Relaxed);
@@ -140,7 +140,7 @@ pub mod knob {
 
 
 def with_knobs(every, left_out):
-    """Returns the text of each file, by path, with every constant that is not left out made changeable."""
+    """Returns the text of each source file, by path, with all constants made adjustable except those in `left_out`."""
     files, made_static = {}, set()
     for number, (name, file, at, found, _) in enumerate(every):
         if number not in left_out:
@@ -159,13 +159,13 @@ def with_knobs(every, left_out):
 
 
 def rewritten(lines, names, made_static):
-    """Returns the text with the named constants made lazy statics, and every use of them dereferenced."""
+    """Turns the constants `names` into lazily computed statics, and dereferences them where they are used."""
     head, tests, tail = "\n".join(lines).partition("#[cfg(test)]\nmod tests {")
     used = names | {n for n in made_static if re.search(rf"^use [^;]*\b{n}\b", head, re.M) or f"::{n}" in head}
     parts, at = [], 0
-    # Definitions, imports and comments stay; all other code may use the constants.
+    # Definitions, imports and comments stay as they are; the rest is code that may use the constants.
     kept = re.compile(r"^[ \t]*(?:pub(?:\([a-z]+\))? )?(?:const (\w+): ([^=]+?) = (.*?);|use [^;]*;)$|//[^\n]*", re.M | re.S)
-    # Skips fields of that name, but not the end of a range.
+    # Match a constant at the end of a range, but not a field of the same name.
     place = re.compile(r"(?<![\w:])(?<![^.]\.)((?:\w+::)*)(" + "|".join(sorted(used)) + r")\b") if used else None
     uses = lambda text: place.sub(r"(*\1\2)", text) if place else text
     for found in kept.finditer(head):
@@ -183,7 +183,7 @@ def rewritten(lines, names, made_static):
 
 
 def build(tree, target, every):
-    """Builds `ablate` with all constants changeable that allow it; returns the others."""
+    """Builds `ablate` with as many adjustable constants as compile. Returns the numbers of the others."""
     left_out = set()
     env = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     crate = tree / "crates/evidence/diagnosis/src"
@@ -223,13 +223,13 @@ def ablate(options, rows):
         run = [target / "release/ablate", str(len(every)), *options, "--controls", *span]
         table = [line.split() for line in subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()]
     sets = sorted({line[2] for line in table})
-    of = {(which, by, name): (int(right), int(bad)) for which, by, name, right, _, bad in table}
+    scores = {(which, by, name): (int(right), int(bad)) for which, by, name, right, _, bad in table}
     with open(rows, "w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["constant", "file", "line", "value", "by", *(f"{s} {what}" for s in sets for what in ("right", "bad"))])
 
         def write(which, head, by):
-            figures = [of.get((which, by, s), ("", "")) for s in sets]
+            figures = [scores.get((which, by, s), ("", "")) for s in sets]
             out.writerow([*head, by, *(n for pair in figures for n in pair)])
 
         write("none", ["(none)", "", "", ""], "1")
@@ -238,44 +238,42 @@ def ablate(options, rows):
                 write(str(number), [name, where, at + 1, found.group(1)], by)
 
 
-HEAD_OF_TABLE = """# Effect of each constant of the diagnosis
+HEAD_OF_REPORT = """# The effect of each constant of the diagnosis
 
-Each number in `crates/evidence/diagnosis/src` that is not a unit is halved and doubled, one at a time, and
-the build sets are diagnosed again: drawn cases, drawn receivers that do not read, and the build half of the
-public captures. Constants that distinguish congestion controls are tested on the build half of the labelled
-traces instead. `tests/diagnose/constants.py --ablate` measures, `--page` prints this page. The table has the
-change in the number of right flows. Learned numbers (`*/weights.rs`, `*/factors.rs`) are not constants; they
-have names in those files.
+Each constant of `crates/evidence/diagnosis/src` is halved and doubled, one at a time, and the build sets are diagnosed again: drawn cases,
+drawn receivers that do not read, and the build half of the public captures. Constants that identify congestion controls are scored on the
+build half of the traces with labelled controls instead. The table shows by how much the number of right flows changes.
+`tests/diagnose/constants.py --ablate` measures; `--report` prints this page. Learned numbers (`*/weights.rs`, `*/factors.rs`) are not
+included.
 
-{count} constants could be changed. Unchanged, these flows are right: {of}.
-Halving and doubling has no effect for {idle} constants, as far as so few flows show. For {better}, half or double
-does better, mostly by a flow or two, which is chance. *named*: the comment above the constant names an RFC, a
-line of a kernel, a paper, a derivation, or the program that learns it.{gone}
+{count} constants can be changed. With their present values the right flows are: {right}. Neither halving nor doubling changes a verdict
+for {idle} of them, on so few flows. For {better}, a changed value does better, mostly by one or two flows, which may be chance. *named*:
+the comment cites an RFC, a kernel function, a paper, a derivation, or the program that learned the value.{gone}
 """
 
 
-def page(rows):
-    """Prints the page: the change in the number of right flows if a constant is halved or doubled, largest effect first."""
+def report(rows):
+    """Prints the page: the change in right flows when each constant is halved and doubled, the greatest effect first."""
     with open(rows) as file:
         lines = list(csv.DictReader(file))
     sets = [name.removesuffix(" right") for name in lines[0] if name.endswith(" right")]
     base = lines[0]
 
-    def less(line):
+    def losses(line):
         return [int(base[f"{s} right"]) - int(line[f"{s} right"]) if line[f"{s} right"] else None for s in sets]
 
     pairs = list(zip(lines[1::2], lines[2::2]))
-    gives = lambda pair: max((abs(n) for line in pair for n in less(line) if n is not None), default=-1)
-    shown = lambda line: " / ".join("–" if n is None else f"{-n:+d}" if n else "0" for n in less(line))
-    pairs.sort(key=gives, reverse=True)
-    idle = sum(gives(pair) == 0 for pair in pairs)
+    effect = lambda pair: max((abs(n) for line in pair for n in losses(line) if n is not None), default=-1)
+    shown = lambda line: " / ".join("–" if n is None else f"{-n:+d}" if n else "0" for n in losses(line))
+    pairs.sort(key=effect, reverse=True)
+    idle = sum(effect(pair) == 0 for pair in pairs)
     named = {(c[0], c[1], c[3].group(1)): bool(ORIGIN.search(c[4])) for c in constants()}
-    better = sum(any(sum(n for n in less(line) if n is not None) < 0 for line in pair) for pair in pairs)
-    of = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
+    better = sum(any(sum(n for n in losses(line) if n is not None) < 0 for line in pair) for pair in pairs)
+    right = ", ".join(f"{base[f'{s} right']} of {s}" for s in sets)
     key = lambda line: (line["constant"], line["file"], line["value"])
     gone = sum(key(half) not in named for half, _ in pairs)
-    note = f" *gone*: the file no longer has a constant of that name and value; {gone} are." if gone else ""
-    print(HEAD_OF_TABLE.format(count=len(pairs), of=of, idle=idle, better=better, gone=note))
+    note = f" *gone*: that file no longer has a constant of that name and value ({gone} constants)." if gone else ""
+    print(HEAD_OF_REPORT.format(count=len(pairs), right=right, idle=idle, better=better, gone=note))
     print(f"| constant | file | value | source | halved: {' / '.join(sets)} | doubled |\n|---|---|---:|---|---|---|")
     for half, twice in pairs:
         source = {True: "named", False: "–", None: "gone"}[named.get(key(half))]
@@ -284,15 +282,15 @@ def page(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", action="store_true")
-    parser.add_argument("--page", action="store_true")
-    parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS")
-    parser.add_argument("--rows", type=Path, default=Path("ablation.csv"))
+    parser.add_argument("--count", action="store_true", help="print the number of constants, and of those that name a source")
+    parser.add_argument("--report", "--told", action="store_true", help="print the page made from the rows of --ablate")
+    parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS", help="halve and double each constant and score SETS")
+    parser.add_argument("--rows", type=Path, default=Path("ablation.csv"), metavar="FILE", help="results of --ablate")
     args = parser.parse_args()
     if args.count:
         count()
-    elif args.page:
-        page(args.rows)
+    elif args.report:
+        report(args.rows)
     elif args.ablate:
         ablate(args.ablate, args.rows)
     else:

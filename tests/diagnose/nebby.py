@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""nebby.py DIR [--from GITDIR]: fetches the labelled traces of NUS-SNL/Nebby into DIR, as DIR/sensitivity/PATH/CONTROL.csv.
+"""nebby.py DIR [--from GITDIR]: downloads the labelled traces of NUS-SNL/Nebby into DIR, as DIR/sensitivity/PATH/CONTROL.csv.
 
-The repository is fetched at COMMIT, or read where GITDIR already has it; the traces are unpacked only if their tree is TREE.
-Exit codes: 0 they are there, 1 they could not be had, 2 bad arguments.
+The repository is fetched at COMMIT, or read from GITDIR; the traces are unpacked only if their tree hash is TREE.
+Exit codes: 0 the traces are present, 1 fetching or unpacking failed, 2 bad arguments.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def git(gitdir, *args):
 def unpack(gitdir, folder):
     tree = git(gitdir, "rev-parse", f"{COMMIT}:{FOLDER}").decode().strip()
     if tree != TREE:
-        raise ValueError(f"{gitdir}: the tree of {FOLDER} is {tree}, wanted {TREE}")
+        raise ValueError(f"{gitdir}: the tree of {FOLDER} is {tree}, expected {TREE}")
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["tar", "-x", "-C", folder], input=git(gitdir, "archive", COMMIT, FOLDER), check=True)
 
@@ -42,7 +42,7 @@ def fetch(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", metavar="DIR", type=pathlib.Path)
-    parser.add_argument("--from", dest="gitdir", metavar="GITDIR", help="a copy of the repository")
+    parser.add_argument("--from", dest="gitdir", metavar="GITDIR", help="a local git directory of the repository")
     args = parser.parse_args()
     try:
         unpack(args.gitdir, args.folder) if args.gitdir else fetch(args.folder)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""real.py DIR [--half build|judge]: fetches the captures that real.csv names into DIR, as SHA256.cap.
+"""real.py DIR [--half build|judge]: downloads the captures that real.csv lists into DIR, as SHA256.cap.
 
-Each file comes from GitHub at the commit in the table and is kept only if its SHA-256 is the one there. What is there
-already is not fetched again. Exit codes: 0 all are there, 1 some could not be had, 2 bad arguments or table.
+Each file comes from GitHub at the listed commit and is kept only if its SHA-256 matches. Files that are present are not
+downloaded again. Exit codes: 0 all captures are present, 1 some downloads failed, 2 bad arguments or table.
 """
 
 import argparse
@@ -16,19 +16,19 @@ import urllib.request
 
 TABLE = pathlib.Path(__file__).with_name("real.csv")
 COLUMNS = "repository commit path sha256 from to cause why confidence half".split()
-SECONDS = 60
+TIMEOUT_S = 60
 
 
 def captures(half):
-    """Where each capture is, by hash, with its first line in the table."""
+    """Returns the first row of each capture and its line number, by hash."""
     found = {}
     with TABLE.open(newline="") as file:
         rows = csv.DictReader(file)
         if rows.fieldnames != COLUMNS:
-            raise ValueError(f"{TABLE}:1: the columns are {','.join(COLUMNS)}")
+            raise ValueError(f"{TABLE}:1: expected the columns {','.join(COLUMNS)}")
         for row in rows:
             if None in row or None in row.values():
-                raise ValueError(f"{TABLE}:{rows.line_num}: wanted {len(COLUMNS)} fields")
+                raise ValueError(f"{TABLE}:{rows.line_num}: expected {len(COLUMNS)} fields")
             if half in (None, row["half"]):
                 found.setdefault(row["sha256"], (rows.line_num, row))
     return found
@@ -41,12 +41,12 @@ def matches(file, sha256):
 def fetch(row, file):
     path = urllib.parse.quote(row["path"])
     url = f"https://raw.githubusercontent.com/{row['repository']}/{row['commit']}/{path}"
-    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-        data = answer.read()
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:
+        data = response.read()
     found = hashlib.sha256(data).hexdigest()
     if found != row["sha256"]:
         pointer = " (a Git LFS pointer)" if data.startswith(b"version https://git-lfs") else ""
-        raise ValueError(f"{url}: SHA-256 is {found}{pointer}, wanted {row['sha256']}")
+        raise ValueError(f"{url}: SHA-256 is {found}{pointer}, expected {row['sha256']}")
     part = file.with_suffix(".part")
     part.write_bytes(data)
     part.replace(file)
@@ -55,7 +55,7 @@ def fetch(row, file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", metavar="DIR", type=pathlib.Path)
-    parser.add_argument("--half", choices=["build", "judge"], help="only this half; else both")
+    parser.add_argument("--half", choices=["build", "judge"], help="only this half instead of both")
     args = parser.parse_args()
     try:
         wanted = captures(args.half)

@@ -42,12 +42,12 @@ pub fn case(master: u64, number: u64, vantage: Vantage) -> (&'static str, Case) 
     let rtt = scale(0.01, 0.2);
     let seconds = scale(20.0, 60.0).min(MAX_PACKETS * 12e3 / rate);
     let packets = (scale(0.3, 4.0) * rate * rtt / 12e3).ceil().max(4.0);
-    let (lossy, loss, beside, offload) =
+    let (lossy, loss, competitor, offload) =
         (scale(1.0, 2.0), scale(5e-5, 1e-3), scale(1.0, 2.0), scale(1.0, 2.0));
     let us = |s: f64| format!("\"{}us\"", (s * 1e6).round());
     let loss =
         if lossy < 1.2 { format!("{{ kind = \"loss\", probability = {loss:.6} }}, ") } else { String::new() };
-    let beside = match beside < 1.2 {
+    let competitor = match competitor < 1.2 {
         true => "[flows.beside]\nfrom = \"a\"\nto = \"b\"\ncc = \"cubic\"\nstart = \"2s\"\n",
         false => "",
     };
@@ -72,7 +72,7 @@ backward = [{{ kind = "delay", delay = {q} }}]
 from = "a"
 to = "b"
 cc = "{cc}"
-{beside}"#,
+{competitor}"#,
         us(seconds),
         rate.round(),
         q = us(rtt / 4.0),
@@ -105,7 +105,7 @@ pub fn row(master: u64, number: u64, vantage: Vantage, judge: &Judge) -> Result<
         case.rate * 1e-6,
         case.rtt * 1e3
     );
-    Ok(Row { name, truth: cc.into(), said: flow.cc.clone() })
+    Ok(Row { name, truth: cc.into(), guess: flow.cc.clone() })
 }
 
 /// Wrong guesses of at least this confidence are counted separately.
@@ -124,8 +124,7 @@ pub struct Row {
     pub name: String,
     /// The control, by its name in the sender's kernel.
     pub truth: String,
-    /// The guess.
-    pub said: Guess,
+    pub guess: Guess,
 }
 
 /// The outcome of a guess.
@@ -140,7 +139,8 @@ pub enum Outcome {
 }
 
 impl Row {
-    /// Linux's dctcp without ECN hands everything to Reno (`net/ipv4/tcp_dctcp.c`, `dctcp_init`).
+    /// Returns the control that acts: Linux's dctcp without ECN falls back to Reno (`net/ipv4/tcp_dctcp.c`,
+    /// `dctcp_init`).
     fn control(&self) -> &str {
         if self.truth == "dctcp" { "reno" } else { &self.truth }
     }
@@ -149,19 +149,19 @@ impl Row {
     /// controls.
     pub fn outcome(&self) -> Outcome {
         let truth = Some(self.control()).filter(|c| NAMED.contains(c)).unwrap_or(OTHER);
-        match self.said.name.as_str() {
-            OTHER if self.said.confidence <= 0.0 => Outcome::NoOpinion,
-            said if said == truth => Outcome::Right,
+        match self.guess.name.as_str() {
+            OTHER if self.guess.confidence <= 0.0 => Outcome::NoOpinion,
+            name if name == truth => Outcome::Right,
             _ => Outcome::Wrong,
         }
     }
 }
 
 fn counts(rows: &[&Row]) -> [usize; 4] {
-    let of = |outcome| rows.iter().filter(|r| r.outcome() == outcome).count();
-    let sure = |r: &&&Row| r.outcome() == Outcome::Wrong && r.said.confidence >= SURE;
+    let count = |outcome| rows.iter().filter(|r| r.outcome() == outcome).count();
+    let sure = |r: &&&Row| r.outcome() == Outcome::Wrong && r.guess.confidence >= SURE;
     let wrong_and_sure = rows.iter().filter(sure).count();
-    [of(Outcome::Right), of(Outcome::Wrong), of(Outcome::NoOpinion), wrong_and_sure]
+    [count(Outcome::Right), count(Outcome::Wrong), count(Outcome::NoOpinion), wrong_and_sure]
 }
 
 /// Returns tables of the guesses by control, of the outcomes, and of the share of right guesses by
@@ -171,16 +171,19 @@ pub fn tables(rows: &[Row]) -> String {
     rows.iter().for_each(|r| controls.entry(&r.truth).or_default().push(r));
     let word = |r: &Row| match r.outcome() {
         Outcome::NoOpinion => "no opinion".to_string(),
-        _ => r.said.name.clone(),
+        _ => r.guess.name.clone(),
     };
-    let mut said: Vec<String> = rows.iter().map(word).collect();
-    said.sort();
-    said.dedup();
-    let heads = format!("{} | right | wrong | no opinion | wrong at {SURE} or more", said.join(" | "));
-    let mut out = format!("| control \\ said | {heads} |\n|---|{}\n", "---:|".repeat(said.len() + 4));
+    let mut guesses: Vec<String> = rows.iter().map(word).collect();
+    guesses.sort();
+    guesses.dedup();
+    let heads = format!(
+        "{} | right | wrong | no opinion | wrong with confidence {SURE} or more",
+        guesses.join(" | ")
+    );
+    let mut out = format!("| control \\ guess | {heads} |\n|---|{}\n", "---:|".repeat(guesses.len() + 4));
     let mut line = |name: &str, rows: &[&Row]| {
         let cells: Vec<String> =
-            said.iter().map(|s| rows.iter().filter(|r| word(r) == *s).count().to_string()).collect();
+            guesses.iter().map(|s| rows.iter().filter(|r| word(r) == *s).count().to_string()).collect();
         let counts = counts(rows).map(|n| n.to_string());
         let _ = writeln!(out, "| {name} | {} | {} |", cells.join(" | "), counts.join(" | "));
     };
@@ -188,14 +191,14 @@ pub fn tables(rows: &[Row]) -> String {
     controls.iter().filter(|c| has(c.0)).for_each(|(name, rows)| line(name, rows));
     controls.iter().filter(|c| !has(c.0)).for_each(|(name, rows)| line(name, rows));
     let (known, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|r| NAMED.contains(&r.control()));
-    line("named ones", &known);
-    line("others", &others);
+    line("controls with a name", &known);
+    line("other controls", &others);
     line("all", &rows.iter().collect::<Vec<_>>());
-    out += "\n| how sure it says it is | flows | right |\n|---|---:|---:|\n";
+    out += "\n| confidence | flows | right |\n|---|---:|---:|\n";
     for (from, to) in STEPS {
         let some: Vec<&Row> = rows
             .iter()
-            .filter(|r| r.outcome() != Outcome::NoOpinion && (from..to).contains(&r.said.confidence))
+            .filter(|r| r.outcome() != Outcome::NoOpinion && (from..to).contains(&r.guess.confidence))
             .collect();
         let _ = writeln!(out, "| from {from} | {} | {} |", some.len(), counts(&some)[0]);
     }
@@ -207,10 +210,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes() {
+    fn a_guess_is_right_wrong_or_no_opinion() {
         let outcome = |truth: &str, name: &str, confidence| {
-            let said = Guess { name: name.into(), confidence };
-            Row { name: String::new(), truth: truth.into(), said }.outcome()
+            let guess = Guess { name: name.into(), confidence };
+            Row { name: String::new(), truth: truth.into(), guess }.outcome()
         };
         assert_eq!(outcome("cubic", "cubic", 0.5), Outcome::Right);
         assert_eq!(outcome("cubic", "other", 0.9), Outcome::Wrong);
@@ -222,7 +225,7 @@ mod tests {
 
     /// Every case parses, so each control that is played has its name in the simulator.
     #[test]
-    fn cases_are_scenarios() {
+    fn every_drawn_case_is_a_valid_scenario() {
         for number in 0..PLAYED.len() as u64 {
             let (cc, case) = case(1, number, Vantage::Middle);
             assert!(case.text.contains(&format!("cc = \"{cc}\"")));

@@ -1,5 +1,4 @@
-//! Cross traffic: lines with unresponsive traffic that comes and goes, and lines without, fitted to the
-//! capture of one flow.
+//! Fits of links with and without intermittent unresponsive cross traffic, from the capture of one flow.
 //!
 //! The score is how much of the cross traffic the fit finds, and how well it predicts another congestion
 //! control next to it.
@@ -14,8 +13,8 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 use units::Stream;
 
-/// One in so many cases has no cross traffic.
-const WITHOUT: u64 = 4;
+/// One in this many cases has no cross traffic.
+const NO_CROSS_TRAFFIC_EVERY: u64 = 4;
 /// Seeds of a prediction.
 const SEEDS: u64 = 3;
 /// Steps at which two rates over time are compared.
@@ -28,14 +27,14 @@ type Spans = Vec<(f64, f64, f64)>;
 #[derive(Clone, Debug, Default)]
 pub struct CrossRow {
     pub number: u64,
-    /// The line's rate, Mbit/s.
+    /// The link's rate, Mbit/s.
     pub rate_mbps: f64,
-    /// Mean rate of the cross traffic, as a share of the line.
-    pub others: f64,
-    /// Mean rate of the fit's cross traffic, as a share of the line.
+    /// Mean rate of the cross traffic, as a share of the link's.
+    pub cross: f64,
+    /// Mean rate of the fitted cross traffic, as a share of the link's.
     pub found: f64,
-    /// Mean absolute difference of the two over time, as a share of the line.
-    pub apart: f64,
+    /// Mean absolute difference of the two rates over time, as a share of the link's.
+    pub difference: f64,
     /// Goodput of truth and fit with the other congestion control, Mbit/s.
     pub goodput: [f64; 2],
     /// Why there is no fit.
@@ -52,21 +51,21 @@ impl CrossRow {
         let [truth, guess] = self.goodput;
         format!(
             "{},{:.3},{:.3},{:.3},{:.3},{truth:.3},{guess:.3},{}\n",
-            self.number, self.rate_mbps, self.others, self.found, self.apart, self.why
+            self.number, self.rate_mbps, self.cross, self.found, self.difference, self.why
         )
     }
 }
 
-/// Draws a line and its cross traffic.
+/// Draws a link and its cross traffic.
 fn draw(master: u64, number: u64) -> (Case, Spans) {
     let mut draw = Stream::new(master, &format!("crossed {number}"));
-    let mut scale = |least: f64, most: f64| least * (most / least).powf(draw.unit());
+    let mut scale = |low: f64, high: f64| low * (high / low).powf(draw.unit());
     let (rate, rtt, queue) = (scale(2e6, 1e8), scale(0.01, 0.1), scale(1.0, 4.0));
     let seconds = 16.0;
     let packets = (rate * rtt / 8.0 * queue / 1500.0).max(30.0) as u64;
     let mut spans = Spans::new();
     let mut at = 1.5 + 3.0 * draw.unit();
-    while at < seconds - 1.0 && !number.is_multiple_of(WITHOUT) {
+    while at < seconds - 1.0 && !number.is_multiple_of(NO_CROSS_TRAFFIC_EVERY) {
         let lasts = 1.0 + 4.0 * draw.unit();
         spans.push((at, (at + lasts).min(seconds), rate * (0.2 + 0.5 * draw.unit())));
         at += lasts + 1.0 + 3.0 * draw.unit();
@@ -137,21 +136,21 @@ pub fn judge_cross(master: u64, number: u64) -> Result<CrossRow, String> {
     let seconds = scenario.duration.as_secs_f64();
     let mut row = CrossRow { number, rate_mbps: case.rate / 1e6, ..CrossRow::default() };
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(file)), "-").map_err(|e| e.to_string())?;
-    let made = match fitted(reader) {
-        Ok(made) => made,
+    let model = match fitted(reader) {
+        Ok(model) => model,
         Err(why) => return Ok(CrossRow { why, ..row }),
     };
-    let found: Spans = made.path.cross.iter().map(|c| (c.from, c.to, c.rate)).collect();
+    let found: Spans = model.path.cross.iter().map(|c| (c.from, c.to, c.rate)).collect();
     for i in 0..STEPS {
         let t = (i as f64 + 0.5) / STEPS as f64 * seconds;
         let (a, b) = (at(&spans, t) / case.rate, at(&found, t) / case.rate);
-        row.others += a / STEPS as f64;
+        row.cross += a / STEPS as f64;
         row.found += b / STEPS as f64;
-        row.apart += (a - b).abs() / STEPS as f64;
+        row.difference += (a - b).abs() / STEPS as f64;
     }
     let other = if scenario.flows[0].cc.name() == "bbr" { "cubic" } else { "bbr" };
     let other = Control::named(other).unwrap_or_default();
-    row.goodput = [goodput(&scenario, other), goodput(&made.scenario, other)];
+    row.goodput = [goodput(&scenario, other), goodput(&model.scenario, other)];
     Ok(row)
 }
 
@@ -160,22 +159,22 @@ pub fn cross_table(rows: &[CrossRow]) -> String {
     use crate::score::{Tally, quantile};
     let fit: Vec<&CrossRow> = rows.iter().filter(|r| r.why.is_empty()).collect();
     let mut out = String::from(
-        "| lines | captures | others found | rate over time off, of the line: median / 90 % | goodput off: median / 90 % |\n\
+        "| link | captures | cross traffic found | error of its rate, share of the link: median / p90 | goodput error: median / p90 |\n\
          |---|---:|---:|---:|---:|\n",
     );
-    for (name, with) in [("with others", true), ("without", false)] {
-        let some: Vec<&&CrossRow> = fit.iter().filter(|r| (r.others > 0.0) == with).collect();
-        let apart: Vec<f64> = some.iter().map(|r| r.apart).collect();
-        let off: Vec<f64> = some.iter().map(|r| r.goodput[1] / r.goodput[0].max(1e-9) - 1.0).collect();
+    for (name, with) in [("with cross traffic", true), ("without", false)] {
+        let group: Vec<&&CrossRow> = fit.iter().filter(|r| (r.cross > 0.0) == with).collect();
+        let rate: Vec<f64> = group.iter().map(|r| r.difference).collect();
+        let goodput: Vec<f64> = group.iter().map(|r| r.goodput[1] / r.goodput[0].max(1e-9) - 1.0).collect();
         let _ = writeln!(
             out,
             "| {name} | {} | {} | {} / {} | {} / {} |",
-            some.len(),
-            Tally::count(some.iter(), |r| r.found > 0.0).percent(),
-            quantile(&apart, 0.5),
-            quantile(&apart, 0.9),
-            quantile(&off, 0.5),
-            quantile(&off, 0.9)
+            group.len(),
+            Tally::count(group.iter(), |r| r.found > 0.0).percent(),
+            quantile(&rate, 0.5),
+            quantile(&rate, 0.9),
+            quantile(&goodput, 0.5),
+            quantile(&goodput, 0.9)
         );
     }
     out

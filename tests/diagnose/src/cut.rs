@@ -1,4 +1,4 @@
-//! Cuts: what becomes of a complete capture that is taken or kept badly.
+//! Cuts: the effects of bad recording or storage on a complete capture.
 //!
 //! A cut removes packets, or parts of them. The truth about the remaining time is known, so a verdict on the
 //! rest is right, wrong, or says that it cannot tell.
@@ -13,7 +13,7 @@ use result::diagnosis::SURE;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// A way in which a capture is incomplete.
+/// A defect of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Nothing.
@@ -22,35 +22,35 @@ pub enum Cut {
     OnlyFirst,
     /// Only packets of the other side.
     OnlySecond,
-    /// One packet in so many is kept, at random.
+    /// One packet in n is kept, at random.
     Sampled(u32),
-    /// Every so many-th packet is kept.
+    /// Every n-th packet is kept.
     Nth(u32),
-    /// So many packets in a thousand are missing, at random, as with a slow disk.
+    /// n packets in a thousand are missing, at random, as with a slow disk.
     Dropped(u32),
     /// TCP options are cut off by a short snap length.
     Options,
-    /// The first so many tenths of a second are missing.
+    /// The first n tenths of a second are missing.
     Begun(u32),
-    /// Only the first so many seconds are kept.
+    /// Only the first n seconds are kept.
     Prefix(u32),
     /// Each packet is there twice, the second 5 µs later, as from a mirror port.
     Twice,
     /// Each packet is there twice, as from two interfaces of a router: the second 300 µs later, with its TTL
     /// decremented.
     TwoInterfaces,
-    /// Consecutive data is merged into packets of up to so many segments, as by receive offload.
+    /// Consecutive data is merged into packets of up to n segments, as by receive offload.
     Joined(u32),
-    /// The clock is set ahead by so many seconds, after one second.
+    /// The clock is set forward by n seconds, after one second.
     Ahead(u32),
-    /// The clock is set back by so many seconds, after one second.
+    /// The clock is set back by n seconds, after one second.
     Back(u32),
     /// Now and then a packet is recorded after its successor, as with two queues of a network card.
     Disordered,
 }
 
 impl Cut {
-    /// The cuts that are tried.
+    /// All cuts.
     pub const ALL: [Cut; 25] = [
         Cut::Whole,
         Cut::OnlyFirst,
@@ -83,20 +83,20 @@ impl Cut {
     pub fn name(self) -> String {
         match self {
             Cut::Whole => "whole".into(),
-            Cut::OnlyFirst => "one direction, of the side that begins".into(),
-            Cut::OnlySecond => "one direction, of the other side".into(),
+            Cut::OnlyFirst => "only packets of the side that sent first".into(),
+            Cut::OnlySecond => "only packets of the other side".into(),
             Cut::Sampled(n) => format!("1 packet in {n}, at random"),
             Cut::Nth(2) => "every second packet".into(),
             Cut::Nth(n) => format!("every {n}th packet"),
             Cut::Dropped(n) => format!("{:.1} % of the packets missing", f64::from(n) / 10.0),
             Cut::Options => "options cut off".into(),
-            Cut::Begun(n) => format!("begun {:.1} s late", f64::from(n) / 10.0),
-            Cut::Prefix(s) => format!("the first {s} s"),
+            Cut::Begun(n) => format!("begins {:.1} s late", f64::from(n) / 10.0),
+            Cut::Prefix(s) => format!("only the first {s} s"),
             Cut::Twice => "each packet twice".into(),
             Cut::TwoInterfaces => "two interfaces merged".into(),
             Cut::Joined(n) => format!("up to {n} segments joined"),
-            Cut::Ahead(s) => format!("the clock set ahead by {s} s"),
-            Cut::Back(s) => format!("the clock set back by {s} s"),
+            Cut::Ahead(s) => format!("clock set forward by {s} s"),
+            Cut::Back(s) => format!("clock set back by {s} s"),
             Cut::Disordered => "packets out of order".into(),
         }
     }
@@ -123,7 +123,7 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
     let truth = play(case, &mut each)?;
     let of_cut = |sink: CutSink<Direct>| {
         let truth = sink.truth(&truth);
-        lines(&truth, &Judge::said(sink.into_inner().0))
+        lines(&truth, &Judge::diagnose_tracker(sink.into_inner().0))
     };
     Ok(each.0.into_iter().map(of_cut).collect())
 }
@@ -133,7 +133,7 @@ pub fn cut_lines(case: &Case, cuts: &[Cut]) -> Result<Vec<Vec<Line>>, String> {
 pub fn flips(shorter: &Line, longer: &Line) -> bool {
     let sure = |line: &Line| line.confidence >= SURE && line.is_right().is_some();
     let changed = shorter.is_right() == Some(true) && longer.is_right() == Some(true);
-    sure(shorter) && sure(longer) && shorter.said != longer.said && !changed
+    sure(shorter) && sure(longer) && shorter.verdict != longer.verdict && !changed
 }
 
 /// Passes on what a cut leaves of a capture.
@@ -141,7 +141,7 @@ pub struct CutSink<S> {
     cut: Cut,
     to: S,
     first: Option<(Addr, Time)>,
-    seen: u64,
+    count: u64,
     /// Packets to pass on later, in order.
     held: VecDeque<TcpPacket>,
 }
@@ -154,15 +154,16 @@ const JOINED_WITHIN: Span = Span::from_micros(50);
 impl<S: Sink> CutSink<S> {
     /// Passes what `cut` leaves to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
-        CutSink { cut, to, first: None, seen: 0, held: VecDeque::new() }
+        CutSink { cut, to, first: None, count: 0, held: VecDeque::new() }
     }
 
     /// Returns the truth about the time that the cut leaves.
     pub fn truth(&self, whole: &Truth) -> Truth {
         let began = self.first.map_or(0.0, |(_, at)| at.as_secs_f64());
         let (from, to) = self.cut.span_s();
-        let of = |f: &FlowTruth| FlowTruth { right: f.right_between(began + from, began + to), ..f.clone() };
-        Truth { flows: whole.flows.iter().map(of).collect(), ..whole.clone() }
+        let flow_truth =
+            |f: &FlowTruth| FlowTruth { right: f.right_between(began + from, began + to), ..f.clone() };
+        Truth { flows: whole.flows.iter().map(flow_truth).collect(), ..whole.clone() }
     }
 
     /// Returns the sink of the packets.
@@ -172,14 +173,14 @@ impl<S: Sink> CutSink<S> {
     }
 
     /// Passes on the held packets from before `until`.
-    fn hand_on(&mut self, until: Time) {
+    fn release(&mut self, until: Time) {
         while self.held.front().is_some_and(|p| p.time <= until) {
             self.held.drain(..1).for_each(|p| self.to.packet(&p));
         }
     }
 
     /// Merges the packet into the held one if it follows at once; else passes that one on and holds this one.
-    fn join(&mut self, packet: &TcpPacket, most: u32) {
+    fn join(&mut self, packet: &TcpPacket, max_segments: u32) {
         if let Some(before) = self.held.front_mut() {
             let same = (before.src, before.dst, before.header) == (packet.src, packet.dst, packet.header);
             let follows = before.seq.wrapping_add(before.len) == packet.seq
@@ -187,7 +188,7 @@ impl<S: Sink> CutSink<S> {
                 && packet.time.since(before.time) < JOINED_WITHIN;
             let plain =
                 before.flags == TcpFlags::ACK && packet.options.sacks == 0 && before.options.sacks == 0;
-            let fits = before.len + packet.len <= most * 1448 && packet.len <= before.len;
+            let fits = before.len + packet.len <= max_segments * 1448 && packet.len <= before.len;
             if same && follows && plain && fits {
                 let len = before.len + packet.len;
                 *before = TcpPacket { seq: before.seq, len, id: before.id, ..*packet };
@@ -223,16 +224,16 @@ fn mixed(n: u64) -> u64 {
 impl<S: Sink> Sink for CutSink<S> {
     fn packet(&mut self, packet: &TcpPacket) {
         let (first, began) = *self.first.get_or_insert((packet.src.addr, packet.time));
-        self.seen += 1;
+        self.count += 1;
         let passed = packet.time.since(began);
         let stays = match self.cut {
             Cut::Whole | Cut::Options | Cut::Twice | Cut::TwoInterfaces => true,
             Cut::Joined(_) | Cut::Ahead(_) | Cut::Back(_) | Cut::Disordered => true,
             Cut::OnlyFirst => packet.src.addr == first,
             Cut::OnlySecond => packet.src.addr != first,
-            Cut::Sampled(n) => mixed(self.seen).is_multiple_of(u64::from(n)),
-            Cut::Nth(n) => self.seen.is_multiple_of(u64::from(n)),
-            Cut::Dropped(n) => mixed(self.seen) % 1000 >= u64::from(n),
+            Cut::Sampled(n) => mixed(self.count).is_multiple_of(u64::from(n)),
+            Cut::Nth(n) => self.count.is_multiple_of(u64::from(n)),
+            Cut::Dropped(n) => mixed(self.count) % 1000 >= u64::from(n),
             Cut::Begun(n) => passed >= Span::from_millis(100 * u64::from(n)),
             Cut::Prefix(s) => passed < Span::from_secs(u64::from(s)),
         };
@@ -249,12 +250,12 @@ impl<S: Sink> Sink for CutSink<S> {
                 self.to.packet(&TcpPacket { time: packet.time + Span::from_micros(5), ..*packet });
             }
             Cut::TwoInterfaces => {
-                self.hand_on(packet.time);
+                self.release(packet.time);
                 self.to.packet(packet);
                 let time = packet.time + BETWEEN_INTERFACES;
                 self.held.push_back(TcpPacket { time, ttl: packet.ttl.saturating_sub(1), ..*packet });
             }
-            Cut::Joined(most) => self.join(packet, most),
+            Cut::Joined(n) => self.join(packet, n),
             Cut::Ahead(s) if passed >= Span::from_secs(1) => {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });
@@ -264,12 +265,12 @@ impl<S: Sink> Sink for CutSink<S> {
                 let time = packet.time + Span::from_secs(u64::from(s));
                 self.to.packet(&TcpPacket { time, ..*packet });
             }
-            Cut::Disordered if mixed(self.seen).is_multiple_of(8) && self.held.is_empty() => {
+            Cut::Disordered if mixed(self.count).is_multiple_of(8) && self.held.is_empty() => {
                 self.held.push_back(*packet);
             }
             Cut::Disordered => {
                 self.to.packet(packet);
-                self.hand_on(packet.time);
+                self.release(packet.time);
             }
             _ => self.to.packet(packet),
         }

@@ -119,17 +119,17 @@ fn bytes(n: f64) -> String {
 }
 
 impl Recipe {
-    fn between(&mut self, least: f64, most: f64) -> f64 {
-        least + (most - least) * self.draw.unit()
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.draw.unit()
     }
 
     /// Draws log-uniformly.
-    fn scale(&mut self, least: f64, most: f64) -> f64 {
-        least * (most / least).powf(self.draw.unit())
+    fn scale(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.draw.unit())
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.draw.below(of.len() as u64) as usize]
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.draw.below(choices.len() as u64) as usize]
     }
 
     /// Returns the bandwidth-delay product, bytes.
@@ -137,7 +137,7 @@ impl Recipe {
         self.rate * self.rtt / 8.0
     }
 
-    /// Redraws rate and RTT until their product is at least so many packets for each flow.
+    /// Redraws rate and RTT until their product is at least this many packets for each flow.
     fn fat(&mut self, packets: f64) {
         while self.bdp() < packets * 1500.0 * self.flows as f64 {
             self.rate = self.scale(5e5, 1e9);
@@ -181,8 +181,8 @@ impl Recipe {
                     self.rate = self.scale(1e7, 1e9);
                     self.rtt = self.scale(0.03, 0.3);
                 }
-                let most = self.bdp() / self.flows as f64;
-                let n = (self.between(0.2, 1.0) * most).max(40_000.0);
+                let per_flow = self.bdp() / self.flows as f64;
+                let n = (self.between(0.2, 1.0) * per_flow).max(40_000.0);
                 self.app = format!("{{ kind = \"bulk\", bytes = {} }}", bytes(n));
                 self.limiter = self.link(1.5);
                 self.seconds = 6.0;
@@ -392,19 +392,19 @@ impl Recipe {
         if cause != Cause::SendBuffer {
             self.sender += &format!(", send_buffer = {}", bytes(roomy));
         }
-        let mut both = String::new();
+        let mut options = String::new();
         if self.draw.chance(0.15) {
-            both += ", timestamps = false";
+            options += ", timestamps = false";
         }
         if self.draw.chance(0.07) {
-            both += ", sack = false";
+            options += ", sack = false";
         }
         if self.draw.chance(0.2) {
             let mss = self.pick(&[1360, 1400, 1220, 1380, 536]);
-            let _ = write!(both, ", mss = {mss}");
+            let _ = write!(options, ", mss = {mss}");
         }
-        self.sender += &both;
-        self.receiver += &both;
+        self.sender += &options;
+        self.receiver += &options;
         if self.draw.chance(0.2) {
             let ack = self.pick(&["0.01", "0.2", "0.1"]);
             let _ = write!(self.receiver, ", delayed_ack = {}", time(ack.parse().unwrap_or(0.04)));
@@ -484,7 +484,7 @@ app = {app}
 }
 
 impl Case {
-    /// Shortens the case to at most so many seconds.
+    /// Shortens the case to at most `seconds`.
     #[must_use]
     pub fn within(mut self, seconds: f64) -> Case {
         let mut lines: Vec<String> = self.text.lines().map(String::from).collect();

@@ -41,9 +41,9 @@ pub struct FitRow {
     /// The fitted kind; empty where there is no fit.
     pub found: String,
     /// Kinds that the fit lists, joined by a plus.
-    pub told: String,
+    pub listed: String,
     /// The fit's probability of the found kind, 0 to 1.
-    pub sure: f64,
+    pub confidence: f64,
     /// Congestion control of capture and prediction.
     pub cc: [String; 2],
     /// Flows of capture and prediction.
@@ -78,8 +78,8 @@ impl FitRow {
             "{},{},{},{:.3},{},{},{},{},{},{},{},{:.2},{:.1},{}\n",
             self.clock,
             self.number,
-            texts(&[self.meant, self.vantage, &self.kind, &self.found, &self.told]),
-            self.sure,
+            texts(&[self.meant, self.vantage, &self.kind, &self.found, &self.listed]),
+            self.confidence,
             texts(&[&self.cc[0], &self.cc[1]]),
             self.count[0],
             self.count[1],
@@ -98,49 +98,52 @@ impl FitRow {
         (pair[1] / pair[0].max(1e-9) - 1.0).abs()
     }
 
-    /// Predicts the case's question with the fit, next to the true path.
+    /// Predicts the case's question on the fitted path and measures it on the true path.
     pub(crate) fn predict(
         &mut self,
         case: &Case,
         scenario: &Scenario,
-        made: &MadeFit,
+        model: &MadeFit,
         mut run: impl FnMut(&Scenario, u64) -> Result<[f64; 2], String>,
     ) -> Result<(), String> {
         let first = &scenario.flows[0];
         let (cc, count) = question(case, first);
-        let asked = |path: &Scenario| other(path, cc, count, scenario.duration);
-        let (truth, guess) = (run(&asked(scenario), SEEDS)?, predicted(&asked(&made.scenario), SEEDS));
+        let changed = |path: &Scenario| other(path, cc, count, scenario.duration);
+        let (truth, guess) = (run(&changed(scenario), SEEDS)?, predicted(&changed(&model.scenario), SEEDS));
         (self.goodput, self.p95) = ([truth[0], guess[0]], [truth[1], guess[1]]);
-        (self.found, self.misfit, self.sure) =
-            (made.fit.limiter.clone(), made.fit.misfit, made.fit.confidence);
-        // A shaper that is as good as a line counts as a line in the fit too.
-        if kind(&made.scenario) == "link" && self.found == "shaper" {
+        (self.found, self.misfit, self.confidence) =
+            (model.fit.limiter.clone(), model.fit.misfit, model.fit.confidence);
+        // A fitted shaper with a negligible bucket counts as a link.
+        if kind(&model.scenario) == "link" && self.found == "shaper" {
             self.found = "link".into();
         }
-        let others = made.fit.other_kinds.iter().map(|k| match k.bucket_kb * 1e3 {
+        let others = model.fit.other_kinds.iter().map(|k| match k.bucket_kb * 1e3 {
             bucket if k.limiter == "shaper" && bucket < MIN_BUCKET.get() as f64 => "link",
             _ => k.limiter.as_str(),
         });
-        self.told = std::iter::once(self.found.as_str()).chain(others).collect::<Vec<_>>().join("+");
+        self.listed = std::iter::once(self.found.as_str()).chain(others).collect::<Vec<_>>().join("+");
         if self.kind == "policer" {
-            let same = |path: &Scenario, times| {
+            let with_times = |path: &Scenario, times| {
                 with_bucket(&other(path, first.cc, first.count, scenario.duration), times)
             };
             for (pair, times) in self.buckets.iter_mut().zip(BUCKETS) {
-                *pair = [run(&same(scenario, times), 1)?[0], predicted(&same(&made.scenario, times), 1)[0]];
+                *pair = [
+                    run(&with_times(scenario, times), 1)?[0],
+                    predicted(&with_times(&model.scenario, times), 1)[0],
+                ];
             }
         }
         Ok(())
     }
 
-    /// Whether the kind is that of the path. A limiter that was not reached looks like a line.
-    pub fn kind_right(&self) -> bool {
+    /// Whether the kind is that of the path. A link that was never full may be fitted without a limiter.
+    pub fn is_kind_right(&self) -> bool {
         self.is_kind(&self.found)
     }
 
     /// Whether the path's kind is among those that the fit lists.
-    pub fn kind_told(&self) -> bool {
-        self.told.split('+').any(|k| self.is_kind(k))
+    pub fn is_kind_listed(&self) -> bool {
+        self.listed.split('+').any(|k| self.is_kind(k))
     }
 
     fn is_kind(&self, found: &str) -> bool {
@@ -157,14 +160,14 @@ pub fn case(set: u64, number: u64) -> Option<Case> {
 /// Smallest bucket of a shaper that matters: a host sends ten packets at once anyway (RFC 6928).
 const MIN_BUCKET: Bytes = Bytes::new(15_000);
 
-/// Returns the kind of the stage `limiter`. A shaper with a negligible bucket is a line.
+/// Returns the kind of the stage `limiter`. A shaper with a negligible bucket counts as a link.
 fn kind(scenario: &Scenario) -> String {
     let stages = scenario.links.iter().flat_map(|l| l.forward.iter().chain(&l.backward));
-    let of = |stage: &Stage| match stage {
+    let kind_of = |stage: &Stage| match stage {
         Stage::Shaper(shaper) if shaper.burst() < MIN_BUCKET => "link".to_string(),
         stage => stage.kind().to_string(),
     };
-    stages.filter(|s| s.name == "limiter").map(|s| of(&s.stage)).next().unwrap_or_default()
+    stages.filter(|s| s.name == "limiter").map(|s| kind_of(&s.stage)).next().unwrap_or_default()
 }
 
 /// Returns the scenario with the limiting policer's bucket multiplied by `times`.
@@ -220,7 +223,7 @@ pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
 /// Fits an opened capture.
 ///
 /// # Errors
-/// Says why there is no fit.
+/// States why there is no fit.
 pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
     let (tracks, info) = read_tracks(reader);
     let facts = ::fit::facts(&tracks);
@@ -231,10 +234,10 @@ pub fn fitted(reader: CaptureReader) -> Result<MadeFit, String> {
 /// Fits an observed path.
 ///
 /// # Errors
-/// Says why there is no fit.
-pub fn fitted_to(seen: Result<ObservedPath, FitError>) -> Result<MadeFit, String> {
-    let made = seen.and_then(|seen| ::fit::fit(&seen, &FitOptions::default(), None));
-    made.map_err(|e| e.to_string())
+/// States why there is no fit.
+pub fn fitted_to(observed: Result<ObservedPath, FitError>) -> Result<MadeFit, String> {
+    let model = observed.and_then(|path| ::fit::fit(&path, &FitOptions::default(), None));
+    model.map_err(|e| e.to_string())
 }
 
 /// Returns the question of a prediction: a congestion control that the capture does not have, and another
@@ -263,15 +266,15 @@ pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, Stri
             .map_err(|e| e.to_string())?;
     }
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(file)), "-").map_err(|e| e.to_string())?;
-    let began = Instant::now();
-    let made = fitted(reader);
-    let seconds = began.elapsed().as_secs_f64();
-    let mut row = FitRow { clock: "simulator", ..begun(case, &scenario, seconds) };
-    match made {
-        Ok(made) => {
-            row.predict(case, &scenario, &made, |asked, seeds| Ok(predicted(asked, seeds)))?;
+    let started = Instant::now();
+    let model = fitted(reader);
+    let seconds = started.elapsed().as_secs_f64();
+    let mut row = FitRow { clock: "simulator", ..row_without_fit(case, &scenario, seconds) };
+    match model {
+        Ok(model) => {
+            row.predict(case, &scenario, &model, |scenario, seeds| Ok(predicted(scenario, seeds)))?;
             if let Some(folder) = keep {
-                let text = format!("{}\n{}", ::fit::text(&made.fit, 100), made.fit.scenario);
+                let text = format!("{}\n{}", ::fit::text(&model.fit, 100), model.fit.scenario);
                 std::fs::write(folder.join(format!("{}.fit", case.number)), text)
                     .map_err(|e| e.to_string())?;
             }
@@ -282,7 +285,7 @@ pub fn judge(case: &Case, keep: Option<&std::path::Path>) -> Result<FitRow, Stri
 }
 
 /// Returns the row of a case without its results.
-pub fn begun(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
+pub fn row_without_fit(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
     let first = &scenario.flows[0];
     let (cc, count) = question(case, first);
     FitRow {
@@ -300,8 +303,8 @@ pub fn begun(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow {
 /// Returns the tables: all cases, by intended cause, by kind of prediction.
 pub fn tables(rows: &[FitRow]) -> String {
     let mut out = String::from(
-        "| captures | | no fit | limiter kind right | among the told | goodput off: median / 90 % | p95 RTT off: median / 90 % \
-         | fit: median / longest |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| captures | | no fit | limiter kind right | right kind listed | goodput error: median / p90 | p95 RTT error: median / p90 \
+         | time to fit: median / longest |\n|---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     let mut line = |name: &str, pick: &dyn Fn(&FitRow) -> bool| {
         let all: Vec<&FitRow> = rows.iter().filter(|r| pick(r)).collect();
@@ -309,18 +312,18 @@ pub fn tables(rows: &[FitRow]) -> String {
         if fit.is_empty() {
             return;
         }
-        let of = |value: &dyn Fn(&FitRow) -> f64| fit.iter().map(|r| value(r)).collect::<Vec<f64>>();
-        let goodput = of(&|r| FitRow::error(r.goodput));
-        let p95 = of(&|r| FitRow::error(r.p95));
-        let time = of(&|r| r.seconds);
+        let values = |value: &dyn Fn(&FitRow) -> f64| fit.iter().map(|r| value(r)).collect::<Vec<f64>>();
+        let goodput = values(&|r| FitRow::error(r.goodput));
+        let p95 = values(&|r| FitRow::error(r.p95));
+        let time = values(&|r| r.seconds);
         let seconds = |q| nearest_rank(&time, q).unwrap_or_default();
         let _ = writeln!(
             out,
             "| {name} | {} | {} | {} | {} | {} / {} | {} / {} | {:.1} s / {:.1} s |",
             all.len(),
             all.len() - fit.len(),
-            Tally::count(fit.iter(), |r| r.kind_right()).percent(),
-            Tally::count(fit.iter(), |r| r.kind_told()).percent(),
+            Tally::count(fit.iter(), |r| r.is_kind_right()).percent(),
+            Tally::count(fit.iter(), |r| r.is_kind_listed()).percent(),
             quantile(&goodput, 0.5),
             quantile(&goodput, 0.9),
             quantile(&p95, 0.5),
@@ -344,14 +347,14 @@ pub fn tables(rows: &[FitRow]) -> String {
 /// Returns the table of predictions for other buckets.
 fn buckets(rows: &[FitRow]) -> String {
     let mut out = String::from(
-        "\n| bucket | captures | goodput off: median / 90 % | where the fit is a policer |\n|---|---:|---:|---:|\n",
+        "\n| bucket | captures | goodput error: median / p90 | where the fit is a policer |\n|---|---:|---:|---:|\n",
     );
     for (i, times) in BUCKETS.iter().enumerate() {
         let errors = |pick: &dyn Fn(&FitRow) -> bool| {
-            let asked = rows.iter().filter(|r| r.buckets[i][0] > 0.0 && pick(r));
-            asked.map(|r| FitRow::error(r.buckets[i])).collect::<Vec<f64>>()
+            let predicted = rows.iter().filter(|r| r.buckets[i][0] > 0.0 && pick(r));
+            predicted.map(|r| FitRow::error(r.buckets[i])).collect::<Vec<f64>>()
         };
-        let (all, found) = (errors(&|_| true), errors(&FitRow::kind_right));
+        let (all, found) = (errors(&|_| true), errors(&FitRow::is_kind_right));
         let _ = writeln!(
             out,
             "| x {times} | {} | {} / {} | {} / {} ({}) |",
@@ -368,7 +371,7 @@ fn buckets(rows: &[FitRow]) -> String {
 
 /// Returns the table of the kind's probability and the share of right kinds.
 fn reliability(rows: &[FitRow]) -> String {
-    let told: Vec<(f64, bool)> =
-        rows.iter().filter(|r| r.why.is_empty()).map(|r| (r.sure, r.kind_right())).collect();
-    format!("\n{}", score::reliability(&told))
+    let verdicts: Vec<(f64, bool)> =
+        rows.iter().filter(|r| r.why.is_empty()).map(|r| (r.confidence, r.is_kind_right())).collect();
+    format!("\n{}", score::reliability(&verdicts))
 }

@@ -1,7 +1,7 @@
 //! Scores fits on the kernel: a case of the corpus and its predictions run in the lab, in real time, as root.
 //! Kept runs score another fit later.
 
-use crate::fit::{FitRow, begun, figures, fitted, fitted_to};
+use crate::fit::{FitRow, figures, fitted, fitted_to, row_without_fit};
 use crate::lab::captured_at;
 use crate::{Case, play};
 use ::fit::MadeFit;
@@ -15,8 +15,8 @@ use std::time::Instant;
 /// The command that prints the sender's connections five times a second, as a user would type it.
 const SS_LOG: &str = "while sleep 0.2; do date +%s.%N; ss -tinO; done > $0 2> /dev/null\n";
 
-/// Attempts at a run that other work on this machine disturbs.
-const TRIES: usize = 2;
+/// Attempts at a run, in case other work on this machine disturbs it.
+const ATTEMPTS: usize = 2;
 
 /// The kernel's runs of a case: the capture, and the results of the true path in the order in which they are
 /// requested.
@@ -24,7 +24,7 @@ struct KernelRuns {
     capture: PathBuf,
     truths: PathBuf,
     known: VecDeque<[f64; 2]>,
-    asked: Vec<[f64; 2]>,
+    used: Vec<[f64; 2]>,
 }
 
 impl KernelRuns {
@@ -36,30 +36,30 @@ impl KernelRuns {
             Some([goodput.parse().ok()?, p95.parse().ok()?])
         };
         let known = text.lines().filter_map(pair).collect();
-        KernelRuns { capture: file("pcap"), truths: file("truth"), known, asked: Vec::new() }
+        KernelRuns { capture: file("pcap"), truths: file("truth"), known, used: Vec::new() }
     }
 
     /// Returns the results of the true path, Mbit/s and ms.
-    fn truth(&mut self, case: &Case, asked: &Scenario) -> Result<[f64; 2], String> {
+    fn truth(&mut self, case: &Case, scenario: &Scenario) -> Result<[f64; 2], String> {
         let truth = match self.known.pop_front() {
             Some(known) => known,
             None => {
                 let options = || lab::LabOptions { seed: case.seed + 1, ..Default::default() };
-                let run = lab::trusted(TRIES, || lab::run("kernel", asked, options()));
+                let run = lab::trusted(ATTEMPTS, || lab::run("kernel", scenario, options()));
                 figures(&run.map_err(|e| e.to_string())?.variant)
             }
         };
-        self.asked.push(truth);
+        self.used.push(truth);
         Ok(truth)
     }
 
     fn keep(&self) -> Result<(), String> {
-        let text: String = self.asked.iter().map(|[goodput, p95]| format!("{goodput} {p95}\n")).collect();
+        let text: String = self.used.iter().map(|[goodput, p95]| format!("{goodput} {p95}\n")).collect();
         fs::write(&self.truths, text).map_err(|e| format!("{}: {e}", self.truths.display()))
     }
 }
 
-/// Plays a case, fits its capture and predicts. Runs that are in the folder are not played again.
+/// Plays a case, fits its capture and predicts. Runs that are kept in the folder are not repeated.
 ///
 /// # Errors
 /// Fails if the lab cannot play it.
@@ -69,14 +69,15 @@ pub fn judge_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     if !runs.capture.exists() {
         let host = &scenario.hosts[case.vantage.host()].name;
         // An unfinished run is not kept.
-        let begun = folder.join("begun.pcap");
-        captured_at(host, &scenario, case.seed, &begun, 1)?;
-        fs::rename(&begun, &runs.capture).map_err(|e| format!("{}: {e}", begun.display()))?;
+        let unfinished = folder.join("begun.pcap");
+        captured_at(host, &scenario, case.seed, &unfinished, 1)?;
+        fs::rename(&unfinished, &runs.capture).map_err(|e| format!("{}: {e}", unfinished.display()))?;
     }
     let reader = CaptureReader::open(&runs.capture).map_err(|e| e.to_string())?;
-    let began = Instant::now();
-    let made = fitted(reader);
-    let row = told(case, &scenario, "kernel", began, made, |asked| runs.truth(case, asked))?;
+    let started = Instant::now();
+    let model = fitted(reader);
+    let row =
+        predicted_row(case, &scenario, "kernel", started, model, |scenario| runs.truth(case, scenario))?;
     runs.keep().map(|()| row)
 }
 
@@ -87,7 +88,7 @@ pub fn judge_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
 pub fn judge_ss_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> {
     use std::os::unix::fs::PermissionsExt;
     let scenario = play::variant(case)?.scenario;
-    // The program runs as nobody.
+    // The command runs as the user `nobody`.
     let open = fs::set_permissions(folder, fs::Permissions::from_mode(0o777));
     let (script, log) = (folder.join("log.sh"), folder.join("ss.log"));
     open.and_then(|()| fs::write(&script, SS_LOG)).map_err(|e| e.to_string())?;
@@ -101,25 +102,25 @@ pub fn judge_ss_on_kernel(case: &Case, folder: &Path) -> Result<FitRow, String> 
     let options = lab::LabOptions { seed: case.seed, ..Default::default() };
     lab::run("kernel", &play::variant(&watched)?.scenario, options).map_err(|e| e.to_string())?;
     let text = fs::read_to_string(&log).map_err(|e| format!("{}: {e}", log.display()))?;
-    let began = Instant::now();
-    let made = fitted_to(::fit::of_ss_log(&text));
+    let started = Instant::now();
+    let model = fitted_to(::fit::of_ss_log(&text));
     let mut runs = KernelRuns::of(case, folder);
-    told(case, &scenario, "kernel-ss", began, made, |asked| runs.truth(case, asked))
+    predicted_row(case, &scenario, "kernel-ss", started, model, |scenario| runs.truth(case, scenario))
 }
 
-/// The row of a case that was fitted.
-fn told(
+/// Returns the row of a case, with the fit's predictions if there is a fit.
+fn predicted_row(
     case: &Case,
     scenario: &Scenario,
     clock: &'static str,
-    began: Instant,
-    made: Result<MadeFit, String>,
+    started: Instant,
+    model: Result<MadeFit, String>,
     mut truth: impl FnMut(&Scenario) -> Result<[f64; 2], String>,
 ) -> Result<FitRow, String> {
-    let row = begun(case, scenario, began.elapsed().as_secs_f64());
+    let row = row_without_fit(case, scenario, started.elapsed().as_secs_f64());
     let mut row = FitRow { clock, ..row };
-    match made {
-        Ok(made) => row.predict(case, scenario, &made, |asked, _| truth(asked))?,
+    match model {
+        Ok(model) => row.predict(case, scenario, &model, |scenario, _| truth(scenario))?,
         Err(why) => row.why = why,
     }
     Ok(row)

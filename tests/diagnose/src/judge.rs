@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use track::{Track, Tracker, TrackerOptions};
 
-/// One in so many cases is read from a pcap.
-const WHOLE_WAY: u64 = 10;
+/// One in this many cases is written as pcap and read back.
+const PCAP_EVERY: u64 = 10;
 
 /// The diagnosis under test.
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ pub fn read_tracks(mut reader: CaptureReader) -> (Vec<Track>, CaptureInfo) {
 
 impl Judge {
     /// Diagnoses the packets of a tracker with this build.
-    pub fn said(tracker: Tracker) -> Diagnosis {
+    pub fn diagnose_tracker(tracker: Tracker) -> Diagnosis {
         let (tracks, info) = tracked(tracker, FileInfo::default());
         diagnose_tracks(tracks, info)
     }
@@ -135,7 +135,7 @@ impl Judge {
     pub fn score(&self, case: &Case) -> Result<(Truth, Diagnosis, Vec<Line>), String> {
         let (truth, diagnosis) = match &self.program {
             Some((_, scratch)) => self.by_program(case, scratch)?,
-            None if case.number.is_multiple_of(WHOLE_WAY) => {
+            None if case.number.is_multiple_of(PCAP_EVERY) => {
                 let mut file = Vec::new();
                 let truth = write(case, &mut file)?;
                 let reader = CaptureReader::from_reader(Box::new(Cursor::new(file)), "-");
@@ -177,7 +177,7 @@ impl Drop for Judge {
 
 /// Scores the flows of a case.
 pub fn lines(truth: &Truth, diagnosis: &Diagnosis) -> Vec<Line> {
-    let of = |f| Line {
+    let line = |f| Line {
         case: truth.number.to_string(),
         vantage: truth.vantage.clone(),
         flows: truth.flows.len(),
@@ -185,5 +185,5 @@ pub fn lines(truth: &Truth, diagnosis: &Diagnosis) -> Vec<Line> {
         rate: truth.rate_mbps,
         ..Line::of(f, diagnosis)
     };
-    truth.flows.iter().map(of).collect()
+    truth.flows.iter().map(line).collect()
 }

@@ -12,7 +12,7 @@
 //! 4. the window with less room, where that room is too small for a burst (a third of the window).
 
 use crate::judge::packets;
-use crate::seen::{Moment, Seen};
+use crate::observations::{Moment, Observations};
 use capture::{CaptureReader, TcpFlags, TcpPacket};
 use lab::{FIRST_PORT, WRITE_INTERVAL};
 use result::FlowSeries;
@@ -43,7 +43,7 @@ struct Event {
     packet: TcpPacket,
     number: usize,
     place: Place,
-    /// Position on its direction: events of one time happen in this order.
+    /// Position along the direction: events at the same time happen in this order.
     rank: usize,
 }
 
@@ -63,8 +63,8 @@ struct Sender {
     /// Scale of the windows that the other end advertises.
     scale: Option<u8>,
     /// First byte of the other end's stream, whose requests are counted.
-    asks_from: Option<u32>,
-    asked: u64,
+    requests_from: Option<u32>,
+    requested: u64,
 }
 
 impl Sender {
@@ -80,18 +80,17 @@ impl Sender {
         }
     }
 
-    fn hears(&mut self, p: &TcpPacket) {
+    fn receives(&mut self, p: &TcpPacket) {
         if p.flags.has(TcpFlags::SYN) {
-            (self.scale, self.asks_from) = (p.options.wscale, Some(p.seq.wrapping_add(1)));
+            (self.scale, self.requests_from) = (p.options.wscale, Some(p.seq.wrapping_add(1)));
             return;
         }
-        if let Some(from) = self.asks_from.filter(|_| p.len > 0) {
-            self.asked = self.asked.max(p.seq.wrapping_sub(from) as u64 + p.len as u64);
+        if let Some(from) = self.requests_from.filter(|_| p.len > 0) {
+            self.requested = self.requested.max(p.seq.wrapping_sub(from) as u64 + p.len as u64);
         }
         let Some(first) = self.first.filter(|_| p.flags.has(TcpFlags::ACK)) else { return };
         let una = p.ack.wrapping_sub(first) as u64;
-        // A FIN counts in `ack`; there is none while it matters. What is older than what is known says
-        // nothing.
+        // A FIN counts in `ack`, but there is none while it matters. An older ACK has no news.
         if una >= self.una && una <= self.nxt + 1 {
             self.una = una;
             self.window = (p.window as u64) << self.scale.unwrap_or(0);
@@ -99,11 +98,13 @@ impl Sender {
         }
     }
 
-    /// `wrote`: all that the application has written, where that is known; `info`: cwnd and packets in
-    /// flight, where this end tells them, and whether it recovers; `buffer`: the largest send buffer;
-    /// `paced`: it may wait for its pacing.
+    /// Returns what keeps the sender from sending.
+    ///
+    /// `wrote`: bytes that the application has written, if known. `info`: cwnd, packets in flight, and
+    /// whether the sender recovers, if this end has TCP_INFO. `buffer`: the largest send buffer. `paced`:
+    /// pacing may delay it.
     fn limit(&self, wrote: Option<u64>, info: Option<(u32, u32, bool)>, buffer: u64, paced: bool) -> Limit {
-        // Nagle keeps less than a segment for the next write.
+        // Nagle's algorithm holds less than a segment back for the next write.
         if wrote.is_some_and(|n| self.nxt >= n || self.nxt + self.mss > n && self.una < self.nxt) {
             return Limit::Application;
         }
@@ -112,10 +113,10 @@ impl Sender {
             (cwnd.saturating_sub(inflight) as u64 * self.mss, cwnd as u64 * self.mss)
         });
         let burst = (self.window.min(cwnd) / 3).max(2 * self.mss);
-        // Who waits for room in the buffer has pushed all (`tcp_push`); who does not pace waits for nothing
-        // else with a third of the window free (`tcp_tso_should_defer`).
-        let asks = self.pushed || !paced && window.min(room) >= burst;
-        let waits = asks && info.is_some() && window.min(room) >= self.mss;
+        // A sender that waits for room in the send buffer has pushed all its data (`tcp_push`). Without
+        // pacing, nothing else holds it while a third of the window is free (`tcp_tso_should_defer`).
+        let buffer_bound = self.pushed || !paced && window.min(room) >= burst;
+        let waits = buffer_bound && info.is_some() && window.min(room) >= self.mss;
         match () {
             () if info.is_some_and(|i| i.2) => Limit::Congestion,
             () if waits && (self.nxt - self.una.min(self.nxt)) * 3 >= buffer => Limit::SendBuffer,
@@ -129,33 +130,33 @@ impl Sender {
 struct Connection<'a> {
     flow: &'a Flow,
     start: Time,
-    /// Largest send buffer of the end that opens.
+    /// Largest send buffer of the client.
     buffer: u64,
-    /// The opening end paces.
+    /// The client paces.
     paced: bool,
 }
 
 impl Connection<'_> {
-    /// Bytes that the application of an end has written by `now`, where the scenario says it; `left(t)`: what
-    /// had been sent once by then.
-    fn written(&self, opens: bool, asked: u64, now: Time, left: &dyn Fn(Time) -> u64) -> Option<u64> {
+    /// Returns the bytes that the application of an end has written by `now`, if the scenario determines it.
+    /// `left(t)` returns the bytes that were sent at least once by `t`.
+    fn written(&self, opens: bool, requested: u64, now: Time, left: &dyn Fn(Time) -> u64) -> Option<u64> {
         match &self.flow.app {
             App::Bulk { bytes, .. } if opens => bytes.map(|b| b.get()),
             App::Request { request, response, .. } if !opens => {
-                Some(asked / request.get().max(1) * response.get())
+                Some(requested / request.get().max(1) * response.get())
             }
             App::Onoff { on, off, rate } if opens => {
                 let (period, since) = ((*on + *off).as_nanos(), now.since(self.start).as_nanos());
                 let (begin, into) = (since - since % period, Span::from_nanos(since % period));
                 let left = |after: u64| left(self.start + Span::from_nanos(after));
                 match rate {
-                    // In the pause what is left of a burst leaves, but for what no buffer took.
+                    // In the pause the rest of the burst leaves, as far as the buffer accepted it.
                     _ if into >= *on => Some(left(begin + period)),
                     Some(rate) => {
-                        let begun = into.as_nanos() / WRITE_INTERVAL.as_nanos() + 1;
-                        let until = (WRITE_INTERVAL * begun).min(*on);
-                        // It writes whole bytes each time.
-                        Some(left(begin) + rate.bytes_in(until).get().saturating_sub(begun))
+                        let writes = into.as_nanos() / WRITE_INTERVAL.as_nanos() + 1;
+                        let until = (WRITE_INTERVAL * writes).min(*on);
+                        // Each write is rounded down to whole bytes.
+                        Some(left(begin) + rate.bytes_in(until).get().saturating_sub(writes))
                     }
                     None => None,
                 }
@@ -209,8 +210,8 @@ fn events(scenario: &Scenario, files: &Files) -> Result<Vec<Event>, String> {
 }
 
 /// Returns the bytes that each direction had sent over time, at its sender.
-fn sent(events: &[Event], ways: usize) -> Vec<Vec<(Time, u64)>> {
-    let (mut senders, mut sent) = (vec![Sender::default(); ways], vec![Vec::new(); ways]);
+fn sent(events: &[Event], directions: usize) -> Vec<Vec<(Time, u64)>> {
+    let (mut senders, mut sent) = (vec![Sender::default(); directions], vec![Vec::new(); directions]);
     for e in events.iter().filter(|e| matches!(e.place, Place::Host(h) if h == host_of(e.packet.src))) {
         let Some(sender) = senders.get_mut(e.number) else { continue };
         let before = sender.nxt;
@@ -230,18 +231,18 @@ fn host_of(end: capture::Endpoint) -> usize {
     }
 }
 
-/// What happened in a run whose capture is taken at host `vantage`; `series` are those of its connections, in
-/// the scenario's order.
+/// Returns the observations of a run that was captured at host `vantage`. `series` are those of its
+/// connections, in the scenario's order.
 ///
 /// # Errors
-/// A capture cannot be read, or does not fit the scenario.
-pub fn seen(
+/// Fails if a capture cannot be read or does not match the scenario.
+pub fn observe(
     scenario: &Scenario,
     vantage: usize,
     files: &Files,
     series: &[FlowSeries],
-) -> Result<Seen, String> {
-    let mut seen = Seen::new(scenario);
+) -> Result<Observations, String> {
+    let mut observed = Observations::new(scenario);
     let connections: Vec<Connection> = scenario
         .flows
         .iter()
@@ -264,7 +265,7 @@ pub fn seen(
     let sent = sent(&events, 2 * connections.len());
     let mut senders = vec![Sender::default(); sent.len()];
     let mut sampled = vec![0; sent.len()];
-    let sample = |seen: &mut Seen, n: usize, sender: &Sender, i: usize| {
+    let sample = |observed: &mut Observations, n: usize, sender: &Sender, i: usize| {
         let (c, s, opens) = (&connections[n / 2], &series[n / 2], n.is_multiple_of(2));
         let at = Time::from_nanos((s.time_s[i] * 1e9) as u64);
         let state = s.states.get(usize::from(s.state[i])).map_or("", String::as_str);
@@ -274,8 +275,8 @@ pub fn seen(
             let before = sent[n].partition_point(|s| s.0 <= t);
             before.checked_sub(1).map_or(0, |i| sent[n][i].1)
         };
-        let wrote = c.written(opens, sender.asked, at, &left);
-        seen.way(n).moments.push(Moment {
+        let wrote = c.written(opens, sender.requested, at, &left);
+        observed.direction(n).moments.push(Moment {
             at,
             limit: sender.limit(wrote, info, c.buffer, c.paced),
             // The answering end has no TCP_INFO; only the time before its first loss counts as growth.
@@ -288,31 +289,31 @@ pub fn seen(
         let id = (p.id as u64) << 32 | p.seq as u64;
         let (from, to) = (host_of(p.src), host_of(p.dst));
         match e.place {
-            Place::Stage(i) => seen.pass(now, i, n, id, p.len as u64 + p.header as u64),
+            Place::Stage(i) => observed.pass(now, i, n, id, p.len as u64 + p.header as u64),
             Place::Host(host) => {
                 if host == from {
-                    seen.sent(now, n, (from, to), p.len);
-                    seen.way(n).ends = (p.src.to_string(), p.dst.to_string());
+                    observed.sent(now, n, (from, to), p.len);
+                    observed.direction(n).ends = (p.src.to_string(), p.dst.to_string());
                 }
                 if host == vantage {
-                    seen.show(now, n);
+                    observed.show(now, n);
                 }
                 if host != to {
-                    seen.enter(now, n, host, to, id);
+                    observed.enter(now, n, host, to, id);
                 }
-                for (way, is_sender) in [(n, host == from), (n ^ 1, host == to)] {
-                    let Some(sender) = senders.get_mut(way).filter(|_| is_sender) else { continue };
-                    let times = &series[way / 2].time_s;
-                    while times.get(sampled[way]).is_some_and(|&t| t * 1e9 < now.as_nanos() as f64) {
-                        sample(&mut seen, way, sender, sampled[way]);
-                        sampled[way] += 1;
+                for (direction, is_sender) in [(n, host == from), (n ^ 1, host == to)] {
+                    let Some(sender) = senders.get_mut(direction).filter(|_| is_sender) else { continue };
+                    let times = &series[direction / 2].time_s;
+                    while times.get(sampled[direction]).is_some_and(|&t| t * 1e9 < now.as_nanos() as f64) {
+                        sample(&mut observed, direction, sender, sampled[direction]);
+                        sampled[direction] += 1;
                     }
-                    if way == n { sender.sends(p) } else { sender.hears(p) }
+                    if direction == n { sender.sends(p) } else { sender.receives(p) }
                 }
             }
         }
     }
-    Ok(seen)
+    Ok(observed)
 }
 
 #[cfg(test)]
@@ -321,18 +322,18 @@ mod tests {
     use capture::{Addr, Endpoint, PacketOptions};
     use scenario::Experiment;
 
-    /// 1000 B segments; 100 kB of windows unless said.
+    /// A sender with segments of 1000 B and a receive window of 100 kB.
     fn sender(una: u64, nxt: u64, edge: u64, pushed: bool) -> Sender {
         Sender { first: Some(1), una, nxt, edge, window: 100_000, pushed, mss: 1000, ..Sender::default() }
     }
 
     #[test]
-    fn the_window_without_room_limits() {
+    fn the_limit_is_the_window_without_room() {
         let buffer = 4 << 20;
         let limit = |s: &Sender, cwnd, inflight| s.limit(None, Some((cwnd, inflight, false)), buffer, true);
         let roomy = sender(10_000, 60_000, 110_000, false);
         assert_eq!(limit(&roomy, 50, 50), Limit::Congestion);
-        // 500 B of receive window do not hold a segment.
+        // 500 B of receive window are less than a segment.
         let full = sender(10_000, 109_500, 110_000, false);
         assert_eq!(limit(&full, 200, 100), Limit::ReceiveWindow);
         assert_eq!(full.limit(None, Some((200, 100, true)), buffer, true), Limit::Congestion, "it recovers");
@@ -356,17 +357,21 @@ mod tests {
             Limit::Congestion,
             "no room in cwnd"
         );
-        // Nothing pushed: pacing explains it, or else half of the congestion window is free for nothing but
-        // the buffer.
+        // Nothing was pushed and half of the congestion window is free: either pacing or the send buffer
+        // holds the data back.
         let unpushed = |paced| roomy.limit(None, Some((100, 50, false)), 100_000, paced);
         assert_eq!((unpushed(true), unpushed(false)), (Limit::Congestion, Limit::SendBuffer));
         let deferred = roomy.limit(None, Some((60, 50, false)), 100_000, false);
-        assert_eq!(deferred, Limit::Congestion, "less than a third is saved for a fuller burst");
+        assert_eq!(
+            deferred,
+            Limit::Congestion,
+            "less than a third of the window is deferred for a fuller burst"
+        );
     }
 
     #[test]
     fn written_bytes_follow_from_the_scenario() {
-        let wrote = |app: &str, opens, asked, ms: u64| {
+        let wrote = |app: &str, opens, requested, ms: u64| {
             let text = format!(
                 "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\napp = {{ {app} }}"
             );
@@ -374,16 +379,18 @@ mod tests {
             let flow = &file.variants[0].scenario.flows[0];
             let c =
                 Connection { flow, start: Time::from_nanos(1_000_000_000), buffer: 4 << 20, paced: false };
-            c.written(opens, asked, Time::from_nanos((1000 + ms) * 1_000_000), &|t| t.as_nanos() / 1_000_000)
+            c.written(opens, requested, Time::from_nanos((1000 + ms) * 1_000_000), &|t| {
+                t.as_nanos() / 1_000_000
+            })
         };
         assert_eq!(wrote(r#"kind = "bulk", bytes = "5kB""#, true, 0, 3), Some(5000));
         assert_eq!(wrote(r#"kind = "bulk""#, true, 0, 3), None);
         let request = r#"kind = "request", request = "400B", response = "9kB""#;
         assert_eq!((wrote(request, false, 1199, 3), wrote(request, true, 0, 3)), (Some(18_000), None));
-        // 1000 B a ms, written every 5 ms, 20 of 50 ms.
+        // 1000 B per ms, written every 5 ms, for 20 of every 50 ms.
         let paced = r#"kind = "onoff", on = "20ms", off = "30ms", rate = "8Mbit/s""#;
-        assert_eq!(wrote(paced, true, 0, 57), Some(1050 + 9_998), "beside what had left before the burst");
-        assert_eq!(wrote(paced, true, 0, 71), Some(1100), "in a pause, what leaves until its end");
+        assert_eq!(wrote(paced, true, 0, 57), Some(1050 + 9_998), "added to what left before the burst");
+        assert_eq!(wrote(paced, true, 0, 71), Some(1100), "in a pause, what leaves by its end");
         let bursts = r#"kind = "onoff", on = "20ms", off = "30ms""#;
         assert_eq!((wrote(bursts, true, 0, 61), wrote(bursts, true, 0, 80)), (None, Some(1100)));
     }
@@ -409,15 +416,15 @@ mod tests {
         assert_eq!((host_of(data.src), host_of(data.dst)), (0, 2));
         let mut s = Sender::default();
         s.sends(&packet(a, b, u32::MAX - 1, 0, TcpFlags::SYN, 0, 9));
-        s.hears(&packet(b, a, 7, 0, TcpFlags(TcpFlags::SYN.0 | ack.0), 0, 5000));
+        s.receives(&packet(b, a, 7, 0, TcpFlags(TcpFlags::SYN.0 | ack.0), 0, 5000));
         s.sends(&data);
         s.sends(&packet(a, b, 999, 1, TcpFlags(ack.0 | TcpFlags::PSH.0), 500, 9));
         assert_eq!((s.nxt, s.pushed, s.mss), (1500, true, 1000), "across the wrap of sequence numbers");
         s.sends(&data);
-        assert!(s.pushed, "sent again ends nothing");
-        s.hears(&packet(b, a, 8, 999, ack, 20, 1000));
-        assert_eq!((s.una, s.edge, s.asked), (1000, 5000, 20));
-        s.hears(&packet(b, a, 28, 499, ack, 0, 9000));
-        assert_eq!((s.una, s.edge), (1000, 5000), "an older ACK says nothing");
+        assert!(s.pushed, "a retransmission does not end a write");
+        s.receives(&packet(b, a, 8, 999, ack, 20, 1000));
+        assert_eq!((s.una, s.edge, s.requested), (1000, 5000, 20));
+        s.receives(&packet(b, a, 28, 499, ack, 0, 9000));
+        assert_eq!((s.una, s.edge), (1000, 5000), "an older ACK is ignored");
     }
 }

@@ -41,13 +41,13 @@ pub fn run(case: &Case, folder: &Path) -> Result<(Truth, Vec<Line>), lab::LabErr
     let pcap = Some(lab::Captures { hosts: create(&files.hosts)?, stages: create(&files.stages)? });
     let outcome =
         lab::run("kernel", &scenario, lab::LabOptions { seed: case.seed, pcap, ..Default::default() });
-    let seen = outcome.and_then(|o| {
-        kernel::seen(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
+    let observed = outcome.and_then(|o| {
+        kernel::observe(&scenario, case.vantage.host(), &files, &o.flow_series).map_err(unsupported)
     });
     for stage in &files.stages {
         let _ = std::fs::remove_file(stage);
     }
-    let truth = truth::truth(case, &seen?);
+    let truth = truth::truth(case, &observed?);
     let capture = CaptureReader::open(&files.hosts[case.vantage.host()]);
     let diagnosis = capture.map(read).map_err(|e| unsupported(e.to_string()))?;
     let lines = lines(&truth, &diagnosis);
@@ -97,7 +97,7 @@ pub fn kept_cases(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut cases: Vec<(u64, PathBuf)> = paths.filter_map(|p| Some((number(&p)?, p))).collect();
     cases.sort();
     match cases.is_empty() {
-        true => Err(format!("{}: no case is kept there", folder.display())),
+        true => Err(format!("{}: no kept case in this folder", folder.display())),
         false => Ok(cases.into_iter().map(|c| c.1).collect()),
     }
 }

@@ -14,10 +14,10 @@ pub mod limiters;
 pub mod line;
 pub mod logit;
 pub mod nebby;
+pub mod observations;
 pub mod play;
 pub mod real;
 pub mod score;
-pub mod seen;
 pub mod truth;
 pub mod usc;
 pub mod watch;
@@ -41,13 +41,13 @@ pub fn each<T: Send>(
 ) -> Result<Vec<T>, String> {
     let next = AtomicU64::new(numbers.start);
     let run = || {
-        let mut made = Vec::new();
+        let mut results = Vec::new();
         loop {
             let n = next.fetch_add(1, Ordering::Relaxed);
             if n >= numbers.end {
-                return Ok::<_, String>(made);
+                return Ok::<_, String>(results);
             }
-            made.push((n, work(n)?));
+            results.push((n, work(n)?));
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -59,8 +59,8 @@ pub fn each<T: Send>(
             Ok::<(), String>(())
         })
     })?;
-    all.sort_by_key(|made| made.0);
-    Ok(all.into_iter().map(|made| made.1).collect())
+    all.sort_by_key(|result| result.0);
+    Ok(all.into_iter().map(|result| result.1).collect())
 }
 
 /// Returns a program's exit code: 2 after an error, which is printed.

@@ -7,13 +7,13 @@
 //!
 //! The factors maximise the likelihood of right proposals (Newton's method), with a normal prior around 0 of
 //! deviation [`DEVIATION`]. A case counts once for its flows together and once for each flow alone. A kernel
-//! run counts [`KERNEL`] times, and every third is kept back.
+//! run counts [`KERNEL_WEIGHT`] times, and every third is kept back.
 
 use crate::judge::{played, read_tracks};
 use crate::lab::{self, Kept};
 use crate::logit::solved;
+use crate::observations::Observations;
 use crate::play::variant;
-use crate::seen::Seen;
 use crate::truth::{MIN_BUCKET, POLICED_DROPS};
 use crate::{Case, FlowTruth, Truth, draw, each, world};
 use capture::CaptureReader;
@@ -31,23 +31,23 @@ use track::Track;
 /// Standard deviation of a factor's prior times the usual size of its statement, nats.
 const DEVIATION: f64 = 3.0;
 /// Weight of a kernel run relative to a drawn case, of which there are many more.
-pub const KERNEL: f64 = 4.0;
-/// One in so many of the runs on the kernel is kept back.
+pub const KERNEL_WEIGHT: f64 = 4.0;
+/// One in this many kernel runs is kept back.
 const KEPT_BACK: u64 = 3;
 /// Floor of a probability before its logarithm is taken.
-const LEAST: f64 = 1e-12;
+const MIN_PROBABILITY: f64 = 1e-12;
 /// Greatest number of steps of Newton's method.
-const STEPS: usize = 40;
+const MAX_STEPS: usize = 40;
 /// Relative gain below which the method has converged.
-const GAIN: f64 = 1e-6;
-/// A rate is right within this share.
-const NEAR: f64 = 0.03;
+const MIN_RELATIVE_GAIN: f64 = 1e-6;
+/// A rate is right within this relative error.
+const RATE_TOLERANCE: f64 = 0.03;
 /// A bucket is right within this factor.
-const NEAR_BUCKET: f64 = 1.25;
+const BUCKET_FACTOR: f64 = 1.25;
 /// A policer is idle if less than this share of its rate is used.
-const IDLE: f64 = 0.5;
+const IDLE_SHARE: f64 = 0.5;
 /// Least share of all losses, or of the time, for a stage to count as dropping, or as full.
-const ACTS: f64 = 0.05;
+const MIN_ACTING_SHARE: f64 = 0.05;
 
 /// Proposals for some packets, with the right ones marked.
 pub struct LabelledLimiters {
@@ -65,7 +65,7 @@ pub struct LabelledLimiters {
 }
 
 /// A true limiter: kind, rate in Mbit/s, bucket in bytes.
-type IsThere = (LimiterKind, f64, Option<f64>);
+type TrueLimiter = (LimiterKind, f64, Option<f64>);
 
 fn kind(name: &str) -> Option<LimiterKind> {
     match name {
@@ -78,79 +78,83 @@ fn kind(name: &str) -> Option<LimiterKind> {
 
 /// Whether a proposal matches a true limiter. The losses of a policer that is idle most of the time show its
 /// bucket and not its rate, so the bucket decides where less than half of the rate is used.
-fn is(p: &ProposedLimiter, (kind, rate, burst): &IsThere) -> bool {
-    let near = (p.rates_mbps.0 * (1.0 - NEAR)..=p.rates_mbps.1 * (1.0 + NEAR)).contains(rate);
+fn is_match(p: &ProposedLimiter, (kind, rate, burst): &TrueLimiter) -> bool {
+    let near =
+        (p.rates_mbps.0 * (1.0 - RATE_TOLERANCE)..=p.rates_mbps.1 * (1.0 + RATE_TOLERANCE)).contains(rate);
     let small = |burst: Option<f64>| burst.is_none_or(|b| b < MIN_BUCKET);
     let link = |kind: LimiterKind, burst| {
         kind == LimiterKind::Bottleneck || kind == LimiterKind::Shaper && small(burst)
     };
     let as_link = link(p.proposal.kind, p.burst) && link(*kind, *burst);
-    let same_bucket = || p.burst.zip(*burst).is_some_and(|(a, b)| (a / b).ln().abs() < NEAR_BUCKET.ln());
+    let same_bucket = || p.burst.zip(*burst).is_some_and(|(a, b)| (a / b).ln().abs() < BUCKET_FACTOR.ln());
     let is_kind = p.proposal.kind == *kind;
-    near && (is_kind || as_link) || is_kind && *kind == LimiterKind::Policer && p.used < IDLE && same_bucket()
+    near && (is_kind || as_link)
+        || is_kind && *kind == LimiterKind::Policer && p.used < IDLE_SHARE && same_bucket()
 }
 
 /// Returns the proposals of a simulated case.
-fn of_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
+fn label_case(case: &Case) -> Result<Vec<LabelledLimiters>, String> {
     let (truth, tracks, _) = played(case)?;
-    Ok(of_tracks(&truth, &tracks, &variant(case)?.scenario))
+    Ok(label_tracks(&truth, &tracks, &variant(case)?.scenario))
 }
 
 /// Returns the proposals of a kernel run that `lab --out` kept.
-fn of_kept(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
+fn label_kept(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     let Kept { truth, scenario, capture } = Kept::read(folder)?;
     let reader = CaptureReader::open(&capture).map_err(|e| e.to_string())?;
-    Ok(of_tracks(&truth, &read_tracks(reader).0, &scenario))
+    Ok(label_tracks(&truth, &read_tracks(reader).0, &scenario))
 }
 
 /// Returns the proposals for tracks with known truth and path.
-fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<LabelledLimiters> {
-    let stages = Seen::new(scenario).stages;
+fn label_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<LabelledLimiters> {
+    let stages = Observations::new(scenario).stages;
     let mut out = Vec::new();
     // Pairs of hosts with a right proposal for their flows together.
     let mut known = BTreeSet::new();
-    for asked in proposed_limiters(tracks) {
-        let hosts = (tracks[asked.members[0]].sender.addr, tracks[asked.members[0]].receiver.addr);
+    for search in proposed_limiters(tracks) {
+        let hosts = (tracks[search.members[0]].sender.addr, tracks[search.members[0]].receiver.addr);
         // Flows are searched alone where no joint limiter is reported.
         if known.contains(&hosts) {
             continue;
         }
         let ends = |m: &usize| (tracks[*m].sender.to_string(), tracks[*m].receiver.to_string());
-        let of = |m: &usize| truth.flows.iter().find(|f| (f.from.clone(), f.to.clone()) == ends(m));
-        let flows: Vec<&FlowTruth> = asked.members.iter().filter_map(of).collect();
+        let flow_truth = |m: &usize| truth.flows.iter().find(|f| (f.from.clone(), f.to.clone()) == ends(m));
+        let flows: Vec<&FlowTruth> = search.members.iter().filter_map(flow_truth).collect();
         if flows.is_empty() {
             continue;
         }
         let named = flows.iter().filter_map(|f| f.limiter.as_ref());
-        let named: Vec<IsThere> =
+        let named: Vec<TrueLimiter> =
             named.filter_map(|l| Some((kind(&l.kind)?, l.rate_mbps, l.burst_bytes))).collect();
         let lost = |kind: &str| flows.iter().filter_map(|f| f.lost.get(kind)).sum::<u64>();
-        let whole: u64 = flows.iter().flat_map(|f| f.lost.values()).sum();
-        let full = |cause: &str| flows.iter().any(|f| f.shares.iter().any(|s| s.0 == cause && s.1 > ACTS));
+        let all_lost: u64 = flows.iter().flat_map(|f| f.lost.values()).sum();
+        let full = |cause: &str| {
+            flows.iter().any(|f| f.shares.iter().any(|s| s.0 == cause && s.1 > MIN_ACTING_SHARE))
+        };
         let acts = |name: &str| match name {
             "policer" => lost(name) >= POLICED_DROPS,
-            "shaper" => full("shaped") || lost(name) as f64 > ACTS * whole as f64,
-            _ => full("bottleneck") || lost(name) as f64 > ACTS * whole as f64,
+            "shaper" => full("shaped") || lost(name) as f64 > MIN_ACTING_SHARE * all_lost as f64,
+            _ => full("bottleneck") || lost(name) as f64 > MIN_ACTING_SHARE * all_lost as f64,
         };
         let acting = stages.iter().filter(|s| acts(s.kind));
-        let acting: Vec<IsThere> =
+        let acting: Vec<TrueLimiter> =
             acting.filter_map(|s| Some((kind(s.kind)?, s.rate? * 1e-6, s.burst))).collect();
-        for proposed in asked.sides.into_iter().filter(|side| !side.is_empty()) {
-            let among = |there: &[IsThere]| -> Vec<bool> {
-                proposed.iter().map(|p| there.iter().any(|l| is(p, l))).collect()
+        for proposed in search.sides.into_iter().filter(|side| !side.is_empty()) {
+            let matches_any = |limiters: &[TrueLimiter]| -> Vec<bool> {
+                proposed.iter().map(|p| limiters.iter().any(|l| is_match(p, l))).collect()
             };
-            let mut right = among(&named);
+            let mut right = matches_any(&named);
             let mut none = named.is_empty();
             if !right.contains(&true) {
-                right = among(&acting);
+                right = matches_any(&acting);
                 none |= !right.contains(&true);
             }
-            let count = asked.members.len();
+            let count = search.members.len();
             let weight = if count > 1 || tracks.len() <= 2 { 1.0 } else { 1.0 / truth.flows.len() as f64 };
-            let told = right.contains(&true);
+            let has_right = right.contains(&true);
             out.push(LabelledLimiters::new(proposed, &right, none, weight, (truth.number, count)));
             // The other side is searched where this one reports no limiter.
-            if told {
+            if has_right {
                 known.insert(hosts);
                 break;
             }
@@ -165,7 +169,7 @@ fn of_tracks(truth: &Truth, tracks: &[Track], scenario: &Scenario) -> Vec<Labell
 /// Names the file that cannot be read.
 pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     let cases = lab::kept_cases(folder)?;
-    let all = each(0..cases.len() as u64, |n| of_kept(&cases[n as usize]))?;
+    let all = each(0..cases.len() as u64, |n| label_kept(&cases[n as usize]))?;
     Ok(all.into_iter().flatten().collect())
 }
 
@@ -176,7 +180,7 @@ pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
 /// Fails as [`crate::play`] does.
 pub fn labelled(seed: u64, cases: u64) -> Result<Vec<LabelledLimiters>, String> {
     let all = each(0..cases + cases / 3, |n| {
-        of_case(&if n < cases { draw::case(seed, n) } else { world::case(seed, n - cases) })
+        label_case(&if n < cases { draw::case(seed, n) } else { world::case(seed, n - cases) })
     })?;
     Ok(all.into_iter().flatten().collect())
 }
@@ -211,14 +215,14 @@ impl LabelledLimiters {
         (p, none)
     }
 
-    /// Returns the probability that these give to the right hypotheses.
+    /// Returns the total probability of the right hypotheses.
     fn likelihood(&self, (p, none): &(Vec<f64>, f64)) -> f64 {
-        let of = p.iter().zip(&self.right).filter(|(_, right)| **right).map(|(p, _)| p).sum::<f64>();
-        (of + if self.none { *none } else { 0.0 }).max(LEAST)
+        let sum = p.iter().zip(&self.right).filter(|(_, right)| **right).map(|(p, _)| p).sum::<f64>();
+        (sum + if self.none { *none } else { 0.0 }).max(MIN_PROBABILITY)
     }
 
     /// Returns the reported hypothesis (`None` for no limiter), its probability, and whether it is right.
-    fn said(&self, factors: &Factors) -> (Option<usize>, f64, bool) {
+    fn verdict(&self, factors: &Factors) -> (Option<usize>, f64, bool) {
         let (p, none) = self.probabilities(factors);
         let best = (0..p.len()).max_by(|a, b| p[*a].total_cmp(&p[*b])).filter(|i| p[*i] > none);
         best.map_or((None, none, self.none), |i| (best, p[i], self.right[i]))
@@ -226,7 +230,7 @@ impl LabelledLimiters {
 
     /// Whether a policer is reported that does not exist.
     fn is_false_policer(&self, factors: &Factors) -> bool {
-        let (best, _, right) = self.said(factors);
+        let (best, _, right) = self.verdict(factors);
         let kind = best.map(|i| self.proposed[self.hypotheses[i].members[0]].proposal.kind);
         !right && kind == Some(LimiterKind::Policer)
     }
@@ -261,7 +265,7 @@ fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64
     let priors = priors(all, out);
     let mut factors = [0.0; STATEMENTS];
     let mut last = cost(all, &priors, &factors);
-    for _ in 0..STEPS {
+    for _ in 0..MAX_STEPS {
         let step = newton_step(all, &priors, &factors);
         let at = |part: f64| {
             let next: Factors = std::array::from_fn(|i| factors[i] + part * step[i]);
@@ -270,7 +274,7 @@ fn learn_without(all: &[&LabelledLimiters], out: Option<usize>) -> (Factors, f64
         // With several right hypotheses the cost is not convex, so a step that goes too far is halved.
         let Some((next, better)) = (0..20).map(|n| at(0.5f64.powi(n))).find(|t| t.0 < last) else { break };
         factors = better;
-        if last - next < GAIN * last {
+        if last - next < MIN_RELATIVE_GAIN * last {
             break;
         }
         last = next;
@@ -335,7 +339,8 @@ pub fn as_rust(factors: &Factors) -> String {
 /// back.
 pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String {
     let (factors, least) = learn_without(own, None);
-    let wrong = |all: &[&LabelledLimiters], w: &Factors| all.iter().filter(|l| !l.said(w).2).count() as i64;
+    let wrong =
+        |all: &[&LabelledLimiters], w: &Factors| all.iter().filter(|l| !l.verdict(w).2).count() as i64;
     let (own_wrong, back_wrong) = (wrong(own, &factors), wrong(back, &factors));
     let mut out =
         String::from("| statement | factor | nats | wrong | wrong, kept back |\n|---|---:|---:|---:|---:|\n");
@@ -356,24 +361,24 @@ pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String
 /// Returns a row of scores: share of right verdicts, calibration of probabilities, and number of false
 /// policers.
 pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> String {
-    let whole: f64 = all.iter().map(|l| l.weight).sum();
+    let total: f64 = all.iter().map(|l| l.weight).sum();
     let loss: f64 = all.iter().map(|l| -l.weight * l.likelihood(&l.probabilities(factors)).ln()).sum();
     // Sums of probability and of right verdicts, by tenths of probability.
     let mut tenths = [(0.0f64, 0.0f64); 10];
     let mut right = 0.0;
     for l in all {
-        let (_, told, is) = l.said(factors);
-        let tenth = &mut tenths[((told * 10.0) as usize).min(9)];
-        *tenth = (tenth.0 + l.weight * told, tenth.1 + l.weight * f64::from(is));
-        right += l.weight * f64::from(is);
+        let (_, probability, is_right) = l.verdict(factors);
+        let tenth = &mut tenths[((probability * 10.0) as usize).min(9)];
+        *tenth = (tenth.0 + l.weight * probability, tenth.1 + l.weight * f64::from(is_right));
+        right += l.weight * f64::from(is_right);
     }
-    let off: f64 = tenths.iter().map(|t| (t.0 - t.1).abs()).sum();
+    let error: f64 = tenths.iter().map(|t| (t.0 - t.1).abs()).sum();
     format!(
         "| {name} | {} | {:.1} % | {:.3} | {:.1} | {} |",
         all.len(),
-        100.0 * right / whole,
-        loss / whole,
-        100.0 * off / whole,
+        100.0 * right / total,
+        loss / total,
+        100.0 * error / total,
         all.iter().filter(|l| l.is_false_policer(factors)).count()
     )
 }
@@ -381,7 +386,7 @@ pub fn figures(name: &str, all: &[&LabelledLimiters], factors: &Factors) -> Stri
 /// Lists wrong verdicts with all proposals, to study while building.
 pub fn wrong(all: &[&LabelledLimiters], factors: &Factors) -> String {
     let mut out = String::new();
-    for l in all.iter().filter(|l| !l.said(factors).2) {
+    for l in all.iter().filter(|l| !l.verdict(factors).2) {
         let (p, none) = l.probabilities(factors);
         let right = if l.none { ", which is right" } else { "" };
         let _ = writeln!(out, "case {}, {} flows: none {none:.3}{right}", l.case.0, l.case.1);
@@ -420,24 +425,24 @@ mod tests {
 
     /// Cases in which policers exist exactly if their rule predicts losses by more than 4 nats.
     fn toy() -> Vec<LabelledLimiters> {
-        let of = |i: u64| {
+        let case = |i: u64| {
             let by_rule = 2.0 + 0.01 * i as f64;
-            let is = by_rule > 4.0;
-            LabelledLimiters::new(vec![proposed(by_rule, 10.0)], &[is], !is, 1.0, (i, 1))
+            let exists = by_rule > 4.0;
+            LabelledLimiters::new(vec![proposed(by_rule, 10.0)], &[exists], !exists, 1.0, (i, 1))
         };
-        (0..400).map(of).collect()
+        (0..400).map(case).collect()
     }
 
     #[test]
-    fn the_statement_that_shows_a_limiter_is_learned() {
+    fn learning_weighs_the_statement_that_shows_a_limiter() {
         let toy = toy();
         let all: Vec<&LabelledLimiters> = toy.iter().collect();
         let factors = learn(&all);
-        let said = |by_rule| {
+        let verdict = |by_rule| {
             let one = LabelledLimiters::new(vec![proposed(by_rule, 10.0)], &[true], false, 1.0, (0, 1));
-            one.said(&factors)
+            one.verdict(&factors)
         };
-        let (sure, unsure) = (said(6.0), said(2.5));
+        let (sure, unsure) = (verdict(6.0), verdict(2.5));
         assert!(sure.0 == Some(0) && sure.1 > 0.75 && sure.2, "{sure:?}");
         assert!(unsure.0.is_none() && unsure.1 > 0.75 && !unsure.2, "{unsure:?}");
         let file = as_rust(&factors);
@@ -461,24 +466,24 @@ mod tests {
     }
 
     #[test]
-    fn proposals_of_one_kind_and_rate_are_right_together() {
-        let both = vec![proposed(5.0, 10.0), proposed(5.0, 10.1), proposed(5.0, 20.0)];
-        let one = LabelledLimiters::new(both, &[false, true, false], false, 1.0, (0, 1));
+    fn proposals_of_the_same_kind_and_rate_are_one_hypothesis() {
+        let proposals = vec![proposed(5.0, 10.0), proposed(5.0, 10.1), proposed(5.0, 20.0)];
+        let one = LabelledLimiters::new(proposals, &[false, true, false], false, 1.0, (0, 1));
         let members: Vec<Vec<usize>> = one.hypotheses.into_iter().map(|h| h.members).collect();
         assert_eq!((members, one.right), (vec![vec![0, 1], vec![2]], vec![true, false]));
     }
 
     #[test]
-    fn a_proposal_is_right_by_kind_and_rate_and_a_small_bucket_is_a_link() {
+    fn a_proposal_is_right_by_kind_and_rate() {
         let policer = proposed(5.0, 10.0);
-        assert!(is(&policer, &(LimiterKind::Policer, 10.2, None)));
-        assert!(!is(&policer, &(LimiterKind::Policer, 10.5, None)));
-        assert!(!is(&policer, &(LimiterKind::Bottleneck, 10.0, None)));
+        assert!(is_match(&policer, &(LimiterKind::Policer, 10.2, None)));
+        assert!(!is_match(&policer, &(LimiterKind::Policer, 10.5, None)));
+        assert!(!is_match(&policer, &(LimiterKind::Bottleneck, 10.0, None)));
         let proposal = Proposal { kind: LimiterKind::Bottleneck, ..policer.proposal };
         let link = ProposedLimiter { proposal, ..policer };
-        assert!(is(&link, &(LimiterKind::Shaper, 10.0, Some(5e3))));
-        assert!(!is(&link, &(LimiterKind::Shaper, 10.0, Some(5e4))));
+        assert!(is_match(&link, &(LimiterKind::Shaper, 10.0, Some(5e3))));
+        assert!(!is_match(&link, &(LimiterKind::Shaper, 10.0, Some(5e4))));
         let open = ProposedLimiter { rates_mbps: (5.0, 50.0), ..proposed(5.0, 10.0) };
-        assert!(is(&open, &(LimiterKind::Policer, 40.0, None)));
+        assert!(is_match(&open, &(LimiterKind::Policer, 40.0, None)));
     }
 }

@@ -37,7 +37,7 @@ pub struct Line {
     /// Right causes, the greatest first; empty where the truth is undecided.
     pub right: Vec<String>,
     /// Main cause as diagnosed; `missing` where the flow is not in the diagnosis.
-    pub said: String,
+    pub verdict: String,
     /// Confidence of the verdict.
     pub confidence: f64,
     /// Alternatives, the more probable first; not in the CSV.
@@ -93,14 +93,14 @@ impl Limit {
 impl Line {
     /// Scores the diagnosis of a flow with known truth.
     pub fn of(truth: &FlowTruth, diagnosis: &Diagnosis) -> Line {
-        let is = |f: &&FlowDiagnosis| f.from == truth.from && f.to == truth.to;
-        let flow = diagnosis.flows.iter().find(is);
+        let same = |f: &&FlowDiagnosis| f.from == truth.from && f.to == truth.to;
+        let flow = diagnosis.flows.iter().find(same);
         let found = flow.and_then(|f| f.limiter).and_then(|i| diagnosis.limiters.get(i));
         let drops = truth.lost.get("policer").copied().unwrap_or(0);
         Line {
             from: truth.from.clone(),
             right: truth.right.iter().map(|s| s.to_string()).collect(),
-            said: flow.map_or("missing", |f| f.cause.name()).into(),
+            verdict: flow.map_or("missing", |f| f.cause.name()).into(),
             confidence: flow.map_or(0.0, |f| f.confidence),
             alternatives: flow
                 .map_or(Vec::new(), |f| f.alternatives.iter().map(|a| a.cause.name().into()).collect()),
@@ -117,12 +117,12 @@ impl Line {
 
     /// Whether the main cause is right; `None` where the truth is undecided.
     pub fn is_right(&self) -> Option<bool> {
-        (!self.right.is_empty()).then(|| self.right.contains(&self.said))
+        (!self.right.is_empty()).then(|| self.right.contains(&self.verdict))
     }
 
     /// Whether the diagnosis names a policer, as main cause or as another.
-    pub fn says_policed(&self) -> bool {
-        self.said == "policed" || self.found.kind == "policer"
+    pub fn names_policer(&self) -> bool {
+        self.verdict == "policed" || self.found.kind == "policer"
     }
 
     /// Whether the found limiter works as the true one does: both drop, or both delay.
@@ -133,14 +133,14 @@ impl Line {
 
     /// Returns the relative error of the rate, where such a limiter is found with one rate.
     pub fn rate_error(&self) -> Option<f64> {
-        let (has, found) = (self.limiter.rate?, self.found.rate?);
-        self.finds_alike().then(|| found / has - 1.0)
+        let (truth, found) = (self.limiter.rate?, self.found.rate?);
+        self.finds_alike().then(|| found / truth - 1.0)
     }
 
     /// Returns the relative error of the bucket, where the kind is right and a bucket is given.
     pub fn burst_error(&self) -> Option<f64> {
-        let (has, found) = (self.limiter.burst?, self.found.burst?);
-        (self.found.kind == self.limiter.kind).then(|| found / has - 1.0)
+        let (truth, found) = (self.limiter.burst?, self.found.burst?);
+        (self.found.kind == self.limiter.kind).then(|| found / truth - 1.0)
     }
 
     /// Returns the row as CSV.
@@ -155,7 +155,7 @@ impl Line {
             self.meant,
             self.rate,
             self.right.join("|"),
-            self.said,
+            self.verdict,
             self.confidence,
             self.limiter.csv(),
             self.found.csv(),
@@ -184,7 +184,7 @@ impl Line {
             meant: f[4].into(),
             rate: f[5].parse().ok()?,
             right: f[6].split('|').filter(|s| !s.is_empty()).map(String::from).collect(),
-            said: f[7].into(),
+            verdict: f[7].into(),
             confidence: f[8].parse().ok()?,
             policed: match f[9] {
                 "yes" => Some(true),

@@ -1,6 +1,6 @@
-//! What weights of logits are learned with.
+//! Solves the linear equations of Newton's method, by which logit weights are learned.
 
-/// What x is for which a x = b, by Gaussian elimination; the matrix is symmetric and positive definite.
+/// Solves a x = b by Gaussian elimination; `a` is symmetric and positive definite.
 pub fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let n = b.len();
     for i in 0..n {

@@ -1,5 +1,5 @@
-//! Judges the diagnosis and learns its constants: `cargo run --release -p longfat-diagnose-test -- TASK ...`.
-//! Each file of `task/` says what its task takes and prints.
+//! Scores the diagnosis and learns its weights: `cargo run --release -p longfat-diagnose-test -- TASK ...`.
+//! Each file of `task/` documents its task's arguments and output.
 
 mod task {
     pub mod calibrate;
@@ -35,9 +35,11 @@ const TASKS: [(&str, Task); 11] = [
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let wanted = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
-    diagnose_test::exit(match wanted {
+    let task = args.first().and_then(|name| TASKS.iter().find(|(task, _)| task == name));
+    diagnose_test::exit(match task {
         Some((_, run)) => run(&args[1..]),
-        None => Err(format!("TASK ...: one of {}", TASKS.map(|(name, _)| name).join(", "))),
+        None => {
+            Err(format!("usage: TASK ..., where TASK is one of {}", TASKS.map(|(name, _)| name).join(", ")))
+        }
     })
 }

@@ -47,15 +47,17 @@ pub fn packets(text: &str) -> Result<Vec<TcpPacket>, String> {
     let mut packets = Vec::new();
     for (at, line) in lines {
         let fields: Vec<&str> = line.split(',').map(|f| f.trim_matches('"')).collect();
-        let number = |of: usize| -> Result<u32, String> {
-            fields.get(of).and_then(|f| f.parse().ok()).ok_or(format!("{}: no {}", at + 1, heads[of]))
+        let number = |column: usize| -> Result<u32, String> {
+            let field = fields.get(column).and_then(|f| f.parse().ok());
+            field.ok_or(format!("{}: no {}", at + 1, heads[column]))
         };
         // Packets other than TCP have no ports.
         if fields.get(sport).is_none_or(|f| f.is_empty()) {
             continue;
         }
-        let port =
-            |of: usize| number(of).and_then(|p| u16::try_from(p).map_err(|e| format!("{}: {e}", at + 1)));
+        let port = |column: usize| {
+            number(column).and_then(|p| u16::try_from(p).map_err(|e| format!("{}: {e}", at + 1)))
+        };
         let octets: Vec<u8> = fields[dst].split('.').filter_map(|o| o.parse().ok()).collect();
         let to = Addr::v4(octets.try_into().map_err(|_| format!("{}: no address", at + 1))?);
         addresses.insert(port(dport)?, to);
@@ -154,9 +156,9 @@ pub fn open(name: &str, file: &Path) -> Result<CaptureReader, String> {
 /// Fails if the diagnosis has no flow.
 pub fn row(name: &str, diagnosis: &Diagnosis) -> Result<Row, String> {
     // The flow with most bytes.
-    let said = diagnosis.flows.first().ok_or(format!("{name}: no flow"))?.cc.clone();
+    let guess = diagnosis.flows.first().ok_or(format!("{name}: no flow"))?.cc.clone();
     let truth = name.rsplit('/').next().unwrap_or(name).to_string();
-    Ok(Row { name: name.into(), truth, said })
+    Ok(Row { name: name.into(), truth, guess })
 }
 
 #[cfg(test)]
@@ -174,7 +176,7 @@ mod tests {
              \"4\",\"\",\"100\",\"1\",\"10.0.0.2\",\"5000\",\"\",\"48\",\"1\",\"36060\",\"0.126\"\n"
         );
         let packets = packets(&text).unwrap();
-        assert_eq!(packets.len(), 3, "what is not TCP is left out");
+        assert_eq!(packets.len(), 3, "frames without TCP are skipped");
         let flags: Vec<TcpFlags> = packets.iter().map(|p| p.flags).collect();
         assert_eq!(flags, [TcpFlags::SYN, TcpFlags::SYN | TcpFlags::ACK, TcpFlags::ACK]);
         assert_eq!((packets[2].len, packets[2].header, packets[0].options.mss), (48, 52, Some(48)));

@@ -57,7 +57,7 @@ pub fn play(case: &Case, sink: &mut dyn Sink) -> Result<Truth, String> {
     let options = sim::SimOptions { seed: case.seed, tap: Some(&mut watch), ..Default::default() };
     sim::run(&variant.name, &variant.scenario, options);
     watch.flush();
-    Ok(truth::truth(case, &watch.seen))
+    Ok(truth::truth(case, &watch.observed))
 }
 
 /// Parses a case's scenario.

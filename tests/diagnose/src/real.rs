@@ -48,18 +48,18 @@ pub struct Label {
 
 /// Splits a line of CSV; a quoted field may hold commas, and a doubled quote stands for one.
 fn fields(line: &str) -> Option<Vec<String>> {
-    let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '"' if quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
             '"' => quoted = !quoted,
-            ',' if !quoted => all.push(std::mem::take(&mut field)),
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
             c => field.push(c),
         }
     }
-    all.push(field);
-    (!quoted).then_some(all)
+    fields.push(field);
+    (!quoted).then_some(fields)
 }
 
 /// Returns the half that a capture belongs to, by the parity of its hash's first digit.
@@ -76,22 +76,22 @@ pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
     let mut lines = text.lines().enumerate();
     match lines.next() {
         Some((_, COLUMNS)) => {}
-        _ => return Err(format!("{name}:1: the columns are {COLUMNS}")),
+        _ => return Err(format!("{name}:1: expected the columns {COLUMNS}")),
     }
     let label = |(at, line): (usize, &str)| {
         let at = at + 1;
-        let fields = fields(line).ok_or(format!("{name}:{at}: a quote is not closed"))?;
+        let fields = fields(line).ok_or(format!("{name}:{at}: unclosed quote"))?;
         let count = fields.len();
-        let [repository, _, path, sha256, from, to, cause, why, confidence, half_told]: [String; 10] =
-            fields.try_into().map_err(|_| format!("{name}:{at}: {count} fields, wanted 10"))?;
-        if sha256.len() != 64 || half(&sha256) != Some(half_told.as_str()) {
-            return Err(format!("{name}:{at}: half {half_told} does not belong to sha256 {sha256}"));
+        let [repository, _, path, sha256, from, to, cause, why, confidence, labelled_half]: [String; 10] =
+            fields.try_into().map_err(|_| format!("{name}:{at}: {count} fields, expected 10"))?;
+        if sha256.len() != 64 || half(&sha256) != Some(labelled_half.as_str()) {
+            return Err(format!("{name}:{at}: half {labelled_half} does not match sha256 {sha256}"));
         }
         if !["high", "middle", "low"].contains(&confidence.as_str()) {
-            return Err(format!("{name}:{at}: confidence {confidence}, wanted high, middle or low"));
+            return Err(format!("{name}:{at}: confidence {confidence}, expected high, middle or low"));
         }
         let causes = cause.split('|').map(str::to_string).collect();
-        let (ends, half) = ((from, to), half_told);
+        let (ends, half) = ((from, to), labelled_half);
         Ok(Label { line: at, repository, path, sha256, ends, causes, why, confidence, half })
     };
     lines.map(label).collect()
@@ -102,7 +102,7 @@ pub fn labels(name: &str, text: &str) -> Result<Vec<Label>, String> {
 pub struct Row {
     pub label: Label,
     /// Main cause of the verdict; `missing` where the flow is not in the diagnosis.
-    pub said: String,
+    pub verdict: String,
     /// Confidence of the verdict.
     pub confidence: f64,
     /// The greatest causes with their shares, as text.
@@ -115,7 +115,8 @@ impl Row {
     /// Whether the main cause is one of the label's. For a setup that failed, a diagnosis without a cause is
     /// right too.
     pub fn is_right(&self) -> bool {
-        self.label.causes.contains(&self.said) || self.label.causes[0] == SETUP_FAILED && self.said == MISSING
+        self.label.causes.contains(&self.verdict)
+            || self.label.causes[0] == SETUP_FAILED && self.verdict == MISSING
     }
 
     /// Returns the label as one word.
@@ -132,25 +133,31 @@ impl Row {
 pub fn row(label: &Label, diagnosis: &Diagnosis) -> Row {
     let same = |f: &&FlowDiagnosis| f.from == label.ends.0 && f.to == label.ends.1;
     let Some(flow) = diagnosis.flows.iter().find(same) else {
-        let said = MISSING.to_string();
-        return Row { label: label.clone(), said, confidence: 0.0, shares: String::new(), named: Vec::new() };
+        let verdict = MISSING.to_string();
+        return Row {
+            label: label.clone(),
+            verdict,
+            confidence: 0.0,
+            shares: String::new(),
+            named: Vec::new(),
+        };
     };
-    let part = |name: &str| flow.causes.iter().any(|c| c.cause.name() == name && c.share >= NAMED_SHARE);
+    let has_share = |name: &str| flow.causes.iter().any(|c| c.cause.name() == name && c.share >= NAMED_SHARE);
     let limiter = flow.limiter.and_then(|i| diagnosis.limiters.get(i)).map(|l| l.kind);
     let mut named = Vec::new();
-    if part("policed") || limiter == Some(LimiterKind::Policer) {
+    if has_share("policed") || limiter == Some(LimiterKind::Policer) {
         named.push("policed");
     }
-    if part("shaped") || limiter == Some(LimiterKind::Shaper) {
+    if has_share("shaped") || limiter == Some(LimiterKind::Shaper) {
         named.push("shaped");
     }
-    if part("outage") {
+    if has_share("outage") {
         named.push("outage");
     }
     let shares = flow.causes.iter().take(3).map(|c| format!("{} {:.0} %", c.cause.name(), c.share * 100.0));
     let shares = shares.collect::<Vec<_>>().join(", ");
-    let said = flow.cause.name().to_string();
-    Row { label: label.clone(), said, confidence: flow.confidence, shares, named }
+    let verdict = flow.cause.name().to_string();
+    Row { label: label.clone(), verdict, confidence: flow.confidence, shares, named }
 }
 
 /// Collects the files below a folder.
@@ -204,14 +211,14 @@ pub fn each(
     folder: &Path,
     labels: &[Label],
     judge: &Judge,
-    mut see: impl FnMut(&Label, &Diagnosis),
+    mut work: impl FnMut(&Label, &Diagnosis),
 ) -> Result<usize, String> {
-    let (captures, absent) = captures(folder, labels)?;
+    let (captures, missing) = captures(folder, labels)?;
     for (file, labels) in captures {
         let diagnosis = judge.diagnose(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        labels.into_iter().for_each(|label| see(label, &diagnosis));
+        labels.into_iter().for_each(|label| work(label, &diagnosis));
     }
-    Ok(absent)
+    Ok(missing)
 }
 
 /// Scores all labelled flows, in the order of the labels.
@@ -220,9 +227,9 @@ pub fn each(
 /// Fails as [`each`] does.
 pub fn read(folder: &Path, labels: &[Label], judge: &Judge) -> Result<(Vec<Row>, usize), String> {
     let mut rows = Vec::new();
-    let absent = each(folder, labels, judge, |label, diagnosis| rows.push(row(label, diagnosis)))?;
+    let missing = each(folder, labels, judge, |label, diagnosis| rows.push(row(label, diagnosis)))?;
     rows.sort_by_key(|r| r.label.line);
-    Ok((rows, absent))
+    Ok((rows, missing))
 }
 
 fn sure<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
@@ -250,33 +257,34 @@ pub fn tables(rows: &[Row]) -> String {
     let mut classes = BTreeMap::<&str, Vec<&Row>>::new();
     rows.iter().for_each(|r| classes.entry(r.class()).or_default().push(r));
     classes.iter().for_each(|(class, rows)| line(class, rows));
-    out += "\n| said, but not in the label | as main cause | as a tenth of the time or more, or as limiter |\n|---|---:|---:|\n";
+    out += "\n| named, but not in the label | as main cause | as limiter, or for a tenth of the time or more |\n|---|---:|---:|\n";
     for cause in ["policed", "shaped", "outage"] {
-        let main = rows.iter().filter(|r| r.said == cause && !r.accepts(cause)).count();
+        let main = rows.iter().filter(|r| r.verdict == cause && !r.accepts(cause)).count();
         let named = rows.iter().filter(|r| r.named.contains(&cause) && !r.accepts(cause)).count();
         let _ = writeln!(out, "| {cause} | {main} | {named} |");
     }
-    let told: Vec<(f64, bool)> = with_data.iter().map(|r| (r.confidence, r.is_right())).collect();
-    let _ = write!(out, "\n{}", score::reliability(&told));
+    let verdicts: Vec<(f64, bool)> = with_data.iter().map(|r| (r.confidence, r.is_right())).collect();
+    let _ = write!(out, "\n{}", score::reliability(&verdicts));
     out + "\n" + &confusion(rows)
 }
 
 fn confusion(rows: &[Row]) -> String {
     let mut counts = BTreeMap::<(&str, &str), usize>::new();
     for r in rows {
-        let class = if r.is_right() { r.said.as_str() } else { r.class() };
-        *counts.entry((class, &r.said)).or_default() += 1;
+        let class = if r.is_right() { r.verdict.as_str() } else { r.class() };
+        *counts.entry((class, &r.verdict)).or_default() += 1;
     }
-    let mut said: Vec<&str> = counts.keys().map(|k| k.1).collect();
+    let mut verdicts: Vec<&str> = counts.keys().map(|k| k.1).collect();
     let mut truth: Vec<&str> = counts.keys().map(|k| k.0).collect();
-    for names in [&mut said, &mut truth] {
+    for names in [&mut verdicts, &mut truth] {
         names.sort_unstable();
         names.dedup();
     }
-    let mut out = format!("| label \\ said | {} |\n|---|{}\n", said.join(" | "), "---:|".repeat(said.len()));
+    let mut out =
+        format!("| label \\ verdict | {} |\n|---|{}\n", verdicts.join(" | "), "---:|".repeat(verdicts.len()));
     for class in truth {
         let cell = |s: &&str| counts.get(&(class, s)).map_or(String::new(), ToString::to_string);
-        let cells: Vec<String> = said.iter().map(cell).collect();
+        let cells: Vec<String> = verdicts.iter().map(cell).collect();
         let _ = writeln!(out, "| {class} | {} |", cells.join(" | "));
     }
     out
@@ -286,7 +294,7 @@ fn confusion(rows: &[Row]) -> String {
 pub fn case(r: &Row) -> String {
     let verdict = if r.is_right() { "right" } else { "WRONG" };
     format!(
-        "{verdict} line {} {} {} {} > {}\n      label {} ({}): {}\n      said {} ({:.2}): {}{}",
+        "{verdict} line {} {} {} {} > {}\n      label {} ({}): {}\n      verdict {} ({:.2}): {}{}",
         r.label.line,
         r.label.repository,
         r.label.path,
@@ -295,7 +303,7 @@ pub fn case(r: &Row) -> String {
         r.label.causes.join("|"),
         r.label.confidence,
         r.label.why,
-        r.said,
+        r.verdict,
         r.confidence,
         r.shares,
         if r.named.is_empty() { String::new() } else { format!("; named: {}", r.named.join(", ")) }
@@ -321,8 +329,8 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let error = |line: &str| labels("real.csv", &format!("{COLUMNS}\n{line}\n")).unwrap_err();
-        assert_eq!(error("a,b"), "real.csv:2: 2 fields, wanted 10");
-        assert_eq!(error("\"a"), "real.csv:2: a quote is not closed");
+        assert_eq!(error("a,b"), "real.csv:2: 2 fields, expected 10");
+        assert_eq!(error("\"a"), "real.csv:2: unclosed quote");
         let other_half = format!("o/n,c,p,{HASH},f,t,a,w,high,judge");
         assert!(error(&other_half).starts_with("real.csv:2: half judge"));
         assert!(labels("real.csv", "x").unwrap_err().starts_with("real.csv:1:"));

@@ -12,8 +12,8 @@ const NEAR_BURST: f64 = 0.2;
 
 /// Returns the table of causes and their meanings.
 pub fn causes() -> String {
-    let told = Cause::ALL.into_iter().filter(|c| *c != Cause::Unknown);
-    let rows: String = told.map(|c| format!("| {} | {} |\n", c.name(), c.meaning())).collect();
+    let known = Cause::ALL.into_iter().filter(|c| *c != Cause::Unknown);
+    let rows: String = known.map(|c| format!("| {} | {} |\n", c.name(), c.meaning())).collect();
     format!("| cause | what limits |\n|---|---|\n{rows}")
 }
 
@@ -21,24 +21,27 @@ pub fn causes() -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// All verdicts.
-    pub of: usize,
+    pub total: usize,
     pub right: usize,
 }
 
 impl Tally {
-    /// Counts for how many `is` holds.
-    pub fn count<T>(all: impl Iterator<Item = T>, is: impl Fn(&T) -> bool) -> Tally {
-        all.fold(Tally::default(), |t, x| Tally { of: t.of + 1, right: t.right + is(&x) as usize })
+    /// Counts the items, and those for which `is_right` holds.
+    pub fn count<T>(items: impl Iterator<Item = T>, is_right: impl Fn(&T) -> bool) -> Tally {
+        items.fold(Tally::default(), |t, x| Tally {
+            total: t.total + 1,
+            right: t.right + is_right(&x) as usize,
+        })
     }
 
-    /// Returns the percentage; NaN for no verdicts.
+    /// Returns the percentage; NaN if there are no verdicts.
     pub fn share(self) -> f64 {
-        self.right as f64 * 100.0 / self.of as f64
+        self.right as f64 * 100.0 / self.total as f64
     }
 
     /// Returns the percentage as text.
     pub fn percent(self) -> String {
-        match self.of {
+        match self.total {
             0 => "–".into(),
             n => format!("{:.1} % ({} of {n})", self.share(), self.right),
         }
@@ -60,15 +63,15 @@ pub fn accuracy_by_case(lines: &[&Line]) -> f64 {
 
 /// Counts the policed flows among those that are reported as policed.
 pub fn precision(lines: &[&Line]) -> Tally {
-    Tally::count(lines.iter().filter(|l| l.says_policed()).filter_map(|l| l.policed), |&is| is)
+    Tally::count(lines.iter().filter(|l| l.names_policer()).filter_map(|l| l.policed), |&is| is)
 }
 
 /// Counts the flows that are reported as policed among the policed ones.
 pub fn recall(lines: &[&Line]) -> Tally {
-    Tally::count(lines.iter().filter(|l| l.policed == Some(true)), |l| l.says_policed())
+    Tally::count(lines.iter().filter(|l| l.policed == Some(true)), |l| l.names_policer())
 }
 
-/// Returns the `q`-quantile (nearest rank); `None` of no values.
+/// Returns the `q`-quantile (nearest rank); `None` if there are no values.
 pub fn nearest_rank(values: &[f64], q: f64) -> Option<f64> {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);
@@ -82,31 +85,33 @@ pub fn quantile(errors: &[f64], q: f64) -> String {
     nearest_rank(&absolute, q).map_or("–".into(), |e| format!("{e:.1} %"))
 }
 
-/// Counts the errors up to `most`.
-pub fn near(errors: &[f64], most: f64) -> String {
-    Tally::count(errors.iter(), |e| e.abs() <= most).percent()
+/// Counts the errors up to `limit`.
+pub fn near(errors: &[f64], limit: f64) -> String {
+    Tally::count(errors.iter(), |e| e.abs() <= limit).percent()
 }
 
-/// Returns the table of truth by verdict. Right verdicts are on the diagonal, also where two causes are
-/// right.
+/// Returns the confusion matrix of truth and verdict. Right verdicts are on the diagonal, even where two
+/// causes are right.
 pub fn confusion(lines: &[&Line]) -> String {
-    let mut said: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
-    said.push("missing");
-    let row_of =
-        |l: &Line| -> String { if l.is_right() == Some(true) { l.said.clone() } else { l.right[0].clone() } };
-    let told: Vec<&&Line> = lines.iter().filter(|l| !l.right.is_empty()).collect();
-    let mut out = format!("| truth \\ said | {} |\n|---|{}\n", said.join(" | "), "---:|".repeat(said.len()));
+    let mut verdicts: Vec<&str> = Cause::ALL.iter().map(|c| c.name()).collect();
+    verdicts.push("missing");
+    let row_of = |l: &Line| -> String {
+        if l.is_right() == Some(true) { l.verdict.clone() } else { l.right[0].clone() }
+    };
+    let decided: Vec<&&Line> = lines.iter().filter(|l| !l.right.is_empty()).collect();
+    let mut out =
+        format!("| truth \\ verdict | {} |\n|---|{}\n", verdicts.join(" | "), "---:|".repeat(verdicts.len()));
     for truth in Cause::ALL.iter().map(|c| c.name()).filter(|&c| c != "unknown") {
-        let row: Vec<_> = told.iter().filter(|l| row_of(l) == truth).collect();
+        let row: Vec<_> = decided.iter().filter(|l| row_of(l) == truth).collect();
         if row.is_empty() {
             continue;
         }
-        let cell = |s: &&str| match row.iter().filter(|l| l.said == **s).count() {
+        let cell = |s: &&str| match row.iter().filter(|l| l.verdict == **s).count() {
             0 => String::new(),
             n if *s == truth => format!("**{n}**"),
             n => n.to_string(),
         };
-        let _ = writeln!(out, "| {truth} | {} |", said.iter().map(cell).collect::<Vec<_>>().join(" | "));
+        let _ = writeln!(out, "| {truth} | {} |", verdicts.iter().map(cell).collect::<Vec<_>>().join(" | "));
     }
     out
 }
@@ -133,31 +138,31 @@ fn row(name: &str, lines: &[&Line]) -> String {
 /// Returns all scores, for all flows and by vantage, number of flows, cause and rate.
 pub fn by(lines: &[&Line]) -> String {
     let mut out = String::from(
-        "| flows | | main cause right | policed: precision | recall | error of rate: median / 90 % | within 3 % \
-         | of bucket: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| flows | | main cause right | policed: precision | policed: recall | rate error: median / p90 | within 3 % \
+         | bucket error: median / p90 | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     out += &row("all", lines);
-    let mut group = |name: &str, is: &dyn Fn(&Line) -> bool| {
-        let some: Vec<&Line> = lines.iter().copied().filter(|l| is(l)).collect();
-        if !some.is_empty() {
-            out += &row(name, &some);
+    let mut group = |name: &str, belongs: &dyn Fn(&Line) -> bool| {
+        let members: Vec<&Line> = lines.iter().copied().filter(|l| belongs(l)).collect();
+        if !members.is_empty() {
+            out += &row(name, &members);
         }
     };
-    group("alone", &|l| l.flows == 1);
-    group("several", &|l| l.flows > 1);
+    group("one flow", &|l| l.flows == 1);
+    group("several flows", &|l| l.flows > 1);
     for vantage in ["sender", "middle", "receiver"] {
         group(&format!("captured at {vantage}"), &|l| l.vantage == vantage);
     }
     for cause in Cause::ALL.iter().map(|c| c.name()) {
         group(cause, &|l| l.right.first().is_some_and(|r| r == cause));
     }
-    for (least, most) in [(0.0, 1.0), (1.0, 10.0), (10.0, 100.0), (100.0, 1e9)] {
-        let name = match (least, most) {
+    for (low, high) in [(0.0, 1.0), (1.0, 10.0), (10.0, 100.0), (100.0, 1e9)] {
+        let name = match (low, high) {
             (0.0, m) => format!("below {m} Mbit/s"),
             (l, 1e9) => format!("from {l} Mbit/s"),
             (l, m) => format!("{l} to {m} Mbit/s"),
         };
-        group(&name, &|l| l.rate >= least && l.rate < most);
+        group(&name, &|l| l.rate >= low && l.rate < high);
     }
     out
 }
@@ -165,8 +170,8 @@ pub fn by(lines: &[&Line]) -> String {
 /// Returns the errors of rate and bucket by kind of limiter.
 pub fn limiters(lines: &[&Line]) -> String {
     let mut out = String::from(
-        "| limiter | flows that have it | kind found | rate given | error: median / 90 % | within 3 % | bucket given | \
-         error: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| limiter | flows | kind found | rate given | rate error: median / p90 | within 3 % | bucket given | \
+         bucket error: median / p90 | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for kind in ["policer", "shaper", "bottleneck"] {
         let have: Vec<&&Line> = lines.iter().filter(|l| l.limiter.kind == kind).collect();
@@ -179,14 +184,14 @@ pub fn limiters(lines: &[&Line]) -> String {
             "| {kind} | {} | {} | {} | {} / {} | {} | {} | {} / {} | {} |",
             have.len(),
             found.percent(),
-            Tally { of: works_alike, right: rates.len() }.percent(),
+            Tally { total: works_alike, right: rates.len() }.percent(),
             quantile(&rates, 0.5),
             quantile(&rates, 0.9),
             near(&rates, NEAR_RATE),
             if kind == "bottleneck" {
                 "–".into()
             } else {
-                Tally { of: found.right, right: bursts.len() }.percent()
+                Tally { total: found.right, right: bursts.len() }.percent()
             },
             quantile(&bursts, 0.5),
             quantile(&bursts, 0.9),
@@ -195,69 +200,69 @@ pub fn limiters(lines: &[&Line]) -> String {
     }
     let managed = |l: &Limit| l.aqm == "codel";
     let known = || lines.iter().filter(|l| !l.limiter.kind.is_empty());
-    let told = Tally::count(known().filter(|l| managed(&l.limiter)), |l| managed(&l.found));
-    let right = Tally::count(known().filter(|l| managed(&l.found)), |l| managed(&l.limiter));
-    if told.of + right.of > 0 {
+    let recall = Tally::count(known().filter(|l| managed(&l.limiter)), |l| managed(&l.found));
+    let precision = Tally::count(known().filter(|l| managed(&l.found)), |l| managed(&l.limiter));
+    if recall.total + precision.total > 0 {
         let _ = writeln!(
             out,
-            "\nA queue managed by CoDel is told of {} of the flows that pass one; where it is told it is true in {}.",
-            told.percent(),
-            right.percent()
+            "\nCoDel at the limiter's queue: recall {}, precision {}.",
+            recall.percent(),
+            precision.percent()
         );
     }
     out
 }
 
-/// Returns the calibration of confidence: whether some 90 % of the verdicts with a confidence of 90 % are
+/// Returns the calibration of confidence: about 90 % of the verdicts with a confidence of 90 % should be
 /// right.
 pub fn calibration(lines: &[&Line]) -> String {
-    let of = |l: &&Line| Some((l.confidence, l.is_right()?));
-    reliability(&lines.iter().filter_map(of).collect::<Vec<_>>())
+    let verdict = |l: &&Line| Some((l.confidence, l.is_right()?));
+    reliability(&lines.iter().filter_map(verdict).collect::<Vec<_>>())
 }
 
 /// Returns the calibration of pairs of confidence and success, by tenths of confidence, with the expected
 /// calibration error: the mean distance of the two, weighted by verdicts.
 pub fn reliability(verdicts: &[(f64, bool)]) -> String {
     let mut out = String::from("| confidence | verdicts | mean confidence | right |\n|---|---:|---:|---:|\n");
-    let mut apart = 0.0;
+    let mut error_sum = 0.0;
     for tenth in 0..10 {
-        let is = |p: f64| ((p * 10.0) as usize).min(9) == tenth;
-        let some: Vec<&(f64, bool)> = verdicts.iter().filter(|t| is(t.0)).collect();
-        if some.is_empty() {
+        let within = |p: f64| ((p * 10.0) as usize).min(9) == tenth;
+        let bin: Vec<&(f64, bool)> = verdicts.iter().filter(|t| within(t.0)).collect();
+        if bin.is_empty() {
             continue;
         }
-        let right = Tally::count(some.iter(), |t| t.1);
-        let mean = some.iter().map(|t| t.0).sum::<f64>() * 100.0 / some.len() as f64;
-        apart += (right.share() - mean).abs() * some.len() as f64;
+        let right = Tally::count(bin.iter(), |t| t.1);
+        let mean = bin.iter().map(|t| t.0).sum::<f64>() * 100.0 / bin.len() as f64;
+        error_sum += (right.share() - mean).abs() * bin.len() as f64;
         let name = format!("{} to {} %", tenth * 10, tenth * 10 + 10);
-        let _ = writeln!(out, "| {name} | {} | {mean:.1} % | {:.1} % |", some.len(), right.share());
+        let _ = writeln!(out, "| {name} | {} | {mean:.1} % | {:.1} % |", bin.len(), right.share());
     }
-    let error = apart / (verdicts.len() as f64).max(1.0);
-    out + &format!("\nExpected calibration error: {error:.1} percent points.\n")
+    let error = error_sum / (verdicts.len() as f64).max(1.0);
+    out + &format!("\nExpected calibration error: {error:.1} percentage points.\n")
 }
 
-/// Returns the commonest mistakes: truth, verdict, place of the capture.
+/// Returns the most frequent mistakes: truth, verdict, place of the capture.
 pub fn mistakes(lines: &[&Line]) -> String {
     let mut counts = BTreeMap::<(&str, &str, &str), usize>::new();
     for l in lines.iter().filter(|l| l.is_right() == Some(false)) {
-        *counts.entry((&l.right[0], &l.said, &l.vantage)).or_default() += 1;
+        *counts.entry((&l.right[0], &l.verdict, &l.vantage)).or_default() += 1;
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|c| std::cmp::Reverse(c.1));
-    let mut out = String::from("| true | said | captured at | flows |\n|---|---|---|---:|\n");
-    for ((is, said, at), n) in counts.into_iter().take(12) {
-        let _ = writeln!(out, "| {is} | {said} | {at} | {n} |");
+    let mut out = String::from("| truth | verdict | captured at | flows |\n|---|---|---|---:|\n");
+    for ((truth, verdict, vantage), n) in counts.into_iter().take(12) {
+        let _ = writeln!(out, "| {truth} | {verdict} | {vantage} | {n} |");
     }
     out
 }
 
 /// Returns all tables.
 pub fn tables(lines: &[&Line]) -> String {
-    let untold = lines.iter().filter(|l| l.right.is_empty()).count();
+    let undecided = lines.iter().filter(|l| l.right.is_empty()).count();
     let twice = lines.iter().filter(|l| l.right.len() > 1).count();
     format!(
-        "{} flows; of {untold} the truth cannot be told, of {twice} two causes are right. Main cause right: \
-         {}; {:.1} % with each case counted once.\n\n{}\n{}\n{}",
+        "{} flows: {undecided} without a clear truth, {twice} with two right causes. Main cause right: {}; {:.1} % \
+         with each case counted once.\n\n{}\n{}\n{}",
         lines.len(),
         accuracy(lines).percent(),
         accuracy_by_case(lines),
@@ -272,13 +277,13 @@ mod tests {
     use super::*;
     use crate::line::Limit;
 
-    fn line(right: &[&str], said: &str, policed: Option<bool>) -> Line {
+    fn line(right: &[&str], verdict: &str, policed: Option<bool>) -> Line {
         let right = right.iter().map(|s| s.to_string()).collect();
-        Line { right, said: said.into(), policed, flows: 1, ..Line::default() }
+        Line { right, verdict: verdict.into(), policed, flows: 1, ..Line::default() }
     }
 
     #[test]
-    fn counts_what_is_right() {
+    fn scores_count_right_verdicts() {
         let mut lines = vec![
             line(&["policed"], "policed", Some(true)),
             line(&["policed"], "congestion", Some(true)),
@@ -295,10 +300,10 @@ mod tests {
         };
         (lines[0].limiter, lines[0].found) = (limit(10.0, 1000.0), limit(10.2, 1300.0));
         let all: Vec<&Line> = lines.iter().collect();
-        assert_eq!(accuracy(&all), Tally { of: 5, right: 2 });
-        // A policer that did not matter does not count.
-        assert_eq!(precision(&all), Tally { of: 2, right: 1 });
-        assert_eq!(recall(&all), Tally { of: 2, right: 1 });
+        assert_eq!(accuracy(&all), Tally { total: 5, right: 2 });
+        // A policer that dropped packets but was not the cause is not scored.
+        assert_eq!(precision(&all), Tally { total: 2, right: 1 });
+        assert_eq!(recall(&all), Tally { total: 2, right: 1 });
         assert!((lines[0].rate_error().unwrap() - 0.02).abs() < 1e-9);
         assert!((lines[0].burst_error().unwrap() - 0.3).abs() < 1e-9);
         let table = confusion(&all);
@@ -310,17 +315,17 @@ mod tests {
     }
 
     #[test]
-    fn reliability_has_tenths_and_an_error() {
-        let told = [(0.95, true), (0.95, true), (0.95, false), (0.95, true), (0.5, true), (0.5, false)];
-        let table = reliability(&told);
+    fn reliability_is_tabled_by_tenths_with_its_error() {
+        let verdicts = [(0.95, true), (0.95, true), (0.95, false), (0.95, true), (0.5, true), (0.5, false)];
+        let table = reliability(&verdicts);
         assert!(table.contains("| 90 to 100 % | 4 | 95.0 % | 75.0 % |"), "{table}");
         assert!(table.contains("| 50 to 60 % | 2 | 50.0 % | 50.0 % |"), "{table}");
-        // 20 points in four of six.
-        assert!(table.contains("error: 13.3 percent points"), "{table}");
+        // Four of six verdicts are off by 20 points.
+        assert!(table.contains("error: 13.3 percentage points"), "{table}");
     }
 
     #[test]
-    fn quantiles_are_nearest_rank() {
+    fn quantiles_use_the_nearest_rank() {
         let errors = [-0.4, 0.1, 0.2, -0.3];
         assert_eq!((quantile(&errors, 0.5), quantile(&errors, 0.9)), ("20.0 %".into(), "40.0 %".into()));
         assert_eq!(near(&errors, 0.2), "50.0 % (2 of 4)");

@@ -28,8 +28,8 @@
 //! a fiftieth of the RTT shows in no capture, so random-loss is right too after losses there.
 
 use crate::Case;
+use crate::observations::{Direction, Moment, Observations, ObservedStage};
 use crate::play::first_variant;
-use crate::seen::{Moment, Seen, Watched, Way};
 use result::Cause;
 use scenario::Variant;
 use serde::{Deserialize, Serialize};
@@ -142,20 +142,20 @@ fn shares(samples: &[TruthSample]) -> Vec<(Cause, f64)> {
     for cause in samples.iter().flat_map(|s| s.causes).flatten() {
         *counts.entry(cause).or_default() += 1.0;
     }
-    let of = samples.len() as f64;
-    let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / of)).collect();
+    let count = samples.len() as f64;
+    let mut shares: Vec<(Cause, f64)> = counts.into_iter().map(|(c, n)| (c, n / count)).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     shares
 }
 
 /// Returns the right causes, and those that look the same in a capture.
 fn right(shares: &[(Cause, f64)], alike: &[[Cause; 2]]) -> Vec<Cause> {
-    let most = shares.first().map_or(0.0, |s| s.1);
-    let is_right = |s: &&(Cause, f64)| most >= 0.4 && s.1 >= (most - 0.1).max(0.3);
+    let largest = shares.first().map_or(0.0, |s| s.1);
+    let is_right = |s: &&(Cause, f64)| largest >= 0.4 && s.1 >= (largest - 0.1).max(0.3);
     let mut right: Vec<Cause> = shares.iter().filter(is_right).map(|s| s.0).collect();
-    for [is, looks] in alike {
-        if right.contains(is) && !right.contains(looks) {
-            right.push(*looks);
+    for [actual, lookalike] in alike {
+        if right.contains(actual) && !right.contains(lookalike) {
+            right.push(*lookalike);
         }
     }
     right
@@ -187,21 +187,21 @@ pub struct LimiterTruth {
 }
 
 /// Returns the used share of a stage's rate around `at`, 0 to 1; 0 where it has no rate.
-fn fullness(s: &Watched, at: Time) -> f64 {
+fn fullness(s: &ObservedStage, at: Time) -> f64 {
     let Some(rate) = s.rate.filter(|_| matches!(s.kind, "link" | "shaper")) else { return 0.0 };
     let bin = (at.as_secs_f64() / s.bin) as usize;
     s.passed.get(bin).map_or(0.0, |&n| n as f64 * 8.0 / (rate * s.bin))
 }
 
 /// Returns the cause of a stage that is full, or that loses packets at its queue.
-fn full_cause(s: &Watched) -> Cause {
+fn full_cause(s: &ObservedStage) -> Cause {
     if s.kind == "shaper" { Cause::Shaped } else { Cause::Bottleneck }
 }
 
 struct Judge<'a> {
     case: &'a Case,
-    seen: &'a Seen,
-    way: &'a Way,
+    observed: &'a Observations,
+    direction: &'a Direction,
     /// The flow's data goes from `a` to `b`.
     forward: bool,
     /// The connection's last packet in the capture.
@@ -210,25 +210,26 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// Returns the fullest stage of the data's direction, or of the ACKs'.
-    fn fullest(&self, at: Time, data: bool) -> Option<(&Watched, f64)> {
-        let of = |s: &&Watched| (s.forward == self.forward) == data && self.is_passed(s);
-        let all = self.seen.stages.iter().filter(of).map(|s| (s, fullness(s, at)));
+    fn fullest(&self, at: Time, data: bool) -> Option<(&ObservedStage, f64)> {
+        let on_path = |s: &&ObservedStage| (s.forward == self.forward) == data && self.is_passed(s);
+        let all = self.observed.stages.iter().filter(on_path).map(|s| (s, fullness(s, at)));
         all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
     }
 
     /// Returns the stage of the last loss before `at`.
-    fn last_loss(&self, at: Time) -> Option<&Watched> {
-        let losses = &self.way.losses;
+    fn last_loss(&self, at: Time) -> Option<&ObservedStage> {
+        let losses = &self.direction.losses;
         let before = losses.partition_point(|l| l.0 <= at);
-        before.checked_sub(1).map(|i| &self.seen.stages[losses[i].1])
+        before.checked_sub(1).map(|i| &self.observed.stages[losses[i].1])
     }
 
     /// Whether the queues where the flow lost packets never delayed a packet by more than noise.
     fn is_hidden(&self) -> bool {
-        let losses = self.way.losses.iter();
-        let queues = losses.map(|l| &self.seen.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
-        let most = queues.map(|s| s.longest.as_secs_f64()).fold(0.0, f64::max);
-        most < 0.001 && most < self.case.rtt / 50.0
+        let losses = self.direction.losses.iter();
+        let queues =
+            losses.map(|l| &self.observed.stages[l.1]).filter(|s| matches!(s.kind, "link" | "shaper"));
+        let longest = queues.map(|s| s.longest.as_secs_f64()).fold(0.0, f64::max);
+        longest < 0.001 && longest < self.case.rtt / 50.0
     }
 
     /// Whether nothing passed, and nothing was acknowledged since.
@@ -240,13 +241,13 @@ impl Judge<'_> {
 
     /// Whether the receiver has left most of its buffer unread.
     fn is_unread(&self, at: Time) -> bool {
-        let samples = &self.way.unread;
+        let samples = &self.direction.unread;
         samples.partition_point(|s| s.0 <= at).checked_sub(1).is_some_and(|i| samples[i].1)
     }
 
     /// Whether the flow's packets, or its ACKs', pass a stage.
-    fn is_passed(&self, s: &Watched) -> bool {
-        self.way.hosts.is_none_or(|(from, to)| (from.min(to)..from.max(to)).contains(&s.link))
+    fn is_passed(&self, s: &ObservedStage) -> bool {
+        self.direction.hosts.is_none_or(|(from, to)| (from.min(to)..from.max(to)).contains(&s.link))
     }
 
     /// Returns the cause of a sample, and another that held too.
@@ -283,17 +284,17 @@ impl Judge<'_> {
         }
     }
 
-    /// Pairs of causes: the first holds, and the second looks the same in a capture.
+    /// Returns pairs of causes: the first holds, and the second looks the same in a capture.
     fn alike(&self) -> Vec<[Cause; 2]> {
-        let small = |s: &Watched| s.kind == "shaper" && s.burst.is_some_and(|b| b < MIN_BUCKET);
-        let shaped = self.seen.stages.iter().any(small).then_some([Cause::Shaped, Cause::Bottleneck]);
+        let small = |s: &ObservedStage| s.kind == "shaper" && s.burst.is_some_and(|b| b < MIN_BUCKET);
+        let shaped = self.observed.stages.iter().any(small).then_some([Cause::Shaped, Cause::Bottleneck]);
         let lost = self.is_hidden().then_some([Cause::Congestion, Cause::RandomLoss]);
         shaped.into_iter().chain(lost).collect()
     }
 
     fn truth(&self) -> Option<FlowTruth> {
-        let moments = &self.way.moments;
-        let (first, last, packets) = self.way.data;
+        let moments = &self.direction.moments;
+        let (first, last, packets) = self.direction.data;
         if packets < MIN_PACKETS {
             return None;
         }
@@ -302,24 +303,24 @@ impl Judge<'_> {
         let una_at = |s: f64| {
             moments.partition_point(|m| m.at.as_secs_f64() < s).checked_sub(1).map_or(0, |i| moments[i].una)
         };
-        let held = |m: &Moment| {
-            let (one, other) = self.causes(m, &una_at);
-            let causes = [one, other.filter(|_| one != other)];
+        let sample = |m: &Moment| {
+            let (first, second) = self.causes(m, &una_at);
+            let causes = [first, second.filter(|_| first != second)];
             TruthSample { at_s: m.at.as_secs_f64(), causes }
         };
         let within = moments.iter().filter(|m| m.at >= first && m.at <= end);
-        let samples: Vec<TruthSample> = within.map(held).collect();
+        let samples: Vec<TruthSample> = within.map(sample).collect();
         let shares = shares(&samples);
         let alike = self.alike();
         let right = right(&shares, &alike);
         let share = |cause| shares.iter().find(|s| s.0 == cause).map_or(0.0, |s| s.1);
         let mut lost = BTreeMap::new();
-        for (_, stage) in &self.way.losses {
-            *lost.entry(self.seen.stages[*stage].kind.into()).or_default() += 1;
+        for (_, stage) in &self.direction.losses {
+            *lost.entry(self.observed.stages[*stage].kind.into()).or_default() += 1;
         }
         Some(FlowTruth {
-            from: self.way.ends.0.clone(),
-            to: self.way.ends.1.clone(),
+            from: self.direction.ends.0.clone(),
+            to: self.direction.ends.1.clone(),
             limiter: self.limiter(&right, &lost, first, end),
             policed_share: share(Cause::Policed),
             shares: shares.iter().map(|s| (s.0.name().into(), (s.1 * 1000.0).round() / 1000.0)).collect(),
@@ -341,8 +342,9 @@ impl Judge<'_> {
         first: Time,
         end: Time,
     ) -> Option<LimiterTruth> {
-        let way = || self.seen.stages.iter().filter(|s| s.forward == self.forward && self.is_passed(s));
-        let of = |kind: &'static str, s: &Watched| LimiterTruth {
+        let stages =
+            || self.observed.stages.iter().filter(|s| s.forward == self.forward && self.is_passed(s));
+        let limiter = |kind: &'static str, s: &ObservedStage| LimiterTruth {
             kind: kind.into(),
             rate_mbps: s.rate.unwrap_or(0.0) / 1e6,
             burst_bytes: s.burst,
@@ -350,37 +352,40 @@ impl Judge<'_> {
             aqm: (s.kind != "policer" && self.case.text.contains("codel\"")).then_some("codel".into()),
         };
         if lost.get("policer").is_some_and(|&n| n >= POLICED_DROPS) {
-            return way().find(|s| s.kind == "policer").map(|s| of("policer", s));
+            return stages().find(|s| s.kind == "policer").map(|s| limiter("policer", s));
         }
-        let busy = |s: &Watched| {
+        let busy = |s: &ObservedStage| {
             let bins = (first.as_secs_f64() / s.bin) as usize..=(end.as_secs_f64() / s.bin) as usize;
             s.passed.get(*bins.start()..s.passed.len().min(bins.end() + 1)).map_or(0, |b| {
-                let least = s.rate.unwrap_or(f64::INFINITY) * s.bin / 8.0 * FULL;
-                b.iter().filter(|&&n| n as f64 >= least).count()
+                let full = s.rate.unwrap_or(f64::INFINITY) * s.bin / 8.0 * FULL;
+                b.iter().filter(|&&n| n as f64 >= full).count()
             })
         };
         let kind = if right.contains(&Cause::Shaped) { "shaper" } else { "link" };
         if !right.contains(&Cause::Shaped) && !right.contains(&Cause::Bottleneck) {
             return None;
         }
-        let fullest = way().filter(|s| s.kind == kind && s.rate.is_some()).max_by_key(|s| busy(s));
-        fullest.map(|s| of(if kind == "link" { "bottleneck" } else { "shaper" }, s))
+        let fullest = stages().filter(|s| s.kind == kind && s.rate.is_some()).max_by_key(|s| busy(s));
+        fullest.map(|s| limiter(if kind == "link" { "bottleneck" } else { "shaper" }, s))
     }
 }
 
 /// Returns the truth of all flows with data.
-pub fn truth(case: &Case, seen: &Seen) -> Truth {
+pub fn truth(case: &Case, observed: &Observations) -> Truth {
     let mut flows = Vec::new();
-    for (number, way) in seen.ways.iter().enumerate() {
+    for (number, direction) in observed.directions.iter().enumerate() {
         // Score the direction of a connection that carries more.
-        let (other, back) = seen.ways.get(number ^ 1).map_or((0, Time::ZERO), |w| (w.data.2, w.shown));
-        let Some((from, to)) = way.hosts.filter(|_| way.data.2 > other) else { continue };
+        let (other, back) =
+            observed.directions.get(number ^ 1).map_or((0, Time::ZERO), |w| (w.data.2, w.shown));
+        let Some((from, to)) = direction.hosts.filter(|_| direction.data.2 > other) else { continue };
         // A relay's other connection may not pass the place of the capture.
         let (low, high) = (from.min(to), from.max(to));
         if !(low..=high).contains(&case.vantage.host()) {
             continue;
         }
-        flows.extend(Judge { case, seen, way, forward: from < to, shown: way.shown.max(back) }.truth());
+        flows.extend(
+            Judge { case, observed, direction, forward: from < to, shown: direction.shown.max(back) }.truth(),
+        );
     }
     Truth {
         number: case.number,

@@ -88,7 +88,7 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
         meant: if policer.is_some() { "policed" } else { "shaped" }.into(),
         rate,
         right: Vec::new(),
-        said: flow.map_or("missing", |f| f.cause.name()).into(),
+        verdict: flow.map_or("missing", |f| f.cause.name()).into(),
         confidence: flow.map_or(0.0, |f| f.confidence),
         policed: Some(policed),
         limiter: Limit {
@@ -101,10 +101,10 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
         ..Line::default()
     };
     let lossy = chunks.iter().filter(|c| c.losses > 0).count();
-    let said = chunks.iter().filter(|c| c.policed.is_some()).count();
-    let kind = if said > 0 { "policer" } else { "" }.to_string();
+    let policed_chunks = chunks.iter().filter(|c| c.policed.is_some()).count();
+    let kind = if policed_chunks > 0 { "policer" } else { "" }.to_string();
     let detector = Limit { kind, rate: median(&mut rates), burst: median(&mut bursts), ..Limit::default() };
-    Ok(Row { line, named_burst, chunks: [chunks.len(), lossy, said], detector })
+    Ok(Row { line, named_burst, chunks: [chunks.len(), lossy, policed_chunks], detector })
 }
 
 /// Reads all traces of the set that are in `folder`, in the order of their names.
@@ -131,9 +131,9 @@ impl Row {
     /// Returns the row as CSV: the line's columns, then the detector's.
     pub fn csv(&self) -> String {
         let number = |n: Option<f64>| n.map_or(String::new(), |n| format!("{n:.6}"));
-        let [chunks, lossy, said] = self.chunks;
+        let [chunks, lossy, policed] = self.chunks;
         format!(
-            "{},{},{chunks},{lossy},{said},{},{}",
+            "{},{},{chunks},{lossy},{policed},{},{}",
             self.line.csv(),
             number(self.named_burst),
             number(self.detector.rate),
@@ -153,8 +153,8 @@ impl Row {
         Some(Row { line, named_burst: number(18), chunks, detector })
     }
 
-    fn error(&self, found: Option<f64>, has: Option<f64>) -> Option<f64> {
-        (self.line.policed == Some(true)).then(|| Some(found? / has? - 1.0)).flatten()
+    fn error(&self, found: Option<f64>, truth: Option<f64>) -> Option<f64> {
+        (self.line.policed == Some(true)).then(|| Some(found? / truth? - 1.0)).flatten()
     }
 }
 
@@ -163,11 +163,11 @@ pub const COLUMNS: &str =
     "named_burst,chunks,lossy_chunks,detector_chunks,detector_rate_mbps,detector_burst_bytes";
 
 /// A named test for whether a trace is policed.
-type Says = (&'static str, fn(&Row) -> bool);
+type Detector = (&'static str, fn(&Row) -> bool);
 
-const SAYS: [Says; 4] = [
-    ("longfat, policer named", |r| r.line.says_policed()),
-    ("longfat, policer the main cause", |r| r.line.said == "policed"),
+const DETECTORS: [Detector; 4] = [
+    ("longfat, policer named", |r| r.line.names_policer()),
+    ("longfat, policer the main cause", |r| r.line.verdict == "policed"),
     ("detector, any chunk", |r| r.chunks[2] > 0),
     ("detector, most lossy chunks", |r| r.chunks[2] > 0 && 2 * r.chunks[2] >= r.chunks[1]),
 ];
@@ -187,26 +187,29 @@ fn groups() -> Vec<Group> {
             format!("one connection, {name}"),
             Box::new(move |r| r.line.flows == 1 && r.named_burst == burst),
         ));
-        all.push((format!("several, {name}"), Box::new(move |r| r.line.flows > 1 && r.named_burst == burst)));
+        all.push((
+            format!("several connections, {name}"),
+            Box::new(move |r| r.line.flows > 1 && r.named_burst == burst),
+        ));
     }
     all
 }
 
-/// The detector by chunk, as its authors count.
+/// Scores the detector by chunk, as its authors do.
 fn by_chunk(rows: &[Row]) -> String {
     let mut out = String::new();
     for several in [false, true] {
         let some = || rows.iter().filter(|r| (r.line.flows > 1) == several);
-        let sum = |policer: bool, of: usize| -> usize {
-            some().filter(|r| (r.line.meant == "policed") == policer).map(|r| r.chunks[of]).sum()
+        let sum = |policer: bool, column: usize| -> usize {
+            some().filter(|r| (r.line.meant == "policed") == policer).map(|r| r.chunks[column]).sum()
         };
-        let said = Tally { of: sum(true, 1), right: sum(true, 2) };
+        let recall = Tally { total: sum(true, 1), right: sum(true, 2) };
         let _ = writeln!(
             out,
-            "By chunk, as the detector's authors count, {}: of the chunks with loss through a policer it says {} \
-             are policed, and of {} chunks through a shaper {}.\n",
+            "The detector by chunk, as its authors count, {}: recall {} on chunks with loss through a policer; {} chunks \
+             through a shaper, of which {} are reported as policed.\n",
             if several { "several connections" } else { "one connection" },
-            said.percent(),
+            recall.percent(),
             sum(false, 0),
             sum(false, 2)
         );
@@ -214,36 +217,39 @@ fn by_chunk(rows: &[Row]) -> String {
     out
 }
 
-/// Returns precision and recall of both, by group, then errors of rate and bucket.
+/// Returns precision and recall of longfat and the detector by group, then errors of rate and bucket.
 pub fn tables(rows: &[Row]) -> String {
-    let says: Vec<&str> = SAYS.iter().map(|s| s.0).collect();
-    let mut out =
-        format!("| traces | policed | {} |\n|---|---:|{}\n", says.join(" | "), "---:|".repeat(SAYS.len()));
-    for (name, is) in groups() {
-        let some: Vec<&Row> = rows.iter().filter(|r| is(r)).collect();
+    let names: Vec<&str> = DETECTORS.iter().map(|d| d.0).collect();
+    let mut out = format!(
+        "| traces | policed | {} |\n|---|---:|{}\n",
+        names.join(" | "),
+        "---:|".repeat(DETECTORS.len())
+    );
+    for (name, belongs) in groups() {
+        let some: Vec<&Row> = rows.iter().filter(|r| belongs(r)).collect();
         let positive = some.iter().filter(|r| r.line.policed == Some(true)).count();
-        let cell = |(_, says): &Says| {
-            let said = some.iter().filter(|r| says(r));
-            let precision = Tally::count(said, |r| r.line.policed == Some(true));
-            let recall = Tally::count(some.iter().filter(|r| r.line.policed == Some(true)), |r| says(r));
-            let percent = |t: Tally| if t.of == 0 { "–".into() } else { format!("{:.1} %", t.share()) };
+        let cell = |(_, reports): &Detector| {
+            let reported = some.iter().filter(|r| reports(r));
+            let precision = Tally::count(reported, |r| r.line.policed == Some(true));
+            let recall = Tally::count(some.iter().filter(|r| r.line.policed == Some(true)), |r| reports(r));
+            let percent = |t: Tally| if t.total == 0 { "–".into() } else { format!("{:.1} %", t.share()) };
             format!("{} / {}", percent(precision), percent(recall))
         };
-        let cells: Vec<String> = SAYS.iter().map(cell).collect();
+        let cells: Vec<String> = DETECTORS.iter().map(cell).collect();
         let _ = writeln!(out, "| {name} ({}) | {positive} | {} |", some.len(), cells.join(" | "));
     }
-    out += "\nPrecision / recall.\n\n";
+    out += "\nCells are precision / recall.\n\n";
     out += &by_chunk(rows);
-    out += "| policed traces | rate given | error: median / 90 % | within 3 % | bucket given | error: median / 90 % | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|\n";
+    out += "| policed traces | rate given | rate error: median / p90 | within 3 % | bucket given | bucket error: median / p90 | within 20 % |\n|---|---:|---:|---:|---:|---:|---:|\n";
     for several in [false, true] {
         let some: Vec<&Row> =
             rows.iter().filter(|r| (r.line.flows > 1) == several && r.line.policed == Some(true)).collect();
-        for (name, of) in [
+        for (name, limit) in [
             ("longfat", (|r| r.line.found.clone()) as fn(&Row) -> Limit),
             ("detector", |r| r.detector.clone()),
         ] {
             let found: Vec<(&Row, Limit)> =
-                some.iter().map(|&r| (r, of(r))).filter(|f| f.1.kind == "policer").collect();
+                some.iter().map(|&r| (r, limit(r))).filter(|f| f.1.kind == "policer").collect();
             let error = |(r, l): &(&Row, Limit)| r.error(l.rate, r.line.limiter.rate);
             let rates: Vec<f64> = found.iter().filter_map(error).collect();
             let error = |(r, l): &(&Row, Limit)| r.error(l.burst, r.line.limiter.burst);

@@ -1,7 +1,7 @@
 //! Observes the simulator while it plays a scenario: passes on the capture, and notes the observations behind
 //! the truth.
 
-use crate::seen::{Moment, Seen};
+use crate::observations::{Moment, Observations};
 use crate::{Case, wire};
 use capture::{Frame, TcpPacket};
 use scenario::Scenario;
@@ -27,7 +27,7 @@ const GATHER: Span = Span::from_micros(20);
 /// An observer of a run.
 pub struct Watch<'a> {
     /// The observations.
-    pub seen: Seen,
+    pub observed: Observations,
     encoder: Encoder,
     vantage: usize,
     offload: bool,
@@ -39,7 +39,7 @@ impl<'a> Watch<'a> {
     /// Observes a case's scenario and sends its capture to `sink`.
     pub fn new(case: &Case, scenario: &Scenario, sink: &'a mut dyn Sink) -> Watch<'a> {
         Watch {
-            seen: Seen::new(scenario),
+            observed: Observations::new(scenario),
             encoder: Encoder::new(scenario),
             vantage: case.vantage.host(),
             offload: case.offload,
@@ -84,22 +84,22 @@ impl Tap for Watch<'_> {
     ) {
         let number = p.flow as usize;
         if outgoing {
-            self.seen.sent(now, number, (from, to), p.body.len);
-            let way = self.seen.way(number);
-            if way.ends.0.is_empty() {
+            self.observed.sent(now, number, (from, to), p.body.len);
+            let direction = self.observed.direction(number);
+            if direction.ends.0.is_empty() {
                 let (src, dst) = wire::ends(p.flow, from, to);
-                way.ends = (src.to_string(), dst.to_string());
+                direction.ends = (src.to_string(), dst.to_string());
             }
         }
         if host == self.vantage {
-            self.seen.show(now, number);
+            self.observed.show(now, number);
             let frame = self.encoder.frame(now, p, from, to);
             if let Some(packet) = frame.and_then(|f| f.seen()) {
                 self.capture(packet);
             }
         }
         if outgoing || host != to {
-            self.seen.enter(now, number, host, to, p.id);
+            self.observed.enter(now, number, host, to, p.id);
         }
     }
 
@@ -116,8 +116,8 @@ impl Tap for Watch<'_> {
     }
 
     fn stage(&mut self, p: Passage<'_>) {
-        let Some(i) = self.seen.stages.iter().position(|s| s.name == p.stage) else { return };
-        self.seen.pass(p.now, i, p.packet.flow as usize, p.packet.id, p.packet.size as u64);
+        let Some(i) = self.observed.stages.iter().position(|s| s.name == p.stage) else { return };
+        self.observed.pass(p.now, i, p.packet.flow as usize, p.packet.id, p.packet.size as u64);
     }
 
     fn end(&mut self, now: Time, number: u32, end: &Tcp) {
@@ -126,8 +126,8 @@ impl Tap for Watch<'_> {
         }
         let slow_start = matches!(end.tx.state_name(), "slow start" | "STARTUP");
         let moment = Moment { at: now, limit: end.tx.limit(), slow_start, una: end.tx.s.snd_una };
-        self.seen.way(number as usize).moments.push(moment);
+        self.observed.direction(number as usize).moments.push(moment);
         let unread = !end.rx.auto_read && end.rx.readable() > end.rx.window_left();
-        self.seen.way(number as usize ^ 1).unread.push((now, unread));
+        self.observed.direction(number as usize ^ 1).unread.push((now, unread));
     }
 }

@@ -12,8 +12,8 @@ struct WorldDraw(Stream);
 
 impl WorldDraw {
     /// Log-uniform.
-    fn scale(&mut self, least: f64, most: f64) -> f64 {
-        least * (most / least).powf(self.0.unit())
+    fn scale(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.0.unit())
     }
 }
 

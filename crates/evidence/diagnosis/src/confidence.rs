@@ -33,7 +33,8 @@ pub enum GeneralSign {
     OptionsCut,
     /// 1 if only one direction is in the capture.
     OneWay,
-    /// Log-odds of the most probable limiter where none is reported, in nats above those of [`NEGLIGIBLE`].
+    /// Log-odds of the most probable limiter where none is reported, in nats above those of
+    /// [`NEGLIGIBLE_PROBABILITY`].
     RejectedLimiter,
 }
 
@@ -72,9 +73,9 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
         GeneralSign::NoHandshake => noted("no-handshake"),
         GeneralSign::OptionsCut => noted("options-cut"),
         GeneralSign::OneWay => noted("one-way"),
-        GeneralSign::RejectedLimiter => {
-            flow.rejected_limiter.map_or(0.0, |l| (log_odds(l.probability) - log_odds(NEGLIGIBLE)).max(0.0))
-        }
+        GeneralSign::RejectedLimiter => flow
+            .rejected_limiter
+            .map_or(0.0, |l| (log_odds(l.probability) - log_odds(NEGLIGIBLE_PROBABILITY)).max(0.0)),
     };
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => general(GeneralSign::ALL[i]),
@@ -83,12 +84,12 @@ pub fn signs(flow: &FlowDiagnosis, limiters: &[Limiter]) -> [f64; SIGNS] {
 }
 
 /// Greatest probability of a limiter that counts.
-const SUREST: f64 = 0.99;
+const MAX_LIMITER_PROBABILITY: f64 = 0.99;
 /// A rejected limiter with a probability up to this does not affect the confidence.
-const NEGLIGIBLE: f64 = 0.05;
+const NEGLIGIBLE_PROBABILITY: f64 = 0.05;
 
 fn log_odds(p: f64) -> f64 {
-    let p = p.clamp(1.0 - SUREST, SUREST);
+    let p = p.clamp(1.0 - MAX_LIMITER_PROBABILITY, MAX_LIMITER_PROBABILITY);
     libm::log(p / (1.0 - p))
 }
 
@@ -109,41 +110,41 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
 /// Greatest confidence of a full link where a shaper with an empty bucket would leave the same marks: the
 /// capture began after the bucket may have been emptied, or nothing shows the limiter (7 of 14 flows that
 /// began before the capture, `longfat-diagnose-test cuts build 60`).
-const LINK_OR_SHAPER: f64 = 0.55;
+const MAX_LINK_OR_SHAPER: f64 = 0.55;
 /// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and
 /// packets that waited from the first one on hide how much passes without a wait.
-const SHAPER_OR_LINK: f64 = 0.75;
+const MAX_SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
 /// before a capture that does not show the waits there.
-const SAME_LOSSES: f64 = 0.75;
+const MAX_SAME_LOSSES: f64 = 0.75;
 
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would
 /// leave the same marks.
 fn undecidable(flow: &FlowDiagnosis) -> f64 {
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
-        Cause::Bottleneck if bucket_unseen => LINK_OR_SHAPER,
-        Cause::Shaped if flow.has_note("no-handshake") => SHAPER_OR_LINK,
-        _ if flow.has_note("few-loss-episodes") || flow.has_note("waits-unseen") => SAME_LOSSES,
+        Cause::Bottleneck if bucket_unseen => MAX_LINK_OR_SHAPER,
+        Cause::Shaped if flow.has_note("no-handshake") => MAX_SHAPER_OR_LINK,
+        _ if flow.has_note("few-loss-episodes") || flow.has_note("waits-unseen") => MAX_SAME_LOSSES,
         _ => 1.0,
     }
 }
 
 /// Weight, nats, of causes that too few captures have to learn one. Characteristic packets show each of them
 /// (ICMP, sizes, fragments, timers), as they show an outage, whose weight is about as high.
-const SHOWN_BY_PACKETS: f64 = 2.0;
+const DEFAULT_WEIGHT: f64 = 2.0;
 
 /// The learned weights.
 static LEARNED: LazyLock<[f64; SIGNS]> = LazyLock::new(|| {
     let general = |sign: GeneralSign| weights::GENERAL.iter().find(|w| w.0 == sign).map_or(0.0, |w| w.1);
-    let of = |cause: Cause| match weights::CAUSES.iter().find(|w| w.0 == cause) {
+    let of_cause = |cause: Cause| match weights::CAUSES.iter().find(|w| w.0 == cause) {
         Some((_, weight)) => *weight,
         None if cause == Cause::Unknown => 0.0,
-        None => SHOWN_BY_PACKETS,
+        None => DEFAULT_WEIGHT,
     };
     std::array::from_fn(|i| match i.checked_sub(GENERAL) {
         None => general(GeneralSign::ALL[i]),
-        Some(cause) => of(Cause::ALL[cause]),
+        Some(cause) => of_cause(Cause::ALL[cause]),
     })
 });
 

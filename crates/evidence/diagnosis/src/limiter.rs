@@ -194,11 +194,11 @@ impl LimiterPackets<'_> {
                 entry: ACK_ENTRY,
             })
         });
-        let most = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.ack_load.len();
+        let max_count = self.tracks.iter().map(|t| t.log.len()).sum::<usize>() + self.ack_load.len();
         let first = self.tracks.iter().filter_map(|t| t.log.first()).map(|s| seconds(s.time));
         let last = self.tracks.iter().filter_map(|t| t.log.last()).map(|s| seconds(s.time));
         let span = (first.fold(f64::INFINITY, f64::min), last.fold(f64::NEG_INFINITY, f64::max));
-        let mut out = sort::by_time(data.chain(ack_load), most, span, |a| a.at);
+        let mut out = sort::by_time(data.chain(ack_load), max_count, span, |a| a.at);
         let origin = out.first().map_or(0.0, |a| a.at);
         out.iter_mut().for_each(|a| a.at -= origin);
         out
@@ -227,9 +227,9 @@ impl LimiterPackets<'_> {
         let (up, bin) =
             (track.rtt_up.min().unwrap_or_default().as_secs_f64(), track.bin.as_secs_f64().max(1e-6));
         // Most tracks have no such waits.
-        let any = Self::has_ack_waits(track);
+        let has_waits = Self::has_ack_waits(track);
         move |s| {
-            let Some(rtt) = s.rtt.get().filter(|_| any) else { return 0.0 };
+            let Some(rtt) = s.rtt.get().filter(|_| has_waits) else { return 0.0 };
             let back = s.time.since(track.first).as_secs_f64() + micros(rtt) - up;
             let index = (back / bin) as u32;
             let at = track.bins.binary_search_by_key(&index, |b| b.index).ok();
@@ -399,7 +399,7 @@ fn managed_by(
         true => model::aqm::managed_queue(arrivals, found.rate, path.base, width),
         false => model::aqm::managed_queue(&packets.arrivals(false, true), found.rate, 0.0, width),
     };
-    (managed.gain > model::SURE).then_some(managed.dropped)
+    (managed.gain > model::SURE_LEAD).then_some(managed.dropped)
 }
 
 /// A proposed limiter with its evidence, for learning where the truth is known.
@@ -418,13 +418,13 @@ pub struct ProposedLimiter {
 /// Returns all candidate limiters of these packets.
 pub(crate) fn proposed(packets: &LimiterPackets, path: PathFacts) -> Vec<ProposedLimiter> {
     let (candidates, arrivals) = candidates(packets, packets.arrivals(path.behind, false), path);
-    let of = |c: LimiterCandidate| {
+    let proposed = |c: LimiterCandidate| {
         let open = c.found.rate_range_mbps().unwrap_or([c.found.rate * 8e-6; 2]);
         let burst = c.found.burst.or(c.found.bucket.map(|b| b.burst));
         let used = used_share(&c.found, &arrivals);
         ProposedLimiter { proposal: c.proposal(), rates_mbps: (open[0], open[1]), burst, used }
     };
-    candidates.into_iter().map(of).collect()
+    candidates.into_iter().map(proposed).collect()
 }
 
 /// Whether more passed than the limiter lets through, which refutes it.
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn a_limiter_is_refuted_by_packets_beyond_its_rate() {
         // 1 MB/s for ten seconds.
-        let of = |i: u32| PacketArrival {
+        let arrival = |i: u32| PacketArrival {
             at: i as f64 * 1e-3,
             bytes: 1000.0,
             size: 1000.0,
@@ -472,7 +472,7 @@ mod tests {
             flow: 0,
             entry: i,
         };
-        let arrivals: Vec<PacketArrival> = (0..10_000).map(of).collect();
+        let arrivals: Vec<PacketArrival> = (0..10_000).map(arrival).collect();
         let at = |rate: f64| FoundLimiter { rate, ..FoundLimiter::default() };
         assert!(!passes_too_much(&at(1e6), &arrivals));
         assert!(passes_too_much(&at(0.5e6), &arrivals));

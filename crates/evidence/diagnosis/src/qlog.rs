@@ -6,10 +6,10 @@ use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
 
 /// A window below this share of its former size was reduced; a window is full from this share of its size on.
-const NEARLY: f64 = 0.9;
+const REDUCED_SHARE: f64 = 0.9;
 
 /// Greatest confidence of a cause that a log alone cannot distinguish from another.
-const ONE_OF_SEVERAL: f64 = 0.45;
+const MAX_AMBIGUOUS_CONFIDENCE: f64 = 0.45;
 
 /// Returns what a qlog cannot show, as codes of a flow's `notes`.
 pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
@@ -52,7 +52,7 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     for (i, (cwnd, m)) in stated.iter().enumerate() {
         let Some(inflight) = m.inflight else { continue };
         known += lasts(i);
-        full += if inflight as f64 >= NEARLY * *cwnd as f64 { lasts(i) } else { 0.0 };
+        full += if inflight as f64 >= REDUCED_SHARE * *cwnd as f64 { lasts(i) } else { 0.0 };
     }
     let states = trace
         .states
@@ -64,7 +64,7 @@ pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
         max_cwnd_bytes: stood.last()?.0,
         max_inflight_bytes: stated.iter().filter_map(|(_, m)| m.inflight).max(),
         window_full_share: (known > 0.0).then(|| full / known),
-        cuts: stated.windows(2).filter(|w| (w[1].0 as f64) < NEARLY * w[0].0 as f64).count() as u64,
+        cuts: stated.windows(2).filter(|w| (w[1].0 as f64) < REDUCED_SHARE * w[0].0 as f64).count() as u64,
         recoveries: trace.states.iter().filter(|s| s.name.contains("recovery")).count() as u64,
         probe_timeouts: trace.probe_timeouts,
         blocked_packets: trace.packets().filter(|(sent, p)| *sent && p.blocked).count() as u64,
@@ -92,10 +92,10 @@ fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
     let ends = stated.chunks(part).flat_map(|chunk| {
         let place = |best: Option<(usize, u64)>| best.map_or(0, |b| b.0);
         let windows = || chunk.iter().enumerate().map(|(i, (cwnd, _))| (i, *cwnd));
-        let (least, most) = (place(windows().min_by_key(|w| w.1)), place(windows().max_by_key(|w| w.1)));
-        let both = [least.min(most), least.max(most)];
-        let count = if least == most { 1 } else { 2 };
-        both.into_iter().take(count).map(|i| point(&chunk[i])).collect::<Vec<_>>()
+        let (lowest, highest) = (place(windows().min_by_key(|w| w.1)), place(windows().max_by_key(|w| w.1)));
+        let ends = [lowest.min(highest), lowest.max(highest)];
+        let count = if lowest == highest { 1 } else { 2 };
+        ends.into_iter().take(count).map(|i| point(&chunk[i])).collect::<Vec<_>>()
     });
     ends.collect()
 }
@@ -105,8 +105,8 @@ fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
 /// bytes in flight are the congestion window, pacing, or the application.
 pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
     match cause {
-        Cause::SendBuffer => ONE_OF_SEVERAL,
-        Cause::RandomLoss | Cause::Congestion if trace.is_of_receiver() => ONE_OF_SEVERAL,
+        Cause::SendBuffer => MAX_AMBIGUOUS_CONFIDENCE,
+        Cause::RandomLoss | Cause::Congestion if trace.is_of_receiver() => MAX_AMBIGUOUS_CONFIDENCE,
         _ => 1.0,
     }
 }

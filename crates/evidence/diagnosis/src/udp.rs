@@ -20,13 +20,13 @@ use track::{LoggedPacket, PacketFate, SpanHistogram, Track};
 use units::{Span, Time};
 
 /// Seconds over which the greatest rate is measured, the shortest interval of `iperf3`.
-const FASTEST_OVER: f64 = 0.5;
+const PEAK_RATE_WINDOW_S: f64 = 0.5;
 /// Least number of windows with a queue that show a link.
-const FEWEST_WINDOWS: usize = 12;
+const MIN_QUEUED_WINDOWS: usize = 12;
 /// RTprop of a path where it is unknown. The models use the delay above it.
-const MIN_ROUND_TRIP: Span = Span::from_millis(1);
+const ASSUMED_RTPROP: Span = Span::from_millis(1);
 /// Confidence of a link at which packets always wait.
-const ALWAYS_WAITS: f64 = 0.5;
+const ALWAYS_QUEUED_CONFIDENCE: f64 = 0.5;
 
 /// Diagnoses UDP flows, in falling order of their bytes. Also returns the number of flows that are left out.
 pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiagnosis>, u64) {
@@ -39,17 +39,17 @@ pub fn diagnose_udp(tracks: &[UdpTrack], info: &CaptureInfo) -> (Vec<UdpFlowDiag
 }
 
 fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
-    let way = &t.ways[side];
-    let (first, last) = way.times?;
+    let direction = &t.ways[side];
+    let (first, last) = direction.times?;
     let duration = last.since(first).as_secs_f64();
     let mbps = |bytes: u64, s: f64| if s > 0.0 { bytes as f64 * 8e-6 / s } else { 0.0 };
-    let protocol = match (&t.quic, &way.rtp) {
+    let protocol = match (&t.quic, &direction.rtp) {
         (Some(_), _) => "quic",
         (None, Some(_)) => "rtp",
         (None, None) => "udp",
     };
-    let rtp = way.rtp.filter(|_| t.quic.is_none());
-    let between = way.between.as_deref().filter(|b| !b.cut);
+    let rtp = direction.rtp.filter(|_| t.quic.is_none());
+    let between = direction.between.as_deref().filter(|b| !b.cut);
     let (loss, lost_packets) = match (between, &rtp) {
         (Some(between), _) => (UdpLoss::BothEnds, Some(between.lost_packets)),
         (None, Some(rtp)) => (UdpLoss::BeforeCapture, Some(rtp.lost)),
@@ -63,15 +63,15 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
         protocol: protocol.into(),
         start_s: limiter::seconds(first) - start_s,
         duration_s: duration,
-        packets: way.packets,
-        payload_bytes: way.payload_bytes,
-        ip_bytes: way.ip_bytes,
-        rate_mbps: mbps(way.ip_bytes, duration),
-        max_rate_mbps: fastest(way).filter(|_| duration >= FASTEST_OVER),
-        over_time: over_time(way, limiter::seconds(way.origin) - start_s, loss),
+        packets: direction.packets,
+        payload_bytes: direction.payload_bytes,
+        ip_bytes: direction.ip_bytes,
+        rate_mbps: mbps(direction.ip_bytes, duration),
+        max_rate_mbps: fastest(direction).filter(|_| duration >= PEAK_RATE_WINDOW_S),
+        over_time: over_time(direction, limiter::seconds(direction.origin) - start_s, loss),
         loss,
         lost_packets,
-        spin_rtt_ms: (way.spin.samples() > 0).then(|| verdict::rtt_summary(&way.spin)),
+        spin_rtt_ms: (direction.spin.samples() > 0).then(|| verdict::rtt_summary(&direction.spin)),
         quic: t.quic.as_ref().map(|q| quic(q, side)),
         rtp: rtp.map(|r| RtpFacts {
             ssrc: r.ssrc,
@@ -85,7 +85,7 @@ fn flow(t: &UdpTrack, side: usize, start_s: f64) -> Option<UdpFlowDiagnosis> {
             max_jitter_ms: r.jitter.map(|j| ms(j.1)),
         }),
         limiter: find(t, side),
-        between_ends: way.between.as_deref().map(|between| between_ends(between, start_s)),
+        between_ends: direction.between.as_deref().map(|between| between_ends(between, start_s)),
     })
 }
 
@@ -114,14 +114,14 @@ fn handshake(q: &QuicTrack) -> Option<Span> {
 }
 
 /// Returns the greatest rate over half a second, Mbit/s.
-fn fastest(way: &UdpDirection) -> Option<f64> {
-    let width = way.bin.as_secs_f64();
-    let parts = (FASTEST_OVER / width).ceil().max(1.0) as u32;
+fn fastest(direction: &UdpDirection) -> Option<f64> {
+    let width = direction.bin.as_secs_f64();
+    let parts = (PEAK_RATE_WINDOW_S / width).ceil().max(1.0) as u32;
     let (mut from, mut sum, mut most) = (0, 0u64, 0u64);
-    for (index, bytes) in &way.bins {
+    for (index, bytes) in &direction.bins {
         sum += bytes;
-        while way.bins[from].0 + parts <= *index {
-            sum -= way.bins[from].1;
+        while direction.bins[from].0 + parts <= *index {
+            sum -= direction.bins[from].1;
             from += 1;
         }
         most = most.max(sum);
@@ -130,17 +130,19 @@ fn fastest(way: &UdpDirection) -> Option<f64> {
 }
 
 /// Returns rate and losses over time. `start_s`: begin of `bins`, seconds since the capture began.
-fn over_time(way: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
-    let (Some(first), Some(last)) = (way.bins.first(), way.bins.last()) else { return Vec::new() };
+fn over_time(direction: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
+    let (Some(first), Some(last)) = (direction.bins.first(), direction.bins.last()) else {
+        return Vec::new();
+    };
     let fate = match loss {
         UdpLoss::NotVisible | UdpLoss::Qlog => None,
         UdpLoss::BeforeCapture => Some(PacketFate::LostUp),
         UdpLoss::BothEnds => Some(PacketFate::LostDown),
     };
     let join = (last.0 - first.0) as usize / MAX_SPANS + 1;
-    let width_s = way.bin.as_secs_f64() * join as f64;
+    let width_s = direction.bin.as_secs_f64() * join as f64;
     let mut out: Vec<UdpRate> = Vec::new();
-    for (index, bytes) in &way.bins {
+    for (index, bytes) in &direction.bins {
         let from_s = start_s + (index / join as u32) as f64 * width_s;
         let mbps = *bytes as f64 * 8e-6 / width_s;
         match out.last_mut() {
@@ -148,8 +150,8 @@ fn over_time(way: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
             _ => out.push(UdpRate { from_s, width_s, mbps, lost_packets: fate.map(|_| 0) }),
         }
     }
-    let origin = limiter::seconds(way.origin) - start_s;
-    for p in way.log.iter().filter(|p| Some(p.fate) == fate) {
+    let origin = limiter::seconds(direction.origin) - start_s;
+    for p in direction.log.iter().filter(|p| Some(p.fate) == fate) {
         let at = limiter::seconds(p.time) - origin;
         let part = out.partition_point(|part| part.from_s <= at).checked_sub(1);
         if let Some(lost) = part.and_then(|part| out[part].lost_packets.as_mut()) {
@@ -161,20 +163,20 @@ fn over_time(way: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
 
 /// Finds the limiter by losses where they are known, and by round trips where the spin bit shows them.
 fn find(t: &UdpTrack, side: usize) -> Option<Limiter> {
-    let way = &t.ways[side];
-    if let Some(between) = way.between.as_deref().filter(|b| !b.cut) {
-        let found = by_both_ends(way, between)?;
+    let direction = &t.ways[side];
+    if let Some(between) = direction.between.as_deref().filter(|b| !b.cut) {
+        let found = by_both_ends(direction, between)?;
         // A policer without a loss does not show.
         let queued = found.kind != LimiterKind::Policer;
         return (queued || between.lost_packets > 0).then(|| as_reported(&found));
     }
-    let losses = way.rtp.is_some_and(|r| r.lost > 0) && t.quic.is_none();
-    let base = t.quic.as_ref().and_then(handshake).into_iter().chain(way.spin.min()).min();
+    let losses = direction.rtp.is_some_and(|r| r.lost > 0) && t.quic.is_none();
+    let base = t.quic.as_ref().and_then(handshake).into_iter().chain(direction.spin.min()).min();
     let found = match base {
-        _ if losses => by_models(way, None, false)?,
-        Some(base) if way.spin.samples() > 0 => {
-            let link = full_link(&way.log, base.as_secs_f64(), side == capture_side(t))?;
-            let model = by_models(way, Some(base), true)
+        _ if losses => by_models(direction, None, false)?,
+        Some(base) if direction.spin.samples() > 0 => {
+            let link = full_link(&direction.log, base.as_secs_f64(), side == capture_side(t))?;
+            let model = by_models(direction, Some(base), true)
                 .filter(|m| (m.rate / link.rate - 1.0).abs() < 1.0 - FULL_SHARE);
             // The model finds the bucket; the rate is the link's in both cases.
             FoundLimiter {
@@ -210,15 +212,16 @@ fn as_reported(found: &FoundLimiter) -> Limiter {
 
 /// Applies the models to each packet's fate and delay. As for TCP, a round trip is the queueing delay and
 /// RTprop.
-fn by_both_ends(way: &UdpDirection, between: &DatagramsBetween) -> Option<FoundLimiter> {
-    let least = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
-    let base = least.map_or(MIN_ROUND_TRIP, |least| (least * 2).max(MIN_ROUND_TRIP));
-    let log = way.log.iter().map(|p| LoggedPacket { rtt: p.rtt.get().map(|late| base + late).into(), ..*p });
+fn by_both_ends(direction: &UdpDirection, between: &DatagramsBetween) -> Option<FoundLimiter> {
+    let min_delay = between.least_ns.and_then(|ns| u64::try_from(ns).ok()).map(Span::from_nanos);
+    let base = min_delay.map_or(ASSUMED_RTPROP, |delay| (delay * 2).max(ASSUMED_RTPROP));
+    let log =
+        direction.log.iter().map(|p| LoggedPacket { rtt: p.rtt.get().map(|late| base + late).into(), ..*p });
     let mut spread = SpanHistogram::default();
     between.late.quantile(0.0).into_iter().for_each(|late| spread.record(base + late));
     between.late.mean().into_iter().for_each(|late| spread.record(base + late));
-    let way = UdpDirection { log: log.collect(), spin: spread, ..way.clone() };
-    by_models(&way, Some(base), true)
+    let direction = UdpDirection { log: log.collect(), spin: spread, ..direction.clone() };
+    by_models(&direction, Some(base), true)
 }
 
 /// Summarises the packets between both captures. `start_s`: begin of the first, seconds since 1970.
@@ -249,20 +252,20 @@ fn capture_side(t: &UdpTrack) -> usize {
 }
 
 /// Applies the models of TCP's packets.
-fn by_models(way: &UdpDirection, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
+fn by_models(direction: &UdpDirection, base: Option<Span>, behind: bool) -> Option<FoundLimiter> {
     let track = Track {
-        log: way.log.clone(),
-        merged: way.merged,
-        first: way.times?.0,
-        rtt: way.spin.clone(),
+        log: direction.log.clone(),
+        merged: direction.merged,
+        first: direction.times?.0,
+        rtt: direction.spin.clone(),
         ..Track::default()
     };
-    let rtt = way.spin.mean().or(base).map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64());
+    let rtt = direction.spin.mean().or(base).map_or(UNKNOWN_RTT, |rtt| rtt.as_secs_f64());
     let facts = PathFacts {
         base: base.unwrap_or_default().as_secs_f64(),
         rtt,
         behind,
-        merged: way.merged > Span::ZERO,
+        merged: direction.merged > Span::ZERO,
         sender: false,
     };
     let packets = LimiterPackets { tracks: &[&track], gone: &[Vec::new()], ack_load: &[] };
@@ -296,7 +299,7 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         }
     }
     let (waiting, free): (Vec<_>, Vec<_>) = windows.into_iter().partition(|w| w.1 > least_queue(base));
-    if waiting.len() < FEWEST_WINDOWS {
+    if waiting.len() < MIN_QUEUED_WINDOWS {
         return None;
     }
     let mut sorted: Vec<f64> = waiting.iter().map(|w| w.0 / width).collect();
@@ -319,7 +322,7 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
         queue: delay * rate,
         behind,
         // If packets always wait, they may wait for other traffic.
-        confidence: if free.is_empty() { share.min(ALWAYS_WAITS) } else { share },
+        confidence: if free.is_empty() { share.min(ALWAYS_QUEUED_CONFIDENCE) } else { share },
         ..FoundLimiter::default()
     };
     // If most windows do not agree, the sender itself varies its rate.

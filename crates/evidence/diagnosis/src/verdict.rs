@@ -17,6 +17,7 @@ mod file;
 mod flow;
 mod full_link;
 mod gaps;
+mod limiter_shares;
 mod limiters;
 mod losses;
 mod measures;
@@ -26,7 +27,6 @@ mod responses;
 mod round_trips;
 mod setup;
 pub mod socket;
-mod takers;
 mod timeline;
 mod too_big;
 mod vantage;
@@ -38,6 +38,7 @@ pub(crate) use between::{late_parts, late_summary};
 pub(crate) use evidence::{MeasuredRound, least_queue};
 pub use file::capture_info;
 use flow::flow;
+use limiter_shares::limiter_shares;
 pub(crate) use limiters::{FULL_SHARE, full_window};
 use limiters::{FlowLimiter, LimiterAnswer, TimeSpans};
 pub use limiters::{ProposedLimiters, proposed_buckets, proposed_limiters};
@@ -48,7 +49,6 @@ use result::diagnosis::{CaptureInfo, DIAGNOSIS_SCHEMA, FlowDiagnosis, Limiter, L
 pub(crate) use round_trips::RoundTripSpan;
 use socket::{SocketFacts, WatchedSockets};
 use std::collections::BTreeMap;
-use takers::takers;
 pub(crate) use timeline::MAX_SPANS;
 use track::{Addr, Track};
 
@@ -67,10 +67,10 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     let mut of_flow: Vec<Option<FlowLimiter>> = vec![None; tracks.len()];
     let mut rejected = vec![None; tracks.len()];
     let silences = silences(&tracks);
-    let ways = ways(&tracks);
+    let traffic = host_traffic(&tracks);
     for group in limiters::groups(&tracks) {
         let silent = silent(&silences, &tracks[group[0]]);
-        let ack_load = limiters::ack_load(&tracks, &group, &ways);
+        let ack_load = limiters::ack_load(&tracks, &group, &traffic);
         for (LimiterAnswer { found, dropped }, members) in
             limiters::limiters_of(&tracks, &group, silent, &ack_load, &mut rejected)
         {
@@ -97,15 +97,15 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
     }
     let context = |t: &Track| {
         let (from, to) = (t.sender.addr, t.receiver.addr);
-        let bytes = |from, to| ways.get(&(from, to)).map_or(0.0, |w: &HostTraffic| w.bytes as f64);
+        let bytes = |from, to| traffic.get(&(from, to)).map_or(0.0, |w: &HostTraffic| w.bytes as f64);
         PathContext {
             silences: silent(&silences, t),
-            base: ways.get(&(from, to)).and_then(|w| w.base),
-            full: ways.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
-            both_ways: bytes(to, from) > ways.get(&(from, to)).map_or(0.0, |w| w.ack_bytes as f64),
+            base: traffic.get(&(from, to)).and_then(|w| w.base),
+            full: traffic.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
+            both_ways: bytes(to, from) > traffic.get(&(from, to)).map_or(0.0, |w| w.ack_bytes as f64),
             reverse_full: full_of.get(&(to, from)).cloned(),
             tracks: &tracks,
-            same_way: ways.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
+            same_direction: traffic.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
             socket: sockets.of(t),
         }
     };
@@ -117,7 +117,7 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
         f.rejected_limiter = rejected.filter(|_| f.limiter.is_none()).map(limiters::as_rejected);
         judge_certainty(f, &limiters, 1.0);
     }
-    limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = takers(&flows, i));
+    limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = limiter_shares(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     let schema = DIAGNOSIS_SCHEMA.into();
     let mut diagnosis = Diagnosis { schema, capture: info, limiters, flows, udp_flows: Vec::new() };
@@ -131,7 +131,7 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
 fn judge_certainty(f: &mut FlowDiagnosis, limiters: &[Limiter], most: f64) {
     f.confidence = confidence(f, limiters).min(most);
     let doubtful = f.confidence < SURE;
-    f.alternatives = if doubtful { alternatives::of(f) } else { Vec::new() };
+    f.alternatives = if doubtful { alternatives::other_causes(f) } else { Vec::new() };
     f.needs = if doubtful { alternatives::needs(f) } else { None };
 }
 
@@ -143,11 +143,11 @@ pub fn revise_certainty(diagnosis: &mut Diagnosis, i: usize, most: f64) {
 
 /// Returns the times without ACKs between each two hosts.
 fn silences(tracks: &[Track]) -> BTreeMap<(Addr, Addr), Vec<AckSilence>> {
-    let mut of: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
+    let mut by_hosts: BTreeMap<(Addr, Addr), Vec<&Track>> = BTreeMap::new();
     for t in tracks {
-        of.entry(pair(t)).or_default().push(t);
+        by_hosts.entry(pair(t)).or_default().push(t);
     }
-    of.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
+    by_hosts.into_iter().map(|(hosts, group)| (hosts, outages::silences(&group))).collect()
 }
 
 /// Returns the times without ACKs between a track's hosts.
@@ -170,16 +170,16 @@ struct HostTraffic {
     tracks: Vec<usize>,
 }
 
-fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
-    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+fn host_traffic(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
+    let mut by_hosts: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
     for (i, t) in tracks.iter().enumerate() {
-        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+        by_hosts.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
-    let way = |numbers: Vec<usize>| {
+    let traffic = |numbers: Vec<usize>| {
         let tracks: Vec<&Track> = numbers.iter().map(|i| &tracks[*i]).collect();
-        let least = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
+        let min_rtt = tracks.iter().filter_map(|t| t.rtt.min()).min().map(|rtt| rtt.as_secs_f64());
         let empty = tracks.iter().filter_map(|t| handshake_base(t)).min_by(f64::total_cmp);
-        let base = least.into_iter().chain(empty.filter(|_| least.is_some())).min_by(f64::total_cmp);
+        let base = min_rtt.into_iter().chain(empty.filter(|_| min_rtt.is_some())).min_by(f64::total_cmp);
         HostTraffic {
             bytes: tracks.iter().fold(0, |sum, t| t.counts.payload_bytes.saturating_add(sum)),
             ack_bytes: tracks.iter().map(|t| t.counts.acks * u64::from(t.header)).sum(),
@@ -188,7 +188,7 @@ fn ways(tracks: &[Track]) -> BTreeMap<(Addr, Addr), HostTraffic> {
             tracks: numbers,
         }
     };
-    of.into_iter().map(|(ends, numbers)| (ends, way(numbers))).collect()
+    by_hosts.into_iter().map(|(ends, numbers)| (ends, traffic(numbers))).collect()
 }
 
 /// Returns the RTT of a full packet on the empty path, seconds, from the handshake. Its packets are small, so
@@ -212,7 +212,7 @@ struct PathContext<'a> {
     full: losses::QueueLossSigns,
     tracks: &'a [Track],
     /// Indices of the tracks from this flow's sender to its receiver.
-    same_way: &'a [usize],
+    same_direction: &'a [usize],
     /// The counters of the sender's kernel.
     socket: Option<&'a SocketFacts>,
 }

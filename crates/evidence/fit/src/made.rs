@@ -8,13 +8,13 @@ use crate::headline::{headline, misfits};
 use crate::kinds;
 use crate::misfit;
 use crate::model::{FIT_SCHEMA, Fit, FitComparison, FitCross, FitFigures, FitRuns, FitValue};
+use crate::not_shown;
 use crate::observed::ObservedPath;
 use crate::path_model::{FitParameter, FittedLimiter, FittedPath};
 use crate::policers;
 use crate::scenario_text::{PathShape, TrialFrame};
 use crate::search::{PathSearch, TriedPath};
 use crate::trial::{TrialRunner, scenario};
-use crate::not_shown;
 use crate::verdict::{SummaryVerdict, VerdictKind};
 use crate::words::FitWords;
 use crate::write;
@@ -230,14 +230,7 @@ pub fn fit(
     fit.not_told = not_shown.iter().map(|words| words.en.clone()).collect();
     fit.headline = headline(&fit, seen);
     fit.scenario = write::scenario(&fit, best, &frame);
-    Ok(MadeFit {
-        fit,
-        not_shown,
-        scenario,
-        alternatives,
-        path: best.path.clone(),
-        flows: best.flows.clone(),
-    })
+    Ok(MadeFit { fit, not_shown, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
 }
 
 /// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes

@@ -58,7 +58,8 @@ impl NewArgs {
     }
 }
 
-/// The name of a scenario that gets none: the file's, so that two scenarios in a folder have results of their own.
+/// The name of a scenario that gets none: the file's, so that two scenarios in a folder have results of their
+/// own.
 fn default_name(args: &NewArgs) -> String {
     let stem = args.output.as_deref().and_then(Path::file_stem).and_then(|s| s.to_str());
     let is_plain = |s: &&str| s.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && *s != "-";
@@ -169,7 +170,8 @@ impl Answers {
             goal: asker
                 .ask(goals, "Goals, the most important first", Goal::Goodput.name(), |t| several(t, goal))?,
             duration: asker.ask(args.duration, "Duration of each run", "20s", quantity)?,
-            name: asker.ask(args.name.clone(), "Name of the scenario", &default_name(args), |t| Ok(t.into()))?,
+            name: asker
+                .ask(args.name.clone(), "Name of the scenario", &default_name(args), |t| Ok(t.into()))?,
         };
         Ok(answers)
     }

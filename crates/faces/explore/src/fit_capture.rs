@@ -216,7 +216,10 @@ mod tests {
         let not_shown = reply["not_shown"].as_array().unwrap();
         let english: Vec<_> = not_shown.iter().map(|words| words["en"].clone()).collect();
         assert_eq!(reply["fit"]["not_told"].as_array().unwrap(), &english);
-        assert!(not_shown.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")), "{not_shown:?}");
+        assert!(
+            not_shown.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")),
+            "{not_shown:?}"
+        );
         let han = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
         assert!(not_shown.iter().all(|w| han(w["zh"].as_str().unwrap())), "{not_shown:?}");
         assert!(reply["numbers"].as_array().unwrap().iter().all(|n| han(n["label"]["zh"].as_str().unwrap())));

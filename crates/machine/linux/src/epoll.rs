@@ -93,6 +93,8 @@ impl EventQueue {
         let timeout = timeout.map(timespec);
         let timeout = timeout.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
         // Called by number, because old C libraries lack a wrapper; a null signal mask changes nothing.
+        // SAFETY: `events` has room for MAX_EVENTS, and `timeout` is null or points to a value that outlives
+        // the call.
         let n = unsafe {
             let mask = std::ptr::null::<libc::sigset_t>();
             let (queue, limit) = (self.0.as_raw_fd(), MAX_EVENTS as libc::c_int);

@@ -91,6 +91,7 @@ pub fn switch_user(uid: u32, gid: u32, net_admin: bool) -> io::Result<()> {
     }
     // The C library's functions change every thread (nptl(7)); rustix' functions would change only the
     // calling one.
+    // SAFETY: `gid` outlives the call and is a list of one group.
     unsafe {
         check(libc::setgroups(1, &gid).into())?;
         check(libc::setresgid(gid, gid, gid).into())?;

@@ -29,7 +29,7 @@ const BUILD: u64 = 1;
 const STEPS: usize = 25;
 
 /// Cases on which the committed factors are scored.
-const OTHERS: u64 = 400;
+const SCORED_CASES: u64 = 400;
 
 /// The signs of a verdict, and whether it was right.
 struct Verdict {
@@ -41,8 +41,8 @@ struct Verdict {
 /// Cuts of drawn captures: none, those for which confidence has a sign, and a short capture.
 const CUTS: [Cut; 6] =
     [Cut::Whole, Cut::OnlyFirst, Cut::OnlySecond, Cut::Options, Cut::Begun(10), Cut::Prefix(2)];
-/// Weight of a cut capture, so that all cuts weigh as much as the whole capture.
-const OF_CUT: f64 = 1.0 / (CUTS.len() - 1) as f64;
+/// Weight of a cut capture, so that all cuts together weigh as much as the whole capture.
+const CUT_WEIGHT: f64 = 1.0 / (CUTS.len() - 1) as f64;
 
 /// Returns verdicts on drawn cases, whole and cut.
 fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
@@ -52,10 +52,10 @@ fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
         let truth = play(&case, &mut cut)?;
         let mut verdicts = Vec::new();
         for (cut, sink) in CUTS.into_iter().zip(cut.0) {
-            let weight = if cut == Cut::Whole { 1.0 } else { OF_CUT };
-            let diagnosis = Judge::said(sink.into_inner().0);
+            let weight = if cut == Cut::Whole { 1.0 } else { CUT_WEIGHT };
+            let diagnosis = Judge::diagnose_tracker(sink.into_inner().0);
             verdicts.extend(lines(&truth, &diagnosis).iter().filter_map(|line| {
-                let (right, verdict) = line.is_right().zip(of(&diagnosis, &line.from, None))?;
+                let (right, verdict) = line.is_right().zip(verdict_on(&diagnosis, &line.from, None))?;
                 Some(Verdict { right, weight, ..verdict })
             }));
         }
@@ -65,7 +65,7 @@ fn drawn(cases: u64) -> Result<Vec<Verdict>, String> {
 }
 
 /// Returns the verdict on the flow between these ends; `None` where the flow or a cause is missing.
-fn of(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
+fn verdict_on(diagnosis: &Diagnosis, from: &str, to: Option<&str>) -> Option<Verdict> {
     let same = |f: &&result::diagnosis::FlowDiagnosis| f.from == from && to.is_none_or(|to| f.to == to);
     let flow = diagnosis.flows.iter().find(same).filter(|f| f.cause != Cause::Unknown)?;
     Some(Verdict { signs: signs(flow, &diagnosis.limiters), right: false, weight: 1.0 })
@@ -111,20 +111,20 @@ fn print(weights: &[f64; SIGNS], cases: u64) {
 
 /// Learns the factors of limiters' statements and prints them, with each factor's contribution and the scores
 /// on standard error.
-fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Result<(), String> {
+fn print_limiters(cases: u64, seed: u64, list_wrong: bool, folders: &[&String]) -> Result<(), String> {
     let own = limiters::labelled(BUILD, cases)?;
     let mut kernel = Vec::new();
     for folder in folders {
         kernel.extend(limiters::kept_labelled(Path::new(folder))?);
     }
-    let other = limiters::labelled(seed, if cases > 0 { cases / 6 } else { OTHERS })?;
+    let other = limiters::labelled(seed, if cases > 0 { cases / 6 } else { SCORED_CASES })?;
     let (mut kernel, back) = limiters::halves(kernel);
-    kernel.iter_mut().for_each(|l| l.weight *= limiters::KERNEL);
+    kernel.iter_mut().for_each(|l| l.weight *= limiters::KERNEL_WEIGHT);
     let [own, kernel, other, back] = [&own, &kernel, &other, &back].map(|all| all.iter().collect::<Vec<_>>());
-    let both: Vec<&LabelledLimiters> = own.iter().chain(&kernel).copied().collect();
+    let learned: Vec<&LabelledLimiters> = own.iter().chain(&kernel).copied().collect();
     let kept_back: Vec<&LabelledLimiters> = other.iter().chain(&back).copied().collect();
-    let factors = if cases > 0 { limiters::learn(&both) } else { posterior::learned() };
-    if told {
+    let factors = if cases > 0 { limiters::learn(&learned) } else { posterior::learned() };
+    if list_wrong {
         eprint!("{}", limiters::wrong(&kept_back, &factors));
     }
     let rows = [("drawn", own), ("kernel", kernel), ("drawn, kept back", other), ("kernel, kept back", back)];
@@ -132,7 +132,7 @@ fn print_limiters(cases: u64, seed: u64, told: bool, folders: &[&String]) -> Res
         .filter(|r| !r.1.is_empty())
         .for_each(|(name, all)| eprintln!("{}", limiters::figures(name, all, &factors)));
     if cases > 0 {
-        eprint!("{}", limiters::removals(&both, &kept_back));
+        eprint!("{}", limiters::removals(&learned, &kept_back));
         print!("{}", limiters::as_rust(&factors));
     }
     Ok(())
@@ -144,8 +144,8 @@ pub fn run(args: &[String]) -> Result<(), String> {
     if let [what, cases, seed, rest @ ..] = args
         && what == "limiters"
     {
-        let (told, folders): (Vec<&String>, Vec<&String>) = rest.iter().partition(|r| *r == "--wrong");
-        return print_limiters(number(cases)?, number(seed)?, !told.is_empty(), &folders);
+        let (flags, folders): (Vec<&String>, Vec<&String>) = rest.iter().partition(|r| *r == "--wrong");
+        return print_limiters(number(cases)?, number(seed)?, !flags.is_empty(), &folders);
     }
     let [cases, folder] = args else { return Err(usage.into()) };
     let cases = number(cases)?;
@@ -155,17 +155,19 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let labels: Vec<real::Label> = labels.into_iter().filter(|l| l.half == "build").collect();
     let mut captured = Vec::new();
     let absent = real::each(Path::new(folder), &labels, &judge, |label, diagnosis| {
-        if let Some(verdict) = of(diagnosis, &label.ends.0, Some(&label.ends.1)) {
+        if let Some(verdict) = verdict_on(diagnosis, &label.ends.0, Some(&label.ends.1)) {
             let right = real::row(label, diagnosis).is_right();
             captured.push(Verdict { right, ..verdict });
         }
     })?;
     if absent > 0 {
-        return Err(format!("{folder}: {absent} captures are not there; `real.py {folder}` fetches them"));
+        return Err(format!(
+            "{folder}: {absent} captures are missing; fetch them with `tests/diagnose/real.py {folder}`"
+        ));
     }
     let share = drawn.len() as f64 / captured.len() as f64;
     captured.iter_mut().for_each(|v| v.weight = share);
-    eprintln!("{} drawn flows, {} real ones", drawn.len(), captured.len());
+    eprintln!("{} drawn flows, {} flows of real captures", drawn.len(), captured.len());
     drawn.append(&mut captured);
     print(&learn(&drawn), cases);
     Ok(())

@@ -1,7 +1,7 @@
 //! `captures KIND FILE [--quick]` writes a capture for measuring speed, as tcpdump would write it at the
 //! sender of simulated transfers, with Ethernet headers. It prints the number of packets.
 //!
-//! | kind | is |
+//! | kind | content |
 //! |---|---|
 //! | `bulk` | four transfers through a policer, packets in full: 1.1 GB |
 //! | `headers` | eight transfers through a queue, headers only: 10 million packets |
@@ -20,10 +20,10 @@ const LINKTYPE_ETHERNET: u32 = 1;
 const ETHERNET: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
 /// Snap length that keeps all headers (`tcpdump -s 100`).
 const SNAPLEN: usize = 100;
-const HEAD: usize = 24;
+const FILE_HEADER: usize = 24;
 
 /// Writes the packets that host 0 sends and receives.
-struct Out {
+struct HostCapture {
     encoder: Encoder,
     file: BufWriter<File>,
     full: bool,
@@ -33,16 +33,16 @@ struct Out {
     filling: Vec<u8>,
 }
 
-impl Out {
-    fn new(file: File, encoder: Encoder, full: bool) -> io::Result<Out> {
+impl HostCapture {
+    fn new(file: File, encoder: Encoder, full: bool) -> io::Result<HostCapture> {
         // The header of longfat's own captures with another snap length and link type.
         let mut head = PcapWriter::new(Vec::new())?.finish()?;
         head[16..20].copy_from_slice(&if full { 262_144u32 } else { SNAPLEN as u32 }.to_le_bytes());
-        head[20..HEAD].copy_from_slice(&LINKTYPE_ETHERNET.to_le_bytes());
+        head[20..FILE_HEADER].copy_from_slice(&LINKTYPE_ETHERNET.to_le_bytes());
         let mut file = BufWriter::with_capacity(1 << 20, file);
         file.write_all(&head)?;
         let filling = (0..65_536u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        Ok(Out { encoder, file, full, packets: 0, failed: None, filling })
+        Ok(HostCapture { encoder, file, full, packets: 0, failed: None, filling })
     }
 
     fn write(&mut self, frame: &Frame) -> io::Result<()> {
@@ -63,7 +63,7 @@ impl Out {
     }
 }
 
-impl sim::Tap for Out {
+impl sim::Tap for HostCapture {
     fn packet(
         &mut self,
         now: Time,
@@ -131,8 +131,8 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let experiment = Experiment::parse("capture.toml", &text, &[]).map_err(|e| e.to_string())?;
     let variant = experiment.variants.first().ok_or("no variant")?;
     let why = |e: io::Error| format!("{file}: {e}");
-    let mut out =
-        Out::new(File::create(file).map_err(why)?, Encoder::new(&variant.scenario), full).map_err(why)?;
+    let mut out = HostCapture::new(File::create(file).map_err(why)?, Encoder::new(&variant.scenario), full)
+        .map_err(why)?;
     let options = sim::SimOptions { seed: 1, tap: Some(&mut out), ..Default::default() };
     sim::run(&variant.name, &variant.scenario, options);
     match out.failed {

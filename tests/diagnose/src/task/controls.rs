@@ -9,7 +9,7 @@ use diagnose_test::{Vantage, each};
 pub fn run(args: &[String]) -> Result<(), String> {
     let number = |name: &str, default: u64| match args.iter().position(|a| a == name) {
         None => Ok(default),
-        Some(i) => args.get(i + 1).and_then(|a| a.parse().ok()).ok_or(format!("{name}: a number is wanted")),
+        Some(i) => args.get(i + 1).and_then(|a| a.parse().ok()).ok_or(format!("{name}: expected a number")),
     };
     let (seed, cases) = (number("--seed", 1)?, number("--cases", 65)?);
     let judge = Judge::new(None)?;
@@ -17,10 +17,17 @@ pub fn run(args: &[String]) -> Result<(), String> {
         let rows = each(0..cases, |n| controls::row(seed, n, vantage, &judge))?;
         if args.iter().any(|a| a == "--list") {
             for r in &rows {
-                println!("{} {} {:.2} {:?} {}", r.truth, r.said.name, r.said.confidence, r.outcome(), r.name);
+                println!(
+                    "{} {} {:.2} {:?} {}",
+                    r.truth,
+                    r.guess.name,
+                    r.guess.confidence,
+                    r.outcome(),
+                    r.name
+                );
             }
         }
-        println!("\nAt the {}, {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));
+        println!("\nCaptured at the {}: {cases} flows.\n\n{}", vantage.name(), controls::tables(&rows));
     }
     Ok(())
 }

@@ -49,11 +49,11 @@ fn write(case: &Case, folder: &Path) -> Result<String, String> {
 
 /// Formats a case's truth as a line.
 fn truth_line(truth: &Truth) -> String {
-    let of = |f: &diagnose_test::FlowTruth| {
+    let flow_line = |f: &diagnose_test::FlowTruth| {
         let shares = f.shares.iter().map(|s| format!("{} {:.2}", s.0, s.1)).collect::<Vec<_>>();
         format!("{} ({})", f.right.join("|"), shares.join(", "))
     };
-    let flows: Vec<String> = truth.flows.iter().map(of).collect();
+    let flows: Vec<String> = truth.flows.iter().map(flow_line).collect();
     format!("{} meant {} at {}: {}", truth.number, truth.meant, truth.vantage, flows.join("; "))
 }
 
@@ -61,17 +61,17 @@ fn truth_line(truth: &Truth) -> String {
 fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
     let mut out = String::new();
     for (flow, line) in truth.flows.iter().zip(lines) {
-        let said = diagnosis.flows.iter().find(|f| f.from == flow.from && f.to == flow.to);
-        let policed = line.policed.is_some_and(|is| is != line.says_policed());
+        let diagnosed = diagnosis.flows.iter().find(|f| f.from == flow.from && f.to == flow.to);
+        let policed = line.policed.is_some_and(|policed| policed != line.names_policer());
         if line.is_right() != Some(false) && !policed {
             continue;
         }
         let shares = |list: &mut dyn Iterator<Item = (&str, f64)>| {
             list.take(3).map(|(name, share)| format!("{name} {share:.2}")).collect::<Vec<_>>().join(", ")
         };
-        let causes = said.map(|f| shares(&mut f.causes.iter().map(|c| (c.cause.name(), c.share))));
+        let causes = diagnosed.map(|f| shares(&mut f.causes.iter().map(|c| (c.cause.name(), c.share))));
         out += &format!(
-            "wrong: {} (seed {}) {} {}, {:.2} Mbit/s, meant {}: true {}; said {} ({:.2}; {}); limiter {:?} {:?}, found {:?} {:?} {:?}\n",
+            "wrong: {} (seed {}) {} {}, {:.2} Mbit/s, meant {}: truth {}; verdict {} ({:.2}; {}); limiter {:?} {:?}, found {:?} {:?} {:?}\n",
             truth.number,
             truth.seed,
             truth.vantage,
@@ -79,7 +79,7 @@ fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
             truth.rate_mbps,
             truth.meant,
             shares(&mut flow.shares.iter().map(|s| (&*s.0, s.1))),
-            line.said,
+            line.verdict,
             line.confidence,
             causes.unwrap_or_default(),
             line.limiter.kind,

@@ -30,13 +30,13 @@ struct Outcomes {
     /// Wrong uncertain verdicts with the right cause as the first and as the second alternative.
     alternative: [usize; 2],
     /// Wrong uncertain verdicts.
-    wrong_in_doubt: usize,
+    wrong_uncertain: usize,
 }
 
 impl Outcomes {
     fn add(&mut self, line: &Line) {
         let Some(right) = line.is_right() else { return };
-        let unknown = matches!(line.said.as_str(), "unknown" | "missing") || line.confidence < UNDECIDED;
+        let unknown = matches!(line.verdict.as_str(), "unknown" | "missing") || line.confidence < UNDECIDED;
         let count = match (right, line.confidence >= SURE) {
             _ if unknown => &mut self.cannot_tell,
             (true, _) => &mut self.right,
@@ -51,7 +51,7 @@ impl Outcomes {
         self.listed.0 += 1;
         self.listed.1 += usize::from(right || at.is_some());
         if !right {
-            self.wrong_in_doubt += 1;
+            self.wrong_uncertain += 1;
             at.iter().for_each(|i| self.alternative[*i] += 1);
         }
     }
@@ -69,11 +69,11 @@ fn of_cases<T: Send>(
 }
 
 /// Formats a verdict.
-fn said(line: &Line) -> String {
+fn format_verdict(line: &Line) -> String {
     let right = line.right.join("|");
     format!(
-        "{} {} {}: right {right}; said {} ({:.2})",
-        line.case, line.vantage, line.from, line.said, line.confidence
+        "{} {} {}: right {right}; verdict {} ({:.2})",
+        line.case, line.vantage, line.from, line.verdict, line.confidence
     )
 }
 
@@ -94,13 +94,13 @@ fn print_flips(all: &[Vec<Vec<Line>>], shown: bool) {
             (flows, flipped, by_pair) =
                 (flows + 1, flipped + usize::from(!wrong.is_empty()), by_pair + wrong.len());
             for (a, b) in wrong.into_iter().filter(|_| shown) {
-                println!("{}: {}", PREFIXES[a].name(), said(lines[a]));
-                println!("    {}: {}", PREFIXES[b].name(), said(lines[b]));
+                println!("{}: {}", PREFIXES[a].name(), format_verdict(lines[a]));
+                println!("    {}: {}", PREFIXES[b].name(), format_verdict(lines[b]));
             }
         }
     }
     println!(
-        "\nOf {flows} flows with sure verdicts on two prefixes or more, {flipped} have a longer one that contradicts a shorter one \
+        "\nOf {flows} flows with sure verdicts on at least two prefixes, {flipped} have a longer prefix that contradicts a shorter one \
          ({by_pair} pairs of prefixes)."
     );
 }
@@ -120,34 +120,37 @@ fn ends(set: &str, numbers: std::ops::Range<u64>) -> Result<(), String> {
             continue;
         }
         sure += 1;
-        agree += usize::from(here.said == there.said);
-        if here.said != there.said {
-            println!("{}\n    {}", said(here), said(there));
+        agree += usize::from(here.verdict == there.verdict);
+        if here.verdict != there.verdict {
+            println!("{}\n    {}", format_verdict(here), format_verdict(there));
         }
     }
-    println!("\nOf {} flows both ends are sure in {sure}, and name the same cause in {agree}.", all.len());
+    println!(
+        "\nOf {} flows, {sure} have a sure verdict at both ends, and {agree} of these name the same cause.",
+        all.len()
+    );
     Ok(())
 }
 
 pub fn run(args: &[String]) -> Result<(), String> {
     let value =
         |name: &str| args.iter().position(|a| a == name).and_then(|i| args.get(i + 1)).map(String::as_str);
-    let (of_ends, rest) = match args {
+    let (compare_ends, rest) = match args {
         [first, rest @ ..] if first == "ends" => (true, rest),
-        all => (false, all),
+        rest => (false, rest),
     };
     let [set, count, ..] = rest else { return Err(USAGE.into()) };
     let count = count.parse::<u64>().map_err(|_| USAGE)?;
     let from = value("--from").map_or(Ok(0), str::parse::<u64>).map_err(|_| USAGE)?;
-    if of_ends {
+    if compare_ends {
         return ends(set, from..from + count);
     }
     let all = of_cases(set, from..from + count, |case| cut_lines(case, &Cut::ALL))?;
     println!(
-        "| capture | flows | right | cannot tell | wrong, probably | wrong, sure | right one listed |\n\
+        "| capture | flows | right | cannot tell | probably wrong | surely wrong | right cause listed |\n\
          |---|---:|---:|---:|---:|---:|---:|"
     );
-    let (mut in_doubt, mut alternative) = (0, [0; 2]);
+    let (mut uncertain, mut alternative) = (0, [0; 2]);
     for (i, cut) in Cut::ALL.into_iter().enumerate() {
         let mut sum = Outcomes::default();
         for line in all.iter().flat_map(|case| &case[i]) {
@@ -155,13 +158,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
             let shown = value("--shown").is_some_and(|s| cut.name().contains(s));
             if shown && line.is_right().is_some() {
                 println!(
-                    "{}: {} {} meant {}: right {}; said {} ({:.2}), or {}",
+                    "{}: {} {} meant {}: right {}; verdict {} ({:.2}), or {}",
                     cut.name(),
                     line.case,
                     line.from,
                     line.meant,
                     line.right.join("|"),
-                    line.said,
+                    line.verdict,
                     line.confidence,
                     line.alternatives.join("|")
                 );
@@ -178,11 +181,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
             sum.listed.1,
             sum.listed.0
         );
-        in_doubt += sum.wrong_in_doubt;
+        uncertain += sum.wrong_uncertain;
         alternative.iter_mut().zip(sum.alternative).for_each(|(all, n)| *all += n);
     }
     println!(
-        "\nOf {in_doubt} wrong verdicts in doubt the first alternative is right in {}, the second in {}.",
+        "\nOf {uncertain} uncertain wrong verdicts, the first alternative is right in {}, the second in {}.",
         alternative[0], alternative[1]
     );
     print_flips(&all, value("--shown") == Some("flips"));

@@ -15,8 +15,8 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let lab: Vec<Line> = file(lab)?.lines().filter_map(Line::parse).collect();
     let public: Vec<usc::Row> = file(public)?.lines().filter_map(usc::Row::parse).collect();
     let judge = Judge::new(None)?;
-    let of_cases = each(0..count, |n| judge.score(&draw::case(seed, n)))?;
-    let mut lines: Vec<Line> = of_cases.into_iter().flat_map(|(_, _, lines)| lines).collect();
+    let scored = each(0..count, |n| judge.score(&draw::case(seed, n)))?;
+    let mut lines: Vec<Line> = scored.into_iter().flat_map(|(_, _, lines)| lines).collect();
     lines.sort_by_key(|l| (l.case.parse::<u64>().unwrap_or(0), l.from.clone()));
     let all: Vec<&Line> = lines.iter().collect();
     println!("{}", HEAD.trim_end().replace("{causes}", score::causes().trim_end()));
@@ -24,13 +24,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
         "\n## The corpus\n\n`corpus score {seed} {count}`: {count} cases of the simulator. {}",
         score::tables(&all)
     );
-    println!("\n### The commonest mistakes\n\n{}", score::mistakes(&all));
+    println!("\n### The most frequent mistakes\n\n{}", score::mistakes(&all));
     println!(
         "\n### Confidence\n\nConfidence and success. The weights were learned on other cases, half of them real captures, which are \
          harder.\n\n{}",
         score::calibration(&all)
     );
-    println!("\n## The same on the kernel\n\n{}", score::tables(&lab.iter().collect::<Vec<_>>()));
+    println!("\n## Cases run by the kernel\n\n{}", score::tables(&lab.iter().collect::<Vec<_>>()));
     println!(
         "\n## Traces of a real device\n\n{} traces.\n\n{}",
         public.len(),

@@ -5,7 +5,7 @@
 //! number that seeds the cases; `--keep` keeps captures, scenarios and fits. `fit lab SET COUNT` runs cases
 //! and predictions on the kernel, as root on a quiet machine, 25 s a case; kept runs are not repeated. `fit
 //! ss SET COUNT` does the same with the output of `ss` on the sender's host instead of a capture. `fit cross
-//! SET COUNT` draws lines with cross traffic (`crossed.rs`).
+//! SET COUNT` draws links with cross traffic (`crossed.rs`).
 
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
 use diagnose_test::fit::{FitRow, case, judge, tables};
@@ -17,7 +17,7 @@ use std::path::Path;
 const USAGE: &str = "fit SET COUNT [--from N] [--rows FILE] [--keep DIR]\nfit lab|ss|cross SET COUNT [--from N] [--rows FILE]";
 
 /// A function that scores a case in a folder, by its captures or by the output of `ss`.
-type InFolder = fn(&Case, &Path) -> Result<FitRow, String>;
+type FolderJudge = fn(&Case, &Path) -> Result<FitRow, String>;
 
 pub fn run(args: &[String]) -> Result<(), String> {
     let mut args = args.to_vec();
@@ -32,13 +32,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let (set, count) = (number(set)?, number(count)?);
     let from = value("--from").map_or(Ok(0), number)?;
     if mode.as_deref() == Some("cross") {
-        return crossed(set, from..from + count, value("--rows"));
+        return score_crossed(set, from..from + count, value("--rows"));
     }
     let keep = value("--keep").map(Path::new);
     if let Some(folder) = keep {
         fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
-    let on_kernel: Option<InFolder> = match mode.as_deref() {
+    let on_kernel: Option<FolderJudge> = match mode.as_deref() {
         Some("lab") => Some(judge_on_kernel),
         Some(_) => Some(judge_ss_on_kernel),
         None => None,
@@ -66,8 +66,8 @@ fn write(file: Option<&str>, head: &str, rows: impl Iterator<Item = String>) -> 
     fs::write(file, format!("{head}{text}")).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Scores lines with cross traffic.
-fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Result<(), String> {
+/// Scores links with cross traffic.
+fn score_crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Result<(), String> {
     let mut rows = Vec::new();
     for n in numbers {
         let row = judge_cross(set, n)?;
@@ -80,8 +80,8 @@ fn crossed(set: u64, numbers: std::ops::Range<u64>, file: Option<&str>) -> Resul
 }
 
 /// Scores a case, shortened for the lab, with a folder for its captures.
-fn on_the_kernel(set: u64, drawn: &Case, keep: Option<&Path>, judge: InFolder) -> Result<FitRow, String> {
-    let case = lab::case(set, drawn.number).ok_or("the lab does not carry it")?;
+fn on_the_kernel(set: u64, drawn: &Case, keep: Option<&Path>, judge: FolderJudge) -> Result<FitRow, String> {
+    let case = lab::case(set, drawn.number).ok_or("too fast for the lab")?;
     if let Some(folder) = keep {
         return judge(&case, folder);
     }

@@ -36,7 +36,7 @@ fn print(truth: &Truth, lines: &[Line]) {
     };
     for (l, flow) in lines.iter().zip(&truth.flows) {
         let right = if l.is_right() == Some(false) { "WRONG " } else { "" };
-        println!("{right}{} {} {}: {} said {}", l.case, l.vantage, l.from, shares(flow), l.said);
+        println!("{right}{} {} {}: {}; verdict {}", l.case, l.vantage, l.from, shares(flow), l.verdict);
     }
 }
 
@@ -49,7 +49,7 @@ fn play_all(set: &str, (from, count): (u64, usize), out: Option<&str>) -> Result
     for case in (from..).filter_map(|n| case(set, n)).take(count) {
         let own = folder.join(case.number.to_string());
         match play(&case, &own) {
-            Ok(more) => lines.extend(more),
+            Ok(case_lines) => lines.extend(case_lines),
             Err(e) => println!("{}: {e}", case.number),
         }
         if out.is_none() {

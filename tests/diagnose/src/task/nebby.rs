@@ -12,13 +12,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let halves = match half {
         None => vec!["build", "judge"],
         Some(half @ ("build" | "judge")) => vec![half],
-        Some(other) => return Err(format!("--half {other}: build or judge")),
+        Some(other) => return Err(format!("--half {other}: expected build or judge")),
     };
     for half in halves {
         let rows = nebby::read(Path::new(folder), half)?;
         if half == "build" {
             for r in &rows {
-                println!("{} {} {:.2} {:?}", r.name, r.said.name, r.said.confidence, r.outcome());
+                println!("{} {} {:.2} {:?}", r.name, r.guess.name, r.guess.confidence, r.outcome());
             }
         }
         println!("\nHalf {half}: {} traces.\n\n{}", rows.len(), controls::tables(&rows));

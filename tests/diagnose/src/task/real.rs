@@ -14,18 +14,18 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let halves = match value("--half") {
         None => vec!["build", "judge"],
         Some(half @ ("build" | "judge")) => vec![half],
-        Some(other) => return Err(format!("--half {other}: build or judge")),
+        Some(other) => return Err(format!("--half {other}: expected build or judge")),
     };
     let judge = Judge::new(value("--program"))?;
     let labels = real::labels("tests/diagnose/real.csv", include_str!("../../real.csv"))?;
     for half in halves {
         let labels: Vec<real::Label> = labels.iter().filter(|l| l.half == half).cloned().collect();
-        let (rows, absent) = real::read(Path::new(folder), &labels, &judge)?;
+        let (rows, missing) = real::read(Path::new(folder), &labels, &judge)?;
         if half == "build" {
             rows.iter().for_each(|r| println!("{}", real::case(r)));
         }
         println!(
-            "\nHalf {half}: {} flows; {absent} captures are not there.\n\n{}",
+            "\nHalf {half}: {} flows; {missing} captures are missing.\n\n{}",
             rows.len(),
             real::tables(&rows)
         );

@@ -1,5 +1,5 @@
 //! `usc DIR [--program FILE] [--rows FILE]` diagnoses the traces of USC-NSL/policing-detection
-//! (`data/validation`, as they are there) and compares the scores with those of the authors' detector;
+//! (`data/validation`, unchanged) and compares the scores with those of the authors' detector;
 //! `--rows` keeps the rows as CSV.
 
 use diagnose_test::judge::Judge;
@@ -16,11 +16,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
         let text = format!("{},{}\n{text}", line::COLUMNS, usc::COLUMNS);
         std::fs::write(file, text).map_err(|e| format!("{file}: {e}"))?;
     }
-    for r in rows.iter().filter(|r| r.line.policed != Some(r.line.says_policed())) {
+    for r in rows.iter().filter(|r| r.line.policed != Some(r.line.names_policer())) {
         let l = &r.line;
         println!(
-            "wrong: {}: said {} ({:.2}), found {:?}, detector {:?}",
-            l.case, l.said, l.confidence, l.found, r.chunks
+            "wrong: {}: verdict {} ({:.2}), found {:?}, detector {:?}",
+            l.case, l.verdict, l.confidence, l.found, r.chunks
         );
     }
     println!("\n{} traces.\n\n{}", rows.len(), usc::tables(&rows));

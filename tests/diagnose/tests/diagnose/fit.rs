@@ -1,11 +1,11 @@
-//! Fits of captures whose path is known.
+//! Fits of captures from a known path.
 
 use capture::{CaptureReader, PcapWriter};
 use diagnose_test::{PcapSink, Vantage, fit::fitted, play};
 use result::Cause;
 use std::io::Cursor;
 
-/// The capture of a path: rate, limiter and what else there is, with one CUBIC flow.
+/// Captures one CUBIC flow at the sender over the `forward` elements and a round trip of 20 ms.
 fn capture(forward: &str) -> CaptureReader {
     let text = format!(
         "name = \"t\"\nduration = \"8s\"\nsample = \"7300us\"\n[hosts.a]\n[hosts.m]\n[hosts.b]\n[links.l1]\nbetween = [\"a\", \"m\"]\n\
@@ -30,36 +30,36 @@ fn capture(forward: &str) -> CaptureReader {
     CaptureReader::from_reader(Box::new(Cursor::new(file)), "-").unwrap()
 }
 
-fn near(value: f64, wanted: f64, share: f64) -> bool {
-    (value / wanted - 1.0).abs() < share
+fn near(value: f64, expected: f64, tolerance: f64) -> bool {
+    (value / expected - 1.0).abs() < tolerance
 }
 
 #[test]
 fn a_policer_is_found_with_its_rate_and_bucket() {
-    let made = fitted(capture(
+    let result = fitted(capture(
         "{ kind = \"link\", rate = \"100Mbit/s\" }, { kind = \"policer\", rate = \"10Mbit/s\", burst = \"50kB\" }",
     ))
     .unwrap();
-    assert_eq!(made.fit.limiter, "policer");
-    assert!(near(made.path.rate, 1e7, 0.02) && near(made.path.bucket, 5e4, 0.1), "{:?}", made.path);
-    assert!(near(made.path.rtt, 0.02, 0.05), "{:?}", made.path);
-    let c = made.fit.compared;
+    assert_eq!(result.fit.limiter, "policer");
+    assert!(near(result.path.rate, 1e7, 0.02) && near(result.path.bucket, 5e4, 0.1), "{:?}", result.path);
+    assert!(near(result.path.rtt, 0.02, 0.05), "{:?}", result.path);
+    let c = result.fit.compared;
     assert!(near(c.fitted.goodput_mbps, c.captured.goodput_mbps, 0.08), "{c:?}");
     assert!(near(c.fitted.rtt_p95_ms, c.captured.rtt_p95_ms, 0.1), "{c:?}");
-    // The file says the same as what was run.
-    let read = scenario::Experiment::parse("f.toml", &made.fit.scenario, &[]).unwrap();
-    assert_eq!(read.variants[0].scenario.links, made.scenario.links);
-    assert_eq!(read.variants[0].scenario.flows, made.scenario.flows);
+    // The scenario as text describes the same path as the scenario that was run.
+    let read = scenario::Experiment::parse("f.toml", &result.fit.scenario, &[]).unwrap();
+    assert_eq!(read.variants[0].scenario.links, result.scenario.links);
+    assert_eq!(read.variants[0].scenario.flows, result.scenario.flows);
 }
 
 #[test]
-fn a_line_is_found_with_its_queue() {
-    let made = fitted(capture(
+fn a_link_is_found_with_its_queue() {
+    let result = fitted(capture(
         "{ kind = \"link\", rate = \"20Mbit/s\", queue = { kind = \"fifo\", packets = 60 } }",
     ))
     .unwrap();
-    assert_eq!(made.fit.limiter, "link");
-    assert!(near(made.path.rate, 2e7, 0.02) && near(made.path.queue, 9e4, 0.15), "{:?}", made.path);
+    assert_eq!(result.fit.limiter, "link");
+    assert!(near(result.path.rate, 2e7, 0.02) && near(result.path.queue, 9e4, 0.15), "{:?}", result.path);
 }
 
 #[test]

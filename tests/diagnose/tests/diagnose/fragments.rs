@@ -1,5 +1,5 @@
-//! Packets that come in IP fragments: what the diagnosis says of them, and that fragments of others count for
-//! nothing.
+//! IP fragments: the diagnosis reports a flow's own fragmented packets, and ignores fragments of other
+//! traffic.
 
 use capture::{CaptureReader, Frame, Payload, PcapWriter, UdpFrame};
 use diagnose_test::{Case, PcapSink, Vantage, judge, play};
@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::net::Ipv4Addr;
 use units::Time;
 
-/// The packets of a capture in memory: time, length on the wire, and what was kept, from the IP header on.
+/// Parses a pcap. Returns each packet's time, length on the wire, and captured bytes from the IP header on.
 fn records(pcap: &[u8]) -> Vec<(Time, u32, Vec<u8>)> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().expect("four bytes"));
     let (mut at, mut out) = (24, Vec::new());
@@ -21,13 +21,13 @@ fn records(pcap: &[u8]) -> Vec<(Time, u32, Vec<u8>)> {
     out
 }
 
-/// Bytes that a fragment carries where packets of 1476 bytes pass: a multiple of 8.
-const CARRIED: usize = 1456;
+/// Payload of a fragment at a path MTU of 1476 bytes: a multiple of 8.
+const FRAGMENT_PAYLOAD: usize = 1456;
 
-/// An IP packet as the fragments that it becomes there.
-fn cut(length: u32, kept: &[u8]) -> Vec<(u32, Vec<u8>)> {
+/// Splits an IP packet into fragments for a path MTU of 1476 bytes.
+fn fragment(length: u32, kept: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let payload = length as usize - 20;
-    if payload <= CARRIED {
+    if payload <= FRAGMENT_PAYLOAD {
         return vec![(length, kept.to_vec())];
     }
     let part = |from: usize, len: usize, more: u16, bytes: &[u8]| {
@@ -36,11 +36,14 @@ fn cut(length: u32, kept: &[u8]) -> Vec<(u32, Vec<u8>)> {
         b[6..8].copy_from_slice(&(more | (from / 8) as u16).to_be_bytes());
         (len as u32 + 20, b)
     };
-    vec![part(0, CARRIED, 0x2000, kept), part(CARRIED, payload - CARRIED, 0, &kept[..20])]
+    vec![
+        part(0, FRAGMENT_PAYLOAD, 0x2000, kept),
+        part(FRAGMENT_PAYLOAD, payload - FRAGMENT_PAYLOAD, 0, &kept[..20]),
+    ]
 }
 
-/// An upload over 50 Mbit/s and 30 ms that loses packets by chance, captured there.
-fn lossy(vantage: Vantage, loss: &str) -> Vec<u8> {
+/// Captures an upload over 50 Mbit/s and 30 ms; `loss` is an element of random loss, or empty.
+fn upload(vantage: Vantage, loss: &str) -> Vec<u8> {
     let text = format!(
         r#"duration = "8s"
 [hosts.a]
@@ -73,7 +76,8 @@ cc = "cubic"
 
 const LOSS: &str = "{ kind = \"loss\", probability = 0.01 }, ";
 
-fn said(records: &[(Time, u32, Vec<u8>)]) -> FlowDiagnosis {
+/// Diagnoses the largest flow of the records.
+fn diagnose(records: &[(Time, u32, Vec<u8>)]) -> FlowDiagnosis {
     let mut file = PcapWriter::new(Vec::new()).expect("memory").finish().expect("memory");
     for (time, length, kept) in records {
         let ns = time.as_nanos();
@@ -92,13 +96,13 @@ fn share(f: &FlowDiagnosis, cause: Cause) -> f64 {
 
 fn in_fragments(pcap: &[u8]) -> Vec<(Time, u32, Vec<u8>)> {
     let each = records(pcap).into_iter();
-    each.flat_map(|(at, n, kept)| cut(n, &kept).into_iter().map(move |(n, b)| (at, n, b))).collect()
+    each.flat_map(|(at, n, kept)| fragment(n, &kept).into_iter().map(move |(n, b)| (at, n, b))).collect()
 }
 
 #[test]
-fn losses_of_packets_in_fragments_are_told_as_that_on_either_side_of_the_capture() {
+fn losses_of_fragmented_packets_are_attributed_to_fragmentation_at_either_vantage() {
     for vantage in [Vantage::Sender, Vantage::Receiver] {
-        let f = said(&in_fragments(&lossy(vantage, LOSS)));
+        let f = diagnose(&in_fragments(&upload(vantage, LOSS)));
         assert_eq!(f.cause, Cause::Fragmented, "{vantage:?} {:?}", f.causes);
         assert!(share(&f, Cause::Fragmented) > 0.5 && share(&f, Cause::RandomLoss) < 0.05, "{:?}", f.causes);
         let m = &f.measures;
@@ -115,13 +119,12 @@ fn losses_of_packets_in_fragments_are_told_as_that_on_either_side_of_the_capture
     }
 }
 
-/// Of each 50th packet the second fragment is missing where it was captured; the sender's packets go on as
-/// they did.
+/// The second fragment of every 50th packet is missing from the capture.
 #[test]
-fn a_packet_of_which_a_fragment_is_missing_is_lost() {
-    let whole = in_fragments(&lossy(Vantage::Receiver, ""));
+fn a_packet_with_a_missing_fragment_counts_as_partially_lost() {
+    let whole = in_fragments(&upload(Vantage::Receiver, ""));
     let mut later = 0;
-    let torn: Vec<_> = whole
+    let incomplete: Vec<_> = whole
         .iter()
         .filter(|(_, _, b)| {
             let second = b[6] & 0x1f != 0 || b[7] != 0;
@@ -130,15 +133,15 @@ fn a_packet_of_which_a_fragment_is_missing_is_lost() {
         })
         .cloned()
         .collect();
-    let (f, before) = (said(&torn), said(&whole));
+    let (f, before) = (diagnose(&incomplete), diagnose(&whole));
     assert_eq!(f.measures.torn_packets, u64::from(later) / 50);
     assert_eq!(before.measures.torn_packets, 0);
     assert_eq!(f.measures.data_packets + f.measures.torn_packets, before.measures.data_packets);
 }
 
 #[test]
-fn fragments_of_datagrams_and_whole_packets_are_not_called_so() {
-    let pcap = lossy(Vantage::Receiver, LOSS);
+fn fragments_of_other_traffic_do_not_make_a_flow_fragmented() {
+    let pcap = upload(Vantage::Receiver, LOSS);
     let mut mixed = Vec::new();
     for (i, (time, n, kept)) in records(&pcap).into_iter().enumerate() {
         if i % 10 == 0 {
@@ -153,27 +156,27 @@ fn fragments_of_datagrams_and_whole_packets_are_not_called_so() {
                 payload: Payload::Udp(UdpFrame { sport: 9, dport: 9, payload_len: 1472 }),
             };
             let (headers, length) = datagram.headers().expect("fits");
-            mixed.extend(cut(length, &headers).into_iter().map(|(n, b)| (time, n, b)));
+            mixed.extend(fragment(length, &headers).into_iter().map(|(n, b)| (time, n, b)));
         }
         mixed.push((time, n, kept));
     }
-    let f = said(&mixed);
+    let f = diagnose(&mixed);
     assert_eq!((f.cause, f.measures.fragmented_packets, f.measures.fragments), (Cause::RandomLoss, 0, 0));
     assert_eq!(share(&f, Cause::Fragmented), 0.0);
-    // A few of its own packets in fragments are not most of them.
+    // A minority of fragmented packets is not the cause either.
     let few = records(&pcap).into_iter().enumerate().flat_map(|(i, (at, n, kept))| {
-        let parts = if i % 20 == 0 { cut(n, &kept) } else { vec![(n, kept)] };
+        let parts = if i % 20 == 0 { fragment(n, &kept) } else { vec![(n, kept)] };
         parts.into_iter().map(move |(n, b)| (at, n, b))
     });
-    let f = said(&few.collect::<Vec<_>>());
+    let f = diagnose(&few.collect::<Vec<_>>());
     assert!(f.measures.fragmented_packets > 50, "{}", f.measures.fragmented_packets);
     assert_eq!((f.cause, share(&f, Cause::Fragmented)), (Cause::RandomLoss, 0.0), "{:?}", f.causes);
 }
 
-/// A path that loses nothing is not slow because it cuts packets.
+/// Fragmentation without loss does not slow a flow.
 #[test]
-fn fragments_that_all_come_hold_nobody_back() {
-    let f = said(&in_fragments(&lossy(Vantage::Sender, "")));
+fn fragmentation_without_loss_is_not_a_cause() {
+    let f = diagnose(&in_fragments(&upload(Vantage::Sender, "")));
     assert!(f.measures.fragmented_packets > 1000);
     assert_eq!(share(&f, Cause::Fragmented), 0.0, "{:?}", f.causes);
 }

@@ -1,8 +1,8 @@
-//! A path MTU that falls in the midst of a connection, and nobody says so: told from an outage by what still
-//! passes.
+//! The path MTU falls during a connection without an ICMP message. Small packets that still pass tell the
+//! black hole from an outage.
 
 #[path = "../../../../crates/engine/transport/tests/transport/pair.rs"]
-#[allow(dead_code)] // this test uses its part
+#[allow(dead_code)] // only part of the fixture is used here
 mod pair;
 
 use capture::TcpPacket;
@@ -16,16 +16,18 @@ use track::{Tracker, TrackerOptions};
 use transport::{MtuProbing, Stack};
 use units::Span;
 
-/// The path carries packets of this size from then on.
-const FALLS: u64 = 2_000;
-const CARRIES: u32 = 1_200;
+/// When the path MTU falls, ms.
+const MTU_FALLS_MS: u64 = 2_000;
+/// Path MTU after that, bytes.
+const REDUCED_MTU: u32 = 1_200;
 
 fn scenario() -> Scenario {
     let text = "[links.l]\nbetween = [\"a\", \"b\"]\n[flows.f]\nfrom = \"a\"\nto = \"b\"\ncount = 2";
     Experiment::parse("t.toml", text, &[]).expect("parses").variants.remove(0).scenario
 }
 
-/// What a capture at the client shows of a pair, as connection `n`: what it sends, and what arrives.
+/// Returns the packets of connection `n` that a capture at the client shows: those that the client sends, and
+/// those of the server that are not lost.
 fn captured(pair: &Pair, n: u32, lost: impl Fn(&Seen) -> bool) -> Vec<TcpPacket> {
     let scenario = scenario();
     let encoder = Encoder::new(&scenario);
@@ -49,12 +51,12 @@ fn captured(pair: &Pair, n: u32, lost: impl Fn(&Seen) -> bool) -> Vec<TcpPacket>
     out
 }
 
-/// What is said of the client's flow among these packets.
-fn said(mut packets: Vec<TcpPacket>, port: u16) -> FlowDiagnosis {
+/// Diagnoses the flow of the client's `port`.
+fn diagnose(mut packets: Vec<TcpPacket>, port: u16) -> FlowDiagnosis {
     packets.sort_by_key(|p| p.time);
     let mut tracker = Tracker::new(TrackerOptions::default());
     tracker.packets(&packets);
-    let flows = Judge::said(tracker).flows;
+    let flows = Judge::diagnose_tracker(tracker).flows;
     flows.into_iter().find(|f| f.from.ends_with(&format!(":{port}"))).expect("the client's flow")
 }
 
@@ -62,8 +64,9 @@ fn share(f: &FlowDiagnosis, cause: Cause) -> f64 {
     f.causes.iter().find(|c| c.cause == cause).map_or(0.0, |c| c.share)
 }
 
-fn falls(s: &Seen) -> Fate {
-    match s.forward && s.at >= at(FALLS) && s.segment.ip_bytes() > CARRIES {
+/// Drops the client's packets that exceed the reduced path MTU.
+fn drop_large(s: &Seen) -> Fate {
+    match s.forward && s.at >= at(MTU_FALLS_MS) && s.segment.ip_bytes() > REDUCED_MTU {
         true => Fate::Lost,
         false => Fate::Arrive,
     }
@@ -72,7 +75,7 @@ fn falls(s: &Seen) -> Fate {
 fn pair(probing: MtuProbing) -> Pair {
     let client = Stack { mtu_probing: Some(probing), ..Stack::default() };
     let mut pair = Pair::with("cubic", &client, &Stack::default());
-    // 10 Mbit/s or so.
+    // About 10 Mbit/s.
     pair.gap = Span::from_micros(1_200);
     pair
 }
@@ -82,45 +85,45 @@ fn nothing(_: &Seen) -> bool {
 }
 
 #[test]
-fn a_sender_that_finds_out_was_in_a_black_hole() {
+fn a_sender_whose_mtu_probing_recovers_was_in_a_black_hole() {
     let mut p = pair(MtuProbing::OnBlackhole);
-    p.wire(falls);
+    p.wire(drop_large);
     p.connect();
     p.write(20_000_000);
     p.run(ms(12_000));
-    let f = said(captured(&p, 0, nothing), 40_000);
+    let f = diagnose(captured(&p, 0, nothing), 40_000);
     println!("{:?} {:?}", f.causes, f.measures);
     assert!(share(&f, Cause::BlackHole) > 0.2, "{:?}", f.causes);
     assert_eq!(share(&f, Cause::Outage), 0.0, "{:?}", f.causes);
     assert_eq!(f.measures.mss_before_bytes, Some(1448));
 }
 
-/// Messages of three segments, the last of them small: that one arrives.
+/// Messages of three segments; only the small last one arrives.
 #[test]
 fn a_sender_whose_small_segments_arrive_is_in_a_black_hole() {
     let mut p = pair(MtuProbing::Off);
-    p.wire(falls);
+    p.wire(drop_large);
     p.connect();
     for _ in 0..110 {
         p.write(3_000);
         p.run(ms(100));
     }
-    let f = said(captured(&p, 0, nothing), 40_000);
+    let f = diagnose(captured(&p, 0, nothing), 40_000);
     println!("{:?} {:?}", f.causes, f.measures);
     assert_eq!(f.cause, Cause::BlackHole, "{:?}", f.causes);
     assert!(share(&f, Cause::BlackHole) > 0.6 && share(&f, Cause::Outage) == 0.0, "{:?}", f.causes);
 }
 
-/// The receiver goes on to send, and gets its ACKs.
+/// The receiver also sends data, and the client's ACKs reach it.
 #[test]
-fn a_sender_whose_acks_arrive_is_in_a_black_hole() {
-    let f = both_ways(falls);
+fn a_sender_whose_pure_acks_arrive_is_in_a_black_hole() {
+    let f = two_way_transfer(drop_large);
     assert_eq!(f.cause, Cause::BlackHole, "{:?}", f.causes);
     assert!(share(&f, Cause::BlackHole) > 0.6 && share(&f, Cause::Outage) == 0.0, "{:?}", f.causes);
 }
 
-/// A bulk upload, and every 200 ms a little of the receiver.
-fn both_ways(wire: fn(&Seen) -> Fate) -> FlowDiagnosis {
+/// A bulk upload while the receiver sends 300 bytes every 200 ms.
+fn two_way_transfer(wire: fn(&Seen) -> Fate) -> FlowDiagnosis {
     let mut p = pair(MtuProbing::Off);
     p.wire(wire);
     p.connect();
@@ -130,38 +133,38 @@ fn both_ways(wire: fn(&Seen) -> Fate) -> FlowDiagnosis {
         p.act(false, |tcp, out| tcp.write(now, 300, true, out));
         p.run(ms(200));
     }
-    let f = said(captured(&p, 0, |s| wire(s) == Fate::Lost), 40_000);
+    let f = diagnose(captured(&p, 0, |s| wire(s) == Fate::Lost), 40_000);
     println!("{:?} {:?}", f.causes, f.measures);
     f
 }
 
-/// Nothing passes for a while, or nothing of the sender: no black hole, whatever the receiver sends.
+/// For five seconds the path drops all packets, or all packets of the sender, whatever their size.
 #[test]
-fn a_path_that_is_gone_is_an_outage() {
-    fn gone(s: &Seen) -> bool {
-        s.at >= at(FALLS) && s.at < at(FALLS + 5_000)
+fn a_path_that_drops_every_size_is_not_a_black_hole() {
+    fn in_outage(s: &Seen) -> bool {
+        s.at >= at(MTU_FALLS_MS) && s.at < at(MTU_FALLS_MS + 5_000)
     }
-    let all = both_ways(|s| if gone(s) { Fate::Lost } else { Fate::Arrive });
+    let all = two_way_transfer(|s| if in_outage(s) { Fate::Lost } else { Fate::Arrive });
     assert!(share(&all, Cause::Outage) > 0.3 && share(&all, Cause::BlackHole) == 0.0, "{:?}", all.causes);
-    let one = both_ways(|s| if s.forward && gone(s) { Fate::Lost } else { Fate::Arrive });
+    let one = two_way_transfer(|s| if s.forward && in_outage(s) { Fate::Lost } else { Fate::Arrive });
     assert_eq!(share(&one, Cause::BlackHole), 0.0, "{:?}", one.causes);
-    // With small messages.
+    // The same with small messages.
     let mut p = pair(MtuProbing::OnBlackhole);
-    p.wire(|s| if gone(s) { Fate::Lost } else { Fate::Arrive });
+    p.wire(|s| if in_outage(s) { Fate::Lost } else { Fate::Arrive });
     p.connect();
     for _ in 0..110 {
         p.write(3_000);
         p.run(ms(100));
     }
-    let f = said(captured(&p, 0, gone), 40_000);
+    let f = diagnose(captured(&p, 0, in_outage), 40_000);
     println!("{:?} {:?}", f.causes, f.measures);
     assert_eq!(share(&f, Cause::BlackHole), 0.0, "{:?}", f.causes);
 }
 
-/// A search for the path's MTU through a window that fills no queue: all that is lost is what it tried (RFC
-/// 4821 section 7.6.1: that is no sign of congestion).
+/// MTU probing through a window that fills no queue. Only probes are lost, which is not a sign of congestion
+/// (RFC 4821 section 7.6.1).
 #[test]
-fn a_segment_that_was_tried_and_lost_is_no_random_loss() {
+fn a_lost_mtu_probe_is_not_a_loss_of_the_path() {
     let client = Stack { mtu_probing: Some(MtuProbing::OnBlackhole), ..Stack::default() };
     let server = Stack { receive_window: Some(units::Bytes::new(50_000)), ..Stack::default() };
     let mut p = Pair::with("cubic", &client, &server);
@@ -170,7 +173,7 @@ fn a_segment_that_was_tried_and_lost_is_no_random_loss() {
     p.write(8_000_000);
     p.run(ms(15_000));
     assert_eq!(p.client.tx.s.mss, 1421);
-    let f = said(captured(&p, 0, nothing), 40_000);
+    let f = diagnose(captured(&p, 0, nothing), 40_000);
     println!("{:?} {:?}", f.causes, f.measures);
     assert_eq!(f.measures.mss_bytes, 1421);
     let lost = share(&f, Cause::RandomLoss) + share(&f, Cause::Congestion) + share(&f, Cause::Policed);
@@ -178,17 +181,17 @@ fn a_segment_that_was_tried_and_lost_is_no_random_loss() {
     assert_eq!(f.cause, Cause::ReceiveWindow, "{:?}", f.causes);
 }
 
-/// Nothing of an upload shows what it is; another flow's small packets do.
+/// An upload of full segments alone cannot show a black hole; small packets of another flow can.
 #[test]
-fn another_flow_shows_that_small_packets_pass() {
+fn small_packets_of_another_flow_reveal_a_black_hole() {
     let mut upload = pair(MtuProbing::Off);
-    upload.wire(falls);
+    upload.wire(drop_large);
     upload.connect();
     upload.write(20_000_000);
     upload.run(ms(12_000));
-    let alone = said(captured(&upload, 0, nothing), 40_000);
-    assert_eq!(share(&alone, Cause::BlackHole), 0.0, "nothing tells: {:?}", alone.causes);
-    let beside = |bytes: u64| {
+    let alone = diagnose(captured(&upload, 0, nothing), 40_000);
+    assert_eq!(share(&alone, Cause::BlackHole), 0.0, "no small packets: {:?}", alone.causes);
+    let with_other_flow = |bytes: u64| {
         let mut p = pair(MtuProbing::Off);
         p.connect();
         for _ in 0..110 {
@@ -197,10 +200,10 @@ fn another_flow_shows_that_small_packets_pass() {
         }
         let mut packets = captured(&p, 1, nothing);
         packets.extend(captured(&upload, 0, nothing));
-        said(packets, 40_000)
+        diagnose(packets, 40_000)
     };
-    let f = beside(200);
+    let f = with_other_flow(200);
     assert!(share(&f, Cause::BlackHole) > 0.6 && share(&f, Cause::Outage) == 0.0, "{:?}", f.causes);
-    let f = beside(1_448);
-    assert_eq!(share(&f, Cause::BlackHole), 0.0, "full ones pass: {:?}", f.causes);
+    let f = with_other_flow(1_448);
+    assert_eq!(share(&f, Cause::BlackHole), 0.0, "full packets pass: {:?}", f.causes);
 }

@@ -1,13 +1,12 @@
-//! Paths that carry less than a full packet: what the diagnosis says of them, and that it says it of no other
-//! path.
+//! Paths with an MTU below Ethernet's: the diagnosis reports the effects of packet size there, and on no
+//! other path.
 
 use diagnose_test::judge::Judge;
 use diagnose_test::{Case, Vantage};
 use result::{Cause, FlowDiagnosis};
 
-/// What is said of an upload over 10 Mbit/s and 30 ms, with `tunnel` before the link and `stack` at the
-/// sender.
-fn said(tunnel: &str, stack: &str, app: &str, offload: bool) -> FlowDiagnosis {
+/// Diagnoses an upload over 10 Mbit/s and 30 ms, with `tunnel` before the link and `stack` at the sender.
+fn diagnose(tunnel: &str, stack: &str, app: &str, offload: bool) -> FlowDiagnosis {
     let text = format!(
         r#"duration = "12s"
 [hosts.a]
@@ -48,15 +47,19 @@ fn share(f: &FlowDiagnosis, cause: Cause) -> f64 {
 }
 
 const BULK: &str = "{ kind = \"bulk\" }";
-const BOUNCE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500 }, ";
-const HOLE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, icmp = false }, ";
-const CUT: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, fragment = true }, ";
+/// A tunnel that answers with ICMP "fragmentation needed".
+const ICMP: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500 }, ";
+/// A tunnel that drops large packets without an ICMP message.
+const BLACK_HOLE: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, icmp = false }, ";
+/// A tunnel that fragments large packets.
+const FRAGMENT: &str = "{ kind = \"tunnel\", overhead = 24, mtu = 1500, fragment = true }, ";
 
-/// The link is what is full; the segments that no longer fill an Ethernet frame are full ones all the same.
+/// The link is the bottleneck. Segments of the reduced MSS count as full although they no longer fill an
+/// Ethernet frame.
 #[test]
-fn segments_that_shrank_are_full() {
+fn segments_of_a_reduced_mss_are_full() {
     for offload in [false, true] {
-        let f = said(BOUNCE, "", BULK, offload);
+        let f = diagnose(ICMP, "", BULK, offload);
         assert_eq!(f.cause, Cause::Bottleneck, "{:?}", f.causes);
         assert!(f.confidence > 0.8 && share(&f, Cause::Application) < 0.02, "{:?}", f.causes);
         let m = &f.measures;
@@ -66,10 +69,10 @@ fn segments_that_shrank_are_full() {
     }
 }
 
-/// What the size cost is told of a transfer that it cost something.
+/// A short transfer loses a noticeable share of its time to packets that did not fit.
 #[test]
-fn a_short_transfer_is_held_by_packets_that_did_not_fit() {
-    let f = said(BOUNCE, "", "{ kind = \"bulk\", bytes = \"14kB\" }", false);
+fn packets_too_big_are_a_cause_in_a_short_transfer() {
+    let f = diagnose(ICMP, "", "{ kind = \"bulk\", bytes = \"14kB\" }", false);
     assert!(share(&f, Cause::PacketTooBig) > 0.3, "{:?}", f.causes);
     assert_eq!(share(&f, Cause::BlackHole), 0.0);
     let clamp = f.remedies.iter().find_map(|r| r.setting.filter(|s| s.to == 1436.0));
@@ -77,34 +80,40 @@ fn a_short_transfer_is_held_by_packets_that_did_not_fit() {
 }
 
 #[test]
-fn a_black_hole_without_end_and_one_that_probing_ends() {
-    let f = said(HOLE, "", BULK, false);
+fn a_black_hole_is_found_with_and_without_mtu_probing() {
+    let f = diagnose(BLACK_HOLE, "", BULK, false);
     assert_eq!((f.cause, f.measures.mss_before_bytes), (Cause::BlackHole, None), "{:?}", f.causes);
     assert!(share(&f, Cause::BlackHole) > 0.9, "{:?}", f.causes);
     assert_eq!(f.measures.icmp_too_big, 0);
-    let f = said(HOLE, "mtu_probing = \"on-blackhole\"", BULK, false);
+    let f = diagnose(BLACK_HOLE, "mtu_probing = \"on-blackhole\"", BULK, false);
     assert!(share(&f, Cause::BlackHole) > 0.2, "{:?}", f.causes);
     assert_eq!(share(&f, Cause::Outage), 0.0, "{:?}", f.causes);
     let m = &f.measures;
     assert_eq!((m.mss_before_bytes, m.mss_bytes, m.path_mtu_bytes), (Some(1448), 1421, None));
 }
 
-/// Full packets that fit; a path that goes for seconds; fragments, which the sender does not see.
+/// Full packets that fit, fragments that a capture at the sender does not see, an outage, random loss, and
+/// small writes.
 #[test]
-fn what_is_no_trouble_with_sizes_is_not_called_so() {
+fn other_problems_are_not_attributed_to_packet_size() {
     let outage = "{ kind = \"outage\", at = [\"3s\"], lasts = \"4s\" }, ";
     let loss = "{ kind = \"loss\", probability = 0.02 }, ";
     for (stages, app) in [
         ("", BULK),
-        (CUT, BULK),
+        (FRAGMENT, BULK),
         (outage, BULK),
         (loss, BULK),
         ("", "{ kind = \"onoff\", on = \"50ms\", off = \"50ms\", rate = \"2Mbit/s\" }"),
     ] {
         for offload in [false, true] {
-            let f = said(stages, "", app, offload);
-            let of_size = share(&f, Cause::BlackHole) + share(&f, Cause::PacketTooBig);
-            assert_eq!((of_size, f.measures.mss_before_bytes), (0.0, None), "{stages} {app} {:?}", f.causes);
+            let f = diagnose(stages, "", app, offload);
+            let size_share = share(&f, Cause::BlackHole) + share(&f, Cause::PacketTooBig);
+            assert_eq!(
+                (size_share, f.measures.mss_before_bytes),
+                (0.0, None),
+                "{stages} {app} {:?}",
+                f.causes
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 
 /// A queue is short if it holds less than this share of a BDP: half a BDP keeps a link busy through CUBIC's
 /// reduction to 0.7 (RFC 9438 section 4.6).
-const SHORT_QUEUE: f64 = 0.5;
+const SHORT_QUEUE_BDPS: f64 = 0.5;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let bdp = a.lead().measures.bdp_bytes as f64;
@@ -33,7 +33,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     if a.is_managed() {
         return [Some(marked), fewer].into_iter().flatten().collect();
     }
-    if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE * bdp) {
+    if let Some(queue) = a.limiter.and_then(|l| l.queue_bytes).filter(|&q| q < SHORT_QUEUE_BDPS * bdp) {
         let why = "a queue shorter than the path's bandwidth-delay product runs empty after each loss (RFC 9438 section 4.6)";
         let longer = Change::new(ChangeKind::QueueLength, ChangePlace::Limiter, why);
         let longer = longer.set(Some(queue), bdp, ChangeUnit::Bytes);

@@ -27,7 +27,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 const MIN_HEADERS: f64 = 40.0;
 
 /// Goodput of this share of what the rate carries leaves nothing to gain.
-const FULL: f64 = 0.95;
+const FULL_SHARE: f64 = 0.95;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let why = "a shaper delays what a policer would drop";
@@ -39,7 +39,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     };
     let mss = f64::from(a.lead().measures.mss_bytes);
     let payload_of = |rate: f64| rate * mss / (mss + MIN_HEADERS);
-    if a.sum(|f| f.measures.goodput_mbps) >= FULL * payload_of(rate) {
+    if a.sum(|f| f.measures.goodput_mbps) >= FULL_SHARE * payload_of(rate) {
         return at_a_full_rate(a).into_iter().take(1).collect();
     }
     let payload = |rate: f64| ChangeEffect {

@@ -23,13 +23,13 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 }
 
 /// The largest window without scaling (RFC 9293 section 3.1).
-const UNSCALED: u64 = 65_535;
+const MAX_UNSCALED_WINDOW: u64 = 65_535;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let m = &a.lead().measures;
     let why = "at most one receive window passes in a round trip";
     // Without scaling, a window cannot be twice as large.
-    let unscaled = |window| m.window_scaling == Some(false) && 2 * window > UNSCALED;
+    let unscaled = |window| m.window_scaling == Some(false) && 2 * window > MAX_UNSCALED_WINDOW;
     if !a.is_quic() && m.max_window_bytes.is_some_and(unscaled) {
         let why = "without window scaling a window is at most 64 KiB";
         let scale = Change::new(ChangeKind::WindowScaling, ChangePlace::BothEnds, why);

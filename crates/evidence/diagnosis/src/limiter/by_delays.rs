@@ -19,12 +19,12 @@ use result::diagnosis::LimiterKind;
 
 /// Spread of the lower quartile of delays by the sender's clock, seconds: a quarter of Linux' tick of a
 /// millisecond.
-const TICK: f64 = 250e-6;
+const CLOCK_SPREAD_S: f64 = 250e-6;
 /// Least length of the windows over which a rate is measured, seconds; else half a round trip.
 const WINDOW: f64 = 0.02;
 /// Seconds after the start and after each pause over which the backlog is added up: until the error of the
 /// rate matters, or for all of the time.
-const SPANS: [f64; 2] = [2.0, f64::INFINITY];
+const BACKLOG_SPANS_S: [f64; 2] = [2.0, f64::INFINITY];
 
 /// Returns how far RTT against backlog is from the line of a queue.
 fn crooked(d: &DelayFit) -> f64 {
@@ -37,8 +37,8 @@ fn crooked(d: &DelayFit) -> f64 {
 pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option<(f64, f64)> {
     let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW))?;
     let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
-    let apart = (short / rate - 1.0).abs();
-    Some((rate, share.min(often) * libm::exp(-apart / SAME_RATE)))
+    let difference = (short / rate - 1.0).abs();
+    Some((rate, share.min(often) * libm::exp(-difference / SAME_RATE)))
 }
 
 /// Proposes a link before the capture because packets arrive at one rate, and a shaper where a bucket shows.
@@ -48,9 +48,9 @@ pub(super) fn limiters_by_rate(
     path: PathFacts,
 ) -> Vec<LimiterCandidate> {
     let PathFacts { base, merged, .. } = path;
-    let seen = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
+    let view = QueueView { rate, clocked: false, base, floor: f64::NEG_INFINITY, merged };
     let found = FoundLimiter { rate, behind: path.behind, ..FoundLimiter::default() };
-    let bucket = bucket(bucket_before_queue(arrivals, seen), largest(arrivals));
+    let bucket = bucket(bucket_before_queue(arrivals, view), largest(arrivals));
     with_bucket(found, bucket)
         .map(|found| {
             let evidence = LimiterEvidence::of_any();
@@ -61,8 +61,8 @@ pub(super) fn limiters_by_rate(
 
 /// Returns the limiter as a link, and also as a shaper where a bucket shows.
 fn with_bucket(found: FoundLimiter, bucket: Option<f64>) -> impl Iterator<Item = FoundLimiter> {
-    let of = move |burst| FoundLimiter { kind: kind(burst), burst, ..found };
-    [of(None)].into_iter().chain(bucket.map(move |_| of(bucket)))
+    let limiter = move |burst| FoundLimiter { kind: kind(burst), burst, ..found };
+    [limiter(None)].into_iter().chain(bucket.map(move |_| limiter(bucket)))
 }
 
 /// Returns the bucket, unless it is so small that a link without a bucket passes as much.
@@ -77,7 +77,7 @@ fn kind(bucket: Option<f64>) -> LimiterKind {
 
 /// Returns the fit of delay to backlog, over short or long times, that is closest to a queue's line.
 fn straightest(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> Option<DelayFit> {
-    let fits = SPANS.map(|span| fit_to_backlog(arrivals, rate, path.base, (span, path.merged)));
+    let fits = BACKLOG_SPANS_S.map(|span| fit_to_backlog(arrivals, rate, path.base, (span, path.merged)));
     fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
@@ -117,7 +117,7 @@ pub(super) fn limiters_by_delays(
     let drain = drain(&departures, floor, width);
     let found = FoundLimiter { behind, drain, ..FoundLimiter::default() };
     let size = largest(arrivals);
-    let noise = if clocked { TICK } else { NOISE };
+    let noise = if clocked { CLOCK_SPREAD_S } else { NOISE };
     let link = drain.map_or(f64::INFINITY, |d| d.rate);
     let mut out = Vec::new();
     if let Some(ticks) = find_ticks(departures, floor, link, noise, size) {
@@ -132,8 +132,10 @@ pub(super) fn limiters_by_delays(
     };
     let found =
         FoundLimiter { rate: d.rate, delay_fit: Some(a), delay: a.most, queue: a.most * d.rate, ..found };
-    let delays = SPANS.map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
-    let fair = behind && SPANS.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
+    let delays = BACKLOG_SPANS_S
+        .map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
+    let fair =
+        behind && BACKLOG_SPANS_S.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
     let likelihoods = [0, 1].map(|i| delays[i].likelihoods());
     let loss_gain = model::losses::gain_by_delay(arrivals, path.episode());
     let buckets = || {

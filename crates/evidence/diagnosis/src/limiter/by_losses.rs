@@ -10,7 +10,7 @@ use super::evidence::{self, LARGE_BUCKET, LimiterEvidence, LimiterStatement, com
 use super::model::delays::{LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSource};
 use super::rate_search::fit;
-use super::virtual_queue::{self, CHANCE, PacketArrival, TokenBucketFit};
+use super::virtual_queue::{self, CHANCE_GAIN, PacketArrival, TokenBucketFit};
 use super::{CLOCK, FoundLimiter, PathFacts, model, sender_line};
 use result::diagnosis::LimiterKind;
 
@@ -27,7 +27,7 @@ pub(super) fn limiters_by_losses(
     let width = path.episode();
     let Some(bucket) = fit(arrivals, width, path.behind) else { return Vec::new() };
     // Random losses do not gain more.
-    if bucket.gain < CHANCE {
+    if bucket.gain < CHANCE_GAIN {
         return Vec::new();
     }
     let lines = if path.behind { sender_line::rates(arrivals) } else { Vec::new() };
@@ -44,7 +44,9 @@ pub(super) fn limiters_by_losses(
     for rate in lines {
         let after: Vec<PacketArrival> = sender_line::behind_line(arrivals, rate).collect();
         // Losses at the line's own rate are those of its queue.
-        let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE && b.rate < rate) else { continue };
+        let Some(b) = fit(&after, width, true).filter(|b| b.gain > CHANCE_GAIN && b.rate < rate) else {
+            continue;
+        };
         let policer = kinds(b, &after, None, path);
         let policer = policer.into_iter().find(|c| c.found.kind == LimiterKind::Policer);
         out.extend(policer.map(|c| LimiterCandidate {
@@ -58,8 +60,8 @@ pub(super) fn limiters_by_losses(
 
 /// Whether the bucket would explain the losses as well at this rate.
 fn explains_as_well(b: &TokenBucketFit, rate: f64) -> bool {
-    let (least, most) = b.rates();
-    rate > least * (1.0 - SAME_RATE) && rate < most * (1.0 + SAME_RATE)
+    let (lowest, highest) = b.rates();
+    rate > lowest * (1.0 - SAME_RATE) && rate < highest * (1.0 + SAME_RATE)
 }
 
 /// Returns the policer with this bucket.
@@ -136,7 +138,7 @@ mod tests {
 
     const RATE: f64 = 2.5e6;
 
-    /// Growing bursts, captured before a shaper with a bucket and a queue of so many bytes.
+    /// Growing bursts, captured before a shaper with a bucket and a queue of these sizes in bytes.
     fn bursts(bucket: f64, queue: f64) -> Vec<PacketArrival> {
         let (mut backlog, mut last, mut out) = (0.0f64, 0.0, Vec::new());
         for i in 0..12_000u32 {

@@ -4,9 +4,9 @@ use super::virtual_queue::{PacketArrival, quantile, span};
 use std::iter::successors;
 
 /// Ratio of neighbouring rates of the grid.
-pub(super) const STEP: f64 = 1.03;
+pub(super) const RATE_STEP: f64 = 1.03;
 /// Greatest ratio of the highest rate to the lowest.
-const RANGE: f64 = 100.0;
+const MAX_RATE_RATIO: f64 = 100.0;
 
 /// Returns the rates to try, bytes a second, in order: a grid over the possible rates, and the rates of what
 /// passed between losses. These are the limiter's rate where the bucket did not fill up in between, and lower
@@ -22,11 +22,11 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     }
     let (Some(first), Some(last)) = (losses.first(), losses.get(losses.len() / 2)) else { return Vec::new() };
     let (begin, end) = span(arrivals);
-    let whole = (end - begin).max(1e-3);
+    let duration = (end - begin).max(1e-3);
     let mut rates = Vec::new();
     // Lags from half of the capture down to the mean distance of losses.
-    let lags = successors(Some(whole / 2.0), |lag| Some(lag / 2.0));
-    for lag in lags.take_while(|lag| *lag > whole / losses.len() as f64) {
+    let lags = successors(Some(duration / 2.0), |lag| Some(lag / 2.0));
+    for lag in lags.take_while(|lag| *lag > duration / losses.len() as f64) {
         let mut slopes = Vec::new();
         let mut to = 0;
         for (at, passed) in &losses {
@@ -41,12 +41,12 @@ pub(super) fn candidates(arrivals: &[PacketArrival]) -> Vec<f64> {
     }
     // All bytes before the first loss may have come from the bucket. Where other places lose too, use the
     // loss in the middle.
-    let low = ((sum - first.1) / whole).min((sum - last.1) / (end - last.0));
-    let low = (low / 2.0).max(sum / whole / RANGE);
+    let low = ((sum - first.1) / duration).min((sum - last.1) / (end - last.0));
+    let low = (low / 2.0).max(sum / duration / MAX_RATE_RATIO);
     // The highest rate is that of a burst, which may exceed the limiter's.
-    let high = fastest(arrivals, 1e-3).min(RANGE * low);
-    let steps = ((high / low).ln() / STEP.ln()).ceil() as i32;
-    rates.extend((0..=steps).map(|i| low * STEP.powi(i)));
+    let high = fastest(arrivals, 1e-3).min(MAX_RATE_RATIO * low);
+    let steps = ((high / low).ln() / RATE_STEP.ln()).ceil() as i32;
+    rates.extend((0..=steps).map(|i| low * RATE_STEP.powi(i)));
     rates.retain(|r| r.is_finite() && *r >= low);
     rates.sort_by(f64::total_cmp);
     // Rates are distinct if they differ by a packet over the whole capture.

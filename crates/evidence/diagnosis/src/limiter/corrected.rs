@@ -6,11 +6,11 @@
 //! backlog.
 
 use super::virtual_queue::{
-    MIN_BURST, PULL, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
+    MIN_BURST_PACKETS, PULL_SHARE, PacketArrival, TokenBucketFit, corrected_depths, gain, largest, quantile,
 };
 
 /// Losses at the beginning, before a small error of the rate adds up.
-const EARLY: usize = 60;
+const EARLY_LOSSES: usize = 60;
 
 /// Returns the best bucket near `start` with the backlog corrected.
 pub(crate) fn fit_corrected(
@@ -21,7 +21,7 @@ pub(crate) fn fit_corrected(
     let mut space = Vec::with_capacity(arrivals.len());
     corrected_depths(arrivals, start.rate, start.burst, 0.0, &mut space);
     let mut early: Vec<f32> =
-        arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY).collect();
+        arrivals.iter().zip(&space).filter(|(a, _)| a.lost).map(|(_, n)| *n).take(EARLY_LOSSES).collect();
     let size = largest(arrivals);
     let mut judge =
         |rate, burst, least| judge_corrected(arrivals, size, rate, burst, episodes, least, &mut space);
@@ -31,10 +31,10 @@ pub(crate) fn fit_corrected(
         let b = judge(start.rate, burst, f64::NEG_INFINITY);
         best = if b.score() > best.score() || best.burst == 0.0 { b } else { best };
     }
-    for (by, of) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
+    for (rate_step, burst_step) in [(0.02, 0.2), (0.006, 0.07), (0.002, 0.02)] {
         let middle = best;
         for (x, y) in [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (2.0, 0.0), (-2.0, 0.0)] {
-            let (rate, burst) = (middle.rate * (1.0 + x * by), middle.burst * (1.0 + y * of));
+            let (rate, burst) = (middle.rate * (1.0 + x * rate_step), middle.burst * (1.0 + y * burst_step));
             let b = judge(rate, burst, best.score());
             best = if b.score() > best.score() { b } else { best };
         }
@@ -54,10 +54,10 @@ fn judge_corrected(
     space: &mut Vec<f32>,
 ) -> TokenBucketFit {
     let mut b = TokenBucketFit { rate, burst, corrected: true, ..TokenBucketFit::default() };
-    if burst.is_nan() || burst < MIN_BURST as f64 * size {
+    if burst.is_nan() || burst < MIN_BURST_PACKETS as f64 * size {
         return b;
     }
-    corrected_depths(arrivals, rate, burst, PULL, space);
+    corrected_depths(arrivals, rate, burst, PULL_SHARE, space);
     let above = |depth: f32| depth as f64 > burst;
     let near = |depth: f32| depth as f64 > 0.7 * burst;
     // Bytes: lost and above, lost, passed and above, passed and near, passed.
@@ -91,8 +91,7 @@ fn judge_corrected(
 mod tests {
     use super::*;
 
-    /// A policer that is never idle, and another place behind it that loses one of `elsewhere` packets
-    /// unseen.
+    /// A policer that is never idle, and a second point behind it that loses one of `elsewhere` packets.
     fn overloaded(elsewhere: u32) -> Vec<PacketArrival> {
         let (rate, burst) = (1e6f64, 30e3f64);
         let (mut tokens, mut last, mut at, mut out) = (burst, 0.0, 0.0, Vec::new());
@@ -120,6 +119,6 @@ mod tests {
         corrected_depths(&arrivals, 1e6, 30e3, 0.0, &mut plain);
         let lost = || arrivals.iter().zip(&plain).filter(|(a, _)| a.lost);
         let above = lost().filter(|(_, n)| **n > 30e3).count() as f64 / lost().count() as f64;
-        assert!(above < 0.5, "the plain backlog is good enough: {above}");
+        assert!(above < 0.5, "the uncorrected backlog separates the losses: {above}");
     }
 }

@@ -6,8 +6,8 @@
 
 use super::SAME_RATE;
 use super::departures::Departures;
-use super::model::delays::{LimiterDelays, MOST, backlogs};
-use super::model::noise::LOWER_QUARTILE;
+use super::model::delays::{LimiterDelays, MAX_QUANTILE, backlogs};
+use super::model::noise::LIMITER_QUANTILE;
 use super::virtual_queue::{PacketArrival, largest, quantile};
 
 /// The line that RTT makes against backlog.
@@ -31,12 +31,12 @@ pub(crate) fn fit_to_backlog(
 ) -> Option<DelayFit> {
     let points = backlogs(arrivals, rate, span, merged);
     let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
-    let most = quantile(&mut rtts, MOST) as f64 - base;
+    let max_delay = quantile(&mut rtts, MAX_QUANTILE) as f64 - base;
     let curve = LimiterDelays::of_points(points, largest(arrivals), rate, base, 0.0).curve();
     let curve: Vec<(f64, f64)> =
         curve.into_iter().map(|(backlog, [delay, _])| (backlog, delay - base)).collect();
     let (slope, left) = line(&curve, rate)?;
-    Some(DelayFit { slope, most, left })
+    Some(DelayFit { slope, most: max_delay, left })
 }
 
 /// Fits a line that is flat up to a point (the bucket) and rises from there. Returns its slope times the
@@ -95,7 +95,7 @@ pub(super) fn drain(departures: &Departures, floor: f64, width: f64) -> Option<D
     rates.sort_unstable_by(f32::total_cmp);
     let at = |q: f64| rates[((rates.len() - 1) as f64 * q).round() as usize];
     let busy = waited as f64 / departures.len() as f64;
-    let spread = ((at(1.0 - LOWER_QUARTILE) - at(LOWER_QUARTILE)) / (2.0 * at(0.5))) as f64;
+    let spread = ((at(1.0 - LIMITER_QUANTILE) - at(LIMITER_QUANTILE)) / (2.0 * at(0.5))) as f64;
     Some(DrainRate { rate: at(0.5) as f64, spread, busy })
 }
 

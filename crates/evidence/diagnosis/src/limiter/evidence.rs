@@ -92,11 +92,11 @@ impl LimiterEvidence {
 
     /// Combines two lists of evidence: of each statement, the greater absolute value.
     pub(super) fn stronger(self, other: LimiterEvidence) -> LimiterEvidence {
-        let more = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        let larger = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) if b.abs() > a.abs() => Some(b),
             (a, b) => a.or(b),
         };
-        LimiterEvidence(std::array::from_fn(|i| more(self.0[i], other.0[i])))
+        LimiterEvidence(std::array::from_fn(|i| larger(self.0[i], other.0[i])))
     }
 
     /// Returns the known statements with their values.
@@ -161,12 +161,12 @@ mod tests {
 
     #[test]
     fn the_stronger_of_two_statements_counts() {
-        let of = |waits: f64| {
+        let evidence = |waits: f64| {
             let mut evidence = LimiterEvidence::default();
             evidence.set(LimiterStatement::Waits, waits);
             evidence
         };
-        let waits = |a: f64, b: f64| of(a).stronger(of(b)).get(LimiterStatement::Waits);
+        let waits = |a: f64, b: f64| evidence(a).stronger(evidence(b)).get(LimiterStatement::Waits);
         assert_eq!(
             [waits(1.0, -2.0), waits(f64::NAN, 0.5), waits(0.5, f64::NAN)],
             [Some(-2.0), Some(0.5), Some(0.5)]

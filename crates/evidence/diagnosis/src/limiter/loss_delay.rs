@@ -4,9 +4,9 @@ use super::virtual_queue::quantile;
 
 /// Least mean rank of losses at a full queue: nearly all other packets have less delay. Random losses do not
 /// reach it in a long run.
-const ABOVE: f64 = 0.7;
+const MIN_MEAN_RANK: f64 = 0.7;
 /// Standard deviations by which the mean rank must exceed that of random losses.
-const SURE: f64 = 1.6;
+const MIN_DEVIATIONS: f64 = 1.6;
 
 /// Returns the median delay just before losses if losses come when the delay is long. Reorders both slices of
 /// delays (seconds).
@@ -25,8 +25,8 @@ pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<
     let count = losses.len() as f64;
     let share = losses.iter().map(|d| below(*d)).sum::<f64>() / count;
     let usual = quantile(losses, 0.5);
-    let sure = (share - 0.5) * (12.0 * count).sqrt() > SURE;
-    (share > ABOVE && sure).then_some(usual)
+    let sure = (share - 0.5) * (12.0 * count).sqrt() > MIN_DEVIATIONS;
+    (share > MIN_MEAN_RANK && sure).then_some(usual)
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_of_a_full_queue_come_when_it_is_long() {
+    fn losses_of_a_full_queue_come_at_a_long_delay() {
         // A short queue most of the time, and a delayed ACK now and then.
         let passed =
             || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(full, Some(1.9e-3));
         let any: Vec<f32> = (0..50).map(|i| (i * 37 % 50) as f32 * 40e-6).collect();
         assert_eq!(delay_at_losses(&mut any.clone(), &mut passed()), None);
-        // One loss, or none, is not enough.
+        // One loss is not enough.
         assert_eq!(delay_at_losses(&mut [1.5e-3], &mut passed()), None);
         assert_eq!(delay_at_losses(&mut [], &mut passed()), None);
     }

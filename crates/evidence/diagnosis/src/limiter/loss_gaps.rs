@@ -8,13 +8,13 @@
 use super::virtual_queue::{PacketArrival, quantile};
 
 /// Least number of closed gaps that shows that queues lost all packets.
-const MANY: usize = 8;
+const MIN_CLOSED_GAPS: usize = 8;
 /// Least number of closed gaps for each open one.
-const RARE: usize = 50;
+const MIN_CLOSED_PER_OPEN: usize = 50;
 /// Gaps between packets that are needed to measure how close packets come.
-const FEWEST_GAPS: usize = 100;
+const MIN_GAPS: usize = 100;
 /// The quantile of gaps that stands for back-to-back packets.
-const CLOSEST: f64 = 0.05;
+const BACK_TO_BACK_QUANTILE: f64 = 0.05;
 
 /// Numbers of gaps at lost packets.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ struct LossGaps {
 pub(crate) fn all_gaps_closed(arrivals: &[PacketArrival], alone: bool) -> bool {
     loss_gaps(arrivals).is_some_and(|h| {
         let (closed, open) = if alone { h.alone } else { (h.closed, h.open) };
-        closed >= MANY && open * RARE <= closed
+        closed >= MIN_CLOSED_GAPS && open * MIN_CLOSED_PER_OPEN <= closed
     })
 }
 
@@ -42,10 +42,10 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
     let single = |i: usize| arrivals[i].bytes == arrivals[i].size;
     let pairs = || passed.windows(2).map(|w| (w[1] - w[0] - 1, arrivals[w[1]].at - arrivals[w[0]].at, w));
     let mut gaps: Vec<f32> = pairs().filter(|p| p.0 == 0 && single(p.2[1])).map(|p| p.1 as f32).collect();
-    if gaps.len() < FEWEST_GAPS {
+    if gaps.len() < MIN_GAPS {
         return None;
     }
-    let space = quantile(&mut gaps, CLOSEST) as f64;
+    let space = quantile(&mut gaps, BACK_TO_BACK_QUANTILE) as f64;
     let (mut closed, mut open, mut alone) = (0usize, 0usize, (0usize, 0usize));
     for (lost, gap, ends) in pairs().filter(|p| p.0 > 0) {
         let stand_alone = usize::from(single(ends[0]) && single(ends[1]));
@@ -64,12 +64,12 @@ fn loss_gaps(arrivals: &[PacketArrival]) -> Option<LossGaps> {
 mod tests {
     use super::*;
 
-    /// Packets at 1 MB/s, of which every 20th is lost and leaves a gap if `takes`.
-    fn spaced(takes: bool) -> Vec<PacketArrival> {
+    /// Packets at 1 MB/s, of which every 20th is lost and leaves a gap if `leaves_gap`.
+    fn spaced(leaves_gap: bool) -> Vec<PacketArrival> {
         let (mut at, mut out) = (0.0, Vec::new());
         for i in 0..2000u32 {
             let lost = i % 20 == 19;
-            at += if lost && !takes { 0.0 } else { 1.5e-3 };
+            at += if lost && !leaves_gap { 0.0 } else { 1.5e-3 };
             out.push(PacketArrival {
                 at,
                 bytes: 1500.0,

@@ -19,7 +19,7 @@ mod tail_drop;
 #[cfg(test)]
 mod tests;
 
-use super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, episodes};
+use super::virtual_queue::{CHANCE_GAIN, PacketArrival, TokenBucketFit, episodes};
 use none::NoLimiterModel;
 use shaper::ShaperModel;
 use tail_drop::TailDropModel;
@@ -33,7 +33,7 @@ pub(super) trait LimiterModel {
 }
 
 /// The lead, nats, that a model needs over the others: odds of twenty to one.
-pub(super) const SURE: f64 = 3.0;
+pub(super) const SURE_LEAD: f64 = 3.0;
 /// Fitted parameters of a limiter that drops: its rate and its bucket.
 const PARAMETERS: f64 = 2.0;
 
@@ -43,6 +43,6 @@ const PARAMETERS: f64 = 2.0;
 ///
 /// `arrivals` are the packets as they came to the limiter, `width` is half a round trip in seconds.
 pub(super) fn loss_gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64) -> f64 {
-    let penalty = CHANCE + PARAMETERS / 2.0 * (episodes(arrivals, width) as f64).max(1.0).ln();
+    let penalty = CHANCE_GAIN + PARAMETERS / 2.0 * (episodes(arrivals, width) as f64).max(1.0).ln();
     losses::gain(arrivals, bucket, width) - penalty
 }

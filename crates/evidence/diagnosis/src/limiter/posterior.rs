@@ -92,14 +92,14 @@ pub fn hypotheses(proposals: &[Proposal]) -> Vec<LimiterHypothesis> {
             None => members.push(vec![i]),
         }
     }
-    let of = |members: Vec<usize>| {
+    let hypothesis = |members: Vec<usize>| {
         let mut evidence = together(members.iter().map(|i| &proposals[*i]));
         let first = proposals[members[0]];
         let queues = first.kind != LimiterKind::Policer;
         evidence.flag(LimiterStatement::Agree, queues && searches(proposals, first.rate) > 1);
         LimiterHypothesis { members, evidence }
     };
-    members.into_iter().map(of).collect()
+    members.into_iter().map(hypothesis).collect()
 }
 
 /// Returns the joint evidence of proposals of one kind and rate. Of several proposals by losses only the one
@@ -126,10 +126,10 @@ fn searches(proposals: &[Proposal], rate: f64) -> usize {
 /// Returns the probabilities of hypotheses with these scores. The rest to 1 is the probability of no limiter,
 /// whose score is 0.
 pub fn probabilities(scores: &[f64]) -> Vec<f64> {
-    let most = scores.iter().copied().fold(0.0, f64::max);
-    let of = |score: f64| libm::exp(score - most);
-    let whole: f64 = of(0.0) + scores.iter().copied().map(of).sum::<f64>();
-    scores.iter().map(|score| of(*score) / whole).collect()
+    let max_score = scores.iter().copied().fold(0.0, f64::max);
+    let odds = |score: f64| libm::exp(score - max_score);
+    let total: f64 = odds(0.0) + scores.iter().copied().map(odds).sum::<f64>();
+    scores.iter().map(|score| odds(*score) / total).collect()
 }
 
 /// The most probable hypothesis of a limiter.
@@ -175,16 +175,16 @@ mod tests {
         LimiterCandidate { source, found, evidence: LimiterEvidence::of_any(), arrivals: None }
     }
 
-    fn proposals(of: &[(LimiterSource, LimiterKind, f64)]) -> Vec<Proposal> {
-        of.iter().map(|(source, kind, rate)| candidate(*source, *kind, *rate).proposal()).collect()
+    fn proposals(list: &[(LimiterSource, LimiterKind, f64)]) -> Vec<Proposal> {
+        list.iter().map(|(source, kind, rate)| candidate(*source, *kind, *rate).proposal()).collect()
     }
 
     #[test]
-    fn probabilities_of_all_hypotheses_and_of_none_add_up_to_one() {
+    fn probabilities_of_all_hypotheses_and_of_no_limiter_add_up_to_one() {
         // Odds of three to one to one.
         let likely = probabilities(&[3f64.ln(), 0.0]);
         assert!((likely[0] - 0.6).abs() < 1e-9 && (likely[1] - 0.2).abs() < 1e-9, "{likely:?}");
-        // A great score does not overflow.
+        // A large score does not overflow.
         let likely = probabilities(&[2000.0, 0.0]);
         assert!((likely[0] - 1.0).abs() < 1e-9 && likely[1] < 1e-9, "{likely:?}");
         assert!(probabilities(&[]).is_empty());
@@ -194,13 +194,13 @@ mod tests {
     fn proposals_of_one_kind_and_rate_are_one_hypothesis() {
         use LimiterKind::{Bottleneck, Policer};
         use LimiterSource::{Delays, Losses};
-        let all = [
+        let list = [
             (Delays, Bottleneck, 1e6),
             (Losses, Policer, 1e6),
             (Losses, Bottleneck, 1.01e6),
             (Delays, Bottleneck, 2e6),
         ];
-        let hypotheses = hypotheses(&proposals(&all));
+        let hypotheses = hypotheses(&proposals(&list));
         let members: Vec<Vec<usize>> = hypotheses.iter().map(|h| h.members.clone()).collect();
         assert_eq!(members, [vec![0, 2], vec![1], vec![3]]);
         let agree: Vec<bool> =

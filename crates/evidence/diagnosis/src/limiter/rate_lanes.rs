@@ -11,8 +11,8 @@
 
 use super::sort::floats;
 use super::virtual_queue::{
-    BELOW, ENOUGH_LOSSES, MIN_BURST, NEARLY, PacketArrival, TokenBucketFit, gain, largest, quantile,
-    quantiles,
+    ENOUGH_LOSSES, MIN_BURST_PACKETS, NEARLY_LOST_SHARE, PacketArrival, THRESHOLD_QUANTILES, TokenBucketFit,
+    gain, largest, quantile, quantiles,
 };
 
 /// Rates that are tried at once: as many 32-bit numbers as a register of 256 bits holds (derived).
@@ -21,7 +21,7 @@ pub(super) const LANES: usize = 8;
 /// A number for each rate.
 type RateLanes = [f32; LANES];
 /// Bytes beyond each threshold, for each rate.
-type LaneSums = [RateLanes; BELOW.len()];
+type LaneSums = [RateLanes; THRESHOLD_QUANTILES.len()];
 
 /// The effect of a packet on the backlog.
 struct LaneStep {
@@ -126,7 +126,7 @@ impl RateLanesLog {
         for lane in 0..LANES {
             column.clear();
             column.extend(self.lost_depths(lane));
-            for (row, depth) in at.iter_mut().zip(quantiles(&column, BELOW)) {
+            for (row, depth) in at.iter_mut().zip(quantiles(&column, THRESHOLD_QUANTILES)) {
                 row[lane] = depth * 0.999;
             }
         }
@@ -135,7 +135,9 @@ impl RateLanesLog {
         let [all_lost, all_passed] = self.sums;
         std::array::from_fn(|lane| {
             let mut best = TokenBucketFit { rate: rates[lane], ..TokenBucketFit::default() };
-            for (i, threshold) in at.iter().enumerate().filter(|(_, t)| t[lane] > MIN_BURST * self.sizes[0]) {
+            for (i, threshold) in
+                at.iter().enumerate().filter(|(_, t)| t[lane] > MIN_BURST_PACKETS * self.sizes[0])
+            {
                 let (lost, passed) = (lost[i][lane] as f64, passed[i][lane] as f64);
                 let explained = lost / all_lost;
                 let chance = (lost + passed) / (all_lost + all_passed);
@@ -151,7 +153,7 @@ impl RateLanesLog {
     /// Examines one of the rates of the last call to [`RateLanesLog::judge`].
     pub fn measure(&self, lane: usize, mut b: TokenBucketFit) -> TokenBucketFit {
         let lost = floats(self.lost_depths(lane));
-        let near = (NEARLY * b.burst) as f32;
+        let near = (NEARLY_LOST_SHARE * b.burst) as f32;
         let of_passed = |(depth, step): (&RateLanes, &LaneStep)| {
             if step.passed > 0.0 { depth[lane] } else { f32::NAN }
         };

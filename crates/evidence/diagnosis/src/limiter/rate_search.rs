@@ -8,26 +8,26 @@
 //! 4. Where no rate explains the losses well, the backlog is corrected by each packet's fate
 //!    ([`super::corrected`]).
 
-use super::candidate_rates::{STEP, candidates};
+use super::candidate_rates::{RATE_STEP, candidates};
 use super::corrected::fit_corrected;
 use super::model::delays::NOISE;
 use super::rate_lanes::{LANES, RateLanesLog};
 use super::virtual_queue::{
-    CHANCE, COARSE, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times, span,
+    CHANCE_GAIN, COARSE_PACKETS, PacketArrival, TokenBucketFit, begin, episodes, gain_without_times, span,
 };
 
 /// Peaks of the gain that are refined, and tried with a corrected backlog ([`super::corrected`]).
-const PEAKS: usize = 4;
+const MAX_PEAKS: usize = 4;
 /// Least number of losses for a search.
-pub(crate) const FEWEST_LOSSES: usize = 4;
+pub(crate) const MIN_LOSSES: usize = 4;
 /// A bucket with fewer misclassified packets than this needs no correction.
-const CLEAN: f64 = 0.25;
+const MAX_CLEAN_MISCLASSIFIED: f64 = 0.25;
 /// A rate with this share of the best gain is as good.
-const AS_GOOD: f64 = 0.97;
+const EQUAL_GAIN_SHARE: f64 = 0.97;
 /// Rates around the best that are tried for being as good.
-const ROUND: usize = 3 * LANES;
+const RATES_AROUND: usize = 3 * LANES;
 /// Relative distance of those rates: a third of that of the candidates.
-const APART: f64 = (STEP - 1.0) / 3.0;
+const RATE_DISTANCE: f64 = (RATE_STEP - 1.0) / 3.0;
 
 /// A search over the rates of one log.
 struct RateSearch(RateLanesLog);
@@ -52,7 +52,7 @@ impl RateSearch {
         // A rate is known to within one packet of all that passed.
         let fine = (self.0.sizes[1] as f64 / self.0.sums[1]).max(f32::EPSILON as f64);
         let half = (LANES / 2) as f64;
-        let mut reach = STEP - 1.0;
+        let mut reach = RATE_STEP - 1.0;
         let mut best = TokenBucketFit { rate, ..TokenBucketFit::default() };
         loop {
             let middle = best.rate;
@@ -80,19 +80,23 @@ impl RateSearch {
     /// Returns the middle of the rates near `best` that misclassify as few packets. Where the bucket fills up
     /// between losses a range of rates does, and the best of them has the largest bucket.
     fn middle(&mut self, best: &TokenBucketFit) -> f64 {
-        let rates: [f64; ROUND] =
-            std::array::from_fn(|i| best.rate * (1.0 + APART * (i as f64 - (ROUND / 2) as f64)));
-        let mut misclassified = [f64::INFINITY; ROUND];
+        let rates: [f64; RATES_AROUND] = std::array::from_fn(|i| {
+            best.rate * (1.0 + RATE_DISTANCE * (i as f64 - (RATES_AROUND / 2) as f64))
+        });
+        let mut misclassified = [f64::INFINITY; RATES_AROUND];
         for (misclassified, rates) in misclassified.chunks_mut(LANES).zip(rates.chunks(LANES)) {
             let judged = self.0.judge(&std::array::from_fn(|lane| rates[lane]));
-            for (lane, b) in judged.into_iter().enumerate().filter(|(_, b)| b.gain > AS_GOOD * best.gain) {
+            for (lane, b) in
+                judged.into_iter().enumerate().filter(|(_, b)| b.gain > EQUAL_GAIN_SHARE * best.gain)
+            {
                 misclassified[lane] = self.0.measure(lane, b).misclassified;
             }
         }
-        let least = (0..ROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])).unwrap_or(0);
-        let few = |i: &usize| misclassified[*i] <= misclassified[least];
-        let first = (0..=least).rev().take_while(few).last().unwrap_or(least);
-        let last = (least..ROUND).take_while(few).last().unwrap_or(least);
+        let best =
+            (0..RATES_AROUND).min_by(|a, b| misclassified[*a].total_cmp(&misclassified[*b])).unwrap_or(0);
+        let few = |i: &usize| misclassified[*i] <= misclassified[best];
+        let first = (0..=best).rev().take_while(few).last().unwrap_or(best);
+        let last = (best..RATES_AROUND).take_while(few).last().unwrap_or(best);
         (rates[first] + rates[last]) / 2.0
     }
 
@@ -109,7 +113,7 @@ fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
     tried.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut peaks: Vec<TokenBucketFit> = Vec::new();
     for b in tried {
-        if peaks.len() < PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > STEP.ln()) {
+        if peaks.len() < MAX_PEAKS && peaks.iter().all(|p| (b.rate / p.rate).ln().abs() > RATE_STEP.ln()) {
             peaks.push(b);
         }
     }
@@ -119,16 +123,16 @@ fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
 /// Returns the least and the greatest rate that explain the losses as well as `best`, if they are farther
 /// apart than [`RateSearch::middle`] covers. `tried` is in rising order.
 fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
-    let good = |b: &&TokenBucketFit| b.gain > AS_GOOD * best.gain;
+    let good = |b: &&TokenBucketFit| b.gain > EQUAL_GAIN_SHARE * best.gain;
     let (below, above) = tried.split_at(tried.partition_point(|b| b.rate < best.rate));
-    let least = below.iter().rev().take_while(good).last().unwrap_or(best).rate;
-    let most = above.iter().take_while(good).last().unwrap_or(best).rate;
-    (most > least * (1.0 + APART * ROUND as f64)).then_some((least, most))
+    let lowest = below.iter().rev().take_while(good).last().unwrap_or(best).rate;
+    let highest = above.iter().take_while(good).last().unwrap_or(best).rate;
+    (highest > lowest * (1.0 + RATE_DISTANCE * RATES_AROUND as f64)).then_some((lowest, highest))
 }
 
-/// Merges neighbouring packets of the same fate until about `most` are left.
-fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
-    if arrivals.len() <= most {
+/// Merges neighbouring packets of the same fate until about `count` are left.
+fn thin(arrivals: &[PacketArrival], count: usize) -> Vec<PacketArrival> {
+    if arrivals.len() <= count {
         return arrivals.to_vec();
     }
     let mut width = NOISE;
@@ -142,7 +146,7 @@ fn thin(arrivals: &[PacketArrival], most: usize) -> Vec<PacketArrival> {
         }
     }
     let (first, last) = span(arrivals);
-    while out.len() > most && width < last - first {
+    while out.len() > count && width < last - first {
         width *= 2.0;
         began = out[0].at;
         out.dedup_by(|a, kept| joins(kept, a, &mut began, width));
@@ -164,7 +168,7 @@ fn joins(kept: &mut PacketArrival, a: &PacketArrival, began: &mut f64, width: f6
 
 /// Whether too few packets were lost for a search.
 pub(super) fn are_too_few(arrivals: &[PacketArrival]) -> bool {
-    arrivals.iter().filter(|a| a.lost).nth(FEWEST_LOSSES - 1).is_none()
+    arrivals.iter().filter(|a| a.lost).nth(MIN_LOSSES - 1).is_none()
 }
 
 /// Finds the bucket that explains the losses best; `None` where there are too few losses. `timed`: the times
@@ -175,23 +179,24 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
         return None;
     }
     let counted = episodes(arrivals, width) as f64;
-    let coarse = thin(begin(arrivals), COARSE);
+    let coarse = thin(begin(arrivals), COARSE_PACKETS);
     let mut search = RateSearch::new(&coarse, counted);
     let tried = search.judged(&candidates(&coarse));
     let mut plain: Vec<TokenBucketFit> = peaks(&tried).iter().map(|b| search.refine(b.rate)).collect();
     plain.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let clean = plain.first().is_none_or(|b| {
-        b.misclassified < CLEAN && (timed || gain_without_times(&coarse, b, counted) > CHANCE)
+        b.misclassified < MAX_CLEAN_MISCLASSIFIED
+            && (timed || gain_without_times(&coarse, b, counted) > CHANCE_GAIN)
     });
     let some = if clean { &[] } else { plain.as_slice() };
     let corrected: Vec<TokenBucketFit> = some.iter().map(|b| fit_corrected(&coarse, b, counted)).collect();
     let best = plain.into_iter().chain(corrected).max_by(|a, b| a.score().total_cmp(&b.score()))?;
-    if best.corrected || best.gain < CHANCE {
+    if best.corrected || best.gain < CHANCE_GAIN {
         return Some(best);
     }
     let rate = search.middle(&best);
     let middle = search.at(rate);
-    let best = if middle.score() > AS_GOOD * best.score() { middle } else { best };
+    let best = if middle.score() > EQUAL_GAIN_SHARE * best.score() { middle } else { best };
     Some(TokenBucketFit { as_good: as_good(&tried, &best), ..best })
 }
 
@@ -247,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_losses_leave_open_is_a_range() {
+    fn an_undetermined_rate_is_reported_as_a_range() {
         // Five packets of each burst pass within a packet's time at the rate; then the bucket fills up.
         let burst = |i: u32| {
             (0..2 + i % 6).map(move |k| PacketArrival {
@@ -262,13 +267,13 @@ mod tests {
         };
         let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
         let b = fit(&arrivals, 0.05, true).unwrap_or_default();
-        let (least, most) = b.as_good.unwrap_or_default();
+        let (lowest, highest) = b.as_good.unwrap_or_default();
         // At least 8 kB each 100 ms; at most more than the search covers.
-        assert!(least < 2.0 * 80e3 && most > 2.5e6, "{b:?}");
+        assert!(lowest < 2.0 * 80e3 && highest > 2.5e6, "{b:?}");
     }
 
     #[test]
-    fn the_middle_is_taken_of_rates_that_separate_equally_well() {
+    fn the_middle_of_equally_good_rates_is_chosen() {
         // The bucket is full again before each burst, so only the length of a burst shows the rate.
         let (rate, burst) = (1e6f64, 60e3f64);
         let (mut out, mut at) = (Vec::new(), 0.0f64);
@@ -293,13 +298,13 @@ mod tests {
             at += 0.5;
         }
         let mut search = RateSearch::new(&out, 12.0);
-        for off in [0.97, 0.98, 1.02, 1.03] {
-            let best = search.at(off * rate);
+        for factor in [0.97, 0.98, 1.02, 1.03] {
+            let best = search.at(factor * rate);
             let middle = search.middle(&best);
             let b = search.at(middle);
             assert!(
                 (b.rate / rate - 1.0).abs() < 0.012 && (b.burst / burst - 1.0).abs() < 0.03,
-                "{off}: {b:?}"
+                "{factor}: {b:?}"
             );
         }
     }
@@ -322,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_halved_at_losses_passes_the_limit_of_the_bucket_it_resembles() {
+    fn a_sawtooth_window_exceeds_the_bucket_that_it_resembles() {
         let policed = policed(2.5e6, 625e3, 20.0, 1.3);
         let b = fit(&policed, 0.025, true).unwrap_or_default();
         assert!(passed_beyond_limit(&policed, &b) < 0.01, "{b:?}");
@@ -337,7 +342,7 @@ mod tests {
         let found = fit(&sawtooth, 0.005, true).unwrap_or_default();
         assert!(found.score() > 0.99 * large.score(), "{found:?} {large:?}");
         for b in [large, found] {
-            assert!(b.gain > CHANCE && b.explained > 0.5, "{b:?}");
+            assert!(b.gain > CHANCE_GAIN && b.explained > 0.5, "{b:?}");
             assert!(passed_beyond_limit(&sawtooth, &b) > 5.0, "{b:?}");
         }
     }

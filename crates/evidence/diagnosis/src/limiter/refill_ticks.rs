@@ -7,19 +7,19 @@
 //! times decide whether they are real ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
-use super::model::delays::MOST;
-use super::model::refilled::{RefilledModel, SeenDepartures};
+use super::model::delays::MAX_QUANTILE;
+use super::model::refilled::{ObservedDepartures, RefilledModel};
 use super::virtual_queue::quantile;
 
 /// Neighbours of a tick on either side that are compared with it.
-const AROUND: usize = 4;
+const NEIGHBOURS: usize = 4;
 /// Least number of fully used intervals: as many as a tick has neighbours.
-const FEWEST: usize = 2 * AROUND;
+const MIN_INTERVALS: usize = 2 * NEIGHBOURS;
 /// Greatest distance of the time between two ticks from a whole number of intervals, as a share of an
 /// interval. A fifth are as near by chance.
-const NEAR: f64 = 0.1;
+const MAX_INTERVAL_ERROR: f64 = 0.1;
 /// Least share of ticks that must be whole intervals from half of their neighbours.
-const SHARE: f64 = 0.5;
+const MIN_REGULAR_SHARE: f64 = 0.5;
 
 /// A shaper that is refilled at intervals.
 #[derive(Clone, Copy, Debug)]
@@ -44,43 +44,44 @@ pub(super) fn find_ticks(
     size: f64,
 ) -> Option<RefillTicks> {
     let departures = departures.known();
-    let seen = SeenDepartures { departures: &departures, link, noise, size };
+    let observed = ObservedDepartures { departures: &departures, link, noise, size };
     let holds = holds(&departures, floor);
     // Shorter pauses are not those between ticks.
-    let least = 0.5 * long(&holds);
-    let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > least).map(|h| h.0).collect();
+    let min_hold = 0.5 * long(&holds);
+    let ticks: Vec<usize> = holds.iter().filter(|h| h.1 > min_hold).map(|h| h.0).collect();
     let times: Vec<f64> = ticks.iter().map(|i| departures.get(*i).at).collect();
-    let models = likely_models(seen, (&ticks, &times), interval(&times)?).into_iter();
+    let models = likely_models(observed, (&ticks, &times), interval(&times)?).into_iter();
     let (RefilledModel { interval, refill, .. }, _) = models.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut waits: Vec<f32> = departures.iter().filter(|l| l.own).map(|l| l.wait as f32).collect();
-    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MOST) as f64 })
+    Some(RefillTicks { interval, burst: refill, most: quantile(&mut waits, MAX_QUANTILE) as f64 })
 }
 
 /// Returns the models of this interval that are more likely than their alternatives, with and without room
 /// for a second refill, each with the share of residuals that it leaves. `ticks`: indices and times of
 /// departures that released waiting packets; those at ticks of the interval count.
 fn likely_models(
-    seen: SeenDepartures,
+    observed: ObservedDepartures,
     (ticks, times): (&[usize], &[f64]),
     interval: f64,
 ) -> Vec<(RefilledModel, f64)> {
     let at_ticks = |i: &usize| is_tick(times, *i, interval);
     let (ticks, times): (Vec<usize>, Vec<f64>) =
         (0..ticks.len()).filter(at_ticks).map(|i| (ticks[i], times[i])).unzip();
-    let Some(refill) = bytes_per_interval(seen.departures, &ticks, interval) else {
+    let Some(refill) = bytes_per_interval(observed.departures, &ticks, interval) else {
         return Vec::new();
     };
     let models = [refill, 2.0 * refill].map(|capacity| RefilledModel { interval, refill, capacity });
-    models.into_iter().filter_map(|model| Some((model, model.residual_share(seen, &times)?))).collect()
+    models.into_iter().filter_map(|model| Some((model, model.residual_share(observed, &times)?))).collect()
 }
 
 /// Returns the bytes that pass in a fully used interval; `None` where too few are fully used.
 fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -> Option<f64> {
     let at = |i: usize| departures.get(i).at;
-    let neighbours = ticks.windows(2).filter(|w| ((at(w[1]) - at(w[0])) / interval - 1.0).abs() < NEAR);
-    let of = |w: &[usize]| (w[0]..w[1]).map(|i| departures.get(i).bytes).sum::<f64>() as f32;
-    let mut refills: Vec<f32> = neighbours.map(of).collect();
-    if refills.len() < FEWEST {
+    let neighbours =
+        ticks.windows(2).filter(|w| ((at(w[1]) - at(w[0])) / interval - 1.0).abs() < MAX_INTERVAL_ERROR);
+    let refill = |w: &[usize]| (w[0]..w[1]).map(|i| departures.get(i).bytes).sum::<f64>() as f32;
+    let mut refills: Vec<f32> = neighbours.map(refill).collect();
+    if refills.len() < MIN_INTERVALS {
         return None;
     }
     Some(quantile(&mut refills, 0.5) as f64)
@@ -91,66 +92,67 @@ fn bytes_per_interval(departures: &Departures, ticks: &[usize], interval: f64) -
 /// delayed.)
 fn holds(departures: &Departures, floor: f64) -> Vec<(usize, f64)> {
     let waits = |l: &Departure| l.wait > floor;
-    let of = |i: usize| {
+    let hold = |i: usize| {
         let l = departures.get(i);
         let held = (l.at - departures.get(i - 1).at).min(l.wait);
         let others = |next: Departure| waits(&next) && next.at - next.wait < l.at;
-        let is = l.own && waits(&l) && held > floor && others(departures.get(i + 1));
-        is.then_some((i, held))
+        let is_hold = l.own && waits(&l) && held > floor && others(departures.get(i + 1));
+        is_hold.then_some((i, held))
     };
-    (1..departures.len().saturating_sub(1)).filter_map(of).collect()
+    (1..departures.len().saturating_sub(1)).filter_map(hold).collect()
 }
 
 /// Returns the length of pause for which longer pauses make up half of the total time, seconds.
 fn long(holds: &[(usize, f64)]) -> f64 {
-    let mut all: Vec<f64> = holds.iter().map(|h| h.1).collect();
-    all.sort_unstable_by(|a, b| b.total_cmp(a));
-    let (whole, mut sum) = (all.iter().sum::<f64>(), 0.0);
-    let long = all.into_iter().find(|h| {
+    let mut lengths: Vec<f64> = holds.iter().map(|h| h.1).collect();
+    lengths.sort_unstable_by(|a, b| b.total_cmp(a));
+    let (total, mut sum) = (lengths.iter().sum::<f64>(), 0.0);
+    let long = lengths.into_iter().find(|h| {
         sum += h;
-        sum > 0.5 * whole
+        sum > 0.5 * total
     });
     long.unwrap_or(0.0)
 }
 
 /// Returns the interval, seconds, of which the distances of these ticks are multiples.
 fn interval(ticks: &[f64]) -> Option<f64> {
-    if ticks.len() < FEWEST {
+    if ticks.len() < MIN_INTERVALS {
         return None;
     }
-    let mut apart: Vec<f64> = pairs(ticks).map(|(a, b)| b - a).collect();
-    apart.sort_unstable_by(f64::total_cmp);
+    let mut distances: Vec<f64> = pairs(ticks).map(|(a, b)| b - a).collect();
+    distances.sort_unstable_by(f64::total_cmp);
     let (mut to, mut most) = (0, (0, 0));
-    for (from, least) in apart.iter().enumerate() {
+    for (from, least) in distances.iter().enumerate() {
         to = to.max(from);
-        to += apart[to..].iter().take_while(|d| **d <= least * (1.0 + NEAR)).count();
+        to += distances[to..].iter().take_while(|d| **d <= least * (1.0 + MAX_INTERVAL_ERROR)).count();
         most = most.max((to - from, from));
     }
     let (count, first) = most;
-    let usual = apart[first + count / 2];
+    let usual = distances[first + count / 2];
     // Ticks that release packets may seldom be neighbours, so try fractions of the usual distance. Half of an
     // interval explains whatever the interval does, so the longest wins.
-    let tried = (1..=AROUND).map(|n| {
+    let tried = (1..=NEIGHBOURS).map(|n| {
         let interval = refined(ticks, usual / n as f64);
-        (interval, pairs(ticks).filter(|(a, b)| whole(b - a, interval).is_some()).count())
+        (interval, pairs(ticks).filter(|(a, b)| whole_intervals(b - a, interval).is_some()).count())
     });
     let tried: Vec<(f64, usize)> = tried.collect();
     let explained = tried.iter().map(|t| t.1).max()?;
-    let (interval, _) = tried.into_iter().find(|t| t.1 as f64 > (1.0 - NEAR) * explained as f64)?;
+    let (interval, _) =
+        tried.into_iter().find(|t| t.1 as f64 > (1.0 - MAX_INTERVAL_ERROR) * explained as f64)?;
     let are = (0..ticks.len()).filter(|i| is_tick(ticks, *i, interval)).count() as f64;
-    (are > SHARE * ticks.len() as f64).then_some(interval)
+    (are > MIN_REGULAR_SHARE * ticks.len() as f64).then_some(interval)
 }
 
 /// Returns each tick with each of those that follow soon.
 fn pairs(ticks: &[f64]) -> impl Iterator<Item = (f64, f64)> {
-    let of = move |i: usize| ticks[i + 1..].iter().take(AROUND).map(move |b| (ticks[i], *b));
-    (0..ticks.len()).flat_map(of)
+    let followers = move |i: usize| ticks[i + 1..].iter().take(NEIGHBOURS).map(move |b| (ticks[i], *b));
+    (0..ticks.len()).flat_map(followers)
 }
 
 /// Returns the number of intervals between two times, if it is nearly whole.
-fn whole(apart: f64, interval: f64) -> Option<f64> {
-    let n = nearest(apart.abs() / interval);
-    ((apart.abs() - n * interval).abs() < NEAR * interval && n >= 1.0).then_some(n)
+fn whole_intervals(distance: f64, interval: f64) -> Option<f64> {
+    let n = nearest(distance.abs() / interval);
+    ((distance.abs() - n * interval).abs() < MAX_INTERVAL_ERROR * interval && n >= 1.0).then_some(n)
 }
 
 /// Rounds a number that is not negative, by adding a constant at which only whole numbers differ. Two
@@ -162,24 +164,24 @@ fn nearest(number: f64) -> f64 {
 
 /// Whether at least half of a tick's neighbours are whole intervals away.
 fn is_tick(ticks: &[f64], i: usize, interval: f64) -> bool {
-    let (from, to) = (i.saturating_sub(AROUND), (i + AROUND + 1).min(ticks.len()));
-    let are = ticks[from..to].iter().filter(|t| whole(**t - ticks[i], interval).is_some()).count();
+    let (from, to) = (i.saturating_sub(NEIGHBOURS), (i + NEIGHBOURS + 1).min(ticks.len()));
+    let are = ticks[from..to].iter().filter(|t| whole_intervals(**t - ticks[i], interval).is_some()).count();
     2 * are >= to - from - 1
 }
 
 /// Refines the interval by ticks that are farther and farther apart, which measure it more exactly.
 fn refined(ticks: &[f64], mut interval: f64) -> f64 {
-    for most in 1..=AROUND {
-        let (mut apart, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
+    for most in 1..=NEIGHBOURS {
+        let (mut sum, mut count, inverse) = (0.0, 0.0, 1.0 / interval);
         for d in pairs(ticks).map(|(a, b)| b - a) {
-            // Does as `whole`, but adds 0 where a branch would be unpredictable.
+            // Does as `whole_intervals`, but adds 0 where a branch would be unpredictable.
             let n = nearest(d * inverse);
-            let near = (d - n * interval).abs() < NEAR * interval;
+            let near = (d - n * interval).abs() < MAX_INTERVAL_ERROR * interval;
             let counts = near & (n >= 1.0) & (d < (most as f64 + 0.5) * interval);
-            apart += if counts { d } else { 0.0 };
+            sum += if counts { d } else { 0.0 };
             count += if counts { n } else { 0.0 };
         }
-        interval = if count > 0.0 { apart / count } else { interval };
+        interval = if count > 0.0 { sum / count } else { interval };
     }
     interval
 }
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refilled_shaper_is_found_whatever_its_queue_drops() {
+    fn ticks_of_a_refilled_shaper_are_found_with_any_queue() {
         for (interval, burst, room) in
             [(0.03, 100e3, 20), (0.03, 100e3, 2000), (0.1, 330e3, 50), (0.01, 30e3, 30)]
         {
@@ -254,7 +256,7 @@ mod tests {
             link.push(PacketArrival { at, bytes: 1500.0, size: 1500.0, lost: false, rtt, flow: 0, entry: i });
         }
         assert!(found(&link).is_none());
-        // A window a round trip, and jitter of a few per cent of that.
+        // One window per round trip, with jitter of a few percent.
         let (mut at, mut window) = (0.0, Vec::new());
         for i in 0..6000u32 {
             if i % 40 == 0 {

@@ -12,35 +12,35 @@ use super::virtual_queue::{PacketArrival, quantile};
 /// Packets that are used, from the beginning.
 const MAX_PACKETS: usize = 4_000;
 /// Least number of RTTs.
-const FEWEST: usize = 50;
+const MIN_RTTS: usize = 50;
 /// Ratio of neighbouring rates of the grid.
-const STEP: f64 = 1.06;
+const RATE_RATIO: f64 = 1.06;
 /// Relative distance of the rates that are tried around the best.
-const FINE: f64 = 0.005;
+const FINE_STEP: f64 = 0.005;
 /// Greatest rate that is tried, bytes a second.
-const FASTEST: f64 = 2.5e9;
+const MAX_RATE: f64 = 2.5e9;
 /// A line that leaves less than the first share of the differences between RTTs certainly exists; one that
 /// leaves more than the second does not show.
-const LEFT: (f64, f64) = (0.57, 0.99);
+const RESIDUAL_SHARES: (f64, f64) = (0.57, 0.99);
 /// Cap on a difference, in means of all differences: larger ones have other reasons.
-const FAR: f64 = 2.0;
+const MAX_DIFFERENCE: f64 = 2.0;
 /// Least number of bytes between two packets of a burst whose RTTs are compared, because RTTs are known to
 /// about a microsecond.
-const APART: f64 = 18e3;
+const MIN_DISTANCE_BYTES: f64 = 18e3;
 /// Packets of a burst are sent within this share of the time in which they arrive.
-const AT_ONCE: f64 = 0.5;
+const BURST_SHARE: f64 = 0.5;
 /// Least share of such pairs that must agree on the rate.
-const SHARE: f64 = 0.2;
+const MIN_AGREEING_SHARE: f64 = 0.2;
 /// Rates agree if they differ by at most this share.
-const SAME: f32 = 0.04;
+const RATE_TOLERANCE: f32 = 0.04;
 
 /// Returns the rates that the line may have, bytes a second.
 pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<f64> {
     let some = &arrivals[..arrivals.len().min(MAX_PACKETS)];
     match flattest(some) {
-        Some((rate, left)) if left < LEFT.0 => vec![rate],
+        Some((rate, left)) if left < RESIDUAL_SHARES.0 => vec![rate],
         flattest => {
-            let shown = flattest.filter(|f| f.1 < LEFT.1).map(|f| f.0);
+            let shown = flattest.filter(|f| f.1 < RESIDUAL_SHARES.1).map(|f| f.0);
             shown.into_iter().chain(of_bursts(some)).collect()
         }
     }
@@ -50,19 +50,19 @@ pub(super) fn rates(arrivals: &[PacketArrival]) -> Vec<f64> {
 fn flattest(arrivals: &[PacketArrival]) -> Option<(f64, f64)> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let bytes: f64 = arrivals.iter().map(|a| a.bytes as f64).sum();
-    let slowest = STEP * bytes / (last.at - first.at).max(1e-6);
+    let slowest = RATE_RATIO * bytes / (last.at - first.at).max(1e-6);
     let mut rtts = Vec::new();
-    let most = FAR * differ(arrivals, f64::INFINITY, f64::INFINITY, &mut rtts);
-    if rtts.len() < FEWEST || slowest >= FASTEST {
+    let max_difference = MAX_DIFFERENCE * differ(arrivals, f64::INFINITY, f64::INFINITY, &mut rtts);
+    if rtts.len() < MIN_RTTS || slowest >= MAX_RATE {
         return None;
     }
-    let mut left = |rate: f64| differ(arrivals, rate, most, &mut rtts);
-    let mut least = |rates: &mut dyn Iterator<Item = f64>| {
+    let mut left = |rate: f64| differ(arrivals, rate, max_difference, &mut rtts);
+    let mut best = |rates: &mut dyn Iterator<Item = f64>| {
         rates.map(|rate| (rate, left(rate))).min_by(|a, b| a.1.total_cmp(&b.1))
     };
-    let steps = ((FASTEST / slowest).ln() / STEP.ln()) as i32;
-    let (near, _) = least(&mut (0..=steps).map(|i| slowest * STEP.powi(i)))?;
-    let (rate, remains) = least(&mut (-12..=12).map(|i| near * (1.0 + FINE * i as f64)))?;
+    let steps = ((MAX_RATE / slowest).ln() / RATE_RATIO.ln()) as i32;
+    let (near, _) = best(&mut (0..=steps).map(|i| slowest * RATE_RATIO.powi(i)))?;
+    let (rate, remains) = best(&mut (-12..=12).map(|i| near * (1.0 + FINE_STEP * i as f64)))?;
     Some((rate, remains / left(f64::INFINITY)))
 }
 
@@ -73,20 +73,20 @@ fn of_bursts(arrivals: &[PacketArrival]) -> Option<f64> {
         // `between`: bytes of the packets after `from`, up to `to`.
         between -= if to < from { between } else { a.bytes as f64 };
         to = to.max(from);
-        while to + 1 < arrivals.len() && between < APART {
+        while to + 1 < arrivals.len() && between < MIN_DISTANCE_BYTES {
             to += 1;
             between += arrivals[to].bytes as f64;
         }
         let b = &arrivals[to];
         let (sent, later) = (b.at - a.at, (b.rtt - a.rtt) as f64);
         // False where an RTT is unknown.
-        if between >= APART && a.flow == b.flow && sent < AT_ONCE * (sent + later) {
+        if between >= MIN_DISTANCE_BYTES && a.flow == b.flow && sent < BURST_SHARE * (sent + later) {
             rates.push((between / (sent + later)) as f32);
         }
     }
     rates.sort_unstable_by(f32::total_cmp);
-    let (rate, share) = Some(&rates).filter(|r| r.len() >= FEWEST).map(|r| commonest(r, SAME))?;
-    (share > SHARE).then_some(rate as f64)
+    let (rate, share) = Some(&rates).filter(|r| r.len() >= MIN_RTTS).map(|r| commonest(r, RATE_TOLERANCE))?;
+    (share > MIN_AGREEING_SHARE).then_some(rate as f64)
 }
 
 /// Returns the mean difference of RTTs from their median, seconds, without the wait for a line of `rate`
@@ -119,7 +119,7 @@ mod tests {
     const RATE: f64 = 6e6;
     const BURST: f64 = 30e3;
 
-    /// Growing bursts of a fast host through the line and then the policer, or in the other order.
+    /// Growing bursts of a fast host through the line and then the policer, or the other way round.
     fn bursts(line_first: bool) -> Vec<PacketArrival> {
         let (mut out, mut free, mut backlog, mut last) = (Vec::new(), 0.0f64, 0.0f64, 0.0);
         for i in 0..6000u32 {
@@ -128,9 +128,9 @@ mod tests {
                 continue;
             }
             let through = free.max(at) + 1500.0 / LINE;
-            let come = if line_first { through } else { at };
-            backlog = (backlog - RATE * (come - last)).max(0.0);
-            last = come;
+            let arrival = if line_first { through } else { at };
+            backlog = (backlog - RATE * (arrival - last)).max(0.0);
+            last = arrival;
             let lost = backlog + 1500.0 > BURST;
             backlog += if lost { 0.0 } else { 1500.0 };
             free = if line_first || !lost { through } else { free };
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn rtts_of_bursts_show_the_line_and_with_it_the_bucket() {
+    fn rtts_of_bursts_show_the_senders_line_and_improve_the_bucket() {
         let arrivals = bursts(true);
         let rates = rates(&arrivals);
         assert!(matches!(rates[..], [rate] if (rate / LINE - 1.0).abs() < 0.02), "{rates:?}");

@@ -10,7 +10,7 @@ use super::virtual_queue::{PacketArrival, drained, largest, span};
 use super::{SAME_RATE, sort};
 
 /// Least share of the packets that must have the common value.
-const SHARE: f64 = 0.2;
+const MIN_COMMON_SHARE: f64 = 0.2;
 
 /// The view that a capture has of a queue.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ fn common(values: &[f32], width: impl Fn(f64) -> f64) -> Option<f64> {
         best = best.max((to - from, from));
     }
     let (count, from) = best;
-    (count as f64 > SHARE * values.len() as f64).then(|| values[from + count / 2] as f64)
+    (count as f64 > MIN_COMMON_SHARE * values.len() as f64).then(|| values[from + count / 2] as f64)
 }
 
 /// Whether packets of every flow that waits have the value. A bucket treats all flows alike; with a queue for
@@ -103,7 +103,10 @@ fn of_all(values: &[(f32, u16)], value: f64, width: f64) -> bool {
         c.0 += 1;
         c.1 += usize::from((*v as f64 - value).abs() <= width);
     }
-    counts.iter().filter(|c| c.0 * flows * 2 > values.len()).all(|c| c.1 as f64 > 0.5 * SHARE * c.0 as f64)
+    counts
+        .iter()
+        .filter(|c| c.0 * flows * 2 > values.len())
+        .all(|c| c.1 as f64 > 0.5 * MIN_COMMON_SHARE * c.0 as f64)
 }
 
 #[cfg(test)]
@@ -115,9 +118,9 @@ mod tests {
 
     /// Returns when packets that arrive at these times leave a stage of `rate` bytes a second and a bucket of
     /// `burst` bytes.
-    fn stage(come: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
+    fn stage(arrivals: &[f64], rate: f64, burst: f64, size: f64) -> Vec<f64> {
         let (mut tokens, mut last) = (burst, 0.0f64);
-        let leave = come.iter().map(|at| {
+        let leave = arrivals.iter().map(|at| {
             let at = at.max(last);
             tokens = burst.min(tokens + rate * (at - last)) - size;
             let wait = (-tokens / rate).max(0.0);
@@ -128,12 +131,12 @@ mod tests {
         leave.collect()
     }
 
-    /// Growing bursts each 80 ms through a link of `access` and a shaper, seen before both.
-    fn seen_before(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
+    /// Growing bursts every 80 ms through a link of rate `access` and a shaper, captured before both.
+    fn captured_before(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
         let come: Vec<f64> = (0..60).flat_map(|i| vec![i as f64 * 0.08; 20 + 3 * i]).collect();
         let between = stage(&come, access, 1500.0, 1500.0);
         let leave = stage(&between, rate, burst, 1500.0);
-        let of = |(at, out): (&f64, &f64)| PacketArrival {
+        let arrival = |(at, out): (&f64, &f64)| PacketArrival {
             at: *at,
             bytes: 1500.0,
             size: 1500.0,
@@ -142,28 +145,28 @@ mod tests {
             flow: 0,
             entry: 0,
         };
-        come.iter().zip(&leave).map(of).collect()
+        come.iter().zip(&leave).map(arrival).collect()
     }
 
-    /// The same, seen as they leave.
-    fn seen_behind(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
-        let mut out = seen_before(access, rate, burst);
+    /// The packets of [`captured_before`], captured behind the shaper.
+    fn captured_behind(access: f64, rate: f64, burst: f64) -> Vec<PacketArrival> {
+        let mut out = captured_before(access, rate, burst);
         out.iter_mut().for_each(|a| a.at += a.rtt as f64 - BASE);
         out
     }
 
-    fn seen(rate: f64) -> QueueView {
+    fn view(rate: f64) -> QueueView {
         QueueView { rate, clocked: false, base: BASE, floor: 0.0025, merged: false }
     }
 
     #[test]
-    fn a_bucket_is_the_same_whatever_link_is_before_it() {
+    fn the_link_before_a_shaper_does_not_change_its_bucket() {
         let rate = 1e6;
         for (access, burst) in [(2e6, 40e3), (2e6, 120e3), (3e7, 40e3), (3e7, 120e3)] {
             let leave =
-                bucket_before_queue(&seen_behind(access, rate, burst), seen(rate)).unwrap_or_default();
+                bucket_before_queue(&captured_behind(access, rate, burst), view(rate)).unwrap_or_default();
             assert!((leave / burst - 1.0).abs() < 0.06, "{access} {burst}: {leave}");
-            let come = seen_before(access, rate, burst);
+            let come = captured_before(access, rate, burst);
             let delays = LimiterDelays::since_pauses(&come, rate, (f64::INFINITY, false), BASE, NOISE);
             let near = |b: f64| (b / burst - 1.0).abs() < 0.06;
             let likely =
@@ -174,35 +177,35 @@ mod tests {
                 "{access} {burst}: {likely:?}"
             );
         }
-        let link = bucket_before_queue(&seen_behind(3e7, rate, 1500.0), seen(rate)).unwrap_or_default();
+        let link = bucket_before_queue(&captured_behind(3e7, rate, 1500.0), view(rate)).unwrap_or_default();
         assert!(link < 4500.0, "{link}");
     }
 
     #[test]
-    fn packets_seen_as_they_leave_tell_it_too() {
+    fn a_capture_behind_the_shaper_shows_its_bucket() {
         let rate = 1e6;
-        let k = bucket_before_queue(&seen_behind(3e7, rate, 60e3), seen(rate)).unwrap_or_default();
+        let k = bucket_before_queue(&captured_behind(3e7, rate, 60e3), view(rate)).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }
 
     #[test]
-    fn flows_with_a_queue_each_have_no_bucket_in_common() {
-        // One flow's packets wait for its own long queue, the other's hardly.
+    fn flows_with_separate_queues_have_no_common_bucket() {
+        // One flow's packets wait in its own long queue, the other's hardly wait.
         let rate = 1e6;
-        let mut out = seen_behind(3e7, rate, 1500.0);
-        let mut short = seen_before(3e7, rate, 1500.0);
+        let mut out = captured_behind(3e7, rate, 1500.0);
+        let mut short = captured_before(3e7, rate, 1500.0);
         short.iter_mut().for_each(|a| (a.flow, a.rtt, a.at) = (1, (BASE + 0.004) as f32, a.at + 0.00401));
         out.extend(short);
         out.sort_by(|a, b| a.at.total_cmp(&b.at));
-        assert_eq!(bucket_before_queue(&out, seen(2.0 * rate)), None);
+        assert_eq!(bucket_before_queue(&out, view(2.0 * rate)), None);
     }
 
     #[test]
-    fn the_commonest_value_is_the_bucket_where_waits_are_unknown() {
+    fn without_known_waits_the_most_frequent_value_is_the_bucket() {
         let rate = 1e6;
-        let mut out = seen_behind(3e7, rate, 60e3);
+        let mut out = captured_behind(3e7, rate, 60e3);
         out.iter_mut().for_each(|a| a.rtt = f32::NAN);
-        let unknown = QueueView { floor: f64::NEG_INFINITY, ..seen(rate) };
+        let unknown = QueueView { floor: f64::NEG_INFINITY, ..view(rate) };
         let k = bucket_before_queue(&out, unknown).unwrap_or_default();
         assert!((k / 60e3 - 1.0).abs() < 0.05, "{k}");
     }

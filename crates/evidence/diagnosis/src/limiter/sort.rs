@@ -1,11 +1,11 @@
 //! Sorting packets by time in linear time. The packets of many flows together are many short runs.
 
 /// Fewer packets than this are sorted by comparison.
-const FEW: usize = 64;
+const MIN_PACKETS: usize = 64;
 /// From so many numbers on, a radix sort is faster than comparison.
-const MANY: usize = 4096;
+const MIN_RADIX: usize = 4096;
 /// Bits of a radix sort's digit.
-const DIGIT: u32 = 11;
+const DIGIT_BITS: u32 = 11;
 
 /// Returns the values in the order of `time` (seconds), stably.
 ///
@@ -49,7 +49,7 @@ pub(super) fn by_time<T: Copy>(
     });
     let compare = |a: &T, b: &T| time(a).total_cmp(&time(b));
     let count = places.len();
-    let evenly = count >= FEW && finite && scale.is_finite() && u32::try_from(most).is_ok();
+    let evenly = count >= MIN_PACKETS && finite && scale.is_finite() && u32::try_from(most).is_ok();
     let Some(first) = values.clone().next().filter(|_| evenly) else {
         let mut out = Vec::with_capacity(count);
         values.for_each(|value| out.push(value));
@@ -95,7 +95,7 @@ pub(super) fn value_of(key: i32) -> f32 {
 /// Returns the values in the order of [`f32::total_cmp`].
 pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
     let mut keys: Vec<i32> = values.map(key).collect();
-    if keys.len() < MANY {
+    if keys.len() < MIN_RADIX {
         keys.sort_unstable();
     } else {
         by_digits(&mut keys);
@@ -106,10 +106,10 @@ pub(super) fn floats(values: impl Iterator<Item = f32>) -> Vec<f32> {
 /// Sorts by digits, the lowest first (radix sort).
 fn by_digits(keys: &mut Vec<i32>) {
     let mut other = vec![0; keys.len()];
-    for shift in (0..i32::BITS).step_by(DIGIT as usize) {
+    for shift in (0..i32::BITS).step_by(DIGIT_BITS as usize) {
         // Flip the sign bit, so that negative numbers come first.
-        let digit = |key: i32| ((key ^ i32::MIN) as u32 >> shift) as usize & ((1 << DIGIT) - 1);
-        let mut next = [0usize; 1 << DIGIT];
+        let digit = |key: i32| ((key ^ i32::MIN) as u32 >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+        let mut next = [0usize; 1 << DIGIT_BITS];
         keys.iter().for_each(|key| next[digit(*key)] += 1);
         let mut sum = 0;
         for n in &mut next {
@@ -136,7 +136,7 @@ mod tests {
         expected.sort_unstable_by(f32::total_cmp);
         let sorted = floats(values.into_iter());
         assert!(sorted.into_iter().map(f32::to_bits).eq(expected.map(f32::to_bits)));
-        let many = values.iter().cycle().take(2 * MANY).enumerate().map(|(i, v)| v * (i % 77) as f32);
+        let many = values.iter().cycle().take(2 * MIN_RADIX).enumerate().map(|(i, v)| v * (i % 77) as f32);
         let many: Vec<f32> = many.chain(values).collect();
         let mut expected = many.clone();
         expected.sort_unstable_by(f32::total_cmp);
@@ -167,9 +167,9 @@ mod tests {
             let values: Vec<(f64, usize)> = values.collect();
             let mut expected = values.clone();
             expected.sort_by(|a, b| a.0.total_cmp(&b.0));
-            // Whatever count and span are given.
-            for (most, span) in [(count, (0.0, 7.0)), (2 * count, (-1e9, 1e9)), (count, (3.0, 3.0))] {
-                assert_eq!(by_time(values.iter().copied(), most, span, |v| v.0), expected);
+            // The given count and span do not change the result.
+            for (max_count, span) in [(count, (0.0, 7.0)), (2 * count, (-1e9, 1e9)), (count, (3.0, 3.0))] {
+                assert_eq!(by_time(values.iter().copied(), max_count, span, |v| v.0), expected);
             }
         }
     }

@@ -13,20 +13,20 @@
 use super::sort::{key, value_of};
 
 /// Packets that a coarse search uses; longer logs are thinned first.
-pub(super) const COARSE: usize = 40_000;
+pub(super) const COARSE_PACKETS: usize = 40_000;
 /// Packets in the smallest bucket that counts: two packets in a row are not a burst.
-pub(crate) const MIN_BURST: f32 = 3.5;
+pub(crate) const MIN_BURST_PACKETS: f32 = 3.5;
 /// Losses that are enough for a verdict.
 pub(super) const ENOUGH_LOSSES: usize = 600;
 /// Gain that chance does not reach, nats: the best of some 150 rates and seven thresholds stays below it on
 /// random losses.
-pub(crate) const CHANCE: f64 = 9.0;
+pub(crate) const CHANCE_GAIN: f64 = 9.0;
 /// Share of the gain that counts where the backlog was corrected, because the correction overfits.
-const CORRECTED_GAIN: f64 = 0.7;
+const CORRECTED_GAIN_SHARE: f64 = 0.7;
 /// A packet was nearly lost if the bucket lacked at least this share of its tokens.
-pub(super) const NEARLY: f64 = 0.7;
+pub(super) const NEARLY_LOST_SHARE: f64 = 0.7;
 /// Share of the distance to the limit by which a loss raises the backlog.
-pub(super) const PULL: f64 = 0.3;
+pub(super) const PULL_SHARE: f64 = 0.3;
 
 /// A packet as it came to the limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub(super) fn drained(backlog: f64, rate: f64, seconds: f64) -> f64 {
 /// Returns the depth of the virtual queue at each packet, with the packet in it, bytes.
 pub(crate) fn depths_of(arrivals: &[PacketArrival], b: &TokenBucketFit) -> Vec<f32> {
     let mut out = Vec::with_capacity(arrivals.len());
-    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL } else { 0.0 }, &mut out);
+    corrected_depths(arrivals, b.rate, b.burst, if b.corrected { PULL_SHARE } else { 0.0 }, &mut out);
     out
 }
 
@@ -137,7 +137,7 @@ pub(super) fn corrected_depths(
 }
 
 /// Thresholds that are tried, as quantiles of the depths at losses.
-pub(crate) const BELOW: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
+pub(crate) const THRESHOLD_QUANTILES: [f64; 7] = [0.01, 0.04, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /// Returns the `q`-quantile of the values, and reorders them.
 pub(crate) fn quantile(values: &mut [f32], q: f64) -> f32 {
@@ -168,7 +168,7 @@ pub(crate) fn gain(explained: f64, chance: f64, episodes: f64) -> f64 {
     // Half a loss more on either side: finite evidence never gives a share of exactly 0 or 1.
     let e = (explained * episodes + 0.5) / (episodes + 1.0);
     // A share is not known better than one packet of those that are used.
-    let c = chance.max(1.0 / COARSE as f64);
+    let c = chance.max(1.0 / COARSE_PACKETS as f64);
     if e <= c {
         return 0.0;
     }
@@ -192,7 +192,7 @@ pub(crate) fn episodes(arrivals: &[PacketArrival], width: f64) -> usize {
 /// times.
 pub(super) fn begin(arrivals: &[PacketArrival]) -> &[PacketArrival] {
     let mut losses = arrivals.iter().enumerate().filter(|(_, a)| a.lost);
-    let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE);
+    let enough = losses.nth(ENOUGH_LOSSES).map_or(arrivals.len(), |(i, _)| i).max(COARSE_PACKETS);
     if enough < arrivals.len() { &arrivals[..enough] } else { arrivals }
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn passed_beyond_limit(arrivals: &[PacketArrival], b: &TokenBucketFit
     for (a, depth) in arrivals.iter().zip(depths_of(arrivals, b)) {
         match a.lost {
             true => lost += 1.0,
-            false => beyond += f64::from(depth as f64 > b.burst + (MIN_BURST * a.size) as f64),
+            false => beyond += f64::from(depth as f64 > b.burst + (MIN_BURST_PACKETS * a.size) as f64),
         }
     }
     beyond / lost.max(1.0)
@@ -224,8 +224,8 @@ pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit,
         backlog = if a.lost { backlog.max(*depth as f64 - size) } else { *depth as f64 };
     }
     let explained = sum[1][1] / (sum[1][0] + sum[1][1]).max(1.0);
-    let all = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
-    gain(explained, (sum[0][1] + sum[1][1]) / all.max(1.0), episodes)
+    let total = sum[0][0] + sum[0][1] + sum[1][0] + sum[1][1];
+    gain(explained, (sum[0][1] + sum[1][1]) / total.max(1.0), episodes)
 }
 
 impl TokenBucketFit {
@@ -237,9 +237,9 @@ impl TokenBucketFit {
     /// Returns the score that the search maximises: the gain, reduced by misclassified packets and by the
     /// spread of losses around the limit.
     pub(crate) fn score(&self) -> f64 {
-        let apart = (self.spread / self.burst.max(1.0)).min(1.0);
-        let counts = if self.corrected { CORRECTED_GAIN } else { 1.0 };
-        counts * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * apart)
+        let blur = (self.spread / self.burst.max(1.0)).min(1.0);
+        let counts = if self.corrected { CORRECTED_GAIN_SHARE } else { 1.0 };
+        counts * self.gain * (1.0 - 0.5 * self.misclassified.min(1.0)) * (1.0 - 0.3 * blur)
     }
 }
 
@@ -248,11 +248,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_quantiles_at_once_equal_single_ones() {
-        let of = |n: usize| (0..n).map(|i| ((i * 7919) % 101) as f32).collect::<Vec<f32>>();
+    fn quantiles_equal_those_computed_one_by_one() {
+        let values = |n: usize| (0..n).map(|i| ((i * 7919) % 101) as f32).collect::<Vec<f32>>();
         for n in [1, 2, 5, 100, 1000] {
             let rising = [0.0, 0.01, 0.3, 0.3, 0.65, 1.0];
-            assert_eq!(quantiles(&of(n), rising), rising.map(|q| quantile(&mut of(n), q)), "{n}");
+            assert_eq!(quantiles(&values(n), rising), rising.map(|q| quantile(&mut values(n), q)), "{n}");
         }
         assert!(quantiles(&[], [0.5])[0].is_nan());
     }

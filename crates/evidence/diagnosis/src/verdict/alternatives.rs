@@ -6,14 +6,14 @@ use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause, Limi
 
 /// Share of wrong verdicts in which the first alternative is right, and the second (80 and 12 of 120 with
 /// `longfat-diagnose-test cuts build 60`).
-const IS_RIGHT: [f64; 2] = [0.67, 0.10];
+const SHARE_RIGHT: [f64; 2] = [0.67, 0.10];
 /// Round trips below which a longer capture is needed: slow start alone takes as many to 1000 segments (RFC
 /// 5681 section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
 /// Returns the other causes that fit, the more probable first. The most probable limiter that was not
 /// reported goes before causes that only look alike.
-pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
+pub(super) fn other_causes(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let m = &f.measures;
     let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;
     let fits = |cause: &Cause| match cause {
@@ -28,8 +28,9 @@ pub(super) fn of(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let limited = limited.filter(|cause| *cause != f.cause);
     let alike = rules(f.cause).looks_like.iter().copied().filter(|cause| limited != Some(*cause));
     let causes = limited.into_iter().chain(alike).filter(fits);
-    let of = |(cause, is_right)| AlternativeCause { cause, probability: is_right * (1.0 - f.confidence) };
-    causes.zip(IS_RIGHT).map(of).collect()
+    let alternative =
+        |(cause, is_right)| AlternativeCause { cause, probability: is_right * (1.0 - f.confidence) };
+    causes.zip(SHARE_RIGHT).map(alternative).collect()
 }
 
 /// Returns the capture that would decide; `None` where the flow had few packets, so that no capture would.

@@ -60,12 +60,12 @@ pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
 
 /// Returns delays and losses over time. `start_s`: begin of the capture, seconds since 1970.
 pub(crate) fn late_parts(parts: &[DelaySlice], start_s: f64) -> Vec<LatePart> {
-    let one = |part: &DelaySlice| LatePart {
+    let late_part = |part: &DelaySlice| LatePart {
         from_s: crate::limiter::seconds(part.from) - start_s,
         arrived: part.arrived,
         lost: part.lost,
         mean_ms: part.sum.as_millis_f64() / f64::from(part.arrived.max(1)),
         max_ms: part.most.as_millis_f64(),
     };
-    parts.iter().map(one).collect()
+    parts.iter().map(late_part).collect()
 }

@@ -8,13 +8,13 @@ use result::diagnosis::Cause;
 
 /// Least share of a window that its sender uses (RFC 9293 section 3.8.6.2.1: a sender may wait for half of
 /// the greatest window).
-const USED: f64 = 0.5;
+const MIN_USED_SHARE: f64 = 0.5;
 /// Growth of slow start a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and
 /// 4.2).
-pub(super) const GROWTH: f64 = 1.5;
+pub(super) const SLOW_START_GROWTH: f64 = 1.5;
 /// A queue stands if the RTT is at least so many times RTprop: see
 /// [`crate::cause::RoundEvidence::queue_stands`].
-const STANDS: f64 = 2.0;
+const STANDING_RTT_FACTOR: f64 = 2.0;
 
 /// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
 const NEED_ACKS: [Cause; 5] =
@@ -47,8 +47,8 @@ pub(crate) fn consistent_split(
     }
     loop {
         let splits = split(measured, &refuted);
-        let held = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
-        let wrong = Cause::ALL.into_iter().filter(|c| !refuted.contains(c)).find(|c| !held(c));
+        let is_kept = |c: &Cause| holds(*c, rounds, &splits, facts, median_rtt);
+        let wrong = Cause::ALL.into_iter().filter(|c| !refuted.contains(c)).find(|c| !is_kept(c));
         match wrong {
             Some(cause) => refuted.push(cause),
             None => return splits,
@@ -72,7 +72,9 @@ fn holds(
     match rules(cause).bound {
         CauseBound::Nothing => true,
         CauseBound::Loss => !facts.losses.is_empty(),
-        CauseBound::LossWithoutQueue => !facts.losses.is_empty() && median_rtt < STANDS * facts.base,
+        CauseBound::LossWithoutQueue => {
+            !facts.losses.is_empty() && median_rtt < STANDING_RTT_FACTOR * facts.base
+        }
         CauseBound::Window => {
             let (mut carried, mut allowed) = (0.0, 0.0);
             for (r, s) in with() {
@@ -80,11 +82,11 @@ fn holds(
                 carried += r.acked * s / r.width.max(1e-9);
                 allowed += window * s / r.rtt.unwrap_or(median_rtt).max(facts.base);
             }
-            carried >= USED * allowed
+            carried >= MIN_USED_SHARE * allowed
         }
         CauseBound::Growth => {
-            let most = rounds.iter().map(|r| r.inflight).fold(facts.mss, f64::max);
-            let needs = 1.0 + (most / facts.mss).ln() / GROWTH.ln();
+            let max_inflight = rounds.iter().map(|r| r.inflight).fold(facts.mss, f64::max);
+            let needs = 1.0 + (max_inflight / facts.mss).ln() / SLOW_START_GROWTH.ln();
             // Slow start begins again after each pause (RFC 5681 section 4.1).
             let pauses = rounds.windows(2).filter(|w| w[0].idle <= 0.0 && w[1].idle > 0.0).count();
             let took: f64 = with().map(|(r, s)| s / r.width.max(1e-9)).sum();

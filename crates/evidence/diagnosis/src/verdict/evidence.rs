@@ -7,7 +7,7 @@
 //!    (`crates/evidence/diagnosis/src/cause`).
 
 use super::FULL_SHARE;
-use super::bounds::GROWTH;
+use super::bounds::SLOW_START_GROWTH;
 use super::cc;
 use super::full_link::LinkFills;
 use super::round_trips::RoundTripSpan;
@@ -22,7 +22,7 @@ pub(crate) struct FlowFacts {
     /// RTprop, seconds.
     pub base: f64,
     /// Least RTT of this flow, seconds: the origin of its one-way delays.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Payload bytes of a full segment.
     pub mss: f64,
     pub limiter: Option<FoundLimiter>,
@@ -69,24 +69,24 @@ pub(crate) struct FlowFacts {
 
 /// The window of a receiver that reads at once does not fall below this share of the greatest, because a
 /// sender sends data that fills that much of it at once (RFC 9293 section 3.8.6.2.1).
-const UNREAD: f64 = 0.5;
+const UNREAD_WINDOW_SHARE: f64 = 0.5;
 
 /// Conservative slow start (HyStart++) grows by this part of slow start's growth (RFC 9406 section 4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 
 /// Least delay of a standing queue, seconds, however short the path: jitter reaches less.
-pub(super) const MIN_STANDING: f64 = 0.02;
+pub(super) const MIN_STANDING_DELAY_S: f64 = 0.02;
 
 /// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section
 /// 3.2).
-const TARGET: f64 = 0.1;
+const TARGET_DELAY_SHARE: f64 = 0.1;
 
 /// Seconds between two ticks of TCP's timestamps (Linux' `TCP_TS_HZ`).
-const TICK: f64 = 1e-3;
+const TIMESTAMP_TICK_S: f64 = 1e-3;
 
 /// Where the delay between sender and capture is unknown, a round trip to the receiver below this, seconds,
 /// means that the capture may have been taken there.
-const AT_RECEIVER: f64 = 1e-3;
+const AT_RECEIVER_RTT_S: f64 = 1e-3;
 
 /// The cause and the seconds of each part of a round trip.
 pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
@@ -103,19 +103,19 @@ pub(crate) struct MeasuredRound {
 pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<MeasuredRound> {
     let first_loss = first_loss(rounds, facts);
     let recovered = recovered(rounds, facts);
-    let mut seen = 0;
+    let mut next_loss = 0;
     let mut greatest = 0.0f64;
     let mut last = facts.losses.iter().find(|l| is_answered(l)).map_or(Cause::RandomLoss, |l| l.1);
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
             // The commonest cause of a round trip's losses stands for all of them.
-            let from = seen;
+            let from = next_loss;
             let (a, b) = (r.from, r.from + r.width);
-            while seen < facts.losses.len() && facts.losses[seen].0 < b {
-                seen += 1;
+            while next_loss < facts.losses.len() && facts.losses[next_loss].0 < b {
+                next_loss += 1;
             }
-            last = commonest(&facts.losses[from..seen]).unwrap_or(last);
+            last = commonest(&facts.losses[from..next_loss]).unwrap_or(last);
             let stall = facts.stalls.iter().find(|s| s.meets((a, b))).map(|s| s.cause);
             last = stall.filter(|c| *c == Cause::BlackHole).unwrap_or(last);
             let out: f64 = facts.outages.iter().map(|o| (o.1.min(b) - o.0.max(a)).max(0.0)).sum();
@@ -126,7 +126,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
                 _ => last,
             };
             let overfilled = facts.fills.is_overfilled(r.from + 0.5 * r.width);
-            let unread = r.window.is_some_and(|window| window < UNREAD * greatest);
+            let unread = r.window.is_some_and(|window| window < UNREAD_WINDOW_SHARE * greatest);
             greatest = greatest.max(r.window.unwrap_or(0.0));
             let evidence = RoundEvidence {
                 window_unread: unread,
@@ -153,10 +153,10 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
 
 /// Splits every round trip among the causes that were not `refuted`.
 pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
-    let of = |m: &MeasuredRound| {
+    let split_round = |m: &MeasuredRound| {
         RoundPart::ALL.map(|part| (cause::of_part(part, &m.evidence, refuted), m.seconds[part as usize]))
     };
-    measured.iter().map(of).collect()
+    measured.iter().map(split_round).collect()
 }
 
 /// Returns the evidence of round trip `i`.
@@ -177,7 +177,8 @@ fn evidence(
         send_buffer_full: facts.send_buffer_full,
         held_again: facts.held_again,
         flat: flat(rounds, i, facts),
-        inflight_unknown: facts.inflight_unknown && (facts.near_receiver || facts.least < AT_RECEIVER),
+        inflight_unknown: facts.inflight_unknown
+            && (facts.near_receiver || facts.min_rtt < AT_RECEIVER_RTT_S),
         grows: grows(rounds, i) && !overfilled,
         overfills: overfilled && r.rtt.is_some_and(|rtt| rtt > facts.base + least_queue_delay(facts)),
         window_full: window_is_full(r, facts),
@@ -234,10 +235,10 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
 /// Round trips without growth since the last loss after which something else may hold the window: a
 /// congestion control adds a segment in each (RFC 5681 section 3.1), which in sum exceeds what [`flat`]
 /// tolerates.
-const STOPPED_GROWING: usize = 9;
+const ROUNDS_WITHOUT_GROWTH: usize = 9;
 /// Times the duration of CUBIC's plateau, K = cbrt(W (1 - beta) / C) seconds for a window of W segments (RFC
 /// 9438 section 4.2), that a window must also have stood still: after the plateau CUBIC grows again.
-const BEHIND_PLATEAU: f64 = 2.0;
+const PLATEAU_FACTOR: f64 = 2.0;
 
 /// Returns which round trips come so long after a loss that it no longer limits the window: the bytes in
 /// flight grew again, and then stood still for much longer.
@@ -250,14 +251,14 @@ fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
         let end = rounds[begin..].iter().position(is_loss).map_or(rounds.len(), |n| begin + n);
         let lost_at = rounds[from.saturating_sub(1)].inflight.max(rounds[from].inflight) / facts.mss;
         let plateau = cc::cubic_plateau(lost_at);
-        let (mut most, mut grew) = (0.0, begin);
+        let (mut largest, mut grew) = (0.0, begin);
         for (i, r) in rounds.iter().enumerate().take(end).skip(begin) {
-            if r.inflight > most + 2.0 * facts.mss {
-                (most, grew) = (r.inflight, i);
+            if r.inflight > largest + 2.0 * facts.mss {
+                (largest, grew) = (r.inflight, i);
             }
         }
         let stood = rounds[grew.min(end - 1)..end].iter().map(|r| r.width).sum::<f64>();
-        if end - grew > STOPPED_GROWING && stood > BEHIND_PLATEAU * plateau {
+        if end - grew > ROUNDS_WITHOUT_GROWTH && stood > PLATEAU_FACTOR * plateau {
             recovered[grew + 1..end].fill(true);
         }
         from = end;
@@ -287,7 +288,7 @@ fn least_queue_delay(facts: &FlowFacts) -> f64 {
 
 /// Returns the least delay that counts as a queue on a path with an RTprop of `base` seconds, in seconds.
 pub(crate) fn least_queue(base: f64) -> f64 {
-    (TARGET * base).max(TICK)
+    (TARGET_DELAY_SHARE * base).max(TIMESTAMP_TICK_S)
 }
 
 /// Whether most of the RTT above its minimum is spent on the ACKs' path.
@@ -297,8 +298,8 @@ fn acks_wait(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
         return false;
     }
     let Some(rtt) = (if facts.waits_before_capture { r.rtt_min } else { r.rtt }) else { return false };
-    let over = rtt - facts.least;
-    if over <= least_queue_delay(facts).max(2.0 * TICK) {
+    let over = rtt - facts.min_rtt;
+    if over <= least_queue_delay(facts).max(2.0 * TIMESTAMP_TICK_S) {
         return false;
     }
     // Without timestamps: the other direction is full, and this one is not.
@@ -360,7 +361,7 @@ fn overlap(spans: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
 /// timestamps.
 fn data_waits(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     let wait = if facts.waits_before_capture { r.data_delay } else { r.data_wait };
-    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TICK))
+    wait.is_some_and(|wait| wait > least_queue_delay(facts).max(2.0 * TIMESTAMP_TICK_S))
 }
 
 /// Whether less than a segment was in flight although the window had room. Congestion control always allows a
@@ -415,7 +416,7 @@ fn waits(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
 
 /// Whether all packets of the round trip waited longer than RTprop.
 fn queue_stands(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
-    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(MIN_STANDING))
+    rounds[i].rtt_min.is_some_and(|rtt| rtt > facts.base + facts.base.max(MIN_STANDING_DELAY_S))
 }
 
 /// Whether the flow used its whole share of the limiter's rate. Where neither delays nor losses show the
@@ -438,8 +439,11 @@ fn grows(rounds: &[RoundTripSpan], i: usize) -> bool {
     let now = rounds[i].inflight;
     let next = rounds[i + 1..].iter().take(2).map(|r| r.inflight).fold(0.0, f64::max);
     let before = rounds[..i].iter().rev().take(2).map(|r| r.inflight).fold(f64::INFINITY, f64::min);
-    let least = 1.0 + (GROWTH - 1.0) / CSS_GROWTH_DIVISOR;
-    i == 0 || next > least * now || before.is_finite() && now > least * before || i + 1 == rounds.len()
+    let min_growth = 1.0 + (SLOW_START_GROWTH - 1.0) / CSS_GROWTH_DIVISOR;
+    i == 0
+        || next > min_growth * now
+        || before.is_finite() && now > min_growth * before
+        || i + 1 == rounds.len()
 }
 
 /// Whether the bytes in flight stay within two segments over the round trips around `i`, so that something
@@ -475,18 +479,18 @@ mod tests {
         (0..20).map(round).collect()
     }
 
-    fn whole(rounds: &[RoundTripSpan], cause: Cause) -> bool {
+    fn has_only(rounds: &[RoundTripSpan], cause: Cause) -> bool {
         let facts = FlowFacts { mss: MSS, losses: vec![(0.0, Cause::Congestion)], ..FlowFacts::default() };
         let splits = split(&measured(rounds, &facts), &[]);
         splits.iter().flatten().all(|s| s.1 <= 0.0 || s.0 == cause)
     }
 
     #[test]
-    fn a_window_that_losses_keep_full_is_not_the_receivers() {
-        assert!(whole(&full_windows(1.0, 1.0), Cause::Congestion));
-        assert!(whole(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
+    fn a_receive_window_kept_full_by_losses_is_not_the_receivers() {
+        assert!(has_only(&full_windows(1.0, 1.0), Cause::Congestion));
+        assert!(has_only(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
         // A loss now and then does not hold a window that moves on.
-        assert!(whole(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
+        assert!(has_only(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
     }
 
     /// A policer drops the overshoot of slow start; the window grows again to 40 segments, where something
@@ -534,9 +538,9 @@ mod tests {
             let rounds: Vec<RoundTripSpan> = (0..9).map(|i| round(i, resent)).collect();
             let facts =
                 FlowFacts { mss: MSS, losses: vec![(0.0, loss)], send_buffer_full, ..FlowFacts::default() };
-            let most =
+            let largest =
                 split(&measured(&rounds, &facts), &[])[5].into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
-            most.map(|s| s.0)
+            largest.map(|s| s.0)
         };
         assert_eq!(main(0.0, Cause::Policed, false), Some(Cause::Application));
         assert_eq!(

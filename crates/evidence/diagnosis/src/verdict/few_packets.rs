@@ -18,12 +18,12 @@ pub(super) const NOTE: &str = result::diagnosis::FEW_PACKETS;
 /// Segments that may leave before the first ACK (RFC 6928 section 2).
 const INITIAL_WINDOW: u64 = 10;
 /// A flight that is sent within this share of a round trip ended before its first ACK could release more.
-const ONE_FLIGHT: f64 = 0.9;
+const ONE_FLIGHT_SHARE: f64 = 0.9;
 /// Round trips over which a share of the time is known to a tenth.
-const ROUND_TRIPS_FOR_A_SHARE: f64 = 10.0;
+const MIN_ROUND_TRIPS: f64 = 10.0;
 
 /// Least number of timeouts of an outage; a single lost packet has fewer.
-const TIMEOUTS_OF_AN_OUTAGE: u64 = 2;
+const MIN_OUTAGE_TIMEOUTS: u64 = 2;
 
 /// Whether a flow that lasts `duration` seconds has too few packets to show `cause`.
 pub(super) fn are_too_few(t: &Track, cause: Cause, duration: f64) -> bool {
@@ -32,8 +32,8 @@ pub(super) fn are_too_few(t: &Track, cause: Cause, duration: f64) -> bool {
     match cause {
         BlackHole | Nagle | PacketTooBig | ReceiverStalled | SetupFailed => false,
         // One lost packet is not an outage, however long its sender's first timeout is.
-        Outage => few && t.counts.timeouts + t.counts.tlp < TIMEOUTS_OF_AN_OUTAGE,
-        Application => few && duration < ROUND_TRIPS_FOR_A_SHARE * rtt(t),
+        Outage => few && t.counts.timeouts + t.counts.tlp < MIN_OUTAGE_TIMEOUTS,
+        Application => few && duration < MIN_ROUND_TRIPS * rtt(t),
         _ => few && t.counts.data_packets > 0,
     }
 }
@@ -55,5 +55,5 @@ fn is_one_flight(t: &Track, duration: f64) -> bool {
     let Some(least) = t.rtt.min().map(|rtt| rtt.as_secs_f64()) else { return false };
     let sent = t.log.first().zip(t.log.last()).map(|(a, b)| seconds(b.time) - seconds(a.time));
     let lost = t.counts.retransmitted_packets + t.counts.lost_up + t.counts.lost_down;
-    lost == 0 && sent.is_some_and(|sent| sent < ONE_FLIGHT * least) && duration < 2.0 * least
+    lost == 0 && sent.is_some_and(|sent| sent < ONE_FLIGHT_SHARE * least) && duration < 2.0 * least
 }

@@ -50,7 +50,7 @@ impl FlowView {
         let others: Vec<&Track> = match t.too_big.is_empty() {
             true => Vec::new(),
             false => context
-                .same_way
+                .same_direction
                 .iter()
                 .map(|i| &context.tracks[*i])
                 .filter(|o| !std::ptr::eq(*o, t))
@@ -69,7 +69,7 @@ impl FlowView {
             full: through.iter().flat_map(|l| l.full.iter()).map(since).collect(),
             reverse_full: context.reverse_full.iter().flat_map(|f| f.iter()).map(since).collect(),
             base,
-            least: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
+            min_rtt: t.rtt.min().map_or(base, |rtt| rtt.as_secs_f64()),
             mss: t.mss.unwrap_or(1) as f64,
             limiter,
             share: through.map_or(1.0, |l| l.share),

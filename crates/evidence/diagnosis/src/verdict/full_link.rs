@@ -9,9 +9,9 @@ use super::round_trips::RoundTripSpan;
 
 /// Least ratio, between two round trips, that counts as growth of the delivery rate or of the bytes in
 /// flight.
-const GROWTH: f64 = 1.25;
+const MIN_GROWTH: f64 = 1.25;
 /// Round trips without growth of the delivery rate after which the link is full.
-const WITHOUT_GROWTH: usize = 3;
+const ROUNDS_WITHOUT_GROWTH: usize = 3;
 
 /// Whether more is in flight than fills the link, from each time on (seconds since the connection's first
 /// packet).
@@ -37,17 +37,17 @@ impl LinkFills {
                 continue;
             }
             let drains = r.packets == 0;
-            if rate > GROWTH * most && !drains {
+            if rate > MIN_GROWTH * most && !drains {
                 (most, at_most, from, without) = (rate, r.inflight, i + 1, 0);
                 continue;
             }
             without += 1;
-            let exceeds = |r: &RoundTripSpan| r.inflight > GROWTH * at_most;
-            if without == WITHOUT_GROWTH {
+            let exceeds = |r: &RoundTripSpan| r.inflight > MIN_GROWTH * at_most;
+            if without == ROUNDS_WITHOUT_GROWTH {
                 // The link was already full in the round trips before.
                 (from..i).for_each(|j| fills[j].1 = exceeds(&rounds[j]));
             }
-            fills[i].1 = without >= WITHOUT_GROWTH && (exceeds(r) || drains && before);
+            fills[i].1 = without >= ROUNDS_WITHOUT_GROWTH && (exceeds(r) || drains && before);
         }
         LinkFills(fills)
     }
@@ -80,14 +80,15 @@ mod tests {
     #[test]
     fn the_link_is_full_when_the_window_grows_and_delivery_does_not() {
         let grows = [10.0f64, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0];
-        let of = |delivered: fn(f64) -> f64, most: f64| {
-            let all: Vec<(f64, f64)> = grows.iter().map(|w| (w.min(most), delivered(w.min(most)))).collect();
-            overfilled(&all)
+        let full = |delivered: fn(f64) -> f64, limit: f64| {
+            let flights: Vec<(f64, f64)> =
+                grows.iter().map(|w| (w.min(limit), delivered(w.min(limit)))).collect();
+            overfilled(&flights)
         };
-        assert_eq!(of(|w| w.min(80.0), f64::MAX), [false, false, false, false, true, true, true]);
-        assert_eq!(of(|w| w, f64::MAX), [false; 7]);
+        assert_eq!(full(|w| w.min(80.0), f64::MAX), [false, false, false, false, true, true, true]);
+        assert_eq!(full(|w| w, f64::MAX), [false; 7]);
         // Window and delivery stand still together: something else limits them.
-        assert_eq!(of(|w| w, 80.0), [false; 7]);
+        assert_eq!(full(|w| w, 80.0), [false; 7]);
         // Window and delivery grow together by two packets a round trip.
         let slowly: Vec<(f64, f64)> =
             (0..20).map(|i| (40.0 + f64::from(i) * 2.0, 40.0 + f64::from(i) * 2.0)).collect();

@@ -13,18 +13,18 @@ use track::Track;
 /// Greatest missing share of a flow's payload for which a cause is named. Verdicts on drawn flows are as good
 /// with 5 % missing as with none, but only 7 of 10 are right with 10 % missing (`longfat-diagnose-test
 /// cuts`).
-const MAX_MISSING: f64 = 0.07;
+const MAX_MISSING_SHARE: f64 = 0.07;
 
 /// Returns the share of the payload that the capture lacks, 0 to 1; `None` where it lacks none, or has no
 /// data at all.
 pub(super) fn missing_share(t: &Track) -> Option<f64> {
-    let (seen, missed) = (t.counts.unique_bytes as f64, t.counts.missed_bytes as f64);
-    (seen > 0.0 && missed > 0.0).then(|| missed / (seen + missed))
+    let (captured, missed) = (t.counts.unique_bytes as f64, t.counts.missed_bytes as f64);
+    (captured > 0.0 && missed > 0.0).then(|| missed / (captured + missed))
 }
 
 /// Whether too much is missing to name a cause.
 pub(super) fn has_too_many(t: &Track) -> bool {
-    missing_share(t).is_some_and(|share| share > MAX_MISSING)
+    missing_share(t).is_some_and(|share| share > MAX_MISSING_SHARE)
 }
 
 /// Returns the diagnosis without a cause, with its counts.

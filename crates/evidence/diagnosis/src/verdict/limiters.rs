@@ -2,7 +2,7 @@
 
 use super::outages::AckSilence;
 use super::vantage::{receiver_side, sender_side, waits_before_capture};
-use super::{HostTraffic, gaps, number, outages, proof, rtt_summary, silences, silent, ways};
+use super::{HostTraffic, gaps, host_traffic, number, outages, proof, rtt_summary, silences, silent};
 use crate::limiter::posterior::LimiterSource;
 use crate::limiter::{
     self, AckLoad, FoundLimiter, LimiterPackets, LimiterSearch, PathFacts, ProposedLimiter,
@@ -51,9 +51,11 @@ pub(super) fn full<'a>(
     let mut add = |at: f64, n: f64| *bytes.entry((at / width) as i64).or_default() += n;
     ack_load.iter().for_each(|a| add(a.at, a.bytes as f64));
     for t in members {
-        let whole = 1.0 + t.header as f64 / t.mss.unwrap_or(1) as f64;
+        let ip_per_payload = 1.0 + t.header as f64 / t.mss.unwrap_or(1) as f64;
         let (first, bin) = (limiter::seconds(t.first), t.bin.as_secs_f64());
-        t.bins.iter().for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * whole));
+        t.bins
+            .iter()
+            .for_each(|b| add(first + (b.index as f64 + 0.5) * bin, b.acked as f64 * ip_per_payload));
     }
     let full = bytes.into_iter().filter(|b| b.1 > FULL_SHARE * found.rate * width);
     full.map(|(i, _)| (i as f64 * width, (i + 1) as f64 * width)).collect()
@@ -72,22 +74,22 @@ pub(crate) fn full_window(bin: f64, packet: f64) -> f64 {
 
 /// Groups the flows between the same two hosts in the same direction.
 pub(super) fn groups(tracks: &[Track]) -> Vec<Vec<usize>> {
-    let mut of: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
+    let mut by_hosts: BTreeMap<(Addr, Addr), Vec<usize>> = BTreeMap::new();
     let can_be_searched = |t: &Track| !t.log.is_empty() && !gaps::has_too_many(t);
     for (i, t) in tracks.iter().enumerate().filter(|(_, t)| can_be_searched(t)) {
-        of.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
+        by_hosts.entry((t.sender.addr, t.receiver.addr)).or_default().push(i);
     }
-    of.into_values().collect()
+    by_hosts.into_values().collect()
 }
 
 /// Returns the ACKs that pass with a group's data.
 pub(super) fn ack_load(
     tracks: &[Track],
     group: &[usize],
-    ways: &BTreeMap<(Addr, Addr), HostTraffic>,
+    traffic: &BTreeMap<(Addr, Addr), HostTraffic>,
 ) -> Vec<AckLoad> {
     let t = &tracks[group[0]];
-    let back = ways.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
+    let back = traffic.get(&(t.receiver.addr, t.sender.addr)).map_or(&[][..], |w| &w.tracks);
     let size = t.header as f64;
     let full = full_packet(t);
     let mut out = Vec::new();
@@ -196,28 +198,28 @@ pub struct ProposedLimiters {
 /// Returns the limiters that may limit these tracks: those between two hosts together, and each alone.
 pub fn proposed_limiters(tracks: &[Track]) -> Vec<ProposedLimiters> {
     let silences = silences(tracks);
-    let ways = ways(tracks);
+    let traffic = host_traffic(tracks);
     let groups = groups(tracks);
     let alone = groups.iter().filter(|g| g.len() > 1).flat_map(|g| g.iter().map(|m| vec![*m]));
     let searched = groups.iter().cloned().chain(alone);
-    let of = |members: Vec<usize>| {
-        let load = if groups.contains(&members) { ack_load(tracks, &members, &ways) } else { Vec::new() };
+    let propose = |members: Vec<usize>| {
+        let load = if groups.contains(&members) { ack_load(tracks, &members, &traffic) } else { Vec::new() };
         let sides = proposed_of(tracks, &members, &silences, &load);
         ProposedLimiters { members, sides }
     };
-    searched.map(of).collect()
+    searched.map(propose).collect()
 }
 
 /// Returns the policers whose buckets explain the losses of the first track's group better than chance:
 /// candidates where the verdict names no limiter.
 pub fn proposed_buckets(tracks: &[Track]) -> Vec<ProposedLimiter> {
     let first = groups(tracks).into_iter().find(|members| members.contains(&0));
-    let of = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
-    let all = first.map_or_else(Vec::new, |members| of(members).concat());
+    let propose = |members: Vec<usize>| proposed_of(tracks, &members, &silences(tracks), &[]);
+    let proposed = first.map_or_else(Vec::new, |members| propose(members).concat());
     let policer = |p: &ProposedLimiter| {
         p.proposal.source == LimiterSource::Losses && p.proposal.kind == LimiterKind::Policer
     };
-    all.into_iter().filter(policer).collect()
+    proposed.into_iter().filter(policer).collect()
 }
 
 /// Returns the proposals for either side of the capture, in the order in which the sides are searched.
@@ -304,10 +306,10 @@ fn shared(
     let links = found.iter().filter(|a| a.0.found.kind != LimiterKind::Policer);
     let by_all = links.map(|a| (seconds(&a.0, group), a)).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((all, best)) = by_all else { return found };
-    let whole = spans(tracks, group);
+    let duration = spans(tracks, group);
     let carried: f64 = group.iter().map(|m| tracks[*m].counts.acked_bytes as f64).sum();
-    let fits = carried < best.0.found.rate * whole;
-    if fits && all > 0.5 * whole && seconds(&best.0, &best.1) < 0.5 * all {
+    let fits = carried < best.0.found.rate * duration;
+    if fits && all > 0.5 * duration && seconds(&best.0, &best.1) < 0.5 * all {
         return vec![(best.0.clone(), group.to_vec())];
     }
     found
@@ -325,9 +327,9 @@ pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item 
     let queued = found.kind != LimiterKind::Policer;
     let members: Vec<&Track> = members.collect();
     // Where the queue delayed packets, it is at least as long as nearly all of their delay.
-    let seen = members.iter().map(|t| rtt_summary(&t.rtt)).map(|rtt| (rtt.p95 - rtt.min) * 1e-3);
-    let seen = seen.fold(0.0, f64::max);
-    let delay = if found.delay_fit.is_some() { found.delay.max(seen) } else { found.delay };
+    let delays = members.iter().map(|t| rtt_summary(&t.rtt)).map(|rtt| (rtt.p95 - rtt.min) * 1e-3);
+    let max_delay = delays.fold(0.0, f64::max);
+    let delay = if found.delay_fit.is_some() { found.delay.max(max_delay) } else { found.delay };
     let queue = if delay > found.delay { found.rate * delay } else { found.queue };
     Limiter {
         kind: found.kind,
@@ -356,7 +358,8 @@ pub(super) fn keep_those_that_limit(
     limiters: &mut Vec<Limiter>,
     flows: &[FlowDiagnosis],
 ) -> Vec<Option<usize>> {
-    let limits = |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) >= proof::SHOWN_FROM);
+    let limits =
+        |i: usize| flows.iter().any(|f| f.limiter == Some(i) && by_limiter(f) >= proof::MIN_PROVED_SHARE);
     let kept: Vec<bool> = (0..limiters.len()).map(limits).collect();
     let mut next = 0;
     let refer = kept

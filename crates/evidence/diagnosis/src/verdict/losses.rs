@@ -12,17 +12,17 @@ use std::collections::BTreeSet;
 use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is full when the delay is at least this share of the usual delay at losses.
-const LONG: f32 = 0.5;
+const FULL_QUEUE_SHARE: f32 = 0.5;
 /// Least delay of a standing queue, seconds: jitter reaches less, however short the path.
-const STANDS: f64 = super::evidence::MIN_STANDING;
+const STANDING_DELAY_S: f64 = super::evidence::MIN_STANDING_DELAY_S;
 /// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as
 /// long for the line in front of a policer.
-const VISIBLE: (f64, f64) = (1e-3, 0.02);
+const MIN_VISIBLE_DELAY: (f64, f64) = (1e-3, 0.02);
 /// Share of fragmented packets from which on losses are ascribed to fragmentation: where half of the packets
 /// are cut in two and fragments are lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// Share of a round trip for which a measured delay stays valid, and within which losses belong to one queue.
-const FRESH: f64 = 0.5;
+const VALID_ROUND_TRIPS: f64 = 0.5;
 
 /// Returns the time of each loss, seconds since the connection's first packet, and its cause. `dropped`:
 /// places in the log of packets that the limiter dropped, and the cause `by` that they have. `outages` and
@@ -100,8 +100,8 @@ pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
 /// Whether the packet is larger than those that arrive unfragmented, in a flow with mostly fragmented
 /// packets.
 fn comes_in_fragments(t: &Track, s: &LoggedPacket) -> bool {
-    let most = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
-    most && t.fragment_fits.is_some_and(|fits| s.bytes / u32::from(s.segments.max(1)) > fits)
+    let is_fragmented = t.counts.fragmented_packets as f64 > MOSTLY_FRAGMENTS * t.counts.data_packets as f64;
+    is_fragmented && t.fragment_fits.is_some_and(|fits| s.bytes / u32::from(s.segments.max(1)) > fits)
 }
 
 /// The delays just before losses, for either side of the capture; `None` where losses do not come with delay.
@@ -122,15 +122,15 @@ struct LossDelay {
 impl LossDelay {
     /// Tests whether losses come with delay, on a path with an RTprop of `base` seconds.
     fn of(losses: &mut [f32], passed: &mut [f32], base: f64) -> Option<LossDelay> {
-        let visible = VISIBLE.0.min(VISIBLE.1 * base);
+        let visible = MIN_VISIBLE_DELAY.0.min(MIN_VISIBLE_DELAY.1 * base);
         let delay = delay_at_losses(losses, passed).filter(|d| f64::from(*d) >= visible)?;
-        let long = losses.iter().filter(|d| **d > LONG * delay).count();
+        let long = losses.iter().filter(|d| **d > FULL_QUEUE_SHARE * delay).count();
         Some(LossDelay { delay, all: 2 * long > losses.len() })
     }
 
     /// Whether a packet lost at this delay was lost at a full queue.
     fn is_full(&self, delay: f32) -> bool {
-        if delay.is_finite() { delay > LONG * self.delay } else { self.all }
+        if delay.is_finite() { delay > FULL_QUEUE_SHARE * self.delay } else { self.all }
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         tracks.iter().copied().filter(|t| t.counts.retransmitted_packets > 0).collect();
     some.sort_by_key(|t| std::cmp::Reverse(t.counts.retransmitted_packets));
     some.truncate(MAX_SEARCHED);
-    let of = |fate| {
+    let delays_of = |fate| {
         let (mut losses, mut passed) = (Vec::new(), Vec::new());
         for t in &some {
             let delay = delays(t, fate, base);
@@ -156,8 +156,11 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
         }
         (LossDelay::of(&mut losses, &mut passed, base), !losses.is_empty())
     };
-    let (before, known) = of(PacketFate::LostUp);
-    QueueLossSigns { behind: of(PacketFate::LostDown).0, before: before.or_else(|| by_gaps(tracks, known)) }
+    let (before, known) = delays_of(PacketFate::LostUp);
+    QueueLossSigns {
+        behind: delays_of(PacketFate::LostDown).0,
+        before: before.or_else(|| by_gaps(tracks, known)),
+    }
 }
 
 /// Tests the gaps of packets that were lost before the capture: if no gap took time, all were lost at full
@@ -166,12 +169,12 @@ pub(super) fn full(tracks: &[&Track], base: f64) -> QueueLossSigns {
 fn by_gaps(tracks: &[&Track], known: bool) -> Option<LossDelay> {
     let lost = tracks.iter().any(|t| t.counts.lost_up > 0) && tracks.len() <= MAX_SEARCHED;
     let none = vec![Vec::new(); tracks.len()];
-    let all = lost
+    let all_at_queues = lost
         && all_gaps_closed(
             &LimiterPackets { tracks, gone: &none, ack_load: &[] }.arrivals(false, false),
             known,
         );
-    all.then_some(LossDelay { delay: f32::NEG_INFINITY, all })
+    all_at_queues.then_some(LossDelay { delay: f32::NEG_INFINITY, all: all_at_queues })
 }
 
 /// Returns which packets of the log were lost at a full queue: those that came when it was long, if losses
@@ -189,7 +192,7 @@ fn at_full_queue(t: &Track, base: f64, rtt: f64, of_all: QueueLossSigns) -> Vec<
         // A packet that waits longer than RTprop waits in a full link's queue, even if every packet waits as
         // long.
         for (i, s) in t.log.iter().enumerate() {
-            let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDS);
+            let stands = fate == PacketFate::LostDown && f64::from(delay[i]) > base.max(STANDING_DELAY_S);
             full[i] |= s.fate == fate && stands;
         }
         let Some(usual) = LossDelay::of(&mut losses, &mut passed, base).or(of_all) else { continue };
@@ -221,7 +224,7 @@ fn collect_delays(
             passed.push(*d);
         } else if s.fate == fate && seconds(s.time) > until {
             losses.push(*d);
-            until = seconds(s.time) + FRESH * rtt;
+            until = seconds(s.time) + VALID_ROUND_TRIPS * rtt;
         }
     }
 }
@@ -230,27 +233,27 @@ fn collect_delays(
 /// counts, because an ACK is delayed now and then.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
-    let of = |s: &LoggedPacket| {
+    let rtt_at = |s: &LoggedPacket| {
         let at = seconds(s.time);
         if let Some(rtt) = s.rtt.get() {
             let now = (micros(rtt) - base) as f32;
-            (last, least, until) = (now, now.min(last), at + FRESH * (base + now as f64));
+            (last, least, until) = (now, now.min(last), at + VALID_ROUND_TRIPS * (base + now as f64));
         }
         if at < until { least } else { f32::NAN }
     };
-    t.log.iter().map(of).collect()
+    t.log.iter().map(rtt_at).collect()
 }
 
 /// Returns each packet's delay to the capture above the least, seconds, or the last known one.
 fn delays_to_capture(t: &Track) -> Vec<f32> {
     let mut last = f32::NAN;
-    let of = |s: &LoggedPacket| {
+    let delay_at = |s: &LoggedPacket| {
         if s.fate == PacketFate::Passed && s.delay.is_known() {
             last = micros32(s.delay.get());
         }
         last
     };
-    t.log.iter().map(of).collect()
+    t.log.iter().map(delay_at).collect()
 }
 
 #[cfg(test)]
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_a_queues_only_if_it_delays_more_than_a_line() {
+    fn losses_are_congestion_only_if_the_delay_exceeds_that_of_a_line() {
         let causes = |each: Span| {
             let t = bursts(each);
             let all = losses(&t, 0.011, 0.011, (&[], Cause::Congestion), (&[], &[]), full(&[&t], 0.011));

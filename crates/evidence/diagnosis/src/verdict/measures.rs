@@ -115,7 +115,7 @@ fn knows_rtt(t: &Track) -> bool {
 pub(crate) fn notes(t: &Track) -> Vec<String> {
     let c = &t.counts;
     let refuted = t.handshake.scale_is_wrong;
-    let said = [
+    let notes = [
         (!t.handshake.syn && !t.handshake.syn_ack, "no-handshake"),
         (t.handshake.wscale.is_none() && !refuted, "window-scale-unknown"),
         (refuted, "window-scale-refuted"),
@@ -126,5 +126,5 @@ pub(crate) fn notes(t: &Track) -> Vec<String> {
         (are_options_cut(t), "options-cut"),
         (without_sack(t), "no-sack"),
     ];
-    said.iter().filter(|s| s.0).map(|s| s.1.to_string()).collect()
+    notes.iter().filter(|s| s.0).map(|s| s.1.to_string()).collect()
 }

@@ -16,7 +16,7 @@ use track::{PacketFate, PauseKind, Track, WaitReason};
 
 /// Least time without ACKs that counts as a silence, seconds: delayed ACKs take as long (Linux'
 /// `TCP_DELACK_MAX`).
-const LEAST: f64 = 0.2;
+const MIN_SILENCE_S: f64 = 0.2;
 
 /// A time without any ACK between two hosts, seconds since 1970.
 #[derive(Clone, Copy, Debug)]
@@ -35,19 +35,19 @@ impl AckSilence {
 
 /// A sender that returns from a timeout sends fewer segments at once than this: its window is one segment
 /// (RFC 5681 section 3.1).
-const AT_ONCE: usize = 2;
+const MIN_BURST_SEGMENTS: usize = 2;
 /// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one
 /// timeout ends may be a lost tail.
 const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
 /// Least number of vain timeouts that cannot be a lost tail.
-const VAIN: usize = 2;
+const MIN_VAIN_TIMEOUTS: usize = 2;
 
 /// Returns the times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let mut heard: Vec<(f64, f64)> = Vec::new();
     // A capture of one direction does not show what arrived.
-    let both: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
-    let tracks = &both[..];
+    let two_way: Vec<&Track> = tracks.iter().copied().filter(|t| !is_one_way(t)).collect();
+    let tracks = &two_way[..];
     for t in tracks {
         let (first, width) = (seconds(t.first), t.bin.as_secs_f64());
         let with = t.bins.iter().filter(|b| b.acks > 0);
@@ -62,7 +62,7 @@ pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
     let first = tracks.iter().filter_map(|t| t.first_data).map(seconds).fold(f64::INFINITY, f64::min);
     let mut end = if heard.is_empty() { f64::INFINITY } else { first };
     for (from, to) in heard {
-        if from - end > LEAST {
+        if from - end > MIN_SILENCE_S {
             out.push(AckSilence { from: end, to: from, gone: false });
         }
         end = if end.is_finite() { end.max(to) } else { to };
@@ -101,7 +101,7 @@ fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
     let again = seconds(t.log.iter().find(|s| s.again && behind(seconds(s.time)))?.time);
     let new = seconds(t.log.iter().rev().find(|s| !s.again)?.time);
-    (vain >= VAIN && new < again).then_some((begin, seconds(t.last_data?)))
+    (vain >= MIN_VAIN_TIMEOUTS && new < again).then_some((begin, seconds(t.last_data?)))
 }
 
 /// Whether no data of the track was ever acknowledged although its sender waited for that.
@@ -163,24 +163,25 @@ fn remove_chance_losses(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
         let within = t.log[begin..].iter().take_while(|p| seconds(p.time) < to);
         within.filter(|p| p.fate != PacketFate::Passed).map(|p| u64::from(p.segments)).sum::<u64>()
     };
-    let sum = |of: fn(&Track) -> u64| tracks.iter().map(|t| of(t)).sum::<u64>();
-    let all = sum(|t| t.counts.data_packets + t.counts.lost_up);
+    let sum = |count: fn(&Track) -> u64| tracks.iter().map(|t| count(t)).sum::<u64>();
+    let packets = sum(|t| t.counts.data_packets + t.counts.lost_up);
     let losses = sum(|t| t.counts.lost_up + t.counts.lost_down);
     silences.retain(|s| {
         let held = || tracks.iter().any(|t| was_held(t, s.from, s.to) || late(t, s.from, s.to));
         let n = if s.gone { tracks.iter().map(|t| lost(t, s)).sum() } else { 0 };
-        !s.gone || n == 0 && held() || !is_by_chance(all, losses, n)
+        !s.gone || n == 0 && held() || !is_by_chance(packets, losses, n)
     });
 }
 
 /// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one
 /// correlated run among otherwise independent losses: the ratio of both probabilities, with a uniform prior
 /// of the loss rate (Laplace).
-fn is_by_chance(all: u64, losses: u64, run: u64) -> bool {
-    let losses = losses.clamp(run, all.max(run)) as f64;
-    let (all, run) = (all.max(1) as f64, run.max(1) as f64);
-    let in_a_row: f64 = (0..run as u64).map(|i| ((all - i as f64) / (losses - i as f64).max(1.0)).ln()).sum();
-    in_a_row + ((all + 1.0) / (all - run + 1.0).max(1.0)).ln() - all.ln() <= 0.0
+fn is_by_chance(packets: u64, losses: u64, run: u64) -> bool {
+    let losses = losses.clamp(run, packets.max(run)) as f64;
+    let (packets, run) = (packets.max(1) as f64, run.max(1) as f64);
+    let in_a_row: f64 =
+        (0..run as u64).map(|i| ((packets - i as f64) / (losses - i as f64).max(1.0)).ln()).sum();
+    in_a_row + ((packets + 1.0) / (packets - run + 1.0).max(1.0)).ln() - packets.ln() <= 0.0
 }
 
 /// Whether the sender waited for ACKs in most of the silence.
@@ -272,7 +273,7 @@ fn at_once(t: &Track, begin: usize) -> bool {
     }
     let until = t.log.get(begin).map_or(0.0, |s| seconds(s.time)) + 0.5 * least;
     let next = t.log[begin..].iter().take_while(|s| seconds(s.time) < until);
-    next.map(|s| s.segments as usize).sum::<usize>() >= AT_ONCE
+    next.map(|s| s.segments as usize).sum::<usize>() >= MIN_BURST_SEGMENTS
 }
 
 /// Whether packets are missing where traffic resumed.
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_of_losses_comes_by_chance_where_many_packets_are_lost() {
+    fn a_run_of_losses_may_be_chance_where_many_packets_are_lost() {
         // One in a thousand of a hundred thousand packets is lost; a run of three is rare, a run of one is
         // not.
         assert!(is_by_chance(100_000, 100, 1) && !is_by_chance(100_000, 100, 3));

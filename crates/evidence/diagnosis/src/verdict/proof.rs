@@ -12,11 +12,11 @@ use result::diagnosis::{Cause, CauseShare, PacketProof, ProofKind};
 use track::{FirstPackets, LoggedPacket, PacketFate, Track};
 
 /// Least share of a flow's time for which a cause gets a proof. Tables do not name smaller shares either.
-pub(super) const SHOWN_FROM: f64 = 0.01;
+pub(super) const MIN_PROVED_SHARE: f64 = 0.01;
 /// Packets that a proof lists.
-const NAMED: usize = 5;
+const MAX_PACKETS: usize = 5;
 /// Pauses of a proof, each with a packet on both sides.
-const PAUSES: usize = NAMED.div_ceil(2);
+const MAX_PAUSES: usize = MAX_PACKETS.div_ceil(2);
 
 /// Wireshark's marks of lost packets: the gap, and the packets that fill it.
 const LOSS_MARKS: &str =
@@ -29,7 +29,7 @@ pub(super) fn of_causes(
     (rounds, splits): (&[RoundTripSpan], &[RoundSplit]),
     losses: &[(f64, Cause)],
 ) -> Vec<PacketProof> {
-    let shown = causes.iter().filter(|c| c.share >= SHOWN_FROM && c.seconds > 0.0);
+    let shown = causes.iter().filter(|c| c.share >= MIN_PROVED_SHARE && c.seconds > 0.0);
     shown
         .filter_map(|c| {
             let held = HeldTime::of(c.cause, rounds, splits);
@@ -68,12 +68,12 @@ impl HeldTime {
 
 /// Returns the packets that were lost to the cause.
 fn lost(t: &Track, cause: Cause, losses: &[(f64, Cause)]) -> Option<PacketProof> {
-    let all = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
-    let to_it = all.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
+    let lost = t.log.iter().filter(|s| s.fate != PacketFate::Passed);
+    let by_cause = lost.zip(losses).filter(|(_, loss)| loss.1 == cause).map(|(s, _)| s);
     let (mut packets, mut total) = (Vec::new(), 0);
-    for s in to_it {
+    for s in by_cause {
         total += u64::from(s.segments);
-        if packets.len() < NAMED && packets.last() != Some(&s.number) {
+        if packets.len() < MAX_PACKETS && packets.last() != Some(&s.number) {
             packets.push(s.number);
         }
     }
@@ -99,18 +99,18 @@ pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Opti
     (total > 0).then_some(PacketProof { cause: None, kind, packets, total, filter })
 }
 
-/// Returns the packets whose RTT is above the middle between the least and the greatest of the cause's time.
+/// Returns the packets with an RTT above the middle between the least and the greatest of the cause's time.
 fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
     let timed =
         || t.log.iter().filter(|s| held.holds(since(s))).filter_map(|s| Some((micros(s.rtt.get()?), s)));
-    let least = timed().map(|p| p.0).fold(f64::INFINITY, f64::min);
-    let most = timed().map(|p| p.0).fold(0.0, f64::max);
-    let mut long: Vec<(f64, &LoggedPacket)> = timed().filter(|p| p.0 >= 0.5 * (least + most)).collect();
+    let shortest = timed().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    let longest = timed().map(|p| p.0).fold(0.0, f64::max);
+    let mut long: Vec<(f64, &LoggedPacket)> = timed().filter(|p| p.0 >= 0.5 * (shortest + longest)).collect();
     let total = long.iter().map(|(_, s)| u64::from(s.segments)).sum();
     let (from, to) = ends(long.iter().map(|(_, s)| s.number))?;
     long.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.number.cmp(&b.1.number)));
-    long.truncate(NAMED);
+    long.truncate(MAX_PACKETS);
     let packets = long.into_iter().map(|(_, s)| s.number).collect();
     let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
     Some(PacketProof { cause: None, kind: ProofKind::Waited, packets, total, filter })
@@ -123,18 +123,18 @@ fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
     for (i, pair) in t.log.windows(2).enumerate() {
         let (a, b) = (since(&pair[0]), since(&pair[1]));
         let shortest = gaps.last().map_or(0.0, |gap| gap.0);
-        if (gaps.len() == PAUSES && b - a <= shortest) || !held.holds(0.5 * (a + b)) {
+        if (gaps.len() == MAX_PAUSES && b - a <= shortest) || !held.holds(0.5 * (a + b)) {
             continue;
         }
         let at = gaps.partition_point(|gap| gap.0 >= b - a);
         gaps.insert(at, (b - a, i));
-        gaps.truncate(PAUSES);
+        gaps.truncate(MAX_PAUSES);
     }
     let within = || t.log.iter().filter(|s| held.holds(since(s)));
     let mut packets: Vec<u32> =
         gaps.iter().flat_map(|g| [t.log[g.1].number, t.log[g.1 + 1].number]).collect();
     if packets.is_empty() {
-        packets = within().take(NAMED).map(|s| s.number).collect();
+        packets = within().take(MAX_PACKETS).map(|s| s.number).collect();
     }
     packets.sort_unstable();
     packets.dedup();

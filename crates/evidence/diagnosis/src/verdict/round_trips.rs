@@ -68,9 +68,9 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
     let bin = track.bin.as_secs_f64().max(1e-6);
     let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
     let (begin, end) = (since(begin), since(end));
-    let whole = (end - begin).max(bin);
+    let duration = (end - begin).max(bin);
     // A whole number of bins, so that no bin belongs to two round trips.
-    let width = (rtt.max(whole / MAX_BINS as f64) / bin).ceil().max(1.0) * bin;
+    let width = (rtt.max(duration / MAX_BINS as f64) / bin).ceil().max(1.0) * bin;
     let first = (begin / bin).floor() * bin;
     let count = ((end - first) / width).floor() as usize + 1;
     let mut out: Vec<RoundTripSpan> = (0..count)
@@ -146,8 +146,8 @@ fn least(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 /// Returns the time of each packet's ACK, seconds since the connection's first packet, and the packet's wait,
 /// seconds.
 fn data_waits(track: &Track) -> impl Iterator<Item = (f64, f64)> {
-    let least = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
-    let (least, up) = (least(&track.rtt), least(&track.rtt_up));
+    let minimum = |h: &SpanHistogram| h.min().unwrap_or_default().as_secs_f64();
+    let (least, up) = (minimum(&track.rtt), minimum(&track.rtt_up));
     let bin = track.bin.as_secs_f64().max(1e-6);
     let mut next = 0;
     track.log.iter().filter_map(move |s| {

@@ -75,8 +75,8 @@ pub(super) fn proofs(t: &Track) -> Vec<PacketProof> {
 fn proof_of_setup(t: &Track) -> Option<PacketProof> {
     let (s, refusal) = (&t.setup, t.setup.unreachable.map(|(_, number)| number));
     let reset = t.reset.filter(|_| failed(t) == Some(SetupEnd::Refused));
-    let all = [s.syns.numbers(), s.syn_acks.numbers(), reset.as_ref().map_or(&[], |r| r.packets.numbers())];
-    let mut packets: Vec<u32> = all.into_iter().flatten().copied().chain(refusal).collect();
+    let lists = [s.syns.numbers(), s.syn_acks.numbers(), reset.as_ref().map_or(&[], |r| r.packets.numbers())];
+    let mut packets: Vec<u32> = lists.into_iter().flatten().copied().chain(refusal).collect();
     packets.sort_unstable();
     packets.dedup();
     let total = s.syns.total() + s.syn_acks.total() + reset.map_or(0, |r| r.packets.total());

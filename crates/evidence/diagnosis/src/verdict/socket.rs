@@ -26,17 +26,17 @@ use std::collections::BTreeMap;
 use track::{Endpoint, Track};
 
 /// Least share of a round trip for which a limit counts as holding it.
-const MOST: f64 = 0.5;
+const HOLDING_SHARE: f64 = 0.5;
 /// Greatest share of a flow's busy time at which a limit counts as absent: the time of a few ACKs.
-const NONE: f64 = 0.02;
+const ABSENT_SHARE: f64 = 0.02;
 /// Samples that are needed to rule out a cause.
-const ENOUGH_SAMPLES: usize = 5;
+const MIN_SAMPLES: usize = 5;
 /// Share of a flow's time that samples must cover to rule out a cause.
-const COVERED: f64 = 0.8;
+const MIN_COVERED_SHARE: f64 = 0.8;
 /// Share of the samples from which on something counts as holding always.
-const NEARLY_ALL: f64 = 0.95;
+const ALWAYS_SHARE: f64 = 0.95;
 /// Greatest distance, seconds, of a sample that counts for a round trip: twice the usual interval.
-const NEAR: f64 = 0.2;
+const MAX_SAMPLE_DISTANCE_S: f64 = 0.2;
 
 /// Code in the notes of a flow that is known by its socket's counters alone.
 pub const NO_PACKETS: &str = "no-packets";
@@ -78,9 +78,9 @@ pub struct WatchedSockets(BTreeMap<(Endpoint, Endpoint), Vec<SocketFacts>>);
 
 impl FromIterator<SocketFacts> for WatchedSockets {
     fn from_iter<I: IntoIterator<Item = SocketFacts>>(sockets: I) -> WatchedSockets {
-        let mut all = WatchedSockets::default();
-        sockets.into_iter().for_each(|s| all.0.entry((s.local, s.remote)).or_default().push(s));
-        all
+        let mut watched = WatchedSockets::default();
+        sockets.into_iter().for_each(|s| watched.0.entry((s.local, s.remote)).or_default().push(s));
+        watched
     }
 }
 
@@ -93,8 +93,8 @@ impl WatchedSockets {
             let (first, last) = (seconds(t.first), seconds(t.last));
             (to.min(last) - from.max(first)).max(-1.0)
         };
-        let all = self.0.get(&(t.sender, t.receiver))?.iter().filter(|s| !s.samples.is_empty());
-        all.max_by(|a, b| meets(a).total_cmp(&meets(b))).filter(|s| meets(s) > -1.0)
+        let candidates = self.0.get(&(t.sender, t.receiver))?.iter().filter(|s| !s.samples.is_empty());
+        candidates.max_by(|a, b| meets(a).total_cmp(&meets(b))).filter(|s| meets(s) > -1.0)
     }
 }
 
@@ -143,8 +143,8 @@ impl SocketFacts {
     /// Returns the share of samples near a span of time for which `holds` is true; `None` where there are
     /// none, or `holds` is unknown for one.
     fn share_near(&self, holds: fn(&SocketSample) -> Option<bool>, from: f64, to: f64) -> Option<f64> {
-        let begin = self.samples.partition_point(|s| seconds(s.at) < from - NEAR);
-        let near = self.samples[begin..].iter().take_while(|s| seconds(s.at) <= to + NEAR);
+        let begin = self.samples.partition_point(|s| seconds(s.at) < from - MAX_SAMPLE_DISTANCE_S);
+        let near = self.samples[begin..].iter().take_while(|s| seconds(s.at) <= to + MAX_SAMPLE_DISTANCE_S);
         let (mut all, mut those) = (0, 0);
         for s in near {
             all += 1;
@@ -170,23 +170,23 @@ impl SocketFacts {
             let Some((window, buffer)) = share(Counted::Window).zip(share(Counted::Buffer)) else { continue };
             known += r.width;
             let [full, moving] = [RoundPart::WindowFull, RoundPart::Moving].map(|part| part as usize);
-            let both = m.seconds[full] + m.seconds[moving];
-            m.seconds[full] = (window * r.width).min(both);
-            m.seconds[moving] = both - m.seconds[full];
+            let total = m.seconds[full] + m.seconds[moving];
+            m.seconds[full] = (window * r.width).min(total);
+            m.seconds[moving] = total - m.seconds[full];
             let near = |holds| self.share_near(holds, from, to);
             let buffer = near(SocketSample::waits_for_room).unwrap_or(0.0).max(buffer);
-            m.evidence.window_full = window >= MOST;
-            m.evidence.send_buffer_full = buffer >= MOST;
+            m.evidence.window_full = window >= HOLDING_SHARE;
+            m.evidence.send_buffer_full = buffer >= HOLDING_SHARE;
             // An application that waits for room writes as soon as there is some, and little at a time.
-            if window >= MOST || buffer >= MOST {
+            if window >= HOLDING_SHARE || buffer >= HOLDING_SHARE {
                 (m.evidence.writes_little, m.evidence.small_writes, m.evidence.paused) =
                     (false, false, false);
-            } else if near(SocketSample::writes_little).is_some_and(|share| share >= NEARLY_ALL) {
+            } else if near(SocketSample::writes_little).is_some_and(|share| share >= ALWAYS_SHARE) {
                 m.evidence.writes_little = true;
             }
         }
-        let all: f64 = rounds.iter().map(|r| r.width).sum();
-        if known < COVERED * all || self.samples.len() < ENOUGH_SAMPLES {
+        let total: f64 = rounds.iter().map(|r| r.width).sum();
+        if known < MIN_COVERED_SHARE * total || self.samples.len() < MIN_SAMPLES {
             return Vec::new();
         }
         self.ruled_out()
@@ -196,16 +196,16 @@ impl SocketFacts {
     fn ruled_out(&self) -> Vec<Cause> {
         let mut wrong = Vec::new();
         let busy = self.counted(Counted::Busy).filter(|busy| *busy > 0.0);
-        let never = |what| busy.zip(self.counted(what)).is_some_and(|(busy, s)| s <= NONE * busy);
+        let never = |what| busy.zip(self.counted(what)).is_some_and(|(busy, s)| s <= ABSENT_SHARE * busy);
         if never(Counted::Window) {
             wrong.push(Cause::ReceiveWindow);
         }
         if never(Counted::Buffer)
-            && self.share_of(SocketSample::waits_for_room).is_some_and(|share| share <= NONE)
+            && self.share_of(SocketSample::waits_for_room).is_some_and(|share| share <= ABSENT_SHARE)
         {
             wrong.push(Cause::SendBuffer);
         }
-        if self.share_of(SocketSample::all_is_sent).is_some_and(|share| share <= 1.0 - NEARLY_ALL) {
+        if self.share_of(SocketSample::all_is_sent).is_some_and(|share| share <= 1.0 - ALWAYS_SHARE) {
             wrong.push(Cause::Application);
         }
         wrong
@@ -343,13 +343,13 @@ impl SocketFacts {
 
     /// Summarises the smoothed RTTs of the samples; the least is the kernel's own.
     fn rtts(&self) -> RttSummary {
-        let mut all: Vec<f64> =
+        let mut rtts: Vec<f64> =
             self.samples.iter().filter_map(|s| s.rtt_us).map(|us| f64::from(us) / 1e3).collect();
-        all.sort_by(f64::total_cmp);
-        let (Some(low), Some(high)) = (all.first(), all.last()) else { return RttSummary::default() };
+        rtts.sort_by(f64::total_cmp);
+        let (Some(low), Some(high)) = (rtts.first(), rtts.last()) else { return RttSummary::default() };
         let least = self.min_rtt_us.map_or(*low, |us| low.min(f64::from(us) / 1e3));
-        let mean = all.iter().sum::<f64>() / all.len() as f64;
-        RttSummary::with((least, *high), mean, |q| all[(q * (all.len() - 1) as f64).round() as usize])
+        let mean = rtts.iter().sum::<f64>() / rtts.len() as f64;
+        RttSummary::with((least, *high), mean, |q| rtts[(q * (rtts.len() - 1) as f64).round() as usize])
     }
 }
 

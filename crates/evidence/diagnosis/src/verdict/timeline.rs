@@ -14,8 +14,8 @@ pub(super) fn shares(splits: &[RoundSplit]) -> Vec<CauseShare> {
     for (cause, s) in splits.iter().flatten() {
         *seconds.entry(*cause).or_default() += s;
     }
-    let whole: f64 = seconds.values().sum();
-    let share = |s: f64| if whole > 0.0 { s / whole } else { 0.0 };
+    let total: f64 = seconds.values().sum();
+    let share = |s: f64| if total > 0.0 { s / total } else { 0.0 };
     let mut out: Vec<CauseShare> = seconds
         .into_iter()
         .filter(|(_, s)| *s > 0.0)

@@ -6,7 +6,7 @@ use track::{LoggedPacket, OversizeSpan, PacketFate, Track};
 
 /// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round
 /// trip.
-const TIMEOUTS: u32 = 2;
+const MIN_TIMEOUTS: u32 = 2;
 
 /// A time in which packets of a size did not pass, seconds since the connection's first packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +27,7 @@ impl SizeStall {
         let stall = |s: &OversizeSpan| SizeStall {
             from: since(s.from),
             to: since(s.to),
-            cause: if s.timeouts >= TIMEOUTS { Cause::BlackHole } else { Cause::PacketTooBig },
+            cause: if s.timeouts >= MIN_TIMEOUTS { Cause::BlackHole } else { Cause::PacketTooBig },
             size: (s.size + t.header) as f64,
         };
         let passed = |s: &&OversizeSpan| s.smaller_passed || only_smaller_passed(s, t.header, others);
@@ -44,8 +44,8 @@ impl SizeStall {
     pub(crate) fn explains(&self, s: &LoggedPacket, since: f64) -> bool {
         let size = s.bytes as f64 / f64::from(s.segments.max(1));
         // A segment of the old size may be counted as two of the new size.
-        let whole = s.bytes as f64 >= self.size || size >= self.size;
-        (self.from - 1e-6..=self.to).contains(&since) && whole
+        let is_full = s.bytes as f64 >= self.size || size >= self.size;
+        (self.from - 1e-6..=self.to).contains(&since) && is_full
     }
 }
 

@@ -4,7 +4,7 @@ use result::diagnosis::{CapturePlace, Vantage};
 use track::Track;
 
 /// The capture is at an end if the delay to it is below this share of the round trip.
-const AT_END: f64 = 0.1;
+const AT_END_SHARE: f64 = 0.1;
 
 pub(super) fn receiver_side(t: &Track) -> bool {
     vantage(t).place == CapturePlace::Receiver
@@ -30,12 +30,12 @@ pub(super) fn waits_before_capture(t: &Track) -> bool {
 }
 
 pub(super) fn vantage(t: &Track) -> Vantage {
-    let least = |h: &track::SpanHistogram| h.min().map(|rtt| rtt.as_millis_f64());
-    let to_sender_ms = least(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
-    let to_receiver_ms = least(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
+    let minimum = |h: &track::SpanHistogram| h.min().map(|rtt| rtt.as_millis_f64());
+    let to_sender_ms = minimum(&t.rtt_up).or(t.handshake.up.map(|s| s.as_millis_f64()));
+    let to_receiver_ms = minimum(&t.rtt_down).or(t.handshake.down.map(|s| s.as_millis_f64()));
     let place = match (to_sender_ms, to_receiver_ms) {
-        (Some(up), Some(down)) if up < AT_END * (up + down) => CapturePlace::Sender,
-        (Some(up), Some(down)) if down < AT_END * (up + down) => CapturePlace::Receiver,
+        (Some(up), Some(down)) if up < AT_END_SHARE * (up + down) => CapturePlace::Sender,
+        (Some(up), Some(down)) if down < AT_END_SHARE * (up + down) => CapturePlace::Receiver,
         (Some(_), Some(_)) => CapturePlace::Middle,
         _ => CapturePlace::Unknown,
     };

@@ -1,14 +1,15 @@
-//! What a cause says of a flow is so, or it is not said.
+//! A cause is not reported where a plain fact of the flow rules it out.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;
 
-/// When an ACK passes, what it acknowledges, and what it sacks.
-type AckOf = (u64, u32, Option<(u32, u32)>);
+/// Time of an ACK in µs, its acknowledgement number, and its SACK block.
+type Ack = (u64, u32, Option<(u32, u32)>);
 
-/// A handshake of 137 ms, and 1.8 s of others' packets in the queue from then on; now and then one is lost.
+/// The handshake takes 137 ms; from then on other flows keep 1.8 s of packets in the queue. Some rounds lose
+/// a packet.
 #[test]
-fn a_queue_that_always_stands_is_no_random_loss() {
+fn losses_at_a_standing_queue_are_not_random_loss() {
     let mut t = Talk::opened(137_000);
     let rtt = 1_800_000;
     let mut at = 200_000;
@@ -17,7 +18,7 @@ fn a_queue_that_always_stands_is_no_random_loss() {
             t.data(at + i * 60_000, CLIENT, MSS, false);
         }
         if round % 8 == 3 {
-            // The tenth is lost, and sent again when three duplicate ACKs tell.
+            // The tenth segment is lost, and retransmitted after three duplicate ACKs.
             let lost = 10 * MSS;
             for i in 0..9 {
                 t.ack_but(at + rtt + i * 60_000, SERVER, (19 - i as u32) * MSS);
@@ -25,7 +26,7 @@ fn a_queue_that_always_stands_is_no_random_loss() {
             for i in 11..20u64 {
                 t.ack_but(at + rtt + i * 60_000, SERVER, 11 * MSS);
             }
-            t.again(at + rtt + 14 * 60_000, CLIENT, lost + MSS, MSS);
+            t.retransmit(at + rtt + 14 * 60_000, CLIENT, lost + MSS, MSS);
             t.ack(at + 2 * rtt + 14 * 60_000, SERVER);
             at += 2 * rtt + 15 * 60_000;
         } else {
@@ -40,14 +41,14 @@ fn a_queue_that_always_stands_is_no_random_loss() {
     assert!(f.share(Cause::RandomLoss) < 0.1, "{:?}", f.causes);
 }
 
-/// A needless retransmission is no loss.
+/// A spurious retransmission is not a loss.
 #[test]
-fn without_a_loss_nothing_is_held_back_by_one() {
+fn a_spurious_retransmission_is_not_a_loss() {
     let mut t = Talk::opened(30_000);
     let at = t.windows(100_000, 20, 20, 30_000);
-    // A probe of the tail that the ACK crossed.
+    // A tail loss probe that crosses the ACK on the path.
     t.data(at, CLIENT, MSS, false);
-    t.again(at + 29_000, CLIENT, MSS, MSS);
+    t.retransmit(at + 29_000, CLIENT, MSS, MSS);
     t.ack(at + 30_000, SERVER);
     t.windows(at + 60_000, 60, 20, 30_000);
     let f = t.client();
@@ -59,14 +60,15 @@ fn without_a_loss_nothing_is_held_back_by_one() {
     );
 }
 
-/// Writes of 64 kB that leave paced at 20 Mbit/s, the last segment of each not full; one packet in 300 is
-/// lost, and the sender goes on as before, as BBR does.
+/// Writes of 64 kB are paced at 20 Mbit/s, and the last segment of each write is partial. One packet in 300
+/// is lost, and the sender keeps its rate, as BBR does.
 #[test]
-fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
+fn losses_that_do_not_slow_the_sender_are_not_the_cause() {
     let mut t = Talk::opened(40_000);
     t.window[SERVER] = 8_192;
     let mut pending: Vec<(u64, u32, bool)> = Vec::new();
     let (mut n, mut holes): (u64, Vec<(u64, u32)>) = (0, Vec::new());
+    // Time, kind (0: new data, 1: retransmission), and length or sequence number.
     let mut events: Vec<(u64, u8, u32)> = Vec::new();
     let mut seq = 1u32;
     for write in 0..200u64 {
@@ -83,8 +85,8 @@ fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
             seq += len;
         }
     }
-    // The receiver acknowledges what is in order; a hole is filled 42 ms after it was made, and arrives 20 ms
-    // later.
+    // The receiver acknowledges data in order. A hole is retransmitted 42 ms after its loss, and the ACK of
+    // that comes 40 ms later.
     let mut end = 1u32;
     for (at, len, lost) in &pending {
         events.push((*at, 0, *len));
@@ -95,23 +97,23 @@ fn losses_that_a_sender_does_not_answer_do_not_hold_it_back() {
     }
     events.sort_unstable();
     let mut repaired: Vec<(u32, u64)> = Vec::new();
-    let mut acks: Vec<AckOf> = Vec::new();
+    let mut acks: Vec<Ack> = Vec::new();
     let mut sent = 1u32;
-    for (at, what, x) in events {
-        if what == 0 {
-            t.data(at, CLIENT, x, x != MSS);
-            sent += x;
-            let arrives = at + 40_000;
-            let open = holes.iter().find(|(made, hole)| *hole < sent && arrives < made + 82_000);
+    for (at, kind, value) in events {
+        if kind == 0 {
+            t.data(at, CLIENT, value, value != MSS);
+            sent += value;
+            let acked_at = at + 40_000;
+            let open = holes.iter().find(|(made, hole)| *hole < sent && acked_at < made + 82_000);
             match open {
                 Some(&(_, hole)) if hole + MSS >= sent => {}
-                Some(&(_, hole)) => acks.push((arrives, hole, Some((hole + MSS, sent)))),
-                None => acks.push((arrives, sent, None)),
+                Some(&(_, hole)) => acks.push((acked_at, hole, Some((hole + MSS, sent)))),
+                None => acks.push((acked_at, sent, None)),
             }
         } else {
-            let back = sent - x;
-            t.again(at, CLIENT, back, MSS);
-            repaired.push((x, at));
+            let back = sent - value;
+            t.retransmit(at, CLIENT, back, MSS);
+            repaired.push((value, at));
         }
     }
     for (at, ack, sack) in acks {

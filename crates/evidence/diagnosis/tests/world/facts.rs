@@ -1,13 +1,13 @@
-//! What is counted and measured is so, though the capture makes it look otherwise.
+//! Counters and measurements stay right in captures that invite a misreading.
 
 use crate::link::Transfer;
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use capture::TcpFlags;
 use result::Cause;
 
-/// Who closes, or breaks off, with a window of zero did not stop reading.
+/// A host that closes or resets with a window of zero did not stop reading.
 #[test]
-fn a_window_of_zero_beside_a_fin_or_a_reset_is_no_stall() {
+fn a_zero_window_on_a_fin_or_reset_is_not_a_stall() {
     for flags in [TcpFlags::FIN | TcpFlags::ACK, TcpFlags::RST, TcpFlags::RST | TcpFlags::ACK] {
         let mut t = Talk::opened(30_000);
         let at = t.windows(100_000, 6, 20, 30_000);
@@ -20,9 +20,9 @@ fn a_window_of_zero_beside_a_fin_or_a_reset_is_no_stall() {
     }
 }
 
-/// The FIN takes a sequence number wherever it comes: before all data, or behind it.
+/// A FIN occupies a sequence number whether it arrives before or after the data.
 #[test]
-fn a_fin_that_overtakes_data_is_no_byte() {
+fn a_fin_that_overtakes_data_is_not_counted_as_a_byte() {
     for data in [1, 4] {
         let mut t = Talk::opened(50_000);
         t.data(100_000, CLIENT, 100, true);
@@ -36,15 +36,15 @@ fn a_fin_that_overtakes_data_is_no_byte() {
         }
         t.sent[SERVER] += 1;
         t.ack(150_400, CLIENT);
-        let d = t.said();
+        let d = t.diagnose();
         assert_eq!(d.capture.missed_bytes, 0);
         assert!(d.flows.iter().all(|f| f.measures.missing_share.is_none()));
     }
 }
 
-/// The same segment is answered by a reset each time it is sent again: packets pass.
+/// Each retransmission of a segment is answered by a reset, so packets do pass.
 #[test]
-fn a_receiver_that_answers_with_resets_is_there() {
+fn resets_as_answers_are_not_an_outage() {
     let mut t = Talk::opened(20_000);
     t.data(100_000, CLIENT, MSS, true);
     for i in 0..12u64 {
@@ -52,15 +52,15 @@ fn a_receiver_that_answers_with_resets_is_there() {
         let mut p = t.packet(at, SERVER);
         p.flags = TcpFlags::RST;
         t.packets.push(p);
-        t.again(at + 900_000, CLIENT, MSS, MSS);
+        t.retransmit(at + 900_000, CLIENT, MSS, MSS);
     }
-    let d = t.said();
+    let d = t.diagnose();
     assert!(d.flows.iter().all(|f| f.share(Cause::Outage) == 0.0), "{:?}", d.flows[0].causes);
 }
 
-/// MPTCP's options (RFC 8684) take 20 bytes that the SYNs let expect for payload.
+/// MPTCP's options (RFC 8684) take 20 bytes of the MSS that the SYNs announce.
 #[test]
-fn segments_that_were_never_larger_did_not_shrink() {
+fn room_for_mptcp_options_is_not_a_shrunken_mss() {
     let mut t = Talk::opened(30_000);
     for round in 0..20u64 {
         for i in 0..20 {
@@ -73,13 +73,13 @@ fn segments_that_were_never_larger_did_not_shrink() {
     assert_eq!((m.mss_before_bytes, m.mss_bytes), (None, MSS - 20));
 }
 
-/// A window of 64 segments fills the path; at the receiver the flight is no larger either.
+/// A window of 40 segments fills the path. The inflight measured at the receiver is no larger either.
 #[test]
-fn no_more_is_in_flight_than_the_window_allows() {
+fn inflight_does_not_exceed_the_receive_window() {
     for at_receiver in [false, true] {
         let t = Transfer {
-            initial: 40,
-            most: 40,
+            initial_window: 40,
+            max_window: 40,
             segments: 2000,
             packet_us: 100,
             at_receiver,
@@ -94,15 +94,15 @@ fn no_more_is_in_flight_than_the_window_allows() {
             p.options.wscale = Some(7);
         }
         let m = talk.client().measures;
-        let most = u64::from(field) * 128;
-        assert_eq!(m.max_window_bytes, Some(most));
-        assert!((38 * u64::from(MSS)..=most).contains(&m.max_inflight_bytes), "{}", m.max_inflight_bytes);
+        let window = u64::from(field) * 128;
+        assert_eq!(m.max_window_bytes, Some(window));
+        assert!((38 * u64::from(MSS)..=window).contains(&m.max_inflight_bytes), "{}", m.max_inflight_bytes);
     }
 }
 
-/// Flights of which nothing arrives are sent again after a timeout; the receiver sends data all the while.
+/// Entire flights are lost and retransmitted after a timeout, while the receiver keeps sending data.
 #[test]
-fn the_wait_for_a_timeout_lasts_from_the_last_data_on() {
+fn a_timeout_is_counted_from_the_last_data_sent() {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
     for _ in 0..5 {
@@ -112,7 +112,7 @@ fn the_wait_for_a_timeout_lasts_from_the_last_data_on() {
         for i in 1..20u64 {
             t.data(at + i * 15_000, SERVER, 200, true);
         }
-        t.again(at + 300_000, CLIENT, 2 * MSS, MSS);
+        t.retransmit(at + 300_000, CLIENT, 2 * MSS, MSS);
         t.ack(at + 330_000, SERVER);
         at += 340_000;
     }

@@ -1,52 +1,57 @@
-//! Flows of a few packets: what happened is said, no cause, and nothing to do about the path.
+//! Flows of a few packets: events are reported, but no cause and no change to the path.
 
 use crate::link::{Growth, Transfer};
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client};
 use result::{Cause, FlowDiagnosis};
 
-/// No cause, no remedy, and it says why.
-fn is_too_short(f: &FlowDiagnosis) {
+/// Asserts that the flow has no cause and no remedy, and is marked as too short.
+fn assert_too_short(f: &FlowDiagnosis) {
     assert_eq!((f.cause, f.has_few_packets()), (Cause::Unknown, true), "{:?}", f.causes);
     assert!(f.remedies.is_empty() && f.limiter.is_none(), "{:?}", f.remedies);
     assert!(f.proofs.iter().all(|p| p.cause.is_none()), "{:?}", f.proofs);
 }
 
-/// A request that is lost, and sent again after a timeout; the answer comes at once.
+/// A request is lost and retransmitted after a timeout; the response comes at once.
 #[test]
-fn a_lone_request_that_was_lost_is_no_loss_rate() {
+fn one_lost_request_gives_no_loss_rate() {
     for (segments, wait) in [(1, 410_000), (3, 250_000), (8, 1_050_000)] {
         let mut t = Talk::opened(50_000);
         for i in 0..segments {
             t.data(100_000 + i * 20, CLIENT, 400, true);
         }
-        t.again(100_000 + wait, CLIENT, 400 * segments as u32, 400);
+        t.retransmit(100_000 + wait, CLIENT, 400 * segments as u32, 400);
         t.ack(150_000 + wait, SERVER);
         t.data(151_000 + wait, SERVER, 1200, true);
         t.ack(151_100 + wait, CLIENT);
-        let d = t.said();
+        let d = t.diagnose();
         assert_eq!(d.flows.len(), 2);
-        d.flows.iter().for_each(is_too_short);
+        d.flows.iter().for_each(assert_too_short);
         let m = &client(&d).measures;
         // A tail loss probe waits nearly as long (RFC 8985 section 7.2).
-        assert_eq!((m.retransmitted_packets, m.timeouts + m.tlp), (1, 1), "the wait for it is a fact: {m:?}");
+        assert_eq!((m.retransmitted_packets, m.timeouts + m.tlp), (1, 1), "the timeout is reported: {m:?}");
         assert!((m.timeout_s - wait as f64 * 1e-6).abs() < 0.06, "{} s", m.timeout_s);
     }
 }
 
-/// An answer within one window, be that ten segments or a server's thirty.
+/// A response fits into the initial window, of ten segments or a server's thirty.
 #[test]
-fn one_flight_met_no_window() {
+fn a_response_within_the_initial_window_has_no_cause() {
     for segments in [1, 2, 10, 30] {
         for at_receiver in [false, true] {
-            let t =
-                Transfer { segments, initial: segments, at_receiver, packet_us: 12, ..Transfer::default() };
-            is_too_short(&t.talk().client());
+            let t = Transfer {
+                segments,
+                initial_window: segments,
+                at_receiver,
+                packet_us: 12,
+                ..Transfer::default()
+            };
+            assert_too_short(&t.talk().client());
         }
     }
-    // The second and third flight waited for the window to grow.
+    // Here the second and third flight wait for the window to grow.
     let t = Transfer {
         segments: 70,
-        initial: 10,
+        initial_window: 10,
         packet_us: 12,
         growth: Growth::SlowStart,
         ..Transfer::default()
@@ -55,9 +60,9 @@ fn one_flight_met_no_window() {
     assert_eq!((f.cause, f.has_few_packets()), (Cause::SlowStart, false), "{:?}", f.causes);
 }
 
-/// What needs no statistics is said of few packets as well.
+/// Causes that need no statistics are reported of few packets as well.
 #[test]
-fn a_shut_window_and_a_long_silence_show_in_few_packets() {
+fn a_zero_window_and_a_long_pause_are_found_in_few_packets() {
     let mut t = Talk::opened(30_000);
     for i in 0..7u64 {
         t.data(100_000 + i * 20_000_000, CLIENT, 13, true);
@@ -73,15 +78,15 @@ fn a_shut_window_and_a_long_silence_show_in_few_packets() {
     assert_eq!(t.client().cause, Cause::ReceiverStalled);
 }
 
-/// A connection that the server breaks off behind a request.
+/// The server resets the connection after a request.
 #[test]
-fn a_reset_behind_a_request_is_a_fact() {
+fn a_reset_after_a_request_is_reported() {
     let mut t = Talk::opened(30_000);
     t.data(100_000, CLIENT, 500, true);
     let mut p = t.packet(131_000, SERVER);
     p.flags = capture::TcpFlags::RST;
     t.packets.push(p);
     let f = t.client();
-    is_too_short(&f);
+    assert_too_short(&f);
     assert!(f.reset.is_some());
 }

@@ -1,14 +1,14 @@
-//! Slow start ends where delivery stops growing, whatever the window does, and a queue is drained by its
-//! link.
+//! Slow start ends when delivery stops growing, even if the window keeps growing: from then on the link is
+//! the bottleneck.
 
 use crate::link::{Growth, Transfer};
 use result::Cause;
 
-/// By the link, for nearly all of the time; slow start for no more than doubling needs.
-fn is_the_links(t: Transfer) {
+/// Asserts that the link limits nearly all of the time, and slow start no longer than the doubling takes.
+fn assert_limited_by_link(t: Transfer) {
     let f = t.talk().client();
     if t.at_receiver && !t.timestamps {
-        // Neither the window nor the queue shows there.
+        // A capture at the receiver without timestamps shows neither the window nor the queue.
         assert!(matches!(f.cause, Cause::Unknown | Cause::Bottleneck), "{t:?}: {:?}", f.causes);
         assert!(f.share(Cause::SlowStart) < 0.15, "{t:?}: {:?}", f.causes);
         return;
@@ -21,21 +21,21 @@ fn is_the_links(t: Transfer) {
 
 #[test]
 fn a_link_filled_by_a_window_that_keeps_growing_is_a_bottleneck() {
-    for growth in [Growth::SlowStart, Growth::OneEach(20)] {
+    for growth in [Growth::SlowStart, Growth::OnePerRoundTrip(20)] {
         for (rtt, packet_us) in [(2_000, 120), (20_000, 1200)] {
             for at_receiver in [false, true] {
                 for timestamps in [true, false] {
-                    for push_each in [0, 11] {
+                    for push_every in [0, 11] {
                         let t = Transfer {
                             growth,
                             rtt,
                             packet_us,
                             at_receiver,
                             timestamps,
-                            push_each,
+                            push_every,
                             ..Transfer::default()
                         };
-                        is_the_links(t);
+                        assert_limited_by_link(t);
                     }
                 }
             }

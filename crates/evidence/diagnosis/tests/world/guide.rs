@@ -1,8 +1,8 @@
-//! `docs/how-diagnosis-works.md` points at files: they must be there.
+//! Checks `docs/how-diagnosis-works.md` against the source: file names and the order of claims.
 
 use std::path::{Path, PathBuf};
 
-/// Names in backticks.
+/// Returns the words in backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -11,19 +11,18 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 fn files_that_the_guide_names_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let guide = std::fs::read_to_string(root.join("docs/how-diagnosis-works.md")).unwrap();
-    let rooms = [
+    let folders = [
         "",
         "crates/evidence/diagnosis/src",
         "crates/evidence/diagnosis/src/limiter",
         "crates/evidence/diagnosis/src/verdict",
     ];
     let find = |name: &str| -> Option<PathBuf> {
-        rooms.iter().map(|room| root.join(room).join(name)).find(|path| path.is_file())
+        folders.iter().map(|folder| root.join(folder).join(name)).find(|path| path.is_file())
     };
     let mut files = 0;
     for name in quoted(&guide).filter(|n| !n.contains(' ')) {
-        // Files of crates that others may move are named whole, and the one that stands for any cause is
-        // none.
+        // `NAME.rs` is a placeholder, and `draw.rs` belongs to another crate.
         if name.ends_with(".rs") && !name.contains("NAME") && name != "draw.rs" {
             assert!(find(name).is_some(), "{name}");
             files += 1;
@@ -33,14 +32,14 @@ fn files_that_the_guide_names_exist() {
 }
 
 #[test]
-fn the_guide_has_the_order_of_claims_as_it_is() {
+fn the_guide_lists_the_claims_in_their_order() {
     let guide = include_str!("../../../../../docs/how-diagnosis-works.md");
     let section =
         guide.split("## Which cause has the time").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows =
         section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    let is: Vec<String> =
+    let order_in_code: Vec<String> =
         diagnosis::cause::ClaimOrder::ALL.iter().map(|order| format!("{order:?}")).collect();
-    assert_eq!(rows.collect::<Vec<_>>(), is);
+    assert_eq!(rows.collect::<Vec<_>>(), order_in_code);
     assert!(diagnosis::cause::ClaimOrder::ALL.is_sorted());
 }

@@ -1,13 +1,13 @@
-//! What the SYNs said.
+//! Window scaling and round trips as the handshake shows them.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client};
 use result::Cause;
 use result::diagnosis::CapturePlace;
 
-/// The client offers scaling with a shift of 0; the server's windows are shifted by 7 all the same (RFC 7323
+/// The client offers scaling with a shift of 0, so the server's windows are still shifted by 7 (RFC 7323
 /// section 2.2).
 #[test]
-fn a_shift_of_0_is_an_offer() {
+fn a_window_scale_of_0_still_enables_scaling() {
     let mut t = Talk::default();
     t.open(50_000, [Some(0), Some(7)], [1460; 2]);
     t.window = [60_000, 2_000];
@@ -18,25 +18,26 @@ fn a_shift_of_0_is_an_offer() {
     assert!(!f.notes.iter().any(|n| n.starts_with("window")), "{:?}", f.notes);
 }
 
-/// A firewall took the option off the SYN/ACK where it was captured, as the ends did not see it: what is in
-/// flight and acknowledged is a hundred times the window.
+/// The captured SYN/ACK lacks the window scale option that both ends use: the inflight is a hundred times the
+/// unscaled window.
 #[test]
-fn a_window_smaller_than_what_was_in_flight_is_none() {
+fn a_window_smaller_than_the_inflight_is_discarded() {
     let mut t = Talk::default();
     t.open(50_000, [Some(7), None], [1460; 2]);
     t.window[SERVER] = 1_280;
     t.windows(100_000, 60, 150, 50_000);
-    let d = t.said();
+    let d = t.diagnose();
     let f = client(&d);
     assert_eq!(f.measures.max_window_bytes, None);
     assert_eq!(f.share(Cause::ReceiveWindow), 0.0);
     assert!(f.notes.contains(&"window-scale-refuted".into()), "{:?}", f.notes);
 }
 
-/// Half way: the ACK of the handshake waited 10 ms behind another flow's data, so the sender seems further
-/// off than it is. What follows an ACK's window seems to come before it.
+/// Captured half way along the path. The handshake's ACK waited 10 ms behind another flow's data, so the
+/// sender seems farther away than it is, and data seem to leave before the ACK that opened the window for
+/// them.
 #[test]
-fn a_handshake_that_waited_refutes_no_window() {
+fn a_delayed_handshake_ack_does_not_discredit_the_window() {
     let mut t = Talk { timestamps: false, ..Talk::default() };
     t.syn(0, CLIENT, Some(7), 1460);
     t.syn(45_000, SERVER, Some(7), 1460);
@@ -56,9 +57,9 @@ fn a_handshake_that_waited_refutes_no_window() {
     assert_eq!(f.cause, Cause::ReceiveWindow);
 }
 
-/// ACKs that the capture missed let data out beyond the window that it knows, now and then.
+/// The capture missed some ACKs, so some data exceed the last window that it shows.
 #[test]
-fn a_window_of_which_an_ack_is_missing_stays() {
+fn missed_acks_do_not_discredit_the_window() {
     let mut t = Talk::opened(50_000);
     t.window[SERVER] = (10 * MSS / 128 + 1) as u16;
     t.windows(100_000, 100, 10, 50_000);
@@ -73,7 +74,7 @@ fn a_window_of_which_an_ack_is_missing_stays() {
     assert!(f.measures.max_window_bytes.is_some_and(|w| w < 20_000));
 }
 
-/// At the server: its SYN/ACK goes out again after a second, and then once more; the client's ACK came late.
+/// Captured at the server, which sends its SYN/ACK three times; the client's ACK arrives late.
 #[test]
 fn a_repeated_syn_ack_does_not_overwrite_the_handshake() {
     let mut t = Talk { timestamps: false, ..Talk::default() };
@@ -83,7 +84,7 @@ fn a_repeated_syn_ack_does_not_overwrite_the_handshake() {
     t.syn(1_000_000, SERVER, scale, 1460);
     t.ack(1_102_000, CLIENT);
     t.syn(2_400_000, SERVER, scale, 1460);
-    t.has[CLIENT] = 1;
+    t.acked[CLIENT] = 1;
     t.data(2_500_000, CLIENT, 300, true);
     t.ack(2_500_050, SERVER);
     let mut at = 2_500_100;
@@ -95,10 +96,10 @@ fn a_repeated_syn_ack_does_not_overwrite_the_handshake() {
         t.ack(at, CLIENT);
         at += 100;
     }
-    let d = t.said();
-    let f = d.flows.iter().find(|f| f.from == "10.0.0.2:80").expect("the answer");
+    let d = t.diagnose();
+    let f = d.flows.iter().find(|f| f.from == "10.0.0.2:80").expect("the server's flow");
     println!("{f:#?}");
-    // Which of the SYN/ACKs was answered is not known (Karn).
+    // It is ambiguous which SYN/ACK the ACK answers (Karn's algorithm).
     assert_eq!(f.measures.handshake_rtt_ms, None);
     assert_ne!(f.vantage.place, CapturePlace::Receiver);
     assert!((f.measures.rtt_ms.p50 - 102.0).abs() < 3.0, "{:?}", f.measures.rtt_ms);

@@ -1,5 +1,5 @@
-//! What the diagnosis says of captures as the world makes them: each test is the smallest that shows its
-//! class.
+//! Diagnoses of hand-made captures. Each test builds the smallest capture that shows one class of problem, or
+//! one misreading that the diagnosis must avoid.
 
 mod bounds;
 mod clocks;

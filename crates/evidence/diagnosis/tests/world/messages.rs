@@ -1,12 +1,13 @@
-//! Small messages: less than a segment in flight with an open window is all that the application wrote.
+//! Small messages: less than a segment in flight with an open window is everything that the application
+//! wrote.
 
 use crate::talk::{CLIENT, SERVER, Talk};
 use result::Cause;
 
-/// `len` bytes every `every` µs, answered in 30 ms; `open`: the handshake was captured.
+/// `len` bytes every `every` µs, acknowledged after 30 ms; `open`: the handshake was captured.
 fn polls(len: u32, every: u64, open: bool) -> Talk {
     let mut t =
-        if open { Talk::opened(30_000) } else { Talk { sent: [1; 2], has: [1; 2], ..Talk::default() } };
+        if open { Talk::opened(30_000) } else { Talk { sent: [1; 2], acked: [1; 2], ..Talk::default() } };
     for i in 0..600 {
         let at = 100_000 + i * every;
         t.data(at, CLIENT, len, true);
@@ -25,18 +26,23 @@ fn messages_smaller_than_a_segment_are_the_applications() {
     for (len, every) in [(11, 1_000_000), (152, 90_000), (54, 20_000), (54, 31_000), (300, 8_000)] {
         for open in [true, false] {
             let t = polls(len, every, open);
-            let d = t.said();
+            let d = t.diagnose();
             let f = t.client();
-            assert_eq!(f.cause, Cause::Application, "{len} bytes each {every} µs, {open}: {:?}", f.causes);
+            assert_eq!(
+                f.cause,
+                Cause::Application,
+                "{len} bytes each {every} µs, open {open}: {:?}",
+                f.causes
+            );
             assert!(f.share(Cause::Application) > 0.9, "{:?}", f.causes);
             assert!(d.limiters.is_empty(), "{:?}", d.limiters);
         }
     }
 }
 
-/// The same without PSH, as some stacks send it.
+/// Some stacks send small messages without PSH.
 #[test]
-fn so_they_are_if_nothing_says_push() {
+fn small_messages_without_psh_are_the_applications_too() {
     let mut t = polls(54, 20_000, true);
     t.packets.iter_mut().for_each(|p| p.flags.0 &= !capture::TcpFlags::PSH.0);
     assert_eq!(t.client().cause, Cause::Application);

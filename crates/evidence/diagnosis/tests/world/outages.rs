@@ -1,10 +1,10 @@
-//! What is no outage: nothing was sent again when it ended.
+//! A silence is an outage only if lost data are retransmitted at its end.
 
 use crate::talk::{CLIENT, SERVER, Talk, client, read};
 use result::Cause;
 
-/// A request each two seconds, answered at once with 20 segments.
-fn asks() -> Talk {
+/// A request every two seconds, answered at once with 20 segments.
+fn requests() -> Talk {
     let mut t = Talk::opened(30_000);
     for i in 0..30 {
         let at = 100_000 + i * 2_000_000;
@@ -18,7 +18,7 @@ fn asks() -> Talk {
     t
 }
 
-fn no_outage(file: Vec<u8>) {
+fn assert_no_outage(file: Vec<u8>) {
     let d = read(file);
     for f in &d.flows {
         println!("{} {:?} {:?} {:?}", f.from, f.causes, f.measures, f.notes);
@@ -29,26 +29,27 @@ fn no_outage(file: Vec<u8>) {
 }
 
 #[test]
-fn a_capture_of_one_way_shows_none() {
-    let t = asks();
+fn a_capture_of_one_direction_shows_no_outage() {
+    let t = requests();
     let (client, server) = (t.packets[0].src, t.packets[0].dst);
-    no_outage(t.pcap(|p| p.src == client));
-    no_outage(t.pcap(|p| p.src == server));
+    assert_no_outage(t.pcap(|p| p.src == client));
+    assert_no_outage(t.pcap(|p| p.src == server));
     assert!(read(t.pcap(|p| p.src == server)).flows[0].confidence <= 0.5);
 }
 
-/// As when only what has a payload of some protocol was saved.
+/// As after a display filter that keeps only packets with payload.
 #[test]
-fn a_capture_without_bare_acks_shows_none() {
-    let t = asks();
-    no_outage(t.pcap(|p| p.len > 0));
+fn a_capture_without_bare_acks_shows_no_outage() {
+    let t = requests();
+    assert_no_outage(t.pcap(|p| p.len > 0));
     let from = client(&read(t.pcap(|p| p.len > 0)));
     assert_eq!(from.cause, Cause::Application);
 }
 
-/// RFC 9293 section 3.8.4: a byte, or none, before the next; here each minute, and some data each ten.
+/// Keep-alives (RFC 9293 section 3.8.4) with no byte or one byte before the next sequence number, every 45 s;
+/// every tenth packet carries data.
 #[test]
-fn an_idle_session_that_is_kept_alive_shows_none() {
+fn keep_alives_of_an_idle_session_are_not_an_outage() {
     for len in [0, 1] {
         let mut t = Talk::opened(30_000);
         for i in 0..40u64 {
@@ -63,13 +64,13 @@ fn an_idle_session_that_is_kept_alive_shows_none() {
                 t.ack(at + 30_000, SERVER);
             }
         }
-        no_outage(t.pcap(|_| true));
+        assert_no_outage(t.pcap(|_| true));
         assert_eq!(t.client().cause, Cause::Application);
     }
 }
 
-/// Data on its way at 10 Mbit/s, of which nothing is acknowledged for two seconds; what was lost comes again.
-fn gone(again: bool) -> Talk {
+/// Eight times, a flight gets no ACK for two seconds. `retransmitted`: its segments are then sent again.
+fn silences(retransmitted: bool) -> Talk {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
     for _ in 0..8 {
@@ -78,9 +79,9 @@ fn gone(again: bool) -> Talk {
             t.data(at + i * 20, CLIENT, 1448, false);
         }
         at += 2_000_000;
-        if again {
+        if retransmitted {
             for i in 0..20 {
-                t.again(at + i * 20, CLIENT, (20 - i as u32) * 1448, 1448);
+                t.retransmit(at + i * 20, CLIENT, (20 - i as u32) * 1448, 1448);
             }
             at += 30_000;
         }
@@ -92,7 +93,7 @@ fn gone(again: bool) -> Talk {
 }
 
 #[test]
-fn an_outage_ends_with_what_was_lost_in_it() {
-    let f = gone(true).client();
+fn a_silence_that_ends_with_retransmissions_is_an_outage() {
+    let f = silences(true).client();
     assert_eq!(f.cause, Cause::Outage);
 }

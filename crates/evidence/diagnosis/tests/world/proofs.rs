@@ -1,30 +1,31 @@
-//! The packets that are named show what is said, and Wireshark shows them through the filter.
+//! The packets named as proof show the cause, and the display filter selects them in Wireshark.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};
 use crate::tshark;
 use result::Cause;
 use result::diagnosis::{PacketProof, ProofKind};
 
-/// What shows the cause of the client's flow; all proofs are held against tshark, where that is.
+/// Returns the proof of the client's cause. All proofs are checked with tshark if it is installed.
 fn proof(test: &str, t: &Talk, cause: Cause) -> PacketProof {
     let file = t.pcap(|_| true);
     let d = read(file.clone());
-    if tshark::installed(test) {
-        assert!(tshark::holds(&file, &d) > 0);
+    if tshark::is_installed(test) {
+        assert!(tshark::check_proofs(&file, &d) > 0);
     }
     let f = client(&d);
     assert_eq!(f.cause, cause, "{:?}", f.causes);
     f.proofs.into_iter().find(|p| p.cause == Some(cause)).expect("a proof")
 }
 
-/// Packets in the order of time, as they stand in the file, numbered from 1.
+/// Packets in order of time, as in the file, numbered from 1.
 fn numbered(t: &Talk) -> Vec<(u32, capture::TcpPacket)> {
     let mut packets = t.packets.clone();
     packets.sort_by_key(|p| p.time);
     (1..).zip(packets).collect()
 }
 
-/// One in 20 packets is lost now and then, and sent again when three duplicate ACKs tell; no queue.
+/// Ten of 60 rounds lose one of 20 packets, which is retransmitted after duplicate ACKs; there is no queue.
+/// Also returns the sequence numbers of the lost packets.
 fn lossy() -> (Talk, Vec<u32>) {
     let mut t = Talk::opened(30_000);
     let (mut at, mut lost) = (100_000, Vec::new());
@@ -37,7 +38,7 @@ fn lossy() -> (Talk, Vec<u32>) {
             for i in 0..10 {
                 t.ack_but(at + 29_000 + i * 20, SERVER, 10 * MSS);
             }
-            t.again(at + 30_000, CLIENT, 10 * MSS, MSS);
+            t.retransmit(at + 30_000, CLIENT, 10 * MSS, MSS);
             t.ack(at + 60_000, SERVER);
             at += 60_100;
         } else {
@@ -57,27 +58,27 @@ fn losses_are_shown_by_the_packets_that_were_lost() {
     assert!(matches!(cause, Cause::RandomLoss | Cause::Policed | Cause::Congestion), "{cause:?}");
     let proof = proof("losses_are_shown_by_the_packets_that_were_lost", &t, cause);
     assert_eq!((proof.kind, proof.total), (ProofKind::Lost, 10), "{proof:?}");
-    let all = numbered(&t);
-    let first = |seq: &u32| all.iter().find(|(_, p)| p.len > 0 && p.seq == *seq).expect("it was sent").0;
+    let packets = numbered(&t);
+    let first = |seq: &u32| packets.iter().find(|(_, p)| p.len > 0 && p.seq == *seq).expect("it was sent").0;
     assert_eq!(proof.packets, lost.iter().take(5).map(first).collect::<Vec<_>>());
 }
 
-/// Captured behind the loss: what is missing has no number, the packet behind the gap has.
+/// Lost packets have no number in a capture taken behind the loss, so the packet after the gap is named.
 #[test]
-fn losses_before_the_capture_are_shown_by_what_came_behind_them() {
+fn losses_before_the_capture_are_shown_by_the_packets_after_them() {
     let (mut t, lost) = lossy();
-    let mut seen = std::collections::BTreeSet::new();
-    t.packets.retain(|p| !lost.contains(&p.seq) || p.len == 0 || !seen.insert(p.seq));
+    let mut dropped = std::collections::BTreeSet::new();
+    t.packets.retain(|p| !lost.contains(&p.seq) || p.len == 0 || !dropped.insert(p.seq));
     let f = t.client();
     assert_eq!(f.measures.lost_up, 10, "{:?}", f.measures);
-    let proof = proof("losses_before_the_capture_are_shown_by_what_came_behind_them", &t, f.cause);
-    let all = numbered(&t);
-    let behind = |seq: &u32| all.iter().find(|(_, p)| p.len > 0 && p.seq == seq + MSS).expect("sent").0;
-    assert_eq!(proof.packets, lost.iter().take(5).map(behind).collect::<Vec<_>>(), "{proof:?}");
+    let proof = proof("losses_before_the_capture_are_shown_by_the_packets_after_them", &t, f.cause);
+    let packets = numbered(&t);
+    let after = |seq: &u32| packets.iter().find(|(_, p)| p.len > 0 && p.seq == seq + MSS).expect("sent").0;
+    assert_eq!(proof.packets, lost.iter().take(5).map(after).collect::<Vec<_>>(), "{proof:?}");
 }
 
 #[test]
-fn a_shut_window_is_shown_by_the_acks_that_shut_it() {
+fn a_zero_window_is_shown_by_the_acks_that_announce_it() {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
     for _ in 0..3 {
@@ -88,14 +89,14 @@ fn a_shut_window_is_shown_by_the_acks_that_shut_it() {
         at += 100;
     }
     t.windows(at, 4, 10, 30_000);
-    let proof = proof("a_shut_window_is_shown_by_the_acks_that_shut_it", &t, Cause::ReceiverStalled);
+    let proof = proof("a_zero_window_is_shown_by_the_acks_that_announce_it", &t, Cause::ReceiverStalled);
     let shut: Vec<u32> = numbered(&t).iter().filter(|(_, p)| p.window == 0).map(|(n, _)| *n).collect();
     assert_eq!((proof.kind, proof.packets, proof.total), (ProofKind::ZeroWindows, shut, 3));
 }
 
-/// Eight writes a second apart, the third pause two seconds long.
+/// Eight writes, one second apart; the third pause lasts two seconds.
 #[test]
-fn a_writer_that_pauses_is_shown_by_its_packets_on_both_sides() {
+fn an_application_pause_is_shown_by_the_packets_before_and_after_it() {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
     let mut last = Vec::new();
@@ -107,20 +108,24 @@ fn a_writer_that_pauses_is_shown_by_its_packets_on_both_sides() {
         t.ack(at + 30_000, SERVER);
         at += if i == 2 { 2_000_000 } else { 1_000_000 };
     }
-    let proof = proof("a_writer_that_pauses_is_shown_by_its_packets_on_both_sides", &t, Cause::Application);
-    let all = numbered(&t);
-    let before = all.iter().find(|(_, p)| p.len > 0 && p.seq == last[2]).expect("sent").0;
+    let proof =
+        proof("an_application_pause_is_shown_by_the_packets_before_and_after_it", &t, Cause::Application);
+    let packets = numbered(&t);
+    let before = packets.iter().find(|(_, p)| p.len > 0 && p.seq == last[2]).expect("sent").0;
     assert!(proof.packets.contains(&before) && proof.packets.contains(&(before + 2)), "{proof:?}");
     assert_eq!(proof.kind, ProofKind::Pauses);
 }
 
-/// A filter that names IPv6, as tshark takes it.
+/// A filter may name IPv4 and IPv6 fields.
 #[test]
-fn filters_of_both_families_are_what_tshark_takes() {
-    if !tshark::installed("filters_of_both_families_are_what_tshark_takes") {
+fn tshark_accepts_filters_of_both_address_families() {
+    if !tshark::is_installed("tshark_accepts_filters_of_both_address_families") {
         return;
     }
     let file = Talk::opened(30_000).pcap(|_| true);
-    assert_eq!(tshark::shows(&file, "ipv6.src == 2001:db8::1 && tcp.srcport == 5").len(), 0);
-    assert_eq!(tshark::shows(&file, "frame.number in {1, 3}").into_iter().collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(tshark::packets_matching(&file, "ipv6.src == 2001:db8::1 && tcp.srcport == 5").len(), 0);
+    assert_eq!(
+        tshark::packets_matching(&file, "frame.number in {1, 3}").into_iter().collect::<Vec<_>>(),
+        [1, 3]
+    );
 }

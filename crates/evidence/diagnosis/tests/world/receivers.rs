@@ -1,9 +1,10 @@
-//! Receivers that do not read.
+//! Receivers whose application does not read, or reads slowly.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;
 
-/// Four segments are sent and acknowledged, with a window of zero; the sender probes it; then it opens.
+/// Repeats `times`: data are acknowledged with a window of zero, the sender probes it, and after 5 s it
+/// opens.
 fn stalls(times: u64, probe: impl Fn(&mut Talk, u64)) -> Talk {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
@@ -22,7 +23,7 @@ fn stalls(times: u64, probe: impl Fn(&mut Talk, u64)) -> Talk {
     t
 }
 
-fn is_the_receiver(t: &Talk) {
+fn assert_receiver_stalled(t: &Talk) {
     let f = t.client();
     assert_eq!(f.cause, Cause::ReceiverStalled);
     assert!(f.share(Cause::ReceiverStalled) > 0.9, "{:?}", f.causes);
@@ -33,44 +34,44 @@ fn is_the_receiver(t: &Talk) {
 
 /// RFC 9293 section 3.8.6.1; Linux probes with an empty packet before the next byte (`tcp_xmit_probe_skb`).
 #[test]
-fn a_window_of_zero_is_the_receivers_though_all_is_acknowledged() {
-    is_the_receiver(&stalls(3, |t, at| {
+fn a_zero_window_is_a_stalled_receiver_though_all_data_are_acknowledged() {
+    assert_receiver_stalled(&stalls(3, |t, at| {
         let mut p = t.packet(at, CLIENT);
         p.seq -= 1;
         t.packets.push(p);
     }));
 }
 
-/// Other stacks probe with the next byte, again and again.
+/// Other stacks probe with the next byte repeatedly.
 #[test]
-fn a_byte_beyond_a_window_of_zero_is_a_probe_and_no_retransmission() {
-    is_the_receiver(&stalls(3, |t, at| {
+fn a_byte_beyond_a_zero_window_is_a_probe_not_a_retransmission() {
+    assert_receiver_stalled(&stalls(3, |t, at| {
         let mut p = t.packet(at, CLIENT);
         p.len = 1;
         t.packets.push(p);
     }));
 }
 
-/// The receiver takes the byte, and acknowledges it.
+/// The receiver accepts and acknowledges the probe's byte.
 #[test]
-fn a_byte_that_a_full_receiver_takes_is_data() {
+fn an_accepted_zero_window_probe_counts_as_data() {
     let t = stalls(3, |t, at| {
         t.data(at, CLIENT, 1, false);
-        t.has[SERVER] = t.sent[CLIENT];
+        t.acked[SERVER] = t.sent[CLIENT];
     });
-    is_the_receiver(&t);
+    assert_receiver_stalled(&t);
     assert_eq!(t.client().measures.bytes, u64::from(t.sent[CLIENT] - 1));
 }
 
-/// It was not asked for while the window was shut, and comes at once when it opens.
+/// The sender does not probe while the window is zero, and sends at once when it opens.
 #[test]
-fn who_sends_as_soon_as_the_window_opens_had_waited_for_it() {
-    is_the_receiver(&stalls(3, |_, _| {}));
+fn a_sender_that_resumes_when_the_window_opens_had_waited_for_it() {
+    assert_receiver_stalled(&stalls(3, |_, _| {}));
 }
 
-/// The window opens, and nothing comes for as long again: that time is the application's.
+/// The window opens after 50 ms, and the sender sends nothing for 3 s: that time is the application's.
 #[test]
-fn who_has_nothing_to_send_does_not_wait_for_the_receiver() {
+fn a_sender_without_data_does_not_wait_for_the_receiver() {
     let mut t = Talk::opened(30_000);
     let mut at = 100_000;
     for _ in 0..4 {
@@ -85,10 +86,10 @@ fn who_has_nothing_to_send_does_not_wait_for_the_receiver() {
     assert_eq!(f.share(Cause::ReceiverStalled), 0.0);
 }
 
-/// The reader takes two segments every 20 ms of a buffer of 64 KiB: it stays full, and what passes is what
-/// was read.
+/// The application reads two segments every 20 ms, so the buffer of 64 KiB stays full and the reading rate is
+/// the rate of the flow.
 #[test]
-fn a_slow_reader_is_no_link_and_no_shaper() {
+fn a_slow_reader_is_neither_a_link_nor_a_shaper() {
     let mut t = Talk::opened(10_000);
     t.window = [512; 2];
     let (mut at, mut unread) = (100_000, 0i64);
@@ -113,12 +114,12 @@ fn a_slow_reader_is_no_link_and_no_shaper() {
     }
     let f = t.client();
     assert_eq!(f.cause, Cause::ReceiverStalled);
-    assert!(t.said().limiters.is_empty(), "{:?}", t.said().limiters);
+    assert!(t.diagnose().limiters.is_empty(), "{:?}", t.diagnose().limiters);
 }
 
-/// A small buffer that is read at once is a matter of its size.
+/// A small buffer that is read at once announces a constant window: its size is the limit.
 #[test]
-fn a_window_that_stays_as_it_was_is_the_buffers() {
+fn a_constant_window_is_limited_by_the_receive_buffer() {
     let mut t = Talk::opened(50_000);
     t.window[SERVER] = (10 * MSS / 128 + 1) as u16;
     t.windows(100_000, 100, 10, 50_000);
@@ -126,26 +127,26 @@ fn a_window_that_stays_as_it_was_is_the_buffers() {
     assert_eq!((f.cause, f.share(Cause::ReceiverStalled)), (Cause::ReceiveWindow, 0.0));
 }
 
-/// A hole fills the window, at whose receiver the capture is. Its repair opens the window, and nothing comes
-/// for long: the sender learns of both at the same time.
+/// Captured at the receiver: a hole exhausts the window, its retransmission opens it again, and a long pause
+/// follows. The window is open during that pause.
 #[test]
-fn a_window_that_a_repair_opened_is_not_shut_in_the_pause_behind_it() {
-    let way = 20_000;
+fn a_pause_after_a_repair_opened_the_window_is_the_applications() {
+    let delay = 20_000;
     let mut t = Talk { window: [512, 100], ..Talk::default() };
-    t.open(2 * way, [Some(7); 2], [1460; 2]);
-    for (i, at) in [0, 20, 2 * way + 20].into_iter().enumerate() {
+    t.open(2 * delay, [Some(7); 2], [1460; 2]);
+    for (i, at) in [0, 20, 2 * delay + 20].into_iter().enumerate() {
         t.packets[i].time = units::Time::ZERO + units::Span::from_micros(t.start + at);
     }
     let mut at = 100_000;
     for _ in 0..6 {
-        // The first of eight segments is lost before the capture.
+        // The first of eight segments is lost upstream of the capture.
         t.sent[CLIENT] += MSS;
         for i in 0..7 {
             t.data(at + i * 100, CLIENT, MSS, false);
             t.announce(at + i * 100 + 20, SERVER, 100);
         }
-        t.again(at + 2 * way, CLIENT, 8 * MSS, MSS);
-        t.ack(at + 2 * way + 20, SERVER);
+        t.retransmit(at + 2 * delay, CLIENT, 8 * MSS, MSS);
+        t.ack(at + 2 * delay + 20, SERVER);
         at += 700_000;
     }
     let f = t.client();

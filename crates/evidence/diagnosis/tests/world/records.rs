@@ -1,4 +1,5 @@
-//! What a capture does to its packets: doubles, clocks that jump, sizes that the SYNs do not name.
+//! Artefacts of captures: duplicate records, clock jumps, and segments of a size that the SYNs do not
+//! announce.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk};
 use result::Cause;
@@ -10,10 +11,10 @@ fn bulk() -> Talk {
     t
 }
 
-/// A mirror port shows each packet where it comes and, routed, where it goes, 5 to 19 ms later: behind its
-/// ACK even.
+/// A mirror port records each packet on ingress and, routed, on egress 5 to 19 ms later, possibly after its
+/// ACK.
 #[test]
-fn a_packet_that_a_mirror_shows_twice_is_no_retransmission() {
+fn a_packet_mirrored_twice_is_not_a_retransmission() {
     for hops in [0, 1] {
         let mut t = bulk();
         let twice: Vec<_> = t
@@ -32,28 +33,29 @@ fn a_packet_that_a_mirror_shows_twice_is_no_retransmission() {
         let m = &f.measures;
         assert_eq!((m.retransmitted_packets, m.lost_up, m.lost_down, m.data_packets), (0, 0, 0, 1200));
         assert!(f.notes.contains(&"duplicate-records".into()));
-        assert_eq!(t.said().capture.duplicate_records as usize, t.packets.len() / 2);
+        assert_eq!(t.diagnose().capture.duplicate_records as usize, t.packets.len() / 2);
     }
 }
 
-/// A retransmission has another IP identification, though all else may be the same.
+/// A retransmission differs from a duplicate record in its IP identification, if in nothing else.
 #[test]
-fn what_is_sent_again_is_no_double() {
+fn a_retransmission_is_not_a_duplicate_record() {
     let mut t = bulk();
     let at = 2_000_000;
     for i in 0..10 {
         t.data(at + i * 20, CLIENT, MSS, false);
     }
     for i in 0..10 {
-        t.again(at + 300_000 + i * 20, CLIENT, 10 * MSS, MSS);
+        t.retransmit(at + 300_000 + i * 20, CLIENT, 10 * MSS, MSS);
     }
     t.ack(at + 330_000, SERVER);
     assert_eq!(t.client().measures.retransmitted_packets, 10);
 }
 
-/// Segments of 1392 bytes where the SYNs say 1392, with timestamps: their sender does not count options off.
+/// Segments of 1392 bytes with timestamps, at an announced MSS of 1392: the sender does not subtract the
+/// options. 1380 bytes is what a sender that does would send.
 #[test]
-fn a_segment_as_large_as_the_syns_allow_is_one() {
+fn a_segment_as_large_as_the_announced_mss_is_one_packet() {
     for size in [1392, 1380] {
         let mut t = Talk::default();
         t.open(30_000, [Some(7); 2], [1392; 2]);
@@ -68,14 +70,14 @@ fn a_segment_as_large_as_the_syns_allow_is_one() {
     }
 }
 
-/// The capture's clock is set from 1970 to today in the midst of a transfer, or by a minute: the sender's own
-/// clock goes on.
+/// The capture's clock is set from 1970 to today during a transfer, or by a minute, while the sender's clock
+/// (TCP timestamps) runs on.
 #[test]
-fn a_clock_that_jumps_ahead_makes_no_pause() {
+fn a_forward_jump_of_the_capture_clock_is_not_a_pause() {
     for jump in [1_700_000_000, 60] {
         let mut t = bulk();
         t.packets.iter_mut().skip(700).for_each(|p| p.time += Span::from_secs(jump));
-        let d = t.said();
+        let d = t.diagnose();
         let f = t.client();
         assert!(f.duration_s < 3.0, "{}", f.duration_s);
         assert_eq!(f.share(Cause::Outage), 0.0, "{:?}", f.causes);
@@ -84,11 +86,11 @@ fn a_clock_that_jumps_ahead_makes_no_pause() {
     }
 }
 
-/// A connection that was silent for a minute by both clocks was silent.
+/// A connection that is silent for a minute by both clocks did pause.
 #[test]
-fn a_pause_is_no_jump() {
+fn a_pause_is_not_a_clock_jump() {
     let mut t = bulk();
     t.windows(62_000_000, 20, 20, 30_000);
-    let (d, f) = (t.said(), t.client());
+    let (d, f) = (t.diagnose(), t.client());
     assert_eq!((d.capture.forward_jumps, f.cause), (0, Cause::Application));
 }

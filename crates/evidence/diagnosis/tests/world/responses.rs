@@ -1,4 +1,4 @@
-//! The server's time to answer, apart from the network's.
+//! The server's response time, separated from the network's share.
 
 use crate::talk::{CLIENT, SERVER, Talk, read};
 use crate::tshark;
@@ -6,12 +6,12 @@ use result::diagnosis::{FlowDiagnosis, ProofKind};
 
 const RTT: u64 = 20_000;
 
-/// A hundred requests, answered after 180 ms, each tenth after 400 ms, captured at the client or at the
-/// server; `acked`: the request is acknowledged before it is answered.
-fn asks(at_server: bool, acked: bool) -> Talk {
+/// A hundred requests, answered after 180 ms, every tenth after 400 ms, captured at the client or at the
+/// server. `acked`: the request is acknowledged before the response.
+fn requests(at_server: bool, acked: bool) -> Talk {
     let mut t = Talk { timestamps: false, ..Talk::default() };
     t.open(RTT, [Some(7); 2], [1460; 2]);
-    let way = if at_server { 0 } else { RTT };
+    let network_us = if at_server { 0 } else { RTT };
     if at_server {
         t.packets[1].time = t.packets[0].time + units::Span::from_micros(20);
         t.packets[2].time = t.packets[1].time + units::Span::from_micros(RTT);
@@ -21,26 +21,26 @@ fn asks(at_server: bool, acked: bool) -> Talk {
         let took = if n % 10 == 9 { 400_000 } else { 180_000 };
         t.data(at, CLIENT, 300, true);
         if acked {
-            t.ack(at + way + 10, SERVER);
+            t.ack(at + network_us + 10, SERVER);
         }
-        t.has[SERVER] = t.sent[CLIENT];
-        t.data(at + way + took, SERVER, 900, true);
+        t.acked[SERVER] = t.sent[CLIENT];
+        t.data(at + network_us + took, SERVER, 900, true);
         t.ack(at + 2 * RTT + took, CLIENT);
     }
     t
 }
 
-fn server(file: Vec<u8>) -> FlowDiagnosis {
+fn server_flow(file: Vec<u8>) -> FlowDiagnosis {
     let d = read(file);
     d.flows.into_iter().find(|f| f.from == "10.0.0.2:80").expect("the responses")
 }
 
 #[test]
-fn the_servers_time_is_told_apart_from_the_networks() {
+fn server_time_is_separated_from_network_time() {
     for (at_server, acked) in [(false, true), (false, false), (true, true), (true, false)] {
-        let t = asks(at_server, acked);
+        let t = requests(at_server, acked);
         let file = t.pcap(|_| true);
-        let f = server(file.clone());
+        let f = server_flow(file.clone());
         let r = f.responses.as_ref().expect("responses");
         let near = |ms: f64, want: f64| (ms - want).abs() < 0.02 * want;
         assert!(near(r.server_ms.p50, 180.0) && near(r.server_ms.p95, 400.0), "{at_server} {acked}: {r:?}");
@@ -51,39 +51,39 @@ fn the_servers_time_is_told_apart_from_the_networks() {
         let proof = f.proofs.iter().find(|p| p.kind == ProofKind::Response).expect("a proof");
         let each = if acked { 4 } else { 3 };
         assert_eq!(proof.packets, [4 + 9 * each, 4 + 9 * each + if acked { 2 } else { 1 }], "the tenth");
-        if tshark::installed("the_servers_time_is_told_apart_from_the_networks") {
-            assert!(tshark::holds(&file, &read(file.clone())) > 0);
+        if tshark::is_installed("server_time_is_separated_from_network_time") {
+            assert!(tshark::check_proofs(&file, &read(file.clone())) > 0);
         }
     }
 }
 
-/// The client's flow is not asked anything.
+/// The client's flow answers no requests.
 #[test]
-fn who_asks_has_no_time_to_answer() {
-    let d = read(asks(false, true).pcap(|_| true));
+fn only_the_server_has_response_times() {
+    let d = read(requests(false, true).pcap(|_| true));
     assert!(d.flows.iter().all(|f| f.responses.is_some() == (f.from == "10.0.0.2:80")));
 }
 
-/// What is sent again is the network's time; and what is asked while a response is on its way is answered by
-/// something else.
+/// A retransmitted request is excluded, since its time is the network's, and so is a request sent during a
+/// response, since the following data do not answer it.
 #[test]
-fn repairs_and_pipelines_are_left_out() {
-    let mut t = asks(false, true);
+fn retransmitted_and_pipelined_requests_are_excluded() {
+    let mut t = requests(false, true);
     let at = 60_000_000;
     t.data(at, CLIENT, 300, true);
-    t.again(at + 230_000, CLIENT, 300, 300);
-    t.has[SERVER] = t.sent[CLIENT];
+    t.retransmit(at + 230_000, CLIENT, 300, 300);
+    t.acked[SERVER] = t.sent[CLIENT];
     t.data(at + 230_000 + RTT + 180_000, SERVER, 900, true);
     t.ack(at + 500_000, CLIENT);
-    // Two segments of a response, a request between them.
+    // A request between two segments of a response.
     let at = at + 1_000_000;
     t.data(at, CLIENT, 300, true);
-    t.has[SERVER] = t.sent[CLIENT];
+    t.acked[SERVER] = t.sent[CLIENT];
     t.data(at + RTT + 180_000, SERVER, 900, false);
     t.data(at + RTT + 180_010, CLIENT, 300, true);
     t.data(at + RTT + 180_020, SERVER, 900, true);
     t.ack(at + 500_000, CLIENT);
-    let r = server(t.pcap(|_| true)).responses.expect("responses");
+    let r = server_flow(t.pcap(|_| true)).responses.expect("responses");
     assert_eq!(r.exchanges, 101);
     assert!(r.server_ms.min > 170.0 && r.server_ms.max < 410.0, "{r:?}");
 }

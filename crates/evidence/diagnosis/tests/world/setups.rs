@@ -1,4 +1,4 @@
-//! Connections that never came about, that took several SYNs, and that were reset.
+//! Connections that were never established, that took several SYNs, or that were reset.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};
 use crate::tshark;
@@ -7,16 +7,16 @@ use result::diagnosis::{ConnectionEnd, ProofKind, SetupEnd};
 use result::{Cause, Diagnosis};
 use std::net::Ipv4Addr;
 
-/// What is said; its proofs are held against tshark, where that is.
-fn said(test: &str, file: Vec<u8>) -> Diagnosis {
+/// Diagnoses a capture and checks the proofs with tshark if it is installed.
+fn diagnose(test: &str, file: Vec<u8>) -> Diagnosis {
     let d = read(file.clone());
-    if tshark::installed(test) {
-        assert!(tshark::holds(&file, &d) > 0);
+    if tshark::is_installed(test) {
+        assert!(tshark::check_proofs(&file, &d) > 0);
     }
     d
 }
 
-/// As Linux sends them again: after 1 s, 2 s, 4 s (RFC 6298 section 5.5).
+/// `n` SYNs, retransmitted as by Linux after 1 s, 2 s, 4 s (RFC 6298 section 5.5).
 fn syns(t: &mut Talk, n: usize) {
     for at in [0, 1_000_000, 3_000_000, 7_000_000, 15_000_000].iter().take(n) {
         t.syn(*at, CLIENT, Some(7), 1460);
@@ -24,10 +24,10 @@ fn syns(t: &mut Talk, n: usize) {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_is_a_setup_that_failed() {
+fn an_unanswered_syn_is_a_failed_setup() {
     let mut t = Talk::default();
     syns(&mut t, 5);
-    let d = said("a_syn_that_nobody_answers_is_a_setup_that_failed", t.pcap(|_| true));
+    let d = diagnose("an_unanswered_syn_is_a_failed_setup", t.pcap(|_| true));
     let f = client(&d);
     let setup = f.setup.as_ref().expect("a setup");
     assert_eq!((f.cause, setup.failed, setup.syns), (Cause::SetupFailed, Some(SetupEnd::Unanswered), 5));
@@ -37,25 +37,25 @@ fn a_syn_that_nobody_answers_is_a_setup_that_failed() {
     assert!(!f.remedies.is_empty());
 }
 
-/// One alone may be the last packet before the capture's end, or that of a capture of SYNs.
+/// A single SYN may be the last packet of the capture, or part of a capture of SYNs only.
 #[test]
-fn a_single_syn_says_nothing() {
+fn a_single_syn_is_not_reported() {
     let mut t = Talk::default();
     syns(&mut t, 1);
-    assert!(t.said().flows.is_empty());
+    assert!(t.diagnose().flows.is_empty());
     let mut t = Talk::opened(30_000);
     t.packets.retain(|p| p.flags.has(TcpFlags::SYN));
-    assert!(t.said().flows.is_empty());
+    assert!(t.diagnose().flows.is_empty());
 }
 
 #[test]
-fn an_rst_refuses() {
+fn a_reset_of_the_syn_is_a_refused_setup() {
     let mut t = Talk::default();
     syns(&mut t, 1);
     let mut p = t.packet(30_000, SERVER);
     (p.flags, p.seq, p.window) = (TcpFlags::RST | TcpFlags::ACK, 0, 0);
     t.packets.push(p);
-    let d = said("an_rst_refuses", t.pcap(|_| true));
+    let d = diagnose("a_reset_of_the_syn_is_a_refused_setup", t.pcap(|_| true));
     let f = client(&d);
     let setup = f.setup.as_ref().expect("a setup");
     assert_eq!((f.cause, setup.failed), (Cause::SetupFailed, Some(SetupEnd::Refused)));
@@ -66,7 +66,7 @@ fn an_rst_refuses() {
 
 /// A router answers with ICMP type 3 code 1 (RFC 792).
 #[test]
-fn icmp_says_that_the_host_is_not_there() {
+fn icmp_host_unreachable_is_a_failed_setup() {
     let mut t = Talk::default();
     syns(&mut t, 2);
     let mut file = PcapWriter::new(Vec::new()).unwrap();
@@ -81,49 +81,49 @@ fn icmp_says_that_the_host_is_not_there() {
     // "Fragmentation needed" (type 3 code 4, checksum, MTU 1400) becomes "host unreachable".
     let at = file.windows(8).position(|w| w[..2] == [3, 4] && w[6..] == [5, 120]).expect("the message");
     file[at + 1] = 1;
-    let d = said("icmp_says_that_the_host_is_not_there", file);
+    let d = diagnose("icmp_host_unreachable_is_a_failed_setup", file);
     let f = client(&d);
     let setup = f.setup.as_ref().expect("a setup");
     assert_eq!((setup.failed, setup.unreachable.as_deref()), (Some(SetupEnd::Unreachable), Some("host")));
     assert_eq!(f.proofs[0].packets, [1, 2, 3]);
 }
 
-/// At the server: what it answers does not get back.
+/// Captured at the server, whose SYN/ACKs get no answer.
 #[test]
-fn syn_acks_that_nobody_answers() {
+fn unanswered_syn_acks_are_a_failed_setup() {
     let mut t = Talk::default();
     t.syn(0, CLIENT, Some(7), 1460);
     for at in [50, 1_000_000, 3_000_000, 7_000_000] {
         t.syn(at, SERVER, Some(7), 1460);
     }
-    let f = client(&said("syn_acks_that_nobody_answers", t.pcap(|_| true)));
+    let f = client(&diagnose("unanswered_syn_acks_are_a_failed_setup", t.pcap(|_| true)));
     let setup = f.setup.as_ref().expect("a setup");
     assert_eq!((f.cause, setup.failed, setup.syn_acks), (Cause::SetupFailed, Some(SetupEnd::Unfinished), 4));
 }
 
 #[test]
-fn a_connection_that_took_three_syns_says_so() {
+fn a_connection_that_took_three_syns_is_reported() {
     let mut t = Talk::default();
     syns(&mut t, 3);
     t.syn(3_030_000, SERVER, Some(7), 1460);
     t.ack(3_030_020, CLIENT);
     t.windows(3_100_000, 40, 20, 30_000);
-    let d = said("a_connection_that_took_three_syns_says_so", t.pcap(|_| true));
+    let d = diagnose("a_connection_that_took_three_syns_is_reported", t.pcap(|_| true));
     let f = client(&d);
     let setup = f.setup.as_ref().expect("a setup");
     assert_eq!((setup.syns, setup.failed), (3, None));
     assert!((setup.retried_s - 3.0).abs() < 1e-6);
     assert!(f.proofs.iter().any(|p| p.kind == ProofKind::Setup && p.packets == [1, 2, 3, 4]));
-    // Nothing to say of a handshake that went well.
-    assert_eq!(Talk::opened(30_000).said().flows.len(), 0);
+    // A normal handshake is not reported.
+    assert_eq!(Talk::opened(30_000).diagnose().flows.len(), 0);
     let mut plain = Talk::opened(30_000);
     plain.windows(100_000, 40, 20, 30_000);
     assert_eq!((plain.client().setup, plain.client().reset), (None, None));
 }
 
-/// By the server in the middle of the upload; or by the client when all is acknowledged.
+/// The server resets during the upload, or the client after the last ACK.
 #[test]
-fn a_reset_is_told_with_its_time_and_its_bytes() {
+fn a_reset_is_reported_with_its_time_and_bytes() {
     for by in [SERVER, CLIENT] {
         let mut t = Talk::opened(30_000);
         let mut at = t.windows(100_000, 40, 20, 30_000);
@@ -134,7 +134,7 @@ fn a_reset_is_told_with_its_time_and_its_bytes() {
         let mut p = t.packet(at, by);
         p.flags = TcpFlags::RST | TcpFlags::ACK;
         t.packets.push(p);
-        let d = said("a_reset_is_told_with_its_time_and_its_bytes", t.pcap(|_| true));
+        let d = diagnose("a_reset_is_reported_with_its_time_and_bytes", t.pcap(|_| true));
         let f = client(&d);
         let reset = f.reset.as_ref().expect("a reset");
         let end = if by == SERVER { ConnectionEnd::Server } else { ConnectionEnd::Client };
@@ -146,27 +146,29 @@ fn a_reset_is_told_with_its_time_and_its_bytes() {
     }
 }
 
-/// A request that is sent again and again, and never answered: from a connection whose beginning was not
-/// captured, or after a handshake.
+/// A request is retransmitted repeatedly and never answered, with or without the handshake in the capture.
 #[test]
-fn what_is_never_answered_is_no_random_loss() {
+fn an_unanswered_request_is_an_outage_not_random_loss() {
     for opened in [true, false] {
-        let mut t =
-            if opened { Talk::opened(30_000) } else { Talk { sent: [1; 2], has: [1; 2], ..Talk::default() } };
+        let mut t = if opened {
+            Talk::opened(30_000)
+        } else {
+            Talk { sent: [1; 2], acked: [1; 2], ..Talk::default() }
+        };
         t.data(100_000, CLIENT, 300, true);
         let mut at = 100_000;
         for wait in [230_000, 460_000, 920_000, 1_840_000, 3_680_000] {
             at += wait;
-            t.again(at, CLIENT, 300, 300);
+            t.retransmit(at, CLIENT, 300, 300);
         }
-        let f = client(&said("what_is_never_answered_is_no_random_loss", t.pcap(|_| true)));
+        let f = client(&diagnose("an_unanswered_request_is_an_outage_not_random_loss", t.pcap(|_| true)));
         assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
         assert!(f.share(Cause::RandomLoss) < 0.1 && f.share(Cause::Outage) > 0.8, "{:?}", f.causes);
     }
 }
 
-/// A transfer that goes well until nothing comes back any more.
-fn never_answered_again() -> Talk {
+/// A transfer that gets no more answers after a good start.
+fn answers_that_stop() -> Talk {
     let mut t = Talk::opened(30_000);
     let mut at = t.windows(100_000, 40, 20, 30_000);
     for i in 0..20 {
@@ -174,23 +176,23 @@ fn never_answered_again() -> Talk {
     }
     for wait in [230_000, 460_000, 920_000, 1_840_000, 3_680_000] {
         at += wait;
-        t.again(at, CLIENT, 20 * MSS, MSS);
+        t.retransmit(at, CLIENT, 20 * MSS, MSS);
     }
     t
 }
 
 #[test]
-fn what_is_never_answered_again_is_no_random_loss() {
-    let t = never_answered_again();
-    let f = client(&said("what_is_never_answered_again_is_no_random_loss", t.pcap(|_| true)));
+fn a_transfer_whose_answers_stop_is_an_outage_not_random_loss() {
+    let t = answers_that_stop();
+    let f = client(&diagnose("a_transfer_whose_answers_stop_is_an_outage_not_random_loss", t.pcap(|_| true)));
     assert_eq!(f.cause, Cause::Outage, "{:?}", f.causes);
 }
 
-/// But where another connection between the hosts is answered all the while, the path is there: what is lost
-/// was dropped.
+/// Another connection between the hosts is answered all the time, so the path is up and the packets were
+/// dropped.
 #[test]
-fn what_is_never_answered_beside_others_that_are_is_no_outage() {
-    let mut t = never_answered_again();
+fn an_unanswered_flow_next_to_an_answered_one_is_not_an_outage() {
+    let mut t = answers_that_stop();
     let mut other = Talk::opened(30_000);
     other.windows(100_000, 300, 20, 30_000);
     for mut p in other.packets {
@@ -202,15 +204,15 @@ fn what_is_never_answered_beside_others_that_are_is_no_outage() {
     assert!(f.share(Cause::Outage) < 0.05, "{:?}", f.causes);
 }
 
-/// Nor where the first answer comes half a minute later, to nothing but the end of the stream.
+/// The only ACK comes half a minute later, in answer to the FIN.
 #[test]
-fn what_is_answered_when_all_is_over_was_cut_off() {
-    let mut t = Talk { sent: [1; 2], has: [1; 2], ..Talk::default() };
+fn data_acknowledged_only_at_the_fin_went_through_an_outage() {
+    let mut t = Talk { sent: [1; 2], acked: [1; 2], ..Talk::default() };
     t.data(0, CLIENT, 25, true);
     let mut at = 0;
     for wait in [500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000] {
         at += wait;
-        t.again(at, CLIENT, 25, 25);
+        t.retransmit(at, CLIENT, 25, 25);
     }
     let mut fin = t.packet(32_000_000, CLIENT);
     fin.flags = fin.flags | TcpFlags::FIN;

@@ -1,5 +1,5 @@
-//! What the sender's kernel counted goes before what the packets let infer, and what it does not count is
-//! left to them.
+//! Counters of the sender's kernel take precedence over inference from packets; packets decide where counters
+//! are missing.
 
 use crate::link::Transfer;
 use capture::{Addr, CaptureReader, Endpoint};
@@ -11,13 +11,13 @@ use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
 use units::{Span, Time};
 
-/// A flow that keeps 20 segments in flight on an empty path of 50 ms: by its packets it may be a send buffer,
-/// a window that the receiver does not announce, or the application.
+/// A flow that keeps 20 segments in flight on an empty path of 50 ms. Its packets leave open whether the send
+/// buffer, an unannounced window or the application is the limit.
 fn packets() -> Vec<u8> {
     let t = Transfer {
         segments: 2000,
-        initial: 10,
-        most: 20,
+        initial_window: 10,
+        max_window: 20,
         packet_us: 12,
         rtt: 50_000,
         handshake: true,
@@ -27,7 +27,8 @@ fn packets() -> Vec<u8> {
     t.talk().pcap(|_| true)
 }
 
-/// Ten samples a second, from `first` on for `seconds`: of the busy time these shares.
+/// Ten samples per second for `seconds` from `first` on. `busy` is the share of busy time; `window` and
+/// `buffer` are the shares of it that were limited by the receive window and the send buffer.
 fn socket(first: Time, seconds: u64, busy: f64, window: f64, buffer: f64) -> SocketFacts {
     let sample = |i: u64| {
         let us = i as f64 * 1e5 * busy;
@@ -52,8 +53,8 @@ fn socket(first: Time, seconds: u64, busy: f64, window: f64, buffer: f64) -> Soc
     }
 }
 
-/// What is said of the client's flow with a socket that `change` makes of the usual one.
-fn said(make: impl Fn(Time) -> Option<SocketFacts>) -> FlowDiagnosis {
+/// Diagnoses the client's flow with the socket facts that `make` returns for the capture's start.
+fn diagnose(make: impl Fn(Time) -> Option<SocketFacts>) -> FlowDiagnosis {
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(packets())), "-").expect("a capture");
     let (tracks, file, totals) = track_capture(reader, TrackerOptions::default(), None, &mut |_, _| {});
     let first = file.times.expect("packets").0;
@@ -65,37 +66,37 @@ fn said(make: impl Fn(Time) -> Option<SocketFacts>) -> FlowDiagnosis {
 }
 
 #[test]
-fn the_kernels_counters_decide_between_what_looks_alike() {
-    let inferred = said(|_| None);
-    assert_eq!(inferred.cause, Cause::SendBuffer, "by packets");
+fn kernel_counters_decide_between_causes_that_packets_cannot_separate() {
+    let inferred = diagnose(|_| None);
+    assert_eq!(inferred.cause, Cause::SendBuffer, "inferred from packets");
     assert_eq!(inferred.socket, None);
-    let buffer = said(|first| Some(socket(first, 6, 1.0, 0.0, 0.9)));
+    let buffer = diagnose(|first| Some(socket(first, 6, 1.0, 0.0, 0.9)));
     assert_eq!(buffer.cause, Cause::SendBuffer);
     assert!(buffer.share(Cause::SendBuffer) >= inferred.share(Cause::SendBuffer), "{:?}", buffer.causes);
     assert_eq!((buffer.cc.name.as_str(), buffer.cc.confidence), ("cubic", 1.0));
     let account = buffer.socket.expect("an account");
     assert!((account.buffer_limited_s.unwrap() / account.busy_s.unwrap() - 0.9).abs() < 0.01);
-    let neither = said(|first| Some(socket(first, 6, 1.0, 0.0, 0.0)));
+    let neither = diagnose(|first| Some(socket(first, 6, 1.0, 0.0, 0.0)));
     assert_eq!(neither.share(Cause::SendBuffer), 0.0, "{:?}", neither.causes);
     assert_eq!(neither.share(Cause::ReceiveWindow), 0.0, "{:?}", neither.causes);
-    // The counter is a lower bound: a full buffer of which all is sent says the same.
-    let full = said(|first| {
+    // The counter is a lower bound: a full buffer whose data are all sent is limited by its size too.
+    let full = diagnose(|first| {
         let mut s = socket(first, 6, 1.0, 0.0, 0.0);
         s.samples.iter_mut().for_each(|s| (s.buffer_full, s.app_limited) = (Some(true), Some(true)));
         Some(s)
     });
     assert_eq!(full.cause, Cause::SendBuffer);
-    let writer = said(|first| {
+    let writer = diagnose(|first| {
         let mut s = socket(first, 6, 1.0, 0.0, 0.0);
         s.samples.iter_mut().for_each(|s| s.app_limited = Some(true));
         Some(s)
     });
-    assert_eq!(writer.cause, Cause::Application, "it had always written less than could be sent");
+    assert_eq!(writer.cause, Cause::Application, "it always wrote less than could be sent");
 }
 
 #[test]
-fn what_the_kernel_does_not_say_changes_nothing() {
-    let inferred = said(|_| None);
+fn missing_kernel_counters_change_nothing() {
+    let inferred = diagnose(|_| None);
     let same = |f: FlowDiagnosis, why: &str| {
         assert_eq!(
             (f.cause, &f.causes, f.confidence),
@@ -104,22 +105,22 @@ fn what_the_kernel_does_not_say_changes_nothing() {
         );
     };
     let without = |change: fn(&mut SocketFacts)| {
-        said(|first| {
+        diagnose(|first| {
             let mut s = socket(first, 6, 1.0, 0.0, 0.0);
             change(&mut s);
             Some(s)
         })
     };
     same(without(|s| s.samples.iter_mut().for_each(|s| s.times_us = None)), "a kernel before 4.10");
-    same(without(|s| s.samples.clear()), "it was never looked at");
+    same(without(|s| s.samples.clear()), "no samples");
     same(without(|s| s.remote.port = 81), "another socket");
     let hours = Span::from_secs(7_200);
-    same(said(|first| Some(socket(first + hours, 6, 1.0, 0.0, 0.0))), "the same ends, hours later");
+    same(diagnose(|first| Some(socket(first + hours, 6, 1.0, 0.0, 0.0))), "the same endpoints, hours later");
 }
 
 #[test]
-fn by_counters_alone_a_wait_is_named_and_the_rest_is_not_known() {
-    let of = |busy, window, buffer| {
+fn counters_alone_name_a_wait_and_leave_the_rest_unknown() {
+    let diagnose_alone = |busy, window, buffer| {
         let s = socket(Time::ZERO + Span::from_secs(1_700_000_000), 10, busy, window, buffer);
         let info = CaptureInfo { start_s: 1.7e9, duration_s: 10.0, ..CaptureInfo::default() };
         let f = diagnose_sockets_alone(&[s], info).flows.remove(0);
@@ -128,10 +129,10 @@ fn by_counters_alone_a_wait_is_named_and_the_rest_is_not_known() {
         assert!((f.causes.iter().map(|c| c.share).sum::<f64>() - 1.0).abs() < 1e-6);
         f
     };
-    assert_eq!(of(1.0, 0.9, 0.0).cause, Cause::ReceiveWindow);
-    assert_eq!(of(1.0, 0.0, 0.8).cause, Cause::SendBuffer);
-    assert_eq!(of(0.2, 0.0, 0.0).cause, Cause::Application);
-    let path = of(1.0, 0.05, 0.05);
-    assert_eq!(path.cause, Cause::Unknown, "the network, the sender's window, or whatever");
+    assert_eq!(diagnose_alone(1.0, 0.9, 0.0).cause, Cause::ReceiveWindow);
+    assert_eq!(diagnose_alone(1.0, 0.0, 0.8).cause, Cause::SendBuffer);
+    assert_eq!(diagnose_alone(0.2, 0.0, 0.0).cause, Cause::Application);
+    let path = diagnose_alone(1.0, 0.05, 0.05);
+    assert_eq!(path.cause, Cause::Unknown, "the network or the congestion window");
     assert!(path.confidence < UNDECIDED && path.needs.is_some());
 }

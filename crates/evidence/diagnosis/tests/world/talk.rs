@@ -1,5 +1,4 @@
-//! A conversation told packet by packet, as a capture shows it, and what the diagnosis says of the pcap that
-//! it makes.
+//! Builds a TCP connection packet by packet as a capture shows it, writes it as pcap, and diagnoses that.
 
 use capture::{Addr, CaptureReader, Endpoint, Frame, PacketOptions, PcapWriter, TcpFlags, TcpPacket};
 use diagnosis::{capture_info, diagnose_tracks};
@@ -8,22 +7,22 @@ use std::io::Cursor;
 use track::{TrackerOptions, track_capture};
 use units::{Span, Time};
 
-/// Who opens the connection, and who answers.
+/// Indices of the two ends: the client opens the connection.
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 /// Ethernet's MSS with timestamps (RFC 7323 appendix A).
 pub const MSS: u32 = 1448;
-/// 2023-11-14, µs: captures of today.
+/// 2023-11-14, µs.
 const TODAY: u64 = 1_700_000_000_000_000;
 
-/// Times are µs since the capture began.
+/// A TCP connection under construction. Times are µs since the capture began.
 #[derive(Clone)]
 pub struct Talk {
     pub packets: Vec<TcpPacket>,
-    /// What each end has sent, its SYN counted.
+    /// Sequence numbers that each end has used, including its SYN.
     pub sent: [u32; 2],
-    /// What of the other's each end acknowledges.
-    pub has: [u32; 2],
+    /// Sequence numbers of the other end that each end acknowledges.
+    pub acked: [u32; 2],
     /// The window field that each end announces.
     pub window: [u16; 2],
     pub timestamps: bool,
@@ -36,7 +35,7 @@ impl Default for Talk {
         Talk {
             packets: Vec::new(),
             sent: [0; 2],
-            has: [0; 2],
+            acked: [0; 2],
             window: [512; 2],
             timestamps: true,
             start: TODAY,
@@ -48,7 +47,7 @@ impl Default for Talk {
 const ISN: [u32; 2] = [1_000_000, 77_000_000];
 
 impl Talk {
-    /// The handshake at time 0, seen by the client, `rtt` long; both offer a shift of 7.
+    /// A handshake at time 0, captured at the client, that takes `rtt`; both ends offer a window scale of 7.
     pub fn opened(rtt: u64) -> Talk {
         let mut t = Talk::default();
         t.open(rtt, [Some(7), Some(7)], [1460; 2]);
@@ -61,18 +60,18 @@ impl Talk {
         self.ack(rtt + 20, CLIENT);
     }
 
-    /// A SYN, or the answer to one; the same again where it was sent already.
+    /// A SYN of the client or the SYN/ACK of the server; repeated calls retransmit it.
     pub fn syn(&mut self, at: u64, side: usize, scale: Option<u8>, mss: u16) {
         let mut p = self.packet(at, side);
         (p.seq, self.sent[side]) = (ISN[side], 1);
         p.flags = TcpFlags::SYN;
-        self.has[1 - side] = 0;
+        self.acked[1 - side] = 0;
         if side == SERVER {
             p.flags = p.flags | TcpFlags::ACK;
-            self.has[SERVER] = 1;
+            self.acked[SERVER] = 1;
             p.ack = ISN[CLIENT] + 1;
         }
-        self.has[1 - side] = 1;
+        self.acked[1 - side] = 1;
         p.window = 64_240;
         p.options.mss = Some(mss);
         p.options.wscale = scale;
@@ -80,7 +79,7 @@ impl Talk {
         self.packets.push(p);
     }
 
-    /// An empty packet as `side` would send it now, not yet in the capture.
+    /// Returns an empty packet as `side` would send it now, without adding it to the capture.
     pub fn packet(&mut self, at: u64, side: usize) -> TcpPacket {
         self.id[side] = self.id[side].wrapping_add(1);
         let end = |n: usize| Endpoint { addr: Addr::v4([10, 0, 0, 1 + n as u8]), port: [40_000, 80][n] };
@@ -90,7 +89,7 @@ impl Talk {
             src: end(side),
             dst: end(1 - side),
             seq: ISN[side].wrapping_add(self.sent[side]),
-            ack: ISN[1 - side].wrapping_add(self.has[side]),
+            ack: ISN[1 - side].wrapping_add(self.acked[side]),
             flags: TcpFlags::ACK,
             window: self.window[side],
             id: self.id[side],
@@ -104,7 +103,7 @@ impl Talk {
         }
     }
 
-    /// The next `len` bytes of `side`; pushed where that is said.
+    /// `side` sends its next `len` bytes, with PSH if `push`.
     pub fn data(&mut self, at: u64, side: usize, len: u32, push: bool) {
         let mut p = self.packet(at, side);
         p.len = len;
@@ -115,56 +114,56 @@ impl Talk {
         self.packets.push(p);
     }
 
-    /// Bytes that were sent `back` bytes ago, once more.
-    pub fn again(&mut self, at: u64, side: usize, back: u32, len: u32) {
+    /// `side` retransmits `len` bytes from `back` bytes before its next sequence number.
+    pub fn retransmit(&mut self, at: u64, side: usize, back: u32, len: u32) {
         let mut p = self.packet(at, side);
         p.seq = p.seq.wrapping_sub(back);
         p.len = len;
         self.packets.push(p);
     }
 
-    /// `side` acknowledges all that the other has sent so far.
+    /// `side` acknowledges everything that the other end has sent.
     pub fn ack(&mut self, at: u64, side: usize) {
-        self.has[side] = self.sent[1 - side];
+        self.acked[side] = self.sent[1 - side];
         let p = self.packet(at, side);
         self.packets.push(p);
     }
 
     /// `side` acknowledges all but the last `less` bytes.
     pub fn ack_but(&mut self, at: u64, side: usize, less: u32) {
-        self.has[side] = self.sent[1 - side] - less;
+        self.acked[side] = self.sent[1 - side] - less;
         let p = self.packet(at, side);
         self.packets.push(p);
     }
 
-    /// `side` acknowledges nothing new: a window of `window`, as the field says it.
+    /// `side` acknowledges nothing new and announces `window`, unscaled.
     pub fn announce(&mut self, at: u64, side: usize, window: u16) {
         self.window[side] = window;
         let p = self.packet(at, side);
         self.packets.push(p);
     }
 
-    /// From `at` on, `rounds` windows of `segments` full segments of the client's, one each `rtt`,
-    /// acknowledged by twos. Returns when the next could leave.
+    /// The client sends `rounds` windows of `segments` full segments from `at` on, one window per `rtt`, and
+    /// the server acknowledges every second segment. Returns when the next window could leave.
     pub fn windows(&mut self, at: u64, rounds: u64, segments: u64, rtt: u64) -> u64 {
         for round in 0..rounds {
             let at = at + round * rtt;
             for i in 0..segments {
                 self.data(at + i * 20, CLIENT, MSS, false);
             }
-            let all = self.sent[CLIENT];
+            let sent = self.sent[CLIENT];
             for i in (1..segments).step_by(2) {
                 self.ack_but(at + rtt - 100 + i * 20, SERVER, (segments - 1 - i) as u32 * MSS);
             }
             if segments % 2 == 1 {
                 self.ack(at + rtt - 100 + segments * 20, SERVER);
             }
-            assert_eq!(all, self.has[SERVER]);
+            assert_eq!(sent, self.acked[SERVER]);
         }
         at + rounds * rtt
     }
 
-    /// The pcap that shows what `keep` says.
+    /// Writes the packets that `keep` accepts as pcap.
     pub fn pcap(&self, keep: impl Fn(&TcpPacket) -> bool) -> Vec<u8> {
         let mut packets: Vec<&TcpPacket> = self.packets.iter().filter(|p| keep(p)).collect();
         packets.sort_by_key(|p| p.time);
@@ -173,24 +172,25 @@ impl Talk {
         file.finish().expect("memory")
     }
 
-    pub fn said(&self) -> Diagnosis {
+    /// Diagnoses the whole capture.
+    pub fn diagnose(&self) -> Diagnosis {
         read(self.pcap(|_| true))
     }
 
-    /// What is said of the client's data.
+    /// Diagnoses the client's flow.
     pub fn client(&self) -> FlowDiagnosis {
-        client(&self.said())
+        client(&self.diagnose())
     }
 }
 
-/// What is said of a capture.
+/// Diagnoses a pcap.
 pub fn read(file: Vec<u8>) -> Diagnosis {
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(file)), "-").expect("a capture");
     let (tracks, file, totals) = track_capture(reader, TrackerOptions::default(), None, &mut |_, _| {});
     diagnose_tracks(tracks, capture_info(file, &totals))
 }
 
-/// Of what is said, that about the client's data.
+/// Returns the client's flow of a diagnosis, and prints it.
 pub fn client(d: &Diagnosis) -> FlowDiagnosis {
     let client = d.flows.iter().find(|f| f.from == "10.0.0.1:40000");
     let flow = client.expect("the client's flow").clone();

@@ -1,20 +1,20 @@
-//! What tshark shows of a capture through a display filter.
+//! Applies display filters with tshark.
 
 use result::Diagnosis;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Whether it is there; says so where it is not.
-pub fn installed(test: &str) -> bool {
-    let there = Command::new("tshark").arg("--version").output().is_ok();
-    if !there {
+/// Returns whether tshark is installed, and reports the skipped check if it is not.
+pub fn is_installed(test: &str) -> bool {
+    let installed = Command::new("tshark").arg("--version").output().is_ok();
+    if !installed {
         eprintln!("SKIPPED {test}: tshark is not installed");
     }
-    there
+    installed
 }
 
-/// Numbers of the packets that the filter shows.
-pub fn shows(file: &[u8], filter: &str) -> BTreeSet<u32> {
+/// Returns the numbers of the packets that the filter selects.
+pub fn packets_matching(file: &[u8], filter: &str) -> BTreeSet<u32> {
     static FILES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = FILES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("longfat-proof-{}-{number}.pcap", std::process::id()));
@@ -27,14 +27,14 @@ pub fn shows(file: &[u8], filter: &str) -> BTreeSet<u32> {
     String::from_utf8(out.stdout).unwrap().lines().map(|n| n.parse().unwrap()).collect()
 }
 
-/// Holds every proof of a diagnosis against what tshark shows. Returns how many there were.
-pub fn holds(file: &[u8], d: &Diagnosis) -> usize {
+/// Asserts that the filter of each proof selects the proof's packets in tshark. Returns the number of proofs.
+pub fn check_proofs(file: &[u8], d: &Diagnosis) -> usize {
     let mut count = 0;
     for f in &d.flows {
         for proof in &f.proofs {
             count += 1;
             assert!(!proof.packets.is_empty() && proof.total >= proof.packets.len() as u64, "{proof:?}");
-            let shown = shows(file, &proof.filter);
+            let shown = packets_matching(file, &proof.filter);
             let missing: Vec<u32> = proof.packets.iter().copied().filter(|n| !shown.contains(n)).collect();
             assert!(missing.is_empty(), "{} {missing:?} not in {shown:?}: {proof:?}", f.from);
         }

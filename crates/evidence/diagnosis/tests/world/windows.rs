@@ -1,30 +1,31 @@
-//! Pauses in which a sender waits for ACKs are its window's, wherever the capture was taken and whatever it
-//! lacks.
+//! Pauses in which a sender waits for ACKs are attributed to its window, wherever the capture was taken and
+//! whatever it lacks.
 
 use crate::link::Transfer;
 use result::{Cause, FlowDiagnosis};
 
-/// Full segments over a path of 50 ms that nothing fills; each `push_each`-th is pushed.
-fn flows(segments: u64, most: u64) -> Vec<(Transfer, FlowDiagnosis)> {
+/// Diagnoses transfers of full segments over an uncongested path of 50 ms, for all combinations of vantage,
+/// timestamps, handshake and PSH.
+fn flows(segments: u64, max_window: u64) -> Vec<(Transfer, FlowDiagnosis)> {
     let mut all = Vec::new();
     for at_receiver in [false, true] {
         for timestamps in [false, true] {
             for handshake in [false, true] {
-                for push_each in [0, 7] {
-                    let (initial, packet_us, rtt) = (10.min(most), 12, 50_000);
+                for push_every in [0, 7] {
+                    let (initial_window, packet_us, rtt) = (10.min(max_window), 12, 50_000);
                     let t = Transfer {
                         segments,
-                        initial,
-                        most,
+                        initial_window,
+                        max_window,
                         at_receiver,
                         timestamps,
                         handshake,
-                        push_each,
+                        push_every,
                         packet_us,
                         rtt,
                         ..Transfer::default()
                     };
-                    let d = t.talk().said();
+                    let d = t.talk().diagnose();
                     let f = d.flows.into_iter().find(|f| f.to.ends_with(":80")).expect("the client's");
                     all.push((t, f));
                 }
@@ -35,7 +36,7 @@ fn flows(segments: u64, most: u64) -> Vec<(Transfer, FlowDiagnosis)> {
 }
 
 #[test]
-fn a_download_in_slow_start_does_not_wait_for_its_application() {
+fn slow_start_is_not_taken_for_the_application() {
     for segments in [40, 150] {
         for (t, f) in flows(segments, u64::MAX) {
             assert!(matches!(f.cause, Cause::SlowStart | Cause::Unknown), "{t:?}: {:?}", f.causes);
@@ -47,11 +48,11 @@ fn a_download_in_slow_start_does_not_wait_for_its_application() {
 }
 
 #[test]
-fn a_window_that_stays_is_no_application_and_no_link() {
+fn a_constant_window_is_neither_the_application_nor_a_link() {
     for (t, f) in flows(800, 20) {
         assert!(matches!(f.cause, Cause::SendBuffer | Cause::Unknown), "{t:?}: {:?}", f.causes);
         assert!(f.share(Cause::Application) + f.share(Cause::Bottleneck) < 0.05, "{t:?}: {:?}", f.causes);
-        // Where timestamps are echoed, the RTT is the whole path's.
+        // With timestamps, the RTT covers the whole path even at the receiver.
         assert!(
             !t.timestamps || (49.0..52.0).contains(&f.measures.rtt_ms.min),
             "{t:?}: {:?}",
@@ -60,10 +61,10 @@ fn a_window_that_stays_is_no_application_and_no_link() {
     }
 }
 
-/// A window that is no whole number of segments ends in a small pushed one each round trip. Without the SYNs
-/// its scale is not known, and whether it was full.
+/// A window that is not a multiple of the MSS ends in a small segment with PSH each round trip. Without the
+/// SYNs the window scale is unknown, and so is whether the window was full.
 #[test]
-fn the_small_end_of_an_unknown_window_is_no_end_of_a_write() {
+fn a_partial_segment_at_the_end_of_an_unknown_window_is_not_the_end_of_a_write() {
     use crate::talk::{CLIENT, MSS, SERVER, Talk, client, read};
     let rtt = 50_000;
     let mut t = Talk::opened(rtt);

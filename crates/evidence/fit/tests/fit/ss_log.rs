@@ -102,7 +102,8 @@ fn posted(resent: u64, rtt: f64, least: f64, cwnd: u64, unacked: u64) -> Summary
 fn one_output_is_judged_with_caution() {
     let lossy = posted(724, 212.5, 209.1, 48, 47);
     assert_eq!((lossy.kind, lossy.rate_mbps), (VerdictKind::Loss, None));
-    for part in ["2.56 Mbit/s", "2.00 % retransmitted", "RTT 212 ms over 209 ms", "a limiter cannot be told"] {
+    for part in ["2.56 Mbit/s", "2.00 % retransmitted", "RTT 212 ms over 209 ms", "a limiter cannot be told"]
+    {
         assert!(lossy.headline.contains(part), "{part}: {}", lossy.headline);
     }
     assert!(lossy.facts.iter().any(|f| f.contains("47 of 48 packets")), "{:?}", lossy.facts);

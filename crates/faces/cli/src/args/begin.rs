@@ -63,8 +63,8 @@ pub struct NewArgs {
     /// Rate of the limiter, counted in IP packets [default: 20Mbit/s].
     #[arg(long)]
     pub rate: Option<Rate>,
-    /// Token bucket of a policer or shaper. Default: for a policer 250 ms of the rate, as Cisco IOS chooses; a
-    /// smaller bucket drops more.
+    /// Token bucket of a policer or shaper. Default: for a policer 250 ms of the rate, as Cisco IOS chooses;
+    /// a smaller bucket drops more.
     #[arg(long, value_name = "BYTES")]
     pub burst: Option<Bytes>,
     /// Length of the queue before the limiter, in packets; for a policer, of the shaper that replaces it

@@ -584,7 +584,9 @@ fn captures_of_a_folder_are_diagnosed_and_other_files_are_listed_as_skipped() {
         "{text}"
     );
     assert!(text.contains("\nfile    flows  Mbit/s"), "{text}");
-    let skipped = native("\nSkipped: caps/inner: a folder; give its name to diagnose it\nSkipped: caps/notes.txt: not a");
+    let skipped = native(
+        "\nSkipped: caps/inner: a folder; give its name to diagnose it\nSkipped: caps/notes.txt: not a",
+    );
     assert!(text.contains(&skipped), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 

@@ -14,13 +14,13 @@ use super::delays::NOISE;
 use super::noise::{PASSES_AGAINST_MODEL, cost_of_number};
 
 /// How long the target may be exceeded, seconds (RFC 8289 section 4.2; the default of Linux).
-const INTERVAL: f64 = 0.1;
+const CODEL_INTERVAL_S: f64 = 0.1;
 /// The least target, seconds (RFC 8289 section 4.3; the default of Linux).
-const TARGET: f64 = 0.005;
+const CODEL_TARGET_S: f64 = 0.005;
 /// Intervals within which CoDel resumes its former drop rate (RFC 8289 section 5.5).
-const RECENT: f64 = 16.0;
+const RESUME_INTERVALS: f64 = 16.0;
 /// A loss that misses its due time by more than this share of the spacing belongs to the next due time.
-const NEARER: f64 = 0.5;
+const MAX_MISS_SHARE: f64 = 0.5;
 
 /// How well CoDel's law predicts a queue's losses.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ struct ControlLaw {
 
 impl ControlLaw {
     fn spacing(&self) -> f64 {
-        INTERVAL / self.count.max(1.0).sqrt()
+        CODEL_INTERVAL_S / self.count.max(1.0).sqrt()
     }
 
     /// Returns when the next loss is due and the spacing to the one after it, seconds; `None` while too
@@ -53,7 +53,7 @@ impl ControlLaw {
     fn next(&self) -> Option<(f64, f64)> {
         match self.dropping {
             true => Some((self.drop_next, self.spacing())),
-            false => self.first_above_time.map(|since| (since, INTERVAL)),
+            false => self.first_above_time.map(|since| (since, CODEL_INTERVAL_S)),
         }
     }
 
@@ -61,7 +61,7 @@ impl ControlLaw {
     fn leave(&mut self, now: f64, is_above: bool) {
         self.left = now;
         if is_above {
-            self.first_above_time.get_or_insert(now + INTERVAL);
+            self.first_above_time.get_or_insert(now + CODEL_INTERVAL_S);
         } else {
             (self.first_above_time, self.dropping) = (None, false);
         }
@@ -73,7 +73,7 @@ impl ControlLaw {
             self.count += 1.0;
         } else {
             let delta = self.count - self.last_count;
-            let recent = due - self.drop_next < RECENT * INTERVAL;
+            let recent = due - self.drop_next < RESUME_INTERVALS * CODEL_INTERVAL_S;
             self.count = if delta > 1.0 && recent { delta } else { 1.0 };
             self.last_count = self.count;
             self.dropping = true;
@@ -110,7 +110,7 @@ impl PredictedLosses {
             last = own.or(last);
             let now = (a.at + wait).max(law.left);
             // CoDel drops only when a packet leaves, and several packets where several drops are due.
-            let near = |spacing: f64| NEARER * spacing.max(f64::from(a.size) / rate);
+            let near = |spacing: f64| MAX_MISS_SHARE * spacing.max(f64::from(a.size) / rate);
             if !a.lost
                 && let Some((due, _)) = law.next().filter(|(due, spacing)| now > due + near(*spacing))
             {
@@ -162,19 +162,19 @@ pub(crate) fn managed_queue(arrivals: &[PacketArrival], rate: f64, base: f64, wi
     let arrivals = begin(arrivals);
     let lost = arrivals.iter().filter(|a| a.lost).count().max(1) as f64;
     let packet = largest(arrivals) / rate;
-    let of = |count: usize| {
+    let predictions = |count: usize| {
         let mut queues = vec![Vec::new(); count];
         arrivals.iter().for_each(|a| queues[a.flow as usize % count].push(a));
-        let of = move |target: f64| {
+        let predict = move |target: f64| {
             let mut losses = PredictedLosses::default();
             queues.iter().for_each(|queue| losses.follow(queue, rate, base, target));
             losses
         };
         // On slow links the target is the transmission time of a packet or two (RFC 8289 section 4.3).
-        [0.0, 1.0, 2.0].map(|packets| of(TARGET.max(packets * packet))).into_iter()
+        [0.0, 1.0, 2.0].map(|packets| predict(CODEL_TARGET_S.max(packets * packet))).into_iter()
     };
     let each = Some(flows(arrivals)).filter(|count| *count > 1);
-    let laws = of(1).chain(each.into_iter().flat_map(of));
+    let laws = predictions(1).chain(each.into_iter().flat_map(predictions));
     let Some(best) = laws.max_by(|a, b| a.gain().total_cmp(&b.gain())) else {
         return ManagedQueue::default();
     };

@@ -16,20 +16,20 @@ use super::super::virtual_queue::{
     PacketArrival, TokenBucketFit, depths_of, drained, flows, largest, quantile,
 };
 use super::fair_queue::FairQueue;
-use super::noise::{LOWER_QUARTILE, cost_of_number, log_likelihood};
-use super::{LimiterModel, NoLimiterModel, SURE, ShaperModel, TailDropModel};
+use super::noise::{LIMITER_QUANTILE, cost_of_number, log_likelihood};
+use super::{LimiterModel, NoLimiterModel, SURE_LEAD, ShaperModel, TailDropModel};
 
 /// Least spread of delays, seconds, from a host's clock and its interrupts.
 pub(crate) const NOISE: f64 = 10e-6;
 /// Bins of backlog up to the limit.
 const BINS: usize = 24;
 /// Fewest packets of a bin that counts.
-const FEWEST: usize = 4;
+const MIN_BIN_PACKETS: usize = 4;
 /// A bucket, or the queue behind it, holds at least this many packets. The packet on the wire, and ACKs that
 /// cover several packets, look like smaller ones.
 pub(crate) const FEW_PACKETS: f64 = 10.0;
 /// The quantile that stands for the greatest value, without outliers.
-pub(crate) const MOST: f64 = 0.99;
+pub(crate) const MAX_QUANTILE: f64 = 0.99;
 
 /// The delays of packets that passed a limiter, with the backlog that each found.
 pub(crate) struct LimiterDelays {
@@ -76,8 +76,8 @@ impl LimiterDelays {
         base: f64,
         noise: f64,
     ) -> LimiterDelays {
-        let mut all: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
-        let limit = quantile(&mut all, MOST) as f64;
+        let mut backlogs: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
+        let limit = quantile(&mut backlogs, MAX_QUANTILE) as f64;
         points.retain(|p| p.0 <= limit);
         LimiterDelays { points, size, rate, limit, base: Some(base), noise }
     }
@@ -96,15 +96,15 @@ impl LimiterDelays {
         let best = common.behind.map_or(common.all, |b| b.1.max(common.all)).max(common.no_wait);
         let likelier =
             |fair: &Likelihoods| (fair.all / fair.count - best / common.count) * fair.count.min(common.count);
-        fair.is_some_and(|fair| likelier(&fair) > SURE)
+        fair.is_some_and(|fair| likelier(&fair) > SURE_LEAD)
     }
 
     /// Returns the median delay above `base`, seconds, of packets that came near the limit; `None` where too
     /// few of them have a delay.
     pub fn at_limit(&self, base: f64) -> Option<f64> {
-        let near = self.limit - (FEW_PACKETS * self.size).min(LOWER_QUARTILE * self.limit);
+        let near = self.limit - (FEW_PACKETS * self.size).min(LIMITER_QUANTILE * self.limit);
         let mut delays: Vec<f32> = self.points.iter().filter(|p| p.0 > near).map(|p| p.1).collect();
-        (delays.len() >= FEWEST).then(|| quantile(&mut delays, 0.5) as f64 - base)
+        (delays.len() >= MIN_BIN_PACKETS).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
     /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of
@@ -117,17 +117,17 @@ impl LimiterDelays {
             bin.0 += point.0;
             bin.1.push(*point);
         }
-        let known = bins.into_iter().filter(|bin| bin.1.len() >= FEWEST);
-        let of = |(sum, points): (f64, Vec<(f64, f32)>)| {
+        let known = bins.into_iter().filter(|bin| bin.1.len() >= MIN_BIN_PACKETS);
+        let typical = |(sum, points): (f64, Vec<(f64, f32)>)| {
             let mean = sum / points.len() as f64;
             let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
-            let flat = quantile(&mut delays, LOWER_QUARTILE) as f64;
+            let flat = quantile(&mut delays, LIMITER_QUANTILE) as f64;
             let longer = |p: &(f64, f32)| p.1 - ((p.0 - mean) / self.rate) as f32;
             delays.clear();
             delays.extend(points.iter().map(longer));
-            (mean, [flat, quantile(&mut delays, LOWER_QUARTILE) as f64])
+            (mean, [flat, quantile(&mut delays, LIMITER_QUANTILE) as f64])
         };
-        known.map(of).collect()
+        known.map(typical).collect()
     }
 
     /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough
@@ -203,12 +203,13 @@ pub(crate) struct Likelihoods {
 }
 
 impl Likelihoods {
-    /// Returns how much more likely a model is than the best of the others, nats per bin, at most [`SURE`].
-    /// The mean over the bins counts and not their sum, because neighbouring bins depend on each other.
+    /// Returns how much more likely a model is than the best of the others, nats per bin, at most
+    /// [`SURE_LEAD`]. The mean over the bins counts and not their sum, because neighbouring bins depend on
+    /// each other.
     pub fn than_others(&self, likely: f64) -> f64 {
         let all = [self.no_wait, self.all, self.behind.map_or(f64::NEG_INFINITY, |b| b.1)];
         let others = all.into_iter().filter(|other| *other != likely).fold(f64::NEG_INFINITY, f64::max);
-        ((likely - others) / self.count).clamp(-SURE, SURE)
+        ((likely - others) / self.count).clamp(-SURE_LEAD, SURE_LEAD)
     }
 }
 
@@ -217,7 +218,7 @@ pub(super) trait LimiterQueue {
     /// Lets time pass.
     fn drain(&mut self, seconds: f64);
     /// Returns the backlog, bytes.
-    fn all(&self) -> f64;
+    fn backlog(&self) -> f64;
     /// Returns the bytes that leave until a packet of `own` bytes that arrives now has left, including the
     /// packet.
     fn before(&self, flow: u16, own: f64) -> f64;
@@ -236,7 +237,7 @@ impl LimiterQueue for CommonQueue {
         self.backlog = drained(self.backlog, self.rate, seconds);
     }
 
-    fn all(&self) -> f64 {
+    fn backlog(&self) -> f64 {
         self.backlog
     }
 
@@ -269,7 +270,7 @@ fn points(
     let mut began = last;
     for a in arrivals {
         let gap = a.at - last;
-        if gap > 2.0 * queue.all() / rate {
+        if gap > 2.0 * queue.backlog() / rate {
             began = a.at;
         }
         queue.drain(gap);
@@ -316,7 +317,7 @@ mod tests {
 
     /// The most likely model (0: no packet waits, 1: all wait, 2: behind a bucket), its lead in nats per bin,
     /// and the bucket in bytes.
-    fn who(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
+    fn most_likely(arrivals: &[PacketArrival], noise: f64, limit_bytes: f64) -> Option<(usize, f64, f64)> {
         let likely = LimiterDelays::new(arrivals, &limit(limit_bytes), noise).likelihoods()?;
         let (bucket, behind) = likely.behind.unwrap_or((0.0, f64::NEG_INFINITY));
         let all = [likely.no_wait, likely.all, behind];
@@ -330,13 +331,14 @@ mod tests {
         let often = |i: u32| if i.wrapping_mul(2_654_435_761) >> 30 == 0 { 0.03 } else { 0.0 };
         let elsewhere: [&dyn Fn(u32) -> f64; 3] = [&|_| 0.0, &|_| 0.2, &often];
         for elsewhere in elsewhere {
-            let who =
-                |bucket: f64, queue: f64| who(&dropped(bucket, queue, elsewhere), NOISE, bucket + queue);
-            let policer = who(BUCKET, 0.0);
+            let model = |bucket: f64, queue: f64| {
+                most_likely(&dropped(bucket, queue, elsewhere), NOISE, bucket + queue)
+            };
+            let policer = model(BUCKET, 0.0);
             assert!(matches!(policer, Some((0, likelier, _)) if likelier > 0.1), "{policer:?}");
-            let queue = who(0.0, BUCKET);
+            let queue = model(0.0, BUCKET);
             assert!(matches!(queue, Some((1, likelier, _)) if likelier > 0.1), "{queue:?}");
-            let shaper = who(BUCKET - 20e3, 20e3);
+            let shaper = model(BUCKET - 20e3, 20e3);
             assert!(
                 matches!(shaper, Some((2, likelier, b)) if likelier > 0.1 && (b - 40e3).abs() < 3e3),
                 "{shaper:?}"
@@ -348,10 +350,10 @@ mod tests {
     fn a_bucket_that_drains_within_the_noise_decides_nothing() {
         let noise = 10.0 * BUCKET / RATE;
         for (bucket, queue) in [(BUCKET, 0.0), (0.0, BUCKET)] {
-            let likely = who(&dropped(bucket, queue, |_| 0.0), noise, BUCKET);
+            let likely = most_likely(&dropped(bucket, queue, |_| 0.0), noise, BUCKET);
             assert!(likely.is_none_or(|(_, lead, _)| lead < 0.1), "{likely:?}");
         }
-        assert_eq!(who(&[], noise, BUCKET), None);
+        assert_eq!(most_likely(&[], noise, BUCKET), None);
     }
 
     #[test]

@@ -26,15 +26,15 @@ impl LimiterQueue for FairQueue {
         let mut bytes = self.rate * seconds;
         while bytes > 0.0 && !self.queues.is_empty() {
             let count = self.queues.len() as f64;
-            let least = self.queues.iter().map(|q| q.1).fold(f64::INFINITY, f64::min);
-            let each = least.min(bytes / count);
+            let shortest = self.queues.iter().map(|q| q.1).fold(f64::INFINITY, f64::min);
+            let each = shortest.min(bytes / count);
             self.queues.iter_mut().for_each(|q| q.1 -= each);
             self.queues.retain(|q| q.1 > 0.0);
             bytes -= each * count;
         }
     }
 
-    fn all(&self) -> f64 {
+    fn backlog(&self) -> f64 {
         self.queues.iter().map(|q| q.1).sum()
     }
 

@@ -9,7 +9,7 @@
 //! that is cut at each loss also falls and grows around a limit, but packets pass that limit freely.
 
 use super::super::virtual_queue::{
-    BELOW, PacketArrival, TokenBucketFit, begin, depths_of, episodes, quantiles,
+    PacketArrival, THRESHOLD_QUANTILES, TokenBucketFit, begin, depths_of, episodes, quantiles,
 };
 use super::noise::{far, lost as lost_at};
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ use std::iter::successors;
 
 /// Greatest width of the blur around a limit, as a share of the limit. A limit that is blurred more is not a
 /// limit.
-const SHARP: f64 = 0.125;
+const MAX_BLUR_SHARE: f64 = 0.125;
 /// Width of a bin at the limit, packets.
-const FINE: f64 = 0.25;
+const BIN_PACKETS: f64 = 0.25;
 /// Width of a bin far from the limit, as a share of the distance.
-const SHARE: f64 = 0.01;
+const BIN_SHARE: f64 = 0.01;
 
 /// Numbers of packets that were lost and that passed, by their distance from the limit.
 struct LossTable {
@@ -41,14 +41,16 @@ impl LossTable {
         let mut bins: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
         for (a, depth) in arrivals.iter().zip(depths_of(arrivals, bucket)) {
             let beyond = depth as f64 / size - limit;
-            let bin = bins.entry(((beyond * SHARE / FINE).asinh() / SHARE).round() as i64).or_default();
+            let bin = bins
+                .entry(((beyond * BIN_SHARE / BIN_PACKETS).asinh() / BIN_SHARE).round() as i64)
+                .or_default();
             match a.lost {
                 true => bin.0 += 1.0,
                 false => bin.1 += f64::from((a.bytes / a.size).max(1.0)),
             }
         }
         let (lost, passed) = bins.values().fold((0.0, 0.0), |s, b| (s.0 + b.0, s.1 + b.1));
-        let place = |bin: i64| (bin as f64 * SHARE).sinh() * FINE / SHARE;
+        let place = |bin: i64| (bin as f64 * BIN_SHARE).sinh() * BIN_PACKETS / BIN_SHARE;
         let bins = bins.into_iter().map(|(bin, b)| (place(bin), b.0, b.1)).collect();
         LossTable { bins, all: lost + passed, lost, limit }
     }
@@ -59,11 +61,11 @@ impl LossTable {
         let below = self.bins.iter().take_while(|b| b.0 < shift - far() * width).map(|b| b.1).sum::<f64>();
         let elsewhere = ((below + 0.5) / self.all).min(0.5);
         let mean = self.lost / self.all;
-        let of = |(beyond, lost, passed): &(f64, f64, f64)| {
+        let log_ratio = |(beyond, lost, passed): &(f64, f64, f64)| {
             let p = lost_at(beyond - shift, width, elsewhere);
             lost * (p / mean).ln() + passed * ((1.0 - p) / (1.0 - mean)).ln()
         };
-        self.bins.iter().map(of).sum()
+        self.bins.iter().map(log_ratio).sum()
     }
 }
 
@@ -76,8 +78,8 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
         return 0.0;
     }
     // Widths from exact times to the spacing that other links' queues make, around the proposed limit.
-    let widths =
-        successors(Some(FINE), |w| Some(2.0 * w)).take_while(|w| *w <= (SHARP * table.limit).max(2.0 * FINE));
+    let widths = successors(Some(BIN_PACKETS), |w| Some(2.0 * w))
+        .take_while(|w| *w <= (MAX_BLUR_SHARE * table.limit).max(2.0 * BIN_PACKETS));
     let tried = widths.flat_map(|w| [-2.0, -1.0, 0.0, 1.0, 2.0].map(|s| (s * w, w)));
     let best = tried.map(|(shift, w)| table.ratio(shift, w)).fold(f64::NEG_INFINITY, f64::max);
     best * episodes(arrivals, width) as f64 / table.lost
@@ -87,7 +89,7 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
 /// packets are lost with one probability while the delay is above a threshold, and with another below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     let mut last: Vec<f32> = Vec::new();
-    let mut seen: Vec<(f32, f64, bool)> = Vec::new();
+    let mut delays: Vec<(f32, f64, bool)> = Vec::new();
     for a in begin(arrivals) {
         if last.len() <= a.flow as usize {
             last.resize(a.flow as usize + 1, f32::NAN);
@@ -98,26 +100,26 @@ pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
         }
         if now.is_finite() {
             let count = if a.lost { 1.0 } else { f64::from((a.bytes / a.size).max(1.0)) };
-            seen.push((*now, count, a.lost));
+            delays.push((*now, count, a.lost));
         }
     }
-    let losses: Vec<f32> = seen.iter().filter(|s| s.2).map(|s| s.0).collect();
+    let losses: Vec<f32> = delays.iter().filter(|s| s.2).map(|s| s.0).collect();
     let lost = losses.len() as f64;
-    let most = quantiles(&losses, BELOW).map(|least| {
+    let gains = quantiles(&losses, THRESHOLD_QUANTILES).map(|threshold| {
         // Passed and lost, below and above.
         let mut sums = [[0.0f64; 2]; 2];
-        seen.iter().for_each(|s| sums[usize::from(s.0 >= least)][usize::from(s.2)] += s.1);
+        delays.iter().for_each(|s| sums[usize::from(s.0 >= threshold)][usize::from(s.2)] += s.1);
         let [below, above] = sums;
         let all = [below[0] + above[0], below[1] + above[1]];
         if above[1] * (all[0] + all[1]) <= all[1] * (above[0] + above[1]) {
             return 0.0;
         }
-        let of = |part: [f64; 2]| {
+        let log_likelihood = |part: [f64; 2]| {
             let each = |n: f64| if n > 0.0 { n * (n / (part[0] + part[1])).ln() } else { 0.0 };
             each(part[0]) + each(part[1])
         };
-        of(below) + of(above) - of(all)
+        log_likelihood(below) + log_likelihood(above) - log_likelihood(all)
     });
-    let most = most.into_iter().fold(0.0, f64::max);
-    most * episodes(begin(arrivals), width) as f64 / lost.max(1.0)
+    let best = gains.into_iter().fold(0.0, f64::max);
+    best * episodes(begin(arrivals), width) as f64 / lost.max(1.0)
 }

@@ -1,7 +1,7 @@
 //! The noise between what a limiter predicts and what a capture shows.
 //!
 //! *Delays.* Other links, hosts and delayed ACKs only add to a packet's delay. Among packets of about the
-//! same backlog the lower quartile ([`LOWER_QUARTILE`]) therefore stands for the limiter. Now and then all
+//! same backlog the lower quartile ([`LIMITER_QUANTILE`]) therefore stands for the limiter. Now and then all
 //! packets of a bin waited elsewhere, so the residuals have the heavy tails of a Laplace distribution, whose
 //! likelihood depends on their mean distance from the middle ([`log_likelihood`]).
 //!
@@ -11,7 +11,7 @@
 //! out of order.
 
 /// The quantile of the delays of a bin that stands for the limiter.
-pub(crate) const LOWER_QUARTILE: f64 = 0.25;
+pub(crate) const LIMITER_QUANTILE: f64 = 0.25;
 /// Share of packets that pass against the model: one of fifty is captured out of order.
 pub(super) const PASSES_AGAINST_MODEL: f64 = 0.02;
 

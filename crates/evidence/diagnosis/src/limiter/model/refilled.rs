@@ -10,11 +10,11 @@
 //!    other, so a tick counts once.
 
 use super::super::departures::Departures;
-use super::SURE;
+use super::SURE_LEAD;
 use super::noise::{cost_of_number, far};
 
 /// Numbers that this model has and a link has not: the interval, and the time of a tick.
-const NUMBERS: f64 = 2.0;
+const EXTRA_PARAMETERS: f64 = 2.0;
 
 /// A bucket that gets `refill` bytes each `interval` seconds.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct RefilledModel {
 
 /// Departures, and what else is known of them.
 #[derive(Clone, Copy)]
-pub(crate) struct SeenDepartures<'a> {
+pub(crate) struct ObservedDepartures<'a> {
     pub departures: &'a Departures<'a>,
     /// Rate of the link that it may be instead, bytes a second.
     pub link: f64,
@@ -89,15 +89,19 @@ impl RefilledBucket {
 
 impl RefilledModel {
     /// Returns the share of the best alternative's residuals that this model leaves; `None` unless it is more
-    /// likely by more than the penalty of its numbers. `ticks`: times at which ticks were seen, seconds.
-    pub fn residual_share(&self, seen: SeenDepartures, ticks: &[f64]) -> Option<f64> {
-        let (count, left) = (ticks.len() as f64, self.residuals(seen, *ticks.first()?));
-        (-count * left.ln() > SURE + NUMBERS * cost_of_number(count)).then_some(left)
+    /// likely by more than the penalty of its numbers. `ticks`: times at which ticks were observed, seconds.
+    pub fn residual_share(&self, observed: ObservedDepartures, ticks: &[f64]) -> Option<f64> {
+        let (count, left) = (ticks.len() as f64, self.residuals(observed, *ticks.first()?));
+        (-count * left.ln() > SURE_LEAD + EXTRA_PARAMETERS * cost_of_number(count)).then_some(left)
     }
 
     /// Returns the residuals of departures from the first tick on, as a share of those of the best
     /// alternative, over the packets for which the two predict different times.
-    fn residuals(&self, SeenDepartures { departures, link, noise, size }: SeenDepartures, first: f64) -> f64 {
+    fn residuals(
+        &self,
+        ObservedDepartures { departures, link, noise, size }: ObservedDepartures,
+        first: f64,
+    ) -> f64 {
         // The bucket's content is known to within a packet, which says nothing about a refill of two packets.
         if self.refill <= 2.0 * size {
             return 1.0;

@@ -3,10 +3,10 @@
 use super::super::departures::Departures;
 use super::super::rate_search::fit;
 use super::super::refill_ticks::find_ticks;
-use super::super::virtual_queue::{CHANCE, PacketArrival, TokenBucketFit, depths_of};
+use super::super::virtual_queue::{CHANCE_GAIN, PacketArrival, TokenBucketFit, depths_of};
 use super::aqm::managed_queue;
 use super::delays::{LimiterDelays, NOISE};
-use super::{SURE, loss_gain, losses};
+use super::{SURE_LEAD, loss_gain, losses};
 use path::{Chain, Ecn, Outbox, Packet, Stage};
 use serde_json::json;
 use units::Time;
@@ -24,7 +24,7 @@ fn through(stage: serde_json::Value) -> Vec<PacketArrival> {
     through_of(stage, 1)
 }
 
-/// Does as [`through`] with packets of several flows; flow n sends n times as many as the first.
+/// Sends packets of several flows as [`through`] does; flow n sends n times as many as the first.
 fn through_of(stage: serde_json::Value, flows: u16) -> Vec<PacketArrival> {
     let stage: Stage = serde_json::from_value(stage).expect("a stage");
     let mut chain: Chain<()> = Chain::build(1, [("limiter", &stage)]);
@@ -83,14 +83,14 @@ fn the_virtual_queue_predicts_each_packet_that_a_policer_drops() {
         let beyond = depth as f64 - b.burst;
         assert!(beyond.abs() < 0.1 || a.lost == (beyond > 0.0), "{a:?} {depth}");
     }
-    // PredictedLosses to the packet: nothing that knows less predicts it as well.
+    // All losses are predicted: a wrong rate predicts them less well.
     let right = losses::gain(&arrivals, &b, 0.01);
     let wrong = TokenBucketFit { rate: 1.1 * RATE, ..b };
     assert!(right > 50.0 && right > losses::gain(&arrivals, &wrong, 0.01), "{right}");
 }
 
 #[test]
-fn the_backlog_beyond_the_bucket_is_what_a_shaper_lets_wait_and_a_link_has_no_bucket() {
+fn a_shaper_delays_the_backlog_beyond_its_bucket_and_a_link_all_of_it() {
     let queue = json!({ "kind": "fifo", "packets": 1000 });
     let shaper =
         json!({ "kind": "shaper", "rate": "8Mbit/s", "burst": BUCKET.to_string() + "B", "queue": queue });
@@ -106,7 +106,7 @@ fn the_backlog_beyond_the_bucket_is_what_a_shaper_lets_wait_and_a_link_has_no_bu
 }
 
 #[test]
-fn losses_of_a_full_queue_are_predicted_by_its_delay_and_those_of_a_policer_are_not() {
+fn delay_predicts_losses_of_a_full_queue_but_not_of_a_policer() {
     let queue = json!({ "kind": "fifo", "bytes": QUEUE.to_string() + "B" });
     let link = through(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }));
     assert!(losses::gain_by_delay(&link, 0.01) > 50.0);
@@ -116,11 +116,11 @@ fn losses_of_a_full_queue_are_predicted_by_its_delay_and_those_of_a_policer_are_
     assert!(losses::gain_by_delay(&policed, 0.01) < 20.0);
     // Less what a second limiter costs.
     let second = loss_gain(&policed, &bucket(BUCKET), 0.01);
-    assert!(second > SURE + losses::gain_by_delay(&policed, 0.01), "{second}");
+    assert!(second > SURE_LEAD + losses::gain_by_delay(&policed, 0.01), "{second}");
 }
 
 #[test]
-fn the_control_law_predicts_what_a_managed_queue_drops_and_not_what_a_full_one_does() {
+fn codels_control_law_predicts_drops_of_a_managed_queue_but_not_of_a_full_one() {
     let gain = |queue: serde_json::Value, flows: u16| {
         let arrivals = through_of(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }), flows);
         let lost = arrivals.iter().filter(|a| a.lost).count();
@@ -130,16 +130,16 @@ fn the_control_law_predicts_what_a_managed_queue_drops_and_not_what_a_full_one_d
     };
     for (queue, flows) in [("codel", 1), ("codel", 3), ("fq-codel", 1), ("fq-codel", 3)] {
         let (gain, share) = gain(json!({ "kind": queue }), flows);
-        assert!(gain > SURE && share > 0.8, "{queue} {flows}: {gain} {share}");
+        assert!(gain > SURE_LEAD && share > 0.8, "{queue} {flows}: {gain} {share}");
     }
     for room in [10, 40, 70] {
         let (gain, _) = gain(json!({ "kind": "fifo", "packets": room }), 1);
-        assert!(gain < SURE, "{room}: {gain}");
+        assert!(gain < SURE_LEAD, "{room}: {gain}");
     }
 }
 
 #[test]
-fn ticks_predict_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
+fn ticks_are_found_only_behind_a_shaper_refilled_at_intervals() {
     let find = |stage: serde_json::Value| {
         let arrivals = through(stage);
         let departures = Departures::new(&arrivals, true, 0.0);
@@ -162,29 +162,29 @@ fn ticks_predict_what_leaves_a_shaper_refilled_at_intervals_and_no_other() {
 }
 
 #[test]
-fn a_queue_for_each_flow_is_told_from_one_for_all() {
+fn per_flow_queues_are_distinguished_from_a_shared_queue() {
     let is_fair = |queue: serde_json::Value, flows: u16| {
         let arrivals = through_of(json!({ "kind": "link", "rate": "8Mbit/s", "queue": queue }), flows);
         let span = (f64::INFINITY, false);
         LimiterDelays::since_pauses(&arrivals, RATE, span, 0.0, NOISE).is_fair(&arrivals, span)
     };
-    let of = |kind: &str| json!({ "kind": kind, "packets": 1000 });
+    let limited = |kind: &str| json!({ "kind": kind, "packets": 1000 });
     let controlled = |kind: &str| json!({ "kind": kind });
     for flows in [2, 4] {
-        for queue in [of("drr"), of("wfq"), controlled("fq-codel")] {
+        for queue in [limited("drr"), limited("wfq"), controlled("fq-codel")] {
             assert!(is_fair(queue.clone(), flows), "{queue} {flows}");
         }
-        for queue in [of("fifo"), controlled("codel")] {
+        for queue in [limited("fifo"), controlled("codel")] {
             assert!(!is_fair(queue.clone(), flows), "{queue} {flows}");
         }
     }
     assert!(!is_fair(json!({ "kind": "drr", "packets": 1000 }), 1));
 }
 
-/// A window that grows from 70 packets to 140 over as many round trips of 10 ms, then is cut back a round
-/// trip after it lost one.
+/// The window grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round trip
+/// after each loss.
 #[test]
-fn a_window_that_passes_the_limit_again_and_again_is_held_by_no_limiter() {
+fn a_window_that_repeatedly_exceeds_the_bucket_is_not_limited_by_it() {
     let (mut arrivals, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
     for i in 0..90_000u32 {
         at += 0.01 / window as f64;
@@ -198,6 +198,6 @@ fn a_window_that_passes_the_limit_again_and_again_is_held_by_no_limiter() {
         }
     }
     let b = fit(&arrivals, 0.005, true).unwrap_or_default();
-    assert!(b.gain > CHANCE && losses::gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
+    assert!(b.gain > CHANCE_GAIN && losses::gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
     assert!(loss_gain(&arrivals, &b, 0.005) < 0.0, "{b:?}");
 }

@@ -7,9 +7,9 @@ use super::stretch::BeforeLoss;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PathRtt {
     /// Least RTT of full packets.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Greatest RTT of full packets.
-    pub most: f64,
+    pub max_rtt: f64,
     /// RTT of the handshake's small packets where that is less.
     pub handshake: f64,
 }
@@ -27,7 +27,7 @@ pub(super) struct Growing {
     /// Round trips since the growth began.
     pub rounds: f64,
     /// Least RTT of this round trip.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Mean RTT of this round trip.
     pub rtt: f64,
 }
@@ -90,8 +90,8 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     Candidate {
         name: Some("vegas"),
         decrease: Some(half),
-        growth: WindowGrowth::Law(|w, path| vegas(w, path.least)),
-        own_rtt: Some(|path| path.least),
+        growth: WindowGrowth::Law(|w, path| vegas(w, path.min_rtt)),
+        own_rtt: Some(|path| path.min_rtt),
         wavers: 0.5,
         ..PLAIN
     },
@@ -162,7 +162,7 @@ pub(super) fn cubic_regains(lost: f64) -> f64 {
 fn cubic(w: &Growing, _: PathRtt) -> f64 {
     let origin = w.greatest.max(w.begin);
     let k = cubic_regains(origin - w.begin);
-    let target = CUBIC_C * (w.seconds + w.least - k).powi(3) + origin;
+    let target = CUBIC_C * (w.seconds + w.min_rtt - k).powi(3) + origin;
     let friendly = w.begin + CUBIC_FRIENDLY * w.rounds;
     // Section 4.4: no target of more than 1.5 windows.
     (target.max(friendly) - w.window).clamp(0.0, 0.5 * w.window)
@@ -170,7 +170,7 @@ fn cubic(w: &Growing, _: PathRtt) -> f64 {
 
 /// `bw_est * rtt_min`; the estimate is a filter's, which lags behind after a recovery.
 fn westwood(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
-    let share = (loss.rate * path.least / loss.flight).min(1.0);
+    let share = (loss.rate * path.min_rtt / loss.flight).min(1.0);
     (0.9 * share, 0.15 * share)
 }
 
@@ -178,7 +178,7 @@ fn westwood(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
 pub(super) const VEGAS_QUEUED: (f64, f64) = (2.0, 4.0);
 
 fn vegas(w: &Growing, own: f64) -> f64 {
-    let queued = w.window * (1.0 - own / w.least);
+    let queued = w.window * (1.0 - own / w.min_rtt);
     match queued {
         q if q < VEGAS_QUEUED.0 => 1.0,
         q if q > VEGAS_QUEUED.1 => -1.0,
@@ -191,29 +191,29 @@ const COMPOUND_QUEUED: f64 = 30.0;
 
 /// Of a window w so much more a round trip: alpha w^k, alpha 1/8 and k 3/4 (Tan et al.).
 fn compound(w: &Growing, path: PathRtt) -> f64 {
-    let queued = w.window * (1.0 - path.least / w.least);
+    let queued = w.window * (1.0 - path.min_rtt / w.min_rtt);
     if queued < COMPOUND_QUEUED { (w.window.powf(0.75) / 8.0).max(1.0) } else { 1.0 }
 }
 
 /// Below this window Illinois is Reno (`win_thresh` of `tcp_illinois.c`).
-const ILLINOIS_LEAST: f64 = 15.0;
+const ILLINOIS_MIN_WINDOW: f64 = 15.0;
 
 /// beta: 1/8 up to a tenth of the greatest queueing delay, 1/2 from eight tenths on (section 3 of the paper).
 fn illinois_share(loss: BeforeLoss, path: PathRtt) -> (f64, f64) {
-    let share = (loss.rtt - path.least) / (path.most - path.least).max(1e-6);
+    let share = (loss.rtt - path.min_rtt) / (path.max_rtt - path.min_rtt).max(1e-6);
     let beta = 0.125 + (0.5 - 0.125) * ((share - 0.1) / 0.7).clamp(0.0, 1.0);
-    (1.0 - if loss.flight < ILLINOIS_LEAST { 0.5 } else { beta }, 0.1)
+    (1.0 - if loss.flight < ILLINOIS_MIN_WINDOW { 0.5 } else { beta }, 0.1)
 }
 
 /// alpha: k1 / (k2 + delay), from 10 up to a hundredth of the greatest queueing delay to 0.3 at all of it
 /// (`alpha` of `tcp_illinois.c`).
 fn illinois(w: &Growing, path: PathRtt) -> f64 {
-    if w.window < ILLINOIS_LEAST {
+    if w.window < ILLINOIS_MIN_WINDOW {
         return 1.0;
     }
-    let most = (path.most - path.least).max(1e-6);
-    let from = most / 100.0;
-    let delay = (w.rtt - path.least - from).max(0.0);
-    let k1 = (most - from) * 10.0 * 0.3 / (10.0 - 0.3);
+    let max_delay = (path.max_rtt - path.min_rtt).max(1e-6);
+    let from = max_delay / 100.0;
+    let delay = (w.rtt - path.min_rtt - from).max(0.0);
+    let k1 = (max_delay - from) * 10.0 * 0.3 / (10.0 - 0.3);
     (k1 / (k1 / 10.0 + delay)).clamp(0.3, 10.0)
 }

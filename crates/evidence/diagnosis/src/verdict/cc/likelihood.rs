@@ -11,19 +11,19 @@ use super::stretch::FlightStretch;
 /// Parts of a stretch.
 const PARTS: usize = 4;
 /// Least number of round trips of a stretch whose growth counts.
-const FEWEST: usize = 5;
+const MIN_GROWTH_ROUNDS: usize = 5;
 /// Least window, segments, for which the share that a loss leaves counts.
 const MIN_WINDOW: f64 = 6.0;
 
 /// Error of every candidate in the share that a loss leaves. This and the next three were measured on the
 /// build half of Nebby's traces.
-const SHARE_LEFT: f64 = 0.04;
+const SHARE_LEFT_ERROR: f64 = 0.04;
 /// Error of the growth, as a share of the window.
-const SHARE_GROWN: f64 = 0.012;
+const GROWTH_ERROR_OF_WINDOW: f64 = 0.012;
 /// Error of the growth, as a share of the growth.
-const OF_GROWTH: f64 = 0.12;
+const GROWTH_ERROR_OF_GROWTH: f64 = 0.12;
 /// Error of a window, segments: a loss is known to half a round trip, and windows are whole.
-const SEGMENTS: f64 = 0.6;
+const WINDOW_ERROR: f64 = 0.6;
 /// Least noise, segments: a window is a whole number that is seen once a round trip.
 const MIN_NOISE: f64 = 0.7;
 /// Share of observations that have another reason, such as cross traffic or a gap in the capture; from the
@@ -32,12 +32,12 @@ pub(super) const OUTLIER_SHARE: f64 = 0.1;
 /// Greatest number of stretches over which chance is taken to even out.
 const MAX_AVERAGED: f64 = 16.0;
 /// Density of the share that a loss leaves if it may be any, between 0.2 and 1.1.
-const ANY_SHARE: f64 = 1.0 / 0.9;
+const ANY_SHARE_DENSITY: f64 = 1.0 / 0.9;
 /// Standard error of a median of normal values, relative to that of their mean (derived: the root of π / 2).
 const MEDIAN_STDERR_FACTOR: f64 = 1.25;
 
 /// Round trips over which the bytes in flight must stand still.
-const STANDS: usize = 9;
+const STANDING_ROUNDS: usize = 9;
 
 /// Returns the median; 0 of no values.
 pub(super) fn median(values: &[f64]) -> f64 {
@@ -83,35 +83,39 @@ struct Differences {
 
 /// All stretches, and what they share.
 #[derive(Clone, Debug)]
-pub(super) struct SeenStretches<'a> {
+pub(super) struct ObservedStretches<'a> {
     pub stretches: &'a [FlightStretch],
     pub path: PathRtt,
     /// Noise of the bytes in flight around a smooth course, segments.
     pub noise: f64,
 }
 
-impl<'a> SeenStretches<'a> {
-    pub fn new(stretches: &'a [FlightStretch], least: f64, handshake: Option<f64>) -> SeenStretches<'a> {
+impl<'a> ObservedStretches<'a> {
+    pub fn new(
+        stretches: &'a [FlightStretch],
+        min_rtt: f64,
+        handshake: Option<f64>,
+    ) -> ObservedStretches<'a> {
         let rounds = stretches.iter().flat_map(|s| &s.rounds);
-        let most = rounds.map(|r| r.rtt).fold(least, f64::max);
+        let max_rtt = rounds.map(|r| r.rtt).fold(min_rtt, f64::max);
         let bends = stretches
             .iter()
             .flat_map(|s| s.rounds.windows(3).map(|w| (w[0].flight - 2.0 * w[1].flight + w[2].flight).abs()));
         // A second difference of independent values has 6 times their variance; the median is 0.6745 of a
         // standard deviation.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
-        SeenStretches {
+        ObservedStretches {
             stretches,
-            path: PathRtt { least, most, handshake: handshake.map_or(least, |h| h.min(least)) },
+            path: PathRtt { min_rtt, max_rtt, handshake: handshake.map_or(min_rtt, |h| h.min(min_rtt)) },
             noise: noise.max(MIN_NOISE),
         }
     }
 
     /// Returns the log likelihood of the stretches under `candidate`.
     pub fn log_likelihood(&self, candidate: &Candidate) -> f64 {
-        let off = self.differences(candidate);
-        let counted = off.begins.len().max(off.peaks.len()) as f64;
-        let sum = self.of_decreases(candidate, &off) + self.of_growth(candidate, &off);
+        let errors = self.differences(candidate);
+        let counted = errors.begins.len().max(errors.peaks.len()) as f64;
+        let sum = self.of_decreases(candidate, &errors) + self.of_growth(candidate, &errors);
         // A single stretch may be an accident.
         sum * counted / (counted + 1.0)
     }
@@ -135,7 +139,7 @@ impl<'a> SeenStretches<'a> {
                     out.spreads.push(spread);
                 }
             }
-            if s.rounds.len() < FEWEST {
+            if s.rounds.len() < MIN_GROWTH_ROUNDS {
                 continue;
             }
             out.begins.push(marks[0]);
@@ -166,12 +170,12 @@ impl<'a> SeenStretches<'a> {
             return 0.0;
         }
         if candidate.decrease.is_none() {
-            return ANY_SHARE.ln();
+            return ANY_SHARE_DENSITY.ln();
         }
         let peak = median(&off.peaks);
         let chance = self.chance(off.peaks.len()) / peak;
-        let deviation = together(&[chance, SHARE_LEFT, SEGMENTS / peak, median(&off.spreads)]);
-        log_density(median(&off.shares), deviation, ANY_SHARE)
+        let deviation = together(&[chance, SHARE_LEFT_ERROR, WINDOW_ERROR / peak, median(&off.spreads)]);
+        log_density(median(&off.shares), deviation, ANY_SHARE_DENSITY)
     }
 
     fn of_growth(&self, candidate: &Candidate, off: &Differences) -> f64 {
@@ -188,7 +192,8 @@ impl<'a> SeenStretches<'a> {
         };
         let wavers = candidate.wavers * (median(&off.moves) / PARTS as f64).sqrt();
         for (grown, predicted) in off.grown.iter().zip(&off.predicted).take(parts) {
-            let model = slack * OF_GROWTH * median(predicted).abs() + SHARE_GROWN * window;
+            let model =
+                slack * GROWTH_ERROR_OF_GROWTH * median(predicted).abs() + GROWTH_ERROR_OF_WINDOW * window;
             let chance = self.chance(off.begins.len());
             let deviation = together(&[chance, model, wavers, candidate.wanders * window]);
             sum += log_density(median(grown), deviation, anything);
@@ -203,17 +208,17 @@ impl<'a> SeenStretches<'a> {
         for w in self
             .stretches
             .iter()
-            .filter(|s| s.rounds.len() >= STANDS + 3)
-            .flat_map(|s| s.rounds.windows(STANDS))
+            .filter(|s| s.rounds.len() >= STANDING_ROUNDS + 3)
+            .flat_map(|s| s.rounds.windows(STANDING_ROUNDS))
         {
             let low = w.iter().map(|r| r.flight).fold(f64::INFINITY, f64::min);
             let high = w.iter().map(|r| r.flight).fold(0.0, f64::max);
             if high - low <= (0.04 * high).max(2.0) {
-                let r = w[STANDS / 2];
-                queues.push(r.flight * (1.0 - own / r.least.max(own)));
+                let r = w[STANDING_ROUNDS / 2];
+                queues.push(r.flight * (1.0 - own / r.min_rtt.max(own)));
             }
         }
-        (queues.len() > STANDS).then(|| median(&queues))
+        (queues.len() > STANDING_ROUNDS).then(|| median(&queues))
     }
 
     /// Returns the window at the beginning of a stretch.
@@ -225,8 +230,9 @@ impl<'a> SeenStretches<'a> {
             None if s.after_loss => begin / 0.7,
             None => begin,
         };
-        let (least, rtt) = s.rounds.first().map_or((self.path.least, self.path.least), |r| (r.least, r.rtt));
-        Growing { window: begin, begin, greatest, seconds: 0.0, rounds: 0.0, least, rtt }
+        let (min_rtt, rtt) =
+            s.rounds.first().map_or((self.path.min_rtt, self.path.min_rtt), |r| (r.min_rtt, r.rtt));
+        Growing { window: begin, begin, greatest, seconds: 0.0, rounds: 0.0, min_rtt, rtt }
     }
 
     fn growth(&self, candidate: &Candidate, at: &Growing) -> f64 {
@@ -241,7 +247,7 @@ impl<'a> SeenStretches<'a> {
     fn course(&self, candidate: &Candidate, s: &FlightStretch, at: &mut Growing) -> (Vec<f64>, f64) {
         let (mut course, mut moved) = (vec![at.window], 0.0);
         for r in &s.rounds[..s.rounds.len() - 1] {
-            (at.least, at.rtt) = (r.least.max(self.path.least), r.rtt.max(self.path.least));
+            (at.min_rtt, at.rtt) = (r.min_rtt.max(self.path.min_rtt), r.rtt.max(self.path.min_rtt));
             let share = r.seconds / at.rtt;
             let grows = self.growth(candidate, at) * share;
             moved += grows.abs();

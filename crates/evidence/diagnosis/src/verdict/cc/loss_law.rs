@@ -12,18 +12,18 @@ use super::candidate::{CUBIC_BETA, CUBIC_C};
 
 /// Round trips of a loss event. A control responds once to all losses of a window (RFC 5681 section 4.3), and
 /// recovery takes a round trip, so every second of several round trips with losses may be a loss event.
-const ROUNDS_OF_AN_EVENT: usize = 2;
+const ROUNDS_PER_EVENT: usize = 2;
 /// Least number of loss events. Fewer may have come by chance while the window was still that of slow start.
-const FEWEST_EVENTS: usize = 8;
+const MIN_EVENTS: usize = 8;
 /// Greatest number of round trips between loss events. Scalable TCP gives up an eighth of its window and
 /// regains it in thirteen round trips (Kelly 2003), so the law holds for every known control only where
 /// losses come more often.
-const MAX_APART: f64 = 8.0;
+const MAX_ROUNDS_BETWEEN_EVENTS: f64 = 8.0;
 /// Factor by which inflight must exceed the law: loss events are known to a factor of two, and the mean may
 /// be as high as the peak.
-const BEYOND: f64 = 3.0;
+const EXCESS_FACTOR: f64 = 3.0;
 /// Least number of segments in flight: recovery and probes send fewer.
-const LEAST: f64 = 8.0;
+const MIN_INFLIGHT: f64 = 8.0;
 
 /// Whether the mean inflight since the first loss exceeds what a control could keep that responds to these
 /// losses. `mss` is in bytes.
@@ -34,14 +34,14 @@ pub(super) fn holds_more(rounds: &[RoundTripSpan], mss: f64) -> bool {
     let events: usize = after
         .chunk_by(|a, b| (a.lost > 0) == (b.lost > 0))
         .filter(|run| run[0].lost > 0)
-        .map(|run| run.len().div_ceil(ROUNDS_OF_AN_EVENT))
+        .map(|run| run.len().div_ceil(ROUNDS_PER_EVENT))
         .sum();
-    if events < FEWEST_EVENTS || after.len() as f64 > MAX_APART * events as f64 {
+    if events < MIN_EVENTS || after.len() as f64 > MAX_ROUNDS_BETWEEN_EVENTS * events as f64 {
         return false;
     }
     let (count, seconds) = (after.len() as f64, after.iter().map(|r| r.width).sum::<f64>());
-    let held = after.iter().map(|r| r.inflight / mss).sum::<f64>() / count;
+    let mean_inflight = after.iter().map(|r| r.inflight / mss).sum::<f64>() / count;
     let reno = 2.0 * count / events as f64;
     let cubic = CUBIC_C * (seconds / events as f64).powi(3) / (1.0 - CUBIC_BETA);
-    held > BEYOND * reno.max(cubic).max(LEAST)
+    mean_inflight > EXCESS_FACTOR * reno.max(cubic).max(MIN_INFLIGHT)
 }

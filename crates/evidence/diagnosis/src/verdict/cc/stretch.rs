@@ -12,7 +12,7 @@ pub(super) struct CleanRound {
     /// Length, seconds.
     pub seconds: f64,
     /// Least RTT, seconds; that of the round trip before where it has no sample.
-    pub least: f64,
+    pub min_rtt: f64,
     /// Mean RTT, seconds; that of the round trip before where it has no sample.
     pub rtt: f64,
 }
@@ -40,15 +40,15 @@ pub(super) struct FlightStretch {
 }
 
 /// Least number of round trips of a stretch.
-const FEWEST_ROUNDS: usize = 3;
+const MIN_ROUNDS: usize = 3;
 /// Round trips before a loss over which the rate is measured: the memory of Westwood's filter (a coefficient
 /// of 7/8, `westwood_do_filter` in Linux's `tcp_westwood.c`).
 const RATE_ROUNDS: usize = 8;
 /// A window that grows by more than half in two round trips is in slow start (RFC 5681 section 3.1: it
 /// doubles in one).
-const SLOW_START: f64 = 1.5;
+const SLOW_START_GROWTH: f64 = 1.5;
 /// Ratio of the bytes in flight to those of the next round trip that shows a remainder of recovery.
-const LEFT_OVER: f64 = 1.15;
+const RECOVERY_RATIO: f64 = 1.15;
 
 /// Whether nothing was lost or waited for, and nothing but the congestion window limited.
 fn is_clean(r: &RoundTripSpan) -> bool {
@@ -62,12 +62,12 @@ fn is_held(r: &RoundTripSpan) -> bool {
 
 /// Returns all stretches of a flow.
 pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<FlightStretch> {
-    let (mut least, mut rtt) = (facts.least, facts.least);
+    let (mut min_rtt, mut rtt) = (facts.min_rtt, facts.min_rtt);
     let rounds: Vec<CleanRound> = spans
         .iter()
         .map(|r| {
-            (least, rtt) = (r.rtt_min.unwrap_or(least), r.rtt.unwrap_or(rtt));
-            CleanRound { flight: r.inflight / facts.mss, seconds: r.width, least, rtt }
+            (min_rtt, rtt) = (r.rtt_min.unwrap_or(min_rtt), r.rtt.unwrap_or(rtt));
+            CleanRound { flight: r.inflight / facts.mss, seconds: r.width, min_rtt, rtt }
         })
         .collect();
     let mut out = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Fligh
         if from + count == spans.len() && own.len() > 1 {
             own = &own[..own.len() - 1];
         }
-        if own.len() >= FEWEST_ROUNDS {
+        if own.len() >= MIN_ROUNDS {
             let before = before_loss(spans, &rounds, from, facts.mss);
             out.push(FlightStretch { rounds: own.to_vec(), before, after_loss: from > 0 });
         }
@@ -95,16 +95,17 @@ pub(super) fn stretches(spans: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Fligh
 /// Returns the round trips without the remainder of recovery at the beginning, without slow start, and
 /// without its overshoot.
 fn steady(mut rounds: &[CleanRound]) -> &[CleanRound] {
-    let sinks = |from: &CleanRound, to: &CleanRound| from.flight > LEFT_OVER * to.flight + 1.0;
-    let jumps =
-        |from: &CleanRound, to: &CleanRound| to.flight > (SLOW_START * from.flight).max(from.flight + 3.0);
+    let sinks = |from: &CleanRound, to: &CleanRound| from.flight > RECOVERY_RATIO * to.flight + 1.0;
+    let jumps = |from: &CleanRound, to: &CleanRound| {
+        to.flight > (SLOW_START_GROWTH * from.flight).max(from.flight + 3.0)
+    };
     while rounds.len() > 1 && sinks(&rounds[0], &rounds[1]) {
         rounds = &rounds[1..];
     }
-    while rounds.len() > FEWEST_ROUNDS && jumps(&rounds[0], &rounds[2]) {
+    while rounds.len() > MIN_ROUNDS && jumps(&rounds[0], &rounds[2]) {
         rounds = &rounds[1..];
     }
-    while rounds.len() > FEWEST_ROUNDS && (sinks(&rounds[0], &rounds[1]) || sinks(&rounds[0], &rounds[2])) {
+    while rounds.len() > MIN_ROUNDS && (sinks(&rounds[0], &rounds[1]) || sinks(&rounds[0], &rounds[2])) {
         rounds = &rounds[1..];
     }
     rounds
@@ -120,9 +121,9 @@ fn before_loss(spans: &[RoundTripSpan], rounds: &[CleanRound], from: usize, mss:
     let (flight, before) = (rounds[last].flight, rounds[last - 1].flight);
     // The window grew until the sender noticed the loss, half a round trip later on average.
     let flight = flight + 0.5 * (flight - before).max(0.0);
-    let grows_slowly = rounds[last - 2].flight.min(before) * SLOW_START > flight;
+    let grows_slowly = rounds[last - 2].flight.min(before) * SLOW_START_GROWTH > flight;
     let near = &spans[(last + 1).saturating_sub(RATE_ROUNDS)..=last];
     let seconds: f64 = near.iter().map(|r| r.width).sum();
     let acked: f64 = near.iter().map(|r| r.acked).sum();
-    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].least })
+    grows_slowly.then(|| BeforeLoss { flight, rate: acked / mss / seconds, rtt: rounds[last].min_rtt })
 }

@@ -6,7 +6,7 @@ const MSS: f64 = 1000.0;
 const RTT: f64 = 0.1;
 
 fn facts() -> FlowFacts {
-    FlowFacts { mss: MSS, least: RTT, base: RTT, ..FlowFacts::default() }
+    FlowFacts { mss: MSS, min_rtt: RTT, base: RTT, ..FlowFacts::default() }
 }
 
 fn round(from: f64, flight: f64, rtt: f64) -> RoundTripSpan {
@@ -22,12 +22,12 @@ fn round(from: f64, flight: f64, rtt: f64) -> RoundTripSpan {
     }
 }
 
-/// A flow with losses at `most` segments, each repaired in a round trip. A loss leaves the share `begin` of
+/// A flow with losses at `peak` segments, each repaired in a round trip. A loss leaves the share `begin` of
 /// the window, which then grows by `grows` as a function of seconds and round trips. Packets wait beyond
 /// `holds` segments.
-fn sawtooth(most: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) -> Vec<RoundTripSpan> {
+fn sawtooth(peak: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) -> Vec<RoundTripSpan> {
     let mut out = Vec::new();
-    let (mut now, mut start) = (0.0, begin * most);
+    let (mut now, mut start) = (0.0, begin * peak);
     for _ in 0..12 {
         let (mut seconds, mut rounds) = (0.0, 0.0);
         loop {
@@ -35,7 +35,7 @@ fn sawtooth(most: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) 
             let rtt = RTT * (flight / holds).max(1.0);
             out.push(round(now, flight, rtt));
             (now, seconds, rounds) = (now + rtt, seconds + rtt, rounds + 1.0);
-            if flight >= most {
+            if flight >= peak {
                 let last = out.len() - 1;
                 out[last].lost = 1;
                 out.push(RoundTripSpan { resent: MSS, ..round(now, flight, rtt) });
@@ -48,27 +48,27 @@ fn sawtooth(most: f64, begin: f64, holds: f64, grows: impl Fn(f64, f64) -> f64) 
     out
 }
 
-fn said(rounds: &[RoundTripSpan]) -> Guess {
+fn guess(rounds: &[RoundTripSpan]) -> Guess {
     guess_by_window(rounds, &facts(), None)
 }
 
-fn is_sure_of(rounds: &[RoundTripSpan], name: &str) {
-    let said = said(rounds);
-    assert!(said.name == name && said.confidence > 0.8, "{said:?}, wanted {name}");
+fn assert_guess(rounds: &[RoundTripSpan], name: &str) {
+    let guess = guess(rounds);
+    assert!(guess.name == name && guess.confidence > 0.8, "{guess:?}, expected {name}");
 }
 
 #[test]
 fn each_control_is_recognised_by_its_law() {
     // With a queue of a third of the path Westwood leaves three quarters.
-    is_sure_of(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), "reno");
+    assert_guess(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), "reno");
     let cubic = |t: f64, _: f64| 0.4 * ((t - (60f64).cbrt()).powi(3) + 60.0);
-    is_sure_of(&sawtooth(80.0, 0.7, 200.0, cubic), "cubic");
-    is_sure_of(&sawtooth(80.0, 0.25, 20.0, |_, rounds| rounds), "westwood");
+    assert_guess(&sawtooth(80.0, 0.7, 200.0, cubic), "cubic");
+    assert_guess(&sawtooth(80.0, 0.25, 20.0, |_, rounds| rounds), "westwood");
 }
 
 #[test]
 fn a_window_that_follows_no_named_law_is_another_control() {
-    is_sure_of(&sawtooth(80.0, 0.8, 200.0, |_, rounds| 3.0 * rounds), "other");
+    assert_guess(&sawtooth(80.0, 0.8, 200.0, |_, rounds| 3.0 * rounds), "other");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn vegas_is_recognised_by_three_queued_segments() {
         let mut rounds: Vec<RoundTripSpan> =
             (0..9).map(|i| round(i as f64 * RTT, 20.0 + i as f64, RTT)).collect();
         rounds.extend((0..200).map(|i| round(0.9 + i as f64 * rtt, flight, rtt)));
-        said(&rounds)
+        guess(&rounds)
     };
     let vegas = stands(29.0, RTT * 29.0 / 26.0);
     assert!(vegas.name == "vegas" && vegas.confidence > 0.5, "{vegas:?}");
@@ -107,22 +107,22 @@ fn probing(losses: bool) -> Vec<RoundTripSpan> {
 
 #[test]
 fn bbr_is_recognised_with_and_without_losses() {
-    is_sure_of(&probing(false), "bbr");
-    is_sure_of(&probing(true), "bbr");
+    assert_guess(&probing(false), "bbr");
+    assert_guess(&probing(true), "bbr");
 }
 
 #[test]
 fn constant_inflight_names_no_control() {
     let flat: Vec<RoundTripSpan> = (0..200).map(|i| round(i as f64 * RTT, 40.0, RTT)).collect();
-    assert!(!["bbr", "vegas", "cubic", "reno", "westwood"].contains(&said(&flat).name.as_str()));
+    assert!(!["bbr", "vegas", "cubic", "reno", "westwood"].contains(&guess(&flat).name.as_str()));
 }
 
 #[test]
 fn a_flow_that_something_else_limits_names_no_control() {
     let mut held = sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds);
     held.iter_mut().for_each(|r| r.window_full = r.width);
-    assert_eq!(said(&held), Guess { name: "other".into(), confidence: 0.0 });
-    assert_eq!(said(&[]), Guess { name: "other".into(), confidence: 0.0 });
+    assert_eq!(guess(&held), Guess { name: "other".into(), confidence: 0.0 });
+    assert_eq!(guess(&[]), Guess { name: "other".into(), confidence: 0.0 });
 }
 
 /// Round trips of `flight` segments; every `each`-th loses a packet.
@@ -135,10 +135,10 @@ fn losing(flight: f64, each: usize) -> Vec<RoundTripSpan> {
 fn a_sender_with_more_in_flight_than_losses_allow_does_not_respond_to_them() {
     // With a loss every fourth round trip Reno peaks at eight segments, and CUBIC lower.
     assert!(loss_law::holds_more(&losing(40.0, 4), MSS));
-    assert_eq!(said(&losing(40.0, 4)).name, "bbr");
+    assert_eq!(guess(&losing(40.0, 4)).name, "bbr");
     assert!(!loss_law::holds_more(&losing(8.0, 4), MSS));
     // Losses in every round trip, as behind a policer.
-    assert_eq!(said(&losing(40.0, 1)).name, "bbr");
+    assert_eq!(guess(&losing(40.0, 1)).name, "bbr");
     // Neither two losses nor a flow that follows the law show it.
     assert!(!loss_law::holds_more(&losing(40.0, 100), MSS));
     assert!(!loss_law::holds_more(&sawtooth(80.0, 0.5, 60.0, |_, rounds| rounds), MSS));

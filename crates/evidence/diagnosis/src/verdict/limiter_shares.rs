@@ -3,14 +3,13 @@
 use result::diagnosis::{FlowDiagnosis, LinkTakers};
 use std::collections::BTreeMap;
 
-/// Returns the share of each congestion control of the rate of limiter `i`; empty unless several flows share
-/// it.
-pub(super) fn takers(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
+/// Returns each congestion control's share of the rate of limiter `i`; empty unless several flows share it.
+pub(super) fn limiter_shares(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
     let through = || flows.iter().filter(|f| f.limiter == Some(i));
     let from = through().map(|f| f.start_s).fold(f64::INFINITY, f64::min);
     let to = through().map(|f| f.start_s + f.duration_s).fold(f64::NEG_INFINITY, f64::max);
-    let all: f64 = through().map(|f| f.measures.bytes as f64).sum();
-    if through().count() < 2 || to <= from || all <= 0.0 {
+    let total: f64 = through().map(|f| f.measures.bytes as f64).sum();
+    if through().count() < 2 || to <= from || total <= 0.0 {
         return Vec::new();
     }
     let mut by_cc: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
@@ -18,13 +17,13 @@ pub(super) fn takers(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
         let sum = by_cc.entry(&f.cc.name).or_default();
         *sum = (sum.0 + 1, sum.1 + f.measures.bytes as f64);
     }
-    let of = |(cc, (flows, bytes)): (&str, (u64, f64))| LinkTakers {
+    let share = |(cc, (flows, bytes)): (&str, (u64, f64))| LinkTakers {
         cc: cc.to_string(),
         flows,
         mbps: bytes * 8e-6 / (to - from),
-        share: bytes / all,
+        share: bytes / total,
     };
-    let mut list: Vec<LinkTakers> = by_cc.into_iter().map(of).collect();
+    let mut list: Vec<LinkTakers> = by_cc.into_iter().map(share).collect();
     list.sort_by(|a, b| b.share.total_cmp(&a.share));
     list
 }
@@ -35,7 +34,7 @@ mod tests {
     use result::diagnosis::{Guess, Measures};
 
     #[test]
-    fn flows_of_one_limiter_are_added_up_by_their_congestion_control() {
+    fn flows_of_one_limiter_are_summed_by_congestion_control() {
         let flow = |limiter, cc: &str, start_s: f64, mbps: f64| FlowDiagnosis {
             limiter,
             start_s,
@@ -47,10 +46,10 @@ mod tests {
         let mut flows = vec![flow(Some(1), "bbr", 0.0, 500.0), flow(Some(1), "bbr", 1.0, 453.0)];
         flows.extend((0..5).map(|_| flow(Some(1), "cubic", 2.0, 7.2)));
         flows.extend([flow(Some(0), "cubic", 0.0, 90.0), flow(None, "reno", 0.0, 90.0)]);
-        let of = takers(&flows, 1);
-        let shares: Vec<_> = of.iter().map(|t| (&t.cc[..], t.flows, t.mbps.round())).collect();
+        let by_cc = limiter_shares(&flows, 1);
+        let shares: Vec<_> = by_cc.iter().map(|t| (&t.cc[..], t.flows, t.mbps.round())).collect();
         assert_eq!(shares, [("bbr", 2, 953.0), ("cubic", 5, 36.0)]);
-        assert!((of.iter().map(|t| t.share).sum::<f64>() - 1.0).abs() < 1e-9);
-        assert!(takers(&flows, 0).is_empty(), "a single flow does not share");
+        assert!((by_cc.iter().map(|t| t.share).sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(limiter_shares(&flows, 0).is_empty(), "a single flow does not share");
     }
 }

@@ -22,12 +22,12 @@ pub struct Moment {
 
 /// A stage of the path.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ObservedStage {
     /// `link.direction.stage`.
     pub name: String,
     /// Kind, as scenarios spell it.
     pub kind: &'static str,
-    /// In the direction from `a` to `b`.
+    /// The stage is in the direction from `a` to `b`.
     pub forward: bool,
     /// Number of the host before its link, the one nearer to `a`.
     pub link: usize,
@@ -50,7 +50,7 @@ pub struct Watched {
 /// One direction of a connection. The directions of connection c have the numbers 2 c, from the end that
 /// opens, and 2 c + 1 ([`sim::Tap::packet`]).
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct Direction {
     /// Sending and receiving host; `None` if nothing was sent.
     pub hosts: Option<(usize, usize)>,
     /// Sender and receiver as captures show them, `address:port`.
@@ -70,16 +70,16 @@ pub struct Way {
 
 /// All observations of a run.
 #[derive(Debug)]
-pub struct Seen {
+pub struct Observations {
     /// Stages in the order in which packets meet them, forward and backward of each link.
-    pub stages: Vec<Watched>,
+    pub stages: Vec<ObservedStage>,
     /// Directions of connections, by number.
-    pub ways: Vec<Way>,
+    pub directions: Vec<Direction>,
     /// First stages of `l1` forward and backward, and of `l2` forward and backward.
     firsts: Vec<Option<usize>>,
 }
 
-fn stage(name: String, stage: &Stage, forward: bool, link: usize) -> Watched {
+fn stage(name: String, stage: &Stage, forward: bool, link: usize) -> ObservedStage {
     let (rate, burst) = match stage {
         Stage::Link(l) => (l.rate, None),
         Stage::Policer(p) => (Some(p.rate), p.burst),
@@ -87,7 +87,7 @@ fn stage(name: String, stage: &Stage, forward: bool, link: usize) -> Watched {
         _ => (None, None),
     };
     let rate = rate.map(|r| r.as_bps() as f64);
-    Watched {
+    ObservedStage {
         name,
         kind: stage.kind(),
         forward,
@@ -110,10 +110,10 @@ fn at<T: Default>(v: &mut Vec<T>, i: usize) -> &mut T {
     &mut v[i]
 }
 
-impl Seen {
+impl Observations {
     /// Prepares the observations of a scenario.
-    pub fn new(scenario: &Scenario) -> Seen {
-        let (mut stages, mut firsts) = (Vec::<Watched>::new(), Vec::new());
+    pub fn new(scenario: &Scenario) -> Observations {
+        let (mut stages, mut firsts) = (Vec::<ObservedStage>::new(), Vec::new());
         for (number, link) in scenario.links.iter().enumerate() {
             for (direction, list) in [("forward", &link.forward), ("backward", &link.backward)] {
                 let forward = direction == "forward";
@@ -125,40 +125,40 @@ impl Seen {
                 }
             }
         }
-        Seen { stages, ways: Vec::new(), firsts }
+        Observations { stages, directions: Vec::new(), firsts }
     }
 
     /// Returns the direction with this number.
-    pub fn way(&mut self, number: usize) -> &mut Way {
-        at(&mut self.ways, number)
+    pub fn direction(&mut self, number: usize) -> &mut Direction {
+        at(&mut self.directions, number)
     }
 
     /// Notes that host `from` sent a packet with `len` bytes of payload to `to`.
     pub fn sent(&mut self, now: Time, number: usize, (from, to): (usize, usize), len: u32) {
-        let way = self.way(number);
-        way.hosts = Some((from, to));
+        let direction = self.direction(number);
+        direction.hosts = Some((from, to));
         if len > 0 {
-            if way.data.2 == 0 {
-                way.data.0 = now;
+            if direction.data.2 == 0 {
+                direction.data.0 = now;
             }
-            (way.data.1, way.data.2) = (now, way.data.2 + 1);
+            (direction.data.1, direction.data.2) = (now, direction.data.2 + 1);
         }
     }
 
     /// Notes a packet at the place of the capture.
     pub fn show(&mut self, now: Time, number: usize) {
-        self.way(number).shown = now;
+        self.direction(number).shown = now;
     }
 
     /// Notes that packet `id` enters the first stage that it meets from `host` on.
     pub fn enter(&mut self, now: Time, number: usize, host: usize, to: usize, id: u64) {
-        let way = match (host, to > host) {
+        let direction = match (host, to > host) {
             (0, _) => 0,
             (1, true) => 2,
             (1, false) => 1,
             _ => 3,
         };
-        if let Some(first) = self.firsts[way] {
+        if let Some(first) = self.firsts[direction] {
             at(&mut self.stages[first].inside, number).push_back((id, now));
         }
     }
@@ -174,7 +174,7 @@ impl Seen {
         if let Some(overtaken) = queue.iter().position(|p| p.0 == id) {
             s.longest = s.longest.max(now.since(queue[overtaken].1));
             queue.drain(..=overtaken);
-            let losses = &mut at(&mut self.ways, number).losses;
+            let losses = &mut at(&mut self.directions, number).losses;
             losses.extend(std::iter::repeat_n((now, i), overtaken));
         }
         if !s.last {
