@@ -60,7 +60,7 @@ pub fn as_fitted(fitted: &Scenario, truth: &Scenario) -> Result<Scenario, String
         stage.stage = match stage.name.as_str() {
             "line" => lan.clone(),
             "limiter" => wan.forward[0].stage.clone(),
-            "way" => delay(&wan.forward)?,
+            "delay" => delay(&wan.forward)?,
             "loss" => {
                 lost = true;
                 loss.map_or_else(|| none_lost(&stage.stage), |l| l.stage.clone())

@@ -147,11 +147,11 @@ fn forward(p: &FittedPath, shape: PathShape) -> Vec<String> {
     }
     stages.push(match p.jitter > 0.0 {
         true => format!(
-            "{{ kind = \"jitter\", name = \"way\", delay = {}, jitter = {} }}",
+            "{{ kind = \"jitter\", name = \"delay\", delay = {}, jitter = {} }}",
             time(p.rtt / 2.0),
             time(p.jitter.min(p.rtt / 2.0))
         ),
-        false => format!("{{ kind = \"delay\", name = \"way\", delay = {} }}", time(p.rtt / 2.0)),
+        false => format!("{{ kind = \"delay\", name = \"delay\", delay = {} }}", time(p.rtt / 2.0)),
     });
     stages
 }
@@ -273,7 +273,7 @@ pub fn scenario_text(
     let last = flows.iter().map(|f| f.start_s + f.stagger_s * f64::from(f.count - 1)).fold(0.0, f64::max);
     let mut text = format!(
         "{}name = \"fit\"\nduration = {}\n\n{}{}{receivers}\
-         {}[links.path]\nbetween = [\"{}\", \"{}\"]\nforward = [\n{}]\nbackward = [{{ kind = \"delay\", name = \"way\", delay = {} }}]\n{own}",
+         {}[links.path]\nbetween = [\"{}\", \"{}\"]\nforward = [\n{}]\nbackward = [{{ kind = \"delay\", name = \"delay\", delay = {} }}]\n{own}",
         notes("head"),
         time(seconds.max(last + 1e-3)),
         notes("hosts"),
