@@ -1,193 +1,195 @@
 // Made of the JSON Schemas in docs/ and web/schema/ by web/types.mjs: npm run build.
 
-/** A cause that fits a flow too. */
+/** Another cause that fits a flow. */
 export interface AlternativeCause {
-  /** Which. */
+  /** The cause. */
   cause: Cause;
-  /** Its probability, 0 to 1. */
+  /** Probability of the cause, 0 to 1. */
   probability: number;
 }
 
-/** A law by which a queue drops early (active queue management). */
+/** Active queue management (AQM): the law by which a queue drops packets before it is full. */
 export type Aqm = "codel";
 
-/** A band: `low`, `median`, `high`, a value a bin. */
+/** A band: the columns `low`, `median` and `high`, with a value per bin. */
 export interface Band {
-  /** The three. */
+  /** Columns by name. */
   columns: Record<string, PageColumn>;
 }
 
-/** Median and band over the repeats, in bins of time: where the columns are. */
+/** The columns of median and band over the repeats, in bins of time. */
 export interface Bands {
-  /** The quantiles over them that bands lie between; 0 and 1 are least and most. */
+  /** The quantiles between which the bands lie; 0 and 1 are minimum and maximum. */
   between: [number, number];
-  /** Width of a bin, seconds; the first begins with the run. */
+  /** Width of a bin, seconds; the first bin starts with the run. */
   bin_s: number;
-  /** Of elements. */
+  /** Bands of elements. */
   elements: SeriesBands[];
-  /** Of flows; of many those with most goodput. */
+  /** Bands of flows; with many flows, of those with the highest goodput. */
   flows: SeriesBands[];
-  /** How many repeats. */
+  /** Number of repeats. */
   repeats: number;
   /** Goodput of all flows together, Mbit/s. */
   total?: Band;
 }
 
-/** What both captures say of one direction of a connection, between them. */
+/** Losses and delays of one direction of a connection between the two captures. */
 export interface BetweenEnds {
-  /** Of these, those that were lost. */
+  /** Packets without payload that were lost. */
   bare_lost: number;
-  /** Packets without payload, ACKs as a rule. */
+  /** Packets without payload, mostly ACKs. */
   bare_packets: number;
-  /** How much longer than that packets took, ms: queueing in this direction alone. */
+  /** One-way delay above that minimum, ms: queueing in this direction alone. */
   late_ms: LateSummary;
-  /** What the way took at least, ms, right to `clock_offset_error_ms`; absent where nothing arrived. */
+  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where nothing arrived. */
   least_ms?: number;
-  /** The lost packets; the first thousand where there are more. */
+  /** The lost packets, at most the first thousand. */
   lost: LostBetween[];
-  /** Packets with payload that were lost between the captures, wholly or (of those that offload cuts afterwards) in part. */
+  /** Data packets lost between the captures, wholly or (if offload segmented them later) in part. */
   lost_packets: number;
-  /** Payload sent again although an earlier transmission of it arrived, bytes. */
+  /** Payload retransmitted although an earlier transmission arrived, bytes. */
   needless_bytes: number;
-  /** The same over time; parts in which nothing was sent are left out. */
+  /** Queueing delay and losses over time; intervals in which nothing was sent are omitted. */
   over_time: LatePart[];
-  /** Packets with payload of which it is not known: the other capture had not begun, had ended, or missed packets. */
+  /** Data packets of unknown fate: the other capture had not begun, had ended, or missed packets. */
   unknown_packets: number;
 }
 
-/** Two captures put together. All else is told by the clock and the addresses of the first. */
+/** Two captures combined. Times and addresses in the diagnosis are those of the first. */
 export interface BothEndsInfo {
-  /** The drift is right to plus or minus this, millionths. */
+  /** Error bound of `clock_drift_ppm`, plus or minus, ppm. */
   clock_drift_error_ppm: number;
-  /** How much faster the second clock runs, millionths. */
+  /** How much faster the second clock runs, ppm. */
   clock_drift_ppm: number;
-  /** The offset is right to plus or minus this, ms: half of the least time from one capture to the other and back. If that takes as long there as back, it is exact. Neither losses nor `late_ms` hang on it. Absent where packets of one direction only are in both: the offset cannot be known, and is told as if the least way took no time. */
+  /** Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures. The offset is exact if both directions take equally long; losses and `late_ms` do not depend on it. Absent where both captures share packets of one direction only: the offset is then unknown, and stated as if the fastest packet took no time. */
   clock_offset_error_ms?: number;
-  /** How far the second capture's clock was ahead of the first's at the first packet in both, ms. */
+  /** How far the second capture's clock was ahead of the first's at the first packet that both have, ms. */
   clock_offset_ms: number;
-  /** Packets that arrived at the second capture and that the first should have, and has not. */
+  /** Packets that must have passed the first capture but are missing from it. */
   missed_first: number;
-  /** The other way round. */
+  /** Packets that must have passed the second capture but are missing from it. */
   missed_second: number;
-  /** Connections that only the first has; they are told as by one capture. */
+  /** Connections in the first capture only; they are diagnosed from that capture alone. */
   only_first: number;
-  /** Directions of UDP flows that only the first has; they are told as by one capture. */
+  /** Directions of UDP flows in the first capture only; they are diagnosed from that capture alone. */
   only_first_udp: number;
-  /** Connections that only the second has; they are not told. */
+  /** Connections in the second capture only; they are not reported. */
   only_second: number;
-  /** That only the second has; they are not told. */
+  /** Directions of UDP flows in the second capture only; they are not reported. */
   only_second_udp: number;
-  /** The second capture's name as given. */
+  /** Name of the second capture as given. */
   other_file: string;
-  /** Connections that both captures have. */
+  /** Connections in both captures. */
   paired_connections: number;
-  /** Directions of UDP flows that both captures have. */
+  /** Directions of UDP flows in both captures. */
   paired_udp_flows: number;
-  /** Of these, those with other addresses or ports in the second (NAT): paired by the sequence numbers of both SYNs. */
+  /** Paired connections with other addresses or ports in the second capture (NAT): matched by the sequence numbers of both SYNs. */
   translated_connections: number;
-  /** Of these, those with other addresses or ports in the second (NAT): paired by their payload. */
+  /** Paired directions of UDP flows with other addresses or ports in the second capture (NAT): matched by payload. */
   translated_udp_flows: number;
 }
 
-/** A flow: what the diagnosis says of it, but for its timeline, and what the page needs besides. */
+/** A TCP flow: its diagnosis without the timeline, and what else the page needs. */
 export interface CaptureFlow {
-  /** What fits too, the likelier first; empty where `confidence` is at least `SURE`. */
+  /** Other causes that fit, the most probable first; empty where `confidence` is at least `SURE`. */
   alternatives?: AlternativeCause[];
-  /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
+  /** Losses and delays measured between two captures; absent without a second capture, or where it lacks this connection. */
   between_ends?: BetweenEnds;
-  /** Main cause: the one with the greatest share. */
+  /** Main cause: the one with the largest share of the flow's time. */
   cause: Cause;
-  /** All causes, greatest first. */
+  /** All causes with their shares, the largest first. */
   causes: CauseShare[];
-  /** The sender's congestion control, as it seems. */
+  /** Congestion control of the sender, as its packets suggest. */
   cc: Guess;
   /** Probability that `cause` is right, 0 to 1. */
   confidence: number;
   /** Number of the connection in the capture. */
   connection: number;
-  /** From first data to its last ACK, seconds. */
+  /** Time from the first data to its last ACK, s. */
   duration_s: number;
-  /** What tables say of it. */
+  /** Computed figures for the tables. */
   figures: FlowFigures;
-  /** Sender, `address:port`. */
+  /** Sending end, `address:port`. */
   from: string;
-  /** Number within the diagnosis (`FlowDiagnosis::number`); stays the same whatever the order. */
+  /** The flow's id in the diagnosis (`FlowDiagnosis::number`); independent of the order of `flows`. */
   id: number;
-  /** Index into `Diagnosis::limiters`. */
+  /** Index into `Diagnosis::limiters`; absent where the flow passes none that was found. */
   limiter?: number;
-  /** What was measured. */
+  /** Measurements of the flow. */
   measures: Measures;
-  /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
+  /** The capture that would decide between `cause` and `alternatives`; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
+  /** Codes of what limits the trust in the numbers: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more data was in flight than the windows allow at that scale), `capture-missed-packets`, `one-way` (only one direction was captured), `rtt-from-capture` (RTTs lack the path between sender and capture), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `few-loss-episodes` (packets were lost at one or two moments only, too few to show the cause of loss), `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown), `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (the log ends in the middle of an event) …. */
   notes?: string[];
-  /** Null beyond the flows with most bytes. */
+  /** The packets; null except for the flows with most bytes. */
   packets: Packets | null;
-  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  /** Packets of the capture as evidence, for each cause that took at least a hundredth of the flow's time and for other findings. */
   proofs?: PacketProof[];
-  /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
+  /** The sender's own qlog of its congestion control; absent where the flow is not from a sender's qlog, or where that log states no congestion window. */
   qlog?: QlogAccount;
-  /** What would help, the most likely first. */
+  /** The most probable limiter where none is reported; absent where nothing suggests one. */
+  rejected_limiter?: RejectedLimiter;
+  /** Changes that would help, the most promising first. */
   remedies?: Change[];
-  /** How the connection was reset, where it was. */
+  /** The reset that ended the connection; absent where there was none. */
   reset?: ConnectionReset;
-  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  /** Times in which the sender responded to requests; absent where it received none. */
   responses?: ResponseTimes;
-  /** Its timeline. */
+  /** The timeline of the causes. */
   ribbon: Ribbon;
-  /** How the connection was set up, where that took more than one SYN and its answer. */
+  /** Connection setup; absent where one SYN and one SYN/ACK sufficed. */
   setup?: ConnectionSetup;
-  /** What the sending host's kernel counted of the flow's socket; absent where that was not watched. */
+  /** Counters that the sending host's kernel kept of the flow's socket; absent where the socket was not watched. */
   socket?: SocketAccount;
   /** First packet, seconds since the capture began. */
   start_s: number;
-  /** Receiver. */
+  /** Receiving end, `address:port`. */
   to: string;
-  /** Where the capture sits. */
+  /** Position of the capture on the flow's path. */
   vantage: Vantage;
 }
 
 /** A capture as a whole. */
 export interface CaptureInfo {
-  /** TCP packets that are earlier than the one before them: the clock ran backwards, or files were joined in another order. Times are taken as going on. */
+  /** Number of TCP packets with a time earlier than the packet before: records out of order, a clock that was set back, or files joined in the wrong order. Packets are sorted, and time continues where the clock was set back. Absent: 0. */
   backward_times?: number;
-  /** A second capture, taken at the other end, that was put together with this one; absent where there was none. */
+  /** A second capture, taken at the other end, that was combined with this one; absent where there is none. */
   both_ends?: BothEndsInfo;
   /** TCP connections. */
   connections: number;
-  /** Where and why reading ended early; all before it was read. */
+  /** Where and why reading ended early; everything before that place was read. Absent where the file is whole. */
   damage?: Damage;
-  /** Packets that the capture program says it dropped. */
+  /** Packets that the capturing program reports as dropped; absent where the file does not say. */
   dropped?: number;
-  /** Records that stood in the file twice. */
+  /** Records that the file holds twice. */
   duplicate_records: number;
-  /** From first to last record, seconds. */
+  /** Time from the first to the last record, s. */
   duration_s: number;
   /** The file's name as given; `-` for standard input. */
   file: string;
-  /** Flows that are not in `flows`: of so many only those with most bytes are kept. */
+  /** Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0. */
   forgotten_flows?: number;
-  /** Directions of UDP flows that are not in `udp_flows`: of so many only those with most bytes are kept. */
+  /** Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0. */
   forgotten_udp_flows?: number;
   /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
   format: string;
-  /** Times that the capture's clock was set ahead, as the senders' own clocks tell, or a silence longer than any connection outlives. What it jumped over does not count. */
+  /** Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by a silence longer than any connection survives. The skipped time does not count. Absent: 0. */
   forward_jumps?: number;
-  /** Later fragments of IP packets, without TCP header. */
+  /** IP fragments other than the first of a packet; they carry no TCP header. */
   fragments: number;
-  /** Link layers of its interfaces, as `ethernet`, `raw-ip`, `linux-cooked-v2`. */
+  /** Link layers of the capture's interfaces: `ethernet`, `raw-ip`, `linux-cooked-v2` …. */
   links: string[];
   /** Payload bytes that were acknowledged but are not in the capture. */
   missed_bytes: number;
-  /** The most by which one is, seconds. */
+  /** Largest such step back, s; absent where there is none. */
   most_backward_s?: number;
-  /** The longest jump, seconds. */
+  /** Largest such step forward, s; absent where there is none. */
   most_forward_s?: number;
   /** Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …). */
   other?: Counted[];
   /** Records read. */
   packets: number;
-  /** First record, seconds since 1970. */
+  /** Time of the first record, seconds since 1970. */
   start_s: number;
   /** Records with TCP. */
   tcp_packets: number;
@@ -195,254 +197,254 @@ export interface CaptureInfo {
   tunnels?: Counted[];
   /** Records with UDP. */
   udp_packets: number;
-  /** Bytes of the packets on the wire. */
+  /** Length of all packets on the wire, bytes. */
   wire_bytes: number;
 }
 
-/** What a capture that decides between causes must have. */
+/** What a new capture needs to decide between causes. */
 export type CaptureNeed = "every-packet" | "both-directions" | "whole-headers" | "from-the-syn" | "longer" | "at-the-sender" | "at-the-receiver";
 
 /** The data of the page of a capture. */
 export interface CapturePage {
-  /** The capture. */
+  /** The capture file. */
   capture: CaptureInfo;
   /** Names of causes, by number. */
   causes: string[];
-  /** Most bytes first. */
+  /** TCP flows, the one with most bytes first. */
   flows: CaptureFlow[];
   /** `longfat-diagnosis/3`. */
   format: string;
-  /** Names of packets' kinds, by number. */
+  /** Names of the packets' kinds, by number. */
   kinds: string[];
   /** The language to open in. */
   lang: Lang;
-  /** What limits flows on the path. */
+  /** Policers, shapers and bottlenecks on the path. */
   limiters: Limiter[];
-  /** Version of longfat. */
+  /** longfat's version. */
   longfat: string;
-  /** Flows that are not here. */
+  /** TCP flows that the page leaves out. */
   more: number;
-  /** Flows of UDP that are not here. */
+  /** UDP flows that the page leaves out. */
   more_udp: number;
-  /** What should be known of the capture. */
+  /** Notes on the capture's defects and gaps. */
   notes: { en: string[]; zh: string[]; };
-  /** What is said of groups of flows. */
+  /** The summary of each group of flows. */
   told: { en: PageTold[]; zh: PageTold[]; };
-  /** Flows of UDP, most bytes first. */
+  /** UDP flows, the one with most bytes first. */
   udp: CaptureUdpFlow[];
 }
 
-/** Where the capture was taken. */
+/** Position of the capture on the path of a flow. */
 export type CapturePlace = "sender" | "receiver" | "middle" | "unknown";
 
-/** A flow of UDP: what the diagnosis says of it, and how the terminal's table says it. */
+/** A UDP flow: its diagnosis, and the words of the terminal's table. */
 export interface CaptureUdpFlow {
-  /** What was lost and late between two captures of the path; absent where there is one. */
+  /** Losses and delays between two captures of the path; absent where there is only one. */
   between_ends?: UdpBetweenEnds;
-  /** From the first to the last datagram, seconds. */
+  /** Time from the first to the last datagram, s. */
   duration_s: number;
-  /** Sender, `address:port`. */
+  /** Sending end, `address:port`. */
   from: string;
-  /** Number within the UDP flows, as with TCP: even of who sent first, odd of the other. */
+  /** The flow's id among the UDP flows: even for the end that sent first, odd for the other. */
   id: number;
-  /** IP bytes. */
+  /** Bytes including IP headers. */
   ip_bytes: number;
-  /** The rate limit that it went through, where one shows. */
+  /** The rate limiter that the flow passes; absent where none shows. */
   limiter?: Limiter;
-  /** Whether losses are known, and by what. */
+  /** Whether losses are known, and their source. */
   loss: UdpLoss;
-  /** Share of its packets that were lost, where that is known. */
+  /** Share of the flow's packets that were lost, 0 to 1; absent if unknown. */
   lost?: number;
-  /** Packets lost, where that is known. */
+  /** Datagrams lost; absent where unknown. */
   lost_packets?: number;
-  /** The greatest rate over half a second, Mbit/s; absent of shorter flows. */
+  /** Highest rate over half a second, Mbit/s of IP bytes; absent for shorter flows. */
   max_rate_mbps?: number;
-  /** The rate over time. */
+  /** Rate over time. */
   over_time: UdpRate[];
   /** Datagrams. */
   packets: number;
-  /** Payload, bytes. */
+  /** Payload bytes. */
   payload_bytes: number;
-  /** `quic`, `rtp` or `udp`: what shows in the packets. */
+  /** Detected protocol: `quic`, `rtp` or `udp`. */
   protocol: string;
-  /** What it is, in both languages. */
+  /** The protocol, in both languages. */
   protocol_text: { en: string; zh: string; };
-  /** What QUIC's handshake shows. */
+  /** Facts from QUIC's handshake; absent for other protocols. */
   quic?: QuicFacts;
-  /** IP bytes over the duration, Mbit/s. */
+  /** `ip_bytes` over the duration, Mbit/s. */
   rate_mbps: number;
-  /** What RTP's numbers and timestamps show. */
+  /** Facts from RTP's sequence numbers and timestamps; absent for other protocols. */
   rtp?: RtpFacts;
-  /** RTTs by the spin bit, what the ends wait among them (RFC 9312 section 3.8.2); absent where it does not spin. */
+  /** RTTs measured by the spin bit, ms, including delays of the ends (RFC 9312 section 3.8.2); absent where the bit does not spin. */
   spin_rtt_ms?: RttSummary;
   /** First datagram, seconds since the capture began. */
   start_s: number;
-  /** Receiver. */
+  /** Receiving end, `address:port`. */
   to: string;
 }
 
-/** What packets of a flow a stage carries. */
+/** Kind of packets that a stage carries. */
 export type Carried = "data" | "acks" | "both";
 
 /** What can limit a flow. */
 export type Cause = "application" | "receive-window" | "receiver-stalled" | "send-buffer" | "slow-start" | "random-loss" | "congestion" | "bottleneck" | "policed" | "shaped" | "outage" | "packet-too-big" | "black-hole" | "fragmented" | "setup-failed" | "nagle" | "ack-path" | "unknown";
 
-/** A cause and its share of the flow's time. */
+/** A cause and its share of a flow's time. */
 export interface CauseShare {
-  /** Which. */
+  /** The cause. */
   cause: Cause;
-  /** The same in seconds. */
+  /** Time with this cause, s. */
   seconds: number;
-  /** Share of the flow's time, 0 to 1; those of a flow add up to 1. */
+  /** Share of the flow's time, 0 to 1; the shares of a flow add up to 1. */
   share: number;
 }
 
-/** A stretch of the ribbon: which cause held when. */
+/** An interval of a flow's time with its cause. */
 export interface CauseSpan {
-  /** Which. */
+  /** The cause in this interval. */
   cause: Cause;
-  /** Seconds since the capture began. */
+  /** Begin, seconds since the capture began. */
   from_s: number;
-  /** Until then. */
+  /** End, seconds since the capture began. */
   to_s: number;
 }
 
 /** A change that would help. */
 export interface Change {
-  /** What to type, with its undo; of several for one host one is enough. Empty where no command makes the change, or where what is there now could not be read and so could not be restored. */
+  /** Commands that make the change, with their undo. Of several sets for the same host, one suffices. Empty where no command makes the change, or where the previous value could not be read and so could not be restored. */
   commands?: CommandSet[];
-  /** What is expected to change; empty where no bound is known. */
+  /** Expected effects; empty where none can be estimated. */
   effects?: ChangeEffect[];
-  /** What to change. */
+  /** Kind of change. */
   kind: ChangeKind;
-  /** The name to choose, where one is chosen by name: `bbr`, `fq_codel`; or what holds the value: `tcp_rmem`. */
+  /** The name to choose, where the setting is a name (`bbr`, `fq_codel`), or the name of the setting that holds the value (`tcp_rmem`); absent where there is none. */
   name?: string;
-  /** Where. */
+  /** Place of the change. */
   place: ChangePlace;
-  /** The number to set, where it is one. */
+  /** The number to set; absent where the change has none. */
   setting?: ChangeSetting;
-  /** Why it helps, in a sentence; empty where what the change belongs to says why. */
+  /** Reason for the change, one sentence; empty where the surrounding result gives it. */
   why?: string;
 }
 
-/** A change of something measured. */
+/** Expected effect of a change on a measure. */
 export interface ChangeEffect {
-  /** What that is: a bound or an estimate. */
+  /** Whether `then` is a bound, an estimate or simulated. */
   bound: EffectBound;
-  /** How `then` is computed, and where that is from; or what was simulated. */
+  /** Formula of `then` with its source, or the description of the simulated scenario. */
   formula: string;
-  /** Of what. */
+  /** The measure. */
   measure: EffectMeasure;
-  /** As measured or simulated; absent where the capture does not show it. */
+  /** Value as measured or simulated without the change; absent where the capture does not show it. */
   now?: number;
-  /** As expected with the change. */
+  /** Value expected with the change. */
   then: number;
-  /** The unit of both numbers. */
+  /** Unit of `now` and `then`. */
   unit: ChangeUnit;
 }
 
-/** What is changed. */
+/** Kind of change. */
 export type ChangeKind = "shape" | "congestion-control" | "pacing" | "pacing-cap" | "small-bursts" | "bucket-size" | "queue-management" | "ecn" | "queue-length" | "higher-rate" | "repair-link" | "receive-buffer" | "flow-control" | "window-scaling" | "receiving-application" | "send-buffer" | "sending-application" | "reuse-connections" | "more-connections" | "split-proxy" | "initial-window" | "idle-restart" | "loss-recovery" | "retransmission-timeout" | "saved-metrics" | "link-log" | "return-path" | "mss-clamp" | "allow-icmp" | "mtu-probing" | "no-delay" | "write-at-once" | "accept-queue" | "backlog" | "tcp-memory" | "offloads" | "host-setting" | "service" | "reachability" | "capture-again";
 
-/** Where a change is made. Also names who must be able to make it: those who run that place. */
+/** Place of a change. It also identifies the party that must make it: the operator of that place. */
 export type ChangePlace = "sender" | "receiver" | "both-ends" | "sender-edge" | "limiter" | "before-capture" | "behind-capture" | "path" | "return-path";
 
 /** A number to set. */
 export interface ChangeSetting {
-  /** What it is now, as far as that was seen; absent where it is unknown. */
+  /** Present value; absent where unknown. */
   now?: number;
-  /** What it should be. */
+  /** Value to set. */
   to: number;
-  /** Of both. */
+  /** Unit of both values. */
   unit: ChangeUnit;
 }
 
-/** What a number of a change counts. */
+/** Unit of the numbers of a change. */
 export type ChangeUnit = "Mbit/s" | "bytes" | "ms" | "s" | "times";
 
-/** Which clock drove the run. */
+/** The clock that drove a run. */
 export type Clock = "sim" | "kernel";
 
-/** One way to make a change on one platform. */
+/** Commands that make a change on one platform, with their undo. */
 export interface CommandSet {
-  /** Lines that make the change. On Linux a shell reads them; `$DEV` is the interface. */
+  /** Lines that make the change. On Linux these are shell commands; `$DEV` is the interface. */
   apply: string[];
-  /** The host of the scenario, or the network namespace, that they are for. */
+  /** The host of the scenario, or the network namespace, on which the commands run. */
   at: string;
-  /** Versions and modules that they need. */
+  /** Required versions, modules and programs. */
   needs: string;
-  /** For what it is written. */
+  /** The platform. */
   platform: Platform;
-  /** The next host, towards which `$DEV` or the interface leads, or the peer that `$PEER` is; absent where none is named. */
+  /** The neighbour that `$DEV` or the interface leads to, or the peer that `$PEER` stands for; absent where none is named. */
   towards?: string;
-  /** Lines that undo it. A line that begins with `#` says what is not known of what was there before. */
+  /** Lines that undo the change. A line that starts with `#` says which previous value is unknown. */
   undo: string[];
 }
 
-/** Which end of a connection. */
+/** An end of a connection. */
 export type ConnectionEnd = "client" | "server";
 
-/** How a connection was reset. */
+/** The reset of a connection. */
 export interface ConnectionReset {
-  /** One of the ends had ended its stream (FIN): it was about to close. */
+  /** Whether an end had already sent FIN. */
   after_fin: boolean;
-  /** When, seconds since the capture began. */
+  /** Time of the reset, seconds since the capture began. */
   at_s: number;
-  /** By whom, as its addresses say: something on the way may have sent it in its name. */
+  /** The end whose address the RST carries; a device on the path may have sent it in that end's name. */
   by: ConnectionEnd;
   /** Payload bytes that the client had sent. */
   client_bytes: number;
-  /** Data was not yet acknowledged; else the connection was at rest. */
+  /** Whether data was unacknowledged; false: the connection was idle. */
   outstanding: boolean;
   /** Payload bytes that the server had sent. */
   server_bytes: number;
 }
 
-/** How a connection was set up. */
+/** The setup of a connection. */
 export interface ConnectionSetup {
-  /** How it failed; absent where it did not. */
+  /** Kind of failure; absent where the setup succeeded. */
   failed?: SetupEnd;
-  /** From the first SYN to the reset that refused it, ms. */
+  /** Time from the first SYN to the RST that refused it, ms; absent where none did. */
   refused_after_ms?: number;
-  /** From the first SYN to the last, seconds. */
+  /** Time from the first SYN to the last, s. */
   retried_s: number;
-  /** SYN/ACKs of the other end. */
+  /** SYN/ACKs of the server. */
   syn_acks: number;
-  /** SYNs of the end that opened it; all but the first are retries. */
+  /** SYNs of the client; all but the first are retries. */
   syns: number;
-  /** What ICMP said: `network`, `host`, `port`, `prohibited` or `other`. */
+  /** What ICMP reported as unreachable: `network`, `host`, `port`, `prohibited` or `other`; absent without ICMP. */
   unreachable?: string;
 }
 
-/** A name and how many. */
+/** A name and a count. */
 export interface Counted {
-  /** How many. */
+  /** The count. */
   count: number;
-  /** Of what. */
+  /** Name of what is counted. */
   name: string;
 }
 
-/** Damage of a file. */
+/** Damage of a capture file. */
 export interface Damage {
-  /** Byte offset in the (decompressed) capture. */
+  /** Byte offset of the damage in the decompressed capture. */
   offset: number;
-  /** What is wrong there. */
+  /** Description of the damage. */
   what: string;
 }
 
-/** A process of the run that ended before its time: a daemon, a relay, a flow's program. */
+/** A process of the run that died early: a daemon, a relay or a flow's program. */
 export interface DeadComponent {
-  /** When it was found dead, ms since the run began. */
+  /** Time at which it was found dead, ms since the start of the run. */
   at_ms: number;
-  /** What it is and where: "host gw: charon (IPsec over link access)". */
+  /** Component and its place: "host gw: charon (IPsec over link access)". */
   component: string;
-  /** How it ended: "killed by signal 9". */
+  /** How it died: "killed by signal 9". */
   how: string;
 }
 
-/** Time packets spent inside an element, milliseconds. */
+/** Time that packets spent in an element, ms. */
 export interface DelaySummary {
-  /** Largest. */
+  /** Maximum. */
   max: number;
   /** Mean. */
   mean: number;
@@ -450,496 +452,498 @@ export interface DelaySummary {
 
 /** The diagnosis of a capture. */
 export interface Diagnosis {
-  /** The capture. */
+  /** The capture and what was read of it. */
   capture: CaptureInfo;
-  /** Directions of connections that carried payload, the one with most bytes first; and connections whose setup failed. */
+  /** Directions of TCP connections that carried payload, the one with most bytes first, and connections whose setup failed. */
   flows: FlowDiagnosis[];
-  /** Policers, shapers and bottlenecks found; flows refer to them by number. */
+  /** Policers, shapers and bottlenecks found; flows refer to them by index. */
   limiters: Limiter[];
-  /** What this is, and its version. */
+  /** Name and version of the schema. */
   schema: string;
   /** Directions of UDP flows, the one with most bytes first; at most a thousand. */
   udp_flows?: UdpFlowDiagnosis[];
 }
 
-/** How an expected value bounds what will be measured. */
+/** How an expected value relates to the one that will be measured. */
 export type EffectBound = "at-most" | "about" | "simulated";
 
-/** What is expected to change. */
+/** Measure that is expected to change. */
 export type EffectMeasure = "goodput" | "total-goodput" | "queue-delay" | "zero-windows" | "answer-time";
 
-/** A path element's summary. */
+/** Results of one path element. */
 export interface ElementResult {
-  /** Time inside. */
+  /** Time that packets spent in the element, ms. */
   delay_ms: DelaySummary;
-  /** Packets dropped, those aside that were too big. */
+  /** Packets dropped, without those that were too big (`too_big_packets`). */
   dropped_packets: number;
-  /** Packets that were cut into fragments here. */
+  /** Packets fragmented here. */
   fragmented_packets?: number;
-  /** What they became; each counts among `passed_packets`. */
+  /** Fragments made of them; each counts in `passed_packets`. */
   fragments?: number;
-  /** Fragments, each packet's first aside, that were joined here to the packets they are part of. */
+  /** Fragments that were reassembled here, not counting the first of each packet. */
   joined_packets?: number;
-  /** `policer`, `shaper`, `link` …. */
+  /** Kind: `policer`, `shaper`, `link` …. */
   kind: string;
-  /** Packets marked (ECN CE or DSCP). */
+  /** Packets marked, with ECN CE or a DSCP. */
   marked_packets: number;
-  /** The longest queue, packets. */
+  /** Longest queue, packets. */
   max_queue_packets: number;
-  /** `link.direction.stage`. */
+  /** Name: `link.direction.stage`. */
   name: string;
-  /** Packets handed on. */
+  /** Packets forwarded. */
   passed_packets: number;
-  /** What they were too big for; absent where none was, or where a limiter's bucket is smaller than a packet. */
+  /** Size limit that those packets exceeded; absent where there were none, or where the limit was a bucket smaller than a packet. */
   too_big?: TooBigPackets;
-  /** Packets that ended here because they were too big: bounced to their sender, or dropped where it is not told. */
+  /** Packets discarded because they were too big, whether or not an ICMP error was returned to the sender. */
   too_big_packets?: number;
 }
 
 /** An element's columns. */
 export interface ElementSeries {
-  /** By name. */
+  /** Columns by name. */
   columns: Record<string, PageColumn>;
   /** The element's name. */
   name: string;
 }
 
-/** Columns of one length. */
+/** Columns of the same length. */
 export interface EncodedTable {
-  /** By name. */
+  /** Columns by name. */
   columns: Record<string, PageColumn>;
 }
 
-/** A mean over repeats with its uncertainty. */
+/** A mean over repeats with its confidence interval. */
 export interface Estimate {
-  /** Half the width of the 95 % confidence interval: the mean is within ± this (Student's t). */
+  /** Half the width of the 95 % confidence interval of the mean (Student's t). */
   ci95: number;
-  /** Mean. */
+  /** Mean over the repeats. */
   mean: number;
 }
 
-/** Something that was expected of a variant, and what came. */
+/** A condition that was expected of a variant (`--expect`), and the measured value. */
 export interface Expectation {
-  /** Which clock drove that. */
+  /** The clock that drove the variant. */
   clock: Clock;
-  /** As it was written: `upload.goodput > 18Mbit/s`. */
+  /** The condition as it was written: `upload.goodput > 18Mbit/s`. */
   expected: string;
-  /** What was measured, in `unit`; of several connections the one that is furthest from it. Absent where there was nothing to measure, and then it is not met. */
+  /** The measured value, in `unit`. Absent where nothing was measured; the condition then counts as not met. */
   measured?: number;
-  /** Whether it came so. */
+  /** Whether the condition was met. */
   met: boolean;
-  /** `Mbit/s`, `%`, `ms`, `s`; empty for counts and indexes. */
+  /** Unit of `measured`: `Mbit/s`, `%`, `ms`, `s`; empty for counts and indexes. */
   unit: string;
-  /** The variant it was held against. */
+  /** The variant that was checked. */
   variant: string;
 }
 
 /** How the variants of all results were run. */
 export interface Facts {
-  /** Each once. */
+  /** The clocks, without repetition. */
   clocks: Clock[];
-  /** The shortest and the longest, seconds; 0 without any. */
+  /** Shortest and longest duration of a variant, seconds; 0 without variants. */
   duration_s: [number, number];
-  /** The most that any was repeated; 0 for none. */
+  /** Largest number of repeats of a variant; 0 without repeats. */
   repeats: number;
-  /** Each once. */
+  /** The seeds, without repetition. */
   seeds: number[];
-  /** How many. */
+  /** Number of variants. */
   variants: number;
 }
 
-/** A fault of the scenario (`faults`). */
+/** A fault that the scenario injects (`faults`). */
 export interface FaultResult {
-  /** When it began, seconds since the run began. */
+  /** Begin, seconds since the start of the run. */
   at_s: number;
   /** `link`, `tunnel`, `bgp` …, as scenarios spell it. */
   kind: string;
-  /** How long it lasted, seconds. */
+  /** Duration, s. */
   lasts_s: number;
-  /** Its name. */
+  /** Name of the fault. */
   name: string;
-  /** The link, or the host, that it befell. */
+  /** The affected link or host. */
   of: string;
 }
 
-/** What tables say of a variant, or of one of its flows. What is not known is absent. */
+/** The figures of a variant, or of one of its flows. Unknown figures are absent. */
 export interface Figures {
-  /** The bandwidth-delay product of that rate and the shortest round trip, in full packets. */
+  /** Bandwidth-delay product of the common limit and the minimum RTT, in full packets. */
   bdp_packets?: number;
-  /** Congestion controls, each once. */
+  /** Names of the congestion controls, without repetition. */
   cc: string;
-  /** Half the width of its 95 % confidence interval, of several repeats. */
+  /** Half the width of the goodput's 95 % confidence interval over repeats. */
   ci95_mbps?: number;
-  /** The rate that all flows meet together, or each for itself where they were measured one at a time, Mbit/s. */
+  /** The limit that all flows share, Mbit/s; for flows measured one at a time, the limit of each if it is the same. */
   common_limit_mbps?: number;
-  /** Seconds that flows took from start to last byte, median. */
+  /** Median time from a flow's start to its last byte, seconds. */
   completion_p50_s?: number;
-  /** 95th percentile. */
+  /** 95th percentile of the time from a flow's start to its last byte, seconds. */
   completion_p95_s?: number;
-  /** Share of datagrams that did not arrive, 0 to 1, of the flow that lost most. */
+  /** Share of datagrams lost by the flow that lost most, 0 to 1. */
   datagrams_lost?: number;
-  /** One-way delay of datagrams, ms, median, of the flow in which it is longest; of calls alone where there are calls. */
+  /** Median one-way delay of the datagram flow with the longest one, ms; only of calls if there are calls. */
   delay_p50_ms?: number;
-  /** 95th percentile, as above. */
+  /** 95th percentile of the one-way delay of the datagram flow with the longest one, ms. */
   delay_p95_ms?: number;
   /** Packets that elements dropped. */
   dropped?: number;
-  /** Their goodputs, least and most, Mbit/s. */
+  /** Minimum and maximum goodput of the compared flows, Mbit/s. */
   each_mbps?: [number, number];
-  /** Flows compared: the TCP flows, or all where there is none. */
+  /** Number of compared flows: the TCP flows, or all if there are none. */
   flows: number;
-  /** Goodput over repeats, Mbit/s: least, quartiles, most. */
+  /** Goodput over repeats, Mbit/s: minimum, quartiles, maximum. */
   goodput_box?: number[];
-  /** Payload delivered, Mbit/s; absent where flows were measured one at a time, whose sum says nothing. */
+  /** Goodput, Mbit/s; absent for flows measured one at a time, whose sum is meaningless. */
   goodput_mbps?: number;
-  /** Jain's fairness index, of several flows that are alike and shared the path. */
+  /** Jain's fairness index of several similar flows that shared the path. */
   jain_index?: number;
-  /** Interarrival jitter of datagrams (RFC 3550 section 6.4.1), ms, of the flow in which it is largest. */
+  /** Interarrival jitter (RFC 3550 section 6.4.1) of the datagram flow with the largest one, ms. */
   jitter_ms?: number;
-  /** Share of TCP's data packets that the path dropped, 0 to 1, where every flow knows it. */
+  /** Share of TCP's data packets that the path dropped, 0 to 1; absent unless it is known of every flow. */
   lost?: number;
-  /** The longest queue of any element, packets. */
+  /** Maximum queue of any element, packets. */
   max_queue?: number;
-  /** The least mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5. */
+  /** Lowest mean opinion score of a call (ITU-T G.107 annex B), 1 to 4.5. */
   mos?: number;
-  /** Seconds of whole pages, median, as above. */
+  /** Median time to load a whole page, seconds. */
   page_p50_s?: number;
-  /** 95th percentile, as above. */
+  /** 95th percentile of the time to load a whole page, seconds. */
   page_p95_s?: number;
-  /** Time of probes there and back, ms, median, of the flow in which it is longest. */
+  /** Median round trip of the probe flow with the longest one, ms. */
   probe_p50_ms?: number;
-  /** 95th percentile, as above. */
+  /** 95th percentile of the round trip of the probe flow with the longest one, ms. */
   probe_p95_ms?: number;
   /** Retransmissions. */
   resent: number;
-  /** Seconds from request to last byte of the answer, median. */
+  /** Median time from a request to the last byte of its response, seconds. */
   response_p50_s?: number;
-  /** 95th percentile, as above. */
+  /** 95th percentile of the time from a request to the last byte of its response, seconds. */
   response_p95_s?: number;
-  /** Mean RTT over repeats, ms: least, quartiles, most. */
+  /** Mean RTT over repeats, ms: minimum, quartiles, maximum. */
   rtt_box?: number[];
-  /** Mean, as above. */
+  /** Mean RTT of the TCP flow with the longest one, ms. */
   rtt_mean_ms?: number;
-  /** Median RTT over time, ms, of the TCP flow in which it is longest (`Measure`). */
+  /** Median RTT over time of the TCP flow with the longest one (`Measure`), ms. */
   rtt_p50_ms?: number;
-  /** 95th percentile, as above. */
+  /** 95th percentile of the RTT of the TCP flow with the longest one, ms. */
   rtt_p95_ms?: number;
   /** Goodput as a share of the tightest limit, 0 to 1. */
   share?: number;
-  /** The part of it that TCP flows carried, where there are both. */
+  /** Goodput of the TCP flows, if there are datagrams too, Mbit/s. */
   tcp_mbps?: number;
   /** Retransmission timeouts. */
   timeouts: number;
-  /** The part of it that datagrams carried, as above. */
+  /** Goodput of the datagrams, if there are TCP flows too, Mbit/s. */
   udp_mbps?: number;
-  /** Flows that have an end and did not come to it. */
+  /** Transfers that did not finish. */
   unfinished: number;
 }
 
-/** One direction of one connection. */
+/** The diagnosis of one direction of one connection. */
 export interface FlowDiagnosis {
-  /** What fits too, the likelier first; empty where `confidence` is at least `SURE`. */
+  /** Other causes that fit, the most probable first; empty where `confidence` is at least `SURE`. */
   alternatives?: AlternativeCause[];
-  /** What a second capture at the other end says; absent where there was none, or it does not have this connection. */
+  /** Losses and delays measured between two captures; absent without a second capture, or where it lacks this connection. */
   between_ends?: BetweenEnds;
-  /** Main cause: the one with the greatest share. */
+  /** Main cause: the one with the largest share of the flow's time. */
   cause: Cause;
-  /** All causes, greatest first. */
+  /** All causes with their shares, the largest first. */
   causes: CauseShare[];
-  /** The sender's congestion control, as it seems. */
+  /** Congestion control of the sender, as its packets suggest. */
   cc: Guess;
   /** Probability that `cause` is right, 0 to 1. */
   confidence: number;
   /** Number of the connection in the capture. */
   connection: number;
-  /** From first data to its last ACK, seconds. */
+  /** Time from the first data to its last ACK, s. */
   duration_s: number;
-  /** Sender, `address:port`. */
+  /** Sending end, `address:port`. */
   from: string;
-  /** Number within the diagnosis (`FlowDiagnosis::number`); stays the same whatever the order. */
+  /** The flow's id in the diagnosis (`FlowDiagnosis::number`); independent of the order of `flows`. */
   id: number;
-  /** Index into `Diagnosis::limiters`. */
+  /** Index into `Diagnosis::limiters`; absent where the flow passes none that was found. */
   limiter?: number;
-  /** What was measured. */
+  /** Measurements of the flow. */
   measures: Measures;
-  /** The capture that would decide between them; absent where `confidence` is at least `SURE`. */
+  /** The capture that would decide between `cause` and `alternatives`; absent where `confidence` is at least `SURE`. */
   needs?: CaptureNeed;
-  /** What should be known about how far the numbers can be trusted, as codes: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more was in flight than windows of that scale allow), `capture-missed-packets`, `one-way` (only one direction captured), `rtt-from-capture` (the way between sender and capture is not in it), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `no-packets` (known by its socket's counters alone), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (it ends in the middle of an event) …. */
+  /** Codes of what limits the trust in the numbers: `no-handshake`, `window-scale-unknown`, `window-scale-refuted` (more data was in flight than the windows allow at that scale), `capture-missed-packets`, `one-way` (only one direction was captured), `rtt-from-capture` (RTTs lack the path between sender and capture), `options-cut` (the snap length cut TCP options off), `no-sack`, `duplicate-records` (counted once), `few-packets` (too few for a verdict on the path), `few-loss-episodes` (packets were lost at one or two moments only, too few to show the cause of loss), `waits-unseen` (the queueing delay before the capture, where packets were lost, is unknown), `no-packets` (known only from its socket's counters), `qlog` (from a QUIC sender's qlog), `qlog-receiver` (from a receiver's), `qlog-no-acks`, `qlog-no-cwnd`, `qlog-no-flow-control` (what that log lacks), `qlog-cut` (the log ends in the middle of an event) …. */
   notes?: string[];
-  /** Packets of the capture that show what is said of the flow: a proof of each cause that held it for a hundredth of its time, and of what else was found. */
+  /** Packets of the capture as evidence, for each cause that took at least a hundredth of the flow's time and for other findings. */
   proofs?: PacketProof[];
-  /** What the sender's qlog says of its congestion control; absent where the flow is not from a sender's qlog, or that states no congestion window. */
+  /** The sender's own qlog of its congestion control; absent where the flow is not from a sender's qlog, or where that log states no congestion window. */
   qlog?: QlogAccount;
-  /** What would help, the most likely first. */
+  /** The most probable limiter where none is reported; absent where nothing suggests one. */
+  rejected_limiter?: RejectedLimiter;
+  /** Changes that would help, the most promising first. */
   remedies?: Change[];
-  /** How the connection was reset, where it was. */
+  /** The reset that ended the connection; absent where there was none. */
   reset?: ConnectionReset;
-  /** How long the sender took to answer what it was asked; absent where it was asked nothing. */
+  /** Times in which the sender responded to requests; absent where it received none. */
   responses?: ResponseTimes;
-  /** How the connection was set up, where that took more than one SYN and its answer. */
+  /** Connection setup; absent where one SYN and one SYN/ACK sufficed. */
   setup?: ConnectionSetup;
-  /** What the sending host's kernel counted of the flow's socket; absent where that was not watched. */
+  /** Counters that the sending host's kernel kept of the flow's socket; absent where the socket was not watched. */
   socket?: SocketAccount;
   /** First packet, seconds since the capture began. */
   start_s: number;
-  /** Which held when, in the order of time, without gaps, at most a few hundred. */
+  /** Intervals with their causes, in order of time and without gaps; at most a few hundred. */
   timeline: CauseSpan[];
-  /** Receiver. */
+  /** Receiving end, `address:port`. */
   to: string;
-  /** Where the capture sits. */
+  /** Position of the capture on the flow's path. */
   vantage: Vantage;
 }
 
-/** What tables say of a flow beyond what was measured. */
+/** Figures of a flow that are computed from its measures. */
 export interface FlowFigures {
-  /** The main cause's share of its time, 0 to 1. */
+  /** The main cause's share of the flow's time, 0 to 1. */
   cause_share: number;
   /** Data packets lost on either side of the capture, 0 to 1; absent without data. */
   lost?: number;
 }
 
-/** What a flow's packets are, and with that which delay it has. */
+/** Kind of a flow's packets, which decides the kind of its delay. */
 export type FlowKind = "tcp" | "datagrams" | "probe";
 
-/** What a flow noticed from the begin of a fault until the next fault began, the flow was done or the run ended. Times are as exact as the interval of the time series. A flow that no fault touches is silent now and then too: whether the fault caused the silence is said apart. */
+/** Effect of a fault on a flow, from the fault's begin until the next fault began, the flow was done or the run ended. Times are as exact as the sampling interval of the time series. A flow is silent at times without a fault, too; `noticed` says whether the fault caused the silence. */
 export interface FlowOutage {
-  /** From the begin of the fault to the end of that silence, ms. Absent where the fault did not cause it; and where it did, if nothing more came. */
+  /** Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it, or where nothing arrived afterwards. */
   back_ms?: number;
-  /** The fault's name. */
+  /** Name of the fault. */
   fault: string;
-  /** Datagrams due in that time that did not arrive; absent of other flows. */
+  /** Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent for TCP flows. */
   lost_packets?: number;
-  /** Whether the fault caused that silence: it touches the fault's time and is longer than k times the ordinary one and a sample. Of n ordinary silences and m in the fault's time, k = ln(20 m) / ln n, 1 at least: with silences of exponential length the longest of n is ln n means, and the chance that one of m is k times that is m / n^k, here some 5 %. Where less than two were ordinary it counts as caused when it is as long as the fault. */
+  /** Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m) / ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and one of m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two ordinary silences, the fault caused the silence if that is as long as the fault. */
   noticed: boolean;
-  /** The longest time without a byte between two that came, ms, which touched no fault's time from its begin to its end: what the flow shows without a fault. Absent where it had none. */
+  /** Longest time between two received bytes that does not overlap any fault, ms: the flow's ordinary silence. Absent where there is none. */
   ordinary_ms?: number;
-  /** The longest time without a byte, ms; one that had begun before the fault counts whole. Absent where the flow was done or had not begun, and where there are no time series. */
+  /** Longest time without a received byte, ms; a silence that had begun before the fault counts whole. Absent where the flow was already done or had not begun, and without time series. */
   silence_ms?: number;
 }
 
-/** A flow over the repeats. */
+/** Numbers of a flow over the repeats. */
 export interface FlowRepeats {
   /** Goodput, Mbit/s. */
   goodput_mbps: Estimate;
-  /** Retransmissions. */
+  /** Retransmitted packets. */
   retransmitted_packets: Estimate;
   /** Mean RTT, ms. */
   rtt_mean_ms: Estimate;
 }
 
-/** A flow's summary. */
+/** Results of one flow. */
 export interface FlowResult {
-  /** The flow's own time, seconds: from when its connection stood, or its first datagram was due, to when it was done or the run ended. */
+  /** Lifetime of the flow, s: from its established connection, or from when its first datagram was due, until it was done or the run ended. */
   active_s: number;
-  /** Kind of its application, as scenarios spell it; absent of older results. */
+  /** Kind of the application, as in scenarios; absent in older results. */
   app?: string;
-  /** Congestion control; `udp` for datagrams. */
+  /** Congestion control; `udp` for datagram flows. */
   cc: string;
-  /** Exchanges completed, for `request` flows; pages, for `page` flows. */
+  /** Completed exchanges of `request` flows, or pages of `page` flows; absent for others. */
   completed?: number;
-  /** Seconds from the flow's start to its last byte at the receiving application; absent where it has no end, or did not come to it. */
+  /** Time from the flow's start to its last byte at the receiving application, s; absent where the flow is not finite or did not complete. */
   completion_s?: number;
-  /** Payload bytes delivered in the whole run, of the direction that `goodput_mbps` is of. */
+  /** Payload bytes delivered in the whole run, in the direction that `goodput_mbps` counts. */
   delivered_bytes: number;
   /** Sending host. */
   from: string;
-  /** Payload delivered to the receiving application in the measured interval of the variant (`VariantResult::measured_s`), Mbit/s; of requests and answers, of those that are larger. */
+  /** Payload delivered to the receiving application over the variant's measured interval (`VariantResult::measured_s`), Mbit/s; for requests and answers, in the direction that carries more. */
   goodput_mbps: number;
-  /** What its packets are; absent of older results, of which it is worked out. */
+  /** Kind of the flow's packets. Older results lack it; it is then derived from `cc` and `app`. */
   kind: FlowKind;
-  /** The rate of the tightest limit on this flow's way, Mbit/s; absent as in `VariantResult::limit_mbps`. */
+  /** The tightest rate limit on this flow's path, Mbit/s; absent as `VariantResult::limit_mbps`. */
   limit_mbps?: number;
-  /** Data packets the path dropped, where that is known. */
+  /** Data packets that the path dropped; absent where unknown. */
   lost_packets?: number;
-  /** Payload bytes of a full segment; absent for datagrams and where it is not known. */
+  /** Payload bytes of a full-sized segment; absent for datagram flows and where unknown. */
   mss_bytes?: number;
-  /** Its name. */
+  /** Name of the flow. */
   name: string;
-  /** What it noticed of each fault, in the order of `VariantResult::faults`. */
+  /** Effect of each fault on this flow, in the order of `VariantResult::faults`. */
   outages?: FlowOutage[];
-  /** Times of whole pages, for `page` flows. */
+  /** Load times of whole pages, s; only for `page` flows. */
   page_s?: TimesSummary;
-  /** What a call would hear, for datagram flows. */
+  /** Delay, jitter, loss and call quality as a receiver that plays datagrams out sees them; absent for TCP flows. */
   real_time?: RealTime;
-  /** Means and intervals, when the variant was run more than once. */
+  /** Means and confidence intervals; absent where the variant ran once. */
   repeats?: FlowRepeats;
-  /** Times from request to last byte of the answer, for `request` and `page` flows. */
+  /** Response times, s, from request to last byte of the answer; only for `request` and `page` flows. */
   response_s?: TimesSummary;
-  /** Retransmissions among `sent_packets`. */
+  /** Retransmitted data packets, included in `sent_packets`. */
   retransmitted_packets: number;
-  /** The same over ACKs, each sample once, to be compared with a capture's. Absent as above. */
+  /** RTTs of a TCP flow, ms, each ACK's sample counted once, for comparison with a capture. Absent where `rtt_ms` is. */
   rtt_acks_ms?: RttSummary;
-  /** Round-trip times of TCP over time: a sample stands for the time since the one before, so that slow times, which have few ACKs, count for as long as they last. Absent without a sample, and of datagrams, whose delay is in `real_time`. */
+  /** RTTs of a TCP flow, ms, weighted by time: a sample counts for the time since the previous one, so that slow periods, which have few ACKs, count for as long as they last. Absent without a sample and for datagram flows, whose delay is in `real_time`. */
   rtt_ms?: RttSummary;
-  /** Data packets sent, retransmissions included. */
+  /** Data packets sent, including retransmissions. */
   sent_packets: number;
-  /** How long it was in each state, longest first; of the first connection where there are relays, as the time series show it. Absent without time series and for datagrams. */
+  /** Share of the lifetime spent in each state of the congestion control, largest first; with relays, of the first connection, as in the time series. Absent without time series and for datagram flows. */
   states?: StateTime[];
-  /** Share of the flow's time, 0 to 1, in which nothing moved until a retransmission timeout fired; absent as `states`. */
+  /** Share of the flow's lifetime, 0 to 1, in which nothing was sent until a retransmission timeout fired; absent where `states` is. */
   timeout_wait?: number;
-  /** Retransmission timeouts. */
+  /** Number of retransmission timeouts. */
   timeouts: number;
   /** Receiving host. */
   to: string;
-  /** It has an end and did not come to it. */
+  /** Whether a finite flow did not complete. Absent: false. */
   unfinished?: boolean;
 }
 
 /** A flow's columns. */
 export interface FlowSeries {
-  /** By name. */
+  /** Columns by name. */
   columns: Record<string, PageColumn>;
   /** The flow's name. */
   name: string;
-  /** What was sent again: `time_s`, `byte`, `len`. */
+  /** Retransmissions: `time_s`, `byte`, `len`. */
   resent: Record<string, PageColumn>;
-  /** What was asked for and came: `start_s`, `seconds`, and `page`, 1 where it is a whole page. */
+  /** Responses: `start_s`, `seconds`, and `page`, which is 1 for a whole page. */
   responses: Record<string, PageColumn>;
   /** Names of the states that the column `state` counts. */
   states: string[];
 }
 
-/** What a comparison of variants is about: which of two results is the better one. */
+/** The quantity by which variants are compared. */
 export type Goal = "goodput" | "p95 delay" | "completion time" | "page time" | "fairness";
 
-/** A row of the table of goals, in words. */
+/** A row of the table of goals, as text. */
 export interface GoalRow {
-  /** The baseline's value with its unit; empty where nothing was measured. */
+  /** The baseline's value with its unit; empty if it was not measured. */
   baseline: string;
-  /** The best variant; empty where the baseline is. */
+  /** The best variant; empty if that is the baseline. */
   best: string;
-  /** What else changes with it; empty where nothing does to speak of. */
+  /** Other noticeable changes in the best variant. */
   costs: string;
-  /** The goal. */
+  /** Name of the goal. */
   goal: string;
-  /** Its value with its unit; empty as above. */
+  /** The best variant's value with its unit; empty if that is the baseline. */
   value: string;
 }
 
-/** What flows are put together by. */
+/** What the flows of a group have in common. */
 export type GroupBy = "cc" | "from" | "direction" | "name";
 
-/** Flows of a variant that have something in common. */
+/** A group of a variant's flows with its figures. */
 export interface GroupFigures {
-  /** Of them together. */
+  /** Figures of the flows together. */
   figures: Figures;
-  /** Their places in the variant. */
+  /** The flows' indices in the variant. */
   members: number[];
-  /** What they have in common. */
+  /** What the flows have in common. */
   name: string;
 }
 
-/** A guess with its confidence. */
+/** The detected congestion control of a sender. */
 export interface Guess {
-  /** 0 to 1; 0 of `other`: no opinion. */
+  /** Confidence, 0 to 1; 0 with `other`: not recognised. */
   confidence: number;
   /** `cubic`, `reno`, `bbr`, `vegas`, `westwood` or `other`. */
   name: string;
 }
 
-/** Something that holds the flows: without its effect the goal is met better. */
+/** An effect that limits the flows: without it, the goal is met better. */
 export interface Holder {
-  /** Further places of the kind that were switched off together with it, where none alone explains anything. */
+  /** Further places of the same kind that were switched off together with `place`, because none alone has an effect; absent where there are none. */
   also?: string[];
-  /** What the stage carries; absent where the place is not a stage. */
+  /** Kind of packets that the stage carries; absent where `place` is not a stage. */
   carries?: Carried;
-  /** What the stage dropped; absent where it dropped nothing, and where the place is not a stage. */
+  /** Packets that the stage dropped; absent where it dropped none, and where `place` is not a stage. */
   drops?: HolderDrops;
-  /** The first goal's number, then those of the other goals, then goodput, round trips and delays. Of the scenario's own seed; of a variant with repeats means over `runs`. */
+  /** The first goal's measure, then those of the other goals, then goodput, RTTs and delays: with the scenario's own seed, or means over `runs` for a variant with repeats. */
   effects: HolderEffect[];
-  /** The flow that it holds, where flows were measured one at a time. Else, where flows share no direction of a link with others, the first of those that it holds: gains and effects are of these. */
+  /** The limited flow, where flows were measured one at a time; else the first of a group of flows that share no direction of a link with the others, and `gain` and `effects` count for that group. Absent where the effect concerns all flows. */
   flow?: string;
-  /** How many times better the first goal is met without it: goodput 4 instead of 1 Mbit/s and a delay of 20 instead of 80 ms are both 4. The geometric mean over `runs`; a million at most, and less than 1 kbit/s counts as that. */
+  /** Improvement of the first goal without the effect, as a factor: goodput of 4 instead of 1 Mbit/s, or a delay of 20 instead of 80 ms, is 4. The geometric mean over `runs`, at most a million; goodput below 1 kbit/s counts as 1 kbit/s. */
   gain: number;
-  /** What kind it is. */
+  /** Kind of effect. */
   kind: HolderKind;
-  /** The smallest gain of all runs. */
+  /** Smallest gain over all runs. */
   least_gain: number;
-  /** Where it is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault. */
+  /** Where the effect is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault. */
   place: string;
-  /** The rate of the stage, Mbit/s; of a `rate` holder only. */
+  /** Rate of the stage, Mbit/s; only for kind `rate`. */
   rate_mbps?: number;
-  /** How many pairs of runs, each with a seed of its own, were compared. */
+  /** Number of compared pairs of runs; each pair has its own seed. */
   runs: number;
-  /** How long a flow got nothing; of outages, faults, handovers and packets that are too big only, and absent where each pause was shorter than a retransmission timeout of Linux (200 ms). */
+  /** How long a flow received nothing; only for outages, faults, handovers and oversized packets. Absent where each pause was shorter than Linux's minimum retransmission timeout (200 ms). */
   silence?: HolderSilence;
-  /** How much of the scenario was simulated to find it, s; absent where that is all of it. */
+  /** Simulated part of the scenario, s; absent where the whole scenario was simulated. */
   simulated_s?: number;
 }
 
-/** Packets that a stage dropped in the run that is compared. */
+/** Packets that a stage dropped in the unmodified run. */
 export interface HolderDrops {
-  /** How many loss events they are: drops that follow each other within a round trip are one (RFC 5348 section 5.2), so that a full queue's burst counts once. Round trips are the shortest of the run's; where `sample` is longer, or `measure` is set, drops within one sample are one event. */
+  /** Loss events: drops within one RTT count as one event (RFC 5348 section 5.2), so that a burst lost at a full queue counts once. The RTT is the shortest of the run; where the sampling interval `sample` is longer, or `measure` is set, drops within one sample are one event. */
   events: number;
-  /** How many packets. */
+  /** Dropped packets. */
   packets: number;
 }
 
-/** A number with and without the suspect's effect. */
+/** A measure with and without the suspected effect. */
 export interface HolderEffect {
-  /** Which number, as `--expect` spells it: `tcp.goodput`, `rtt.p95`. */
+  /** Name of the measure, as `--expect` spells it: `tcp.goodput`, `rtt.p95`. */
   measure: string;
-  /** Its unit: `Mbit/s`, `ms`, `s`; empty for indexes. */
+  /** Unit of both values: `Mbit/s`, `ms`, `s`; empty for indexes. */
   unit?: string;
-  /** The number as the scenario is, simulated. Absent where it is infinite, as the time of a transfer that did not end. */
+  /** Simulated value of the scenario as it is; absent where infinite, as the time of an unfinished transfer. */
   with?: number;
-  /** The number without the suspect's effect. Absent as above. */
+  /** Simulated value without the suspected effect; absent where infinite. */
   without?: number;
 }
 
-/** What a flow can be held by. */
+/** Kind of effect that can limit a flow. */
 export type HolderKind = "loss" | "outage" | "fault" | "handover" | "radio-errors" | "policer" | "mtu" | "reordering" | "duplication" | "jitter" | "queue-limit" | "standing-queue" | "receive-window" | "send-buffer" | "buffers" | "relay-buffer" | "sack" | "pacing-cap" | "application" | "rate" | "competing-flow" | "slow-start" | "congestion-control";
 
-/** How holders were looked for. */
+/** How the search for `held_by` was done. */
 export interface HolderSearch {
-  /** Suspects that the budget left no run for. */
+  /** Effects that the budget left no run for. */
   left_out?: TriedSuspect[];
-  /** The measure that gains are of, as `HolderEffect::measure`. */
+  /** The measure that gains are computed from, as in `HolderEffect::measure`. */
   measure?: string;
-  /** How many runs were simulated for it. */
+  /** Number of simulated runs. */
   runs: number;
-  /** The measure as that part of the scenario yields it; absent where all of it was simulated. */
+  /** Value of the measure in that part of the scenario; absent where the whole scenario was simulated. */
   simulated?: number;
-  /** How much of the scenario was simulated, s; absent where that is all of it. */
+  /** Simulated part of the scenario, s; absent where the whole scenario was simulated. */
   simulated_s?: number;
-  /** Their work: the sum over packets of the stages that each passed. The budget is a number of runs and of this. */
+  /** Work of these runs: the number of stages passed, summed over packets. The search's budget limits this and the number of runs. */
   stage_packets: number;
-  /** Suspects whose removal was simulated, the largest gain first. */
+  /** Effects whose removal was simulated, the largest gain first. */
   tried?: TriedSuspect[];
-  /** Why nothing could be looked for; absent where something was. */
+  /** Why no search was possible; absent where one was done. */
   unknown?: string;
 }
 
-/** Time in which a flow that always had something to send got nothing, in the run that is compared. */
+/** Time in which a flow with data to send received nothing in the unmodified run. */
 export interface HolderSilence {
-  /** How long the flow lasted, s. */
+  /** Lifetime of the flow, s. */
   active_s: number;
-  /** The flow that got nothing for longest. */
+  /** The flow with the longest silence. */
   flow: string;
-  /** All stretches of 200 ms and more without a byte, s. */
+  /** Sum of all periods of at least 200 ms without a received byte, s. */
   silent_s: number;
 }
 
 /** A language of the table. */
 export type Lang = "en" | "zh";
 
-/** A part of the time. */
+/** Delay and losses in an interval. */
 export interface LatePart {
-  /** Packets sent in it that arrived. */
+  /** Packets sent in the interval that arrived. */
   arrived: number;
-  /** Where it begins, seconds since the capture began. */
+  /** Begin of the interval, seconds since the first capture began. */
   from_s: number;
-  /** Packets with payload sent in it that were lost. */
+  /** Data packets sent in the interval that were lost. */
   lost: number;
-  /** Most, ms. */
+  /** Maximum delay above the minimum, ms. */
   max_ms: number;
-  /** Mean of how much longer than at least they took, ms. */
+  /** Mean delay above the minimum, ms. */
   mean_ms: number;
 }
 
-/** How much longer than at least packets took, ms; zeros where none arrived. */
+/** Delay above the minimum one-way delay, ms; zeros where nothing arrived. */
 export interface LateSummary {
-  /** Most. */
+  /** Maximum. */
   max: number;
   /** Mean. */
   mean: number;
@@ -949,194 +953,194 @@ export interface LateSummary {
   p95: number;
 }
 
-/** A rate limit found. */
+/** A rate limiter that the capture shows. */
 export interface Limiter {
-  /** The law by which its queue drops before it is full; told where losses came when that foretells them, and waits are known. */
+  /** Active queue management of the limiter's queue; absent unless queueing delays are known and the losses occurred when that law predicts them. */
   aqm?: Aqm;
-  /** Between sender and capture (`true`) or behind the capture. */
+  /** Whether the limiter is between sender and capture; false: between capture and receiver. */
   before_capture: boolean;
-  /** Bucket (for a policer and a shaper), bytes; absent where the capture does not show it, as when the bucket never ran from full to empty. */
+  /** Size of the token bucket of a policer or shaper, bytes; absent where the capture does not show it, for example because the bucket never went from full to empty. */
   burst_bytes?: number;
-  /** How sure, 0 to 1. */
+  /** Confidence that the limiter exists as described, 0 to 1. */
   confidence: number;
-  /** Each flow has a queue of its own before it, and all are served alike; told of a link that several flows fill, where the capture is before it. */
+  /** Whether each flow has its own queue and all are served equally (fair queueing). Detected only on a link that several flows fill, with the capture before it. Absent: false. */
   fair_queue?: boolean;
-  /** Numbers (`id`) of the flows through it. */
+  /** Ids of the flows that pass the limiter. */
   flows: number[];
-  /** What kind. */
+  /** Kind of limiter. */
   kind: LimiterKind;
-  /** Share of the packets it dropped, 0 to 1. */
+  /** Share of packets that the limiter dropped, 0 to 1. */
   lost_share: number;
-  /** Longest queue seen before it, bytes (for shaper and bottleneck). */
+  /** Longest queue seen at a shaper or bottleneck, bytes; absent where unknown. */
   queue_bytes?: number;
-  /** The same as delay, ms. */
+  /** Longest queueing delay seen, ms; absent where unknown. */
   queue_ms?: number;
   /** Rate of IP bytes, Mbit/s. */
   rate_mbps: number;
-  /** Least and greatest rate that explain the losses as well, Mbit/s, where they do not tell it closer: as where a small bucket fills up between bursts. `rate_mbps` is one of these. */
+  /** Lowest and highest rate that explain the losses equally well, Mbit/s, `rate_mbps` among them; absent where losses determine the rate. A range occurs where, for example, a small bucket refills between bursts. */
   rate_range_mbps?: [number, number];
-  /** Who takes its rate where several flows share it, by the congestion control that they seem to use; the most first. */
+  /** How several flows share the rate, grouped by their detected congestion control, the largest share first. */
   takers?: LinkTakers[];
 }
 
-/** What kind of limiter. */
+/** Kind of a rate limiter. */
 export type LimiterKind = "policer" | "shaper" | "bottleneck";
 
-/** Flows with the same congestion control, as it seems, at a limiter. */
+/** Flows at a limiter that appear to use the same congestion control. */
 export interface LinkTakers {
-  /** As in `Guess`; `other` where it cannot be told. */
+  /** Congestion control, as in `Guess`; `other` where it was not recognised. */
   cc: string;
-  /** How many flows. */
+  /** Number of flows. */
   flows: number;
-  /** Payload of all of them from the begin of the first flow at the limiter to the end of the last, Mbit/s. */
+  /** Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end of its last. */
   mbps: number;
-  /** The same as a share of what all flows at the limiter carried, 0 to 1. */
+  /** Their share of the payload of all flows at the limiter, 0 to 1. */
   share: number;
 }
 
-/** A packet that was lost. */
+/** A packet that was lost between the captures. */
 export interface LostBetween {
-  /** It had been sent before. */
+  /** Whether the packet was a retransmission. */
   again: boolean;
-  /** When it passed the capture on its sender's side, seconds since the first capture began. */
+  /** Time at which the packet passed the capture on the sender's side, seconds since the first capture began. */
   at_s: number;
-  /** Its payload that was lost, bytes. */
+  /** Payload bytes that were lost. */
   bytes: number;
-  /** Its sequence number, as it stands in the packet. */
+  /** Sequence number, as in the packet. */
   seq: number;
 }
 
-/** What was measured of a flow. */
+/** Measurements of a flow. */
 export interface Measures {
-  /** ACKs. */
+  /** ACKs received. */
   acks: number;
-  /** Bandwidth-delay product: greatest delivery rate times least RTT, bytes. */
+  /** Bandwidth-delay product, bytes: `max_delivery_mbps` times minimum RTT. */
   bdp_bytes: number;
-  /** Payload bytes acknowledged (or seen, where no ACKs are). */
+  /** Payload bytes acknowledged; bytes seen, where the capture has no ACKs. */
   bytes: number;
-  /** Data packets marked before the capture (CE). */
+  /** Data packets that arrived at the capture with a CE mark. */
   ce: number;
   /** Data packets on the wire. */
   data_packets: number;
-  /** Duplicate ACKs. */
+  /** Duplicate ACKs received. */
   dup_acks: number;
-  /** ACKs that echo a mark. */
+  /** ACKs with ECN echo. */
   ece: number;
-  /** Both ends agreed on ECN. */
+  /** Whether both ends agreed on ECN. */
   ecn: boolean;
-  /** Of them in fast recovery. */
+  /** Retransmitted packets of fast recovery. */
   fast: number;
-  /** Packets that came in IP fragments, or in a tunnel's packet that did. */
+  /** Packets that arrived as IP fragments, themselves or the tunnel packet around them. */
   fragmented_packets: number;
-  /** Their fragments. */
+  /** Fragments of those packets. */
   fragments: number;
   /** Payload acknowledged over the flow's time, Mbit/s. */
   goodput_mbps: number;
-  /** RTT of the handshake, ms. */
+  /** RTT of the handshake, ms; absent where the capture lacks it. */
   handshake_rtt_ms?: number;
-  /** Seconds that they waited, and those before them for their ACK. */
+  /** Time in which such a segment was held back, s. */
   held_s: number;
-  /** Small segments that waited until all before them was acknowledged, which the receiver delayed. */
+  /** Small segments held back until all earlier data was acknowledged, with an ACK that the receiver delayed (Nagle). */
   held_segments: number;
-  /** ICMP messages that said that a packet was too big (RFC 1191, RFC 8201), of those counted there. */
+  /** ICMP messages that reported a packet as too big (RFC 1191, RFC 8201); `too_big` includes them. */
   icmp_too_big: number;
-  /** Seconds with nothing outstanding. */
+  /** Time with nothing outstanding, s. */
   idle_s: number;
-  /** Bytes of the largest burst back to back. */
+  /** Largest back-to-back burst, bytes. */
   largest_burst_bytes: number;
-  /** Packets lost behind it. */
+  /** Packets lost between capture and receiver. */
   lost_down: number;
-  /** Packets lost before the capture. */
+  /** Packets lost between sender and capture. */
   lost_up: number;
-  /** Greatest delivery rate over a round trip, payload, Mbit/s. */
+  /** Highest rate at which payload was acknowledged over two consecutive round trips, Mbit/s. */
   max_delivery_mbps: number;
-  /** Most bytes in flight. */
+  /** Maximum of bytes in flight. */
   max_inflight_bytes: number;
-  /** Greatest receive window seen, bytes; absent where its scale is not known. */
+  /** Largest receive window seen, bytes; absent where the window scale is unknown. */
   max_window_bytes?: number;
-  /** Mean of bursts, bytes. */
+  /** Mean back-to-back burst, bytes. */
   mean_burst_bytes: number;
-  /** Mean of each bin's most, bytes. */
+  /** Mean over round trips of each one's maximum of bytes in flight. */
   mean_inflight_bytes: number;
-  /** Share of the payload that the capture lacks, 0 to 1; absent where it lacks none. Above 0.07 no cause is named. */
+  /** Share of the payload that is missing from the capture, 0 to 1; absent where none is. Above 0.07 no cause is named. */
   missing_share?: number;
-  /** Payload of a full segment before it fell in the midst of the connection; absent where it did not. */
+  /** Payload bytes of a full-sized segment before the size was reduced within the connection; absent where it was not. */
   mss_before_bytes?: number;
-  /** Payload bytes of a full segment. */
+  /** Payload bytes of a full-sized segment; 0 where unknown. */
   mss_bytes: number;
-  /** The largest IP packet that the path carries, bytes, as ICMP said, as the size shows that full segments fell to, or (to 8 bytes) as fragments show; absent where none did. */
+  /** Largest IP packet that the path carries, bytes: as ICMP reported, as the size shows to which full segments were reduced, or (within 8 bytes) as fragments show; absent where none of these did. */
   path_mtu_bytes?: number;
-  /** Packets reordered before the capture. */
+  /** Packets reordered between sender and capture. */
   reordered: number;
-  /** The most by which one was late, ms. */
+  /** Longest delay of a reordered packet, ms. */
   reordered_by_ms: number;
   /** Retransmitted packets. */
   retransmitted_packets: number;
-  /** After a timeout. */
+  /** Retransmitted packets after a retransmission timeout. */
   rto: number;
-  /** RTT of data, end to end. */
+  /** RTTs of data packets end to end, ms; all zero without a sample. */
   rtt_ms: RttSummary;
-  /** Seconds in which nothing passed either way although data was outstanding. */
+  /** Time in which no packet passed in either direction although data was outstanding, s. */
   silence_s: number;
-  /** Needless. */
+  /** Retransmitted packets known to be spurious (unnecessary). */
   spurious: number;
-  /** Seconds waiting for timeouts. */
+  /** Time spent waiting for retransmission timeouts, s. */
   timeout_s: number;
-  /** Timeouts. */
+  /** Retransmission timeouts. */
   timeouts: number;
-  /** Tail loss probes. */
+  /** Retransmitted packets sent as tail loss probes (RFC 8985 section 7). */
   tlp: number;
-  /** Full segments lost again and again while small ones passed. */
+  /** Full-sized segments that were lost repeatedly while smaller ones passed, or that ICMP reported as too big. */
   too_big: number;
-  /** Of these packets those of which some fragments never came. */
+  /** Fragmented packets of which some fragments never arrived. */
   torn_packets: number;
-  /** Both ends offered window scaling; absent where no SYN was seen. */
+  /** Whether both ends offered window scaling; absent where no SYN was seen. */
   window_scaling?: boolean;
-  /** Times the window closed. */
+  /** Number of times that the receive window closed (zero window). */
   zero_windows: number;
 }
 
-/** A delay of the emulator's own, ms. */
+/** Distribution of a delay that the emulator itself adds, ms. */
 export interface OwnDelay {
-  /** Longest. */
+  /** Maximum. */
   max: number;
   /** Median. */
   p50: number;
-  /** 99 % of the packets waited no longer. */
+  /** 99th percentile. */
   p99: number;
 }
 
-/** Packets of the capture that show something. */
+/** Packets of the capture as evidence for a statement about a flow. */
 export interface PacketProof {
-  /** Which cause they show; absent where they show something else, which `kind` says. */
+  /** The cause that the packets prove; absent where they prove something else, which `kind` names. */
   cause?: Cause;
-  /** A display filter of Wireshark and tshark (`-Y`) that shows them. */
+  /** A display filter for Wireshark and tshark (`-Y`) that selects the packets. */
   filter: string;
-  /** What they are. */
+  /** Kind of evidence. */
   kind: ProofKind;
-  /** Numbers of a few of them: the record's place in the file, from 1, as Wireshark's `frame.number`; of several files read as one, as if they were one. */
+  /** Numbers of some of the packets, as in Wireshark's `frame.number`: the record's position in the file, from 1; several files read together count as one. */
   packets: number[];
-  /** How many there are. */
+  /** Number of all such packets. */
   total: number;
 }
 
-/** Where a flow's columns are in its blob. */
+/** The layout of a flow's columns in its blob. */
 export interface Packets {
-  /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (how far the window reaches), `window_bytes`, `rtt_ms`. */
+  /** ACKs: `time_s`, `acked_bytes`, `edge_bytes` (right edge of the receive window), `window_bytes`, `rtt_ms`. */
   acked: EncodedTable;
-  /** Sent again, or late: `time_s`, `byte`, `len`, `kind` (index into `KINDS`). */
+  /** Retransmitted or reordered packets: `time_s`, `byte`, `len`, `kind` (index into `kinds`). */
   again: EncodedTable;
   /** Id of the script element. */
   blob: string;
-  /** Inflated. */
+  /** Size when decompressed. */
   bytes: number;
-  /** One of so many packets is here. */
+  /** One packet in `every` is included. */
   every: number;
-  /** The same of what was sent again. */
+  /** One retransmission in `every_again` is included. */
   every_again: number;
-  /** The first ones are not. */
+  /** The flow's first packets are missing. */
   late: boolean;
-  /** Data: `time_s`, `sent_bytes` (all up to here), `inflight_bytes`. */
+  /** Data packets: `time_s`, `sent_bytes` (cumulative), `inflight_bytes`. */
   sent: EncodedTable;
 }
 
@@ -1148,275 +1152,285 @@ export interface Page {
   format: string;
   /** The language to open in. */
   lang: Lang;
-  /** Version of longfat. */
+  /** longfat's version. */
   longfat: string;
   /** Results in the order they were given. */
   results: Result[];
-  /** The sentence on top. */
+  /** The headline with its facts. */
   story: PageStory;
 }
 
-/** Where a column is in the inflated blob, and how to read it. */
+/** The position and encoding of a column in the decompressed blob. */
 export interface PageColumn {
-  /** Its first byte. */
+  /** Offset of the first byte. */
   at: number;
   /** Some values are null. */
   nulls?: boolean;
-  /** What is stored: differences (1), or differences of differences (2). */
+  /** Stored are differences (1) or differences of differences (2). */
   order: number;
-  /** A value is an integer divided by this. */
+  /** Divisor: a value is a stored integer divided by this. */
   per: number;
-  /** How many values. */
+  /** Number of values. */
   rows: number;
 }
 
-/** The sentence on top. */
+/** The headline with its facts. */
 export interface PageStory {
-  /** The variants it is about, the baseline first, as result and variant. */
+  /** The variants of the headline, the baseline first: indices of the result and of its variant. */
   about: ([number, number])[];
-  /** English. */
+  /** The headline in English. */
   en: string;
-  /** What the sentence rests on and what its advice costs, a line each. */
+  /** The numbers behind the headline and the cost of its advice, a line each. */
   facts: { en: string[]; zh: string[]; };
-  /** What helps, where the variants are judged by several goals; else the sentence says it. */
+  /** The table of goals, if there are several. */
   goals: { en: GoalRow[]; zh: GoalRow[]; };
-  /** Chinese. */
+  /** The headline in Chinese. */
   zh: string;
 }
 
-/** What is said of a group of flows. */
+/** The summary of a group of flows. */
 export interface PageTold {
-  /** Their main cause. */
+  /** The flows' main cause. */
   cause?: string;
   /** The evidence, a short line each. */
   facts: string[];
-  /** Numbers of the flows it is about; none of the sentence on the rest. */
+  /** The flows' numbers; empty for a sentence on the flows that no group names. */
   flows: number[];
-  /** A sentence or two. */
+  /** The headline: what limited the flows and what to do about it. */
   text: string;
 }
 
-/** A link: two hosts and what packets meet between them. */
+/** A link between two hosts. */
 export interface PathLink {
-  /** From the second to the first, in the order packets meet them. */
+  /** Stages from the second host to the first, in the order in which packets pass them. */
   backward: PathStage[];
-  /** Two hosts' names. */
+  /** Names of the two hosts. */
   between: [string, string];
-  /** From the first to the second, in the order packets meet them. */
+  /** Stages from the first host to the second, in the order in which packets pass them. */
   forward: PathStage[];
-  /** Its name; `name.forward.stage` is an element's. */
+  /** Name of the link; its elements are named `name.forward.stage` and `name.backward.stage`. */
   name: string;
 }
 
-/** A split-TCP relay and where it runs. */
+/** A split-TCP relay. */
 export interface PathRelay {
-  /** A host's name. */
+  /** Name of the host on which the relay runs. */
   host: string;
-  /** Its name. */
+  /** Name of the relay. */
   name: string;
 }
 
-/** What packets meet at one place of a link. */
+/** A stage of one direction of a link. */
 export interface PathStage {
-  /** The scenario does not have it: where nothing on a path takes time the simulator assumes a network card. */
+  /** Whether the simulator added the stage: it assumes a network card where nothing on a path takes time. Absent: false. */
   assumed?: boolean;
-  /** `policer`, `shaper`, `link` …. */
+  /** Kind: `policer`, `shaper`, `link` …. */
   kind: string;
-  /** Unique in its direction of its link. */
+  /** Name, unique in its direction of the link. */
   name: string;
-  /** What the scenario says of it beyond its kind's defaults, spelt as there: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
+  /** Settings that differ from the defaults of the kind, spelled as in the scenario: `rate` is `20Mbit/s`, `queue.packets` is `200`. */
   settings?: Record<string, string>;
 }
 
-/** What commands are written for. */
+/** Platform that commands are written for. */
 export type Platform = "linux" | "networkd" | "application" | "longfat" | "nginx" | "haproxy" | "cni" | "cisco-ios" | "cisco-ios-xe";
 
-/** What packets have to do with what they show. */
+/** The kind of evidence that packets give. */
 export type ProofKind = "lost" | "waited" | "pauses" | "zero-windows" | "held" | "setup" | "resets" | "response";
 
-/** An endpoint's own account of its congestion control. */
+/** A QUIC sender's own log of its congestion control. */
 export interface QlogAccount {
-  /** Packets that say their sender is out of flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section 19.12). */
+  /** Packets that report exhausted flow control credit (DATA_BLOCKED, STREAM_DATA_BLOCKED; RFC 9000 section 19.12). */
   blocked_packets: number;
-  /** How often the congestion window was cut by a tenth or more at once (Reno halves it, CUBIC takes three tenths: RFC 9002 section 7.3.2, RFC 9438 section 4.6). */
+  /** How many times the congestion window was reduced by a tenth or more at once (Reno halves it, CUBIC reduces it by three tenths: RFC 9002 section 7.3.2, RFC 9438 section 4.6). */
   cuts: number;
-  /** The longest. */
+  /** Maximum ACK delay in the peer's ACK frames, ms; absent where the log has none. */
   max_ack_delay_ms?: number;
-  /** The largest. */
+  /** Largest congestion window, bytes. */
   max_cwnd_bytes: number;
-  /** The most bytes in flight that the log states; absent where it states none. */
+  /** Maximum of bytes in flight in the log; absent where the log does not state them. */
   max_inflight_bytes?: number;
-  /** Congestion window and bytes in flight over time; of more than two thousand the least and the greatest window of each part. */
+  /** Congestion window and bytes in flight over time. Above two thousand points, the smallest and largest window of each interval. */
   metrics: QlogPoint[];
-  /** The smallest congestion window that the log states, bytes. */
+  /** Smallest congestion window in the log, bytes. */
   min_cwnd_bytes: number;
-  /** The median delay that the peer's ACK frames state, ms; absent where the log has none. */
+  /** Median ACK delay in the peer's ACK frames, ms; absent where the log has none. */
   p50_ack_delay_ms?: number;
-  /** The median over time. */
+  /** Median of the congestion window over time, bytes. */
   p50_cwnd_bytes: number;
-  /** Probe timeouts that expired (RFC 9002 section 6.2), as far as the log states them. */
+  /** Expired probe timeouts (RFC 9002 section 6.2) in the log. */
   probe_timeouts: number;
-  /** How often its state became one of recovery. */
+  /** How many times the congestion control entered recovery. */
   recoveries: number;
-  /** The states of its congestion control, from when on; the first thousand. */
+  /** States of the congestion control with their begin; at most the first thousand. */
   states: QlogStateSpan[];
-  /** Share of the time in which bytes in flight were nine tenths of the congestion window or more; absent where the log lacks one of them. */
+  /** Share of the time in which bytes in flight were at least nine tenths of the congestion window, 0 to 1; absent where the log lacks either. */
   window_full_share?: number;
 }
 
-/** A moment of it. */
+/** The sender's recovery metrics at one moment. */
 export interface QlogPoint {
-  /** Seconds since the capture, or the first qlog, began. */
+  /** Time, seconds since the begin of the capture or of the first qlog. */
   at_s: number;
   /** Congestion window, bytes. */
   cwnd_bytes: number;
-  /** Bytes in flight. */
+  /** Bytes in flight; absent where not logged. */
   inflight_bytes?: number;
-  /** Smoothed RTT, ms. */
+  /** Smoothed RTT, ms; absent where not logged. */
   srtt_ms?: number;
-  /** Slow start threshold, bytes; absent before there is one. */
+  /** Slow start threshold, bytes; absent where there is none. */
   ssthresh_bytes?: number;
 }
 
-/** A state that held from a moment on. */
+/** A state of the congestion control and its begin. */
 export interface QlogStateSpan {
-  /** Seconds since the capture, or the first qlog, began. */
+  /** Begin of the state, seconds since the begin of the capture or of the first qlog. */
   at_s: number;
-  /** As the implementation calls it. */
+  /** Name of the state, as the implementation calls it. */
   name: string;
 }
 
-/** What QUIC shows without its keys. */
+/** Facts that QUIC reveals without decryption. */
 export interface QuicFacts {
-  /** Connection ID that the client's first Initial is for, hexadecimal. */
+  /** Destination connection ID of the client's first Initial packet, hexadecimal. */
   destination_id: string;
-  /** This direction is the client's. */
+  /** Whether this direction is sent by the client. */
   from_client: boolean;
-  /** RTT of the handshake, ms, what the ends take to answer among it (RFC 9312 section 3.8.1); absent where a packet of it was sent again or is not in the capture. */
+  /** RTT of the handshake, ms, including the ends' processing times (RFC 9312 section 3.8.1); absent where a packet of the handshake was retransmitted or is missing from the capture. */
   handshake_rtt_ms?: number;
-  /** The server asked for another Initial, or named other versions. */
+  /** Whether the server sent Retry or Version Negotiation. */
   retried: boolean;
   /** Connection ID that the client chose, hexadecimal. */
   source_id: string;
-  /** What the spin bit does (RFC 9000 section 17.4). */
+  /** Behaviour of the spin bit (RFC 9000 section 17.4). */
   spin: SpinBit;
-  /** The part of it between capture and client. */
+  /** Share of `handshake_rtt_ms` between capture and client; absent where that is. */
   to_client_ms?: number;
-  /** The part of it between capture and server. */
+  /** Share of `handshake_rtt_ms` between capture and server; absent where that is. */
   to_server_ms?: number;
   /** Version, hexadecimal: `1` (RFC 9000), `6b3343cf` (version 2, RFC 9369) …. */
   version: string;
 }
 
-/** What datagrams met on their way, as a receiver that plays them out sees it. A packet that did not arrive is lost if a later one did or the path dropped it; what was under way when the run ended is not counted. Copies are passed over. */
+/** Delay, jitter, loss and call quality of a datagram flow, as a receiver that plays packets out sees them. A packet that did not arrive is lost if a later one arrived or the path dropped it; packets still in flight at the end of the run do not count. Duplicates are ignored. */
 export interface RealTime {
-  /** One-way delay; for probes there and back. */
+  /** One-way delay, ms; round trip for probes. */
   delay_ms: RttSummary;
-  /** The jitter buffer in force, ms, for `voice` flows: the scenario's `jitter_buffer`, else 60. It is fixed; one that adapts, as most phones have, would trade lateness for delay. */
+  /** Length of the jitter buffer, ms: the scenario's `jitter_buffer`, else 60. It is fixed; an adaptive one, which most phones have, would trade late packets for delay. Only for `voice` flows. */
   jitter_buffer_ms?: number;
-  /** Interarrival jitter J (RFC 3550 section 6.4.1), its mean over all packets but the first, ms. */
+  /** Interarrival jitter J (RFC 3550 section 6.4.1), ms: its mean over all packets but the first. */
   jitter_ms: number;
-  /** Share of packets that came too late to be played, 0 to 1, for `voice` flows: after the fastest packet's delay and the jitter buffer. */
+  /** Share of packets that arrived too late to be played out, 0 to 1: later than the fastest packet's delay plus the jitter buffer. Only for `voice` flows. */
   late?: number;
-  /** Packets in such a run, most. */
+  /** Longest loss burst, packets. */
   loss_burst_max: number;
-  /** Packets in such a run, mean. */
+  /** Mean length of a loss burst, packets. */
   loss_burst_mean: number;
-  /** Runs of lost packets, in the order they were sent. */
+  /** Number of loss bursts: runs of consecutive lost packets, in sending order. */
   loss_bursts: number;
-  /** Share of packets that did not arrive, 0 to 1. */
+  /** Share of packets lost, 0 to 1. */
   lost: number;
-  /** Mean opinion score that follows from it (G.107 annex B), 1 to 4.5. */
+  /** Mean opinion score that follows from `r_factor` (G.107 annex B), 1 to 4.5; absent where that is. */
   mos?: number;
-  /** Transmission rating R of the E-model (ITU-T G.107), for `voice` flows; packets that are lost or late are what it counts as loss, and codec, fastest packet and jitter buffer together are its delay. Absent where the codec is not in ITU-T G.113. */
+  /** Transmission rating factor R of the E-model (ITU-T G.107). Lost and late packets count as loss; the delay is that of codec, fastest packet and jitter buffer together. Only for `voice` flows; absent where ITU-T G.113 does not list the codec. */
   r_factor?: number;
 }
 
-/** A variant over its repeats, each with a seed of its own. */
+/** The most probable limiter of a flow for which none is reported, because "no limiter" is at least as probable. */
+export interface RejectedLimiter {
+  /** Kind of limiter. */
+  kind: LimiterKind;
+  /** Probability that the limiter exists, 0 to 1. */
+  probability: number;
+  /** Rate of IP bytes, Mbit/s. */
+  rate_mbps: number;
+}
+
+/** Numbers of a variant over its repeats; each repeat has its own seed. */
 export interface Repeats {
-  /** Every repeat yielded the same numbers, as nothing in them was random: the intervals, of width 0, say nothing. */
+  /** Whether every repeat gave the same numbers because nothing in them was random; the intervals then have width 0 and carry no information. Absent: false. */
   identical?: boolean;
-  /** Jain's fairness index; absent as `VariantResult::jain_index`. */
+  /** Jain's fairness index; absent where `VariantResult::jain_index` is. */
   jain_index?: Estimate;
-  /** How many. */
+  /** Number of repeats. */
   n: number;
-  /** Retransmissions of all flows. */
+  /** Retransmitted packets of all flows. */
   retransmitted_packets: Estimate;
-  /** Mean round trip of the TCP flow whose mean is largest in each repeat, ms; absent without TCP. */
+  /** Mean RTT, ms, of the TCP flow with the largest mean in each repeat; absent without TCP. */
   rtt_mean_ms?: Estimate;
-  /** The seeds, in the order of the repeats. */
+  /** Seeds, in the order of the repeats. */
   seeds: number[];
   /** Sum of the flows' goodputs, Mbit/s. */
   total_goodput_mbps: Estimate;
-  /** What each repeat yielded, in the order of `seeds`, by the name of the measure: `goodput`, `rtt.p95`, `tcp.lost`, `upload.rtt.mean`. A measure is absent where a repeat has no value of it; of more than 16 flows only those of all together are kept. Two variants are compared by the differences of the same seed. */
+  /** Values of each repeat, in the order of `seeds`, by measure: `goodput`, `rtt.p95`, `tcp.lost`, `upload.rtt.mean`. A measure is absent where a repeat has no value of it; with more than 16 flows only measures of all flows together are kept. Variants are compared by the differences of repeats with the same seed. */
   values: Record<string, number[]>;
 }
 
-/** How long a server took to answer: from the last byte of a request to the first of its response. */
+/** Response times of a server, from the last byte of a request to the first byte of its response. */
 export interface ResponseTimes {
-  /** Requests that were answered, but for those of which something was sent again, or that came while a response was on its way. */
+  /** Answered requests, without those that had retransmissions and those that arrived while a response was being sent. */
   exchanges: number;
-  /** The network's part, from client to server and back, ms: the RTT of the handshake, or else the least of the data's. */
+  /** The network's share, ms: the RTT of the handshake between client and server, else the minimum RTT of data; absent where neither is known. */
   network_ms?: number;
-  /** The server's part, ms: what is left of the time at the capture without the least that the way from there to the server and back takes. */
+  /** The server's share of a response time, ms: the time seen at the capture minus the minimum RTT between capture and server. */
   server_ms: RttSummary;
-  /** The server's parts added up, seconds. */
+  /** Sum of the server's shares, s. */
   server_s: number;
-  /** The same as a share of the flow's time, 0 to 1. */
+  /** Sum of the server's shares as a share of the flow's time, 0 to 1. */
   share: number;
 }
 
 /** A result on the page. */
 export interface Result {
-  /** What tables say of each variant, in the order of `run.variants`. */
+  /** Figures of each variant, in the order of `run.variants`. */
   figures: VariantFigures[];
-  /** What to call it beside others. */
+  /** The result's name among several. */
   label: string;
-  /** The summary. */
+  /** The result. */
   run: Run;
-  /** Each variant's series, in that order; null where nothing was sampled. */
+  /** Series of each variant, in the order of `run.variants`; null without samples. */
   series: (SeriesDirectory | null)[];
-  /** The run's warnings, in its order. */
+  /** The run's warnings, in the run's order. */
   warnings: { en: string; zh: string; }[];
 }
 
-/** The timeline: from each moment on a cause holds; the last moment is the end. */
+/** A timeline of causes: each cause applies from its time on; the last time is the end. */
 export interface Ribbon {
-  /** Seconds. */
+  /** Times, seconds. */
   at: number[];
-  /** Index into `causes`. */
+  /** Indices into `causes`. */
   cause: number[];
 }
 
-/** What RTP shows (RFC 3550): of the source with most packets. */
+/** Facts that RTP (RFC 3550) reveals, of the source with most packets. */
 export interface RtpFacts {
-  /** Ticks a second of its timestamps, where they are those of a known clock. */
+  /** Rate of the timestamp clock, Hz; absent where it is not a known one. */
   clock_hz?: number;
-  /** Packets that came twice. */
+  /** Packets that arrived twice. */
   duplicates: number;
-  /** Interarrival jitter at the end, ms (RFC 3550 section 6.4.1), where the clock is known. */
+  /** Interarrival jitter at the end of the flow, ms (RFC 3550 section 6.4.1); absent where the clock rate is unknown. */
   jitter_ms?: number;
-  /** Packets that never came: lost between sender and capture. */
+  /** Packets that did not arrive: lost between sender and capture. */
   lost: number;
-  /** The most that it was, ms. */
+  /** Maximum of the interarrival jitter, ms; absent where the clock rate is unknown. */
   max_jitter_ms?: number;
-  /** Packets of it. */
+  /** Packets of this source. */
   packets: number;
   /** Payload type. */
   payload_type: number;
-  /** Packets that came after a later one. */
+  /** Packets that arrived after a later one. */
   reordered: number;
-  /** Synchronisation source. */
+  /** Synchronisation source (SSRC). */
   ssrc: number;
 }
 
-/** Round trips or delays, milliseconds; all zero without a sample (`RttSummary::is_empty`). */
+/** RTTs or delays, ms; all zero without a sample (`RttSummary::is_empty`). */
 export interface RttSummary {
-  /** Largest. */
+  /** Maximum. */
   max: number;
   /** Mean. */
   mean: number;
-  /** Smallest. */
+  /** Minimum. */
   min: number;
   /** Median. */
   p50: number;
@@ -1426,147 +1440,147 @@ export interface RttSummary {
   p99: number;
 }
 
-/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats, counts rounded to the nearest whole one. So are percentiles: a p95 is the mean of the repeats' 95th percentiles, what a user has to expect of one run, and not the 95th percentile of all their samples together. What is a minimum or a maximum (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) is the one of all repeats. Intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
+/** One run of a scenario: every variant, each with its flows and elements. With repeats (`--repeat N`) the numbers of variants, flows and elements are means over the repeats; counts are rounded to the nearest integer. A percentile is the mean of the repeats' percentiles: it says what to expect of one run, and is not the percentile of all samples pooled. Minima and maxima (`rtt_ms.min`, `rtt_ms.max`, `delay_ms.max`, `max_queue_packets`) are taken over all repeats. Confidence intervals are in `VariantResult::repeats` and `FlowResult::repeats`. */
 export interface Run {
-  /** The variant that the others are compared with. */
+  /** The variant that the others are compared with; absent where none is chosen. */
   baseline?: string;
-  /** What the scenario says it is about. */
+  /** The scenario's own description; absent where it has none. */
   description?: string;
-  /** What was expected of this run (`--expect`), and whether it came so. */
+  /** The expectations given with `--expect`, and whether each was met. */
   expectations?: Expectation[];
-  /** What the headline rests on and what its advice costs, in English: each a sentence with its numbers. */
+  /** The evidence for the headline and the cost of its advice: English sentences with their numbers. */
   facts?: string[];
-  /** What the variants are judged by, the most important first. */
+  /** The goals by which variants are judged, the most important first. */
   goals?: Goal[];
-  /** What is wrong and what to do, in English, in some twenty words; absent where there is no flow. */
+  /** What is wrong and what to do: one English sentence of some twenty words. Absent where there is no flow. */
   headline?: string;
-  /** Not all that was asked for was run: a run failed or was ended. */
+  /** Whether a run failed or was stopped, so that part of what was requested is missing. Absent: false. */
   partial?: boolean;
-  /** What tells this run from others, 32 hexadecimal digits that follow from program, scenario, settings and outcome: every file of a result has it. Absent in results of older versions. */
+  /** The run's id, 32 hexadecimal digits: a hash of the program, the scenario, the settings and the outcome. Every file of a result carries it. Absent in results of older versions. */
   run_id?: string;
-  /** The scenario's name. */
+  /** Name of the scenario. */
   scenario: string;
-  /** What this is, and its version. */
+  /** Name and version of the schema. */
   schema: "longfat-result/1";
-  /** The first repeat's seed. */
+  /** Seed of the first repeat. */
   seed: number;
-  /** Variants in the scenario's order. Where a variant was run on both clocks it is here twice, the simulator's first. */
+  /** Variants in the scenario's order. A variant that ran on both clocks appears twice, the simulator's result first. */
   variants: VariantResult[];
-  /** The same warnings as data, in the same order; absent in older results. */
+  /** The warnings as data, in the order of `warnings`; absent in older results. */
   warned?: RunWarning[];
-  /** What of the scenario is probably not meant, and what makes numbers of this run doubtful. */
+  /** Warnings, in English: settings of the scenario that are probably unintended, and reasons to distrust the numbers of this run. */
   warnings?: string[];
 }
 
-/** A warning as data: what kind, of what, and what of it is told. */
+/** A warning as data: its kind, the key it is about and the values it names. */
 export interface RunWarning {
-  /** The key of the scenario that it is about, as `--set` takes it; absent where it is about none. */
+  /** The scenario key that the warning is about, as `--set` takes it; absent where it is about no single key. */
   key?: string;
-  /** What kind it is: `small-bucket`, `unlimited` …; `trust`: a measurement on the kernel (`VariantResult::trust` says why). */
+  /** Kind of warning: `small-bucket`, `unlimited` …; `trust` for a doubtful measurement on the kernel (`VariantResult::trust` holds the reasons). */
   kind: string;
-  /** What of it is told, by name. */
+  /** Values named in the warning's text, by placeholder. */
   values?: Record<string, string>;
-  /** The variants that it holds for; absent where it holds for all. */
+  /** The variants that the warning applies to; absent where it applies to all. */
   variants?: string[];
 }
 
-/** Bands of one flow or element, by the column they are of: goodput in Mbit/s is `delivered_bytes`. */
+/** Bands of one flow or element by column; `delivered_bytes` is goodput in Mbit/s. */
 export interface SeriesBands {
-  /** The bands. */
+  /** Bands by column. */
   bands: Record<string, Band>;
-  /** Its name. */
+  /** Name of the flow or element. */
   name: string;
 }
 
-/** The directory of one variant's series; the bytes are elsewhere, under `blob`. */
+/** The directory of a variant's series; the bytes are in the script element `blob`. */
 export interface SeriesDirectory {
-  /** Over the repeats, where there are several that differ. */
+  /** Bands over the repeats, if they differ. */
   bands?: Bands;
   /** Id of the script element that holds the columns. */
   blob: string;
-  /** Inflated. */
+  /** Size when decompressed. */
   bytes: number;
-  /** Of elements. */
+  /** Series of elements. */
   elements: ElementSeries[];
-  /** Of flows. */
+  /** Series of flows. */
   flows: FlowSeries[];
 }
 
-/** A key of the scenario and its value. */
+/** A key of the scenario with its value. */
 export interface Setting {
-  /** The key, of tables within with a dot: `stack.mss`. */
+  /** The key, with a dot for nested tables: `stack.mss`. */
   key: string;
-  /** Whose it is; absent for keys of the run. */
+  /** Name of the host, link, relay or flow; absent for keys of the run. */
   name?: string;
-  /** The table that it stands in: `hosts`, `links`, `relays`, `flows`; absent for keys of the run. */
+  /** The table with the key: `hosts`, `links`, `relays` or `flows`; absent for keys of the run. */
   section?: string;
-  /** The value, spelt as there; names in a list are joined by commas. */
+  /** The value, spelled as in the scenario; names in a list are joined by commas. */
   value: string;
 }
 
-/** How setting up a connection ended in vain. */
+/** How the setup of a connection failed. */
 export type SetupEnd = "unanswered" | "refused" | "unreachable" | "unfinished";
 
-/** The kernel's own account of the sender's socket (`TCP_INFO`); what a kernel does not count is absent. */
+/** Statistics that the sending host's kernel kept of the socket (`TCP_INFO`); a number is absent where the kernel does not provide it. */
 export interface SocketAccount {
   /** Share of the samples in which the application had written less than could be sent, 0 to 1. */
   app_limited_share?: number;
-  /** Of `busy_s`, seconds in which the send buffer was full and all in it was sent. */
+  /** Time with a full send buffer that was all sent, s, included in `busy_s`. */
   buffer_limited_s?: number;
-  /** Of that time, seconds in which data was outstanding. */
+  /** Time with data outstanding while observed, s. */
   busy_s?: number;
-  /** Congestion window at the end, segments. */
+  /** Congestion window at the last sample, segments. */
   cwnd_packets?: number;
-  /** Greatest delivery rate of the samples, Mbit/s. */
+  /** Highest delivery rate of all samples, Mbit/s. */
   delivery_rate_mbps?: number;
-  /** Least RTT, ms. */
+  /** Minimum RTT, ms. */
   min_rtt_ms?: number;
-  /** How long the socket was watched, seconds. */
+  /** How long the socket was observed, s. */
   observed_s: number;
-  /** Rate at which the kernel paced at the end, Mbit/s of payload and headers. */
+  /** Pacing rate at the last sample, Mbit/s of payload and headers. */
   pacing_rate_mbps?: number;
-  /** Segments sent again since the connection began. */
+  /** Retransmitted segments since the start of the connection. */
   retransmitted_packets?: number;
-  /** How often it was looked at. */
+  /** Number of samples. */
   samples: number;
-  /** Bytes that the send buffer may hold. */
+  /** Size of the send buffer, bytes. */
   send_buffer_bytes?: number;
-  /** Of `busy_s`, seconds in which the receiver's window had no room for more. */
+  /** Time limited by the receive window, s, included in `busy_s`. */
   window_limited_s?: number;
 }
 
-/** What the spin bit does. */
+/** Behaviour of the spin bit. */
 export type SpinBit = "unknown" | "spins" | "disabled";
 
-/** What one stage of the path did, over all runs of a variant. */
+/** The counters of one stage of the path, over all runs of a variant. */
 export interface StageFigures {
-  /** The same as a share of what came, 0 to 1. */
+  /** Dropped packets as a share of those that arrived, 0 to 1. */
   drop_share: number;
   /** Packets dropped. */
   dropped: number;
-  /** The longest queue, packets. */
+  /** Maximum queue, packets. */
   max_queue: number;
-  /** Dropped more than any other stage. */
+  /** No other stage dropped more packets. */
   worst: boolean;
 }
 
-/** A state of the congestion control and how much of the flow's time it took. */
+/** A state of the congestion control and its share of the flow's lifetime. */
 export interface StateTime {
-  /** How many times it was entered. */
+  /** Number of times that the state was entered. */
   entered: number;
-  /** Share of the flow's time, 0 to 1. */
+  /** Share of the flow's lifetime, 0 to 1. */
   share: number;
-  /** As in `FlowSeries::states`. */
+  /** Name of the state, as in `FlowSeries::states`. */
   state: string;
 }
 
-/** Durations of several transfers, exchanges or pages, seconds. */
+/** Durations of completed transfers, exchanges or pages, s. */
 export interface TimesSummary {
-  /** How many came to their end. */
+  /** Number of completed ones. */
   count: number;
-  /** Longest. */
+  /** Maximum. */
   max: number;
-  /** Mean of those that did, as all that follows. */
+  /** Mean duration of the completed ones. */
   mean: number;
   /** Median. */
   p50: number;
@@ -1574,23 +1588,23 @@ export interface TimesSummary {
   p95: number;
   /** 99th percentile. */
   p99: number;
-  /** How many had begun and did not come to their end. */
+  /** Number of those that had begun but not completed. */
   unfinished: number;
 }
 
-/** Packets that did not fit. */
+/** Packets that exceeded a size limit. */
 export interface TooBigPackets {
-  /** The largest that did not. */
+  /** Largest IP packet that did not fit, bytes. */
   largest_bytes: number;
-  /** The largest IP packet that fits, bytes, as it comes: without the headers that a tunnel adds. */
+  /** Largest IP packet that fits, bytes, without the headers that a tunnel adds. */
   mtu_bytes: number;
-  /** Their senders were told (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923). */
+  /** Whether the senders were notified (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923). */
   told: boolean;
 }
 
 /** Hosts and the links between them. */
 export interface Topology {
-  /** Hosts' names, in the scenario's order. */
+  /** Names of the hosts, in the scenario's order. */
   hosts: string[];
   /** Links, in the scenario's order. */
   links: PathLink[];
@@ -1598,224 +1612,224 @@ export interface Topology {
   relays?: PathRelay[];
 }
 
-/** A suspect, and what its removal gained. */
+/** A suspected effect and the gain of removing it. */
 export interface TriedSuspect {
-  /** As `Holder::also`. */
+  /** Further places switched off together with `place`, as in `Holder::also`. */
   also?: string[];
-  /** As `Holder::flow`. */
+  /** The limited flow, as in `Holder::flow`. */
   flow?: string;
-  /** As `Holder::gain`, of the first seed; below 1 the goal is met worse without it. Absent where it was left out. */
+  /** Gain of the first seed, as in `Holder::gain`; below 1, the goal is met worse without the effect. Absent where it was not simulated. */
   gain?: number;
-  /** What kind it is. */
+  /** Kind of effect. */
   kind: HolderKind;
-  /** Where it is, as in `Holder::place`. */
+  /** Where the effect is, as in `Holder::place`. */
   place: string;
 }
 
-/** What is known of a measurement's quality. */
+/** Quality of a measurement on the kernel. */
 export interface Trust {
-  /** From when a host got TCP data until it next sent a packet, where more came meanwhile than it may take in as one (64 kB); otherwise 0. Who reads late opens the window late, and the ACKs of a burst come when it is over (`__tcp_ack_snd_check`). */
+  /** Time from when a host received TCP data until it next sent a packet, ms, where more data arrived meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window late, and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`). */
   acks_held_ms: OwnDelay;
-  /** From when a flow was due until its host's program began it, of the flow that waited longest. */
+  /** Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest. */
   begun_late_ms: number;
-  /** Packets that a bucket or a full queue dropped after the emulator had held them up for longer than it holds at its rate. */
+  /** Packets dropped at a token bucket or full queue after the emulator had delayed them for longer than the queue or bucket holds at its rate. */
   bunched_packets: number;
-  /** Components of the run that died while it was measured, in the order in which they were found dead. The numbers are then not those of the scenario. */
+  /** Components of the run that died during the measurement, in the order in which they were found dead; the numbers are then not those of the scenario. */
   died?: DeadComponent[];
-  /** CPU time of the emulator over the run's time, 0 to 1. */
+  /** CPU time of the emulator over the duration of the run, 0 to 1. */
   engine_cpu: number;
-  /** How long a host's program waited for a CPU each time it had something to do, in the mean, of the host that waited longest; absent where the system does not say. */
+  /** Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited longest; absent where the system does not report it. */
   hosts_wait_ms?: number;
-  /** The share of the machine's CPU time that nobody used, 0 to 1; absent where the system does not say. */
+  /** Share of the machine's CPU time that was idle, 0 to 1; absent where the system does not report it. */
   idle?: number;
-  /** Packets that the kernel's own queues lost while the run was measured: devices, sockets of datagrams, refused deliveries. */
+  /** Packets lost by the kernel's own queues during the measurement: at devices, at datagram sockets, and refused deliveries. */
   kernel_lost_packets: number;
-  /** From when a packet was due at the end of its link until it was delivered. */
+  /** Lateness of the emulator, ms: from when a packet was due at the end of its link until its delivery. */
   lateness_ms: OwnDelay;
-  /** Packets that hosts sent into the path or lost before they entered it: what `kernel_lost_packets` is a share of. */
+  /** Packets that hosts sent into the path or lost before it: the base of the share of `kernel_lost_packets`. */
   offered_packets: number;
   /** Whether the emulator ran with real-time priority. */
   real_time: boolean;
-  /** What tells against it. */
+  /** Reasons to distrust the measurement; empty where it is reliable. */
   reasons: TrustReason[];
-  /** Nothing tells against it. */
+  /** Whether there is no reason to distrust the measurement. */
   reliable: boolean;
-  /** The share of CPU time that the hypervisor gave to others, 0 to 1; absent where the system does not say. */
+  /** Share of CPU time that the hypervisor gave to other guests, 0 to 1; absent where the system does not report it. */
   steal?: number;
-  /** How much longer datagrams took, in the median, than the slowest took through all elements of their way; absent without datagrams. */
+  /** Median of the datagrams' delay beyond that of the slowest through all elements of the path, ms; absent without datagrams. */
   unexplained_ms?: number;
-  /** From when a host sent a packet until the emulator took it: at most so long. */
+  /** Upper bound of the time from when a host sent a packet until the emulator read it, ms. */
   waiting_ms: OwnDelay;
 }
 
-/** What tells against a measurement. */
+/** Kind of reason to distrust a measurement. */
 export type TrustKind = "late" | "late-tail" | "unexplained" | "engine-busy" | "hosts-late" | "begun-late" | "acks-held" | "steal" | "kernel-loss" | "bunched" | "died";
 
-/** A reason not to trust a measurement. */
+/** A reason to distrust a measurement. */
 export interface TrustReason {
-  /** The bound that it is beyond. */
+  /** Bound that the measured value exceeds, in the same unit. */
   bound: number;
-  /** What it is. */
+  /** Kind of reason. */
   kind: TrustKind;
-  /** What was measured, in the unit of its kind. */
+  /** Measured value, in the unit of its kind. */
   measured: number;
 }
 
-/** What both captures say of one direction of a UDP flow, between them. `least_ms` and `late_ms` as of TCP. */
+/** Losses and delays of one direction of a UDP flow between the two captures. */
 export interface UdpBetweenEnds {
   /** Datagrams that arrived. */
   arrived_packets: number;
-  /** That came more than once. */
+  /** Datagrams that arrived more than once. */
   duplicated_packets: number;
-  /** By how much the delays of two datagrams differ that arrived one after the other, in the mean, ms (RFC 3550's D); absent where fewer than two arrived. */
+  /** Mean difference of the delays of two datagrams that arrived in succession, ms (D in RFC 3550); absent where fewer than two arrived. */
   jitter_ms?: number;
-  /** Segmentation offload joined datagrams in one of the captures: losses are not told. */
+  /** Whether segmentation offload merged datagrams in one of the captures; losses are then unknown. */
   joined_by_offload: boolean;
-  /** How much longer than that datagrams took, ms (RFC 5481: packet delay variation). */
+  /** One-way delay above that minimum, ms: packet delay variation (RFC 5481). */
   late_ms: LateSummary;
-  /** What the way took at least, ms, right to `clock_offset_error_ms`; absent where that is not known, or nothing arrived. */
+  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where the clock offset is unknown, or nothing arrived. */
   least_ms?: number;
-  /** The most lost one after the other. */
+  /** Longest run of consecutive lost datagrams. */
   longest_loss_packets: number;
-  /** When those lost passed the capture on the sender's side, seconds since the first capture began; the first thousand. */
+  /** Times at which lost datagrams passed the capture on the sender's side, seconds since the first capture began; at most the first thousand. */
   lost_at_s: number[];
-  /** That were lost between the captures. */
+  /** Datagrams lost between the captures. */
   lost_packets: number;
-  /** The most that RFC 3550's interarrival jitter was, ms. */
+  /** Maximum of the interarrival jitter of RFC 3550, ms; absent where fewer than two datagrams arrived. */
   max_jitter_ms?: number;
-  /** All of it over time; parts in which nothing was sent are left out. */
+  /** Delay and losses over time; intervals in which nothing was sent are omitted. */
   over_time: LatePart[];
-  /** Datagrams that came after one that was sent later (RFC 4737). */
+  /** Datagrams that arrived after one that was sent later (RFC 4737). */
   reordered_packets: number;
-  /** Of which it is not known: the other capture had not begun or had ended, or segmentation offload joined them in one of the captures. */
+  /** Datagrams of unknown fate: the other capture had not begun or had ended, or segmentation offload merged them in one of the captures. */
   unknown_packets: number;
 }
 
-/** What went one way between two UDP ports. */
+/** The diagnosis of one direction between two UDP ports. */
 export interface UdpFlowDiagnosis {
-  /** What was lost and late between two captures of the path; absent where there is one. */
+  /** Losses and delays between two captures of the path; absent where there is only one. */
   between_ends?: UdpBetweenEnds;
-  /** From the first to the last datagram, seconds. */
+  /** Time from the first to the last datagram, s. */
   duration_s: number;
-  /** Sender, `address:port`. */
+  /** Sending end, `address:port`. */
   from: string;
-  /** Number within the UDP flows, as with TCP: even of who sent first, odd of the other. */
+  /** The flow's id among the UDP flows: even for the end that sent first, odd for the other. */
   id: number;
-  /** IP bytes. */
+  /** Bytes including IP headers. */
   ip_bytes: number;
-  /** The rate limit that it went through, where one shows. */
+  /** The rate limiter that the flow passes; absent where none shows. */
   limiter?: Limiter;
-  /** Whether losses are known, and by what. */
+  /** Whether losses are known, and their source. */
   loss: UdpLoss;
-  /** Packets lost, where that is known. */
+  /** Datagrams lost; absent where unknown. */
   lost_packets?: number;
-  /** The greatest rate over half a second, Mbit/s; absent of shorter flows. */
+  /** Highest rate over half a second, Mbit/s of IP bytes; absent for shorter flows. */
   max_rate_mbps?: number;
-  /** The rate over time. */
+  /** Rate over time. */
   over_time: UdpRate[];
   /** Datagrams. */
   packets: number;
-  /** Payload, bytes. */
+  /** Payload bytes. */
   payload_bytes: number;
-  /** `quic`, `rtp` or `udp`: what shows in the packets. */
+  /** Detected protocol: `quic`, `rtp` or `udp`. */
   protocol: string;
-  /** What QUIC's handshake shows. */
+  /** Facts from QUIC's handshake; absent for other protocols. */
   quic?: QuicFacts;
-  /** IP bytes over the duration, Mbit/s. */
+  /** `ip_bytes` over the duration, Mbit/s. */
   rate_mbps: number;
-  /** What RTP's numbers and timestamps show. */
+  /** Facts from RTP's sequence numbers and timestamps; absent for other protocols. */
   rtp?: RtpFacts;
-  /** RTTs by the spin bit, what the ends wait among them (RFC 9312 section 3.8.2); absent where it does not spin. */
+  /** RTTs measured by the spin bit, ms, including delays of the ends (RFC 9312 section 3.8.2); absent where the bit does not spin. */
   spin_rtt_ms?: RttSummary;
   /** First datagram, seconds since the capture began. */
   start_s: number;
-  /** Receiver. */
+  /** Receiving end, `address:port`. */
   to: string;
 }
 
-/** Whether losses of a UDP flow are known. */
+/** Source of knowledge about the losses of a UDP flow. */
 export type UdpLoss = "not-visible" | "before-capture" | "qlog" | "both-ends";
 
-/** A part of the time. */
+/** Rate and losses in an interval. */
 export interface UdpRate {
-  /** Where it begins, seconds since the capture began. */
+  /** Begin of the interval, seconds since the capture began. */
   from_s: number;
-  /** Packets lost in it, where that is known for each. */
+  /** Datagrams lost in the interval; absent where the times of losses are unknown. */
   lost_packets?: number;
-  /** IP bytes in it, Mbit/s. */
+  /** Rate of IP bytes, Mbit/s. */
   mbps: number;
-  /** How long it is, seconds. */
+  /** Length of the interval, s. */
   width_s: number;
 }
 
-/** Where in the round trip the capture sits. */
+/** Position of the capture, with its RTTs to both ends. */
 export interface Vantage {
-  /** Where. */
+  /** At the sender, at the receiver or in between. */
   place: CapturePlace;
-  /** Least time from the capture to the receiver and back, ms. */
+  /** Minimum RTT between capture and receiver, ms; absent where not measured. */
   to_receiver_ms?: number;
-  /** Least time from the capture to the sender and back, ms. */
+  /** Minimum RTT between capture and sender, ms; absent where not measured. */
   to_sender_ms?: number;
 }
 
 /** A variant's figures. */
 export interface VariantFigures {
-  /** Of all flows. */
+  /** Figures of all flows together. */
   all: Figures;
-  /** Of each, in the variant's order. */
+  /** Figures of each flow, in the variant's order. */
   flows: Figures[];
-  /** By what it is shown unasked. */
+  /** The grouping that is shown by default. */
   grouped?: GroupBy;
-  /** Of flows put together, by what they have in common; without a key where there would be one group. */
+  /** Figures of groups of flows, by the kind of grouping; without kinds that give a single group. */
   groups: Record<string, GroupFigures[]>;
-  /** Of each stage, by `link.direction.stage`. */
+  /** Figures of each stage, by `link.direction.stage`. */
   stages: Record<string, StageFigures>;
 }
 
-/** One variant's outcome. */
+/** Results of one variant. */
 export interface VariantResult {
-  /** Which clock drove it. */
+  /** The clock that drove the variant. */
   clock: Clock;
-  /** Times from start to last byte of those flows that have an end and came to it; absent where none has an end. */
+  /** Times from start to last byte, s, of the finite flows that completed; absent where no flow is finite. */
   completion_s?: TimesSummary;
-  /** Seconds simulated or measured. */
+  /** Duration of the run, s: simulated or measured. */
   duration_s: number;
-  /** Path elements in the order packets pass them. */
+  /** Path elements in the order in which packets pass them. */
   elements: ElementResult[];
-  /** What went wrong on purpose, in the scenario's order; what each flow noticed of it is in `FlowResult::outages`. */
+  /** Faults injected by the scenario, in its order; their effect on each flow is in `FlowResult::outages`. */
   faults?: FaultResult[];
-  /** Flows in the scenario's order; a flow with a count is `name-1`, `name-2` …. */
+  /** Flows in the scenario's order; a flow with a count of n appears as `name-1` … `name-n`. */
   flows: FlowResult[];
-  /** What holds its flows, the largest gain first: of the baseline, and only where a headline was wanted. Measured by simulated runs, also where the variant itself was measured on the kernel. */
+  /** What limits the flows of this variant, the largest gain first; only for the baseline, and only where a headline was requested. Found by simulated runs, even where the variant itself ran on the kernel. */
   held_by?: Holder[];
-  /** How that was looked for; absent where it was not. */
+  /** How `held_by` was searched for; absent where it was not. */
   holder_search?: HolderSearch;
-  /** Jain's fairness index over the flows' goodputs (TCP flows only when there are any); of transfers over their sizes, each divided by its own time. Absent where equal shares are not to be expected: of a single flow, of flows measured one at a time, and where any two differ in application or size, share no direction of a link, meet other limits, or did not begin together (within a tenth of the time of the one that was there longest). */
+  /** Jain's fairness index over the flows' goodputs (TCP flows only, if there are any); for transfers of a fixed size, over size divided by own duration. Absent where equal shares cannot be expected: a single flow, flows measured one at a time, and flows that differ in application or size, share no direction of a link, have different rate limits, or did not start together (within a tenth of the lifetime of the longest). */
   jain_index?: number;
-  /** The rate of the tightest limit all flows together meet, Mbit/s; of a train's radio link and of a trace that repeats its mean, which a short run may exceed. Absent where there is none, or where it changes otherwise. */
+  /** The tightest rate limit that all flows share, Mbit/s; for a train's radio link and a repeating trace its mean, which a short run may exceed. Absent where there is none, or where the limit varies in another manner. */
   limit_mbps?: number;
-  /** The interval over which every rate of this variant counts, seconds since the run began: the scenario's `measure`, else from the first start of a flow to the moment when all flows were done, or to the end of the run. Where flows were measured one at a time each rate counts over its own run's interval, and this is from the first to the last. */
+  /** Begin and end of the interval over which every rate of this variant counts, s since the start of the run: the scenario's `measure`; by default from the first start of a flow until all flows are done or the run ends. Where flows were measured one at a time, each rate counts over the interval of its own run, and this reaches from the first to the last. */
   measured_s: [number, number];
-  /** Its name. */
+  /** Name of the variant. */
   name: string;
-  /** Each flow was measured alone, in a run of its own; elements are named `element@flow`. */
+  /** Whether each flow was measured alone, in a run of its own; elements are then named `element@flow`. Absent: false. */
   one_at_a_time?: boolean;
-  /** Times of whole pages, of all flows; absent where none loads pages. */
+  /** Load times of whole pages, s, over all flows; absent where no flow loads pages. */
   page_s?: TimesSummary;
-  /** What the packets pass; absent where it is not known, as of a capture. */
+  /** Hosts, links and stages that the packets pass; absent where unknown, as for a capture. */
   path?: Topology;
-  /** Means and intervals, when the variant was run more than once. */
+  /** Means and confidence intervals; absent where the variant ran once. */
   repeats?: Repeats;
-  /** Times from request to last byte of the answer, of all flows; absent where none asks. */
+  /** Response times, s, from request to last byte of the answer, over all flows; absent where no flow sends requests. */
   response_s?: TimesSummary;
-  /** What the scenario says beside the path's stages, beyond defaults; absent in older results. */
+  /** Settings of the scenario other than the path's stages that differ from the defaults; absent in older results. */
   settings?: Setting[];
-  /** The part of it that TCP flows carried; absent where there is none. */
+  /** Goodput of all TCP flows together, Mbit/s; absent where there are none. */
   tcp_goodput_mbps?: number;
-  /** Sum of the flows' goodputs, Mbit/s. It is at most what the path carries, as all of them count over the same time; flows that were measured one at a time share none. */
+  /** Sum of the flows' goodputs, Mbit/s. All count over the same interval, so the sum does not exceed the path's capacity, except where flows were measured one at a time. */
   total_goodput_mbps: number;
-  /** Whether the measurement can be trusted; on the kernel only. Of several runs the worst. */
+  /** Whether the measurement can be trusted, the worst of several runs. Absent for simulated variants. */
   trust?: Trust;
-  /** The part of it that datagrams carried; absent where there are none. */
+  /** Goodput of all datagram flows together, Mbit/s; absent where there are none. */
   udp_goodput_mbps?: number;
 }
