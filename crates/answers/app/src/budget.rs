@@ -341,7 +341,7 @@ mod tests {
             let mut e = experiment(sample, count, "1Gbit/s");
             let (warning, _) = thin(&mut e, &order(repeats)).unwrap();
             let is = e.variants[0].scenario.sample;
-            assert!(warning.contains(&format!("one every {is} is kept")), "{warning}");
+            assert!(warning.contains(&format!("sampled every {is}")), "{warning}");
             let b = Budget::of(&e, &order(repeats));
             assert!(b.series <= MAX_SERIES_BYTES && b.series > MAX_SERIES_BYTES / 8, "{is}: {}", b.series);
         }
@@ -375,7 +375,7 @@ mod tests {
             [1, 1]
         );
         let (text, warning) = once(&order(1)).unwrap();
-        assert!(text.starts_with("one run of each variant") && text.contains("`--repeat 3`"), "{text}");
+        assert!(text.starts_with("one run per variant") && text.contains("`--repeat 3`"), "{text}");
         assert_eq!((warning.kind.as_str(), once(&order(3))), ("once", None));
         assert_eq!(once(&Order { clocks: vec![Clock::Kernel], ..order(1) }), None);
     }

@@ -24,6 +24,7 @@ pub enum Written {
 /// A table with ordered keys.
 pub type Table = Vec<(String, Written)>;
 
+/// Returns the value of a key, if the table has it.
 pub fn get<'t>(table: &'t Table, key: &str) -> Option<&'t Written> {
     table.iter().find(|(k, _)| k == key).map(|(_, v)| v)
 }

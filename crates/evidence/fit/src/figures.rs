@@ -5,6 +5,8 @@ use crate::model::FitFigures;
 pub const FIGURES: usize = 22;
 /// How many of the figures summaries contain too.
 pub const SUMMARY_FIGURES: usize = 5;
+/// Least factor by which a misfit of these figures exaggerates, because they are not independent.
+pub const TEMPERATURE: f64 = 2.0;
 /// Share of packets sent again that is as good as none: added before taking the logarithm.
 const FEW: f64 = 1e-3;
 

@@ -4,12 +4,11 @@
 //! They are not. The misfit of the best fit shows by which factor it exaggerates (quasi-likelihood: McCullagh
 //! and Nelder 1989, "Generalized Linear Models", section 9.2); the factor is at least [`TEMPERATURE`].
 
+use crate::figures::TEMPERATURE;
 use crate::model::FitKind;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath};
 use crate::search::{NEARLY, TriedPath};
 
-/// Least factor by which the misfit exaggerates.
-pub const TEMPERATURE: f64 = 2.0;
 /// Cost of a fit that differs from the capture by chance only: its independent figures, and its numbers.
 const COST_BY_CHANCE: f64 = 15.0;
 /// Share of fits whose kind is wrong although the costs leave no alternative: what a fit does not model, as a

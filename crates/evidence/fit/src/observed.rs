@@ -1,7 +1,7 @@
 //! The observed path: what a capture shows of the flows and of their path, as far as a fit needs it.
 
 use crate::error::FitError;
-use crate::kinds::TEMPERATURE;
+use crate::figures::TEMPERATURE;
 use crate::packets::{FitPacket, packets};
 use crate::series::{SeriesInterval, rtt_summary};
 use crate::spacing;

@@ -58,6 +58,7 @@ pub fn tunnel_device(scenario: &Scenario, host: usize, link: usize) -> String {
     format!("ipsec{}", config::tunnels(scenario, host).take_while(|&l| l < link).count())
 }
 
+/// The daemons of all hosts of a scenario.
 pub struct Daemons<'a> {
     scenario: &'a Scenario,
     network: &'a LabNetwork,

@@ -93,6 +93,7 @@ impl FromStr for IpNetwork {
     }
 }
 
+/// The address of a server, by number or by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HostPort {
     /// An IP address.

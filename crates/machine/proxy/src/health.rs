@@ -24,6 +24,7 @@ pub enum HealthChange {
     Up,
 }
 
+/// The health of one server, by its consecutive failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerHealth {
     failures: u32,

@@ -306,7 +306,7 @@ fn plan_and_check_print_the_same_commands() {
                 let value =
                     |line: &str| line.rsplit([' ', '=']).next().unwrap_or_default().replace(['\'', '"'], "");
                 assert_eq!(value(&theirs), value(&own.apply[0]), "{}", fault.name);
-                assert!(set.undo[0].starts_with("# not known"), "{set:?}");
+                assert!(set.undo[0].starts_with("# previous "), "{set:?}");
                 compared += 1;
             }
         }

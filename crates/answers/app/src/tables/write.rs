@@ -258,7 +258,10 @@ mod tests {
             reader.metadata().file_metadata().num_rows() as usize,
             3 * outcome.flow_series[0].time_s.len()
         );
-        assert_eq!(reader.metadata().file_metadata().created_by(), Some("longfat 0.1.0"));
+        assert_eq!(
+            reader.metadata().file_metadata().created_by(),
+            Some(concat!("longfat ", env!("CARGO_PKG_VERSION")))
+        );
     }
 
     #[test]

@@ -442,7 +442,7 @@ tc class add dev eth1 parent 1:1 classid 1:10 htb rate 75kbit
     let classes = tc("class htb 1:10 dev eth1 root prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n");
     assert_eq!(classes.experiment.variants[0].scenario.flows.len(), 1);
     assert_eq!(rules(&classes), []);
-    assert!(classes.not_understood[0].why.contains("not in the text"), "{:?}", classes.not_understood);
+    assert!(classes.not_understood[0].why.contains("missing from the text"), "{:?}", classes.not_understood);
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn files_that_the_guide_names_exist() {
         "crates/evidence/diagnosis/src",
         "crates/evidence/diagnosis/src/limiter",
         "crates/evidence/diagnosis/src/verdict",
+        "crates/evidence/track/src",
     ];
     let find = |name: &str| -> Option<PathBuf> {
         folders.iter().map(|folder| root.join(folder).join(name)).find(|path| path.is_file())
@@ -35,7 +36,7 @@ fn files_that_the_guide_names_exist() {
 fn the_guide_lists_the_claims_in_their_order() {
     let guide = include_str!("../../../../../docs/how-diagnosis-works.md");
     let section =
-        guide.split("## Which cause has the time").nth(1).and_then(|rest| rest.split("\n## ").next());
+        guide.split("## How time is assigned to causes").nth(1).and_then(|rest| rest.split("\n## ").next());
     let rows =
         section.unwrap_or_default().lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let order_in_code: Vec<String> =

@@ -493,7 +493,7 @@ fn flows_that_are_not_kept_are_counted() {
     let kept = d["flows"].as_array().unwrap().len();
     assert_eq!((kept, &d["capture"]["forgotten_flows"]), (20_000, &300.into()));
     let text = stdout(&place.longfat(&["diagnose", "many.pcap", "--report", "page.html"]));
-    assert!(text.replace('\n', " ").contains("only those with most bytes are kept: 300."), "{text}");
+    assert!(text.replace('\n', " ").contains("Flows not reported: 300."), "{text}");
     let page = String::from_utf8(place.read("page.html")).unwrap();
     assert!(page.contains("\"forgotten_flows\":300"));
 }
@@ -596,7 +596,7 @@ fn captures_of_a_folder_are_diagnosed_and_other_files_are_listed_as_skipped() {
     for (args, printed) in [
         (&["caps", "--flow", "0"][..], "--flow needs a single capture"),
         (&["caps", "--report", "a.html"], "--report needs a single capture"),
-        (&["caps", "--port", "9"], "left out all of 7 TCP packets"),
+        (&["caps", "--port", "9"], "matches none of the 7 TCP packets"),
         (&["caps/inner"], "caps/inner: no captures in this folder"),
         (&["caps/inner", "--joined"], "no captures in this folder"),
     ] {

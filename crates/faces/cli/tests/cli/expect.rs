@@ -109,10 +109,10 @@ fn invalid_expectations_are_refused_before_anything_runs() {
         ("lost < 1ms", "is not a share"),
         ("lost < 1", "a share needs its unit: write 1%"),
         ("jain > x", "`x` is not a number"),
-        ("up.jain > 1", "is of all flows together"),
+        ("up.jain > 1", "covers all flows together"),
         ("wan.forward.police.drops > 0", "did you mean `wan.forward.policer`?"),
         ("file.completion.p95 < 1s", "a flow has one completion time"),
-        ("response.min < 1s", "is not kept"),
+        ("response.min < 1s", "is not recorded"),
         ("", "a comparison is missing"),
         (" > ", "unknown quantity ``"),
     ] {

@@ -163,7 +163,7 @@ fn an_incomplete_input_is_refused_with_file_line_and_key() {
     );
     let comma = TWO.replacen("\"end\":", "\"end\"", 1);
     let first = comma.lines().position(|l| l.contains("\"end\"\t")).unwrap() + 1;
-    refused("comma.json", &comma, first, "end", "no JSON");
+    refused("comma.json", &comma, first, "end", "not JSON");
     let failed = "{\n\t\"start\":\t{},\n\t\"intervals\":\t[],\n\t\"end\":\t{},\n\t\"error\":\t\"unable to connect to server\"\n}\n";
     refused("failed.json", failed, 5, "error", "unable to connect to server");
     refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "finished test");

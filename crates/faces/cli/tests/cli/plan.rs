@@ -83,7 +83,7 @@ fn invalid_arguments_are_refused_with_what_would_be_right() {
     assert!(error(&["--objective", "page time"], POLICED).contains("no flow loads pages"));
     assert!(error(&["--only", "sender", "--commands", "magic"], POLICED).contains("no such cure"));
     let idle = POLICED.replace("to = \"server\"\n", "to = \"server\"\nenabled = false\n");
-    assert!(error(&[], &idle).contains("no flow here"));
+    assert!(error(&[], &idle).contains("the scenario has no flow"));
 }
 
 /// Results of `longfat run` are treated as a measurement: a scenario is fitted to them first.
@@ -105,7 +105,7 @@ fn a_plan_can_be_made_for_a_result_folder() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(planned.variant, "fit");
     assert!(planned.cures.iter().chain(&planned.screened).any(|c| c.name == "bbr"));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("there are: default"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("it has: default"));
     assert_eq!((wrong.status.code(), set.status.code()), (Some(2), Some(2)));
 }
 
@@ -115,5 +115,5 @@ fn without_a_helpful_cure_the_exit_code_is_1() {
     let free = free.replace("[flows.f]", "[hosts.client]\nstack = { tso = false }\n[flows.f]");
     let done = plan(&free, &["--only", "receiver"]);
     assert_eq!(done.status.code(), Some(1), "{}", out(&done));
-    assert!(out(&done).starts_with("Nothing that was tried raises goodput"), "{}", out(&done));
+    assert!(out(&done).starts_with("No cure that was tried raises goodput"), "{}", out(&done));
 }

@@ -146,7 +146,7 @@ fn invalid_configurations_are_refused() {
     );
     assert!(error(&["--listen", ":1", "--upstream", "127.0.0.1"]).contains("is not a host with a port"));
     assert!(error(&[&to[..], &["--client-cc", "nosuch"]].concat()).contains("this kernel has no `nosuch`"));
-    assert!(error(&[&to[..], &["--status", "0.0.0.0:1"]].concat()).contains("a loopback address is wanted"));
+    assert!(error(&[&to[..], &["--status", "0.0.0.0:1"]].concat()).contains("need a loopback address"));
     assert!(error(&[&to[..], &["--pace", "1bit/s"]].concat()).contains("out of range"));
     assert!(error(&["--config", "/nowhere/proxy.toml"]).contains("/nowhere/proxy.toml"));
     assert!(error(&[]).contains("--config"));

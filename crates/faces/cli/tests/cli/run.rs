@@ -179,7 +179,7 @@ fn a_short_scenario_is_repeated_by_default_and_a_long_one_warns_that_it_is_not()
     let (long, printed) = run("long", &["--set", "duration=100s", "--set", "sample=1s", "--set", loses]);
     assert!(long["variants"][0]["repeats"].is_null());
     assert!(
-        printed.contains("warning: one run of each variant") && printed.contains("`--repeat 3`"),
+        printed.contains("warning: one run per variant") && printed.contains("`--repeat 3`"),
         "{printed}"
     );
     let kinds: Vec<&str> =

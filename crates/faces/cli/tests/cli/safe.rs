@@ -284,7 +284,7 @@ fn impossible_sizes_are_refused_before_anything_runs() {
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let run = result::read_json(&stdout(&out)).unwrap();
     assert!(
-        run.warnings.iter().any(|w| w.contains("every 1us") && w.contains("is kept")),
+        run.warnings.iter().any(|w| w.contains("every 1us") && w.contains("sampled every")),
         "{:?}",
         run.warnings
     );
@@ -310,5 +310,9 @@ fn impossible_sizes_are_refused_before_anything_runs() {
         "--set",
         "duration=24h",
     ]);
-    assert!(out.status.code() == Some(2) && stderr(&out).contains("packets, more than"), "{}", stderr(&out));
+    assert!(
+        out.status.code() == Some(2) && stderr(&out).contains("packets, the limit is"),
+        "{}",
+        stderr(&out)
+    );
 }

@@ -114,9 +114,11 @@ via = ["pep"]
     let shell = refused(&["shell", "s.toml", "--flows", "--", "true"]);
     let run = refused(&["run", "s.toml", "--on", "kernel", "--no-progress"]);
     for printed in [&shell, &run] {
-        for wanted in
-            ["flows.f.tool: there is no curl", "relays.pep.tool: there is no haproxy", "hosts.b.services.0: "]
-        {
+        for wanted in [
+            "flows.f.tool: curl is not installed",
+            "relays.pep.tool: haproxy is not installed",
+            "hosts.b.services.0: ",
+        ] {
             assert!(printed.contains(wanted), "no `{wanted}` in {printed}");
         }
         let last = printed.lines().last().unwrap_or_default();

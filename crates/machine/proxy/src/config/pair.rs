@@ -30,6 +30,7 @@ pub struct PairConfig {
     pub upstreams: BTreeMap<String, PairUpstreamConfig>,
 }
 
+/// A peer that may connect.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
