@@ -113,7 +113,7 @@ impl ServedCommand {
         let (reading, writing) = pipe::pipe().map_err(LabError::system("a pipe"))?;
         let launch = Launch {
             namespace: network.namespaces[serve.host].as_fd(),
-            hosts_file: hosts_file,
+            hosts_file,
             argv: &serve.command,
             env: &[],
             identity,
