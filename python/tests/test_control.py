@@ -86,7 +86,7 @@ def test_an_exception_in_a_control_ends_the_run() -> None:
         longfat.run(POLICED, controls={"up": Broken})
     with pytest.raises(OSError, match="no control today"):
         longfat.run(POLICED, controls={"up": Unmade})
-    with pytest.raises(longfat.UsageError, match="there are: up"):
+    with pytest.raises(longfat.UsageError, match="the flows are: up"):
         longfat.run(POLICED, controls={"down": Steady})
     with pytest.raises(longfat.UsageError, match="kernel"):
         longfat.run(POLICED, controls={"up": Steady}, on="kernel")

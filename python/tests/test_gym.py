@@ -105,7 +105,7 @@ def test_invalid_environments_and_actions_raise() -> None:
     with pytest.raises(ValueError, match="orca"):
         gym.CongestionEnv(POLICED, scheme="dream")
     env = gym.CongestionEnv(POLICED, set={"flows.up.count": 2})
-    with pytest.raises(longfat.UsageError, match="one connection"):
+    with pytest.raises(longfat.UsageError, match="a single connection"):
         env.reset(seed=1)
     env = gym.CongestionEnv(POLICED)
     with pytest.raises(gymnasium.error.ResetNeeded):
