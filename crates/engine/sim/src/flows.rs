@@ -64,6 +64,7 @@ impl TcpFlow {
 }
 
 // The variant that every segment reads is stored inline; datagram flows are rarer.
+/// What a flow consists of in the simulator.
 #[expect(clippy::large_enum_variant)]
 pub enum FlowKind {
     Tcp(TcpFlow),

@@ -26,6 +26,7 @@ pub struct BouncedPacket {
     pub router: u32,
 }
 
+/// The chains of all links of a run, and the routes between hosts.
 pub struct SimNetwork {
     pub directions: Vec<LinkDirection<Segment>>,
     /// Destinations of directed flows: the host, and the customer whose packets they are.

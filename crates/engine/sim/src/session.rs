@@ -19,6 +19,7 @@ pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     SimSession::new(Cow::Borrowed(scenario), options).finish(variant)
 }
 
+/// A simulation that its caller advances step by step.
 pub struct SimSession<'s, 'a> {
     scenario: Cow<'s, Scenario>,
     run: SimRun<'a>,

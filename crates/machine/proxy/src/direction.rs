@@ -64,6 +64,7 @@ pub enum DirectionFault {
     Sink,
 }
 
+/// One direction of a proxied connection.
 #[derive(Default)]
 pub struct Direction {
     pipe: Option<SplicePipe>,

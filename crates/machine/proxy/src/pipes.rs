@@ -48,6 +48,7 @@ impl SplicePipe {
     }
 }
 
+/// Pipes of one event loop that no direction uses at the moment.
 #[derive(Default)]
 pub struct PipePool {
     spare: Vec<SplicePipe>,

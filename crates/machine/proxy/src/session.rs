@@ -35,6 +35,7 @@ pub enum Route {
     Transparent,
 }
 
+/// A proxied connection: its two sockets and its two directions.
 pub struct Session {
     /// Distinguishes it from earlier connections in the same slot.
     pub generation: u32,
