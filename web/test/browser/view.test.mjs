@@ -115,11 +115,11 @@ test("distributions and box plots show the figures", async () => {
 test("warnings and what was not run stand on top", async () => {
   await visit(crowd, {}, async (page) => {
     const notes = await page.$$eval("#notice li", (all) => all.map((li) => li.textContent));
-    assert.match(notes[0], /^Not all/);
+    assert.match(notes[0], /^Incomplete/);
     assert.deepEqual(notes.slice(1), ["flows.tcp: the buffer is smaller than the BDP", "variant call: 3 flows"]);
     const [notice, story] = await page.$$eval("#notice, #story", (all) => all.map((el) => el.getBoundingClientRect().top));
     assert.ok(notice < story);
-    // In the page's language; what nobody put into words there stays as it is, and says which language it is.
+    // In the page's language; a text without a translation stays as it is, and says which language it is.
     await page.click("#lang-zh");
     const told = await page.$$eval("#notice li", (all) => all.map((li) => [li.textContent, li.lang]));
     assert.deepEqual(told.slice(1), [["flows.tcp：缓冲区小于 BDP", ""], ["variant call: 3 flows", "en"]]);
@@ -127,7 +127,7 @@ test("warnings and what was not run stand on top", async () => {
   await visit(reports.sdwan, {}, async (page) => assert.equal(await page.locator("#notice").count(), 0));
 });
 
-test("what was expected stands below the story, and what did not hold is told apart", async () => {
+test("what was expected stands below the story, and what did not hold is marked", async () => {
   await visit(crowd, {}, async (page) => {
     const rows = await page.$$eval("#expectations tbody tr", (all) => all.map((tr) => [tr.dataset.met, ...[...tr.cells].map((c) => c.textContent)]));
     assert.deepEqual(rows, [
