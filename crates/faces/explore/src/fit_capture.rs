@@ -116,7 +116,7 @@ mod tests {
     use units::Time;
 
     /// Captures a policed upload at its sender.
-    fn policed(seconds: f64) -> Vec<u8> {
+    fn policed(seconds: f64, burst: &str) -> Vec<u8> {
         let text = format!(
             r#"
             name = "policed"
@@ -125,7 +125,7 @@ mod tests {
             between = ["sender", "receiver"]
             forward = [
                 {{ kind = "link", rate = "1Gbit/s" }},
-                {{ kind = "policer", rate = "20Mbit/s", burst = "100kB" }},
+                {{ kind = "policer", rate = "20Mbit/s", burst = "{burst}" }},
                 {{ kind = "delay", delay = "15ms" }},
             ]
             backward = [{{ kind = "delay", delay = "15ms" }}]
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_policed_capture_becomes_a_scenario_with_its_policer() {
-        let (reply, progress) = fitted(policed(5.0), 200_000);
+        let (reply, progress) = fitted(policed(5.0, "100kB"), 200_000);
         assert_eq!(reply["fit"]["limiter"], "policer", "{reply:#}");
         let text = reply["fit"]["scenario"].as_str().unwrap();
         let scenario = Experiment::parse("fit.toml", text, &[]).unwrap().variants.remove(0).scenario;
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_search_that_ends_before_its_first_round_keeps_what_was_measured() {
-        let (reply, _) = fitted(policed(5.0), 1);
+        let (reply, _) = fitted(policed(5.0, "100kB"), 1);
         let headline = reply["fit"]["headline"].as_str().unwrap();
         assert!(
             headline.starts_with("The path is a policer of 20.0 Mbit/s with a bucket of 100 kB"),
@@ -223,8 +223,28 @@ mod tests {
         let not_shown = reply["not_shown"].as_array().unwrap();
         let english: Vec<_> = not_shown.iter().map(|words| words["en"].clone()).collect();
         assert_eq!(reply["fit"]["not_told"].as_array().unwrap(), &english);
-        let han = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
-        assert!(reply["numbers"].as_array().unwrap().iter().all(|n| han(n["label"]["zh"].as_str().unwrap())));
+        assert_labels_are_translated(&reply);
+    }
+
+    /// Losses of a bucket of six packets leave the rate open.
+    #[test]
+    fn a_number_that_was_to_be_searched_is_a_first_guess_if_the_search_ends_before() {
+        let (reply, _) = fitted(policed(10.0, "9kB"), 1);
+        let numbers = reply["numbers"].as_array().unwrap();
+        assert!(numbers.iter().any(|n| n["name"] == "rate" && n["range"].is_null()), "{numbers:?}");
+        let not_shown = reply["not_shown"].as_array().unwrap();
+        assert!(
+            not_shown.iter().any(|w| w["en"].as_str().unwrap().contains("first guesses")),
+            "{not_shown:?}"
+        );
+        assert_labels_are_translated(&reply);
+    }
+
+    fn assert_labels_are_translated(reply: &Value) {
+        let is_han =
+            |text: &Value| text.as_str().unwrap().chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+        assert!(reply["not_shown"].as_array().unwrap().iter().all(|w| is_han(&w["zh"])), "{reply}");
+        assert!(reply["numbers"].as_array().unwrap().iter().all(|n| is_han(&n["label"]["zh"])), "{reply}");
     }
 
     #[test]
@@ -233,7 +253,7 @@ mod tests {
         assert!(why(b"hello, this is no capture".to_vec()).contains("not a pcap"));
         let empty = PcapWriter::new(Cursor::default()).unwrap().finish().unwrap().into_inner();
         assert_eq!(why(empty), fit::FitError::NoFlow.to_string());
-        let short = why(policed(0.055));
+        let short = why(policed(0.055, "100kB"));
         assert!(short.contains("data packets"), "{short}");
     }
 }
