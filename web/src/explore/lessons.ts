@@ -49,7 +49,7 @@ export const LESSONS: Lesson[] = [
     study: "policer-or-shaper", scenario: "policer-or-shaper", flow: "tcp", measure: "resent",
     runs: [plain("shaper-fifo"), plain("policer")],
     question: {
-      en: "Four uploads share 20 Mbit/s, behind a shaper that queues packets or behind a policer that drops the excess. Which makes TCP retransmit more?",
+      en: "Four uploads share 20 Mbit/s, behind a shaper that queues packets or behind a policer that drops the excess. Which one makes TCP retransmit more?",
       zh: "四个上传共享 20 Mbit/s：一次由流量整形让数据包排队，一次由流量监管丢弃过快的数据包。哪一种让 TCP 重传更多？",
     },
     options: [
@@ -77,7 +77,7 @@ export const LESSONS: Lesson[] = [
     study: "cc-primer", scenario: "cc-primer", flow: "f", measure: "goodput",
     runs: [plain("cubic-1.5", "duration=5s"), plain("bbr-1.5", "duration=5s")],
     question: {
-      en: "2.4 Gbit/s, an RTT of 140 ms, and 1.5 % random loss. CUBIC treats each loss as congestion; BBR does not. How much more goodput has BBR?",
+      en: "2.4 Gbit/s, an RTT of 140 ms, and 1.5 % random loss. CUBIC treats each loss as congestion; BBR does not. How much more goodput does BBR get?",
       zh: "2.4 Gbit/s、140 ms，1.5 % 的数据包随机丢失。CUBIC 把每次丢包当作拥塞，BBR 不会。BBR 能多传多少？",
     },
     options: [
@@ -91,7 +91,7 @@ export const LESSONS: Lesson[] = [
     study: "overseas-office", scenario: "overseas-office", flow: "down", measure: "goodput",
     runs: [plain("direct-cubic", "flows.up.enabled=false", "duration=8s"), plain("proxy-cubic", "flows.up.enabled=false", "duration=8s")],
     question: {
-      en: "Seattle downloads over an RTT of 150 ms; only the last 10 ms of the path are lossy. A proxy splits the connection there, with default CUBIC on both sides. What does the download gain?",
+      en: "Seattle downloads over an RTT of 150 ms; only the last 10 ms of the path are lossy. A proxy splits the connection there, with default CUBIC on both sides. How much does the download gain?",
       zh: "西雅图经 150 ms 下载，最后 10 ms 会丢包。在两段之间放一个代理，两侧都用默认的 CUBIC。下载能提升多少？",
     },
     options: [
@@ -105,7 +105,7 @@ export const LESSONS: Lesson[] = [
     study: "hsr-bbr", scenario: "hsr-train", flow: "download", measure: "goodput",
     runs: [plain("bbr", "duration=40s"), plain("bbr-hsr", "duration=40s")],
     question: {
-      en: "A train at 300 km/h with a handover every few seconds. BBR-HSR computes its window from the mean RTT, so that jitter does not starve it. How does its goodput compare with BBR's?",
+      en: "A train at 300 km/h with a handover every few seconds. BBR-HSR computes its window from the mean RTT, so jitter does not starve it. How does its goodput compare with BBR's?",
       zh: "300 km/h 的列车，每隔几秒一次切换。BBR-HSR 按平均往返时延取窗口，抖动不会让它欠载。与 BBR 相比能多传多少？",
     },
     options: [

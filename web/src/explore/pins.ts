@@ -11,7 +11,7 @@ export interface Pin {
   columns: (Uint8Array | null)[];
 }
 
-/** The largest number of pinned runs; more could not be told apart in a plot. */
+/** The largest number of pinned runs; more could not be distinguished in a plot. */
 export const MAX_PINS = 4;
 
 /** Returns the columns of each of a result's variants. */
