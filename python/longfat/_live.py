@@ -30,7 +30,7 @@ def receive(job: Path, port: int) -> None:
 
 
 class _Sender:
-    """A running sender, play_episode step by step."""
+    """A running sender, played step by step."""
 
     def __init__(self, sender: _native.LiveSender, step_s: float, span_s: float) -> None:
         self._sender, self._step_s = sender, step_s

@@ -240,15 +240,16 @@ def ablate(options, rows):
 
 HEAD_OF_REPORT = """# The effect of each constant of the diagnosis
 
-Each constant of `crates/evidence/diagnosis/src` is halved and doubled, one at a time, and the build sets are diagnosed again: drawn cases,
-drawn receivers that do not read, and the build half of the public captures. Constants that identify congestion controls are scored on the
-build half of the traces with labelled controls instead. The table shows by how much the number of right flows changes.
-`tests/diagnose/constants.py --ablate` measures; `--report` prints this page. Learned numbers (`*/weights.rs`, `*/factors.rs`) are not
-included.
+Each constant of `crates/evidence/diagnosis/src` is halved and doubled, one at a time, and the build sets are
+diagnosed again: random cases, random receivers that do not read, and the build half of the public captures.
+Constants that identify congestion controls are scored on the build half of the traces with labelled controls
+instead. The table shows the change in the number of right flows. `tests/diagnose/constants.py --ablate`
+measures; `--report` prints this page. Learned numbers (`*/weights.rs`, `*/factors.rs`) are not included.
 
-{count} constants can be changed. With their present values the right flows are: {right}. Neither halving nor doubling changes a verdict
-for {idle} of them, on so few flows. For {better}, a changed value does better, mostly by one or two flows, which may be chance. *named*:
-the comment cites an RFC, a kernel function, a paper, a derivation, or the program that learned the value.{gone}
+{count} constants can be changed. With their present values the right flows are: {right}. Neither halving nor
+doubling changes a verdict for {idle} of them, on so few flows. For {better}, a changed value does better,
+mostly by one or two flows, which may be chance. *named*: the comment cites an RFC, a kernel function, a
+paper, a derivation, or the program that learned the value.{gone}
 """
 
 

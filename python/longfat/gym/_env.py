@@ -76,13 +76,13 @@ class CongestionEnv(gymnasium.Env[Observation, Any]):
     """A scenario in which an agent sets a flow's window, pacing rate, or both.
 
     `scenario`: as for `longfat.run`. `scheme`: defines observation, action and reward. `step_s`: seconds between two
-    actions. `flow`, `variant`: by name (default: the first). `ranges`: scenario keys that are draw_values for each episode, by
+    actions. `flow`, `variant`: by name (default: the first). `ranges`: scenario keys that are drawn for each episode, by
     dotted path. `set`: scenario keys that are set in all episodes. `classic`: a congestion control (`"cubic"`) that sets the
     window alone; actions are then ignored. `host_jitter`: simulated hosts have the jitter of real ones. `max_steps`: maximum
     length of an episode (default: the scenario's duration).
 
     An episode is truncated at the end of the scenario's duration, and terminated when the flow has sent everything.
-    Observations are float32 vectors of shape `observation_space.shape`. `info` of `reset` contains the draw_values values;
+    Observations are float32 vectors of shape `observation_space.shape`. `info` of `reset` contains the drawn values;
     `figures()` returns the measurements of the last step.
     """
 
