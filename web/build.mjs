@@ -1,7 +1,7 @@
 // Builds the report page, crates/answers/report/assets/page.html, and the explorer, crates/faces/explore/assets/explore.html, which Rust
 // fills in.
 //   node build.mjs           writes them, and src/types.ts, the types of their data
-//   node build.mjs --check   fails when a committed file is not what its sources give
+//   node build.mjs --check   fails if a committed file differs from a build of its sources
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";

@@ -1,4 +1,4 @@
-// TypeScript types of what Rust writes, made of its JSON Schemas (draft 7): results, diagnoses and the pages' own data.
+// TypeScript types of the data that Rust writes, made from its JSON Schemas (draft 7): results, diagnoses and the pages' own data.
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
