@@ -101,7 +101,7 @@ export async function html() {
 async function put(file, text) {
   if (!process.argv.includes("--check")) return writeFile(file, text);
   const committed = await readFile(file, "utf8").catch(() => "");
-  if (committed !== text) throw new Error(`${relative(process.cwd(), file)} is not what its sources give: npm run build, and commit`);
+  if (committed !== text) throw new Error(`${relative(process.cwd(), file)} differs from a build of its sources: run npm run build, and commit it`);
 }
 
 /** The explorer: WebAssembly may be compiled; what else the page may reach depends on where its engine is. */
