@@ -79,8 +79,8 @@ pub struct TcpOptions {
     pub sack_ok: bool,
     /// Timestamp value and echo reply (RFC 7323 section 3).
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, as first byte and the byte after the last (RFC 2018 section 3). Blocks that do not fit
-    /// (beyond three with timestamps, four without) are not written.
+    /// SACK blocks (RFC 2018 section 3): left and right edge of each. Blocks that do not fit (beyond three
+    /// with timestamps, four without) are not written.
     pub sack: Vec<(u32, u32)>,
 }
 

@@ -16,7 +16,6 @@ pub struct IcmpReport {
     pub from: Endpoint,
     /// Destination of the reported packet.
     pub to: Endpoint,
-    /// The message.
     pub says: IcmpMessage,
 }
 

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::BitOr;
 use units::Time;
 
-/// An IP address. IPv4 is stored as `::ffff:a.b.c.d`, so that any address is one integer to compare and hash.
+/// An IP address. IPv4 is stored as `::ffff:a.b.c.d`, which makes every address a single integer to compare
+/// and hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Addr(pub u128);
 
@@ -137,7 +138,8 @@ pub struct TcpPacket {
 pub struct PacketFragments {
     /// Number of captured fragments; 0 for an unfragmented packet.
     pub count: u8,
-    /// Whether fragments are missing although other packets have all of theirs: the packet is lost.
+    /// Whether the packet was partially lost: some of its fragments are missing, although the capture holds
+    /// all fragments of other packets.
     pub torn: bool,
     /// Largest packet that would not have been fragmented, bytes of IP, with the 8-byte granularity of
     /// fragments.
@@ -155,7 +157,7 @@ pub struct PacketOptions {
     pub sack_ok: bool,
     /// Timestamp value and echo reply.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks, as first byte and the byte after the last; the first `sacks` elements are valid.
+    /// SACK blocks, left and right edge of each; the first `sacks` elements are valid.
     pub sack: [(u32, u32); 4],
     /// Number of SACK blocks.
     pub sacks: u8,

@@ -1,7 +1,7 @@
 //! Reading captures: pcap, pcapng, snoop and ERF, plain or compressed, as TCP packets.
 //!
-//! The reader does not know connections: packets are returned as they are in the file, in its order. Captures
-//! are untrusted input: memory is bounded whatever they claim, and damage only ends the reading.
+//! The reader does not track connections: it returns packets in file order. Captures are untrusted input:
+//! memory use is bounded whatever a file claims, and a damaged file only ends reading early.
 
 mod classic;
 mod clock;
@@ -52,7 +52,7 @@ const FILLS_PER_TIMEOUT_CHECK: u32 = 16;
 /// Name under which [`FileInfo::other`] counts TCP packets that a [`PacketFilter`] excludes.
 pub const FILTERED_OUT: &str = "tcp left out by the filter";
 
-/// Output of [`CaptureReader::fill`], which appends to it; the caller empties it.
+/// Output of [`CaptureReader::fill`], which appends to the batch. The caller clears it between calls.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub packets: Vec<TcpPacket>,

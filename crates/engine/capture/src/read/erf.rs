@@ -47,8 +47,7 @@ fn kind(kind: u8) -> (u16, usize, bool) {
     }
 }
 
-/// Whether the bytes may be a first record: an existing type, a length that covers the header, a nonzero
-/// time.
+/// Whether the bytes may be a first record: a known type, a length that covers the header, a nonzero time.
 pub(super) fn plausible(b: &[u8]) -> bool {
     let Some(h) = b.first_chunk::<HEAD>() else { return false };
     let extended = h[8] & EXTENDED != 0;

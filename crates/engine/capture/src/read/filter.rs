@@ -98,8 +98,9 @@ impl PacketFilter {
             && (self.ports.is_empty() || ends.iter().any(|e| self.ports.contains(&e.port)))
     }
 
-    /// Removes from `batch` the packets from index `packets` on and the reports from index `reports` on that
-    /// do not match; returns the number of removed packets. `first` is the time of the first record.
+    /// Removes from `batch` the packets at index `packets` and later, and the reports at index `reports` and
+    /// later, that do not match; returns the number of removed packets. `first` is the time of the first
+    /// record.
     pub(super) fn apply(&self, first: Time, batch: &mut Batch, packets: usize, reports: usize) -> u64 {
         let Batch { packets: all, reports: all_reports, .. } = batch;
         let (mut kept, mut report) = (packets, reports);
@@ -123,7 +124,7 @@ impl PacketFilter {
         left as u64
     }
 
-    /// Removes the datagrams from index `from` on that do not match.
+    /// Removes the datagrams at index `from` and later that do not match.
     pub(super) fn apply_to_datagrams(&self, first: Time, all: &mut Vec<UdpDatagram>, from: usize) {
         let mut at = 0;
         all.retain(|d| {

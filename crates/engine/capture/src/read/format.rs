@@ -133,7 +133,7 @@ pub(super) fn u32_at(b: &[u8], at: usize, big: bool) -> u32 {
     if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
 }
 
-/// Four 32-bit integers from `at` on, which must exist.
+/// Four consecutive 32-bit integers, starting at `at`, which must exist.
 #[inline]
 pub(super) fn u32s_at(b: &[u8], at: usize, big: bool) -> [u32; 4] {
     let b = &b[at..at + 16];

@@ -12,8 +12,8 @@ const MAX_WAITING: usize = 256;
 /// How long to wait for a packet's fragments. Fragments follow each other closely on the wire; the 30 to 120
 /// s that a receiver waits (RFC 1122 section 3.3.2) would only delay the packets.
 const FRAGMENT_TIMEOUT: Span = Span::from_nanos(1_000_000_000);
-/// Excess of abandoned over completed packets from which on the capture is taken to lack later fragments
-/// altogether, for example because it was filtered by port, so that waiting is useless.
+/// If this many more packets were abandoned than completed, waiting is pointless: the capture lacks all
+/// fragments but the first, for example because it was filtered by port.
 const ABANDONED_EXCESS: u64 = 16;
 
 type DatagramKey = (Addr, Addr, u32);
@@ -127,7 +127,7 @@ impl Fragments {
 pub(super) struct TunnelFragment {
     /// Bytes of the packet that the fragment holds.
     len: u32,
-    /// Offset of those bytes in the record.
+    /// Offset in the record of the packet's bytes.
     at: usize,
 }
 

@@ -13,7 +13,7 @@ const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AH: u8 = 51;
-/// Number of extension headers after which a packet is taken for damaged.
+/// Number of extension headers above which a packet counts as damaged.
 const MAX_EXTENSIONS: usize = 16;
 
 /// An IP header, including extension headers.

@@ -1,8 +1,8 @@
 //! L2TP: version 2 (RFC 2661 section 3.1), version 3 over UDP and IP (RFC 3931 sections 3.2, 4.1).
 //!
 //! A header of version 3 does not show the length of its cookie, whether a sublayer follows, or what the
-//! session carries; both ends negotiated these before. So all possibilities are tried, and accepted if they
-//! find exactly one IP packet that ends where the outer one does.
+//! session carries; both ends negotiated these earlier. The parser therefore tries every combination, and
+//! accepts one only if exactly one inner IP packet ends where the outer packet ends.
 
 use super::walk::{Layer, Walk};
 

@@ -44,7 +44,7 @@ pub(super) struct Ng {
 /// Result of reading a block.
 enum NgBlock {
     Packet(Record),
-    /// Any other block, of which so many bytes are buffered.
+    /// Any other block, with the number of its bytes that are buffered.
     Other(usize),
 }
 

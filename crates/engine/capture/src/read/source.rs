@@ -16,7 +16,7 @@ pub(super) struct ByteSource {
     buf: Box<[u8]>,
     at: usize,
     end: usize,
-    /// Offset in the stream of `buf[0]`, valid for positions from `at` on.
+    /// Offset in the stream of `buf[0]`, valid for positions at and after `at`.
     base: u64,
     ended: bool,
     failure: Option<String>,

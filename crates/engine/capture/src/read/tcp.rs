@@ -38,8 +38,9 @@ pub(super) fn packet(time: Time, net: &Net, w: &Walk, packets: &mut Vec<TcpPacke
     Ok(())
 }
 
-/// Appends an empty packet, to be filled in place: making a packet and moving it takes twice the time. The
-/// empty packet is copied from a static, because the compiler writes [`TcpPacket::default`] via the stack.
+/// Appends an empty packet, to be filled in place: constructing a packet and then moving it takes twice as
+/// long. The empty packet is copied from a static, because the compiler writes [`TcpPacket::default`] via the
+/// stack.
 #[inline]
 fn push_empty(packets: &mut Vec<TcpPacket>) -> &mut TcpPacket {
     let at = packets.len();

@@ -78,8 +78,8 @@ pub(super) fn udp(w: &mut Walk) -> Result<Option<Layer>, Other> {
     // All tunnels below have a header of at least 8 bytes.
     let Ok(b) = w.array::<8>(at) else { return Ok(None) };
     let next = match dst {
-        // Linux used port 8472 before a number was assigned; only datagrams that look like VXLAN are taken
-        // for it.
+        // Linux used port 8472 before IANA assigned 4789; only datagrams that look like VXLAN are parsed as
+        // such.
         4789 if b[0] & 0x08 != 0 => vxlan(w, at),
         8472 if b[..4] == [8, 0, 0, 0] => vxlan(w, at),
         6081 if b[0] >> 6 == 0 => geneve(w, at, b),

@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
         Walk { bytes, wire, at, base, tunnels: 0, cut: None, guessed: false, sequence: None, following: None }
     }
 
-    /// A separate walk over the record from `at` on.
+    /// A separate walk over the record that starts at `at`.
     pub(super) fn look(&self, at: usize) -> Walk<'a> {
         Walk { at, ..*self }
     }
@@ -82,7 +82,7 @@ pub(super) enum Layer {
     Ethernet,
     /// The payload of this EtherType.
     Type(u16),
-    /// PPP, from its address or protocol field on.
+    /// PPP, starting with its address or protocol field.
     Ppp,
     /// An MPLS label stack.
     Mpls,
@@ -142,7 +142,7 @@ impl Walker {
         }
     }
 
-    /// Parses a frame from its first layer on, and counts it.
+    /// Parses a frame, starting with its first layer, and counts it.
     #[inline]
     fn layers(&mut self, first: Result<Layer, Other>, time: Time, walk: &mut Walk, batch: &mut Batch) {
         let found = first.and_then(|layer| self.walk(layer, time, walk, batch));

@@ -1,8 +1,8 @@
 //! 802.11 frames (IEEE 802.11-2020: sections 9.2.4 header, 9.3.2.1 data frames, 9.3.2.2 A-MSDU, 10.3.2.14
 //! duplicates).
 //!
-//! Only unencrypted data is read; other frames are counted by kind. Of a fragmented frame the first part is
-//! read, whose IP header has the total length. Mesh control headers are not supported.
+//! Only unencrypted data is read; other frames are counted by kind. Of a fragmented frame only the first
+//! fragment is read; its IP header has the total length. Mesh control headers are not supported.
 
 use crate::read::tally::Other;
 use crate::read::walk::{Layer, Walk};
@@ -76,7 +76,7 @@ pub(super) fn frame(w: &mut Walk, padded: bool) -> Result<Layer, Other> {
 }
 
 /// A subframe of an A-MSDU at `w.at`, laid out like an 802.3 frame: addresses, length, LLC. The next subframe
-/// begins at a multiple of four bytes from here. The header around the subframes counts for none of them.
+/// begins at a multiple of four bytes from here. The enclosing header is not attributed to any subframe.
 pub(in crate::read) fn subframe(w: &mut Walk) -> Result<Layer, Other> {
     w.base = w.at;
     let length = w.u16(w.at + 12)? as usize;
