@@ -1,7 +1,7 @@
-//! Compound TCP: Reno's window plus a second one that depends on delay. While the queue is short
-//! the delay window grows with the 3/4th power of the total window, once per round trip; when a queue
-//! builds up it shrinks by the queued packets, so that the sum stays about constant until Reno's part
-//! alone fills the path. A small window belongs to Reno alone.
+//! Compound TCP: Reno's window plus a second one that depends on delay. While the queue is short the delay
+//! window grows with the 3/4th power of the total window, once per round trip; when a queue builds up it
+//! shrinks by the queued packets. The sum then stays about constant until Reno's part alone fills the path. A
+//! small window belongs to Reno alone.
 //!
 //! ```text
 //! window = cwnd + dwnd                    cwnd: one packet per round trip, half at a loss (Reno)
@@ -38,11 +38,11 @@ use crate::reno::{Reno, cong_avoid_ai, slow_start};
 use crate::{Algorithm, CaState, Controller, Plain, Probe, Socket, Window};
 use units::{Label, Span, Stream};
 
-/// Draft section 2: up to this size Reno has the whole window, packets.
+/// Largest window that belongs to Reno alone, packets (draft section 2).
 const LOW_WINDOW: u32 = 38;
 /// dwnd, gamma and backlogs are counted in 1/256 packet.
 const SHIFT: u32 = 8;
-/// Draft section 5: bounds of gamma; it starts at the upper one.
+/// Bounds of gamma, which starts at the upper one (draft section 5).
 const GAMMA_LOW: u32 = 5 << SHIFT;
 const GAMMA_HIGH: u32 = 30 << SHIFT;
 /// Upper bound of windows in products, packets (12 GB at 1460 B).
@@ -62,7 +62,7 @@ pub struct Compound {
     diff_reno: Option<u32>,
     /// Smallest RTT since the last timeout, microseconds.
     base_rtt: Option<u32>,
-    /// Packets still to be acknowledged in this round: a round is a window of them (draft 5).
+    /// Packets still to be acknowledged in this round, which is a window of packets long (draft 5).
     left: u32,
 }
 

@@ -53,7 +53,7 @@ pub struct Cubic {
 /// The curve of the current epoch.
 #[derive(Clone, Debug, Default)]
 struct Curve {
-    /// One packet more per this many acknowledged.
+    /// The window grows by one packet per this many acknowledged.
     cnt: u32,
     /// W_max, after fast convergence; 0 = unknown.
     last_max_cwnd: u32,

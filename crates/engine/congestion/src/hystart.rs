@@ -1,8 +1,8 @@
-//! HyStart: ends slow start before it overflows the bottleneck's queue. Two detectors evaluate
-//! each round from 16 packets of window on: the *ACK train* (ACKs that keep following each other
-//! within 2 ms have lasted longer than the path's half round trip, so the pipe is full), and the
-//! *delay increase* (the round's smallest RTT has risen by an eighth of the path's, at least
-//! 4 ms and at most 16 ms). Either sets ssthresh to the current window.
+//! HyStart: ends slow start before it overflows the bottleneck's queue. Two detectors evaluate each round if
+//! the window is at least 16 packets. The *ACK train* detector triggers when consecutive ACKs, each within 2
+//! ms of the previous one, span more than half of the path's round trip, so the pipe is full. The *delay
+//! increase* detector triggers when the round's smallest RTT exceeds the path's by an eighth, at least 4 ms
+//! and at most 16 ms. Either sets ssthresh to the current window.
 //!
 //! Sources: Ha and Rhee, "Taming the elephants: new TCP slow start" (2011); Linux `tcp_cubic.c`.
 //!
@@ -47,7 +47,7 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// An ACK in slow start with an RTT of `delay` µs, the smallest so far being `delay_min`.
+    /// Handles an ACK in slow start with an RTT of `delay` µs; `delay_min` is the smallest RTT so far.
     pub fn on_ack(&mut self, s: &Socket, w: &mut Window, delay: u32, delay_min: u32) {
         if s.snd_una > self.end_seq {
             self.start_round(s);

@@ -41,7 +41,7 @@ const ALPHA_MAX: u64 = 10 << ALPHA_SHIFT;
 const BETA_SHIFT: u32 = 6;
 const BETA_MIN: u64 = 1 << (BETA_SHIFT - 3);
 const BETA_MAX: u64 = 1 << (BETA_SHIFT - 1);
-/// Below this window, in packets, it behaves as Reno.
+/// Window below which Illinois behaves as Reno, packets.
 const WIN_THRESH: u32 = 15;
 /// Rounds without a queue before alpha is 10 again.
 const THETA: u32 = 5;
@@ -94,7 +94,6 @@ impl Illinois {
         (self.sum, self.count) = (0, 0);
     }
 
-    /// The end of a round.
     fn end_round(&mut self, s: &Socket, w: &Window) {
         if w.cwnd < WIN_THRESH {
             (self.alpha, self.beta) = (ALPHA_BASE, BETA_MAX);
@@ -135,7 +134,7 @@ fn decrease(da: u64, dm: u64) -> u64 {
     if da >= d3 || d3 <= d2 {
         return BETA_MAX;
     }
-    // The numerator is positive: da is above d2, so that it is above BETA_MIN (d3 - d2).
+    // The numerator is positive: since da is above d2, it is above BETA_MIN (d3 - d2).
     (BETA_MIN * d3 + (BETA_MAX - BETA_MIN) * da - BETA_MAX * d2) / (d3 - d2)
 }
 

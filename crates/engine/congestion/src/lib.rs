@@ -106,12 +106,12 @@ pub struct Socket {
     /// Largest burst the device segments, bytes of payload and TCP/IP headers
     /// (`sk->sk_gso_max_size`); HyStart allows ACKs to be late by what such bursts explain.
     pub gso_max_size: u32,
-    /// A burst is what `pacing_rate >> pacing_shift` bytes per second send in one second, so the
-    /// default 10 means about 1 ms worth of data (`sk->sk_pacing_shift`).
+    /// `pacing_rate >> pacing_shift` bytes make a burst, so the default of 10 means about 1 ms of data
+    /// (`sk->sk_pacing_shift`).
     pub pacing_shift: u32,
     /// Upper bound of the pacing rate, bytes per second (`SO_MAX_PACING_RATE`); `u64::MAX` = none.
     pub max_pacing_rate: u64,
-    /// Whether the peer sends SACKs, so that more than one loss per round trip can be detected.
+    /// Whether the peer sends SACKs: then more than one loss per round trip can be detected.
     pub sack: bool,
 }
 
@@ -233,35 +233,35 @@ pub struct RateSample {
     pub acked_sacked: u32,
     /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
-    /// The packet was sent while application-limited.
+    /// Whether the most recent packet was sent while application-limited.
     pub is_app_limited: bool,
-    /// The sample is from a retransmitted packet.
+    /// Whether the sample is from a retransmitted packet.
     pub is_retrans: bool,
-    /// The ACK was likely a delayed one (RTT sample then unfit for min RTT).
+    /// Whether the ACK was probably delayed, so its RTT does not count for the minimum.
     pub is_ack_delayed: bool,
-    /// The ACK carried ECN-Echo.
+    /// Whether the ACK carried ECN-Echo.
     pub ece: bool,
-    /// Packets in flight when the most recent packet covered by this ACK had been sent, itself
-    /// included.
+    /// Packets in flight just after the most recent packet covered by this ACK was sent, including that
+    /// packet.
     pub tx_in_flight: u32,
-    /// Packets marked lost since then.
+    /// Packets marked lost since that packet was sent.
     pub lost: u32,
 }
 
 /// A packet that was just marked lost, with the connection's state when it was last sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostPacket {
-    /// Its first byte.
+    /// First byte of the packet.
     pub seq: u64,
-    /// One past its last byte.
+    /// Offset after the packet's last byte.
     pub end: u64,
-    /// Number of packets it stands for: 1, unless whole bursts are tracked as one.
+    /// Number of packets that the entry represents: 1, unless whole bursts are tracked as one.
     pub packets: u32,
-    /// Packets in flight when it had been sent, itself included.
+    /// Packets in flight just after the packet was sent, including it.
     pub tx_in_flight: u32,
-    /// Packets marked lost since then, itself included.
+    /// Packets marked lost since the packet was sent, including it.
     pub lost: u32,
-    /// It was sent while application-limited.
+    /// Whether the packet was sent while application-limited.
     pub is_app_limited: bool,
 }
 
@@ -281,12 +281,11 @@ pub enum Event {
 /// Properties of an ACK before it is processed (`CA_ACK_*` of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckEvent {
-    /// Header prediction failed: the ACK carries SACK blocks or ECN-Echo, or its window
-    /// has changed.
+    /// Whether header prediction failed: the ACK carries SACK blocks or ECN-Echo, or its window has changed.
     pub slow_path: bool,
-    /// The ACK updated the receive window.
+    /// Whether the ACK updated the receive window.
     pub win_update: bool,
-    /// The ACK carries ECN-Echo.
+    /// Whether the ACK carries ECN-Echo.
     pub ece: bool,
 }
 
@@ -364,8 +363,8 @@ pub trait Controller: Send {
 
     /// An ACK arrived that is not older than `snd_una`, whatever it acknowledges: a duplicate, a window
     /// update, or an ACK when nothing was outstanding. `snd_una` and `delivered` have been updated,
-    /// [`pkts_acked`](Controller::pkts_acked) has been called, loss recovery has not run yet (Linux
-    /// since 6.16; before that it came ahead of `pkts_acked`).
+    /// [`pkts_acked`](Controller::pkts_acked) has been called, loss recovery has not run yet (Linux since
+    /// 6.16; before that it preceded `pkts_acked`).
     fn in_ack_event(&mut self, s: &Socket, w: &mut Window, ack: AckEvent) {
         let _ = (s, w, ack);
     }

@@ -56,8 +56,8 @@ impl Controller for Reno {
     }
 }
 
-/// Slow start: one packet more per packet acknowledged, up to ssthresh (RFC 5681 section 3.1,
-/// equation 2). Returns how many of `acked` are left for congestion avoidance.
+/// Slow start: adds one packet per packet acknowledged, up to ssthresh (RFC 5681 section 3.1, equation 2).
+/// Returns how many of `acked` are left for congestion avoidance.
 pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     let cwnd = w.cwnd.saturating_add(acked).min(w.ssthresh);
     let used = cwnd.saturating_sub(w.cwnd);
@@ -65,12 +65,12 @@ pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     acked - used
 }
 
-/// Additive increase: one packet more per `every` packets acknowledged (RFC 5681 section 3.1,
-/// equation 3, for `every` = cwnd).
+/// Additive increase: adds one packet per `every` packets acknowledged (RFC 5681 section 3.1, equation 3, for
+/// `every` = cwnd).
 pub fn cong_avoid_ai(w: &mut Window, every: u32, acked: u32) {
     let every = every.max(1);
     let mut cwnd = w.cwnd;
-    // Credit accumulated under a larger `every` is worth one packet, not a burst.
+    // Credit accumulated under a larger `every` allows one more packet, not a burst.
     if w.cwnd_cnt >= every {
         w.cwnd_cnt = 0;
         cwnd = cwnd.saturating_add(1);

@@ -25,11 +25,11 @@ use crate::reno::{cong_avoid_ai, slow_start};
 use crate::{Algorithm, CaState, Controller, Event, Plain, Socket, Window};
 use units::{Label, Span, Stream};
 
-/// Packets in the queue below which the window grows …
+/// Packets in the queue below which the window grows.
 const ALPHA: u64 = 2;
-/// … above which it shrinks …
+/// Packets in the queue above which the window shrinks.
 const BETA: u64 = 4;
-/// … and above which slow start ends.
+/// Packets in the queue above which slow start ends.
 const GAMMA: u64 = 1;
 /// The minimum of fewer RTT samples may be that of a delayed ACK.
 const MIN_SAMPLES: u32 = 3;

@@ -35,7 +35,7 @@ impl WindowedMax {
         self.age(window, new);
     }
 
-    /// Keeps the three samples spread over the window, and discards those outside it.
+    /// Keeps the three samples spread over the window, and discards samples outside the window.
     fn age(&mut self, window: u32, new: WindowSample) {
         let b = &mut self.best;
         let age = new.at.wrapping_sub(b[0].at);

@@ -1,7 +1,7 @@
-//! lt_bw: a token-bucket policer lets a burst pass and then drops whatever exceeds its rate, so
-//! the windowed maximum overestimates it for ten rounds after every burst. Two sampling intervals
-//! in a row, each of 4 to 16 rounds, begun and ended by a loss, with a fifth of the packets lost
-//! and nearly the same rate, indicate a policer; its rate is then used for 48 rounds.
+//! lt_bw: a token-bucket policer lets a burst pass and then drops whatever exceeds its rate, so the windowed
+//! maximum overestimates it for ten rounds after every burst. A sampling interval begins and ends with a loss
+//! and lasts 4 to 16 rounds. Two consecutive intervals in which a fifth of the packets are lost, and with
+//! nearly the same rate, indicate a policer. Its rate is then used for 48 rounds.
 //!
 //! Sources: Flach et al., "An Internet-wide analysis of traffic policing" (2016); Linux
 //! `tcp_bbr.c` (`bbr_lt_bw_sampling`). Not in the BBR paper.
@@ -13,9 +13,9 @@ use crate::{RateSample, Socket};
 const MIN_ROUNDS: u32 = 4;
 /// Ratio of lost to delivered packets that indicates a policer, in 1/256: about 20 %.
 const LOSS_THRESH: u32 = 50;
-/// Two rates agree within an eighth …
+/// Maximum relative difference of two rates that agree: an eighth.
 const BW_RATIO: u32 = UNIT / 8;
-/// … or within 4 kbit/s, bytes/s.
+/// Maximum absolute difference of two rates that agree: 4 kbit/s, in bytes/s.
 const BW_DIFF: u64 = 4_000 / 8;
 const MAX_ROUNDS: u32 = 48;
 

@@ -23,16 +23,16 @@ pub(super) const PACING_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNI
 /// PROBE_BW starts in a random phase other than the draining one.
 pub(super) const CYCLE_RAND: u64 = 7;
 
-/// Rounds the bandwidth maximum is kept for.
+/// Length of the filter of the maximum bandwidth, rounds.
 pub(super) const BW_ROUNDS: u32 = 10;
 /// Share the pacing rate stays below the estimate, percent.
 pub(super) const PACING_MARGIN_PERCENT: u64 = 1;
 /// Below this pacing rate, bytes/s, single packets are sent (1.2 Mbit/s).
 pub(super) const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
-/// The pipe is full when bandwidth grew by less than 5/4 …
+/// Growth of the bandwidth in a round below which the pipe may be full: 5/4.
 pub(super) const FULL_BW_THRESH: u64 = UNIT as u64 * 5 / 4;
-/// … in this many rounds.
+/// Rounds with less growth after which the pipe is full.
 pub(super) const FULL_BW_CNT: u8 = 3;
 
 /// cwnd never falls below this: two packets out, two being acknowledged.

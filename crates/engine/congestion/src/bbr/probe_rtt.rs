@@ -1,7 +1,7 @@
-//! RTprop, the smallest RTT of the last 10 s, and PROBE_RTT: after 10 s without a smaller RTT the window
-//! falls to four packets for 200 ms and a round trip, so that the queue empties and the RTT without a queue
-//! can be measured. Flows that share a queue do so together, since all of them see the dip. After idle time
-//! the RTT is measured without PROBE_RTT.
+//! RTprop, the smallest RTT of the last 10 s, and PROBE_RTT. After 10 s without a smaller RTT the window
+//! falls to four packets for 200 ms and a round trip. The queue then empties, and the RTT without a queue can
+//! be measured. Flows that share a queue do so together, since all of them see the dip. After idle time the
+//! RTT is measured without PROBE_RTT.
 //!
 //! Sources: BBR paper, "Characterizing the bottleneck"; Linux `tcp_bbr.c`.
 

@@ -13,7 +13,7 @@ use crate::{RateSample, Socket, Window};
 pub(super) struct FullPipe {
     /// The bandwidth that must be exceeded by a quarter.
     pub bw: u32,
-    /// Rounds in which it was not.
+    /// Consecutive rounds in which the bandwidth grew by less than a quarter.
     pub rounds: u8,
 }
 

@@ -84,7 +84,7 @@ pub struct Bbr3 {
     cycle: Cycle,
 
     short: ShortTerm,
-    /// inflight_longterm, packets; `None` is unbounded.
+    /// inflight_longterm, packets; `None`: unbounded.
     longterm: Option<u32>,
     undo: UndoModel,
     /// The window before recovery or PROBE_RTT.

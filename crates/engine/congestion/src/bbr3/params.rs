@@ -14,7 +14,7 @@ pub(super) const DRAIN_PACING_GAIN: u64 = 500;
 /// Pacing gains of PROBE_BW's decelerating and accelerating states.
 pub(super) const DOWN_PACING_GAIN: u64 = 900;
 pub(super) const UP_PACING_GAIN: u64 = 1250;
-/// DefaultCwndGain, and those of PROBE_BW_UP and PROBE_RTT.
+/// DefaultCwndGain, and the window gains of PROBE_BW_UP and PROBE_RTT.
 pub(super) const CWND_GAIN: u64 = 2000;
 pub(super) const UP_CWND_GAIN: u64 = 2250;
 pub(super) const PROBE_RTT_CWND_GAIN: u64 = 500;

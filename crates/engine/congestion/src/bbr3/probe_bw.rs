@@ -1,8 +1,8 @@
 //! PROBE_BW, where a flow spends nearly all its time, in a cycle of four states. DOWN sends at 0.9 of the
 //! bandwidth until at most one BDP is in flight, and 15 % less than what was last too much. CRUISE sends at
 //! the bandwidth, lowers its bounds on loss, and lasts until it is time to probe: two to three seconds after
-//! DOWN started, or earlier, after as many rounds as Reno would need to grow by a BDP (at most 63), so that a
-//! Reno flow has no more losses than next to another Reno flow. REFILL fills the pipe for a round without the
+//! DOWN started, or earlier, after as many rounds as Reno would need to grow by a BDP (at most 63). A Reno
+//! flow thus has no more losses than next to another Reno flow. REFILL fills the pipe for a round without the
 //! short-term bounds, and UP sends a quarter more until bandwidth no longer grows or too much is lost.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "ProbeBW".
@@ -14,17 +14,17 @@ use super::{Bbr3, Bbr3State};
 use crate::{RateSample, Socket, Window};
 use units::{Span, Time};
 
-/// What the ACKs that arrive now say about the last probe.
+/// Relation of the ACKs that arrive now to the last bandwidth probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum ProbeAcks {
-    /// Nothing.
+    /// None: there is no probe that ACKs could report on.
     #[default]
     Init,
     /// The pipe is being filled.
     Refilling,
     /// The probe has started, its first packets are in flight.
     ProbeStarting,
-    /// They acknowledge packets of the probe.
+    /// ACKs are for packets of the probe.
     ProbeFeedback,
     /// The probe has ended, its last packets are in flight.
     ProbeStopping,
@@ -43,11 +43,12 @@ pub(super) struct Cycle {
     /// When DOWN started, and the time from then to the next probe.
     start: Time,
     wait: Span,
-    /// Rounds since then, starting from 0 or 1.
+    /// Rounds since DOWN started, counted from a random 0 or 1.
     pub rounds_since_up: u32,
     /// Rounds in which inflight_longterm has grown in this UP.
     pub up_rounds: u32,
-    /// Packets acknowledged towards its next step, and packets needed for a step of one packet.
+    /// Packets acknowledged towards the next step of inflight_longterm, and packets needed for a step of one
+    /// packet.
     pub up_acked: u32,
     pub acked_per_packet: u32,
 }
@@ -121,7 +122,7 @@ impl Bbr3 {
             && s.inflight <= self.inflight(s, w, self.max_bw.get(), UNIT)
     }
 
-    /// Ends UP before it has lost too much.
+    /// Ends UP before the probe has lost too much.
     fn check_up_done(&mut self, s: &Socket, w: &Window, rs: &RateSample) {
         if self.is_time_to_go_down(s, w, rs) {
             self.cycle.too_high = false;

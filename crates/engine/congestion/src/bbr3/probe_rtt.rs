@@ -1,5 +1,5 @@
-//! min_rtt, the smallest RTT of the last 10 s, and PROBE_RTT: after 5 s without a smaller RTT, no more than
-//! half a BDP is kept in flight for 200 ms and a round trip, so that the queue empties and the RTT without a
+//! min_rtt, the smallest RTT of the last 10 s, and PROBE_RTT. After 5 s without a smaller RTT, no more than
+//! half a BDP is kept in flight for 200 ms and a round trip. The queue then empties, and the RTT without a
 //! queue can be measured. Two of these intervals fit into the 10 s, so that half a BDP is computed from a
 //! valid min_rtt. After idle time the RTT is measured without PROBE_RTT.
 //!

@@ -1,7 +1,7 @@
-//! STARTUP and the estimator of a full pipe. STARTUP paces at 2.77 times the bandwidth, which
-//! doubles it each round, until the pipe is full: either bandwidth has grown by less than a
-//! quarter in three rounds (PROBE_BW_UP ends by the same rule), or recovery has lasted for a round
-//! in which more than 2 % were lost, in at least six ranges.
+//! STARTUP and the estimator of a full pipe. STARTUP paces at 2.77 times the bandwidth, which doubles it each
+//! round, until the pipe is full. That is so if bandwidth has grown by less than a quarter in three rounds
+//! (PROBE_BW_UP ends by the same rule), or if recovery has lasted for a round in which more than 2 % were
+//! lost, in at least six ranges.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section "Startup".
 
@@ -16,7 +16,7 @@ use crate::{CaState, LostPacket, RateSample, Socket};
 pub(super) struct FullBw {
     /// The bandwidth that must be exceeded by a quarter.
     pub bw: u64,
-    /// Rounds in which it was not.
+    /// Consecutive rounds in which the bandwidth grew by less than a quarter.
     pub rounds: u8,
     /// Whether the pipe has become full since the estimator was last reset.
     pub now: bool,

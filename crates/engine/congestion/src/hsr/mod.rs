@@ -21,7 +21,7 @@
 //! |---|---|
 //! | unspecified: the choice of BW_rec | `bw_rec`; by default the BtlBw just before the ACK that sets the flag. While nothing is delivered no round ends, so BtlBw does not decay, and a timeout does not count a round either: this is the sender's estimate when its packets stopped arriving |
 //! | unspecified: another RTT above T1 while the flag is set | BW_rec is unchanged: the bandwidth in between is that of the handover |
-//! | the flag passes through 2 | within one ACK, so that the value is never visible |
+//! | the flag passes through 2 | within one ACK, so the value is never visible |
 //! | BtlBw = BW_rec | enters the maximum filter as a sample of this round, and leaves it after ten; a policer's rate found by Linux's detector (`bbr/longterm.rs`) remains in effect |
 //! | unspecified: the initial RTT_avg | the first sample; without one RTT_est is RTprop |
 //! | RTT_est may be below RTprop if T is | not below RTprop |

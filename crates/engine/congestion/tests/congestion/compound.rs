@@ -66,7 +66,7 @@ fn the_delay_window_yields_to_a_queue() {
     }
     let peak = flow.w.cwnd;
     assert!(peak > 500 + 20 + 200, "{peak}");
-    // Other flows fill the queue: 100 ms become 110, so that 1/11 of the window is queued, more than gamma.
+    // Other flows fill the queue: 100 ms become 110. 1/11 of the window is then queued, more than gamma.
     let mut windows = vec![peak];
     for i in 1..=30 {
         let before = flow.w.cwnd;

@@ -48,8 +48,8 @@ fn a_loss_reduces_the_window_by_three_tenths_and_sets_w_max() {
 
 /// K: 300 * (2^40 / 410) = 804,520,703,100; its cube root by table and Newton step is
 /// guess (138 + 10) << 12 >> 6 = 9472, 2 * 9472 + a / (9472 * 9471) = 27,912, * 341 >> 10 = 9294:
-/// 9.076 s (exactly 9.083). The first ACK looks one RTT ahead, 25 jiffies: t = 102,
-/// offs = 9192, delta = 289, target 711, so one packet more per 700 / 11 = 63 acknowledged.
+/// 9.076 s (exactly 9.083). The first ACK looks one RTT ahead, 25 jiffies: t = 102, offs = 9192, delta = 289,
+/// target 711, so one more packet per 700 / 11 = 63 acknowledged.
 #[test]
 fn the_curve_is_steep_after_a_loss() {
     let mut flow = after_loss_at(1000);
@@ -163,10 +163,10 @@ fn hystart_ends_slow_start_when_delay_rose_by_an_eighth() {
     }
 }
 
-/// ACKs 1 ms apart are a train. It may last half of (RTT + allowance): the rate, 200 % of
-/// 20 * 1460 B per 100 ms, makes the allowance its cap of 1 ms, so 50.5 ms: the ACK 51 ms into
-/// the round ends slow start, when 50 ACKs have opened the window to 70. With pacing it may last
-/// 101 ms: the 102nd ACK, window 121. ACKs 3 ms apart are no train.
+/// ACKs 1 ms apart are a train. It may last half of (RTT + allowance): the rate, 200 % of 20 * 1460 B per 100
+/// ms, makes the allowance its cap of 1 ms, so 50.5 ms: the ACK 51 ms into the round ends slow start, when 50
+/// ACKs have opened the window to 70. With pacing it may last 101 ms: the 102nd ACK, window 121. ACKs 3 ms
+/// apart are not a train.
 #[test]
 fn hystart_ends_slow_start_when_the_ack_train_fills_half_an_rtt() {
     for (gap_ms, pacing, exit) in [(1, false, 70), (1, true, 121), (3, false, u32::MAX)] {

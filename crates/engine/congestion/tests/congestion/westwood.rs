@@ -25,9 +25,9 @@ fn stream(flow: &mut Flow, times: u32, packets: u32, gap: Span, rtt: Span) {
 /// before that ACK. The first ACK only sets the start of counting.
 #[test]
 fn samples_are_a_round_trip_long_but_at_least_fifty_milliseconds() {
-    // RTT 20 ms, an ACK of 2 packets each 8 ms (2 ticks): the 7th comes 14 ticks after the start,
-    // the first past 12; 6 came before it, of which the first counts nothing: 10 packets of
-    // 1460 B in 14 ticks are 1042 B a tick (14600 / 14 = 1042.8).
+    // RTT 20 ms, an ACK of 2 packets every 8 ms (2 ticks): the 7th comes 14 ticks after the start, the first
+    // past 12; 6 came before it, of which the first is not counted: 10 packets of 1460 B in 14 ticks are 1042
+    // B a tick (14600 / 14 = 1042.8).
     let mut flow = Flow::new("westwood", 1);
     stream(&mut flow, 6, 2, MS(8), MS(20));
     assert_eq!(estimate(&flow), None);
@@ -58,8 +58,8 @@ fn two_filters_smooth_the_estimate() {
     assert_eq!(estimate(&flow), Some(twice * HZ));
 }
 
-/// "cwnd = ssthresh = BWE * RTTmin" at the end of recovery: 4 packets each 8 ms over 40 ms carry
-/// 20 packets, regardless of the window at the loss.
+/// "cwnd = ssthresh = BWE * RTTmin" at the end of recovery: 4 packets every 8 ms over 40 ms carry 20 packets,
+/// regardless of the window at the loss.
 #[test]
 fn after_a_loss_the_window_is_bandwidth_times_smallest_rtt() {
     let mut flow = Flow::new("westwood", 1);
