@@ -89,9 +89,9 @@ pub enum RefusalCause {
     /// A reference to something that exists but cannot be reached.
     #[error("{}", Unclipped(.message))]
     Unreachable {
-        /// What cannot be reached from where.
+        /// Which objects cannot reach each other.
         message: String,
-        /// What can be reached.
+        /// The objects that can be reached.
         help: String,
     },
     /// The key of an override is not a valid path, or the path leads through a value without keys.
@@ -103,7 +103,7 @@ pub enum RefusalCause {
 }
 
 impl RefusalCause {
-    /// What would be right, if there is more to say than the message does.
+    /// Suggests a correction, if the message does not already contain it.
     pub fn help(&self) -> Option<String> {
         match self {
             RefusalCause::Syntax { .. } | RefusalCause::FileTooLarge { .. } => None,
@@ -122,7 +122,7 @@ impl RefusalCause {
     }
 }
 
-/// Suggests replacements for `word`: the nearest of `known`, then all of them after `title`.
+/// Suggests replacements for `word`: the nearest of `known`, then all known words after `title`.
 pub fn suggest(word: &str, title: &str, known: &[String]) -> String {
     if known.is_empty() {
         return format!("{title}: none");
@@ -147,7 +147,7 @@ fn nearest<'a>(word: &str, known: &'a [String]) -> Option<&'a str> {
     (distance(&best) <= (length / 3).max(1) && length > 1).then_some(best)
 }
 
-/// The names separated by commas, at most sixteen of them.
+/// The first sixteen names, separated by commas.
 pub fn list(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(16).map(String::as_str).collect();
     let rest = names.len() - shown.len();

@@ -6,8 +6,7 @@ use crate::place::{Clip, Place, Unclipped};
 use std::fmt;
 use std::ops::Range;
 
-/// A refused document: the cause, the place, and what would be right.
-/// A refused document: cause, position, and what would be right.
+/// A refused document: cause, position, and the suggested correction.
 ///
 /// `Display` is one line for logs: `FILE:LINE:COLUMN: KEY: MESSAGE (HELP)`, or `--set KEY=VALUE, column M: …`
 /// for an argument. If only a part of the document is wrong, the part precedes the message.
@@ -106,7 +105,7 @@ impl DocumentError {
     pub fn part(&self) -> Option<&str> {
         self.0.part.as_ref().map(|(_, name)| name.as_str())
     }
-    /// What would be right.
+    /// The suggested correction.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }

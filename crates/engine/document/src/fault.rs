@@ -3,7 +3,7 @@
 use crate::cause::RefusalCause;
 use crate::origin::Origin;
 
-/// What is wrong, with its position if that is known.
+/// An error's cause, with its position if that is known.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Fault {
@@ -18,7 +18,7 @@ impl Fault {
     pub fn new(cause: RefusalCause, at: Origin) -> Fault {
         Fault { cause, at: Some(at), key: None }
     }
-    /// Sets the position unless there is one, which is more precise.
+    /// Sets the position, unless the fault already has one: an inner position is more precise.
     pub fn or_at(mut self, at: Origin) -> Fault {
         self.at.get_or_insert(at);
         self

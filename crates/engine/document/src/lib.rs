@@ -6,8 +6,8 @@
 //! `KEY=VALUE`, and [`TomlTable`] merges both. [`written`] is the opposite direction: it writes plain data as
 //! TOML.
 //!
-//! This crate does not open files and knows no format: names, limits and references are checked by its
-//! callers.
+//! This crate opens no files and is independent of any format: its callers check names, limits and
+//! references.
 
 mod cause;
 mod de;

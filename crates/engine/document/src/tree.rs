@@ -31,7 +31,8 @@ pub enum Value {
 pub struct TomlTable {
     /// Keys are unique.
     pub entries: Vec<(Key, Node)>,
-    /// Written as `{ … }`. In an override this is a value, while other tables continue the path.
+    /// Whether the table is written as `{ … }`. In an override such a table is a value, while others
+    /// continue the path.
     pub inline: bool,
 }
 

@@ -31,8 +31,8 @@ pub fn colored(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes JSON text without changing its meaning: invisible characters become JSON escapes. JSON writers
-/// already escape control characters below U+0020 (RFC 8259 section 7), so that most texts need no look at
-/// each character.
+/// already escape control characters below U+0020 (RFC 8259 section 7), so most texts need no check of each
+/// character.
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.is_ascii() && !text.contains('\u{7f}') || !text.chars().any(|c| c != '\n' && is_unseen(c)) {
         return text.into();
@@ -131,7 +131,7 @@ mod tests {
                 value(&text.chars().filter(seen).collect::<String>()),
                 text.chars().filter(seen).collect::<String>()
             );
-            // Apart from the colours, no invisible character is left.
+            // Except for the colours, no invisible character is left.
             let mut bare = colored(&text).into_owned();
             COLORS.iter().for_each(|color| bare = bare.replace(color, ""));
             assert!(!bare.chars().any(|c| c != '\n' && is_unseen(c)), "{text:?}");

@@ -1,6 +1,6 @@
 //! Number formatting.
 
-/// Formats with three significant digits, as a whole number from 100 on: `0.123`, `4.10`, `19.1`, `941`,
+/// Formats with three significant digits, as a whole number at 100 and above: `0.123`, `4.10`, `19.1`, `941`,
 /// `12345`.
 pub fn three_digits(x: f64) -> String {
     // Thresholds lie where rounding carries into the next digit: 9.996 becomes `10.0`, not `10.00`.
