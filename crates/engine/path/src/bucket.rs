@@ -41,12 +41,11 @@ impl Bucket {
     }
 
     /// Whether the capacity suffices for `bytes`.
-    /// Removes tokens for `bytes`, which must be there.
     pub fn fits(&self, bytes: u32) -> bool {
         self.capacity >= bytes as u128 * BYTE
     }
 
-    /// Takes `bytes` out, which it must hold.
+    /// Removes tokens for `bytes`, which the bucket must hold.
     pub fn take(&mut self, bytes: u32) {
         debug_assert!(self.holds(bytes));
         self.tokens = self.tokens.saturating_sub(bytes as u128 * BYTE);

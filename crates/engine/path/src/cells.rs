@@ -18,7 +18,7 @@ pub(crate) const MAX_AMONG: u64 = 10_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Which {
     Never,
-    /// These handovers; the first is 1.
+    /// These handovers, numbered from 1.
     Listed(Vec<u64>),
     /// `failures` of every `among` consecutive handovers.
     Some {

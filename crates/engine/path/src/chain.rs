@@ -15,9 +15,9 @@ struct ChainPart<B> {
     element: Box<dyn Element<B>>,
     /// The element's `next_wake` after its last call.
     wake: Option<Time>,
-    /// Minimum delay of the elements behind: the chain may act this much later than `wake`.
+    /// Minimum delay of the later elements: the chain may act this much later than `wake`.
     slack: Span,
-    /// Whether an element behind may bounce packets; `slack` counts only the elements before that one.
+    /// Whether a later element may bounce packets; `slack` counts only the elements before that one.
     bounded: bool,
 }
 

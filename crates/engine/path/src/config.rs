@@ -11,7 +11,7 @@ pub struct DisplayNames {
     pub label: Label,
     /// With an article, for a sentence: "a policer".
     pub one: Label,
-    /// What dropped the packets, for a sentence: "the policer", but "a queue" for a link.
+    /// Cause of drops, for a sentence: "the policer", but "a queue" for a link.
     pub dropper: Label,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn probability(key: &str, value: f64) -> Result<(), Problem> {
     Err(Problem::new(key, format!("{value} is not a probability: use a number from 0 to 1 (0.01 is 1 %)")))
 }
 
-/// Fails if the key is `there`: it applies to another choice only.
+/// Fails if the key is present (`there`): it applies only to another choice, `belongs`.
 pub(crate) fn misplaced(key: &str, there: bool, belongs: &str) -> Result<(), Problem> {
     if there { Err(Problem::new(key, format!("applies only to {belongs}"))) } else { Ok(()) }
 }

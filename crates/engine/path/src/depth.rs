@@ -1,4 +1,4 @@
-//! How large a burst a stage accepts without a drop.
+//! The largest burst that a stage accepts without a drop.
 
 use crate::{QueueConfig, Stage};
 use units::{Rate, Span};
@@ -23,9 +23,9 @@ impl Stage {
         }
     }
 
-    /// The longest burst that the stage accepts: packets of `size` bytes that arrive on average at the
-    /// stage's rate may be delayed this long before it and then arrive at once, until its bucket or its empty
-    /// queue is too small.
+    /// The longest burst that the stage accepts. Packets of `size` bytes that arrive on average at the
+    /// stage's rate may be held back this long and then arrive at once. After a longer delay the bucket, or
+    /// the empty queue, is too small.
     pub fn depth(&self, size: u64) -> Option<Span> {
         if let Stage::Policer(policer) = self {
             return Some(policer.rate.time_for(policer.largest()?.get()));

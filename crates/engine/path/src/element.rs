@@ -160,8 +160,8 @@ pub trait Element<B>: Send {
     /// transmission, an AQM drop) may be deferred to the next call, with their exact due times.
     fn next_wake(&self) -> Option<Time>;
 
-    /// The minimum time that any packet spends inside; `None` if packets may be bounced. A constant. The
-    /// elements before this one need to be advanced only by so much later.
+    /// The constant minimum time that a packet spends in the element; `None` if packets may be bounced. The
+    /// elements before this one may be called later by this much.
     fn least_delay(&self) -> Option<Span> {
         Some(Span::ZERO)
     }

@@ -5,8 +5,8 @@
 //! lending ancestor's distance from the root, the farthest first; within a level by `prio`, then by deficit
 //! round robin with `quantum`. Levels of lenders count from the root (Linux: a root is level 7, its inner
 //! children 6 …), so that leaves of different depth borrow from one ancestor as equals. As in Linux a class
-//! may send while it has any tokens, so that its tokens may fall below zero by one packet. Packets leave at
-//! the exact nanosecond; a link behind the element spaces them.
+//! may send while it has any tokens, so its tokens may fall below zero by one packet. Packets leave at the
+//! exact nanosecond; a link behind the element spaces them.
 //!
 //! | where | here | Linux |
 //! |---|---|---|
@@ -310,7 +310,7 @@ impl<B> Leaf<B> {
 struct HtbElement<B> {
     classes: Vec<HtbClass>,
     leaves: Vec<Leaf<B>>,
-    /// The leaf whose turn it is, by level and priority.
+    /// The next leaf of the round robin, by level and priority.
     turns: Vec<usize>,
     /// The time up to which packets have been served.
     clock: Time,

@@ -6,8 +6,8 @@
 //! | `normal` | normally distributed with mean `delay`, standard deviation `jitter` |
 //! | `trace` | `delay` + the next of `delays`, which repeat |
 //!
-//! The delay is never below zero. Without `reorder` a packet waits for its predecessor, so that departure
-//! times do not decrease; with it packets overtake, as in netem.
+//! The delay is never below zero. Without `reorder` a packet waits for its predecessor, so departure times do
+//! not decrease; with it packets overtake, as in netem.
 //!
 //! With `every` the delay is a property of the path instead of the packet: it is drawn at each multiple of
 //! `every` and interpolated linearly. Independent draws for packets that are much closer than the jitter are

@@ -43,10 +43,9 @@ impl Ecn {
 /// The position of a fragment in its IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
-    /// Index, from 0.
-    /// Number of fragments of the packet.
+    /// Index of the fragment, from 0.
     pub index: u8,
-    /// How many fragments the packet was cut into.
+    /// Number of fragments of the packet.
     pub count: u8,
 }
 
@@ -59,7 +58,7 @@ pub struct Packet<B> {
     pub size: u32,
     /// Bytes of `size` that tunnels added.
     pub overhead: u32,
-    /// The flow it belongs to, which fair queues and per-flow limiters distinguish.
+    /// The packet's flow, by which fair queues and per-flow limiters classify.
     pub flow: u32,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,

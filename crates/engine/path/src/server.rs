@@ -45,7 +45,7 @@ pub(crate) trait Gate: Send {
         false
     }
 
-    /// How often a damaged packet is retransmitted before it is dropped.
+    /// Maximum number of retransmissions of a damaged packet.
     fn repeats(&self) -> u32 {
         0
     }

@@ -57,7 +57,7 @@ impl Discipline for Drr {
     }
 }
 
-/// Fails if a turn would serve so few bytes that turns take too much time.
+/// Fails if the quantum is so small that scheduling takes too much CPU time.
 pub(super) fn quantum(bytes: u32) -> Result<(), Problem> {
     if bytes < 256 {
         return Err(Problem::new("quantum", "must be at least 256 bytes; 1514 is usual"));

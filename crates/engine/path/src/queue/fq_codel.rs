@@ -197,7 +197,7 @@ impl<B: Send> Queue<B> for FqCoDelQueue<B> {
                 return Some((since, packet));
             }
             list.pop_front();
-            // An empty new queue moves to the old list once, so that no queue stays "new" for ever.
+            // An empty new queue moves to the old list once, so that no queue stays "new" forever.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(index);
             } else {

@@ -126,14 +126,15 @@ impl Discipline for Pie {
 /// Nothing is dropped below this number of queued bytes: two packets of 1500 bytes with Ethernet headers
 /// (section 4.1).
 const MIN_BACKLOG: u64 = 2 * 1514;
-/// From this probability on gains are not reduced (4.2) and steps are bounded (5.5); above it ECN-capable
-/// packets are dropped too (5.1).
+/// At this probability and above, gains are not reduced (4.2) and steps are bounded (5.5); above it
+/// ECN-capable packets are dropped too (5.1).
 const HIGH_PROBABILITY: f64 = 0.1;
-/// The maximum step from [`HIGH_PROBABILITY`] on, which is also added for long delays (section 5.5; Linux).
+/// The maximum step at or above [`HIGH_PROBABILITY`], which is also added for long delays (section 5.5;
+/// Linux).
 const MAX_STEP: f64 = 0.02;
 const LONG_DELAY: Span = Span::from_millis(250);
-/// No packet is dropped while the sum of probabilities is below the first value, one certainly is from the
-/// second value on (section 5.4).
+/// No packet is dropped while the sum of probabilities is below the first value, one certainly is at the
+/// second value (section 5.4).
 const SURE_PASS: f64 = 0.85;
 const SURE_DROP: f64 = 8.5;
 
@@ -312,9 +313,9 @@ mod tests {
         }
     }
 
-    /// Section 5.5: from 10 % on steps are at most 2 %, but decreases are unbounded: 0.125 * (0 - 15 ms) +
-    /// 1.25 * (0 - 100 ms) = -0.126875. Above 250 ms 2 % are added: 0.02 + 0.02; and at 5 % 0.125 * 285 ms /
-    /// 2 + 0.02.
+    /// Section 5.5: at 10 % and above, steps are at most 2 %, but decreases are unbounded: 0.125 * (0 - 15
+    /// ms) + 1.25 * (0 - 100 ms) = -0.126875. Above 250 ms 2 % are added: 0.02 + 0.02; and at 5 % 0.125 * 285
+    /// ms / 2 + 0.02.
     #[test]
     fn increases_are_bounded_and_long_delays_add_to_them() {
         for (wait, before, p, next) in [
@@ -476,7 +477,7 @@ mod tests {
         let mut q = queue(Pie::default());
         let (mut account, mut out) = (Account::default(), Outbox::default());
         let (mut arrival, mut waits, mut sum) = (0, 0u64, Span::ZERO);
-        let (mut came, mut lost) = (0, 0);
+        let (mut arrived, mut lost) = (0, 0);
         for ms in 0..60_000 {
             let now = ms * MS;
             while arrival <= now {
@@ -489,7 +490,7 @@ mod tests {
                     &mut out,
                 );
                 arrival += MS * 5 / 6;
-                came += (ms >= 20_000) as u64;
+                arrived += (ms >= 20_000) as u64;
             }
             lost += if ms >= 20_000 { out.dropped.len() as u64 } else { 0 };
             out.clear();
@@ -502,7 +503,7 @@ mod tests {
                 out.sent.clear();
             }
         }
-        let (mean, share) = (sum.as_millis_f64() / waits as f64, lost as f64 / came as f64);
+        let (mean, share) = (sum.as_millis_f64() / waits as f64, lost as f64 / arrived as f64);
         assert!((mean - 15.0).abs() < 1.0, "{mean} ms");
         assert!((share - 1.0 / 6.0).abs() < 0.003, "{share}");
         assert!((q.probability - 0.85 / 3.0).abs() < 0.02, "{}", q.probability);

@@ -129,7 +129,7 @@ fn check_conservation(rig: &Rig) {
     assert!(last_two.is_none_or(|[a, b]| a.0 <= b.0), "stamps fell");
 }
 
-/// How a script's wake-ups are made.
+/// When wake-ups are delivered during a script.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Waking {
     Exactly,

@@ -145,7 +145,7 @@ fn an_outage_drops_or_keeps_packets() {
 
 #[test]
 fn a_handover_reduces_the_rate_stops_and_adds_delay() {
-    // 12 Mbit/s (1 ms per packet); half of it from 8 ms on; nothing from 10 to 15 ms; then 3 ms of extra
+    // 12 Mbit/s (1 ms per packet); half of it starting at 8 ms; nothing from 10 to 15 ms; then 3 ms of extra
     // delay for 2 ms.
     let handover = |buffer| {
         stage(json!({"kind": "handover", "at": ["10ms"], "lasts": "5ms", "buffer": buffer,

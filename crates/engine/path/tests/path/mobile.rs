@@ -206,7 +206,7 @@ fn retransmissions_by_the_radio_replace_loss_by_delay() {
     assert!((lost - 0.0128).abs() < 0.005 && late > 0.1 && in_order, "{lost} {late}");
 }
 
-/// A cell of 10 s at the full rate, of which handovers take 0.1 s or, if half of them fail, 1 s in the mean.
+/// A cell of 10 s at the full rate, of which handovers take 0.1 s or, if half of them fail, 1 s on average.
 #[test]
 fn the_limit_of_a_train_is_its_mean_rate() {
     let train = |more: serde_json::Value| {
