@@ -2,7 +2,7 @@
 
 use crate::Label;
 
-/// What is transferred in the time from a request to the last byte of its response.
+/// The kind of object that is transferred between a request and the last byte of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExchangeKind {
     /// The response to a single request.

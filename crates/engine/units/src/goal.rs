@@ -1,4 +1,4 @@
-//! What variants are judged by.
+//! Goals that variants are judged by.
 
 use crate::Label;
 use serde::{Deserialize, Serialize};

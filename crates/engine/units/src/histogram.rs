@@ -10,7 +10,7 @@ use crate::Span;
 /// A log-linear histogram of spans with 2^`BITS` buckets per octave.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram<const BITS: u32> {
-    /// Counts of the buckets from `first` on.
+    /// Counts of the buckets, starting with `first`.
     counts: Vec<u32>,
     first: usize,
     samples: u64,

@@ -164,13 +164,13 @@ impl Speed {
     pub fn as_mps(self) -> f64 {
         self.0 as f64 / 3.6e6
     }
-    /// The time that the distance `way` takes at this speed, rounded up to the next nanosecond; [`Span::MAX`]
-    /// for a speed of zero.
-    pub fn time_for(self, way: Length) -> Span {
+    /// The time that `distance` takes at this speed, rounded up to the next nanosecond; [`Span::MAX`] for a
+    /// speed of zero.
+    pub fn time_for(self, distance: Length) -> Span {
         if self.0 == 0 {
             return Span::MAX;
         }
-        let ns = (way.0 as u128 * 3600 * NANOS as u128).div_ceil(self.0 as u128);
+        let ns = (distance.0 as u128 * 3600 * NANOS as u128).div_ceil(self.0 as u128);
         Span(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }
