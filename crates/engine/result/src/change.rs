@@ -349,7 +349,7 @@ impl EffectMeasure {
 }
 
 #[test]
-fn places_that_somebody_runs_have_the_names_that_are_written() {
+fn actors_are_named_as_in_json_and_options() {
     for place in ChangePlace::ACTORS {
         assert_eq!(ChangePlace::actor(&place.name()), Some(place));
     }

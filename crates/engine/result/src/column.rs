@@ -1,9 +1,9 @@
 //! Table columns, and a macro that declares those of a time series once.
 //!
 //! `columns!` (below) takes a list of columns, each with its meaning, type, unit, growth and clocks. From it
-//! the macro makes a series (one vector per column), a point (one row) and an implementation of [`Columns`],
-//! with which Parquet, the report page and the lab's pipe iterate over a series without naming its columns. A
-//! new column needs a line in the list and code that measures it, once per clock.
+//! the macro generates a series (one vector per column), a point (one row) and an implementation of
+//! [`Columns`]. Parquet, the report page and the lab's pipe use the latter to iterate over a series without
+//! naming its columns. A new column needs a line in the list and code that measures it, once per clock.
 
 /// Type of a column. Doubles and integers are 64 bits wide, texts are UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +86,9 @@ pub struct Column {
     pub about: &'static str,
 }
 
-/// A type of a series' cells: `u64`, `f64` or an option of them.
+/// A type of a series' cells: `u64`, `f64` or an option of either.
 pub trait Cell {
-    /// Column type of such cells.
+    /// Column type of the cells.
     const KIND: ColumnKind;
 }
 

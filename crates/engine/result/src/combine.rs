@@ -254,10 +254,10 @@ fn values(all: &[&VariantResult]) -> BTreeMap<String, Vec<f64>> {
 }
 
 /// The mean difference `b` − `a` of a measure of two variants, with half the width of its 95 % confidence
-/// interval, from values of repeats with the same seeds in the same order; a single pair has no interval (0).
-/// Random effects common to both cancel out, so the interval is narrower than those of the two means suggest.
-/// A difference whose interval contains 0 is not significant.
-/// Source: the paired t test (Student 1908).
+/// interval. Both slices hold the values of repeats with the same seeds in the same order; a single pair has
+/// no interval (0). Random effects common to both cancel out, so the interval is narrower than those of the
+/// two means suggest. A difference whose interval contains 0 is not significant. Source: the paired t test
+/// (Student 1908).
 ///
 /// # Panics
 /// Panics when `a` and `b` differ in length.

@@ -211,7 +211,7 @@ pub enum LinuxSetting {
     },
 }
 
-/// The nftables table of the MSS clamp. It is a table of its own, so that deleting it removes nothing else.
+/// The nftables table of the MSS clamp. It holds nothing else, so deleting it affects nothing else.
 const CLAMP_TABLE: &str = "longfat_mss";
 
 impl LinuxSetting {
@@ -300,7 +300,7 @@ impl LinuxSetting {
         }
     }
 
-    /// Whether the previous value was read, so that the undo is complete.
+    /// Whether the undo is complete: the previous value was read.
     pub fn has_complete_undo(&self) -> bool {
         !self.undo().iter().any(|line| line.starts_with('#'))
     }
@@ -446,7 +446,7 @@ fn mss_clamp(device: &Option<String>, mss: Option<u32>) -> Vec<String> {
     ]
 }
 
-/// Shell words that replace the route to the peer by itself, to which attributes can be appended.
+/// Shell words that replace the route to the peer by the same route; attributes can be appended.
 fn route(v6: bool) -> String {
     let ip = if v6 { "ip -6" } else { "ip" };
     format!("{ip} route replace $({ip} -o route show to match $PEER | tail -n 1")

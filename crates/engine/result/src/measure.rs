@@ -15,8 +15,8 @@
 //!
 //! `rtt` is the round trip of TCP flows, `delay` the one-way delay of datagrams, `probe` the round trip of
 //! probes; none replaces another. Without a subject, `delay`, `jitter` and the loss of datagrams are those of
-//! calls (`voice`) if there are any, else of all datagram flows except probes: the delay of a flood that
-//! fills the link is no concern of its user.
+//! calls (`voice`) if there are any, else of all datagram flows except probes: the user of a flood that fills
+//! the link does not mind its delay.
 
 use crate::{ElementResult, FlowKind, FlowResult, RttSummary, TimesSummary, VariantResult};
 use units::{Goal, Label};
@@ -245,7 +245,7 @@ impl Quantity {
         }
     }
 
-    /// Whether the quantity has a distribution, so that median, percentiles and extremes exist.
+    /// Whether the quantity has a distribution, that is median, percentiles and extremes.
     pub fn has_distribution(self) -> bool {
         use Quantity::{Completion, Delay, Page, Probe, Response, Rtt};
         matches!(self, Rtt | Delay | Probe | Completion | Response | Page)
@@ -295,7 +295,7 @@ impl Statistic {
         }
     }
 
-    /// Share of the samples that may be missing, 0 to 1, so that the statistic is still known.
+    /// Maximum share of missing samples with which the statistic is still known, 0 to 1.
     fn max_missing_share(self) -> f64 {
         match self {
             Statistic::Min => 1.0,

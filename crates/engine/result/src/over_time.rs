@@ -3,12 +3,13 @@
 use crate::{Histogram, RttSummary};
 use units::{Span, Time};
 
-/// Unit of a weight, ns. A histogram bucket holds twelve hours of them.
+/// Unit of a weight, ns. A histogram bucket holds the weight of twelve hours.
 const TICK_NS: u64 = 10_000;
 
 /// Collects the RTTs of a flow, weighted by time: a sample represents the time since the previous one. A path
-/// that stalls for two seconds yields a single ACK at the end of the stall; a ping every second would have
-/// met the stall twice, but among the thousands of ACKs of a fast second it would vanish.
+/// that stalls for two seconds yields a single ACK at the end of the stall. Counted once per ACK, the stall
+/// would vanish among the thousands of ACKs of a fast second, although a ping every second would have
+/// measured it twice.
 #[derive(Clone, Debug, Default)]
 pub struct RttMeter {
     /// Samples weighted by time, in ticks.
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_ends_the_time_before() {
+    fn a_sample_counts_from_the_previous_one_or_the_intervals_start() {
         let mut meter = RttMeter::default();
         let counted = [at_ms(100), at_ms(200)];
         meter.record(at_ms(90), Span::from_millis(50), counted);
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn samples_closer_than_a_tick_share_it() {
         let mut meter = RttMeter::default();
-        // 1.2 µs apart, as at 10 Gbit/s: every eighth or ninth of them gets a tick.
+        // 1.2 µs apart, as at 10 Gbit/s: every eighth or ninth sample gets a tick.
         (1..=10_000u64).for_each(|i| {
             let sample = Span::from_micros(if i % 2 == 0 { 20 } else { 40 });
             meter.record(Time::from_nanos(1_000_000 + i * 1200), sample, ALL);

@@ -11,7 +11,7 @@ use crate::Cells;
 /// Position of an encoded column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VarintColumn {
-    /// Offset of its first byte.
+    /// Offset of the column's first byte.
     pub at: usize,
     /// Number of values.
     pub rows: usize,
