@@ -72,8 +72,8 @@ pub(crate) fn baseline(root: &Node, variants: &[&str]) -> Result<Option<String>,
 }
 
 impl Experiment {
-    /// What variants are judged by, the most important first: the file's `goal`, or the default for the first
-    /// variant's applications.
+    /// The goals that variants are judged by, the most important first: the file's `goal`, or the default for
+    /// the first variant's applications.
     pub fn goals(&self) -> Vec<Goal> {
         match (&self.goal[..], self.variants.first()) {
             ([], Some(first)) => first.scenario.default_goals(),

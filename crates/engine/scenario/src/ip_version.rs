@@ -20,7 +20,7 @@ const IPV6_MIN_MTU: u32 = 1280;
 const IPV6_EXTRA_HEADER: u32 = 20;
 
 impl Scenario {
-    /// How many bytes longer than IPv4's the IP header of packets to a host is: 20 for IPv6, 0 for IPv4.
+    /// Excess length of the IP header of packets to a host over that of IPv4, bytes: 20 for IPv6, 0 for IPv4.
     pub fn extra_ip_header(&self, to: usize) -> u32 {
         if self.address(to).is_ipv6() { IPV6_EXTRA_HEADER } else { 0 }
     }

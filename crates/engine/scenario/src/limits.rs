@@ -21,7 +21,7 @@ pub struct PathLimits {
 impl PathLimits {
     /// Computes the limits of all flows, or of flow `only` alone.
     pub fn new(scenario: &Scenario, only: Option<usize>) -> PathLimits {
-        // How many flows pass each stage (link, direction, position).
+        // Number of flows that pass each stage (link, direction, position).
         let mut passed: BTreeMap<(usize, bool, usize), u32> = BTreeMap::new();
         let mut flows = Vec::new();
         let (mut counted, mut connections) = (0, 0);

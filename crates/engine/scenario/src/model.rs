@@ -16,8 +16,8 @@ pub struct Experiment {
     /// Default: the file's name without `.toml`.
     pub name: String,
     pub description: String,
-    /// What variants are judged by, as stated in the file; may be empty. [`Experiment::goals`] fills in the
-    /// default.
+    /// The goals that variants are judged by, as stated in the file; may be empty. [`Experiment::goals`]
+    /// fills in the default.
     pub goal: Vec<Goal>,
     /// The reference variant, as stated in the file. [`Experiment::baseline`] fills in the default.
     pub baseline: Option<String>,

@@ -1,4 +1,4 @@
-//! Reads and checks what makes hosts a network: addresses, routes, customers, services and faults.
+//! Reads and checks the network settings of hosts: addresses, routes, customers, services and faults.
 //!
 //! | check | reason |
 //! |---|---|

@@ -9,7 +9,7 @@ use serde::de::Error as _;
 const NAMED_TABLES: [(&str, &str); 5] =
     [("hosts", "host"), ("links", "link"), ("relays", "relay"), ("flows", "flow"), ("faults", "fault")];
 
-/// Keys that apply to the whole experiment, so that a variant cannot override them.
+/// Keys that apply to the whole experiment; a variant cannot override them.
 const SHARED_KEYS: [&str; 2] = ["goal", "baseline"];
 const SHARED_MESSAGE: &str = "applies to all variants: set it at the top of the file";
 

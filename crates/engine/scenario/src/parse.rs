@@ -194,7 +194,7 @@ impl ScenarioRequest<'_> {
         let mut root = parse(self.text).map_err(|fault| self.error(fault, None))?;
         for old in 0..root.entries.len() {
             let name = current_name(&root.entries[old].0.name);
-            // A file with both names is left alone, so that the old one is reported as unknown.
+            // A file with both names is unchanged; the old name is then reported as unknown.
             if root.entries.iter().all(|(key, _)| key.name != name) {
                 root.entries[old].0.name = name.into();
             }

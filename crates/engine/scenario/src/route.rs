@@ -86,7 +86,7 @@ impl Scenario {
         self.hosts[host].services.iter().any(is)
     }
 
-    /// Whether a tunnel crosses the link, so that all packets over the link go through the tunnel.
+    /// Whether a tunnel crosses the link; all packets over the link then go through the tunnel.
     pub fn is_tunnel(&self, link: usize) -> bool {
         self.links[link].between.iter().all(|&host| self.ends_tunnel(host, link))
     }

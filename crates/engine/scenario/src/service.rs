@@ -1,4 +1,4 @@
-//! What a host runs in addition to forwarding (IPsec, BGP, an FTP server), and scheduled faults.
+//! Services that a host runs in addition to forwarding (IPsec, BGP, an FTP server), and scheduled faults.
 //!
 //! On the kernel each service is a real daemon in the host's namespace. The simulator models their effect on
 //! packets: a tunnel adds headers and reduces the MTU, BGP finds the routes that [`crate::Scenario::route`]

@@ -140,8 +140,8 @@ fn check(node: &Node, stage: &mut Stage, files: &mut Files<'_>) -> Result<(), Fa
     })
 }
 
-/// Removes what an error message quotes from a file (the text between backticks). The file may be private,
-/// and errors may be shown to other people than its owner.
+/// Removes the file's content that an error message quotes (the text between backticks). The file may be
+/// private, and errors may be shown to others than its owner.
 fn without_content(message: &str) -> String {
     match (message.find('`'), message.rfind('`')) {
         (Some(first), Some(last)) if first < last => {

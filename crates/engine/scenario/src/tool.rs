@@ -84,7 +84,7 @@ impl Tool {
             ),
             (Tool::Command { .. }, App::Udp { .. }) => Ok(()),
             (Tool::Command { .. }, app) if app.is_datagrams() => {
-                wrong("kind", "a program cannot play `voice` or `probe`; leave `tool` out")
+                wrong("kind", "a program cannot generate `voice` or `probe`; leave `tool` out")
             }
             (Tool::Command { .. }, _) => Ok(()),
             (Tool::Iperf3, App::Bulk { duration: Some(_), bytes: Some(_) }) => wrong(
@@ -99,7 +99,7 @@ impl Tool {
                 wrong("size", "iperf3 sends no datagrams below 44 bytes of IP packet")
             }
             (Tool::Iperf3, App::Udp { .. }) => Ok(()),
-            (Tool::Iperf3, _) => wrong("kind", "iperf3 plays only `bulk` and `udp`"),
+            (Tool::Iperf3, _) => wrong("kind", "iperf3 supports only `bulk` and `udp`"),
         }
     }
 }

@@ -22,7 +22,7 @@ const LONG_WAIT: Span = Span::from_secs(1);
 const DEEP_BUCKET: Span = Span::from_secs(2);
 /// Length of IPv4 and TCP headers without options, bytes.
 const HEADERS: u32 = 40;
-/// How many variants a warning names at most.
+/// Maximum number of variants that a warning names.
 const MAX_LISTED_VARIANTS: usize = 4;
 
 impl Experiment {
@@ -124,7 +124,7 @@ struct WarningTemplate {
     /// English sentence with the names of `values` in braces.
     template: &'static str,
     values: Vec<(&'static str, String)>,
-    /// Report the warning only if it applies to every variant.
+    /// Whether to report the warning only if it applies to every variant.
     only_in_all: bool,
 }
 
@@ -374,7 +374,7 @@ fn peak(stage: &PathStage) -> Option<WarningTemplate> {
     same.then(|| WarningTemplate::new("no-peak", format!("{}.peak_rate", stage.key), text, values))
 }
 
-/// Warns of a queue in which packets can wait for very long, if the flow can fill it.
+/// Warns of a queue in which packets can wait for more than [`LONG_WAIT`], if the flow can fill it.
 fn long_queue(flow: &Flow, stage: &PathStage) -> Option<WarningTemplate> {
     let (rate, queue) = stage.stage.queue()?;
     let size = u64::from(stage.size);

@@ -14,7 +14,7 @@ pub(crate) fn without_defaults<T: Serialize + DeserializeOwned + PartialEq>(data
     })
 }
 
-/// Removes each key whose removal keeps `same` true.
+/// Removes each key without which `same` is still true.
 pub(crate) fn prune(value: Written, same: &dyn Fn(&Written) -> bool) -> Table {
     let mut whole = value;
     visit(&mut Vec::new(), &mut whole, same);

@@ -56,7 +56,7 @@ fn check(found: &str, expected: &str) {
 }
 
 #[test]
-fn the_good_file_is_good() {
+fn the_unmodified_file_has_no_error() {
     let experiment = Experiment::parse("good.toml", GOOD, &[]).unwrap();
     assert_eq!(experiment.variants[0].scenario.links[0].forward.len(), 2);
 }
@@ -293,7 +293,7 @@ via = ["proxy"]"#,
         "30:32: flows.bulk.app.size: 32 is out of range (allowed: 44 to 65535 bytes of IP packet)"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "voice", codec = "g711" }
 tool = "iperf3""#,
-        "30:16: flows.bulk.app.kind: iperf3 plays only `bulk` and `udp`"),
+        "30:16: flows.bulk.app.kind: iperf3 supports only `bulk` and `udp`"),
     ("count = 4", r#"server = "nc -l {port}""#,
         "29:10: flows.bulk.server: `server` needs a `tool` that connects to it"),
     ("count = 4", r#"tool = "iperf3"
@@ -324,7 +324,7 @@ tool = "nc -u {to} 5001""#,
         "30:16: flows.bulk.app.kind: longfat recognises a command's datagrams by their port: the command must use {port}"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "probe" }
 tool = "nc -u {to} {port}""#,
-        "30:16: flows.bulk.app.kind: a program cannot play `voice` or `probe`; leave `tool` out"),
+        "30:16: flows.bulk.app.kind: a program cannot generate `voice` or `probe`; leave `tool` out"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "udp", rate = "1Mbit/s", size = 43 }
 tool = "iperf3""#,
         "30:48: flows.bulk.app.size: iperf3 sends no datagrams below 44 bytes of IP packet"),
@@ -336,7 +336,7 @@ tool = "iperf3""#,
         "30:32: flows.bulk.app.bytes: iperf3 ends after a time or a number of bytes; leave out `duration` or `bytes`"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = { kind = "onoff", on = "1s", off = "1s" }
 tool = "iperf3""#,
-        "30:16: flows.bulk.app.kind: iperf3 plays only `bulk` and `udp`"),
+        "30:16: flows.bulk.app.kind: iperf3 supports only `bulk` and `udp`"),
     (r#"app = { kind = "bulk", bytes = "10MB" }"#, r#"app = "bulk""#,
         r#"30:7: flows.bulk.app: expected a table, found the text "bulk""#),
     ("[flows.bulk]", r#"[flows."a b"]"#,

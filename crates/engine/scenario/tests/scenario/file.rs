@@ -240,7 +240,7 @@ fn an_unusable_file_of_a_stage_is_an_error_at_its_name() {
     );
 }
 
-/// Edits a text: removes characters from `at` on, and inserts a snippet there.
+/// Edits a text: removes characters starting at `at`, and inserts a snippet there.
 fn mutate(text: &str, at: usize, remove: usize, insert: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = at % (chars.len() + 1);

@@ -66,7 +66,7 @@ fn an_override_of_one_variant_changes_no_other() {
         let e = read(TEXT, &[&set.replace("shaper", "shapr")], &["none"]).unwrap_err();
         assert!(e.to_string().contains("there is no variant `shapr` (did you mean `shaper`?"), "{e}");
     }
-    // It is applied in its order among the other overrides.
+    // The override is applied in its position among the others.
     let sets = ["variants.policer.seed=3", "seed=4", "variants.none.seed=5"];
     let seeds: Vec<u64> = read(TEXT, &sets, &[]).unwrap().variants.iter().map(|v| v.scenario.seed).collect();
     assert_eq!(seeds, [4, 4, 5]);

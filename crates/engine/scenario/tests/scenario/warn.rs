@@ -248,7 +248,7 @@ fn a_copy_of_the_baseline_is_reported_and_warnings_name_their_variants() {
 }
 
 /// The warnings of the examples, whose settings are intended.
-const MEANT: &[(&str, &[&str])] = &[
+const INTENDED_WARNINGS: &[(&str, &[&str])] = &[
     ("call", &["links.line.forward.modem.queue: 850 packets of 1500 B take 1.0 s at 10Mbit/s"]),
     ("policer-or-shaper", &["flows.udp.app.rate: 30 Mbit/s of datagrams exceed the path's 20Mbit/s"]),
     // Hosts of flows that are disabled by default.
@@ -273,7 +273,7 @@ fn examples_cause_no_unintended_warning() {
         let (name, text) = (path.file_stem().unwrap().to_str().unwrap(), fs::read_to_string(&path).unwrap());
         let mut read_file = |file: &str| fs::read_to_string(folder.join(file)).map_err(|e| e.to_string());
         let found = Experiment::parse_with(name, &text, &[], &mut read_file).unwrap().warnings();
-        let meant = MEANT.iter().find(|(n, _)| *n == name).map_or(&[][..], |(_, list)| list);
+        let meant = INTENDED_WARNINGS.iter().find(|(n, _)| *n == name).map_or(&[][..], |(_, list)| list);
         assert_eq!(found.len(), meant.len(), "{name}: {found:#?}");
         for (found, meant) in found.iter().zip(meant) {
             assert!(found.starts_with(meant), "{name}: {found}");

@@ -219,10 +219,10 @@ impl Draw {
             }
         }
         text += &format!("duration = \"{}\"\n", self.one_of(&["4s", "50min", "3999ms"]));
-        let ways: Vec<String> = (0..hosts - 1)
+        let directions: Vec<String> = (0..hosts - 1)
             .map(|_| format!("forward = {}\nbackward = {}\n", self.stages(), self.stages()))
             .collect();
-        text += &links(hosts, |i| ways[i].clone());
+        text += &links(hosts, |i| directions[i].clone());
         for host in 0..hosts {
             if self.one_in(2) {
                 text += &format!("[hosts.h{host}]\nstack = {}\n", self.stack());
@@ -272,8 +272,8 @@ impl Draw {
 }
 
 /// Links that connect the hosts in a row.
-fn links(hosts: usize, ways: impl Fn(usize) -> String) -> String {
-    let link = |i: usize| format!("[links.l{i}]\nbetween = [\"h{i}\", \"h{}\"]\n{}", i + 1, ways(i));
+fn links(hosts: usize, directions: impl Fn(usize) -> String) -> String {
+    let link = |i: usize| format!("[links.l{i}]\nbetween = [\"h{i}\", \"h{}\"]\n{}", i + 1, directions(i));
     (0..hosts - 1).map(link).collect()
 }
 
