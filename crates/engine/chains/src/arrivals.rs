@@ -1,4 +1,4 @@
-//! What a datagram flow's receiver records during a simulated or real run, and its summary.
+//! Records which datagrams of a flow arrived and when, in a simulated or real run, and summarises them.
 
 use crate::e_model::{SpeechLoss, mos, r_factor};
 use result::{Histogram, RealTime, RttSummary};
@@ -42,19 +42,19 @@ struct LossRuns {
 }
 
 impl LossRuns {
-    /// `packets` says in the order of sequence numbers whether each arrived. `None` is a packet in flight; it
-    /// ends a run, because it is not lost.
+    /// Finds the runs of losses. `packets` holds, in order of sequence numbers, whether each packet arrived;
+    /// `None` is a packet in flight, which ends a run because it is not lost.
     fn from_arrivals(packets: impl Iterator<Item = Option<bool>>) -> LossRuns {
         let mut losses = LossRuns::default();
         let mut run = 0;
-        for came in packets {
-            let Some(came) = came else {
+        for arrived in packets {
+            let Some(arrived) = arrived else {
                 run = 0;
                 continue;
             };
             losses.judged += 1;
-            run = if came { 0 } else { run + 1 };
-            losses.lost += !came as u64;
+            run = if arrived { 0 } else { run + 1 };
+            losses.lost += !arrived as u64;
             losses.runs += (run == 1) as u64;
             losses.longest = losses.longest.max(run);
         }
@@ -90,7 +90,7 @@ pub struct ArrivalMeter {
     /// RFC 3550's J, and its sum over all packets, nanoseconds.
     jitter: f64,
     jitter_sum: f64,
-    /// For voice flows, which need the delay of every packet.
+    /// Playout of a voice flow, which needs the delay of every packet; `None` for other flows.
     playout: Option<Playout>,
     delay_of: Vec<Span>,
     /// Ranges of sequence numbers whose losses are counted separately: first, and last plus one.
@@ -160,10 +160,10 @@ impl ArrivalMeter {
         self.last
     }
 
-    /// Loss runs among `sent` packets, where `came` says which packets count as received. A packet is in
-    /// flight if no later packet has arrived and the path has not dropped it.
-    fn runs(&self, sent: u64, came: impl Fn(u64) -> bool) -> LossRuns {
-        LossRuns::from_arrivals((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| came(n))))
+    /// Loss runs among `sent` packets, where `has_arrived` says which packets count as received. A packet is
+    /// in flight if no later packet has arrived and the path has not dropped it.
+    fn runs(&self, sent: u64, has_arrived: impl Fn(u64) -> bool) -> LossRuns {
+        LossRuns::from_arrivals((0..sent.max(self.end)).map(|n| self.is_known(n).then(|| has_arrived(n))))
     }
 
     /// Summary of `sent` packets; `None` if none was sent.
@@ -172,7 +172,7 @@ impl ArrivalMeter {
             return None;
         }
         let runs = self.runs(sent, |n| self.arrived.contains(n));
-        let mut heard = RealTime {
+        let mut summary = RealTime {
             delay_ms: RttSummary::of(&self.delays),
             jitter_ms: self.jitter_sum / self.arrived.len.saturating_sub(1).max(1) as f64 / 1e6,
             lost: runs.share(),
@@ -182,23 +182,23 @@ impl ArrivalMeter {
             ..RealTime::default()
         };
         if let Some(playout) = self.playout.filter(|_| runs.judged > 0) {
-            self.play(playout, sent, &mut heard);
+            self.play(playout, sent, &mut summary);
         }
-        Some(heard)
+        Some(summary)
     }
 
     /// Adds the playout's results to the summary. The playout time is the smallest delay plus the jitter
     /// buffer; a packet that arrives later counts as lost.
-    fn play(&self, playout: Playout, sent: u64, heard: &mut RealTime) {
+    fn play(&self, playout: Playout, sent: u64, summary: &mut RealTime) {
         let due = self.delays.min().unwrap_or_default() + playout.jitter_buffer;
         let runs = self.runs(sent, |n| self.arrived.contains(n) && self.delay_of[n as usize] <= due);
-        heard.late = Some(runs.share() - heard.lost);
-        heard.jitter_buffer_ms = Some(playout.jitter_buffer.as_millis_f64());
-        heard.r_factor = playout.codec.map(|codec| {
+        summary.late = Some(runs.share() - summary.lost);
+        summary.jitter_buffer_ms = Some(playout.jitter_buffer.as_millis_f64());
+        summary.r_factor = playout.codec.map(|codec| {
             let loss = SpeechLoss { share: runs.share(), run: runs.mean_run() };
             r_factor(codec, codec.delay + due, loss)
         });
-        heard.mos = heard.r_factor.map(mos);
+        summary.mos = summary.r_factor.map(mos);
     }
 }
 
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn jitter_is_computed_as_in_rtp() {
         let meter = fed(ArrivalMeter::default(), &[(0, 10), (1, 26), (2, 26), (3, 10)]);
-        let heard = meter.summary(4).unwrap();
-        assert_eq!(heard.jitter_ms, (1.0 + 0.9375 + 1.87890625) / 3.0);
-        assert_eq!((heard.delay_ms.min, heard.delay_ms.mean, heard.delay_ms.max), (10.0, 18.0, 26.0));
-        assert_eq!((heard.lost, heard.loss_bursts, heard.mos, heard.late), (0.0, 0, None, None));
+        let summary = meter.summary(4).unwrap();
+        assert_eq!(summary.jitter_ms, (1.0 + 0.9375 + 1.87890625) / 3.0);
+        assert_eq!((summary.delay_ms.min, summary.delay_ms.mean, summary.delay_ms.max), (10.0, 18.0, 26.0));
+        assert_eq!((summary.lost, summary.loss_bursts, summary.mos, summary.late), (0.0, 0, None, None));
         assert_eq!(meter.last_delay(), Some(ms(10)));
         assert_eq!(ArrivalMeter::default().summary(0), None);
     }
@@ -250,41 +250,41 @@ mod tests {
         for n in [2, 3, 5, 7, 8, 10] {
             meter.handle_drop(n);
         }
-        let heard = meter.summary(12).unwrap();
-        assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (0.6, 4, 2));
-        assert_eq!(heard.loss_burst_mean, 1.5);
+        let summary = meter.summary(12).unwrap();
+        assert_eq!((summary.lost, summary.loss_bursts, summary.loss_burst_max), (0.6, 4, 2));
+        assert_eq!(summary.loss_burst_mean, 1.5);
         // The duplicate of 6 was ignored.
-        assert_eq!(heard.delay_ms.max, 1.0);
+        assert_eq!(summary.delay_ms.max, 1.0);
         // Packets that arrive out of order are not lost.
-        let heard = fed(ArrivalMeter::default(), &[(2, 1), (0, 5), (1, 4)]).summary(9).unwrap();
-        assert_eq!((heard.lost, heard.loss_bursts), (0.0, 0));
+        let summary = fed(ArrivalMeter::default(), &[(2, 1), (0, 5), (1, 4)]).summary(9).unwrap();
+        assert_eq!((summary.lost, summary.loss_bursts), (0.0, 0));
         // All packets were dropped; then: no packet arrived and none is known to be lost.
         let mut meter = ArrivalMeter::default();
         (0..7).for_each(|n| meter.handle_drop(n));
-        let heard = meter.summary(7).unwrap();
-        assert_eq!((heard.lost, heard.loss_bursts, heard.loss_burst_max), (1.0, 1, 7));
-        let heard = voice(Codec::G711, 60).summary(3).unwrap();
-        assert_eq!((heard.lost, heard.mos, heard.late), (0.0, None, None));
+        let summary = meter.summary(7).unwrap();
+        assert_eq!((summary.lost, summary.loss_bursts, summary.loss_burst_max), (1.0, 1, 7));
+        let summary = voice(Codec::G711, 60).summary(3).unwrap();
+        assert_eq!((summary.lost, summary.mos, summary.late), (0.0, None, None));
     }
 
-    /// Delays 20, 25, 20, 91, 80, lost, 85: the buffer of 60 ms ends at 80, so that the fourth, the sixth and
-    /// the seventh of seven are not heard: 3/7, in two runs. Spoken 20.125 ms before they leave, they are
-    /// heard after 100.125 ms.
+    /// Delays 20, 25, 20, 91, 80, lost, 85: the buffer of 60 ms ends at 80, so packets 4, 6 and 7 of 7 are
+    /// not played: 3/7, in two runs. Speech is recorded 20.125 ms before it leaves, and played after 100.125
+    /// ms.
     #[test]
     fn packets_after_their_playout_time_are_not_heard() {
         let meter = fed(voice(Codec::G711, 60), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
-        let heard = meter.summary(7).unwrap();
-        assert_eq!(heard.lost, 1.0 / 7.0);
-        assert!((heard.late.unwrap() - 2.0 / 7.0).abs() < 1e-12);
+        let summary = meter.summary(7).unwrap();
+        assert_eq!(summary.lost, 1.0 / 7.0);
+        assert!((summary.late.unwrap() - 2.0 / 7.0).abs() < 1e-12);
         let loss = SpeechLoss { share: 3.0 / 7.0, run: 1.5 };
         let want = r_factor(Codec::G711.rated().unwrap(), Span::from_micros(100_125), loss);
-        assert_eq!((heard.r_factor, heard.mos), (Some(want), Some(mos(want))));
-        assert_eq!(heard.jitter_buffer_ms, Some(60.0));
-        // With a larger buffer all packets are in time: 1/7 is lost, heard after 111.125 ms.
+        assert_eq!((summary.r_factor, summary.mos), (Some(want), Some(mos(want))));
+        assert_eq!(summary.jitter_buffer_ms, Some(60.0));
+        // With a larger buffer all packets are in time: 1/7 is lost, played after 111.125 ms.
         let meter = fed(voice(Codec::G711, 71), &[(0, 20), (1, 25), (2, 20), (3, 91), (4, 80), (6, 85)]);
         assert_eq!(meter.summary(7).unwrap().late, Some(0.0));
         // ITU-T publishes no parameters for Opus.
-        let heard = fed(voice(Codec::Opus, 60), &[(0, 20)]).summary(1).unwrap();
-        assert_eq!((heard.r_factor, heard.mos, heard.late), (None, None, Some(0.0)));
+        let summary = fed(voice(Codec::Opus, 60), &[(0, 20)]).summary(1).unwrap();
+        assert_eq!((summary.r_factor, summary.mos, summary.late), (None, None, Some(0.0)));
     }
 }

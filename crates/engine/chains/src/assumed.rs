@@ -2,8 +2,8 @@
 //!
 //! | service or fault | stages | on the kernel |
 //! |---|---|---|
-//! | `ipsec` | a `tunnel` before the link's own stages, in each direction, and a `tunnel-end` behind them | real |
-//! | fault of the link | an `outage` behind the link's own stages, so that packets in flight are lost too | the same stage |
+//! | `ipsec` | a `tunnel` before the link's own stages, in each direction, and a `tunnel-end` after them | real |
+//! | fault of the link | an `outage` after the link's own stages, so packets in flight are lost too | the same stage |
 //! | fault of the tunnel | the same stage | real |
 //! | fault of a host | the same stage on all its links; for tunnels [`TUNNEL_RESTART`] longer | links: the same stage; daemons are killed and restarted |
 //!
@@ -17,7 +17,7 @@ use units::Span;
 /// negotiates keys (measured: docs/networks.md).
 const TUNNEL_RESTART: Span = Span::from_millis(300);
 
-/// The scenario with such stages: all of them, or those that the kernel does not implement. `None` if none is
+/// The scenario with all these stages, or with those that the kernel does not implement. `None` if none is
 /// needed.
 pub fn assume(scenario: &Scenario, on_kernel: bool) -> Option<Scenario> {
     if scenario.faults.is_empty() && scenario.hosts.iter().all(|h| h.services.is_empty()) {

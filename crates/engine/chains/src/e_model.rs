@@ -43,7 +43,7 @@ const PERCEIVED_DELAY_MS: f64 = 100.0;
 pub struct SpeechLoss {
     /// Share of all packets, 0 to 1.
     pub share: f64,
-    /// Mean length of a run of such packets; 0 if there is none.
+    /// Mean length of a run of consecutive packets that do not arrive in time; 0 without such packets.
     pub run: f64,
 }
 

@@ -40,17 +40,17 @@ pub fn ways<B: Body + Send + 'static>(scenario: &Scenario, seed: u64) -> Vec<Lin
     ways
 }
 
-/// The statistics of all elements of `ways`, for the summary.
-pub fn elements<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkDirection<B>>) -> Vec<ElementResult> {
-    ways.flat_map(|way| (0..way.chain.len()).map(move |i| element(way, i))).collect()
+/// The statistics of all elements of `directions`, for the summary.
+pub fn elements<'a, B: 'a>(directions: impl Iterator<Item = &'a LinkDirection<B>>) -> Vec<ElementResult> {
+    directions.flat_map(|direction| (0..direction.chain.len()).map(move |i| element(direction, i))).collect()
 }
 
-fn element<B>(way: &LinkDirection<B>, i: usize) -> ElementResult {
-    let a = way.chain.account(i);
-    debug_assert!(a.balances(), "{}: {a:?}", way.elements[i]);
+fn element<B>(direction: &LinkDirection<B>, i: usize) -> ElementResult {
+    let a = direction.chain.account(i);
+    debug_assert!(a.balances(), "{}: {a:?}", direction.elements[i]);
     ElementResult {
-        name: way.elements[i].clone(),
-        kind: way.kinds[i].into(),
+        name: direction.elements[i].clone(),
+        kind: direction.kinds[i].into(),
         passed_packets: a.passed,
         dropped_packets: a.dropped,
         too_big_packets: a.too_big,
@@ -72,21 +72,24 @@ fn element<B>(way: &LinkDirection<B>, i: usize) -> ElementResult {
     }
 }
 
-/// Empty time series of all elements of `ways`, in the same order.
-pub fn element_series<'a, B: 'a>(ways: impl Iterator<Item = &'a LinkDirection<B>>) -> Vec<ElementSeries> {
+/// Empty time series of all elements of `directions`, in the same order.
+pub fn element_series<'a, B: 'a>(
+    directions: impl Iterator<Item = &'a LinkDirection<B>>,
+) -> Vec<ElementSeries> {
     let named = |name: &String| ElementSeries { name: name.clone(), ..ElementSeries::default() };
-    ways.flat_map(|way| way.elements.iter().map(named)).collect()
+    directions.flat_map(|direction| direction.elements.iter().map(named)).collect()
 }
 
-/// Appends a sample at time `t` to the series of each element of `ways`. The chains must have been advanced
-/// to `now`.
+/// Appends a sample at time `t` to the series of each element of `directions`. The chains must have been
+/// advanced to `now`.
 pub fn sample<'a, B: 'a>(
     series: &mut [ElementSeries],
-    ways: impl Iterator<Item = &'a LinkDirection<B>>,
+    directions: impl Iterator<Item = &'a LinkDirection<B>>,
     t: Time,
     now: Time,
 ) {
-    let elements = ways.flat_map(|way| (0..way.chain.len()).map(move |i| (&way.chain, i)));
+    let elements =
+        directions.flat_map(|direction| (0..direction.chain.len()).map(move |i| (&direction.chain, i)));
     for (series, (chain, i)) in series.iter_mut().zip(elements) {
         let (gauge, account) = (chain.gauge(i, now), chain.account(i));
         series.push(ElementPoint {

@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(longest(38, 49), Some(Silence { from: 39.0, to: 49.0, ended: false }));
         assert_eq!(silence(&s, at(35), at(20), at(35)), None, "not started");
         assert_eq!(silence(&s, at(0), at(20), at(20)), None, "already done");
-        // A flow that starts during a fault is silent from its own start on.
+        // The silence of a flow that starts during a fault begins with the flow.
         assert_eq!(silence(&s, at(22), at(20), at(30)), Some(Silence { from: 22.0, to: 28.0, ended: true }));
     }
 

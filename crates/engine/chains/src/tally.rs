@@ -50,9 +50,9 @@ pub struct FlowTally {
 
 impl FlowTally {
     /// Takes over the counters of an application that makes requests.
-    pub fn asked(&mut self, asker: &Requester) {
-        self.completed = Some(asker.completed);
-        self.exchanges = asker.log.clone();
-        self.waiting = asker.waiting().collect();
+    pub fn record_requests(&mut self, requester: &Requester) {
+        self.completed = Some(requester.completed);
+        self.exchanges = requester.log.clone();
+        self.waiting = requester.waiting().collect();
     }
 }

@@ -48,7 +48,7 @@ fn stage(named: &NamedStage) -> PathStage {
     PathStage { name: named.name.clone(), kind: named.stage.kind().into(), settings, assumed: named.assumed }
 }
 
-/// Whether a key has its default value: the stage is equal without it.
+/// Whether a key has its default value: without the key the stage is the same.
 fn is_default(stage: &path::Stage, table: &Map<String, Value>, key: &str) -> bool {
     let mut without = table.clone();
     without.remove(key);

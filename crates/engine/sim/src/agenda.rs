@@ -24,8 +24,8 @@ pub enum Owner {
 pub struct Agenda {
     /// Deadlines that packets change: of directions, then the sampler's, then those of hosts with jitter.
     busy: DeadlineHeap,
-    /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand of them do
-    /// not slow down a busy link.
+    /// Timers, most of which only wait: of ends, then of flows. In a separate heap, a thousand timers do not
+    /// slow down a busy link.
     idle: DeadlineHeap,
     directions: u32,
     ends: u32,

@@ -1,6 +1,6 @@
-//! A path without any delay or rate could carry an unlimited amount of data at one moment, so that the run
-//! would never end. Where a connection has such a path, a cable of 10 Gbit/s and 10 µs is added to its first
-//! link in both directions. It appears among the elements, and in the path as not belonging to the scenario.
+//! A path without any delay or rate could carry an unlimited amount of data at one moment, and the run would
+//! never end. Where a connection has such a path, a cable of 10 Gbit/s and 10 µs is added to its first link
+//! in both directions. Results list the cable as an element, and mark it in the path as assumed.
 
 use path::{Link, Stage};
 use scenario::{Hop, NamedStage, Scenario};

@@ -1,4 +1,4 @@
-//! Collects the results of a run: time series while it is played, the summary at its end.
+//! Collects the results of a run: time series during the run, the summary at its end.
 
 use crate::end_id::EndId;
 use crate::flows::{FlowKind, SimFlow, SimFlows, TcpFlow};
@@ -79,7 +79,7 @@ impl Collector {
         chains::sample(&mut self.elements, network.directions.iter(), now, now);
     }
 
-    /// The outcome of the run, which was played until `end`.
+    /// The outcome of the run, simulated until `end`.
     pub fn finish(
         mut self,
         name: &str,
@@ -136,8 +136,8 @@ fn tally(flows: &SimFlows, flow: &SimFlow, network: &SimNetwork) -> FlowTally {
             }
             tally.lost_packets = Some(network.lost[ends].iter().sum());
             tally.mss_bytes = Some(flows.main_sender(t).s.mss);
-            if let Some(asker) = &t.app.asker {
-                tally.asked(asker);
+            if let Some(requester) = &t.app.requester {
+                tally.record_requests(requester);
             }
         }
     }

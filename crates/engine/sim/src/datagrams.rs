@@ -30,7 +30,7 @@ impl UdpFlow {
         UdpFlow { source, number: 0, answered, received_bytes: 0, last: start, meter }
     }
 
-    /// Numbers of its directed flows.
+    /// Numbers of the flow's directed flows.
     pub fn numbers(&self) -> Range<usize> {
         let first = self.number as usize;
         first..first + 1 + self.answered as usize

@@ -64,7 +64,7 @@ impl TcpFlow {
 }
 
 // The variant that every segment reads is stored inline; datagram flows are rarer.
-/// What a flow consists of in the simulator.
+/// The parts of a simulated flow.
 #[expect(clippy::large_enum_variant)]
 pub enum FlowKind {
     Tcp(TcpFlow),
@@ -303,7 +303,7 @@ impl SimFlows {
 
     /// The end of [`SimFlows::main_sender`].
     pub fn main_end(&self, flow: &TcpFlow) -> &Tcp {
-        // Of connections that carry the same, the first counts.
+        // Of connections that have carried equally much, take the first.
         let ends = flow.senders().map(|end| &self.ends[end.index()]);
         let most = ends.reduce(|most, end| if end.tx.s.snd_una > most.tx.s.snd_una { end } else { most });
         most.unwrap_or(&self.ends[EndId::new(flow.legs.start, Side::Client).index()])
@@ -341,7 +341,7 @@ impl SimFlows {
         }
     }
 
-    /// Lifetime of a flow in a run that was played until `end`.
+    /// Lifetime of a flow in a run that was simulated until `end`.
     pub fn active(&self, flow: &SimFlow, end: Time) -> Span {
         let from = match &flow.kind {
             FlowKind::Udp(_) => None,

@@ -1,12 +1,11 @@
-//! Scheduling jitter of hosts, as measured on real ones, so that repeats differ as those of a real machine
-//! do.
+//! Scheduling jitter of hosts, as measured on real ones. With it, repeats differ as on a real machine.
 //!
 //! | event | delay |
 //! |---|---|
 //! | a packet arrives | the host wakes up after a delay drawn from [`REACTION`] and handles all packets received by then |
 //! | a timer is due (retransmission, delayed ACK, pacing, application, datagram source) | the timer fires after a delay drawn from [`TIMER`] |
 //! | a flow starts | it starts after a delay drawn from [`START`]; flows of one host start in sequence, as one program opens them |
-//! | the run starts | the host's clock has a random phase, so that Linux's ticks and timer buckets have, too |
+//! | the run starts | the host's clock has a random phase, and with it Linux's ticks and timer buckets |
 //!
 //! Intermediate hosts, which only forward packets, have no jitter. Each host has its own random stream.
 //!
@@ -132,7 +131,7 @@ impl HostJitter {
         deferred.then(|| now + self.hosts[host as usize].timer_delay())
     }
 
-    /// Whether a due timer of this end is deferred, so that its deadline must not change.
+    /// Whether a due timer of this end is deferred. Its deadline must then not change.
     #[inline]
     pub fn is_deferred(&self, end: EndId) -> bool {
         self.deferred_ends.get(end.index()) == Some(&true)

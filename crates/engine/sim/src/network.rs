@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use transport::Segment;
 use units::Time;
 
-/// Incomplete packets remembered; of older ones no fragment is still in flight.
+/// Maximum number of incomplete packets to remember. Fragments of older packets are no longer in flight.
 const MAX_INCOMPLETE: usize = 1024;
 
 /// A packet that reached a host.
@@ -29,7 +29,7 @@ pub struct BouncedPacket {
 /// The chains of all links of a run, and the routes between hosts.
 pub struct SimNetwork {
     pub directions: Vec<LinkDirection<Segment>>,
-    /// Destinations of directed flows: the host, and the customer whose packets they are.
+    /// Destinations of directed flows: the host, and the customer that the packets belong to.
     targets: Vec<(usize, Option<String>)>,
     /// Index into `targets` of each directed flow.
     target: Vec<u32>,

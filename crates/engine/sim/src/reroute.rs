@@ -2,9 +2,9 @@
 //!
 //! | fault | routes leave the link | routes return to it |
 //! |---|---|---|
-//! | `link`, `tunnel` | when the hold time expires; the last keepalive received is half an interval old in the mean | [`RECONNECT`] after the fault ends |
-//! | `host` | as above, for all its links; if the host is back sooner, with its neighbours' next keepalives, half an interval later in the mean: the host answers them with a reset | [`RESTARTED`] after the fault ends |
-//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLED`] after the fault ends |
+//! | `link`, `tunnel` | when the hold time expires; the last keepalive received is half an interval old on average | [`RECONNECT_DELAY`] after the fault ends |
+//! | `host` | as above, for all its links; if the host is back sooner, with its neighbours' next keepalives, half an interval later on average: the host answers them with a reset | [`RESTART_DELAY`] after the fault ends |
+//! | `bgp` | at once (a Cease notification, RFC 4271 section 6.7) | [`ENABLE_DELAY`] after the fault ends |
 //!
 //! Other faults that end before the hold time expires change no route, and a fault of a link without a BGP
 //! session does not either.
@@ -14,13 +14,13 @@ use units::{Span, Time};
 
 /// Mean time from when a neighbour is reachable again until a connection is tried: half of the lab's `connect
 /// retry time`, 1 s.
-const RECONNECT: Span = Span::from_millis(500);
+const RECONNECT_DELAY: Span = Span::from_millis(500);
 /// Time from when a session is enabled until a connection is tried: the lab's `connect delay time`.
-const ENABLED: Span = Span::from_secs(1);
+const ENABLE_DELAY: Span = Span::from_secs(1);
 
 /// Mean time from when a failed host is back until its sessions are established: the lab's BIRD starts within
 /// a second, after the tunnels (measurements: docs/networks.md).
-const RESTARTED: Span = Span::from_millis(1500);
+const RESTART_DELAY: Span = Span::from_millis(1500);
 
 /// Times of route changes, in order, each with the links that are not used from then on.
 pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
@@ -33,9 +33,9 @@ pub fn changes(scenario: &Scenario) -> Vec<(Time, Vec<usize>)> {
         let hold = ends.iter().filter_map(|&h| scenario.speaker(h)).map(|(_, hold)| hold).min();
         let hold = hold.unwrap_or(scenario::HOLD);
         let (noticed, again) = match fault.kind {
-            FaultKind::Bgp => (Span::ZERO, ENABLED),
-            FaultKind::Link | FaultKind::Tunnel => (hold - hold / 6, RECONNECT),
-            FaultKind::Host => ((hold - hold / 6).min(fault.lasts + hold / 6), RESTARTED),
+            FaultKind::Bgp => (Span::ZERO, ENABLE_DELAY),
+            FaultKind::Link | FaultKind::Tunnel => (hold - hold / 6, RECONNECT_DELAY),
+            FaultKind::Host => ((hold - hold / 6).min(fault.lasts + hold / 6), RESTART_DELAY),
         };
         if noticed < fault.lasts || fault.kind == FaultKind::Host {
             let begin = Time::ZERO + fault.at;
@@ -55,7 +55,7 @@ mod tests {
     use scenario::Experiment;
 
     /// The host is back at 3 s. Keepalives are sent every 2 s, so the next one is answered by a reset at 4 s
-    /// in the mean.
+    /// on average.
     #[test]
     fn routes_leave_a_host_that_restarts_quickly_at_the_next_keepalive() {
         let text = r#"

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use transport::{Segment, Side, Tcp, answer};
 use units::{Span, Time};
 
-/// Options of a run besides its scenario.
+/// Options of a run, in addition to its scenario.
 #[derive(Default)]
 pub struct SimOptions<'a> {
     /// Seed of every random stream.
@@ -28,7 +28,7 @@ pub struct SimOptions<'a> {
     pub host_jitter: bool,
     /// Observer of every packet.
     pub tap: Option<&'a mut dyn Tap>,
-    /// Called with the virtual time every now and then; `Break` ends the run.
+    /// Called with the virtual time every 65,536 events; `Break` ends the run.
     pub progress: Option<&'a mut dyn FnMut(Time) -> ControlFlow<()>>,
     /// Controllers that replace those of the scenario.
     pub controls: Option<&'a OwnControls<'a>>,
@@ -101,7 +101,7 @@ impl<'a> SimRun<'a> {
         run
     }
 
-    /// The outcome of a run that was played until `end`.
+    /// The outcome of a run that was simulated until `end`.
     pub(crate) fn summary(self, variant: &str, scenario: &Scenario, end: Time) -> Outcome {
         let only = self.options.only_flow;
         let SimRun { collector, flows, network, next_id, .. } = self;
@@ -133,7 +133,7 @@ impl SimRun<'_> {
         self.network.find_routes(scenario, down);
     }
 
-    /// Plays all events up to `end`, or until [`SimOptions::progress`] ends the run; returns the time
+    /// Simulates all events up to `end`, or until [`SimOptions::progress`] ends the run; returns the time
     /// reached. The run can be continued.
     pub(crate) fn play(&mut self, mut end: Time, sample: Span) -> Time {
         while let Some((at, owner)) = self.agenda.first() {

@@ -14,7 +14,7 @@ use transport::Tcp;
 use units::Time;
 
 /// Runs one variant of a scenario in virtual time. If [`SimOptions::progress`] ended the run, the outcome
-/// covers the time played, which is its `duration_s`.
+/// covers the simulated time, which is its `duration_s`.
 pub fn run(variant: &str, scenario: &Scenario, options: SimOptions) -> Outcome {
     SimSession::new(Cow::Borrowed(scenario), options).finish(variant)
 }
@@ -25,7 +25,7 @@ pub struct SimSession<'s, 'a> {
     run: SimRun<'a>,
     /// Route changes still to come, the next one last: their time and the links that are down from then on.
     changes: Vec<(Time, Vec<usize>)>,
-    /// Time up to which the run has been played.
+    /// Time up to which the run has been simulated.
     now: Time,
 }
 
@@ -59,7 +59,8 @@ impl<'s, 'a> SimSession<'s, 'a> {
         SimSession { scenario, run, changes, now: Time::ZERO }
     }
 
-    /// Plays all events up to `until` or the end of the run, whichever is earlier; returns the time reached.
+    /// Simulates all events up to `until` or the end of the run, whichever is earlier; returns the time
+    /// reached.
     pub fn play_until(&mut self, until: Time) -> Time {
         let end = until.min(Time::ZERO + self.scenario.duration);
         if end > self.now {
@@ -68,7 +69,7 @@ impl<'s, 'a> SimSession<'s, 'a> {
         self.now
     }
 
-    /// Plays all events up to `end`, changing routes when they are due; returns the time reached.
+    /// Simulates all events up to `end`, changing routes when they are due; returns the time reached.
     fn play(&mut self, end: Time) -> Time {
         while let Some((at, down)) = self.changes.pop_if(|(at, _)| *at < end) {
             let reached = self.run.play(at, self.scenario.sample);
@@ -80,7 +81,7 @@ impl<'s, 'a> SimSession<'s, 'a> {
         self.run.play(end, self.scenario.sample)
     }
 
-    /// Time up to which the run has been played.
+    /// Time up to which the run has been simulated.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -123,7 +124,7 @@ impl<'s, 'a> SimSession<'s, 'a> {
         flows.flows.iter().filter(|f| f.scenario_flow as usize == flow).all(|f| flows.done(f).is_some())
     }
 
-    /// Plays the rest of the run and returns its outcome.
+    /// Simulates the rest of the run and returns its outcome.
     pub fn finish(mut self, variant: &str) -> Outcome {
         let end = self.play(Time::ZERO + self.scenario.duration);
         self.run.stop(end);

@@ -1,4 +1,4 @@
-//! Observation of a run while it is played.
+//! Observation of a run while it is simulated.
 
 use path::Packet;
 use transport::{Segment, Tcp};

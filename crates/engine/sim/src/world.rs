@@ -1,9 +1,9 @@
 //! A scenario as an environment for reinforcement learning: a flow whose window or pacing rate an actor sets,
 //! step by step.
 //!
-//! Order of calls: [`World::new`], which plays until the flow is established; [`World::step`] any number of
-//! times. A step carries out an action, plays for a fixed time, and yields an observation and a reward, which
-//! no longer change once [`World::is_over`]. The same scenario, seed and actions give the same numbers.
+//! Order of calls: [`World::new`], which simulates until the flow is established; [`World::step`] any number
+//! of times. A step carries out an action, simulates a fixed time, and yields an observation and a reward,
+//! which no longer change once [`World::is_over`]. The same scenario, seed and actions give the same numbers.
 //!
 //! A [`Scheme`] defines observations, actions and rewards; each is a file and a registry line.
 //! [`StepFigures`] are a step's measurements, from which all schemes derive them. A world with a classic

@@ -33,10 +33,10 @@ pub struct Application {
     on: bool,
     phase_end: Time,
     /// The client of exchanges, if the application has any.
-    pub asker: Option<Box<Requester>>,
-    answerer: Option<Box<Responder>>,
+    pub requester: Option<Box<Requester>>,
+    responder: Option<Box<Responder>>,
     /// Requests to be written.
-    asks: VecDeque<Ask>,
+    requests: VecDeque<Ask>,
     /// Length of the stream, once nothing more will be written; for on-off, bytes written in this burst.
     total: Option<u64>,
     /// Time at which the application had nothing left to do: the last byte was delivered, or the last answer
@@ -53,9 +53,9 @@ impl Application {
             wake: None,
             on: false,
             phase_end: Time::ZERO,
-            asker: asking.map(|asking| Box::new(Requester::new(asking))),
-            answerer: asking.map(|asking| Box::new(Responder::new(asking))),
-            asks: VecDeque::new(),
+            requester: asking.map(|asking| Box::new(Requester::new(asking))),
+            responder: asking.map(|asking| Box::new(Responder::new(asking))),
+            requests: VecDeque::new(),
             total: None,
             finished: None,
         }
@@ -69,7 +69,7 @@ impl Application {
 
     /// Number of connections.
     pub fn connections(&self) -> u32 {
-        self.asker.as_ref().map_or(1, |a| a.connections())
+        self.requester.as_ref().map_or(1, |a| a.connections())
     }
 
     /// The flow starts, and the client acts. [`Application::take_request`] returns the requests to be
@@ -86,8 +86,8 @@ impl Application {
                 self.handle_wake(now, client, out);
             }
             App::Request { .. } | App::Page { .. } => {
-                if let Some(asker) = &mut self.asker {
-                    asker.start(now, &mut self.asks);
+                if let Some(requester) = &mut self.requester {
+                    requester.start(now, &mut self.requests);
                 }
             }
             App::Udp { .. } | App::Voice { .. } | App::Probe { .. } => {}
@@ -120,30 +120,30 @@ impl Application {
 
     #[inline(never)]
     fn exchange(&mut self, now: Time, side: Side, connection: usize, end: &mut Tcp, out: &mut Vec<Segment>) {
-        let (Some(asker), Some(answerer)) = (&mut self.asker, &mut self.answerer) else { return };
+        let (Some(requester), Some(responder)) = (&mut self.requester, &mut self.responder) else { return };
         let read = end.rx.rcv_nxt;
         if side == Side::Server {
-            while let Some(answer) = answerer.next(connection, read) {
+            while let Some(answer) = responder.next(connection, read) {
                 end.write(now, answer, true, out);
             }
         } else if end.is_established() {
-            asker.handle_established(connection, &mut self.asks);
-            asker.handle_read(now, connection, read, &mut self.asks);
-            (self.wake, self.finished) = (asker.next_wake(), asker.finished);
+            requester.handle_established(connection, &mut self.requests);
+            requester.handle_read(now, connection, read, &mut self.requests);
+            (self.wake, self.finished) = (requester.next_wake(), requester.finished);
         }
     }
 
     /// Whether a request is to be written.
     #[inline]
     pub fn has_requests(&self) -> bool {
-        !self.asks.is_empty()
+        !self.requests.is_empty()
     }
 
     /// The next request to be written on one of the client's connections.
     pub fn take_request(&mut self) -> Option<Ask> {
-        let ask = self.asks.pop_front()?;
-        if let Some(answerer) = &mut self.answerer {
-            answerer.expect(ask);
+        let ask = self.requests.pop_front()?;
+        if let Some(responder) = &mut self.responder {
+            responder.expect(ask);
         }
         Some(ask)
     }
@@ -159,8 +159,8 @@ impl Application {
                 self.total = Some(client.tx.s.snd_nxt);
             }
             App::Request { .. } | App::Page { .. } => {
-                if let Some(asker) = &mut self.asker {
-                    asker.handle_wake(now, &mut self.asks);
+                if let Some(requester) = &mut self.requester {
+                    requester.handle_wake(now, &mut self.requests);
                 }
             }
             App::Onoff { on, off, rate } => {

@@ -8,7 +8,6 @@ const MAX_EXCHANGES: usize = 1 << 20;
 /// A completed exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Kind of exchange.
     pub what: ExchangeKind,
     /// Time of the request.
     pub began: Time,
@@ -16,7 +15,8 @@ pub struct Exchange {
     pub took: Span,
 }
 
-/// The exchanges of a flow in order of completion: all of them, or a random sample of very many.
+/// The exchanges of a flow in order of completion: all of them, or a random sample if there are more than a
+/// million.
 #[derive(Clone, Debug)]
 pub struct ExchangeLog {
     list: Vec<Exchange>,

@@ -5,9 +5,9 @@
 //! Beyond three duplicate ACKs for one gap Linux compresses SACKs: one per min(1 ms, RTT / 20). A segment
 //! with PSH, such as the last of each burst, or one that is not full-sized is acknowledged once the reader
 //! has read everything, unless the connection is interactive (`tcp_measure_rcv_mss` since Linux 6.7,
-//! `__tcp_cleanup_rbuf`), so an odd segment at the end of a burst does not wait 40 ms. The window follows the
-//! application (dynamic right-sizing, `tcp_rcv_space_adjust`): twice what was read in the last round trip,
-//! more while that grows.
+//! `__tcp_cleanup_rbuf`). An odd segment at the end of a burst therefore does not wait 40 ms. The window
+//! follows the application (dynamic right-sizing, `tcp_rcv_space_adjust`): twice what was read in the last
+//! round trip, more while that grows.
 //!
 //! | here | Linux |
 //! |---|---|
@@ -139,7 +139,7 @@ impl Receiver {
         self.acks.closed = true;
     }
 
-    /// Ends all ACKs, as the connection was reset.
+    /// Cancels all pending ACKs, because the connection was reset.
     pub(crate) fn stop(&mut self) {
         (self.acks.delayed_at, self.acks.compressed_at, self.acks.read_at) = (None, None, None);
     }
@@ -286,8 +286,8 @@ impl Receiver {
     }
 
     /// Estimates the peer's full segment size, which may be below the negotiated one because of a smaller
-    /// path MTU or half a small window. Two equal segments in a row are believed, a larger one at once
-    /// (`tcp_measure_rcv_mss`).
+    /// path MTU or half a small window. Two segments of equal size in a row set the estimate, a larger one
+    /// sets it at once (`tcp_measure_rcv_mss`).
     #[cold]
     fn measure_mss(&mut self, len: u32) {
         if len == 0 {
@@ -299,9 +299,9 @@ impl Receiver {
         }
     }
 
-    /// Writes ACK, window, timestamp echo and SACK blocks to an outgoing segment, so that no ACK is pending
-    /// any more. `room` is the space for SACK blocks, bytes, within the size of a full packet (Linux reduces
-    /// the payload instead).
+    /// Writes ACK, window, timestamp echo and SACK blocks to an outgoing segment, and cancels the pending
+    /// ACK. `room` is the space for SACK blocks, bytes, within the size of a full packet (Linux reduces the
+    /// payload instead).
     #[inline]
     pub fn stamp(&mut self, seg: &mut Segment, room: u32) {
         let window = self.select_window().max(self.window_left());

@@ -152,19 +152,19 @@ impl Requester {
     }
 
     /// The flow starts, and its connections are being opened.
-    pub fn start(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
-        self.begin(now, asks);
+    pub fn start(&mut self, now: Time, requests: &mut VecDeque<Ask>) {
+        self.begin(now, requests);
     }
 
     /// A connection is established. Requests that waited for it count as awaited since they were known.
-    pub fn handle_established(&mut self, connection: usize, asks: &mut VecDeque<Ask>) {
+    pub fn handle_established(&mut self, connection: usize, requests: &mut VecDeque<Ask>) {
         if !std::mem::replace(&mut self.connections[connection].up, true) {
-            self.send_requests(self.since, asks);
+            self.send_requests(self.since, requests);
         }
     }
 
     /// `read` bytes in total have been read on a connection.
-    pub fn handle_read(&mut self, now: Time, connection: usize, read: u64, asks: &mut VecDeque<Ask>) {
+    pub fn handle_read(&mut self, now: Time, connection: usize, read: u64, requests: &mut VecDeque<Ask>) {
         let state = &mut self.connections[connection];
         let Some((what, since)) = state.awaited.filter(|_| read >= state.due) else { return };
         state.awaited = None;
@@ -172,7 +172,7 @@ impl Requester {
         if what == ExchangeKind::Html {
             (self.known, self.since) = (self.pattern.objects, now);
         }
-        self.send_requests(now, asks);
+        self.send_requests(now, requests);
         if self.connections.iter().any(|c| c.awaited.is_some()) || self.known > 0 {
             return;
         }
@@ -183,16 +183,16 @@ impl Requester {
         if self.pattern.count.is_some_and(|count| self.completed >= count) {
             self.finished = Some(now);
         } else if self.pattern.think.is_zero() {
-            self.begin(now, asks);
+            self.begin(now, requests);
         } else {
             self.wake = Some(now + self.pattern.think);
         }
     }
 
     /// The think time has passed.
-    pub fn handle_wake(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
+    pub fn handle_wake(&mut self, now: Time, requests: &mut VecDeque<Ask>) {
         if self.wake.take().is_some() {
-            self.begin(now, asks);
+            self.begin(now, requests);
         }
     }
 
@@ -205,15 +205,15 @@ impl Requester {
         answers.chain(page).chain(alone.map(|began| (ExchangeKind::Answer, began)))
     }
 
-    fn begin(&mut self, now: Time, asks: &mut VecDeque<Ask>) {
+    fn begin(&mut self, now: Time, requests: &mut VecDeque<Ask>) {
         (self.began, self.since) = (Some(now), now);
         self.html = self.pattern.html.is_some();
         self.known = if self.html { 0 } else { self.pattern.objects };
-        self.send_requests(now, asks);
+        self.send_requests(now, requests);
     }
 
     /// Sends requests for known objects on idle connections; they count as awaited since `since`.
-    fn send_requests(&mut self, since: Time, asks: &mut VecDeque<Ask>) {
+    fn send_requests(&mut self, since: Time, requests: &mut VecDeque<Ask>) {
         for (connection, state) in self.connections.iter_mut().enumerate() {
             if !state.up || state.awaited.is_some() {
                 continue;
@@ -234,7 +234,7 @@ impl Requester {
             };
             state.awaited = Some((what, since));
             state.due += answer;
-            asks.push_back(Ask { connection, request: self.pattern.request, answer });
+            requests.push_back(Ask { connection, request: self.pattern.request, answer });
         }
     }
 }
@@ -292,34 +292,37 @@ mod tests {
         app.asking().unwrap()
     }
 
-    fn requested(asks: &mut VecDeque<Ask>) -> Vec<(usize, u64)> {
-        asks.drain(..).map(|a| (a.connection, a.answer)).collect()
+    fn requested(requests: &mut VecDeque<Ask>) -> Vec<(usize, u64)> {
+        requests.drain(..).map(|a| (a.connection, a.answer)).collect()
     }
 
     #[test]
     fn a_page_is_loaded_object_by_object_over_its_connections() {
-        let mut asker = Requester::new(page(2, Some(500), Some(2)));
-        let mut asks = VecDeque::new();
-        asker.start(ms(0), &mut asks);
-        assert_eq!(requested(&mut asks), [], "no connection is established");
-        asker.handle_established(1, &mut asks);
-        assert_eq!(requested(&mut asks), [(1, 500)], "the document, on the first connection");
-        asker.handle_established(0, &mut asks);
-        asker.handle_read(ms(30), 1, 499, &mut asks);
-        assert_eq!(requested(&mut asks), [], "the document is incomplete");
-        asker.handle_read(ms(40), 1, 500, &mut asks);
-        assert_eq!(requested(&mut asks), [(0, 1000), (1, 1000)]);
-        asker.handle_read(ms(60), 1, 1500, &mut asks);
-        assert_eq!(requested(&mut asks), [(1, 1000)], "the third object, on the idle connection");
-        asker.handle_read(ms(90), 0, 1000, &mut asks);
-        assert_eq!((asker.completed, asker.next_wake()), (0, None));
+        let mut requester = Requester::new(page(2, Some(500), Some(2)));
+        let mut requests = VecDeque::new();
+        requester.start(ms(0), &mut requests);
+        assert_eq!(requested(&mut requests), [], "no connection is established");
+        requester.handle_established(1, &mut requests);
+        assert_eq!(requested(&mut requests), [(1, 500)], "the document, on the first connection");
+        requester.handle_established(0, &mut requests);
+        requester.handle_read(ms(30), 1, 499, &mut requests);
+        assert_eq!(requested(&mut requests), [], "the document is incomplete");
+        requester.handle_read(ms(40), 1, 500, &mut requests);
+        assert_eq!(requested(&mut requests), [(0, 1000), (1, 1000)]);
+        requester.handle_read(ms(60), 1, 1500, &mut requests);
+        assert_eq!(requested(&mut requests), [(1, 1000)], "the third object, on the idle connection");
+        requester.handle_read(ms(90), 0, 1000, &mut requests);
+        assert_eq!((requester.completed, requester.next_wake()), (0, None));
         assert_eq!(
-            asker.waiting().collect::<Vec<_>>(),
+            requester.waiting().collect::<Vec<_>>(),
             [(ExchangeKind::Object, ms(60)), (ExchangeKind::Page, ms(0))]
         );
-        asker.handle_read(ms(95), 1, 2500, &mut asks);
-        assert_eq!((asker.completed, asker.next_wake(), requested(&mut asks)), (1, Some(ms(195)), vec![]));
-        let log: Vec<_> = asker.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
+        requester.handle_read(ms(95), 1, 2500, &mut requests);
+        assert_eq!(
+            (requester.completed, requester.next_wake(), requested(&mut requests)),
+            (1, Some(ms(195)), vec![])
+        );
+        let log: Vec<_> = requester.log.list().iter().map(|e| (e.what, e.took.as_millis_f64())).collect();
         let object = ExchangeKind::Object;
         let wanted = [
             (ExchangeKind::Html, 40.0),
@@ -330,35 +333,35 @@ mod tests {
         ];
         assert_eq!(log, wanted);
         // The next page uses the same connections.
-        asker.handle_wake(ms(195), &mut asks);
-        assert_eq!(requested(&mut asks), [(0, 500)]);
-        asker.handle_read(ms(210), 0, 1500, &mut asks);
+        requester.handle_wake(ms(195), &mut requests);
+        assert_eq!(requested(&mut requests), [(0, 500)]);
+        requester.handle_read(ms(210), 0, 1500, &mut requests);
         for (t, connection, read) in [(220, 0, 2500), (220, 1, 3500), (230, 0, 3500)] {
-            asker.handle_read(ms(t), connection, read, &mut asks);
+            requester.handle_read(ms(t), connection, read, &mut requests);
         }
-        assert_eq!((asker.finished, asker.waiting().count()), (Some(ms(230)), 0));
+        assert_eq!((requester.finished, requester.waiting().count()), (Some(ms(230)), 0));
     }
 
     #[test]
     fn requests_count_as_awaited_while_their_connection_is_opened() {
-        let mut asker = Requester::new(page(3, None, None));
-        let mut asks = VecDeque::new();
-        asker.start(ms(5), &mut asks);
+        let mut requester = Requester::new(page(3, None, None));
+        let mut requests = VecDeque::new();
+        requester.start(ms(5), &mut requests);
         for connection in 0..3 {
-            asker.handle_established(connection, &mut asks);
+            requester.handle_established(connection, &mut requests);
         }
-        assert_eq!(asks.len(), 3);
-        assert!(asker.waiting().all(|(_, since)| since == ms(5)));
+        assert_eq!(requests.len(), 3);
+        assert!(requester.waiting().all(|(_, since)| since == ms(5)));
     }
 
     #[test]
     fn each_complete_request_is_answered() {
-        let mut answerer = Responder::new(page(1, None, None));
+        let mut responder = Responder::new(page(1, None, None));
         for answer in [7, 9] {
-            answerer.expect(Ask { connection: 0, request: 400, answer });
+            responder.expect(Ask { connection: 0, request: 400, answer });
         }
         let read = |a: &mut Responder, n| a.next(0, n);
-        assert_eq!(read(&mut answerer, 399), None);
-        assert_eq!([400, 400, 800, 9000].map(|n| read(&mut answerer, n)), [Some(7), None, Some(9), None]);
+        assert_eq!(read(&mut responder, 399), None);
+        assert_eq!([400, 400, 800, 9000].map(|n| read(&mut responder, n)), [Some(7), None, Some(9), None]);
     }
 }

@@ -36,23 +36,23 @@ pub mod flag {
 pub struct Sent {
     /// First byte.
     pub seq: u64,
-    /// Time of its last transmission.
+    /// Time of the last transmission.
     pub at: Time,
-    /// Value of `delivered` at its last transmission.
+    /// Value of `delivered` at the last transmission.
     pub delivered: u64,
-    /// Value of `delivered_time` at its last transmission.
+    /// Value of `delivered_time` at the last transmission.
     pub delivered_time: Time,
-    /// Send time of the first packet of the sampling window at its last transmission.
+    /// Send time of the first packet of the sampling window at the last transmission.
     pub first_sent: Time,
     /// Payload bytes.
     pub len: u32,
-    /// Packets in flight after its last transmission, including itself.
+    /// Packets in flight after the last transmission, including this packet.
     pub tx_in_flight: u32,
-    /// Number of packets marked lost at its last transmission, modulo 2^32.
+    /// Number of packets marked lost at the last transmission, modulo 2^32.
     pub lost: u32,
     prev: u32,
     next: u32,
-    /// Number of its last transmission, modulo 2^16, which orders transmissions of the same time.
+    /// Number of the last transmission, modulo 2^16, which orders transmissions of the same time.
     pub order: u16,
     /// Number of the block (skb) in which it was sent, different from the neighbouring blocks'. Only packets
     /// of the same block are retransmitted together.
@@ -66,7 +66,7 @@ pub struct Sent {
 pub struct Brief {
     /// First byte.
     pub seq: u64,
-    /// Time of its last transmission.
+    /// Time of the last transmission.
     pub at: Time,
     /// Payload bytes.
     pub len: u32,
@@ -124,7 +124,7 @@ impl Sent {
     }
 }
 
-/// The queue. A packet is identified by its number: the `n`-th packet ever sent, modulo 2^32.
+/// The queue. A packet is identified by its number: the `n`-th packet sent, modulo 2^32.
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     ring: VecDeque<Sent>,

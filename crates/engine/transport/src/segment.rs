@@ -1,7 +1,7 @@
 //! Segments and datagrams of the simulated endpoints.
 //!
 //! Sequence numbers are 64-bit stream offsets, which never wrap. SACK blocks are stored relative to the ACK
-//! number, so that a segment is small enough to be moved by value.
+//! number, to keep segments small enough to be moved by value.
 
 use units::Time;
 

@@ -53,7 +53,7 @@ pub struct Outgoing {
     pub len: u32,
     /// Whether to set CWR, on the first transmission after a reduction (RFC 3168 section 6.1.2).
     pub cwr: bool,
-    /// Whether it is a new transmission; only those are ECN-capable (RFC 3168 section 6.1.5).
+    /// Whether the packet is a new transmission; only those are ECN-capable (RFC 3168 section 6.1.5).
     pub new: bool,
     /// Whether to set PSH: the last packet of a burst, or of a write.
     pub push: bool,

@@ -291,7 +291,8 @@ impl Tcp {
 
     /// PAWS (RFC 7323 section 5.3) for a segment whose timestamp is `behind` ms too old; returns whether the
     /// segment is rejected. Data always is. Linux also rejects ACKs that were overtaken, unless they are
-    /// duplicates without news (`tcp_disordered_ack_check`); the SACK blocks of rejected ACKs are lost.
+    /// duplicates that carry no new information (`tcp_disordered_ack_check`); the SACK blocks of rejected
+    /// ACKs are lost.
     #[cold]
     fn rejects(&mut self, now: Time, seg: &Segment, behind: u32, out: &mut Vec<Segment>) -> bool {
         if seg.room() > 0 {

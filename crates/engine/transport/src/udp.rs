@@ -84,7 +84,7 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// A source that sends `pattern` from `start` on; random gaps are drawn from `stream`.
+    /// A source that sends `pattern`, starting at `start`; random gaps are drawn from `stream`.
     pub fn new(pattern: &DatagramPattern, start: Time, stream: Stream) -> UdpSource {
         UdpSource {
             interval: pattern.interval,

@@ -28,5 +28,5 @@ pub(crate) const DELAYED_ACK: Span = Span::from_millis(40);
 pub(crate) const INITIAL_WINDOW: u64 = 65_535;
 /// Maximum receive window, bytes.
 pub(crate) const BUFFER_MAX: u64 = 16 << 20;
-/// Minimum RTT from which on RACK and TLP are used.
+/// Minimum RTT for RACK and TLP.
 pub(crate) const RACK_FROM: Span = Span::from_millis(10);

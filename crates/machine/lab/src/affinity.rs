@@ -5,8 +5,8 @@
 //! it, so ACK timing does not depend on how fast one CPU wakes another.
 //!
 //! At a load beyond one CPU, the engine and the hosts' threads may use all CPUs. An engine that delivers
-//! bursts at such a rate would leave the readers no CPU time: the receive window would not open and no ACK
-//! would be sent (`__tcp_ack_snd_check`) until the burst is over, and then for the whole window at once.
+//! bursts at such a rate would leave the readers no CPU time. The receive window would not open and no ACK
+//! would be sent (`__tcp_ack_snd_check`) until the burst is over, and then one for the whole window.
 //! Therefore a single burst counts, not the mean load. Hosts that only send or receive datagrams need no
 //! placement.
 

@@ -81,9 +81,9 @@ impl Client {
 
 /// The end of a flow that sends requests.
 pub struct RequestingApp {
-    pub asker: Requester,
+    pub requester: Requester,
     /// Requests that have not been written yet.
-    pub asks: VecDeque<Ask>,
+    pub requests: VecDeque<Ask>,
     /// The flow's connections, once opened, as indices into the host's list.
     pub connections: Vec<Option<usize>>,
 }
@@ -93,6 +93,6 @@ impl RequestingApp {
     pub fn for_flow(flow: &PlannedFlow) -> Option<RequestingApp> {
         let asking = flow.asking()?;
         let connections = vec![None; asking.connections as usize];
-        Some(RequestingApp { asker: Requester::new(asking), asks: VecDeque::new(), connections })
+        Some(RequestingApp { requester: Requester::new(asking), requests: VecDeque::new(), connections })
     }
 }

@@ -64,8 +64,8 @@ fn tally(f: &PlannedFlow, end: Time) -> FlowTally {
         mss_bytes: u32::try_from(f.mss.load(Relaxed)).ok().filter(|&mss| mss > 0),
         ..FlowTally::default()
     };
-    if let Some(asker) = &*f.asker.lock().unwrap_or_else(PoisonError::into_inner) {
-        tally.asked(asker);
+    if let Some(requester) = &*f.requester.lock().unwrap_or_else(PoisonError::into_inner) {
+        tally.record_requests(requester);
     }
     tally
 }

@@ -11,7 +11,7 @@ use scenario::Scenario;
 pub struct KernelControl {
     /// The name for `TCP_CONGESTION`.
     pub name: String,
-    /// Whether it requests pacing itself.
+    /// Whether the control requests pacing itself.
     pub paces: bool,
 }
 

@@ -73,7 +73,7 @@ struct HostDaemons {
     console: DaemonConsole,
     /// Running daemons by their process id inside the namespace.
     running: BTreeMap<i32, String>,
-    /// Whether its console has ended.
+    /// Whether the host's console has ended.
     is_dead: bool,
 }
 

@@ -24,7 +24,8 @@ pub struct DatagramCounter {
 }
 
 impl DatagramCounter {
-    /// Counts datagrams to this port that leave (`sends`) or reach the host in whose namespace the thread is.
+    /// Counts datagrams to this port that leave (`sends`) or reach the host of the calling thread's
+    /// namespace.
     pub fn new(port: u16, sends: bool) -> io::Result<DatagramCounter> {
         let socket = PacketSocket::new(&filter(port), 0)?;
         receive_buffer(socket.as_fd(), 8 << 20)?;

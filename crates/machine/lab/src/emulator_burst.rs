@@ -18,10 +18,10 @@ use units::{Span, Time};
 const FULL_PACKET: u64 = 1500;
 /// Time in which a host responds to delivered packets.
 const REACTION: Span = Span::from_millis(1);
-/// Delayed packets remembered, at most.
+/// Maximum number of delayed packets to remember.
 const MAX_DELAYED: usize = 1 << 16;
 
-/// How long a host's packets were delayed, and until when it sends packets in response.
+/// How long a host's packets were delayed, and when the host stops sending packets in response.
 #[derive(Clone, Copy, Default)]
 struct DelayedHost {
     delay: Span,
@@ -38,7 +38,7 @@ pub struct EmulatorBursts {
     hosts: Vec<DelayedHost>,
     /// Delay by packet number.
     delay: BTreeMap<u64, Span>,
-    /// Packets of such bursts that were dropped for lack of room.
+    /// Packets of delayed bursts that were dropped for lack of room.
     pub dropped: u64,
 }
 
@@ -98,7 +98,7 @@ impl EmulatorBursts {
 mod tests {
     use super::*;
 
-    /// A policer with 4 ms of burst at its rate behind random loss, and a queue of 40 ms, on one link each.
+    /// A policer with 4 ms of burst at its rate after random loss, and a queue of 40 ms, on one link each.
     fn bursts() -> EmulatorBursts {
         let text = r#"
             [links.near]

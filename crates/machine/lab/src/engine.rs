@@ -2,7 +2,7 @@
 //! them to the next device.
 //!
 //! One thread serves all links. It sleeps in `ppoll` until a packet arrives or an element is due, and polls
-//! busily only for the last [`SPINS`] before that. A late wake-up delays a packet but not the schedule:
+//! busily only for the last [`SPIN_TIMES`] before that. A late wake-up delays a packet but not the schedule:
 //! elements stamp the packets they send with the scheduled time.
 
 use crate::affinity::{CpuPlacement, TrafficThreads};
@@ -31,7 +31,7 @@ use units::{Span, Time, earliest};
 /// Packets per [`WINDOW`] and, up to that load, how long before a deadline the engine stops sleeping and
 /// spins. Above the last entry it never spins, because that would use much of a core. A CPU that has slept
 /// long wakes up late.
-const SPINS: [(u32, Duration); 2] = [(12, Duration::from_micros(60)), (50, Duration::from_micros(8))];
+const SPIN_TIMES: [(u32, Duration); 2] = [(12, Duration::from_micros(60)), (50, Duration::from_micros(8))];
 /// Packets per window (40,000 a second) above which segments that leave together are joined.
 const JOIN_THRESHOLD: u32 = 400;
 const WINDOW: Span = Span::from_millis(10);
@@ -39,10 +39,10 @@ const WINDOW: Span = Span::from_millis(10);
 const BATCH: usize = 64;
 /// Real-time priority, if permitted.
 const REAL_TIME_PRIORITY: i32 = 20;
-/// How long the engine runs without sleeping before it yields to other threads of its priority.
+/// Maximum time that the engine runs without sleeping before it yields to other threads of its priority.
 const MAX_BUSY: Span = Span::from_micros(500);
-/// Packets delivered without a pause before the receivers may run, as a network card's driver delivers only
-/// so many at once (half of NAPI's weight); and the length of the pause.
+/// Packets delivered without a pause before the receivers may run, as a network card's driver also delivers a
+/// limited number at once (half of NAPI's weight); and the length of the pause.
 const DELIVERY_BUDGET: u32 = 32;
 const RECEIVER_PAUSE: Duration = Duration::from_micros(20);
 /// Segments that a host may receive as one and acknowledge once: 64 kB (`GRO_LEGACY_MAX_SIZE`) of 1024 bytes
@@ -54,15 +54,15 @@ const MAX_SLEEP: Duration = Duration::from_millis(50);
 /// One direction of a link, between two devices.
 struct EngineDirection<'a> {
     path: chains::LinkDirection<Wire>,
-    /// Index of its first element among those of all directions.
+    /// Index of the direction's first element among those of all directions.
     first_element: usize,
-    /// The devices that its packets are read from and written to.
+    /// The devices that the direction's packets are read from and written to.
     from: BorrowedFd<'a>,
     to: BorrowedFd<'a>,
     /// Incomplete packets at a tunnel's end, by packet id: fragments received so far, and the packet's
     /// bytes.
     partial: BTreeMap<u64, (u8, Wire)>,
-    /// When its source device was last seen empty.
+    /// When the source device was last seen empty.
     last_empty: Time,
     /// Whether a burst has started to leave since the engine last slept.
     burst: BurstState,
@@ -72,7 +72,7 @@ struct EngineDirection<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BurstState {
     Idle,
-    /// Its first packets have just left.
+    /// The burst's first packets have just left.
     Started,
     /// The receivers have had time to run since.
     ReceiversRan,
@@ -131,7 +131,7 @@ pub struct Engine<'a> {
     window: (Time, u32, u32),
     /// Number of windows so far.
     windows: u64,
-    /// The receivers run on this CPU while this thread sleeps.
+    /// Whether the receivers run on this CPU while this thread sleeps.
     receivers_on_this_cpu: bool,
     /// Packets delivered since this thread last slept.
     delivered_since_sleep: u32,
@@ -249,7 +249,7 @@ impl<'a> Engine<'a> {
                 placement.iter_mut().for_each(|m| m.end_window(self.window.2));
                 self.receivers_on_this_cpu = placement.as_ref().is_some_and(CpuPlacement::is_on_one_cpu);
             }
-            let spin = SPINS
+            let spin = SPIN_TIMES
                 .iter()
                 .find(|(max_packets, _)| self.window.2 <= *max_packets)
                 .map_or(Duration::ZERO, |s| s.1);
@@ -477,7 +477,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Incomplete packets kept per direction; beyond it the oldest is dropped.
+/// Maximum number of incomplete packets per direction; beyond it the oldest is dropped.
 const MAX_PARTIAL: usize = 1024;
 
 impl EngineDirection<'_> {

@@ -10,7 +10,7 @@ pub enum LabError {
     Permission {
         /// The missing privilege: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, access to `/dev/net/tun`.
         missing: String,
-        /// Why it is needed, and what was tried instead.
+        /// Why the privilege is needed, and what was tried instead.
         why: String,
     },
     /// The kernel does not support a setting of the scenario.
@@ -28,7 +28,7 @@ pub enum LabError {
         who: String,
         /// The scenario's name of the congestion control.
         wanted: String,
-        /// Why it is not available, and what would help.
+        /// Why the congestion control is not available, and what would help.
         why: String,
     },
     /// This machine lacks programs: a line per program that names the scenario's key, and a line with the
@@ -38,7 +38,6 @@ pub enum LabError {
     /// The program of a flow is missing, or failed before the run started.
     #[error("flow {flow}: {what}")]
     Program {
-        /// The flow.
         flow: String,
         /// The program, and what happened.
         what: String,
@@ -46,7 +45,6 @@ pub enum LabError {
     /// A relay's program is missing, or does not run as configured.
     #[error("relay {relay}: {what}")]
     Relay {
-        /// The relay.
         relay: String,
         /// The program, and what happened.
         what: String,
@@ -54,7 +52,6 @@ pub enum LabError {
     /// A host's daemons did not start.
     #[error("host {host}: {what}")]
     Service {
-        /// The host.
         host: String,
         /// The daemons, and their last output.
         what: String,

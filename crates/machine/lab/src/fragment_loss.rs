@@ -8,7 +8,7 @@ use path::{Packet, Stage};
 use scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Packets and flows remembered; beyond it the oldest is dropped.
+/// Maximum number of packets and of flows to remember; beyond it the oldest is dropped.
 const MAX_REMEMBERED: usize = 4096;
 
 /// Fragments on the path, and the packets that lost one.

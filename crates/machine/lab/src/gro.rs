@@ -51,7 +51,7 @@ impl Joiner {
         self.count += 1;
         // FIN, PSH or a shorter segment closes the super-packet.
         let Some(header) = ip_header(&frame[VIRTIO..]) else { return false };
-        // Both segments have the same header length: they belong to one stream.
+        // Both segments have the same header length, because they belong to one stream.
         let at = VIRTIO + header + 13;
         let flags = frame[at] & 0x09;
         self.bytes[at] |= flags;

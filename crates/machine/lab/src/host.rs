@@ -138,7 +138,7 @@ pub struct LabHost<'a> {
     epoll: EventQueue,
     connections: Vec<Connection>,
     /// Requesting ends by flow.
-    askers: BTreeMap<usize, RequestingApp>,
+    requesters: BTreeMap<usize, RequestingApp>,
     listeners: Vec<(KernelSocket, usize)>,
     sources: Vec<DatagramSource>,
     sinks: Vec<DatagramSink>,
@@ -170,7 +170,7 @@ impl<'a> LabHost<'a> {
             end: Time::ZERO + scenario.duration,
             epoll: EventQueue::new().map_err(LabError::system("epoll"))?,
             connections: Vec::new(),
-            askers: BTreeMap::new(),
+            requesters: BTreeMap::new(),
             listeners: Vec::new(),
             sources: Vec::new(),
             sinks: Vec::new(),
@@ -286,8 +286,9 @@ impl<'a> LabHost<'a> {
         for i in 0..self.connections.len() {
             self.add_counters(i);
         }
-        for (flow, asking) in self.askers {
-            *self.plan.flows[flow].asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asking.asker);
+        for (flow, asking) in self.requesters {
+            *self.plan.flows[flow].requester.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(asking.requester);
         }
         let cpu_wait = machine::mean_wait();
         let start_delay = self.start_delay;
@@ -323,8 +324,8 @@ impl<'a> LabHost<'a> {
                     }
                 }
                 Owner::Requester(flow) => self.ask(flow, |asking| {
-                    if asking.asker.next_wake().is_some_and(|t| t <= due) {
-                        asking.asker.handle_wake(due, &mut asking.asks);
+                    if asking.requester.next_wake().is_some_and(|t| t <= due) {
+                        asking.requester.handle_wake(due, &mut asking.requests);
                     }
                 }),
                 Owner::Listener(_) | Owner::Sink(_) => {}
@@ -334,21 +335,21 @@ impl<'a> LabHost<'a> {
 
     /// Runs `act` on a flow's requesting end and writes the requests that it produces.
     fn ask(&mut self, flow: usize, act: impl FnOnce(&mut RequestingApp)) {
-        let Some(asking) = self.askers.get_mut(&flow) else { return };
-        let before = asking.asker.next_wake();
+        let Some(asking) = self.requesters.get_mut(&flow) else { return };
+        let before = asking.requester.next_wake();
         act(asking);
         let planned = &self.plan.flows[flow];
-        if let Some(t) = asking.asker.next_wake().filter(|_| before.is_none()) {
+        if let Some(t) = asking.requester.next_wake().filter(|_| before.is_none()) {
             self.timers.push(Reverse((t, Owner::Requester(flow))));
         }
-        if let Some(t) = asking.asker.finished {
+        if let Some(t) = asking.requester.finished {
             PlannedFlow::set_once(&planned.finished, t);
         }
-        while let Some(ask) = self.askers.get_mut(&flow).and_then(|asking| asking.asks.pop_front()) {
-            if let Some(answerer) = &mut *planned.answerer.lock().unwrap_or_else(PoisonError::into_inner) {
-                answerer.expect(ask);
+        while let Some(ask) = self.requesters.get_mut(&flow).and_then(|asking| asking.requests.pop_front()) {
+            if let Some(responder) = &mut *planned.responder.lock().unwrap_or_else(PoisonError::into_inner) {
+                responder.expect(ask);
             }
-            let at = self.askers.get(&flow).and_then(|asking| asking.connections[ask.connection]);
+            let at = self.requesters.get(&flow).and_then(|asking| asking.connections[ask.connection]);
             if let Some(at) = at {
                 self.connections[at].io.to_write += ask.request;
                 self.write(at);
@@ -383,10 +384,10 @@ impl<'a> LabHost<'a> {
             if connection == 0
                 && let Some(asking) = RequestingApp::for_flow(flow)
             {
-                self.askers.insert(of, asking);
-                self.ask(of, |asking| asking.asker.start(due, &mut asking.asks));
+                self.requesters.insert(of, asking);
+                self.ask(of, |asking| asking.requester.start(due, &mut asking.requests));
             }
-            if let Some(asking) = self.askers.get_mut(&of) {
+            if let Some(asking) = self.requesters.get_mut(&of) {
                 asking.connections[connection] = Some(at);
             }
             let c = &mut self.connections[at];
@@ -442,7 +443,9 @@ impl<'a> LabHost<'a> {
             if leg.first {
                 PlannedFlow::set_once(&flow.established, self.clock.now());
                 let connection = leg.connection;
-                self.ask(leg.flow, |asking| asking.asker.handle_established(connection, &mut asking.asks));
+                self.ask(leg.flow, |asking| {
+                    asking.requester.handle_established(connection, &mut asking.requests)
+                });
             }
         }
         if read {
@@ -482,12 +485,12 @@ impl<'a> LabHost<'a> {
             if c.is_opener && leg.first {
                 let (now, connection, read) = (self.clock.now().min(self.end), leg.connection, c.io.read);
                 self.ask(leg.flow, |asking| {
-                    asking.asker.handle_read(now, connection, read, &mut asking.asks);
+                    asking.requester.handle_read(now, connection, read, &mut asking.requests);
                 });
             } else if !c.is_opener
-                && let Some(answerer) = &mut *flow.answerer.lock().unwrap_or_else(PoisonError::into_inner)
+                && let Some(responder) = &mut *flow.responder.lock().unwrap_or_else(PoisonError::into_inner)
             {
-                while let Some(answer) = answerer.next(leg.connection, c.io.read) {
+                while let Some(answer) = responder.next(leg.connection, c.io.read) {
                     c.io.to_write += answer;
                 }
             }

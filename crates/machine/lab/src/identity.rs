@@ -180,7 +180,7 @@ impl Identity {
     }
 }
 
-/// Restrictions on programs that this machine supports besides their user, namespaces and mounts.
+/// Restrictions on programs that this machine supports, in addition to their user, namespaces and mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxSupport {
     /// Whether system calls can be filtered (seccomp).
@@ -188,7 +188,7 @@ pub struct SandboxSupport {
     /// Landlock ABI version; 0: not supported. Version 3 and later restricts all writes to folders, version
     /// 6 and later also signals.
     pub landlock: i64,
-    /// Why root cannot grant the current folder to `nobody`, so that a shell's commands run as root.
+    /// Why root cannot grant the current folder to `nobody`; a shell's commands then run as root.
     pub folder: Option<String>,
 }
 
@@ -234,7 +234,7 @@ fn resolve_user(text: &str) -> Result<UserAccount, LabError> {
     let (who, group) = text.split_once(':').map_or((text, None), |(who, group)| (who, Some(group)));
     let error = |what: String| LabError::User(format!("--user {text}: {what}"));
     let account = match who.parse::<u32>() {
-        // u32::MAX is never a user: setresuid(2) takes it for "unchanged".
+        // u32::MAX is never a user: to setresuid(2) it means "unchanged".
         Ok(u32::MAX) => return Err(error("no user has this number".into())),
         Ok(uid) => user::account(uid).unwrap_or_else(|| unnamed_account(uid, uid)),
         Err(_) => {

@@ -37,7 +37,7 @@ const MAX_DELAY: Span = Span::from_secs(1);
 const MAX_REORDERING: usize = 64;
 /// Interval between attempts to reopen a device that has gone.
 const REOPEN_INTERVAL: Span = Span::from_millis(100);
-/// Packets in flight that are remembered.
+/// Maximum number of packets in flight to remember.
 const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// The first bytes of a packet that entered a tunnel.

@@ -39,13 +39,13 @@ pub(crate) struct Launch<'a> {
     pub argv: &'a [OsString],
     /// Environment variables in addition to those of this process.
     pub env: &'a [(OsString, OsString)],
-    /// The user that it runs as.
+    /// The user that the command runs as.
     pub identity: &'a Identity,
     /// The origin of the command.
     pub author: Author,
-    /// Folders that it may write to in addition to the default ones, if it is confined.
+    /// Folders that a confined command may write to, in addition to the default ones.
     pub writable: &'a [PathBuf],
-    /// Where its input and output go.
+    /// Destinations of the command's input and output.
     pub output: Output,
 }
 
@@ -78,9 +78,9 @@ pub(crate) struct Running {
 /// A change of a command's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandChange {
-    /// It ended with this code: its own, or 128 plus the signal.
+    /// The command ended with this code: its own, or 128 plus the signal.
     Ended(i32),
-    /// A signal stopped it.
+    /// A signal stopped the command.
     Stopped,
 }
 
@@ -223,7 +223,7 @@ impl Mounts {
         })
     }
 
-    /// Returns all folders that it may write to.
+    /// Returns all folders that the command may write to.
     fn writable(&self) -> Vec<&CStr> {
         self.steps.iter().filter_map(MountStep::writable).collect()
     }

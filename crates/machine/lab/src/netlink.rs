@@ -88,7 +88,6 @@ impl Request {
     }
 }
 
-/// Returns the family and the bytes of an address.
 fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(a) => (libc::AF_INET as u8, a.octets().to_vec()),
@@ -162,8 +161,8 @@ impl Netlink {
             .map(drop)
     }
 
-    /// Routes packets that arrive by a device with one table only, apart from the host's own addresses. With
-    /// `ipv6` the rule also covers IPv6.
+    /// Routes packets that arrive by a device with one table only, except for packets to the host's own
+    /// addresses. With `ipv6` the rule also covers IPv6.
     pub fn rule(&self, device: &str, table: u32, ipv6: bool) -> io::Result<()> {
         self.family_rule(libc::AF_INET as u8, device, table)?;
         if ipv6 { self.family_rule(libc::AF_INET6 as u8, device, table) } else { Ok(()) }

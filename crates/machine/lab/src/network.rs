@@ -1,7 +1,7 @@
 //! Builds the hosts of a scenario as network namespaces, and the TUN devices between them.
 //!
 //! A namespace lives as long as a descriptor of it or a thread in it, a TUN device as long as its descriptor.
-//! All of them belong to this process, so they vanish with it, however it ends.
+//! All namespaces and devices belong to this process and vanish with it, however it ends.
 
 use crate::LabError;
 use crate::netlink::{DeviceRoute, MAIN_TABLE, Netlink};

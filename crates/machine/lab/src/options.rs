@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use transport::Stack;
 
-/// Sets a socket's options before it connects or listens; accepted connections inherit all of them.
+/// Sets a socket's options before it connects or listens; accepted connections inherit all options.
 pub fn prepare(
     socket: &KernelSocket,
     stack: &Stack,
@@ -44,7 +44,7 @@ pub fn prepare(
             LabError::unsupported("delayed_ack", "this kernel lacks TCP_DELACK_MAX_US (Linux 6.15 and later)")
         })?;
     }
-    // SO_MAX_PACING_RATE turns the kernel's own pacing on, whatever the congestion control.
+    // SO_MAX_PACING_RATE enables the kernel's own pacing, whatever the congestion control.
     let rate = flow.max_pacing_rate.map(|r| (r.as_bps() / 8).max(1));
     if let Some(rate) = rate.or(stack.pacing.unwrap_or(false).then_some(u64::MAX >> 1)) {
         socket.set_bytes(SocketOption::SO_MAX_PACING_RATE, &rate.to_ne_bytes()).map_err(failed("pacing"))?;
@@ -73,7 +73,6 @@ pub fn is_paced(stack: &Stack, flow: &PlannedFlow, leg: &Leg, is_opener: bool) -
     leg.cc[usize::from(!is_opener)].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
 }
 
-/// Sets the flow's DSCP.
 pub fn set_dscp(socket: &KernelSocket, flow: &PlannedFlow) -> io::Result<()> {
     if flow.dscp == 0 {
         return Ok(());

@@ -55,7 +55,7 @@ pub struct AbsentProgram {
     keys: Vec<String>,
     /// The missing program.
     pub what: String,
-    /// The package that contains it, if known.
+    /// The package that contains the program, if known.
     pub package: Option<String>,
 }
 
@@ -143,8 +143,8 @@ pub fn package(program: &str) -> Option<&str> {
     other.or_else(|| SAME_NAME_PACKAGES.into_iter().find(|name| *name == program))
 }
 
-/// Fails if programs of a scenario are missing; the error names all of them and the command that installs
-/// them.
+/// Fails if programs of a scenario are missing; the error names every program, and the command that installs
+/// all.
 ///
 /// # Errors
 /// Fails with [`LabError::Programs`].

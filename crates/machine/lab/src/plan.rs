@@ -43,7 +43,7 @@ impl Leg {
         if is_opener { self.first } else { self.last }
     }
 
-    /// Returns the host at whose end of this leg the flow's time series are recorded, if any.
+    /// Returns the host that records the flow's time series at its end of this leg, if any.
     pub fn shown(&self, flow: &PlannedFlow) -> Option<usize> {
         let answers = flow.answers();
         self.is_outer(!answers).then_some(if answers { self.to } else { self.from })
@@ -71,7 +71,7 @@ pub struct PlannedFlow {
     /// Connections that the program opens; 1 for longfat's own traffic.
     pub count: u32,
     pub max_pacing_rate: Option<Rate>,
-    /// Whether its sockets set their congestion control.
+    /// Whether the flow's sockets set their congestion control.
     pub chooses_control: bool,
     /// Start and end of the interval in which RTTs are counted.
     pub rtt_interval: [Time; 2],
@@ -85,9 +85,9 @@ pub struct PlannedFlow {
     pub finished: AtomicU64,
     /// The responding end. The requesting end passes it the requests directly, because both are in one
     /// process.
-    pub answerer: Mutex<Option<Responder>>,
+    pub responder: Mutex<Option<Responder>>,
     /// The requesting end, after the run.
-    pub asker: Mutex<Option<Requester>>,
+    pub requester: Mutex<Option<Requester>>,
     pub sent: AtomicU64,
     pub retransmitted: AtomicU64,
     pub timeouts: AtomicU64,
@@ -107,19 +107,19 @@ impl PlannedFlow {
     pub fn is_udp(&self) -> bool {
         self.app.is_datagrams()
     }
-    /// Returns the pattern of its datagrams, if it sends any.
+    /// Returns the pattern of the flow's datagrams, if it sends any.
     pub fn datagrams(&self) -> Option<DatagramPattern> {
         self.app.datagrams(self.udp_header)
     }
-    /// Whether its `to` sends more than its `from`.
+    /// Whether the flow's `to` sends more than its `from`.
     pub fn answers(&self) -> bool {
         self.tool.is_none() && self.app.answers()
     }
-    /// Returns the pattern of its requests, if it sends any.
+    /// Returns the pattern of the flow's requests, if it sends any.
     pub fn asking(&self) -> Option<RequestPattern> {
         self.app.asking().filter(|_| self.tool.is_none())
     }
-    /// Whether iperf3 generates its traffic, also with a user's own command line.
+    /// Whether iperf3 generates the flow's traffic, also with a user's own command line.
     pub fn is_iperf3(&self) -> bool {
         match &self.tool {
             Some(Tool::Iperf3) => true,
@@ -127,7 +127,7 @@ impl PlannedFlow {
             None => false,
         }
     }
-    /// Whether its packets can be recognised by their port.
+    /// Whether the flow's packets can be recognised by their port.
     pub fn has_port(&self) -> bool {
         self.tool.as_ref().is_none_or(|t| t.uses("port"))
     }
@@ -286,8 +286,8 @@ impl FlowPlan {
             total: AtomicU64::new(NEVER),
             established: AtomicU64::new(NEVER),
             finished: AtomicU64::new(NEVER),
-            answerer: Mutex::new(asking.map(Responder::new)),
-            asker: Mutex::new(None),
+            responder: Mutex::new(asking.map(Responder::new)),
+            requester: Mutex::new(None),
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),

@@ -17,7 +17,7 @@ use units::{Rate, Span, Time};
 
 /// Bytes of a program's error output that are kept.
 const MAX_OUTPUT: usize = 2000;
-/// Rate that turns pacing on without limiting; in bytes it fits the 32 bits that older iperf3 uses.
+/// Rate that enables pacing without limiting; in bytes it fits the 32 bits that older iperf3 uses.
 const UNLIMITED_PACING: Rate = Rate::from_bps(32_000_000_000);
 
 /// Returns the command lines of a flow: the server's, if there is one, and the client's.

@@ -63,7 +63,7 @@ pub enum RunningRelay {
 struct WatchedRelay {
     name: String,
     running: RunningRelay,
-    /// Whether its death has been recorded.
+    /// Whether the relay's death has been recorded.
     is_dead: bool,
 }
 
@@ -222,7 +222,7 @@ impl<'a> Relays<'a> {
             }
             thread::sleep(LISTEN_POLL);
         }
-        Err(failed(format!("it does not listen after {:?}", LISTEN_POLL * LISTEN_CHECKS)))
+        Err(failed(format!("it is not listening after {:?}", LISTEN_POLL * LISTEN_CHECKS)))
     }
 
     /// Reads counters until the scenario's end, or until `stop` is set.

@@ -9,7 +9,7 @@ use units::Time;
 /// One direction of a connection.
 #[derive(Clone, Default)]
 struct SegmentStream {
-    /// Sequence number of its first payload byte.
+    /// Sequence number of the stream's first payload byte.
     first: u32,
     sent: u64,
     resent: Vec<Resent>,

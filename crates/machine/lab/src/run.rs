@@ -46,7 +46,7 @@ pub struct LabOptions<'a> {
     pub user: Option<&'a str>,
     /// Commands that run on hosts before the run starts.
     pub scripts: &'a [LabScript],
-    /// longfat's own flows use the congestion control of their host or route instead of setting one.
+    /// Whether longfat's own flows use the congestion control of their host or route instead of setting one.
     pub host_controls: bool,
     /// Receives the output of the daemons' show commands after the run: tunnels, sessions, routes.
     pub shown: Option<&'a mut dyn FnMut(&str)>,
@@ -55,9 +55,9 @@ pub struct LabOptions<'a> {
 }
 
 /// Time between the preparation of a run and its start.
-pub(crate) const LEAD: Duration = Duration::from_millis(30);
+pub(crate) const START_DELAY: Duration = Duration::from_millis(30);
 /// Interval between progress reports.
-const REPORT: Duration = Duration::from_millis(50);
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Stops the threads when the run ends, fails or panics.
 pub(crate) struct StopGuard<'a>(pub &'a AtomicBool);
@@ -169,7 +169,7 @@ impl LabJob<'_> {
         let end = Time::ZERO + scenario.duration;
         let cpu_before = CpuTimes::now();
         let lost_before = machine::lost_packets(&network);
-        let clock = WallClock::start_in(LEAD);
+        let clock = WallClock::start_in(START_DELAY);
         let failures = FailedComponents::new(clock);
         let (engine, hosts, lost) = thread::scope(|s| {
             let _guard = StopGuard(&stop);
@@ -188,7 +188,7 @@ impl LabJob<'_> {
             let apply_faults = |daemons: &mut Daemons| daemons.apply_faults(clock, Some(end), stop, failures);
             let faults = daemons.as_mut().map(|daemons| s.spawn(move || apply_faults(daemons)));
             while !engine.is_finished() && !hosts.iter().any(|h| h.is_finished()) {
-                thread::sleep(REPORT.min(clock.until(end)).max(Duration::from_millis(1)));
+                thread::sleep(REPORT_INTERVAL.min(clock.until(end)).max(Duration::from_millis(1)));
                 if cancel.load(Relaxed) {
                     stop.store(true, Relaxed);
                 }
@@ -202,9 +202,11 @@ impl LabJob<'_> {
             // Read before the hosts end: packets that they send afterwards stay in their devices and are not
             // losses of the run.
             let lost = machine::lost_packets(&network).since(lost_before);
-            faults.map_or(Ok(()), |faults| join_thread(faults, "the thread that plays faults"))?;
-            let hosts: Vec<_> =
-                hosts.into_iter().map(|h| join_thread(h, "a thread that plays hosts")).collect();
+            faults.map_or(Ok(()), |faults| join_thread(faults, "the thread that applies faults"))?;
+            let hosts: Vec<_> = hosts
+                .into_iter()
+                .map(|h| join_thread(h, "a thread that runs the traffic of a host"))
+                .collect();
             let hosts = hosts.into_iter().collect::<Result<Vec<_>, LabError>>()?;
             let engine = engine?;
             writer.map_or(Ok(()), |writer| join_thread(writer, "the thread that writes captures"))?;

@@ -26,7 +26,7 @@ struct ServedCommand {
     host: usize,
     name: String,
     running: Running,
-    /// The end of its output.
+    /// The last bytes of the server's output.
     output: Arc<Mutex<VecDeque<u8>>>,
     has_ended: bool,
 }

@@ -17,7 +17,7 @@ use crate::network::{self, LabNetwork};
 use crate::packages;
 use crate::plan::FlowPlan;
 use crate::relay::{self, Relays};
-use crate::run::{LEAD, StopGuard};
+use crate::run::{START_DELAY, StopGuard};
 use crate::serve::Servers;
 use crate::tool::{self, Tools};
 use crate::user_namespace::shell_in_user_namespace;
@@ -48,7 +48,7 @@ pub struct ShellOptions<'a> {
     pub command: Vec<OsString>,
     /// Background commands that are killed when the foreground command ends.
     pub serve: Vec<Serve>,
-    /// Also runs the scenario's flows, once, for the scenario's duration.
+    /// Whether to also run the scenario's flows, once, for the scenario's duration.
     pub flows: bool,
     /// The user that commands run as: a name or number, optionally followed by `:` and a group number.
     /// Default: the user who called sudo, otherwise `nobody` if root runs longfat.
@@ -62,7 +62,7 @@ pub struct ShellOptions<'a> {
 /// A command in the background of a shell.
 #[derive(Clone, Debug)]
 pub struct Serve {
-    /// The host on which it runs.
+    /// The host on which the command runs.
     pub host: usize,
     /// The program and its arguments.
     pub command: Vec<OsString>,
@@ -201,7 +201,7 @@ impl ShellJob<'_> {
         let relays = Relays::prepare(self.scenario, self.plan, &network, &identity)?;
         let identity = self.own_identity(identity, report)?;
         let (stop, threads) = (AtomicBool::new(false), TrafficThreads::new());
-        let clock = WallClock::start_in(LEAD);
+        let clock = WallClock::start_in(START_DELAY);
         let failures = FailedComponents::new(clock);
         thread::scope(|s| {
             let _guard = StopGuard(&stop);
@@ -235,7 +235,7 @@ impl ShellJob<'_> {
             drop(servers);
             stop.store(true, Relaxed);
             for host in hosts {
-                match join_thread(host, "a thread that plays hosts") {
+                match join_thread(host, "a thread that runs the traffic of a host") {
                     Ok(done) => done.notices.iter().for_each(|text| report(ShellEvent::Notice(text))),
                     Err(e) => report(ShellEvent::Notice(&format!("the scenario's flows: {e}"))),
                 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use units::{Span, Time};
 
-/// Bytes that iperf3 sends before it measures, at most: a connection's cookie of 37 bytes and the test's
-/// parameters. The first segment of the measurement is larger.
+/// Maximum number of bytes that iperf3 sends before it measures: a connection's cookie of 37 bytes and the
+/// test's parameters. The first segment of the measurement is larger.
 const IPERF3_SETUP_BYTES: u64 = 1000;
 
 /// How the sockets of a flow are recognised.
@@ -33,7 +33,7 @@ struct SocketState {
     cc: String,
     open: bool,
     first: Time,
-    /// When it last received data.
+    /// When the socket last received data.
     last_received: Time,
 }
 

@@ -1,5 +1,5 @@
-//! Flows whose traffic programs generate: starts and stops the programs and reads their sockets' counters
-//! every [`READ_INTERVAL`].
+//! Flows with traffic from programs: starts and stops the programs and reads their sockets' counters every
+//! [`READ_INTERVAL`].
 //!
 //! | number | source |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `sent`, `retransmitted`, `timeouts` | both ends of all connections, without iperf3's control connection |
 //! | RTT | the smoothed RTT of each connection, once per read in which an ACK arrived |
 //! | series | cwnd, RTT, rate and state of the connection with the most bytes; bytes and retransmissions of all |
-//! | `udp` | datagrams that left and arrived, counted with packet sockets; no RTT; active from the first datagram on |
+//! | `udp` | datagrams that left and arrived, counted with packet sockets; no RTT; active since the first datagram |
 //! | goodput's time | from iperf3's first data, or a command's first connection, to the last data received; to the run's end for programs that are killed there |
 
 use crate::LabError;
@@ -49,7 +49,7 @@ struct ProgramFlow {
     started: bool,
 }
 
-/// All flows of a run whose traffic programs generate.
+/// All flows of a run with traffic from programs.
 pub struct Tools<'a> {
     scenario: &'a Scenario,
     plan: &'a FlowPlan,
@@ -237,7 +237,7 @@ impl<'a> Tools<'a> {
             thread::sleep(LISTEN_POLL);
         }
         let wait = LISTEN_POLL * LISTEN_CHECKS;
-        let what = format!("the server `{}` does not listen after {wait:?}", command[0]);
+        let what = format!("the server `{}` is not listening after {wait:?}", command[0]);
         Err(LabError::Program { flow: flow.name.clone(), what })
     }
 

@@ -1,4 +1,4 @@
-//! Chains and the accounts of their elements, and the summary of a run.
+//! Chains, the counters of their elements, and the summary of a run.
 
 use chains::{FlowTally, LinkDirection, Whole, element_series, elements, outcome, sample, ways};
 use path::{Ecn, Outbox, Packet};

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use transport::{Segment, Stack};
 use units::Time;
 
-/// Port of servers.
 const SERVER_PORT: u16 = 5201;
 /// Port of the client of connection 0; other clients add their connection's number.
 const CLIENT_PORT: u16 = 40_000;

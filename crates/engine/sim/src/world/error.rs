@@ -1,6 +1,6 @@
 //! Errors of worlds.
 
-/// Why a world cannot be made or a step not be taken.
+/// Why a world cannot be created or a step cannot be taken.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorldError {
     /// There is no scheme of this name.

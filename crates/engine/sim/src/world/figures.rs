@@ -4,7 +4,6 @@ use super::tally::AckTally;
 use transport::Tcp;
 use units::{Span, Time};
 
-/// Mbit per byte.
 const MBIT_PER_BYTE: f64 = 8e-6;
 
 /// Totals of a flow's sender at one moment.

@@ -57,7 +57,7 @@ pub struct World {
 }
 
 impl World {
-    /// Plays until the flow is established.
+    /// Simulates until the flow is established.
     ///
     /// # Errors
     /// Fails when the options do not fit the scenario: an unknown scheme, a flow that is not a single TCP
@@ -96,7 +96,8 @@ impl World {
         self.actor.action_space()
     }
 
-    /// Carries out an action (`None`: changes nothing) and plays a step. An action out of bounds is clamped.
+    /// Carries out an action (`None`: changes nothing) and simulates a step. An action out of bounds is
+    /// clamped.
     ///
     /// # Errors
     /// Fails when the action has the wrong length or contains a value that is not finite.

@@ -29,7 +29,7 @@ pub enum ActionSpace {
         /// Upper bound of each element.
         high: f64,
     },
-    /// One of so many choices, an integer from 0.
+    /// One of this many choices, numbered from 0.
     Discrete(usize),
 }
 
@@ -71,7 +71,7 @@ type SchemeMaker = fn() -> Box<dyn Scheme>;
 pub const SCHEMES: &[(&str, &str, SchemeMaker)] = &[
     ("aurora", "rate by a factor, after Jay et al., ICML 2019", || Box::new(aurora::Aurora)),
     ("orca", "CUBIC's window times 2^a, after Abbasloo et al., SIGCOMM 2020", || Box::new(orca::Orca)),
-    ("mvfst-rl", "one of five moves of the window, after Sivakumar et al., 2019", || {
+    ("mvfst-rl", "one of five changes of the window, after Sivakumar et al., 2019", || {
         Box::new(mvfst::Mvfst::default())
     }),
     ("direct", "window and pacing rate, each by a factor of 2^a", || Box::new(direct::Direct)),

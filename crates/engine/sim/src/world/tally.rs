@@ -4,7 +4,7 @@ use congestion::{AckEvent, CaState, Controller, Event, LostPacket, Probe, RateSa
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Span;
 
-/// Statistics since they were last taken.
+/// Statistics of the ACKs since the tally was last taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AckTally {
     /// ACKs of new data.

@@ -215,9 +215,9 @@ fn a_shallow_queue_is_found_and_respected() {
     }
 }
 
-/// 1 % of random loss is below the loss threshold of a probe. What loss takes in CRUISE (1 % of loss and 1 %
-/// of pacing margin per round at most, 0.98^63 = 0.28, and less as the bounds follow the best sample of a
-/// round) returns with each probe, so more than half of the rate remains. 5 % is above the threshold: every
+/// 1 % of random loss is below the loss threshold of a probe. In CRUISE the rate falls by at most 1 % of loss
+/// and 1 % of pacing margin per round, 0.98^63 = 0.28, and less as the bounds follow the best sample of a
+/// round. Each probe restores it, so more than half of the rate remains. 5 % is above the threshold: every
 /// probe fails, and the flow falls far below v1, which has no such bound.
 #[test]
 fn one_percent_of_loss_is_tolerated_and_five_are_not() {
@@ -234,7 +234,7 @@ fn one_percent_of_loss_is_tolerated_and_five_are_not() {
 
 /// A queue of one BDP shared with a loss-based flow: v1 leaves that flow a tenth, v3 at least twice as much.
 #[test]
-fn it_leaves_loss_based_flows_more_than_v1() {
+fn bbr3_leaves_loss_based_flows_more_than_v1() {
     for other in ["cubic", "reno"] {
         let left = |cc: &str| {
             let link = "{ kind = \"link\", rate = \"50Mbit/s\", queue = { kind = \"fifo\", packets = 167 } }";
@@ -253,7 +253,7 @@ fn it_leaves_loss_based_flows_more_than_v1() {
 /// reduced again at 20 s, the maximum expires after two cycles of at most 3 s and a PROBE_RTT each; until
 /// then the short-term bounds follow the losses.
 #[test]
-fn it_follows_a_tenfold_change() {
+fn bbr3_follows_a_tenfold_change() {
     let stage = "{ kind = \"rate-trace\", steps = [{ at = \"0s\", rate = \"10Mbit/s\" }, { at = \"10s\", rate = \"100Mbit/s\" }, { at = \"20s\", rate = \"10Mbit/s\" }], queue = { kind = \"fifo\", packets = 330 } }";
     let o = run(&path("duration = \"34s\"\nsample = \"10ms\"", stage, 40.0, &bulk("bbr3")));
     let s = series(&o, "f");

@@ -3,7 +3,6 @@
 use result::{ElementResult, ElementSeries, FlowResult, FlowSeries, Outcome};
 use scenario::{Experiment, Scenario};
 
-/// Parses a scenario.
 pub fn parse(text: &str) -> Scenario {
     match Experiment::parse("test.toml", text, &[]) {
         Ok(mut e) => e.variants.remove(0).scenario,

@@ -56,7 +56,7 @@ fn gap(o: &result::Outcome, name: &str) -> f64 {
     longest
 }
 
-/// Hold time 3 s, of which half a second has passed in the mean: the wired link takes over after 2.5 s.
+/// Hold time 3 s, of which half a second has passed on average: the wired link takes over after 2.5 s.
 #[test]
 fn traffic_moves_to_the_other_uplink_after_the_hold_time() {
     let fault = "[faults.cut]\nkind = \"link\"\nlink = \"radio\"\nat = \"4s\"\nlasts = \"5s\"\n";
@@ -145,7 +145,7 @@ fn outage<'a>(o: &'a result::Outcome, name: &str) -> &'a result::FlowOutage {
     &flow(o, name).outages[0]
 }
 
-/// Both sides notice the fault half a second before the hold time has passed, in the mean; the other gateway
+/// Both sides notice the fault half a second before the hold time has passed, on average; the other gateway
 /// takes over.
 #[test]
 fn traffic_moves_to_the_other_gateway() {
@@ -168,7 +168,7 @@ fn traffic_moves_to_the_other_gateway() {
 }
 
 /// The gateway is back before its neighbours notice, and its tunnel 0.3 s later. But its sessions are gone:
-/// at their next keepalives, 0.5 s later in the mean, the neighbours use the other route.
+/// at their next keepalives, 0.5 s later on average, the neighbours use the other route.
 #[test]
 fn traffic_leaves_a_gateway_after_its_restart() {
     let o = gateway("gw1", "1s");

@@ -53,7 +53,7 @@ fn the_seed_chooses_the_losses() {
     assert_ne!(dropped(1), dropped(2));
 }
 
-/// Adding a link, a stage behind the element, or another flow changes no other random draw.
+/// Adding a link, a stage after the element, or another flow changes no other random draw.
 #[test]
 fn additions_do_not_shift_other_random_streams() {
     let text = |stage: &str, more: &str| {

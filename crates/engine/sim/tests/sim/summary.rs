@@ -22,7 +22,7 @@ udp = { from = "a", to = "b", app = { kind = "udp", rate = "5Mbit/s" } }
     assert!(lost("tcp") > 50 && lost("udp") > 50);
     // A SYN may be among the dropped packets.
     assert!(dropped - (lost("tcp") + lost("udp")) <= 1);
-    // Each loss is retransmitted, some of them a second time, unnecessarily.
+    // Each lost packet is retransmitted, some unnecessarily for a second time.
     let tcp = flow(&o, "tcp");
     assert!(tcp.retransmitted_packets >= lost("tcp") - 20, "{} {}", tcp.retransmitted_packets, lost("tcp"));
     let udp = flow(&o, "udp");
@@ -45,7 +45,7 @@ fn the_tightest_limit() {
     assert_eq!(limits(link, &one), all(100.0));
     assert_eq!(with("{ kind = \"shaper\", rate = \"20Mbit/s\" }"), all(20.0));
     assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\" }"), all(30.0));
-    // A policer that only marks is no limit; a two-rate policer drops above its peak rate.
+    // A policer that only marks is not a limit; a two-rate policer drops above its peak rate.
     assert_eq!(with("{ kind = \"policer\", rate = \"30Mbit/s\", red = { dscp = 8 } }"), all(100.0));
     let two = "{ kind = \"policer\", meter = \"trtcm\", rate = \"30Mbit/s\", peak_rate = \"40Mbit/s\" }";
     assert_eq!(with(two), all(40.0));
@@ -88,7 +88,7 @@ middle = { from = "r", to = "b" }
     assert_eq!((flow(&o, "down").limit_mbps, o.variant.limit_mbps), (Some(60.0), None));
 }
 
-/// Every retransmission is reported with its bytes: as many as were counted, in order, all of them bytes sent
+/// Every retransmission is reported with its bytes: as many as were counted, in order, and only of bytes sent
 /// before.
 #[test]
 fn every_retransmission_is_reported() {

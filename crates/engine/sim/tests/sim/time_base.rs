@@ -76,8 +76,7 @@ fn one_at_a_time_each_has_its_own_interval() {
     assert!(last > 5.8 && last < 6.1, "{last}");
 }
 
-/// Stages that all pass, the last of them a limit of its own kind; and how many bytes it may let through at
-/// once.
+/// Stages that all flows pass, the last being the limit, and the largest burst that the limit passes, bytes.
 fn limit() -> impl Strategy<Value = (String, f64, f64)> {
     let rate = 200u32..50_000;
     prop_oneof![

@@ -34,12 +34,12 @@ pub(super) struct Acks {
     /// Number of ACKs saved by compression since the last ACK.
     pub(super) compressed: u32,
     pub(super) compressed_at: Option<Time>,
-    /// Bytes received since the reader last ran, and arrival of the first of them.
+    /// Bytes received since the reader last ran, and the arrival time of the first byte.
     pub(super) unread: u64,
     pub(super) unread_since: Time,
     /// Time at which the reader runs and acknowledges.
     pub(super) read_at: Option<Time>,
-    /// Whether a segment with PSH or a small one was received, so that the reader acknowledges.
+    /// Whether a segment with PSH or a small one was received: the reader then acknowledges.
     pub(super) pushed: bool,
     /// Whether the connection is interactive: this end answers data with data.
     pub(super) pingpong: bool,

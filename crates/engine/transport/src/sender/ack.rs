@@ -58,7 +58,7 @@ struct Sample {
     lost: u32,
 }
 
-/// What recovery wants to be sent after the congestion control has run.
+/// The transmission that recovery requests; it is sent after the congestion control has run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resend {
     Nothing,
@@ -163,7 +163,7 @@ impl Sender {
         self.check_app_limited();
     }
 
-    /// Sends what recovery wants to be sent (`tcp_xmit_recovery`).
+    /// Sends the transmission that recovery requested (`tcp_xmit_recovery`).
     fn resend_for(&mut self, resend: Resend, out: &mut Vec<Outgoing>) {
         match resend {
             Resend::Nothing => {}
@@ -254,7 +254,7 @@ impl Sender {
                 self.check_reordering(low);
             }
         } else if let (Some(first), Some(head)) = (a.first_sacked, self.scoreboard.front()) {
-            // The SACK is for data sent after the first packet, whose timer keeps running.
+            // The SACK is for data sent after the first packet; the timer of that packet keeps running.
             a.set_timer |= a.rate.rtt.is_some() && first < head.at;
         }
         if acked > 0 || a.data_sacked {

@@ -214,8 +214,8 @@ impl Sender {
         self.fit_mss();
     }
 
-    /// Whether the first missing packet is the probe: then it was too large, which is no sign of congestion
-    /// (`tcp_fastretrans_alert`).
+    /// Whether the first missing packet is the probe: then it was too large, which does not indicate
+    /// congestion (`tcp_fastretrans_alert`).
     pub(super) fn has_lost_probe(&self) -> bool {
         self.s.state < CaState::Cwr && self.mtu.probe.is_some_and(|probe| probe.0 == self.s.snd_una)
     }

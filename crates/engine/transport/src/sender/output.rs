@@ -1,5 +1,5 @@
-//! What is sent, and when: cwnd, receive window, Nagle, burst size, deferral, pacing (`tcp_write_xmit`,
-//! `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_xmit_retransmit_queue`).
+//! Decides which segment to send, and when: cwnd, receive window, Nagle, burst size, deferral, pacing
+//! (`tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`, `tcp_xmit_retransmit_queue`).
 //!
 //! Linux sends bursts (skbs) of about 1 ms of data at the pacing rate, at least two packets. A paced
 //! connection waits the duration of a burst at the pacing rate before the next one.
@@ -35,7 +35,7 @@ pub(super) enum WriteMode {
     Override,
 }
 
-/// What prevents a sender from sending more.
+/// The limit that keeps a sender from sending more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The application: everything written has been sent.
@@ -49,8 +49,8 @@ pub enum Limit {
 }
 
 impl Sender {
-    /// What prevents the sender from sending more at this moment: the window with the least room, if that is
-    /// too little for a burst. Changes nothing.
+    /// The limit that keeps the sender from sending more now: the window with the least room, if that is too
+    /// little for a burst. Changes nothing.
     pub fn limit(&self) -> Limit {
         if self.s.snd_nxt == self.stream.end_with_fin() {
             return Limit::Application;
@@ -210,8 +210,8 @@ impl Sender {
             && self.stream.small_end > self.s.snd_una
     }
 
-    /// How much of a block, of which the window admits `needed` bytes, is sent at once, at most `most`. A
-    /// remainder at the end of the block or window is included if Nagle's algorithm allows it
+    /// Number of bytes of a block to send at once, at most `most`; the window admits `needed` bytes of the
+    /// block. A remainder at the end of the block or window is included if Nagle's algorithm allows it
     /// (`tcp_mss_split_point`).
     fn split_point(&self, needed: u64, most: u64, how: WriteMode) -> u64 {
         if most <= needed {

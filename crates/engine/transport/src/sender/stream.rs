@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-/// Size of a write from which on pushes within it are not recorded, bytes.
+/// Maximum size of a write of which the pushes are recorded, bytes.
 const MAX_MARKED_WRITE: u64 = 64 << 20;
 
 /// The stream that the application wrote.
@@ -23,7 +23,7 @@ pub(super) struct WriteStream {
     runs: VecDeque<(u64, u64)>,
     /// Blocks with PSH, each by an offset in it or at its end; the last block is not listed.
     pushes: VecDeque<u64>,
-    /// Offset after the last byte that was to be pushed (`pushed_seq`).
+    /// Offset after the last byte marked for a push (`pushed_seq`).
     pushed: u64,
     /// Whether a write is in progress.
     writing: bool,
@@ -79,7 +79,8 @@ impl WriteStream {
         }
     }
 
-    /// Whether a write must be pushed in between, because it exceeds `half` of the window (`forced_push`).
+    /// Whether a write must be pushed before its end, because it exceeds `half` of the window
+    /// (`forced_push`).
     pub(super) fn is_forced(&mut self, half: u64) -> bool {
         let forced = self.end > self.pushed + half;
         if forced {
@@ -89,7 +90,7 @@ impl WriteStream {
         forced
     }
 
-    /// Appends the rest of a write, of which nothing is sent before the write ends.
+    /// Appends the rest of a write. Nothing of the rest is sent before the write ends.
     pub(super) fn finish(&mut self, nxt: u64, n: u64, size: u64, half: u64) {
         let mut full = self.end + self.room(nxt, size);
         self.append(nxt, n, size);
@@ -134,8 +135,8 @@ impl WriteStream {
         }
     }
 
-    /// Size of the next block to be sent, from `nxt` on. A block shorter than `least` permanently takes bytes
-    /// of the next one (`tcp_grow_skb`).
+    /// Size of the next block to be sent, which starts at `nxt`. A block shorter than `least` permanently
+    /// takes bytes of the next one (`tcp_grow_skb`).
     #[inline]
     pub(super) fn block(&mut self, nxt: u64, least: u64) -> u64 {
         let (from, to) = self.head;

@@ -1,5 +1,5 @@
-//! How much of the congestion window is used, and the consequences: validation, decay when idle, the pacing
-//! rate, and detection of application limits (`tcp_cwnd_validate`, `tcp_cwnd_restart`,
+//! Tracks how much of the congestion window is used, with the consequences: validation, decay when idle, the
+//! pacing rate, and detection of application limits (`tcp_cwnd_validate`, `tcp_cwnd_restart`,
 //! `tcp_update_pacing_rate`, `tcp_rate_check_app_limited`).
 
 use super::Sender;

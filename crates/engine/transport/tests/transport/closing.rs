@@ -35,8 +35,8 @@ fn the_fin_is_sent_with_the_last_data_or_alone() {
 }
 
 /// One end closes and continues to read (RFC 9293 section 3.6.1); its later writes are not sent. The second
-/// end's FIN is acknowledged at once, that of the first, which another may follow, after the ACK delay
-/// (`tcp_fin`).
+/// end's FIN is acknowledged at once, that of the first, which data in the other direction may follow, after
+/// the ACK delay (`tcp_fin`).
 #[test]
 fn a_half_closed_connection_carries_data_in_the_other_direction() {
     let mut pair = Pair::new("cubic").sending(3 * MSS);
@@ -45,8 +45,8 @@ fn a_half_closed_connection_carries_data_in_the_other_direction() {
     close(&mut pair, true);
     pair.write(MSS);
     pair.run(RTT * 2);
-    let heard = pair.acks().find(|s| s.segment.ack == 3 * MSS + 1).expect("acknowledged").at.since(closed);
-    assert!(heard >= RTT / 2 + ms(40) && heard < RTT / 2 + ms(50), "{heard}");
+    let delay = pair.acks().find(|s| s.segment.ack == 3 * MSS + 1).expect("acknowledged").at.since(closed);
+    assert!(delay >= RTT / 2 + ms(40) && delay < RTT / 2 + ms(50), "{delay}");
     assert!(!pair.client.is_closed() && !pair.server.is_closed());
     pair.act(false, |tcp, out| tcp.write(closed + RTT * 2, 200 * MSS, false, out));
     pair.run(RTT * 10);

@@ -1,5 +1,5 @@
-//! What the sender reports to its controller about packets: packets in flight when sent, losses since, and
-//! each loss.
+//! The sender's reports to its controller about packets: packets in flight when sent, losses since, and each
+//! loss.
 
 use crate::pair::*;
 use congestion::{CaState, Controller, LostPacket, RateSample, Socket, Window};
@@ -68,7 +68,7 @@ fn each_loss_is_reported_with_the_packets_in_flight() {
 }
 
 /// The sample of an ACK is that of its newest packet. The packets in flight with it never exceed the window,
-/// and in the first flight equal its number. Its losses since sending are those marked in between: none, then
+/// and in the first flight equal its number. Its losses since sending are those marked since then: none, then
 /// both, and none again for packets sent later.
 #[test]
 fn a_sample_has_the_packets_in_flight_and_the_losses_since() {

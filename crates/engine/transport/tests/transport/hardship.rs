@@ -187,7 +187,7 @@ fn probes(p: &Pair, carries: u32) -> Vec<(u32, bool)> {
 #[test]
 fn the_search_for_the_mtu_is_binary() {
     for (carries, sizes) in [
-        // 1424 bytes of payload: 1434 and 1427 are too large; 1421 and 1426 are less than 8 apart.
+        // 1424 bytes of payload: 1434 and 1427 are too large; 1421 and 1426 differ by less than 8.
         (1_476, vec![(1236, true), (1342, true), (1395, true), (1421, true), (1434, false), (1427, false)]),
         // 1248 bytes: 1342 is too large, and the search continues between 1236 and 1341.
         (1_300, vec![(1236, true), (1342, false), (1288, false), (1261, false), (1248, true), (1254, false)]),

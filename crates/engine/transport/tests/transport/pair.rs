@@ -31,7 +31,7 @@ pub struct Seen {
     pub forward: bool,
     /// Number among the data packets of its direction, from 1; 0 without data.
     pub number: u64,
-    /// Whether it is a retransmission (its sequence number is below the highest sent).
+    /// Whether the packet is a retransmission (its sequence number is below the highest sent).
     pub again: bool,
     pub segment: Segment,
 }

@@ -4,7 +4,7 @@ use crate::pair::*;
 use transport::{Flags, Segment, Stack, SynOptions, Tcp};
 use units::Bytes;
 
-const ASKS: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+const ECN_SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 const NOTHING: Flags = Flags(0);
 
 /// A SYN or SYN/ACK of the peer.
@@ -46,7 +46,7 @@ fn a_syn_offers_all_options_of_the_stack() {
         ..Stack::default()
     });
     assert_eq!(other.syn_options(), SynOptions { mss: Some(1000), scale: Some(11) });
-    assert!(other.ts_val == 0 && !other.sack_ok && other.flags == Flags::SYN.with(ASKS));
+    assert!(other.ts_val == 0 && !other.sack_ok && other.flags == Flags::SYN.with(ECN_SETUP));
 }
 
 /// A peer without options accepts segments of 536 bytes, sends no SACK, and gets no window that exceeds 16
@@ -91,9 +91,12 @@ fn options_of_both_ends_are_used() {
 /// A request for ECN sets ECE and CWR, an agreement only ECE (RFC 3168 section 6.1.1).
 #[test]
 fn ecn_requires_both_ends() {
-    for (own, flags, agreed) in
-        [(true, Flags::ECE, true), (true, NOTHING, false), (true, ASKS, false), (false, Flags::ECE, false)]
-    {
+    for (own, flags, agreed) in [
+        (true, Flags::ECE, true),
+        (true, NOTHING, false),
+        (true, ECN_SETUP, false),
+        (false, Flags::ECE, false),
+    ] {
         let stack = Stack { ecn: Some(own), ..Stack::default() };
         let answer = syn(flags.with(Flags::ACK), Some(1460), Some(7), true, true);
         let (_, out, _) = answered(&stack, answer);
@@ -101,12 +104,12 @@ fn ecn_requires_both_ends() {
         let mut server = tcp(&stack, "reno");
         let mut out = Vec::new();
         server.handle_segment(at(0), &syn(flags, Some(1460), Some(7), true, true), &mut out);
-        assert_eq!(out[0].flags.has(Flags::ECE), own && flags == ASKS);
+        assert_eq!(out[0].flags.has(Flags::ECE), own && flags == ECN_SETUP);
     }
 }
 
-/// A SYN/ACK has a window scale only if the SYN had one (RFC 7323 section 2.2), and likewise only the other
-/// requested options.
+/// A SYN/ACK has a window scale only if the SYN had one (RFC 7323 section 2.2), and of the other options only
+/// the requested ones.
 #[test]
 fn a_syn_ack_has_only_requested_options() {
     for (scale, stamped, sack) in [(Some(2), true, true), (None, true, true), (None, false, false)] {

@@ -54,7 +54,7 @@ fn tahoe_slow_starts_after_a_fast_retransmission() {
         assert_eq!((tx.w.cwnd, tx.state_name()), (1, "loss"), "{stack:?}");
         assert!((before / 2..=before / 2 + 1).contains(&tx.w.ssthresh), "{stack:?}: {before}");
         let (fell, half) = (pair.now, tx.w.ssthresh as u64);
-        // Nothing but the lost packet is sent until it is acknowledged, an RTT later.
+        // Only the lost packet is sent until it is acknowledged, an RTT later.
         pair.run(RTT - ms(1));
         let since = |pair: &Pair| pair.data().filter(|s| s.at >= fell).count() as u64;
         assert_eq!((since(&pair), pair.resent().len()), (1, 1), "{stack:?}");
@@ -92,11 +92,11 @@ fn tahoe_retransmits_what_is_not_sacked() {
     }
 }
 
-/// An ACK that covers a packet and reports packets after the loss of the next one is no sign of reordering:
-/// the loss is established by three SACKed packets, without waiting a quarter RTT (RFC 8985 section 6.2 step
-/// 4). Which packets share an ACK depends on whether n is odd or even.
+/// An ACK that covers a packet and reports packets after the loss of the next one is not a sign of
+/// reordering: the loss is established by three SACKed packets, without waiting a quarter RTT (RFC 8985
+/// section 6.2 step 4). Which packets share an ACK depends on whether n is odd or even.
 #[test]
-fn a_shared_ack_is_not_taken_for_reordering() {
+fn a_shared_ack_is_not_mistaken_for_reordering() {
     for n in 55..65u64 {
         let mut pair = Pair::new("reno");
         pair.wire(move |s| if s.forward && s.number == n { Fate::Lost } else { Fate::Arrive });
@@ -197,8 +197,8 @@ fn a_spurious_reduction_is_undone() {
     }
 }
 
-/// Duplication by the network is no unnecessary retransmission: the reduction for a genuine loss stays, and
-/// RACK's window does not widen (`dsack_dups` above `total_retrans`).
+/// Duplication by the network is not an unnecessary retransmission: the reduction for a genuine loss stays,
+/// and RACK's window does not widen (`dsack_dups` above `total_retrans`).
 #[test]
 fn duplicates_of_the_network_undo_nothing() {
     // On a wire without serialisation time, many packets are sent at the same time, and RACK cannot order
@@ -288,7 +288,7 @@ fn a_mark_is_echoed_and_halves_the_window_once() {
         let echoes: Vec<_> = pair.acks().filter(|s| s.segment.flags.has(transport::Flags::ECE)).collect();
         let marked = pair.data().find(|s| s.number == first).unwrap();
         assert!(echoes[0].at.since(marked.at) < RTT / 2 + ms(1));
-        assert!(echoes.iter().all(|e| e.at <= cwr[0].at + RTT / 2 + ms(1)), "until CWR is heard");
+        assert!(echoes.iter().all(|e| e.at <= cwr[0].at + RTT / 2 + ms(1)), "until CWR arrives");
         assert!(pair.data().all(|s| s.segment.ect), "new data is ECN-capable");
         assert!(pair.acks().all(|s| !s.segment.ect), "ACKs are not");
     }

@@ -57,7 +57,7 @@ fn after_a_timeout_slow_start() {
 /// the window is restored, and only the first packet of the window was retransmitted. With timestamps, Eifel
 /// (RFC 3522) detects it on the first ACK.
 #[test]
-fn a_delay_spike_is_not_taken_for_loss() {
+fn a_delay_spike_is_not_mistaken_for_loss() {
     for timestamps in [true, false] {
         let stack = Stack { timestamps: Some(timestamps), ..Stack::default() };
         let mut pair = Pair::with("reno", &stack, &stack).sending(u32::MAX as u64);
@@ -78,7 +78,7 @@ fn a_delay_spike_is_not_taken_for_loss() {
     }
 }
 
-/// A genuine loss of the window's end is not taken for a delay spike (RFC 5682 section 3.1 steps 2.b and
+/// A genuine loss of the window's end is not mistaken for a delay spike (RFC 5682 section 3.1 steps 2.b and
 /// 3.a).
 #[test]
 fn a_genuine_loss_is_not_undone() {

@@ -23,9 +23,9 @@ fn the_profile_has_the_documented_constants() {
     assert!(!windows().limits(&Stack::default(), 1500, None).timestamps);
 }
 
-/// RACK and TLP are used from an RTT of 10 ms on: the lost tail is probed after 2 RTT and the allowance for a
-/// delayed ACK. Below, only the timeout detects the loss: 300 ms after the last ACK, which may be a delayed
-/// one.
+/// RACK and TLP are used if the RTT is at least 10 ms: the lost tail is probed after 2 RTT and the allowance
+/// for a delayed ACK. Below, only the timeout detects the loss: 300 ms after the last ACK, which may be a
+/// delayed one.
 #[test]
 fn the_tail_is_probed_only_on_long_paths() {
     for (rtt, probes, timeouts) in [(ms(50), 1, 0), (ms(10), 1, 0), (ms(8), 0, 1), (ms(5), 0, 1)] {
@@ -48,7 +48,7 @@ fn the_tail_is_probed_only_on_long_paths() {
 fn short_paths_count_sacks() {
     for (rtt, resent) in [(ms(5), 1), (ms(50), 0)] {
         let mut pair = Pair::with("reno", &windows(), &windows()).rtt(rtt);
-        // RACK must first see reordering once; counting SACKs does not learn from it.
+        // RACK must first see reordering once; counting SACKs does not adapt to it.
         pair.wire(move |s| if s.forward && s.number % 40 == 0 { Fate::Late(rtt / 8) } else { Fate::Arrive });
         let mut pair = pair.sending(400 * 1460);
         pair.finish();
@@ -96,8 +96,8 @@ fn the_receive_window_opens_from_64_kib() {
 }
 
 /// After a timeout, new data shows whether it was spurious (RFC 5682). Here it was: a flight and its
-/// successor arrive half a second late, and little of them is retransmitted. The RFC profile retransmits all
-/// of it.
+/// successor arrive half a second late, and few packets are retransmitted. The RFC profile retransmits all
+/// packets.
 #[test]
 fn f_rto_detects_a_spurious_timeout() {
     let again = |stack: &Stack| {

@@ -249,7 +249,7 @@ fn kill() -> String {
     )
 }
 
-/// Returns a command that sets up the tunnels of which a host is the first end. It fails while one of them is
+/// Returns a command that sets up the tunnels of which a host is the first end. It fails while one tunnel is
 /// down.
 pub fn initiate_tunnels(scenario: &Scenario, host: usize) -> Option<String> {
     let first = tunnels(scenario, host).filter(|&l| scenario.links[l].between[0] == host);

@@ -90,7 +90,7 @@ pub struct InitSetup<'a> {
     pub hosts_file: &'a [u8],
     /// The command's view of the file system; `None`: unrestricted.
     pub confined: Option<Confinement<'a>>,
-    /// The command keeps this process's privileges, and gets its own `/run`.
+    /// Whether the command keeps this process's privileges, with its own `/run`.
     pub privileged: bool,
     /// Filter of system calls.
     pub calls: Option<&'a [FilterStep]>,
@@ -99,12 +99,12 @@ pub struct InitSetup<'a> {
     /// Lines of `uid_map` and `gid_map` of a nested user namespace in which the caller has the same ids as
     /// outside.
     pub outer_ids: Option<[&'a [u8]; 2]>,
-    /// Start a new session, without a terminal.
+    /// Whether to start a new session, without a terminal.
     pub own_session: bool,
-    /// The command takes the terminal on descriptor 0 and gets its own process group: the caller's group has
-    /// no number inside, and shells expect one.
+    /// Whether the command takes the terminal on descriptor 0. It then gets its own process group: the
+    /// caller's group has no number inside, and shells expect one.
     pub foreground: bool,
-    /// Also die with the cloning thread.
+    /// Whether to also die with the cloning thread.
     pub die_with_thread: bool,
     /// Paths of the program to try, in order.
     pub paths: &'a [CString],
@@ -119,8 +119,8 @@ impl InitSetup<'_> {
     #[allow(unsafe_code)]
     pub fn start(self) -> io::Result<Pid> {
         // SAFETY: the child never leaves `first`, which ends the process, and calls only what this module
-        // calls: functions of `linux` that may be called between `clone` and `execve`, and no allocator. What
-        // it works on was laid out before, and is not given back: `exit_now` and `execve` drop nothing.
+        // calls: functions of `linux` that may be called between `clone` and `execve`, and no allocator. Its
+        // data was allocated before the clone and is never freed: `exit_now` and `execve` drop nothing.
         match unsafe { process::clone(CloneInto::NewPidAndMount) }? {
             Forked::Child => first(self),
             Forked::Parent(pid) => Ok(pid),
@@ -147,7 +147,7 @@ fn report(o: &InitSetup<'_>, failed: &Failed) -> i32 {
     record[0] = failed.0 as u8;
     record[4..].copy_from_slice(&failed.1.to_ne_bytes());
     if let Some(errors) = &o.errors {
-        // A pipe accepts so few bytes at once.
+        // A pipe accepts a record of this size in one write.
         let _ = write(errors.as_fd(), &record);
     }
     127

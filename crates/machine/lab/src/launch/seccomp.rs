@@ -109,7 +109,7 @@ const MODE_CALLS: &[(libc::c_long, u8, Option<u8>)] = &[
 const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// Requests that type into a terminal; musl declares them as `int`.
-const PRETEND_INPUT: [u64; 2] = [libc::TIOCSTI as _, libc::TIOCLINUX as _];
+const TERMINAL_INPUT_REQUESTS: [u64; 2] = [libc::TIOCSTI as _, libc::TIOCLINUX as _];
 
 /// System calls that return ENOSYS, and the first number of the x32 ABI.
 const ENOSYS_CALLS: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
@@ -131,7 +131,7 @@ fn build() -> Result<Vec<FilterStep>, seccompiler::Error> {
     for flag in NEW_NAMESPACES {
         add(libc::SYS_clone, all(vec![has_bits(0, flag as u32 as u64)?])?);
     }
-    for request in PRETEND_INPUT {
+    for request in TERMINAL_INPUT_REQUESTS {
         add(libc::SYS_ioctl, all(vec![compare(1, SeccompCmpOp::Eq, request)?])?);
     }
     let known = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
@@ -141,7 +141,7 @@ fn build() -> Result<Vec<FilterStep>, seccompiler::Error> {
         for bit in SET_ID {
             match flags {
                 None => add(number, all(vec![has_bits(mode, bit.into())?])?),
-                // Without one of these the mode is whatever stood in the register.
+                // Without one of these flags the mode argument is undefined: the register's old value.
                 Some(flags) => {
                     for makes in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
                         add(number, all(vec![has_bits(flags, makes as u64)?, has_bits(mode, bit.into())?])?);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(verdict_of(libc::SYS_clone, &[0x1000_0011]), EPERM);
         assert_eq!(verdict_of(libc::SYS_clone3, &[]), 0x0005_0000 | libc::ENOSYS as u32);
         // The kernel uses only 32 bits of a request.
-        assert_eq!(verdict_of(libc::SYS_ioctl, &[0, PRETEND_INPUT[0] | 1 << 40]), EPERM);
+        assert_eq!(verdict_of(libc::SYS_ioctl, &[0, TERMINAL_INPUT_REQUESTS[0] | 1 << 40]), EPERM);
         assert_eq!(verdict_of(libc::SYS_ioctl, &[0, libc::TIOCGWINSZ as _]), ALLOW);
         for (family, allowed) in
             [(1, true), (2, true), (10, true), (16, true), (17, true), (40, false), (38, false)]

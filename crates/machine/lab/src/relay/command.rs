@@ -13,7 +13,7 @@ use units::{Bytes, Rate, Span};
 
 /// Timeout longer than any run; HAProxy's milliseconds must fit 31 bits.
 const TIMEOUT: Span = Span::from_secs(24 * 3600);
-/// Rate that turns pacing on without limiting.
+/// Rate that enables pacing without limiting.
 const UNLIMITED_PACING: Rate = Rate::from_bps(1_000_000_000_000);
 /// The configuration is read from standard input, so no file remains, however the run ends.
 const STDIN_PATH: &str = "/proc/self/fd/0";
@@ -127,7 +127,7 @@ pub fn of_program(
     }
 }
 
-/// The pid file is the file that was just read, so that no other remains.
+/// The pid file is the file that was just read, so no other file remains.
 fn nginx(stops: &[RelayStop<'_>], buffer: Bytes) -> String {
     let module = STREAM_MODULES.iter().find(|path| Path::new(path).is_file());
     let module = module.map_or_else(String::new, |path| format!("load_module {path};\n"));

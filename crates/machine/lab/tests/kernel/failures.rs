@@ -111,7 +111,7 @@ fn run(text: &str, victims: &[&str], parents: bool) -> Option<Outcome> {
     }
 }
 
-/// Asserts that exactly these components failed and that this is the first reason against the run.
+/// Asserts that exactly these components failed and that this is the first reason to distrust the run.
 fn assert_died(outcome: &Outcome, wanted: &[&str]) {
     let trust: &Trust = outcome.variant.trust.as_ref().expect("a verdict on the measurement");
     let mut died: Vec<&str> = trust.died.iter().map(|d| d.component.as_str()).collect();
@@ -134,7 +134,7 @@ fn killed_daemons_are_named() {
     assert!(!o.variant.trust.expect("a verdict").reliable);
 }
 
-/// When the first process of a host's daemons dies, all of them die.
+/// When the first process of a host's daemons dies, all daemons of the host die.
 #[test]
 fn a_hosts_daemons_die_together() {
     let Some(o) = run(NETWORK, &["vsftpd"], true) else { return };

@@ -110,8 +110,8 @@ fn tunnels_sessions_and_ftp_work_and_follow_faults() {
         lasts = "1s"
     "#;
     let Some((o, answers)) = run(text) else { return };
-    // 10 Mbit/s for some 5 of 10 s at least, less headers: 60 ms of queue keep retransmission timeouts short,
-    // so that after a second without a route, doubled, they are over before the end.
+    // 10 Mbit/s for some 5 of 10 s at least, less headers: 60 ms of queue keep retransmission timeouts short:
+    // even doubled for a second without a route, they end before the run does.
     for flow in ["up", "down"] {
         let mbps = goodput(&o, flow);
         assert!((3.5..9.3).contains(&mbps), "{flow}: {mbps} Mbit/s\n{answers}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 static ALONE: Mutex<()> = Mutex::new(());
 const TOOLS: [&str; 3] = ["longfat", "nginx", "haproxy"];
-/// Measurements per run, at most: other load on this machine may disturb one.
+/// Maximum number of measurements per run: other load on this machine may disturb one.
 const TRIES: usize = 4;
 
 /// A short link before a long bottleneck link, with a relay between them.

@@ -41,7 +41,7 @@ fn measured(text: &str, tries: usize) -> Option<Outcome> {
     }
 }
 
-/// Measurements per run, at most.
+/// Maximum number of measurements per run.
 const TRIES: usize = 5;
 
 fn near(got: f64, want: f64, within: f64) {
@@ -70,7 +70,7 @@ fn a_clean_link_carries_its_rate() {
     assert!(f.rtt_ms.min >= 20.0 && f.rtt_ms.min < 21.0, "{:?}", f.rtt_ms);
     let names: Vec<&str> = o.variant.elements.iter().map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["path.forward.wire", "path.backward.delay"]);
-    // Series: one point each 10 ms, like the simulator's.
+    // Series: one point every 10 ms, like the simulator's.
     let s = &o.flow_series[0];
     assert!(s.time_s.len() >= 399 && s.time_s.len() <= 401, "{}", s.time_s.len());
     assert!(s.cwnd.last() > s.cwnd.first() && s.states.iter().any(|s| s == "slow start"));
@@ -131,7 +131,7 @@ fn a_policed_flow_agrees_with_an_independent_emulator() {
     assert!(o.flow_series[0].pacing_mbps.iter().any(Option::is_some));
 }
 
-/// Pacing is off unless the stack turns it on, even if this machine's default is BBR: with a bucket of four
+/// Pacing is off unless the stack enables it, even if this machine's default is BBR: with a bucket of four
 /// packets unpaced CUBIC carries 0.9 Mbit/s in three seconds, paced CUBIC 3.4.
 #[test]
 fn cubic_is_unpaced_by_default() {
@@ -149,8 +149,8 @@ fn cubic_is_unpaced_by_default() {
     assert!(o.variant.flows[0].goodput_mbps < 2.0, "{:?}", o.variant.flows[0]);
 }
 
-/// Uses Reno, because CUBIC's HyStart takes a busy machine's late packets for a queue and leaves slow start
-/// far below the rate.
+/// Uses Reno, because CUBIC's HyStart mistakes a busy machine's late packets for a queue and leaves slow
+/// start far below the rate.
 #[test]
 fn datagrams_see_the_path_delay_next_to_a_bulk_flow() {
     let text = r#"
@@ -409,8 +409,8 @@ fn namespaces() -> std::collections::BTreeSet<String> {
     all
 }
 
-/// `kill -9` at some moment of a run leaves nothing behind. The child process is this test, selected by an
-/// environment variable.
+/// `kill -9` at any moment of a run leaves no process, namespace or file. The child process is this test,
+/// selected by an environment variable.
 #[test]
 fn nothing_is_left_behind() {
     if std::env::var_os("LAB_TEST_CHILD").is_some() {
@@ -611,8 +611,8 @@ fn drops_in_kernel_queues_make_a_measurement_unreliable() {
     assert!(trust.kernel_lost_packets <= trust.offered_packets, "{trust:?}");
 }
 
-/// Random loss is no reason against a measurement, however late packets are: on this path no bucket and no
-/// queue is ever full.
+/// Random loss does not make a measurement unreliable, however late packets are: on this path no bucket and
+/// no queue is ever full.
 #[test]
 fn random_loss_does_not_make_a_measurement_unreliable() {
     let text = r#"

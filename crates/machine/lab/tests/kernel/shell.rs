@@ -91,7 +91,8 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the network namespaces of all processes and threads: each of them keeps its namespace alive.
+/// Returns the network namespaces of all processes and threads: each process or thread keeps its namespace
+/// alive.
 fn namespaces() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -1,5 +1,5 @@
-//! Flows whose traffic programs generate, on the real kernel. The results are compared with the reports of
-//! iperf3, curl and Python's web server. Needs root; otherwise prints that it is skipped.
+//! Flows with traffic from programs, on the real kernel. The results are compared with the reports of iperf3,
+//! curl and Python's web server. Needs root; otherwise prints that it is skipped.
 
 use lab::{LabError, LabOptions};
 use result::Outcome;

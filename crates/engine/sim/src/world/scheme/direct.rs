@@ -2,8 +2,8 @@
 //! simplest reward.
 //!
 //! An action is two numbers, -1 to 1: the binary logarithms of the factors of window and pacing rate. The
-//! reward is log2(1 + Mbit/s delivered), so that a doubling counts the same on any path, minus twice the
-//! share of lost packets, minus a fifth of the standing delay as a share of the minimum RTT (at most 1).
+//! reward is log2(1 + Mbit/s delivered), so that a doubling counts the same on any path. Twice the share of
+//! lost packets is subtracted, and a fifth of the standing delay as a share of the minimum RTT (at most 1).
 
 use super::{ActionSpace, Scheme, ratio, set_cwnd, set_rate};
 use crate::world::StepFigures;
