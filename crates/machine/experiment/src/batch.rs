@@ -16,7 +16,7 @@ pub enum Unfinished {
 
 /// Simulates scenarios and keeps only their results.
 pub struct BatchRunner<'a, 'w> {
-    /// How many runs to execute at a time; `None`: one per core.
+    /// Number of parallel runs; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
     /// Called with the progress of each batch; may stop it.
     pub watch: Option<&'a mut Watcher<'w>>,

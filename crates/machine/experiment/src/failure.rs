@@ -23,9 +23,8 @@ pub enum Failure {
 #[derive(Debug, thiserror::Error)]
 #[error("{variant}, {}, repeat {}: {failure}", .job.clock.name(), .job.repeat + 1)]
 pub struct FailedRun {
-    /// The run.
     pub job: RunJob,
-    /// The name of its variant.
+    /// The name of the run's variant.
     pub variant: String,
     /// The error.
     #[source]

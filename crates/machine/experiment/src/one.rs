@@ -27,7 +27,7 @@ pub trait CaptureSink: Sync {
     /// Returns the files to capture a run on the kernel to, or `None` (the default) to not capture it.
     ///
     /// # Errors
-    /// As above.
+    /// Fails as [`CaptureSink::simulated`] does.
     #[cfg(target_os = "linux")]
     fn on_kernel(&self, run: &Captured<'_>) -> io::Result<Option<lab::Captures>> {
         let _ = run;
@@ -49,9 +49,9 @@ pub trait CaptureSink: Sync {
 pub struct Captured<'a> {
     /// The run within the experiment.
     pub job: &'a RunJob,
-    /// Its label, as in [`crate::Order::label`].
+    /// The run's label, as in [`crate::Order::label`].
     pub label: &'a str,
-    /// Its variant.
+    /// The variant to run.
     pub variant: &'a Variant,
 }
 
@@ -104,12 +104,12 @@ pub(crate) struct SingleRun<'a> {
     pub controls: Option<&'a ControlMaker<'a>>,
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the lab reads it
     pub user: Option<&'a str>,
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // the same
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the lab reads it
     pub shown: Option<&'a Shown<'a>>,
 }
 
 impl SingleRun<'_> {
-    /// Runs it. Notices of the lab go to `notice`.
+    /// Executes the run. Notices of the lab go to `notice`.
     pub fn play(
         &self,
         progress: &mut dyn FnMut(Time) -> ControlFlow<()>,

@@ -9,11 +9,11 @@ use std::num::NonZeroUsize;
 pub struct Order {
     /// The clocks to run each variant on, one after the other.
     pub clocks: Vec<Clock>,
-    /// How often to run each variant, each time with the next seed; at least once.
+    /// Number of runs of each variant, each with the next seed; at least one.
     pub repeats: u32,
     /// Seed of the first repeat; `None`: the scenario's.
     pub seed: Option<u64>,
-    /// How many simulations to run at a time; `None`: one per core.
+    /// Number of parallel simulations; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
     /// Whether to start the remaining runs after one has failed.
     pub keep_going: bool,
@@ -30,7 +30,7 @@ impl Default for Order {
 pub struct RunJob {
     /// Index of the variant.
     pub variant: usize,
-    /// The clock it runs on.
+    /// The clock that drives the run.
     pub clock: Clock,
     /// Number of the repeat, from 0.
     pub repeat: u32,

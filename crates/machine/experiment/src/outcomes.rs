@@ -10,7 +10,7 @@ use units::Goal;
 pub struct Outcomes {
     /// The experiment's name.
     pub scenario: String,
-    /// Its description.
+    /// The experiment's description.
     pub description: String,
     /// The goals to judge the variants by.
     pub goals: Vec<Goal>,
@@ -21,8 +21,8 @@ pub struct Outcomes {
     /// One entry per variant and clock, ordered by variant and then by clock. Includes those without any
     /// finished repeat.
     pub variants: Vec<VariantOutcomes>,
-    /// Finished runs of single flows (`one_at_a_time`) for which another flow of the same repeat is missing,
-    /// in order.
+    /// Finished runs of single flows (`one_at_a_time`), in order. They are not combined, because another
+    /// flow of the same repeat is missing.
     pub apart: Vec<(RunJob, Outcome)>,
     /// Runs that failed, in order.
     pub failed: Vec<FailedRun>,
@@ -37,7 +37,6 @@ pub struct Outcomes {
 pub struct VariantOutcomes {
     /// The variant's name.
     pub variant: String,
-    /// The clock.
     pub clock: Clock,
     /// Numbers of the finished repeats, from 0, in order.
     pub repeats: Vec<u32>,

@@ -16,7 +16,7 @@ pub fn in_parallel<T: Send>(
     use std::thread;
     use std::time::Duration;
 
-    /// How often to call `tick` while work is in progress.
+    /// Interval between calls of `tick` while work is in progress.
     const TICK_INTERVAL: Duration = Duration::from_millis(100);
 
     let next = AtomicUsize::new(0);
@@ -55,7 +55,7 @@ pub fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// The same without threads: one task after the other.
+/// Runs the tasks one after the other, for systems without threads.
 #[cfg(target_arch = "wasm32")]
 pub fn in_parallel<T>(
     count: usize,

@@ -15,7 +15,7 @@ pub struct Progress {
     pub runs: usize,
     /// The simulated or real time that the runs have covered so far, in total: milliseconds.
     pub played_ms: u64,
-    /// The sum of their durations: milliseconds.
+    /// The sum of the runs' durations: milliseconds.
     pub duration_ms: u64,
 }
 

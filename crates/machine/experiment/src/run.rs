@@ -26,7 +26,7 @@ pub struct Hooks<'a> {
     pub user: Option<&'a str>,
     /// Takes captures; without it nothing is captured.
     pub captures: Option<&'a dyn CaptureSink>,
-    /// Called with the outcome of each run as soon as it is over, on the thread that ran it.
+    /// Called with the outcome of each run as soon as the run is over, on the thread that ran it.
     pub finished: Option<&'a FinishedRun<'a>>,
     /// Called after a run on the kernel with the variant's name and the status output of its hosts' daemons.
     /// Without it the daemons are not queried.

@@ -3,7 +3,7 @@
 use result::RunWarning;
 use scenario::{Experiment, ScenarioWarning};
 
-/// What is probably a mistake in the scenario, each as a sentence and as data.
+/// The probable mistakes in the scenario, each as a sentence and as data.
 pub fn warned(experiment: &Experiment) -> Vec<(String, RunWarning)> {
     let one = |w: ScenarioWarning| {
         let values = w.values.into_iter().map(|(name, value)| (name.to_string(), value)).collect();

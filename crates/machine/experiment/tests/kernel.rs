@@ -69,7 +69,7 @@ fn each_variant_runs_on_both_clocks() {
 }
 
 #[test]
-fn a_run_on_the_kernel_ends_when_the_caller_says_so() {
+fn a_caller_can_stop_a_run_on_the_kernel() {
     let _guard = SERIAL.lock().unwrap_or_else(|e| e.into_inner());
     let experiment = Experiment::parse("two.toml", &TWO.replace("\"1s\"", "\"1h\""), &[]).unwrap();
     let order = Order { clocks: vec![Clock::Kernel], ..Order::default() };

@@ -23,7 +23,6 @@ impl Budget {
         Budget { max_runs, max_stage_packets, runs: 0, stage_packets: 0 }
     }
 
-    /// The work that is left.
     pub fn work_left(&self) -> u64 {
         self.max_stage_packets.saturating_sub(self.stage_packets)
     }

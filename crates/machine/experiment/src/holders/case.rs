@@ -12,13 +12,13 @@ use units::{Bytes, Goal, Rate, Span};
 const DEFAULT_RTT: Span = Span::from_millis(100);
 /// Payload of a full segment with timestamps, bytes.
 const PAYLOAD: f64 = 1448.0;
-/// The IP and TCP headers of such a segment, bytes.
+/// The IP and TCP headers of a full segment with timestamps, bytes.
 const HEADERS: f64 = 52.0;
 /// IP and UDP headers, bytes.
 const UDP_HEADERS: f64 = 28.0;
 /// Upper bound for the expected growth of a run's work once the holder is removed.
 const MAX_GROWTH: f64 = 10.0;
-/// The same for flows without any limit.
+/// Upper bound for the expected growth of a run's work, for flows without any limit.
 const UNLIMITED_GROWTH: f64 = 4.0;
 
 /// A stage, identified by its indexes.
@@ -130,7 +130,7 @@ impl<'a> Case<'a> {
                 let carries = match (data.is_empty(), acks.is_empty()) {
                     (true, false) => Carried::Acks,
                     (false, false) => Carried::Both,
-                    // Also if a fault diverted packets from their configured route.
+                    // This also covers packets that a fault diverted from their configured route.
                     _ => Carried::Data,
                 };
                 for (index, named) in stages.iter().enumerate().filter(|(_, s)| !s.assumed) {

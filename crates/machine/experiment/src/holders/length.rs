@@ -1,8 +1,8 @@
 //! Chooses how long the runs of a search are. At 10 Gbit/s a flow moves about a million packets per second.
 //! Simulating it in full would take minutes, but a few hundred round trips are enough to show the cause.
 //!
-//! A shortened run measures rates from its second quarter on, to exclude slow start. It is never so short
-//! that an event of the scenario is cut off.
+//! A shortened run excludes its first quarter from rates, because of slow start. It is never so short that an
+//! event of the scenario is cut off.
 
 use super::case::{directions, is_tcp};
 use path::Stage;
@@ -17,11 +17,10 @@ const MIN_ROUND_TRIPS: u64 = 100;
 const MIN_DURATION: Span = Span::from_secs(1);
 /// Number of samples in a time series.
 const SAMPLES: u64 = 40;
-/// Rates are measured from this sample on.
+/// First sample that counts for rates.
 const FIRST_COUNTED_SAMPLE: u64 = 10;
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
-/// Packets per ACK.
 const PACKETS_PER_ACK: f64 = 2.0;
 /// Minimum number of periods of a periodic event in a shortened run.
 const MIN_PERIODS: u64 = 2;

@@ -68,7 +68,7 @@ use std::num::NonZeroUsize;
 use units::Goal;
 
 /// Maximum number of runs per variant: about 20 suspects for a path with a dozen stages and two seeds, and
-/// six of them with up to eight more seeds.
+/// six suspects with up to eight more seeds.
 pub const MAX_RUNS: u64 = 120;
 /// Maximum total work of these runs, packets times stages: about three seconds on one core.
 pub const MAX_STAGE_PACKETS: u64 = 30_000_000;
@@ -95,7 +95,7 @@ const MAX_RATE_GAIN: f64 = 2.0;
 const MAX_CANDIDATES: usize = 6;
 /// Number of seeds to confirm a holder with.
 const CONFIRMATION_SEEDS: usize = 5;
-/// The same for a large scenario.
+/// Number of seeds to confirm a holder with in a large scenario.
 const FEW_CONFIRMATION_SEEDS: usize = 3;
 /// Maximum number of seeds, used while the largest gain of a small scenario may be chance. Otherwise a
 /// smaller but significant gain would be reported instead.
@@ -103,8 +103,7 @@ const MAX_SEEDS: usize = 10;
 /// A scenario is small if trying all suspects once is expected to take less than this fraction (one in …) of
 /// the budget.
 const SMALL_FRACTION: u64 = 6;
-/// Number of runs in a batch. It is constant so that the budget ends at the same suspect for any number of
-/// cores.
+/// Number of runs in a batch. It is constant, so the budget ends at the same suspect for any number of cores.
 const BATCH_RUNS: usize = 4;
 /// If flows are measured one at a time, holders are searched only for this many flows, starting with the
 /// first.
@@ -125,7 +124,7 @@ pub struct HolderSearchOptions<'a> {
     pub seeds: &'a [u64],
     /// The goals to judge by, most important first.
     pub goals: &'a [Goal],
-    /// How many runs to execute at a time; `None`: one per core.
+    /// Number of parallel runs; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
 }
 

@@ -30,14 +30,14 @@ const PROBE_SHARE: f64 = 20.0;
 /// unconstrained flow moves more data than expected.
 const PLANNED_SHARE: f64 = 0.6;
 /// A run is not repeated if its length would change by less than this.
-const NEAR_LENGTH: f64 = 0.25;
+const MIN_LENGTH_CHANGE: f64 = 0.25;
 
 /// A run to execute.
 struct Job<'s> {
     scenario: &'s Scenario,
     seed: u64,
     host_jitter: bool,
-    /// Its expected work.
+    /// Expected work of the run.
     estimate: u64,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Finder<'a> {
     is_shortened: bool,
     /// The seeds to compare with, and whether to simulate host jitter for each.
     seeds: Vec<(u64, bool)>,
-    /// How many of these seeds are the variant's own.
+    /// Number of these seeds that are the variant's own.
     own: usize,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Finder<'a> {
 struct Tried {
     removal: Removal,
     scenario: Scenario,
-    /// Its runs, by seed.
+    /// Runs without the suspect's effect, by seed.
     without: Vec<VariantResult>,
 }
 
@@ -130,11 +130,11 @@ impl<'a> Finder<'a> {
         Finder { options, only, threads, scenario, is_shortened: false, seeds, own }
     }
 
-    /// The holders of each part of the flows, with the largest gain of a part first. May use this much of the
-    /// budget's work.
+    /// The holders of each part of the flows, with the largest gain of a part first. Spends at most `work` of
+    /// the budget.
     pub fn find(mut self, work: u64, budget: &mut Budget, search: &mut HolderSearch) -> Vec<Holder> {
         let Some((first, goal, measure)) = self.first_run(work, budget) else {
-            search.unknown.get_or_insert_with(|| "nothing was measured of the goal".into());
+            search.unknown.get_or_insert_with(|| "no measure of the goal has a value".into());
             return Vec::new();
         };
         search.measure = measure.name();
@@ -228,7 +228,7 @@ impl<'a> Finder<'a> {
             }
             _ => whole.duration,
         };
-        let is_near = |a: Span, b: Span| (a.as_secs_f64() / b.as_secs_f64() - 1.0).abs() < NEAR_LENGTH;
+        let is_near = |a: Span, b: Span| (a.as_secs_f64() / b.as_secs_f64() - 1.0).abs() < MIN_LENGTH_CHANGE;
         if !is_near(wanted, self.scenario.duration) {
             self.shorten(&whole, wanted);
             first = self.run(&[self.job(&self.scenario, 0, 0)], budget).pop().flatten()?.variant;
@@ -456,7 +456,7 @@ fn suspects(case: &Case<'_>, last_resort: bool) -> Vec<Removal> {
     let removals = |s: &&'static dyn super::suspects::Suspect| s.find(case);
     let mut all: Vec<Removal> =
         SUSPECTS.iter().filter(|s| s.is_last_resort(case.goal) == last_resort).flat_map(removals).collect();
-    // Nothing matters as much on a full link as its rate, so it is tried first.
+    // On a full link the rate matters most, so it is tried first.
     all.sort_by_key(|r| r.kind != HolderKind::Rate);
     all
 }

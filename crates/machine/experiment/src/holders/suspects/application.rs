@@ -32,11 +32,11 @@ impl Suspect for Application {
         let unlimited = |(i, flow): (usize, &scenario::Flow)| {
             let app = unlimited(&flow.app)?;
             // The side that sends most stays the same.
-            let turned = flow.app.answers();
+            let reversed = flow.app.answers();
             Some(Removal::at(self.kind(), &flow.name, move |s| {
                 let flow = &mut s.flows[i];
                 flow.app = app.clone();
-                if turned {
+                if reversed {
                     (flow.from, flow.to) = (flow.to, flow.from);
                     flow.via.reverse();
                 }

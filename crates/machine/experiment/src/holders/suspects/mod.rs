@@ -40,7 +40,7 @@ pub(super) trait Suspect: Sync {
     /// The places in this scenario where the suspect occurs, and how to switch off its effect there.
     fn find(&self, case: &Case<'_>) -> Vec<Removal>;
 
-    /// Whether to try it only if all others have no gain.
+    /// Whether to try the suspect only if all others have no gain.
     fn is_last_resort(&self, goal: Goal) -> bool {
         let _ = goal;
         false

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use transport::App;
 use units::Bytes;
 
-/// A transfer longer than this has left its start behind, in round trips.
+/// Transfers longer than this, in round trips, are hardly affected by slow start.
 const LONG_ROUND_TRIPS: f64 = 100.0;
 /// A full segment, bytes.
 const SEGMENT: u64 = 1500;
