@@ -3,7 +3,7 @@
 /// The outcome of [`crate::load_for_all`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Whether it mounted a bpffs on /sys/fs/bpf.
+    /// Whether loading mounted a bpffs on /sys/fs/bpf.
     pub mounted: bool,
     /// The previous state.
     pub before: Before,

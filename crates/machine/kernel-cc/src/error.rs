@@ -39,7 +39,7 @@ pub enum ControlError {
     /// The kernel does not support such programs.
     #[error("{why}")]
     Kernel {
-        /// What it lacks, and what would help.
+        /// What the kernel lacks, and what would help.
         why: String,
     },
     /// The kernel rejected this program.
@@ -58,12 +58,9 @@ pub enum ControlError {
         /// The kernel's name.
         name: String,
     },
-    /// It cannot be unloaded, because it is not loaded.
+    /// The control cannot be unloaded, because it is not loaded.
     #[error("{name} is not loaded by longfat")]
-    NotLoaded {
-        /// The name.
-        name: String,
-    },
+    NotLoaded { name: String },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

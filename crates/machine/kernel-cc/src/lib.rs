@@ -2,10 +2,10 @@
 //!
 //! A congestion control is one C file, `bpf/NAME.bpf.c` (see `bpf/kernel.h`), its committed clang output
 //! `objects/NAME.bpf.o`, and one line in `registry.rs`. `object/` parses such files and relocates them for
-//! the running kernel, `load.rs` loads them; no system library is needed. The C source is compiled twice:
-//! `bpf/kernel.h` replaces the kernel's types, and a host build of the same file replays `vectors/` and
-//! random lists next to the Rust model (`tests/vectors.rs`), so that the code that the verifier loads has
-//! been tested. There are two ways to load it:
+//! the running kernel, `load.rs` loads them; no system library is needed. The C source is compiled twice,
+//! with `bpf/kernel.h` in place of the kernel's types. A host build of the same file replays `vectors/` and
+//! random lists and is compared with the Rust model (`tests/vectors.rs`), so the code that the verifier loads
+//! is tested. There are two ways to load it:
 //!
 //! * [`Loaded::load`]: an instance of this process only, with a unique name and its own parameters; any
 //!   number at once. It disappears with the process.

@@ -5,7 +5,7 @@
 pub struct Parameter {
     /// The variable's name in the program.
     pub name: String,
-    /// Its value: the default, or the value in use.
+    /// The default, or the value in use.
     pub value: u64,
     /// Largest possible value.
     pub max: u64,

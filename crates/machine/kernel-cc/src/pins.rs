@@ -33,7 +33,7 @@ pub fn pinned() -> Vec<String> {
     names
 }
 
-/// Mounts the bpffs if it is missing. Returns whether it was.
+/// Mounts the bpffs if it is missing. Returns whether it mounted one.
 ///
 /// # Errors
 /// Fails with the kernel's error, usually for missing privileges.

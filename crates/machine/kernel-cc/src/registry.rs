@@ -4,9 +4,9 @@
 /// A congestion control that longfat provides as an eBPF program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelControl {
-    /// Its name in scenarios.
+    /// The control's name in scenarios.
     pub name: &'static str,
-    /// Whether it sets the pacing rate itself, as BBR does; the others are paced only on request.
+    /// Whether the control sets the pacing rate itself, as BBR does; the others are paced only on request.
     pub paces: bool,
     /// Short description.
     pub about: &'static str,

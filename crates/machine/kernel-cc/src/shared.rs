@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Loads the eBPF program of the control `name` (see [`crate::REGISTRY`]) with these parameters, registers it
-/// under [`kernel_name`] and pins it, so that it stays until [`pins::unpin`] or a reboot.
+/// under [`kernel_name`] and pins it. The pinned program stays until [`pins::unpin`] or a reboot.
 ///
 /// # Errors
 /// Fails if something is missing or unknown, or the kernel rejects the program.

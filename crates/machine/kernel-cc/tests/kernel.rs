@@ -88,7 +88,7 @@ fn two_instances_have_their_own_parameters() {
     let (a_name, b_name) = (a.kernel_name().to_string(), b.kernel_name().to_string());
     drop(a);
     assert!(eventually(|| !has(&a_name)) && has(&b_name));
-    // Its number is free again.
+    // The number of a dropped instance is free again.
     assert_eq!(load(9).kernel_name(), a_name);
 }
 

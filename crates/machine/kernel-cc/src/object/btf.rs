@@ -32,7 +32,7 @@ pub struct Btf<'a> {
     types: &'a [u8],
     /// The string table.
     pub texts: &'a [u8],
-    /// Offset of each type, from type id 1 on; 0 is `void`.
+    /// Offset of each type, starting with type id 1; 0 is `void`.
     starts: Vec<u32>,
 }
 

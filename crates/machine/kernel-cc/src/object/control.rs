@@ -35,7 +35,7 @@ pub struct Operation {
     pub name: String,
     /// Index of the member of `tcp_congestion_ops`.
     pub member: u32,
-    /// Offset of its descriptor in the value, bytes.
+    /// Offset of the program's descriptor in the value, bytes.
     pub slot: usize,
     pub function: CodeOffset,
 }

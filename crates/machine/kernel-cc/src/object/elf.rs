@@ -112,7 +112,7 @@ impl<'a> Elf<'a> {
 }
 
 impl Section<'_> {
-    /// Whether it contains instructions.
+    /// Whether the section contains instructions.
     pub fn is_code(&self) -> bool {
         self.flags & EXECINSTR != 0
     }

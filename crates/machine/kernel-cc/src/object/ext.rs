@@ -7,7 +7,7 @@ use super::elf::Elf;
 
 /// The source line of an instruction.
 pub struct SourceLine<'a> {
-    /// Index of its section.
+    /// Index of the instruction's section.
     pub section: usize,
     /// Offset of the instruction in the section, bytes.
     pub at: usize,
@@ -17,7 +17,7 @@ pub struct SourceLine<'a> {
 
 /// An instruction that depends on a member of a kernel struct.
 pub struct Access<'a> {
-    /// Index of its section.
+    /// Index of the instruction's section.
     pub section: usize,
     /// Offset of the instruction in the section, bytes.
     pub at: usize,

@@ -120,7 +120,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// Replaces it by an instruction that the verifier rejects if it is reachable.
+    /// Replaces the instruction by one that the verifier rejects if it is reachable.
     pub fn forbid(&mut self) {
         let count = if self.code() == LOAD_64 { 2 } else { 1 };
         for place in self.0.chunks_exact_mut(SIZE).take(count) {

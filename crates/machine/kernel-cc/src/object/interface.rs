@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 pub struct ObjectInterface {
     licence: String,
     parameters: Vec<Parameter>,
-    /// Operations that it implements.
+    /// Operations that the object implements.
     functions: BTreeSet<String>,
-    /// Kernel functions that it calls.
+    /// Kernel functions that the object calls.
     called: BTreeSet<String>,
-    /// Members of kernel structs that it accesses.
+    /// Members of kernel structs that the object accesses.
     members: BTreeSet<String>,
 }
 

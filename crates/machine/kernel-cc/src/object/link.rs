@@ -50,7 +50,7 @@ pub fn link(
         program.add_lines(object, function, start);
         for (_, &target) in code.calls.range((function.section, from)..(function.section, to)) {
             if !placed.iter().any(|p| (p.function.section, p.function.start) == target) {
-                // Its offset is known once all functions before it are placed.
+                // A callee's offset is known once all functions before it are placed.
                 placed.push(PlacedFunction { function: self::function(object, target)?, start: usize::MAX });
             }
         }

@@ -72,7 +72,7 @@ impl<'a> ParsedObject<'a> {
         self.types.texts
     }
 
-    /// Returns the names of its sections.
+    /// Returns the names of the object's sections.
     #[cfg(test)]
     pub fn sections(&self) -> Vec<&'a str> {
         self.elf.sections.iter().map(|s| s.name).collect()

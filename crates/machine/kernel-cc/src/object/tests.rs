@@ -223,7 +223,7 @@ fn bit_fields_are_loaded_and_shifted_by_the_kernels_layout() {
     // Bits 77 and 78 are bits 5 and 6 of byte 9: shift left by 57, then right by 62.
     let values = [0, 4, 5].map(|what| value_of(&ours, &kernel, "0:0", what).map(|(value, _)| value));
     assert_eq!(values, [Some(9), Some(57), Some(62)]);
-    // 30 bits from bit 30 on fit in 64 bits only.
+    // A field of 30 bits at bit 30 fits in 64 bits only.
     let mut kernel = Writer::new();
     let k4 = kernel.number("unsigned int", 4);
     kernel.record(btf::STRUCT, "s", 16, &[("bit", k4, 30 << 24 | 30)]);
