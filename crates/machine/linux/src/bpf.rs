@@ -116,7 +116,7 @@ impl Numbers {
 
     /// Runs a command without addresses that returns a new descriptor.
     fn open(self, command: i32) -> io::Result<OwnedFd> {
-        // SAFETY: as of `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return
+        // SAFETY: as in `Numbers::call`; MAP_CREATE, LINK_CREATE and the commands that find by number return
         // descriptors.
         unsafe { open(self.0, command) }
     }
@@ -174,8 +174,8 @@ pub fn set(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let arguments = Numbers::new().fd(0, map).reads(8, &ONLY_KEY).reads(16, value);
-    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads as many bytes of the
-    // value as the map's values have, which is as many as there are.
+    // SAFETY: the maps of this module have keys of four bytes, and the kernel reads a value of the map's
+    // value size, which is the length of `value`.
     unsafe { call(arguments.0, MAP_UPDATE_ELEM) }.map(drop)
 }
 
@@ -230,8 +230,9 @@ pub fn load_program(program: &ProgramLoad<'_>) -> Result<OwnedFd, Refused> {
         let numbers = if log.is_empty() { numbers } else { numbers.word(24, 1).word(28, log.len() as u32) };
         let arguments = numbers.text(16, &licence).reads(8, program.code).reads(96, program.lines);
         let arguments = if log.is_empty() { arguments } else { arguments.writes(32, log) };
-        // SAFETY: the kernel reads whole instructions and lines, as many as there are, and the licence to its
-        // final zero; it writes at most as many bytes to the log as it has. PROG_LOAD returns a descriptor.
+        // SAFETY: the kernel reads the stated numbers of instructions and lines, and the licence up to its
+        // final zero; it writes at most the stated number of bytes to the log. PROG_LOAD returns a
+        // descriptor.
         unsafe { open(arguments.0, PROG_LOAD) }
     };
     let mut error = io::Error::other("not tried");

@@ -67,7 +67,7 @@ fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
             Ok(SocketAddr::new(ip.into(), u16::from_be(a.sin_port)))
         }
         libc::AF_INET6 => {
-            // SAFETY: as of IPv4.
+            // SAFETY: as for IPv4.
             let a = unsafe { &*(&raw const *from).cast::<libc::sockaddr_in6>() };
             let (ip, port) = (Ipv6Addr::from(a.sin6_addr.s6_addr), u16::from_be(a.sin6_port));
             Ok(SocketAddrV6::new(ip, port, a.sin6_flowinfo, a.sin6_scope_id).into())
@@ -82,8 +82,8 @@ fn ecn_field(head: &libc::msghdr) -> u8 {
     let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
     while !at.is_null() {
         // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as
-        // those are; the value that the kernel writes behind it is one byte of IPv4 (`ip_cmsg_recv_tos`) and
-        // an integer of IPv6 (`ip6_datagram_recv_specific_ctl`), and the next step stays within
+        // those are; the value that the kernel writes after it is one byte for IPv4 (`ip_cmsg_recv_tos`) and
+        // an integer for IPv6 (`ip6_datagram_recv_specific_ctl`). The next step stays within
         // `msg_controllen`.
         unsafe {
             match ((*at).cmsg_level, (*at).cmsg_type) {

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Maximum of events returned by one call.
+/// Maximum number of events that one call returns.
 const MAX_EVENTS: usize = 256;
 
 type EventBuffer = [MaybeUninit<Event>; MAX_EVENTS];
@@ -15,15 +15,16 @@ type EventBuffer = [MaybeUninit<Event>; MAX_EVENTS];
 /// Readiness of a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Readiness {
-    /// The token of its registration.
+    /// The token with which the descriptor was registered.
     pub token: u64,
-    /// A read returns data, the end of the stream, or an error.
+    /// Whether a read returns data, the end of the stream, or an error.
     pub readable: bool,
-    /// A write has room, or returns an error.
+    /// Whether a write has room, or returns an error.
     pub writable: bool,
-    /// The peer has ended its stream, or urgent data arrived: a short read does not mean that all is read.
+    /// Whether the peer has ended its stream, or urgent data arrived: a short read does not mean that all is
+    /// read.
     pub ends: bool,
-    /// The connection failed.
+    /// Whether the connection failed.
     pub failed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! All system calls of longfat, behind safe functions. Empty on other systems than Linux.
+//! All system calls of longfat, behind safe functions. Empty on systems other than Linux.
 //!
 //! Each module covers one subject; each function cites the man page or the kernel function that it relies on.
 //! Functions that the proxy calls per packet ([`epoll`], [`pipe`], [`socket`], [`file`]) do not allocate, nor

@@ -67,8 +67,8 @@ pub(crate) fn attach(socket: &OwnedFd, filter: &[FilterStep]) -> io::Result<()> 
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
     let (at, size) = ((&raw const program).cast(), size_of_val(&program) as libc::socklen_t);
-    // SAFETY: the kernel reads the structure, whose size is given, and copies as many instructions as it
-    // says, which is as many as there are; it writes to neither.
+    // SAFETY: the kernel reads the structure, whose size is given, and copies the number of instructions that
+    // it states, which is the filter's length; it writes to neither.
     check(
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, at, size) }
             .into(),

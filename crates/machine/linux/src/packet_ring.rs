@@ -66,8 +66,8 @@ unsafe impl Send for PacketRing {}
 
 impl PacketRing {
     /// Opens a ring with copies of the packets that pass a classic BPF program, sent or received by a device
-    /// of the calling thread's namespace (0: any device), from the network header on. The program returns the
-    /// number of bytes to keep.
+    /// of the calling thread's namespace (0: any device), starting with the network header. The program
+    /// returns the number of bytes to keep.
     ///
     /// # Errors
     /// Fails if the thread lacks CAP_NET_RAW, or without enough memory.
@@ -107,7 +107,7 @@ impl PacketRing {
         // SAFETY: `next` is below the number of blocks, so the block lies within the mapping, which lives as
         // long as `self`.
         let block = unsafe { self.memory.add(offset) };
-        // SAFETY: the status lies in the block, whose begin is that of a page, so it is aligned; both sides
+        // SAFETY: the status lies in the block, which starts at a page boundary, so it is aligned; both sides
         // access it as an atomic.
         let status = unsafe { AtomicU32::from_ptr(block.add(STATUS).as_ptr().cast()) };
         if status.load(Ordering::Acquire) & TO_USER == 0 {

@@ -65,7 +65,7 @@ pub unsafe fn clone(into: CloneInto) -> io::Result<Forked> {
 
 /// Ends the process without running its exit handlers (_exit(2)). May be called between `clone` and `execve`.
 pub fn exit_now(code: i32) -> ! {
-    // SAFETY: the call takes a number and never returns; memory and descriptors go as a whole.
+    // SAFETY: the call takes a number and never returns; the kernel releases all memory and descriptors.
     unsafe { libc::_exit(code) }
 }
 
@@ -128,7 +128,7 @@ pub fn reap(pid: Pid) {
 pub enum Wait {
     /// Do not block.
     Look,
-    /// Block until it ends.
+    /// Block until the child ends.
     Block,
 }
 
@@ -147,9 +147,9 @@ pub fn wait_for_any() {
 /// A change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildChange {
-    /// It ended with this code: its own, or 128 plus the signal.
+    /// The child ended with this code: its own, or 128 plus the signal.
     Ended(i32),
-    /// A signal stopped it.
+    /// A signal stopped the child.
     Stopped,
 }
 
@@ -176,8 +176,8 @@ pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Sends a message on such a socket, without blocking and without SIGPIPE. May be called between `clone` and
-/// `execve`.
+/// Sends a message on a socket of [`socket_pair`], without blocking and without SIGPIPE. May be called
+/// between `clone` and `execve`.
 pub fn send_message(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
 }

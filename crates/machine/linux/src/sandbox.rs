@@ -24,9 +24,9 @@ pub fn filters_calls() -> bool {
 pub fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies as many instructions as `program` says, which is as many as there are, and
-    // writes to none. A filter makes calls fail or ends the process: it cannot change what a call does to
-    // memory.
+    // SAFETY: the kernel copies the number of instructions that `program` states, which is the filter's
+    // length, and writes to none. A filter makes calls fail or ends the process: it cannot change what a call
+    // does to memory.
     let code = unsafe {
         let (mode, unused) = (libc::SECCOMP_MODE_FILTER as libc::c_ulong, 0 as libc::c_ulong);
         libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program, unused, unused)

@@ -21,8 +21,8 @@ pub fn set_precise_scheduling(priority: Option<i32>) -> bool {
     parameter.sched_priority = priority;
     // Called by number, because musl's function always fails; 0 is the calling thread.
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads the parameter, whose first field is all of its `sched_param`, and keeps no
-    // address of it.
+    // SAFETY: the kernel reads only the parameter's first field, which is its whole `sched_param`, and keeps
+    // no address of it.
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter) == 0 }
 }
 

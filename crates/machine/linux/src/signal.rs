@@ -54,8 +54,8 @@ impl Drop for Ignored {
     }
 }
 
-/// Stops this process as the terminal's suspend key does, until it is continued. In an orphaned process group
-/// nobody could continue it, so the kernel does not stop it (POSIX 2.4.3).
+/// Stops this process as the terminal's suspend key does, until it is continued. The kernel does not stop a
+/// process of an orphaned process group, because no process could continue it (POSIX 2.4.3).
 pub fn suspend() {
     let before = Disposition::DEFAULT.set(SIGTSTP);
     // SAFETY: the signal's action is the default one: no code of this program runs.
@@ -85,7 +85,7 @@ fn set_mask(how: libc::c_int, set: &libc::sigset_t) {
 
 /// Blocks every signal in the calling thread. May be called between `clone` and `execve`.
 pub fn block_all() {
-    // SAFETY: as of `set_of`.
+    // SAFETY: as in `set_of`.
     let all = unsafe {
         let mut all: libc::sigset_t = zeroed();
         libc::sigfillset(&mut all);

@@ -59,7 +59,7 @@ pub struct TcpInfo {
     pub reordering: u32,
     /// The peer's receive window, bytes (kernel 5.4 and later).
     pub snd_wnd: u32,
-    /// The last sample of `delivery_rate` was limited by the application.
+    /// Whether the last sample of `delivery_rate` was limited by the application.
     pub app_limited: bool,
     /// BBR's model, if requested.
     pub bbr: Option<BbrInfo>,

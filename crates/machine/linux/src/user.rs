@@ -51,7 +51,7 @@ fn look_up(key: &Key) -> Option<UserAccount> {
     // SAFETY: all zeros is a value of `passwd`: numbers and null pointers.
     let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
     // SAFETY: the calls read a name that ends with zero, and write to the entry, to at most `length` bytes of
-    // the buffer, and to `found`; all of them outlive the call.
+    // the buffer, and to `found`; all outlive the call.
     unsafe {
         match key {
             Key::Number(uid) => libc::getpwuid_r(*uid, &mut entry, texts, length, &mut found),

@@ -25,7 +25,7 @@ const OUTGOING: u8 = 4;
 pub struct RingPacket<'a> {
     /// Time of capture, nanoseconds since 1970.
     pub time: Time,
-    /// First bytes, from the network header on.
+    /// First bytes, starting with the network header.
     pub bytes: &'a [u8],
     /// Length of the whole packet, bytes.
     pub length: u32,

@@ -89,7 +89,7 @@ impl LiveFilter {
     }
 
     /// Compiles the filter. The program returns the number of bytes to keep, 0 for packets that do not match.
-    /// ICMP passes a filter of ports, because it may concern one of them.
+    /// ICMP passes a filter of ports, because the message may be about one of these ports.
     pub fn program(&self) -> Vec<FilterStep> {
         let mut p = Program::default();
         p.load(BPF_W | BPF_ABS, ETHERTYPE);

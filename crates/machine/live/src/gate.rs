@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use units::{Span, Time};
 
 /// Time that packets wait for their socket to be found.
-pub const WAIT: Span = Span::from_millis(300);
-/// Maximum of waiting packets; at a higher rate they wait for a shorter time.
+pub const MAX_LOOKUP_TIME: Span = Span::from_millis(300);
+/// Maximum number of waiting packets; at a higher rate they wait for a shorter time.
 const MAX_WAITING: usize = 65_536;
 /// Bytes kept of each packet.
 const KEPT_BYTES: usize = capture::SNAPLEN as usize;
@@ -70,7 +70,7 @@ impl Gate {
     pub fn pop(&mut self, now: Time) -> Option<HeldPacket> {
         loop {
             let first = self.held.front()?;
-            if first.time + WAIT > now && self.held.len() <= MAX_WAITING {
+            if first.time + MAX_LOOKUP_TIME > now && self.held.len() <= MAX_WAITING {
                 return None;
             }
             let packet = self.held.pop_front()?;

@@ -15,7 +15,7 @@ impl ProcessTree {
         ProcessTree { members: BTreeSet::from([root]) }
     }
 
-    /// Updates the members. Returns whether any of them still runs.
+    /// Updates the members. Returns whether any member still runs.
     pub fn update(&mut self) -> bool {
         let mut last = 0;
         // Repeat for the children of newly found processes.

@@ -25,12 +25,12 @@ const RING: RingSize = RingSize { block: 1 << 18, blocks: 64, timeout_ms: 10 };
 /// Intervals of checking processes and of sampling sockets.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// Checking and sampling each use at most one fiftieth of a core,
+/// Maximum share of a core that checking and sampling each use: one in this many.
 const COST_SHARE: u32 = 50;
-/// but happen at least this often, so that a connection is found while its first packets wait
-/// ([`crate::gate::WAIT`]).
+/// Maximum interval of checking and of sampling: a connection must be found while its first packets wait
+/// ([`crate::gate::MAX_LOOKUP_TIME`]).
 const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(120);
-/// Up to this number sockets are queried one by one; for more a dump of all is cheaper.
+/// Maximum number of sockets that are queried one by one; for more, a dump of all is cheaper.
 const MAX_SINGLE_QUERIES: usize = 32;
 /// Time that connections may continue after the program has ended.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ const MAX_PACKET_DELAY: Duration = Duration::from_secs(10);
 const TCP_LISTEN: u8 = 10;
 const TCP_CLOSE: u8 = 7;
 
-/// What is captured.
+/// The packets to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveTarget {
     /// All packets that the filter matches.
@@ -103,7 +103,7 @@ pub enum PacketSource {
     Nowhere(String),
 }
 
-/// Results of a capture besides packets; complete when the stream has ended.
+/// Results of a capture, other than its packets; complete when the stream has ended.
 #[derive(Clone, Debug, Default)]
 pub struct LiveAccount {
     pub packets: PacketSource,

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::Time;
 
-/// Maximum of samples per socket.
+/// Maximum number of samples per socket.
 pub const MAX_SAMPLES: usize = 256;
-/// Minimum of samples per socket, enough for a start, an end and some between.
+/// Minimum number of samples per socket, enough for a start, an end and some between.
 const MIN_SAMPLES: usize = 16;
-/// Maximum of samples of all sockets: some 10 MB.
+/// Maximum number of samples of all sockets: some 10 MB.
 const MAX_TOTAL_SAMPLES: usize = 1 << 17;
-/// Maximum of ended sockets that are kept.
+/// Maximum number of ended sockets to keep.
 pub const MAX_ENDED_SOCKETS: usize = 4096;
 
 /// Converts a socket's report to a sample. The send buffer counts as full by the kernel's rule: the
