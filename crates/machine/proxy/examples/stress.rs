@@ -34,7 +34,7 @@ fn main() {
                 slow: number(7),
                 longest: number(8),
             };
-            let c = swarm.run(args[1].parse().expect("an address"), &never).expect("it plays");
+            let c = swarm.run(args[1].parse().expect("an address"), &never).expect("the swarm runs");
             println!(
                 "{{\"finished\": {}, \"killed\": {}, \"reset\": {}, \"wrong\": {}, \"short\": {}, \"stuck\": {}, \"bytes\": {}, \"open\": {}}}",
                 c.finished, c.killed, c.reset, c.wrong, c.short, c.stuck, c.bytes, c.open

@@ -159,7 +159,7 @@ impl FromStr for HostPort {
     }
 }
 
-/// Where to listen: an address, or a socket that systemd has opened.
+/// An address to listen on, or a socket that systemd has opened.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenAt {
     /// An address that the proxy opens.

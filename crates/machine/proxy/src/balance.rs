@@ -26,19 +26,20 @@ pub struct ServerChoice {
     /// Identifies the server, the same in every run.
     pub id: u64,
     pub connections: usize,
-    /// Whether it is up, or its suspension is over.
+    /// Whether the server is up, or its suspension is over.
     pub usable: bool,
-    /// Whether this connection has already tried it.
+    /// Whether this connection has already tried the server.
     pub tried: bool,
 }
 
 impl Balance {
-    /// Returns the index of the server that connection number `turn` of a client should try. If no server is
-    /// up, returns an untried one all the same, because it may answer. Returns `None` when all were tried.
-    pub fn choose(self, servers: &[ServerChoice], turn: usize, client: IpAddr) -> Option<usize> {
+    /// Returns the index of the server that connection number `n` should try; `client` is its client's
+    /// address. If no server is up, returns an untried one, because it may answer nevertheless. Returns
+    /// `None` when all were tried.
+    pub fn choose(self, servers: &[ServerChoice], n: usize, client: IpAddr) -> Option<usize> {
         let is_candidate =
             |usable: bool| move |i: &usize| !servers[*i].tried && (servers[*i].usable || !usable);
-        let begin = turn.checked_rem(servers.len())?;
+        let begin = n.checked_rem(servers.len())?;
         let in_turn = (begin..servers.len()).chain(0..begin);
         let pick = |usable: bool| {
             let mut candidates = in_turn.clone().filter(is_candidate(usable));

@@ -2,8 +2,8 @@
 //!
 //! Small amounts are copied through the loop's buffer. Once a read fills that buffer, the direction splices,
 //! through a pipe that it borrows while the pipe holds bytes. It holds at most one full pipe: data that the
-//! receiver does not accept stays in the sender's socket, whose receive window closes. A direction that waits
-//! and holds nothing owns neither buffer nor pipe.
+//! receiver does not accept stays in the sender's socket, and its receive window closes. A direction that
+//! waits and holds nothing owns neither buffer nor pipe.
 
 use crate::pipes::{PipePool, SplicePipe};
 use linux::socket;
@@ -13,18 +13,17 @@ use std::os::fd::{AsFd, OwnedFd};
 /// Size of a loop's buffer. Reads that fill it start splicing: below that, a copy is cheaper than a pipe's
 /// two calls.
 pub const COPY_BYTES: usize = 8 << 10;
-/// Bytes that a direction moves before others are served.
-pub const TURN_BYTES: usize = 1 << 20;
+/// Maximum number of bytes that a direction moves per iteration of the loop, so that others are served.
+pub const MAX_ITERATION_BYTES: usize = 1 << 20;
 
 /// One end of a connection, with its latest readiness events.
 pub struct ProxyEnd {
-    /// The socket.
     pub socket: OwnedFd,
-    /// Data may be available.
+    /// Whether data may be available.
     pub readable: bool,
-    /// There may be room to write.
+    /// Whether there may be room to write.
     pub writable: bool,
-    /// The stream has ended or contains urgent data: a short read is not the last.
+    /// Whether the stream has ended or contains urgent data: a short read is not the last.
     pub ends: bool,
 }
 
@@ -42,16 +41,16 @@ pub struct DirectionContext<'a> {
     pub pipes: &'a mut PipePool,
     /// Milliseconds since the proxy started.
     pub now_ms: u64,
-    /// The other direction is done, so closing the sockets also ends this direction's stream.
+    /// Whether the other direction is done, so closing the sockets also ends this direction's stream.
     pub is_last: bool,
 }
 
-/// State of a direction after its turn.
+/// State of a direction after an iteration of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectionState {
     /// Waits for an event of either socket.
     Waits,
-    /// Has more to do in its next turn.
+    /// Has more to do in the next iteration.
     HasMore,
     /// The stream has ended and all bytes were forwarded.
     Done,
@@ -88,7 +87,7 @@ impl Direction {
         self.moved
     }
 
-    /// Time that it has waited for its sink, milliseconds.
+    /// Time that the direction has waited for its sink, milliseconds.
     pub fn blocked_ms(&self, now_ms: u64) -> u64 {
         self.blocked_ms + self.blocked_since.map_or(0, |since| now_ms.saturating_sub(since))
     }
@@ -103,7 +102,7 @@ impl Direction {
         self.held.len() + self.pipe.as_ref().map_or(0, SplicePipe::held)
     }
 
-    /// Returns its pipe, whatever it contains.
+    /// Returns the pipe to the pool, whatever the pipe contains.
     pub fn release_pipe(&mut self, pipes: &mut PipePool) {
         self.pipe.take().into_iter().for_each(|pipe| pipes.give_back(pipe));
     }
@@ -118,7 +117,7 @@ impl Direction {
         sink: &mut ProxyEnd,
         context: &mut DirectionContext<'_>,
     ) -> Result<DirectionState, DirectionFault> {
-        let end = self.moved + TURN_BYTES as u64;
+        let end = self.moved + MAX_ITERATION_BYTES as u64;
         loop {
             // The end of the stream is forwarded only once the pipe is empty.
             if self.holds() > 0 && !self.forward_held(sink).map_err(|_| DirectionFault::Sink)? {

@@ -67,12 +67,12 @@ impl ServerHealth {
         self.suspended_until.is_none_or(|until| until <= now)
     }
 
-    /// Whether it has failed and not succeeded since.
+    /// Whether the server has failed and no connection has succeeded since.
     pub fn is_down(&self) -> bool {
         self.suspended_until.is_some()
     }
 
-    /// When its suspension ends; `None` while it is up.
+    /// When the server's suspension ends; `None` while it is up.
     pub fn suspended_until(&self) -> Option<Time> {
         self.suspended_until
     }

@@ -22,7 +22,7 @@ pub struct ServerView {
 /// A snapshot of a proxy.
 #[derive(Clone, Debug, Default)]
 pub struct StatusView {
-    /// Seconds since its start.
+    /// Seconds since the proxy started.
     pub uptime_s: f64,
     /// Counters, in the order of [`COUNTERS`].
     pub counters: Vec<u64>,
@@ -55,7 +55,7 @@ impl StatusView {
             counters: COUNTERS.iter().map(|(counter, ..)| sum(*counter)).collect(),
             servers,
             paths: paths.map(|((network, upstream), path)| (network.to_string(), upstream, path)).collect(),
-            links: shared.board().map_or(Vec::new(), |board| board.read()),
+            links: shared.pair_status().map_or(Vec::new(), |status| status.read()),
             resident_bytes: linux::process::resident(),
         }
     }
@@ -173,7 +173,7 @@ pub fn metrics_text(view: &StatusView) -> String {
         }
     }
     let name = "longfat_proxy_path_slow";
-    head(&mut out, name, "gauge", "1 for the side that recently limits a direction, with the cause.");
+    head(&mut out, name, "gauge", "1 for the side that has recently limited a direction, with the cause.");
     for (network, upstream, path) in &view.paths {
         for (direction, side, why) in slow_directions(path) {
             let (network, upstream) = (label(network), label(upstream));

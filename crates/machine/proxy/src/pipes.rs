@@ -1,18 +1,19 @@
 //! Pipes to splice through, borrowed by connections while they hold bytes.
 //!
 //! A pipe uses two descriptors and pins pages, of which an unprivileged user has 16,384
-//! (`fs.pipe-user-pages-soft`, pipe(7)), so connections do not own pipes. A loop keeps up to [`SPARE`]
-//! returned pipes and closes the others.
+//! (`fs.pipe-user-pages-soft`, pipe(7)), so connections do not own pipes. A loop keeps up to
+//! [`MAX_IDLE_PIPES`] returned pipes and closes the others.
 
 use linux::pipe;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Size of a pipe: the bytes that one turn moves. 64 pages: an unprivileged user may have 256 such pipes.
+/// Size of a pipe: the bytes that one iteration moves. 64 pages: an unprivileged user may have 256 such
+/// pipes.
 pub const PIPE_BYTES: usize = 256 << 10;
 /// Empty pipes that are kept.
-const SPARE: usize = 32;
-/// Maximum of borrowed pipes per loop. Beyond it connections copy.
+const MAX_IDLE_PIPES: usize = 32;
+/// Maximum number of borrowed pipes per loop. Beyond it connections copy.
 const MAX_BORROWED: usize = 1024;
 /// Minimum size of a useful pipe. The kernel gives an unprivileged user whose pages are used up only pipes of
 /// two pages, and splicing through those costs more than it saves.
@@ -76,7 +77,7 @@ impl PipePool {
     /// Returns a pipe. A pipe that still contains bytes, of a failed connection, is closed.
     pub fn give_back(&mut self, pipe: SplicePipe) {
         self.borrowed -= 1;
-        if pipe.held == 0 && self.spare.len() < SPARE {
+        if pipe.held == 0 && self.spare.len() < MAX_IDLE_PIPES {
             self.spare.push(pipe);
         }
     }

@@ -102,14 +102,14 @@ impl Proxy {
         Ok(this)
     }
 
-    /// Returns its addresses, ordered by the listeners' names.
+    /// Returns the proxy's addresses, ordered by the listeners' names.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.shared.running().bound.iter().map(|(bound, _)| bound.address).collect()
     }
 
     /// Includes a pair's links in metrics and status page.
-    pub fn show(&self, board: PairStatus) {
-        self.shared.show(board);
+    pub fn show(&self, pair_status: PairStatus) {
+        self.shared.show(pair_status);
     }
 
     /// Serves the page that `page` renders at `/`; without it only `/metrics` and `/status.json` exist.

@@ -37,7 +37,7 @@ pub enum Route {
 
 /// A proxied connection: its two sockets and its two directions.
 pub struct Session {
-    /// Distinguishes it from earlier connections in the same slot.
+    /// Distinguishes the connection from earlier ones in the same slot.
     pub generation: u32,
     pub stage: SessionStage,
     pub listener: Arc<ListenerState>,
@@ -53,7 +53,7 @@ pub struct Session {
     /// Whether a PROXY header is still expected.
     pub awaits_header: bool,
     pub route: Route,
-    /// The server that it is connected to.
+    /// The server that the connection goes to.
     pub server_state: Option<Arc<ServerState>>,
     /// Servers that have failed.
     pub tried: Vec<SocketAddr>,
@@ -61,15 +61,15 @@ pub struct Session {
     pub up: Direction,
     /// Direction to the client.
     pub down: Direction,
-    /// Its deadline, milliseconds since the proxy started.
+    /// Time of the next timeout, milliseconds since the proxy started.
     pub deadline_ms: u64,
     /// Time of acceptance.
     pub began_ms: u64,
     /// Time of the last forwarded byte.
     pub moved_ms: u64,
-    /// Its slot, if the client's connections are limited.
-    pub place: Option<ClientSlot>,
-    /// Whether it has more to do in the next turn.
+    /// The client's connection slot, if the number of its connections is limited.
+    pub slot: Option<ClientSlot>,
+    /// Whether the connection has more to do in the loop's next iteration.
     pub has_more: bool,
     /// Values at the last sample; `None` before the first.
     pub sample: Option<Box<ConnectionSample>>,
@@ -114,7 +114,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns when it is reset if no byte moves.
+    /// Returns when the connection is reset if no byte moves.
     pub fn idle_deadline_ms(&self) -> u64 {
         let config = &self.listener.config;
         let half_closed = self.up.is_done() || self.down.is_done();

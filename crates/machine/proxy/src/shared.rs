@@ -76,7 +76,7 @@ pub struct ProxyShared {
     /// Connections per client address, for listeners with a limit.
     pub clients: Arc<ClientSlots>,
     log: LogSink,
-    board: Mutex<Option<PairStatus>>,
+    pair_status: Mutex<Option<PairStatus>>,
     page: OnceLock<StatusPage>,
     started: Instant,
     /// Wake-up descriptors by loop.
@@ -97,7 +97,7 @@ impl ProxyShared {
             connections: AtomicUsize::new(0),
             clients: Arc::default(),
             log,
-            board: Mutex::default(),
+            pair_status: Mutex::default(),
             page: OnceLock::new(),
             started: Instant::now(),
             wakes: (0..loops).map(|_| wake_counter()).collect::<Result<_, _>>()?,
@@ -107,13 +107,13 @@ impl ProxyShared {
     }
 
     /// Returns the status of the pair's links, if there is a pair.
-    pub fn board(&self) -> Option<PairStatus> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn pair_status(&self) -> Option<PairStatus> {
+        self.pair_status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the source of the pair's status.
-    pub fn show(&self, board: PairStatus) {
-        *self.board.lock().unwrap_or_else(PoisonError::into_inner) = Some(board);
+    pub fn show(&self, pair_status: PairStatus) {
+        *self.pair_status.lock().unwrap_or_else(PoisonError::into_inner) = Some(pair_status);
     }
 
     /// Returns the renderer of the status page; `None` until it is set.

@@ -2,10 +2,10 @@
 //!
 //! Model: bytes go source -> proxy -> sink. While the proxy holds bytes that the sink's socket does not
 //! accept, or the kernel has unsent bytes, the sink's side is slower than the source's; otherwise the proxy
-//! waits for the source. For a slow sink the kernel tells why: the shares of its busy time in which the
-//! peer's window or the send buffer was full (`TCP_INFO`, `tcp_chrono_stop`, net/ipv4/tcp_output.c), and the
-//! retransmissions. For a slow source only the receiver's view is known: segments out of order, which losses
-//! on the path leave. Causes have the names that `diagnose` uses.
+//! waits for the source. For a slow sink the kernel reports the reason: the shares of its busy time in which
+//! the peer's window or the send buffer was full (`TCP_INFO`, `tcp_chrono_stop`, net/ipv4/tcp_output.c), and
+//! the retransmissions. For a slow source only the receiver's view is known: segments out of order, which
+//! indicate losses on the path. Causes have the names that `diagnose` uses.
 
 /// Measurements of one direction over some time. Times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum SlowEnd {
     Sink,
 }
 
-/// Why it is slow, in the terms of `diagnose`.
+/// Why a side is slow, in the terms of `diagnose`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowCause {
     /// The receive window is full: the application reads slowly, or its buffer is small.

@@ -13,7 +13,7 @@ use units::{Time, fnv1a};
 /// A server address.
 pub struct ServerState {
     pub address: SocketAddr,
-    /// Connections to it, including those in progress.
+    /// Connections to the server, including those in progress.
     pub connections: AtomicUsize,
     id: u64,
     health: Mutex<ServerHealth>,
@@ -25,7 +25,6 @@ impl ServerState {
         ServerState { address, connections: AtomicUsize::new(0), id, health: Mutex::default() }
     }
 
-    /// Returns its health.
     pub fn health(&self) -> ServerHealth {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -35,10 +34,10 @@ impl ServerState {
 pub struct UpstreamState {
     pub name: String,
     pub config: UpstreamConfig,
-    /// Options of its sockets.
+    /// Options of the sockets to the servers.
     pub options: SideOptions,
     servers: Mutex<Arc<[Arc<ServerState>]>>,
-    turn: AtomicUsize,
+    attempts: AtomicUsize,
 }
 
 impl UpstreamState {
@@ -56,18 +55,19 @@ impl UpstreamState {
             config,
             options,
             servers: Mutex::new(known.unwrap_or_else(|| Arc::new([]))),
-            turn: AtomicUsize::new(0),
+            attempts: AtomicUsize::new(0),
         };
         this.set_addresses(addresses);
         this
     }
 
-    /// Returns its servers.
+    /// Returns the upstream's servers.
     pub fn servers(&self) -> Arc<[Arc<ServerState>]> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces its servers; connections to removed ones continue. Returns whether anything changed.
+    /// Replaces the upstream's servers; connections to removed ones continue. Returns whether anything
+    /// changed.
     pub fn set_addresses(&self, addresses: &[SocketAddr]) -> bool {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if servers.iter().map(|s| s.address).eq(addresses.iter().copied()) {
@@ -93,8 +93,8 @@ impl UpstreamState {
                     tried: tried.contains(&s.address),
                 };
                 let choices: Vec<ServerChoice> = all.iter().map(choice).collect();
-                let turn = self.turn.fetch_add(1, Relaxed);
-                &all[self.config.balance.choose(&choices, turn, client)?]
+                let n = self.attempts.fetch_add(1, Relaxed);
+                &all[self.config.balance.choose(&choices, n, client)?]
             }
         };
         server.connections.fetch_add(1, Relaxed);

@@ -3,9 +3,9 @@
 //!
 //! Loops share nothing on the data path: each has its own queue, buffer, pipes and connections. Every socket
 //! is registered once, edge-triggered; its readiness is remembered until a call would block. A connection
-//! moves at most [`crate::direction::TURN_BYTES`] per turn and direction, so that none delays another. Each
-//! connection has one deadline; when it expires, the actual deadline is computed again, so that moving bytes
-//! costs no timer operation.
+//! moves at most [`crate::direction::MAX_ITERATION_BYTES`] per iteration and direction, so that none delays
+//! another. Each connection has one deadline; when it expires, the actual deadline is computed again. Moving
+//! bytes therefore costs no timer operation.
 
 mod accept;
 mod connect;
@@ -72,7 +72,7 @@ impl TokenOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Finished,
-    /// It is reset, and this counter increases.
+    /// The connection is reset, and this counter increases.
     Reset(ProxyCounter),
 }
 
@@ -92,8 +92,8 @@ pub struct ProxyLoop {
     buffer: Vec<u8>,
     peek_buffer: Vec<u8>,
     pipes: PipePool,
-    /// Number of the current turn.
-    turn: u64,
+    /// Number of the current iteration.
+    iteration: u64,
     now_ms: u64,
     next_sample_ms: u64,
     /// End of a pause in accepting.
@@ -119,7 +119,7 @@ impl ProxyLoop {
             buffer: vec![0; COPY_BYTES],
             peek_buffer: vec![0; crate::hello::MAX_HELLO_BYTES],
             pipes: PipePool::default(),
-            turn: 0,
+            iteration: 0,
             now_ms: 0,
             next_sample_ms: SAMPLE_MS,
             paused_until_ms: None,
@@ -137,7 +137,7 @@ impl ProxyLoop {
         loop {
             self.queue.wait(&mut events, self.timeout_ms())?;
             self.now_ms = self.shared.now().as_nanos() / 1_000_000;
-            self.turn += 1;
+            self.iteration += 1;
             self.count(ProxyCounter::Turns, 1);
             for event in &events {
                 self.handle(*event);
@@ -195,7 +195,7 @@ impl ProxyLoop {
             TokenOwner::Listener(i) => self.accept_some(i),
             TokenOwner::Session(i, generation, which) => {
                 let Some(session) = self.sessions.get_mut(i).and_then(Option::as_deref_mut) else { return };
-                // Ignore events of a connection that has ended in this turn.
+                // Ignore events of a connection that has ended in this iteration.
                 if session.generation != generation {
                     return;
                 }
@@ -251,7 +251,7 @@ impl ProxyLoop {
         }
     }
 
-    /// Gives another turn to connections that had more to do.
+    /// Continues connections that had more to do in the previous iteration.
     fn continue_sessions(&mut self) {
         for i in std::mem::take(&mut self.again) {
             if let Some(session) = self.sessions[i].as_deref_mut().filter(|s| s.has_more) {

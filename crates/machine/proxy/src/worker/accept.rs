@@ -26,9 +26,9 @@ pub struct LoopListener {
     /// Connections to accept at once: as many as recently arrived together, so that usually no call finds
     /// the queue empty.
     burst: usize,
-    /// The last turn with new connections. An event in the very next turn means that more arrived than were
-    /// accepted.
-    turn: u64,
+    /// The last iteration with new connections. An event in the next iteration means that more arrived than
+    /// were accepted.
+    iteration: u64,
 }
 
 impl ProxyLoop {
@@ -40,7 +40,7 @@ impl ProxyLoop {
             return;
         }
         self.epoch = epoch;
-        // This drops the old configuration with the sockets that only it holds.
+        // Drops the old configuration, with the sockets that only it holds.
         self.running = self.shared.running();
         if self.draining {
             return;
@@ -67,7 +67,7 @@ impl ProxyLoop {
                     state: state.clone(),
                     watched: false,
                     burst: 1,
-                    turn: 0,
+                    iteration: 0,
                 });
             }
         }
@@ -131,8 +131,8 @@ impl ProxyLoop {
         self.accept_all(i, burst);
         let accepted = self.shared.loops[self.index].get(ProxyCounter::Accepted) - before;
         if let Some(listener) = self.listeners.get_mut(i) {
-            let (all, is_next) = (accepted as usize >= burst, listener.turn + 1 == self.turn);
-            listener.turn = self.turn;
+            let (all, is_next) = (accepted as usize >= burst, listener.iteration + 1 == self.iteration);
+            listener.iteration = self.iteration;
             listener.burst = match (all, is_next) {
                 (true, true) => (burst * 2).min(MAX_BURST),
                 (true, false) => burst,
@@ -177,13 +177,13 @@ impl ProxyLoop {
         };
         let config = &listener.config;
         let awaits_header = config.proxy_protocol_from.iter().any(|net| net.contains(peer.ip()));
-        // If another proxy forwards the connection, only its header tells the client's address.
+        // If another proxy forwards the connection, only its header contains the client's address.
         if !awaits_header && !is_allowed(&listener, peer) {
             return refuse(self, &socket, ProxyCounter::NotAllowed);
         }
         let limit = config.max_connections_per_client.filter(|_| !awaits_header);
-        let place = limit.map(|limit| self.shared.clients.take(peer.ip(), limit));
-        if matches!(place, Some(None)) {
+        let slot = limit.map(|limit| self.shared.clients.take(peer.ip(), limit));
+        if matches!(slot, Some(None)) {
             return refuse(self, &socket, ProxyCounter::TooMany);
         }
         let (i, generation) = self.free.pop().unwrap_or((self.sessions.len(), 0));
@@ -210,13 +210,13 @@ impl ProxyLoop {
             deadline_ms: 0,
             began_ms: self.now_ms,
             moved_ms: self.now_ms,
-            place: place.flatten(),
+            slot: slot.flatten(),
             has_more: false,
             sample: None,
             listener,
         });
         match self.sessions.get_mut(i) {
-            Some(place) => *place = Some(session),
+            Some(free) => *free = Some(session),
             None => self.sessions.push(Some(session)),
         }
         self.set(ProxyCounter::Open, self.open() as u64);
@@ -236,8 +236,8 @@ impl ProxyLoop {
             return false;
         }
         if let Some(limit) = session.listener.config.max_connections_per_client {
-            session.place = self.shared.clients.take(session.client_address.ip(), limit);
-            if session.place.is_none() {
+            session.slot = self.shared.clients.take(session.client_address.ip(), limit);
+            if session.slot.is_none() {
                 self.close_session(i, Ending::Reset(ProxyCounter::TooMany));
                 return false;
             }

@@ -4,7 +4,8 @@ use super::ProxyLoop;
 use crate::address::IpNetwork;
 use crate::session::{Session, SessionStage};
 
-/// Connections sampled per second; with more, the active ones take turns. Each sample needs two system calls.
+/// Connections sampled per second; with more, active ones are sampled in rotation. Each sample needs two
+/// system calls.
 const MAX_SAMPLES: usize = 2000;
 
 impl ProxyLoop {

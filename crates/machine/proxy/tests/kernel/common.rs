@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Timeout of all waits; a test that hangs fails.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Word `at` of the stream `seed` (splitmix64 of its position), so that lost, duplicated and reordered bytes
 /// are detected.
@@ -23,7 +23,7 @@ fn word(seed: u64, at: u64) -> [u8; 8] {
     (x ^ x >> 31).to_le_bytes()
 }
 
-/// Fills `out` with the stream `seed` from byte `at` on.
+/// Fills `out` with the stream `seed`, starting at byte `at`.
 pub fn fill(seed: u64, at: u64, out: &mut [u8]) {
     for (i, byte) in out.iter_mut().enumerate() {
         let at = at + i as u64;
@@ -87,7 +87,7 @@ impl TestServer {
                     return;
                 }
                 let (Ok(stream), serve) = (stream, serve.clone()) else { continue };
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
                 thread::spawn(move || serve(stream));
             }
         });
@@ -137,7 +137,7 @@ pub fn config(server: SocketAddr) -> ProxyConfig {
 
 pub fn connect(to: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(to).unwrap_or_else(|e| panic!("{to}: {e}"));
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
@@ -146,7 +146,7 @@ pub fn connect(to: SocketAddr) -> TcpStream {
 pub fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < WAIT_TIMEOUT, "{what} does not come");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -177,7 +177,6 @@ pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Returns the values of counters.
 pub fn counter_values(proxy: &Proxy, counters: &[ProxyCounter]) -> Vec<u64> {
     counters.iter().map(|c| proxy.counted(*c)).collect()
 }

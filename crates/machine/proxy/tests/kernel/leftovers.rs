@@ -1,4 +1,4 @@
-//! Ended connections leave nothing behind, and idle ones hold no pipe.
+//! Ended connections leave no resources in use, and idle ones hold no pipe.
 
 use crate::common::*;
 use proxy::{Proxy, ProxyCounter};
@@ -69,7 +69,7 @@ fn thousands_of_idle_connections_hold_no_pipes() {
         all.push(stream);
     }
     assert_eq!(proxy.connections(), all.len());
-    // The last direction notices a moment after the last byte that no more follows.
+    // The last direction sees the end of the stream a moment after the last byte.
     until("no pipes", || {
         let _ = connect(address);
         proxy.counted(ProxyCounter::Pipes) == 0

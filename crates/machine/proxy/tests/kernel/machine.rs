@@ -67,7 +67,7 @@ fn checks_connect_and_send_nothing() {
     let _proxy = start(&settings);
     for _ in 0..3 {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         let read = std::io::Read::read(&mut stream, &mut [0; 10]);
         assert!(matches!(read, Ok(0)) || read.is_err(), "{read:?}");
     }

@@ -158,7 +158,7 @@ fn client_networks_and_connection_limits_are_enforced() {
     third.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert_eq!(third.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(first);
-    third.set_read_timeout(Some(PATIENCE)).unwrap();
+    third.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
     third.read_exact(&mut [0]).unwrap();
 }
 
@@ -275,14 +275,14 @@ fn a_drain_accepts_no_connections_and_lets_existing_ones_end() {
     exchange(&mut stream, &[1; 100_000]).unwrap();
     assert!(!proxy.wait(Duration::from_millis(200)), "one is left");
     drop(stream);
-    assert!(proxy.wait(PATIENCE));
+    assert!(proxy.wait(WAIT_TIMEOUT));
     // A connection that does not end is reset when the drain timeout is over.
     let (proxy, address) = proxy_for(&server);
     let mut stream = connect(address);
     exchange(&mut stream, b"x").unwrap();
     proxy.drain();
     proxy.stop();
-    assert!(proxy.wait(PATIENCE));
+    assert!(proxy.wait(WAIT_TIMEOUT));
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     assert_eq!(proxy.counted(ProxyCounter::Drained), 1);
 }

@@ -25,9 +25,9 @@ fn run_swarms(proxy: &mut Proxy, address: SocketAddr, server: SocketAddr, swarm:
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        let quiet = scope.spawn(move || swarm.run(address, stop).expect("it plays"));
+        let quiet = scope.spawn(move || swarm.run(address, stop).expect("the swarm runs"));
         let storm = Swarm { concurrent: 20, seed: swarm.seed + 1, killed: 1000, slow: 0, ..swarm };
-        let storm = scope.spawn(move || storm.run(address, stop).expect("it plays"));
+        let storm = scope.spawn(move || storm.run(address, stop).expect("the swarm runs"));
         while !quiet.is_finished() || !storm.is_finished() {
             proxy.reload(&config_at(address, server)).expect("the same again");
             thread::sleep(Duration::from_millis(100));

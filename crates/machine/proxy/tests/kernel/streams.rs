@@ -102,7 +102,7 @@ fn resets_are_forwarded_in_both_directions() {
     stream.write_all(b"c").unwrap();
     stream.read_exact(&mut [0]).unwrap();
     reset(stream);
-    assert_eq!(results.recv_timeout(PATIENCE).unwrap(), Err(ErrorKind::ConnectionReset));
+    assert_eq!(results.recv_timeout(WAIT_TIMEOUT).unwrap(), Err(ErrorKind::ConnectionReset));
     until("the end", || proxy.connections() == 0);
     assert_eq!(proxy.counted(ProxyCounter::ClientReset), 1);
 }
@@ -137,14 +137,14 @@ fn a_slow_reader_stops_only_its_own_server() {
     }
     for _ in &slow {
         // Socket buffers on the path (tcp_rmem and tcp_wmem at most, twice each) and one pipe.
-        let sent = results.recv_timeout(PATIENCE).unwrap();
+        let sent = results.recv_timeout(WAIT_TIMEOUT).unwrap();
         assert!(sent < 120 * MB, "{sent} bytes were accepted");
     }
     exchange(&mut quick, b"hello").unwrap();
     assert!(proxy.counted(ProxyCounter::Pipes) <= 10);
     drop(slow);
     until("the slow ones' end", || proxy.connections() == 1);
-    // The gauge is updated one turn after the last end.
+    // The gauge is updated one iteration after the last end.
     until("pipes", || {
         exchange(&mut quick.try_clone().unwrap(), b"x").unwrap();
         proxy.counted(ProxyCounter::Pipes) == 0
@@ -203,7 +203,7 @@ fn idle_and_half_closed_connections_are_reset_after_their_timeout() {
     let server = TestServer::new(|mut stream| {
         // Never ends its stream, so that it stays in CLOSE_WAIT.
         while stream.read(&mut [0; 100]).is_ok_and(|n| n > 0) {}
-        thread::sleep(PATIENCE);
+        thread::sleep(WAIT_TIMEOUT);
     });
     let mut settings = config(server.address);
     let listener = settings.listeners.get_mut("main").unwrap();

@@ -6,7 +6,7 @@
 //! premature end as `short`: both are undetected losses. A failed connection counts as `reset`, one that
 //! neither moves nor ends as `stuck`.
 
-#![allow(dead_code)] // each of those who include it uses a part
+#![allow(dead_code)] // each test file uses a part
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -33,7 +33,7 @@ fn splitmix64(mut x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Fills `out` with the stream `key` from byte `at` on.
+/// Fills `out` with the stream `key`, starting at byte `at`.
 fn fill(key: u64, mut at: u64, mut out: &mut [u8]) {
     while !out.is_empty() {
         let word = splitmix64(key.wrapping_add(at / 8)).to_le_bytes();
@@ -358,8 +358,8 @@ impl Swarm {
                 moved_at = Instant::now();
                 let end = member.step(&mut buffers);
                 if let Some(end) = end {
-                    let gone = all[at].take();
-                    count.take(end, gone);
+                    let ended = all[at].take();
+                    count.take(end, ended);
                     free.push(at);
                     continue;
                 }
@@ -381,8 +381,8 @@ impl Swarm {
 }
 
 impl SwarmCount {
-    fn take(&mut self, end: End, gone: Option<Member>) {
-        let Some(member) = gone else { return };
+    fn take(&mut self, end: End, ended: Option<Member>) {
+        let Some(member) = ended else { return };
         self.bytes += member.got;
         match end {
             End::Finished => self.finished += 1,

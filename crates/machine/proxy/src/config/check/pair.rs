@@ -48,7 +48,7 @@ fn known_peer(pair: &PairConfig, path: &[&str], name: &String) -> Result<(), Con
 fn listener(pair: &PairConfig, name: &str, l: &PairListenerConfig) -> Result<(), ConfigFault> {
     let under = |key| ["pair", "listeners", name, key];
     if l.listen.0.is_empty() {
-        return Err(conflict(&under("listen"), "at least one address is wanted"));
+        return Err(conflict(&under("listen"), "at least one address is required"));
     }
     known_peer(pair, &under("peer"), &l.peer)?;
     let short = |path: &[&str], upstream: &str| {
@@ -85,7 +85,7 @@ fn listener(pair: &PairConfig, name: &str, l: &PairListenerConfig) -> Result<(),
 fn upstream(pair: &PairConfig, name: &str, u: &PairUpstreamConfig) -> Result<(), ConfigFault> {
     let under = |key| ["pair", "upstreams", name, key];
     if u.servers.0.is_empty() {
-        return Err(conflict(&under("servers"), "at least one server is wanted"));
+        return Err(conflict(&under("servers"), "at least one server is required"));
     }
     u.peers.iter().try_for_each(|peer| known_peer(pair, &under("peers"), peer))?;
     timeout_range(&under("connect_timeout"), u.connect_timeout, Span::from_millis(1))
