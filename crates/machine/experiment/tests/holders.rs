@@ -262,7 +262,8 @@ fn an_outage_and_a_black_hole_are_measured_in_time() {
     );
     let probing = "[hosts.server]\nstack = { mtu_probing = \"on-blackhole\" }";
     let text = download(&tunnel, BACK, probing).replace("\"6s\"", "\"20s\"");
-    let silence = first(&text, HolderKind::Mtu, "wan.forward.vpn").silence.expect("a black hole stops it");
+    let silence =
+        first(&text, HolderKind::Mtu, "wan.forward.vpn").silence.expect("a silence after the black hole");
     assert!((1.0..10.0).contains(&silence.silent_s), "{silence:?}");
 }
 

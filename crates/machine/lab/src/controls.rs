@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_control_of_the_kernel_needs_no_program() {
         let reno = Control::named("reno").expect("reno");
-        let controls = Controls::load(&[("flow f".into(), reno)]).expect("every Linux has it");
+        let controls = Controls::load(&[("flow f".into(), reno)]).expect("every Linux kernel has reno");
         assert!(controls.loaded.is_empty());
         assert_eq!(controls.find(reno), KernelControl { name: "reno".into(), paces: false });
         assert!(controls.find(Control::named("bbr").expect("bbr")).paces);

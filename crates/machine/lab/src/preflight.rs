@@ -121,7 +121,7 @@ mod tests {
         let all = missing(&[&scenario, &scenario]);
         assert_eq!(all[0], all[1]);
         for key in ["flows.f.tool", "flows.f.server"] {
-            let need = all[0].iter().find(|need| need.key == key).expect("a need");
+            let need = all[0].iter().find(|need| need.key == key).expect("a requirement with this key");
             assert!(need.why.starts_with("program `no"), "{need:?}");
         }
     }

@@ -30,7 +30,7 @@ fn main() {
         ["ping", to, _] => ping(to, number(2)),
         ["talk", to, ..] => talk(to, Duration::from_secs(number(2) as u64), number(3)),
         ["idle", to, _] => idle(to, number(2)),
-        _ => panic!("see the head of the file"),
+        _ => panic!("see the comment at the top of this file for usage"),
     }
 }
 

@@ -22,7 +22,7 @@ fn main() {
     match args.first().map(String::as_str) {
         Some("serve") => {
             let listener = TcpListener::bind(("127.0.0.1", number(1) as u16)).expect("a free port");
-            echo(&listener, &never).expect("it serves");
+            echo(&listener, &never).expect("the echo server runs");
         }
         Some("swarm") => {
             let swarm = Swarm {
@@ -40,6 +40,6 @@ fn main() {
                 c.finished, c.killed, c.reset, c.wrong, c.short, c.stuck, c.bytes, c.open
             );
         }
-        _ => panic!("see the head of the file"),
+        _ => panic!("see the comment at the top of this file for usage"),
     }
 }

@@ -67,7 +67,10 @@ mod tests {
 
     #[test]
     fn a_proxy_header_precedes_the_server_name() {
-        let (from, to) = ("192.0.2.1:1".parse().expect("one"), "192.0.2.2:2".parse().expect("one"));
+        let (from, to) = (
+            "192.0.2.1:1".parse().expect("a socket address"),
+            "192.0.2.2:2".parse().expect("a socket address"),
+        );
         let header = ProxyVersion::V2.write(from, to);
         let hello = sample_hello(Some("a.example.com"), 100);
         let both = [&header[..], &hello].concat();

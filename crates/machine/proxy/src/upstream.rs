@@ -126,9 +126,12 @@ mod tests {
         }
         assert!(u.servers()[0].health().is_down());
         for _ in 0..4 {
-            assert_eq!(u.choose(Time::ZERO, client, &[]).expect("one").address, a(2));
+            assert_eq!(u.choose(Time::ZERO, client, &[]).expect("a server").address, a(2));
         }
-        assert_eq!(u.choose(Time::ZERO, client, &[a(2)]).expect("down, but the last").address, a(1));
+        assert_eq!(
+            u.choose(Time::ZERO, client, &[a(2)]).expect("a server that is down, as a last resort").address,
+            a(1)
+        );
         assert!(u.choose(Time::ZERO, client, &[a(1), a(2)]).is_none());
         let next = UpstreamState::new("u", config, SideOptions::default(), &[a(3), a(1)], Some(&u));
         assert!(next.servers()[1].health().is_down() && !next.servers()[0].health().is_down());

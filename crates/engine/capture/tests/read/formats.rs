@@ -167,7 +167,7 @@ fn a_file_on_disk_knows_its_length() {
 fn errors_on_opening_name_the_cause() {
     let why =
         |bytes: &[u8]| match CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), "the-file") {
-            Ok(_) => panic!("opened {bytes:?}"),
+            Ok(_) => panic!("opened an invalid file: {bytes:?}"),
             Err(e) => e.to_string(),
         };
     let file = pcap(PLAIN, &records(1));

@@ -58,7 +58,7 @@ pub fn read_as(name: &str, bytes: &[u8]) -> Contents {
 
 fn why(name: &str, bytes: &[u8]) -> String {
     match CaptureReader::from_reader(Box::new(Cursor::new(bytes.to_vec())), name) {
-        Ok(_) => panic!("opened {name}"),
+        Ok(_) => panic!("opened an unsupported file: {name}"),
         Err(e) => e.to_string(),
     }
 }

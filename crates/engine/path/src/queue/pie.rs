@@ -371,7 +371,7 @@ mod tests {
                 if !all.1.dropped.is_empty() {
                     return (ms, all.0.packets_in - all.0.dropped - all.0.passed);
                 }
-                let (since, p) = q.dequeue(now, &mut all.0, &mut all.1).expect("full");
+                let (since, p) = q.dequeue(now, &mut all.0, &mut all.1).expect("a queued packet");
                 all.0.send(&mut all.1, since, now, p);
                 assert_eq!(q.burst.is_zero(), ms >= burst, "{ms}");
             }

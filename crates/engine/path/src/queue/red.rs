@@ -225,7 +225,7 @@ mod tests {
             account.enter();
             q.enqueue(Time::ZERO, packet(1, 1500), QueueLoad::default(), &mut account, &mut out);
             while q.load.packets > 40 {
-                let (_, p) = q.dequeue(Time::ZERO, &mut account, &mut out).expect("full");
+                let (_, p) = q.dequeue(Time::ZERO, &mut account, &mut out).expect("a queued packet");
                 account.send(&mut out, Time::ZERO, Time::ZERO, p);
             }
         }

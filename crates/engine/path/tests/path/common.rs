@@ -182,7 +182,7 @@ pub fn check_script(bytes: &[u8]) {
     let stages: Vec<Stage> = (0..choices.below(5)).map(|_| any_stage(&mut choices)).collect();
     let arrivals = arrivals(&mut choices);
     for stage in &stages {
-        stage.check().expect("only valid stages are made");
+        stage.check().expect("a valid stage");
         let json = serde_json::to_value(stage).expect("writes");
         let back: Stage = serde_json::from_value(json).expect("reads");
         assert_eq!(&back, stage);

@@ -148,7 +148,7 @@ fn generated() -> String {
 #[test]
 fn the_generated_half_is_up_to_date() {
     let committed = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
-    let (hand, _) = committed.split_once(MARK).expect("the mark");
+    let (hand, _) = committed.split_once(MARK).expect("the mark above the generated part");
     xtask::compare(PAGE, &format!("{hand}{MARK}{}", generated()));
 }
 
@@ -156,7 +156,7 @@ fn the_generated_half_is_up_to_date() {
 fn the_hand_written_half_names_every_key() {
     let docs = Docs::new();
     let committed = std::fs::read_to_string(xtask::path(PAGE)).unwrap();
-    let (hand, _) = committed.split_once(MARK).expect("the mark");
+    let (hand, _) = committed.split_once(MARK).expect("the mark above the generated part");
     let tables = ["Host", "Link", "Relay", "Flow", "Fault"].map(|t| docs.definition(t));
     for table in tables {
         for key in properties(table).keys() {

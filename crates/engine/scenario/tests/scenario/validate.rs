@@ -36,7 +36,7 @@ fn check(root: &Value, schema: &Value, value: &Value, path: &str) -> Result<(), 
                     "null" => value.is_null(),
                     "integer" => value.is_i64() || value.is_u64(),
                     "number" => value.is_number(),
-                    other => panic!("type {other}"),
+                    other => panic!("unknown type {other}"),
                 };
                 match rule {
                     Value::String(t) => is(t),

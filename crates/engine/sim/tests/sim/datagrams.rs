@@ -11,7 +11,7 @@ fn an_empty_path_delays_by_propagation_and_serialisation() {
     let link = r#"{ kind = "link", rate = "2Mbit/s" }"#;
     let o = run(&path("duration = \"2s\"\nsample = \"10ms\"", link, 30.0, CALL));
     let f = flow(&o, "f");
-    let real_time = f.real_time.expect("datagrams have it");
+    let real_time = f.real_time.expect("a real-time summary");
     let d = real_time.delay_ms;
     assert_eq!((d.min, d.mean, d.max), (15.8, 15.8, 15.8));
     assert_eq!((d.p50, d.p95, d.p99, real_time.jitter_ms), (15.8, 15.8, 15.8, 0.0));

@@ -156,12 +156,15 @@ fn traffic_moves_to_the_other_gateway() {
         ("host", "gw1", 4.0, 6.0)
     );
     let voice = outage(&o, "voice");
-    let silence = voice.silence_ms.expect("a silence");
+    let silence = voice.silence_ms.expect("a silence in ms");
     assert!((2480.0..2560.0).contains(&silence), "{silence}");
     // 50 packets/s.
-    let lost = voice.lost_packets.expect("datagrams are counted");
+    let lost = voice.lost_packets.expect("the number of lost datagrams");
     assert!((silence / 20.0 - lost as f64).abs() < 4.0, "{lost} of {silence} ms");
-    assert!(outage(&o, "bulk").back_ms.expect("it is back") >= voice.back_ms.expect("it is back") - 30.0);
+    assert!(
+        outage(&o, "bulk").back_ms.expect("the flow recovers")
+            >= voice.back_ms.expect("the flow recovers") - 30.0
+    );
     assert!(element(&o, "two.forward.ipsec").passed_packets > 500);
     let rate = goodput(series(&o, "bulk"), 14.0, 16.0);
     assert!(rate > 12.0, "{rate} Mbit/s back over the first");
@@ -172,7 +175,7 @@ fn traffic_moves_to_the_other_gateway() {
 #[test]
 fn traffic_leaves_a_gateway_after_its_restart() {
     let o = gateway("gw1", "1s");
-    let silence = outage(&o, "voice").silence_ms.expect("a silence");
+    let silence = outage(&o, "voice").silence_ms.expect("a silence in ms");
     assert!((1300.0..1360.0).contains(&silence), "{silence}");
     assert!(element(&o, "two.forward.ipsec").passed_packets > 100);
 }
@@ -181,7 +184,7 @@ fn traffic_leaves_a_gateway_after_its_restart() {
 fn flows_over_the_other_gateway_are_not_affected() {
     let o = gateway("gw2", "6s");
     let voice = outage(&o, "voice");
-    assert!(voice.silence_ms.expect("a silence") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
+    assert!(voice.silence_ms.expect("a silence in ms") <= 40.0 && voice.lost_packets == Some(0), "{voice:?}");
 }
 
 /// IPv6 has 40 bytes of header instead of 20 in every packet, whether data, ACK or datagram; the MTU is the
@@ -215,7 +218,7 @@ fn path_mtu_discovery_works_for_ipv6_of_two_customers() {
     close("red", goodput(series(&o, "red"), 2.0, 5.0), 20.0 * 1328.0 / 1400.0, 2.0);
     close("blue", goodput(series(&o, "blue"), 2.0, 5.0), 5.0 * 1328.0 / 1400.0, 2.0);
     // As many packets as a call with 200 bytes of IPv4, each 20 bytes longer.
-    assert!(flow(&o, "voice").real_time.expect("a call").lost < 0.05);
+    assert!(flow(&o, "voice").real_time.expect("a real-time summary").lost < 0.05);
 }
 
 /// The headers of both IP versions are on the wire, also in a tunnel. A datagram flow's size and rate are

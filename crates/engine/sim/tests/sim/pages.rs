@@ -20,7 +20,7 @@ fn a_page_takes_a_round_trip_for_each_object_of_a_connection() {
     for (connections, turns) in [(6, 1.0), (3, 2.0), (1, 6.0)] {
         let o = page(connections);
         let f = flow(&o, "f");
-        let pages = f.page_s.expect("pages");
+        let pages = f.page_s.expect("page load times");
         assert_eq!((f.completed, pages.count, pages.unfinished), (Some(2), 2, 0));
         close("the first page", pages.max, 0.040 * (2.0 + turns), 1.0);
         close("the second", pages.p50, 0.040 * (1.0 + turns), 1.0);

@@ -80,7 +80,7 @@ fn a_window_set_between_steps_takes_effect() {
     let end = session.sending_end(0).expect("a connection");
     session.play_until(Time::ZERO + Span::from_secs(2));
     let slow = session.delivered_bytes(0);
-    session.end_mut(end).expect("it is there").tx.w.cwnd = 40;
+    session.end_mut(end).expect("the connection exists").tx.w.cwnd = 40;
     session.play_until(Time::ZERO + Span::from_secs(4));
     let fast = session.delivered_bytes(0) - slow;
     let more = fast as f64 / slow as f64;

@@ -155,7 +155,7 @@ fn fq_codel_is_fair_where_fifo_is_not() {
         let text = text.replace("kind = \"fifo\"", "kind = \"fifo\", packets = 50");
         let o = run(&text);
         assert!(o.variant.total_goodput_mbps > 18.0, "{queue}: {}", o.variant.total_goodput_mbps);
-        o.variant.jain_index.expect("flows that are alike")
+        o.variant.jain_index.expect("comparable flows")
     };
     let (fair, fifo) = (jain("fq-codel"), jain("fifo"));
     println!("Jain's index of four flows: fq-codel {fair:.4}, fifo {fifo:.4}");

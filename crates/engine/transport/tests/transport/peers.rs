@@ -78,7 +78,7 @@ fn options_of_both_ends_are_used() {
         (None, true, true, 524),
     ] {
         let (_, out, client) = answered(&Stack::default(), syn(Flags::ACK, mss, Some(7), stamped, sack));
-        let first = out.iter().find(|s| s.len > 0).expect("data");
+        let first = out.iter().find(|s| s.len > 0).expect("a data segment");
         assert_eq!((first.len, first.ts_val != 0), (len, stamped));
         assert_eq!(client.tx.s.sack, sack);
         // Without timestamps of the peer, this end sends none.

@@ -146,7 +146,7 @@ fn duplicates_of_held_data_are_reported() {
             pair.server.handle_segment(pair.now, &segment(seq, len), &mut out);
             pair.server.check();
         }
-        let ack = out.first().expect("the first sixteen are acknowledged at once");
+        let ack = out.first().expect("the first 16 segments are acknowledged immediately");
         let (start, end) = ack.sack_ranges().next().unwrap_or_default();
         let block = (start < ack.ack || ack.sacks > 1).then_some((start, end)).filter(|_| ack.sacks > 0);
         assert_eq!(block, expect, "{held:?}, then {seq}+{len}");

@@ -23,9 +23,9 @@ impl Writer {
 
     /// Starts with an object's types, to add more.
     fn after(object: &ParsedObject<'_>) -> Writer {
-        let blob = object.elf.data(".BTF").expect("types");
+        let blob = object.elf.data(".BTF").expect("valid BTF");
         let len = u32(blob, 12).expect("a header") as usize;
-        let count = (1..).find(|n| object.types.get(*n).is_none()).expect("an end") - 1;
+        let count = (1..).find(|n| object.types.get(*n).is_none()).expect("a last type") - 1;
         Writer { types: blob[24..24 + len].to_vec(), texts: object.types.texts.to_vec(), count }
     }
 
@@ -68,7 +68,7 @@ impl Writer {
 /// Builds the BTF of a kernel with the object's own structs, and the one that wraps a control.
 fn kernel_of(object: &ParsedObject<'_>) -> Vec<u8> {
     let mut writer = Writer::after(object);
-    let control = object.types.find("tcp_congestion_ops", btf::STRUCT).expect("a control");
+    let control = object.types.find("tcp_congestion_ops", btf::STRUCT).expect("struct tcp_congestion_ops");
     let size = object.types.size(control).expect("a size") as u32;
     let count = writer.number("refcount", 4);
     let members = [("common", count, 0), ("data", control, 512)];
@@ -80,7 +80,7 @@ fn every_object(test: impl Fn(&str, &ParsedObject<'_>, &Btf<'_>)) {
     for entry in REGISTRY {
         let object = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&object);
-        test(entry.name, &object, &Btf::read(&kernel).expect("types"));
+        test(entry.name, &object, &Btf::read(&kernel).expect("valid BTF"));
     }
 }
 
@@ -105,7 +105,7 @@ fn every_operation_has_its_program_and_its_slot() {
         let plan = plan(object, kernel, "given_name").expect(name);
         let code = Code::new(object, kernel, 7).expect(name);
         assert!(plan.value[64..].starts_with(b"given_name\0\0\0\0\0\0\x01\0\0\0"), "{name}");
-        let control = kernel.get(plan.control).expect("a control");
+        let control = kernel.get(plan.control).expect("struct tcp_congestion_ops");
         for operation in &plan.operations {
             let member = kernel.members(&control).nth(operation.member as usize).expect("a member");
             assert_eq!(
@@ -154,7 +154,7 @@ fn called_functions_are_linked() {
 
 #[test]
 fn parameters_have_defaults_and_can_be_set() {
-    let entry = crate::find("bbr-hsr").expect("it is there");
+    let entry = crate::find("bbr-hsr").expect("the control is in the registry");
     let mut object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let values =
         |o: &ParsedObject<'_>| o.parameters().iter().map(|p| (p.name.clone(), p.value)).collect::<Vec<_>>();
@@ -169,14 +169,15 @@ fn parameters_have_defaults_and_can_be_set() {
     // The BTF for the kernel describes the same parameters.
     let parameters = object.parameters();
     let info = super::describe(object.texts(), object.constants.len(), &parameters);
-    assert_eq!(super::described(&Btf::read(&info.bytes).expect("types"), &object.constants), parameters);
+    assert_eq!(super::described(&Btf::read(&info.bytes).expect("valid BTF"), &object.constants), parameters);
 }
 
 /// Returns the value for instructions that access the member `path` of the struct `s` of `ours`.
 fn value_of(ours: &Writer, kernel: &Writer, path: &str, what: u32) -> Option<(u64, Load)> {
     let (ours, kernel) = (ours.bytes(), kernel.bytes());
-    let (ours, kernel) = (Btf::read(&ours).expect("types"), Btf::read(&kernel).expect("types"));
-    let path = MemberPath::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a way");
+    let (ours, kernel) = (Btf::read(&ours).expect("valid BTF"), Btf::read(&kernel).expect("valid BTF"));
+    let path =
+        MemberPath::read(&ours, ours.find("s", btf::STRUCT).expect("a struct"), path).expect("a member path");
     let found = path.candidates(&kernel);
     field::field_value(&path, &ours, &kernel, &found, what).map(|value| (value.value, value.load))
 }
@@ -233,13 +234,13 @@ fn bit_fields_are_loaded_and_shifted_by_the_kernels_layout() {
 
 #[test]
 fn missing_kernel_members_are_named_and_made_unreachable() {
-    let entry = crate::find("westwood").expect("it is there");
+    let entry = crate::find("westwood").expect("the control is in the registry");
     let object = ParsedObject::new(entry.name, entry.object).expect("an object");
     let mut bytes = kernel_of(&object);
     let at = bytes.windows(10).position(|w| w == b"mss_cache\0").expect("a name");
     bytes[at] = b'M';
-    let kernel = Btf::read(&bytes).expect("types");
-    let code = Code::new(&object, &kernel, 7).expect("all else is there");
+    let kernel = Btf::read(&bytes).expect("valid BTF");
+    let code = Code::new(&object, &kernel, 7).expect("the kernel has every other type");
     assert_eq!(code.missing_members, ["tcp_sock.mss_cache"]);
     let forbidden = object.ext.accesses.iter().filter(|access| {
         let instruction = &code.sections[access.section][access.at..][..SIZE];
@@ -249,7 +250,8 @@ fn missing_kernel_members_are_named_and_made_unreachable() {
 
     let at = bytes.windows(18).position(|w| w == b"tcp_reno_ssthresh\0").expect("a name");
     bytes[at] = b'T';
-    let e = Code::new(&object, &Btf::read(&bytes).expect("types"), 7).err().expect("an error").to_string();
+    let e =
+        Code::new(&object, &Btf::read(&bytes).expect("valid BTF"), 7).err().expect("an error").to_string();
     assert!(e.contains("no function tcp_reno_"), "{e}");
 }
 
@@ -260,7 +262,7 @@ fn damaged_objects_cause_errors() {
     for entry in REGISTRY {
         let whole = ParsedObject::new(entry.name, entry.object).expect(entry.name);
         let kernel = kernel_of(&whole);
-        let kernel = Btf::read(&kernel).expect("types");
+        let kernel = Btf::read(&kernel).expect("valid BTF");
         let mut stream = Stream::new(1, entry.name);
         for round in 0..400 {
             let mut bytes = entry.object.to_vec();

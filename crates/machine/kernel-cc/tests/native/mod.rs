@@ -322,7 +322,7 @@ impl Controller for Native {
     }
 
     fn ssthresh(&mut self, s: &Socket, w: &mut Window) -> u32 {
-        let ssthresh = self.call(Op::Ssthresh, s, w, View::default(), 0).expect("mandatory");
+        let ssthresh = self.call(Op::Ssthresh, s, w, View::default(), 0).expect("a mandatory function");
         if ssthresh == INFINITE { u32::MAX } else { ssthresh }
     }
 
@@ -378,7 +378,7 @@ impl Controller for Native {
     }
 
     fn undo_cwnd(&mut self, s: &Socket, w: &mut Window) -> u32 {
-        self.call(Op::UndoCwnd, s, w, View::default(), 0).expect("mandatory")
+        self.call(Op::UndoCwnd, s, w, View::default(), 0).expect("a mandatory function")
     }
 
     fn min_tso_segs(&self, w: &Window) -> u32 {

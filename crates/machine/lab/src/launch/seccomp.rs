@@ -207,7 +207,7 @@ mod tests {
                 0x25 => at += jump(a > op.k),
                 0x35 => at += jump(a >= op.k),
                 0x06 => return op.k,
-                code => panic!("operation {code:#x}"),
+                code => panic!("unknown BPF operation {code:#x}"),
             }
         }
     }

@@ -48,7 +48,7 @@ fn run(seconds: u32, flows: &str) -> Option<(Outcome, Vec<String>, Vec<String>)>
         let options = LabOptions { seed: 1, notice: Some(&mut notice), ..LabOptions::default() };
         let run = lab::run("test", &parsed.variants[0].scenario, options);
         is_over.store(true, Relaxed);
-        (run, watch.join().expect("it watches"))
+        (run, watch.join().expect("the watching thread"))
     });
     notices.iter().for_each(|n| eprintln!("  {n}"));
     match run {

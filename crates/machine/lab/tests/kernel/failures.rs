@@ -252,7 +252,7 @@ fn shell(
     });
     let done = lab::shell(&scenario, options);
     if let Some(killer) = killer {
-        killer.join().expect("it was killed");
+        killer.join().expect("the killing thread");
     }
     match done {
         Ok(code) => Some((code, notices)),

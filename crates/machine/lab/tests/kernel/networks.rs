@@ -172,9 +172,9 @@ fn a_gateway_fails_and_recovers() {
     let flow = |name: &str| o.variant.flows.iter().find(|f| f.name == name).expect("a flow of that name");
     let voice = &flow("voice").outages[0];
     // Until BGP notices, which takes 2 to 3 s, longer on a busy machine.
-    let silence = voice.silence_ms.expect("a silence");
+    let silence = voice.silence_ms.expect("a silence in ms");
     assert!(silence > 1800.0 && voice.back_ms.is_some(), "{voice:?}\n{answers}");
-    assert!(voice.lost_packets.expect("datagrams are counted") > 85, "{voice:?}");
+    assert!(voice.lost_packets.expect("the number of lost datagrams") > 85, "{voice:?}");
     // The path dropped ESP packets between box and gateway: the missing datagrams are assigned to the flow.
     for name in ["voice", "probe"] {
         let f = flow(name);
@@ -207,7 +207,7 @@ fn ipv6_routers_report_the_mtu_instead_of_fragmenting() {
     let (red, blue) = (goodput(&o, "red"), goodput(&o, "blue"));
     assert!((10.0..=20.0 * 1328.0 / 1400.0).contains(&red), "{red}");
     assert!((2.5..=5.0 * 1328.0 / 1400.0).contains(&blue), "{blue}");
-    let voice = flow("voice").real_time.expect("a call");
+    let voice = flow("voice").real_time.expect("a real-time summary");
     assert!(voice.lost < 0.1, "{voice:?}");
 }
 

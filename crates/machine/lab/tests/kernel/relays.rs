@@ -162,7 +162,7 @@ fn an_unsupported_setting_is_named_with_its_key() {
         "{error}"
     );
     // longfat's proxy sets the control per connection.
-    let run = try_run(&split_path("longfat", "cc = \"reno\"", &flows)).expect("as before");
+    let run = try_run(&split_path("longfat", "cc = \"reno\"", &flows)).expect("the run succeeds");
     let (o, notices) = run.unwrap_or_else(|e| panic!("{e}"));
     assert!(o.variant.flows.iter().all(|f| f.delivered_bytes > 0));
     assert!(!notices.iter().any(|n| n.contains("relay")), "{notices:?}");
@@ -190,7 +190,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Runs this test in a child process, controlled by environment variables.
 fn spawn_test(test: &str, tool: &str, result_file: &PathBuf, path: &str) -> std::process::Child {
-    let mut child = Command::new(std::env::current_exe().expect("this test's file"));
+    let mut child = Command::new(std::env::current_exe().expect("the test executable's path"));
     child.args([test, "--exact", "--nocapture"]).env("PATH", path).env("LAB_RELAY_TOOL", tool);
     child.env("LAB_RELAY_SAID", result_file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     child.spawn().expect("a child")
@@ -240,9 +240,9 @@ fn nothing_of_a_relay_outlives_a_kill() {
             wait_for("the run is under way", || result_file.exists());
             let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
             assert!(sent.is_ok_and(|s| s.success()));
-            child.wait().expect("its end");
+            child.wait().expect("the child's exit status");
             wait_for("all namespaces are gone", || namespaces().is_subset(&before));
-            fs::remove_file(&result_file).expect("what it said");
+            fs::remove_file(&result_file).expect("the child's result file");
             assert_eq!(files(), 0, "{tool}");
         }
     }
@@ -260,8 +260,8 @@ fn a_missing_program_is_named_with_its_package() {
         let result_file = scratch(&format!("missing-{tool}"));
         let mut child =
             spawn_test("relays::a_missing_program_is_named_with_its_package", tool, &result_file, "/nowhere");
-        assert!(child.wait().expect("its end").success());
-        let error = fs::read_to_string(&result_file).expect("what it said");
+        assert!(child.wait().expect("the child's exit status").success());
+        let error = fs::read_to_string(&result_file).expect("the child's result file");
         fs::remove_file(&result_file).expect("a file");
         let want = format!("relays.pep.tool: {tool} is not installed");
         let install =

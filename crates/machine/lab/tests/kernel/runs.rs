@@ -172,7 +172,7 @@ fn datagrams_see_the_path_delay_next_to_a_bulk_flow() {
     let Some(o) = run(text) else { return };
     let (ping, load) = (&o.variant.flows[0], &o.variant.flows[1]);
     assert_eq!(ping.sent_packets, 300);
-    let delay = ping.real_time.expect("datagrams have it").delay_ms;
+    let delay = ping.real_time.expect("a real-time summary").delay_ms;
     assert!(delay.min >= 20.0 && delay.p50 < 20.5, "{delay:?}");
     // Pacing counts whole packets, goodput their payload.
     near(load.own_goodput_mbps(), 50.0 * 1448.0 / 1514.0, 0.06);
@@ -391,7 +391,7 @@ fn a_run_can_be_stopped() {
 #[test]
 fn an_unavailable_congestion_control_is_named() {
     let mut s = scenario(CLEAN);
-    s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator has it");
+    s.flows[0].cc = congestion::Control::named("tahoe").expect("the simulator implements tahoe");
     let e = lab::run("test", &s, LabOptions::default()).expect_err("an error").to_string();
     assert!(e.contains("tahoe") && e.contains("reno"), "{e}");
 }
@@ -424,7 +424,7 @@ fn nothing_is_left_behind() {
     let _alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
     let before = namespaces();
     for delay in [5, 20, 60, 150, 400] {
-        let mut child = Command::new(std::env::current_exe().expect("this test's file"))
+        let mut child = Command::new(std::env::current_exe().expect("the test executable's path"))
             .args(["runs::nothing_is_left_behind", "--exact", "--nocapture"])
             .env("LAB_TEST_CHILD", "1")
             .stdout(Stdio::null())
@@ -433,12 +433,13 @@ fn nothing_is_left_behind() {
             .expect("a child");
         std::thread::sleep(Duration::from_millis(delay));
         if delay == 400 {
-            let tasks: Vec<_> =
-                std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("tasks").collect();
+            let tasks: Vec<_> = std::fs::read_dir(format!("/proc/{}/task", child.id()))
+                .expect("the child's task list")
+                .collect();
             assert!(tasks.len() > 3, "it runs: engine and hosts");
         }
         child.kill().expect("kill -9");
-        child.wait().expect("its end");
+        child.wait().expect("the child's exit status");
     }
     std::thread::sleep(Duration::from_millis(300));
     let after = namespaces();
@@ -475,7 +476,7 @@ fn an_mtu_black_hole_lasts_until_mtu_probing_starts() {
     for (probing, seconds) in [("off", 2), ("on-blackhole", 6)] {
         let Some(o) = run(&text(probing, seconds)) else { return };
         let link = o.variant.elements.iter().find(|e| e.name == "path.forward.link").expect("the link");
-        let (f, too_big) = (&o.variant.flows[0], link.too_big.expect("packets that did not fit"));
+        let (f, too_big) = (&o.variant.flows[0], link.too_big.expect("a count of too large packets"));
         assert_eq!((too_big.mtu_bytes, too_big.largest_bytes, too_big.told), (1400, 1500, false));
         assert_eq!((link.dropped_packets, f.lost_packets), (0, Some(link.too_big_packets)));
         if probing == "off" {
@@ -512,14 +513,14 @@ to = "a"
 app = { kind = "udp", rate = "32kbit/s", size = 40 }
 "#;
     let Some(o) = run(text) else { return };
-    let [call, ping, short] = &o.variant.flows[..] else { panic!("three flows") };
-    let real_time = call.real_time.expect("datagrams have it");
+    let [call, ping, short] = &o.variant.flows[..] else { panic!("expected three flows") };
+    let real_time = call.real_time.expect("a real-time summary");
     // 200 bytes at 2 Mbit/s, and the delay.
     near(real_time.delay_ms.p50, 20.8, 0.05);
     assert_eq!((real_time.lost, real_time.loss_bursts, call.lost_packets), (0.0, 0, Some(0)));
     assert!(real_time.jitter_ms < 1.0 && real_time.late.unwrap() < 0.02, "{real_time:?}");
     near(real_time.mos.unwrap(), 4.36, 0.02);
-    let back = ping.real_time.expect("datagrams have it");
+    let back = ping.real_time.expect("a real-time summary");
     near(back.delay_ms.p50, 41.0, 0.05);
     assert_eq!((back.lost, back.mos), (0.0, None));
     assert!(ping.rtt_ms.is_empty(), "{:?}", ping.rtt_ms);

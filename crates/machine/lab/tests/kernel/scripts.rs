@@ -70,6 +70,6 @@ fn failed_scripts_are_reported_with_the_shells_output() {
     assert_eq!(tried.expect("a network"), [None, Some("no such thing".to_string())]);
     let failing = [script(1, 2, "echo broken >&2; exit 3")];
     let options = LabOptions { seed: 1, scripts: &failing, ..LabOptions::default() };
-    let e = lab::run("test", &scenario(), options).expect_err("it fails");
+    let e = lab::run("test", &scenario(), options).expect_err("the run fails");
     assert!(e.to_string().contains("host r") && e.to_string().contains("broken"), "{e}");
 }

@@ -136,7 +136,9 @@ fn exit_codes_pass_through() {
     let _alone = alone();
     let start = |command: &str| {
         let options = ShellOptions { command: vec![command.into()], ..ShellOptions::default() };
-        shell(options).expect("it ran above").expect_err("it does not start")
+        shell(options)
+            .expect("this machine can run shells, as above")
+            .expect_err("the command does not start")
     };
     let missing = start("no-such-command");
     assert_eq!((missing.command_code(), missing.to_string().contains("no-such-command")), (Some(127), true));
@@ -248,7 +250,7 @@ fn programs_cannot_harm_the_machine_under_any_user() {
         let output = OutputFile(PathBuf::from(path));
         let secrets = std::env::var("LAB_SECRETS").expect("set together with LAB_ESCAPES");
         let secrets: Vec<String> = secrets.split(':').map(String::from).collect();
-        let found = try_escapes(None, &output, secrets.try_into().expect("three"));
+        let found = try_escapes(None, &output, secrets.try_into().expect("three secrets"));
         if found.is_none() {
             fs::write(&output.0, "skipped\n").expect("a file");
         }
@@ -291,7 +293,7 @@ fn programs_cannot_harm_the_machine_under_any_user() {
     for (who, script) in [("with sudo", sudo), ("in a user namespace", unprivileged)] {
         // In a folder that every user can read.
         let exe = std::env::temp_dir().join(format!("longfat-escapes-{}", std::process::id()));
-        fs::copy(std::env::current_exe().expect("this test's file"), &exe).expect("a copy");
+        fs::copy(std::env::current_exe().expect("the test executable's path"), &exe).expect("a copy");
         let output = OutputFile::new("escapes-apart");
         let status = Command::new("unshare")
             .args(["-m", "sh", "-c", script])
@@ -328,7 +330,7 @@ fn a_program_can_use_the_current_folder_of_root() {
     fs::write(&secret, "secret").expect("a file");
     fs::write(named.join("mine"), "mine").expect("a file");
     for (path, mode) in [(&private, 0o700), (&named, 0o700), (&named.join("mine"), 0o600)] {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode");
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set the file mode");
     }
     let text = "cd $0 && cat mine > out && echo $(id -u) $(stat -c %u mine out) >> out && ! cat $1 && ! ls $HOME/* \
                 && touch $HOME/x";
@@ -336,12 +338,15 @@ fn a_program_can_use_the_current_folder_of_root() {
     command.extend([named.clone(), secret].map(PathBuf::into_os_string));
     let done = shell(ShellOptions { command, writable: vec![named.clone()], ..ShellOptions::default() });
     if let Some(done) = done {
-        assert_eq!(done.expect("it runs"), 0);
+        assert_eq!(done.expect("the shell starts"), 0);
         let out = named.join("out");
-        assert_eq!(fs::read_to_string(&out).expect("it was written"), "mine65534 65534 65534\n");
-        assert_eq!(fs::metadata(&out).expect("it is there").uid(), 0, "root's, outside");
+        assert_eq!(
+            fs::read_to_string(&out).expect("the file that the command wrote"),
+            "mine65534 65534 65534\n"
+        );
+        assert_eq!(fs::metadata(&out).expect("the file exists").uid(), 0, "root's, outside");
     }
-    fs::remove_dir_all(&private).expect("it goes");
+    fs::remove_dir_all(&private).expect("remove the private folder");
 }
 
 #[test]
@@ -350,7 +355,7 @@ fn background_processes_end_with_their_command() {
     let before = namespaces();
     let text = "setsid sh -c 'sleep 1000 & sleep 1000' & (setsid sleep 1000 &); exit 3";
     let Some(done) = shell(ShellOptions { command: sh(text), ..ShellOptions::default() }) else { return };
-    assert_eq!(done.expect("it runs"), 3);
+    assert_eq!(done.expect("the shell starts"), 3);
     // The processes are gone when `shell` returns; only the engine's own descriptors close later.
     let left: Vec<_> = namespaces().difference(&before).cloned().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -387,7 +392,7 @@ fn servers_listen_before_the_command_starts_and_failures_are_reported() {
         ..ShellOptions::default()
     };
     let Some(done) = shell(options) else { return };
-    assert_eq!(done.expect("it runs"), 0, "{}", output.text());
+    assert_eq!(done.expect("the shell starts"), 0, "{}", output.text());
     let [failed] = &notices[..] else { panic!("one notice: {notices:?}") };
     assert!(failed.contains("code 3") && failed.contains("out of paper"), "{failed}");
 }
@@ -400,7 +405,7 @@ fn the_scenarios_flows_run_next_to_the_command() {
     let command = sh(&format!("sleep 1.5; cat /proc/net/dev > {}", output.path()));
     let options = ShellOptions { command, host: 1, flows: true, ..ShellOptions::default() };
     let Some(done) = shell(options) else { return };
-    assert_eq!(done.expect("it runs"), 0);
+    assert_eq!(done.expect("the shell starts"), 0);
     let text = output.text();
     let received = text.lines().find_map(|l| l.trim().strip_prefix("tun0:")).expect("the device");
     let bytes: f64 = received.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number");
@@ -412,7 +417,7 @@ fn spawn_test(test: &str, output: &OutputFile) -> Child {
     // Under nohup, all descendants would inherit an ignored SIGHUP.
     Command::new("env")
         .arg("--default-signal=HUP")
-        .arg(std::env::current_exe().expect("this test's file"))
+        .arg(std::env::current_exe().expect("the test executable's path"))
         .args([test, "--exact", "--nocapture"])
         .env("LAB_SHELL_SAID", output.path())
         .stdin(Stdio::null())
@@ -451,7 +456,7 @@ fn nothing_outlives_a_kill() {
             let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
             assert!(sent.is_ok_and(|s| s.success()));
         }
-        child.wait().expect("its end");
+        child.wait().expect("the child's exit status");
         wait_for("all namespaces are gone", || namespaces().is_subset(&before));
     }
     assert!(!fs::read_to_string("/proc/mounts").unwrap_or_default().contains("/etc/hosts"), "our own mounts");

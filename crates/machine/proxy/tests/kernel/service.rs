@@ -38,7 +38,7 @@ fn server_names_choose_the_upstream() {
         web.address, all.address, rest.address
     );
     let proxy = start(&ProxyConfig::parse("test.toml", &text).unwrap());
-    let [a, b] = proxy.addresses()[..] else { panic!("two listeners") };
+    let [a, b] = proxy.addresses()[..] else { panic!("expected two listeners") };
     let cases = [
         ("www.example.com", "web"),
         ("mail.example.com", "all"),

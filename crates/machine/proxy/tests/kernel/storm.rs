@@ -29,10 +29,10 @@ fn run_swarms(proxy: &mut Proxy, address: SocketAddr, server: SocketAddr, swarm:
         let storm = Swarm { concurrent: 20, seed: swarm.seed + 1, killed: 1000, slow: 0, ..swarm };
         let storm = scope.spawn(move || storm.run(address, stop).expect("the swarm runs"));
         while !quiet.is_finished() || !storm.is_finished() {
-            proxy.reload(&config_at(address, server)).expect("the same again");
+            proxy.reload(&config_at(address, server)).expect("the proxy reloads the same configuration");
             thread::sleep(Duration::from_millis(100));
         }
-        [quiet, storm].map(|t| t.join().expect("no panic"))
+        [quiet, storm].map(|t| t.join().expect("the thread does not panic"))
     })
 }
 
@@ -89,8 +89,9 @@ fn an_absent_server_causes_resets_only() {
         let flap = scope.spawn(|| {
             let mut listener = Some(listener);
             while !stop.load(Relaxed) {
-                let here =
-                    listener.take().unwrap_or_else(|| TcpListener::bind(server).expect("its port again"));
+                let here = listener
+                    .take()
+                    .unwrap_or_else(|| TcpListener::bind(server).expect("the server binds its port again"));
                 let leave = AtomicBool::new(false);
                 thread::scope(|scope| {
                     scope.spawn(|| echo(&here, &leave));
@@ -103,7 +104,7 @@ fn an_absent_server_causes_resets_only() {
         });
         let [quiet, storm] = run_swarms(&mut proxy, address, server, swarm);
         stop.store(true, Relaxed);
-        flap.join().expect("no panic");
+        flap.join().expect("the thread does not panic");
         eprintln!("{quiet:?}\n{storm:?}");
         assert!(quiet.reset > 0 && quiet.finished > 100, "{quiet:?}");
         assert_eq!((quiet.wrong, quiet.stuck, storm.wrong, storm.stuck), (0, 0, 0, 0), "{quiet:?} {storm:?}");

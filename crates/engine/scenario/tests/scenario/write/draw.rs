@@ -37,7 +37,7 @@ impl Draw {
                 return drawn;
             }
         }
-        panic!("no drawn value is good");
+        panic!("no drawn value is valid");
     }
 
     /// A random value of the schema's type, for `key`.
