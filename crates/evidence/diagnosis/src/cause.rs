@@ -36,7 +36,7 @@ use result::{Cause, Change};
 pub(crate) enum CauseBound {
     /// No condition.
     Nothing,
-    /// About a window was acknowledged in each round trip.
+    /// About one window of data was acknowledged in each round trip.
     Window,
     /// The cause took no more round trips than exponential growth needs.
     Growth,

@@ -1,10 +1,9 @@
 //! The confidence of a flow's main cause: the probability that it is right.
 //!
-//! 1. The finished diagnosis gives the signs ([`signs`]): the lead of the main cause over the second, the
-//!    probability of its limiter, the number of round trips, what the capture lacks or leaves open, and which
-//!    cause it is.
-//! 2. Logistic regression turns signs into a probability, which is capped where another cause would leave the
-//!    same marks. Its weights are learned where the truth is known: on drawn cases, whole and cut, and on
+//! 1. The signs ([`signs`]) come from the finished diagnosis: the main cause, its lead over the second, the
+//!    probability of its limiter, the number of round trips, and the gaps in the capture.
+//! 2. Logistic regression turns signs into a probability, which is capped where another cause would produce
+//!    the same signs. Its weights are learned where the truth is known: on drawn cases, whole and cut, and on
 //!    labelled real captures (`tests/diagnose`, task `calibrate`, prints `confidence/weights.rs`).
 //! 3. `docs/measured/diagnosis-accuracy.md` compares confidence and success on other cases.
 
@@ -14,10 +13,10 @@ use result::Cause;
 use result::diagnosis::{FlowDiagnosis, Limiter};
 use std::sync::LazyLock;
 
-/// A sign that every verdict has, whatever its cause.
+/// A sign that every verdict has, for any cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeneralSign {
-    /// Always 1.
+    /// The intercept, always 1.
     One,
     /// The main cause's share of the time less the second's.
     Lead,
@@ -107,19 +106,19 @@ pub(crate) fn confidence(flow: &FlowDiagnosis, limiters: &[Limiter]) -> f64 {
     probability(&signs(flow, limiters), &LEARNED).min(undecidable(flow))
 }
 
-/// Greatest confidence of a full link where a shaper with an empty bucket would leave the same marks: the
-/// capture began after the bucket may have been emptied, or nothing shows the limiter (7 of 14 flows that
-/// began before the capture, `longfat-diagnose-test cuts build 60`).
+/// Greatest confidence of a full link where a shaper with an empty bucket would look the same: the bucket may
+/// have been emptied before the capture began, or nothing shows the limiter. Of flows that began before the
+/// capture, such a verdict was right for 7 of 14 (`longfat-diagnose-test cuts build 60`).
 const MAX_LINK_OR_SHAPER: f64 = 0.55;
-/// Greatest confidence of a shaper where a link would leave the same marks: the capture began later, and
-/// packets that waited from the first one on hide how much passes without a wait.
+/// Greatest confidence of a shaper where a link would look the same: the capture began later, and packets
+/// that waited from the first one on hide how much passes without a wait.
 const MAX_SHAPER_OR_LINK: f64 = 0.75;
 /// Greatest confidence of a loss's cause where other causes lose the same packets: in one or two episodes, or
 /// before a capture that does not show the waits there.
 const MAX_SAME_LOSSES: f64 = 0.75;
 
 /// Returns the greatest confidence that the capture allows for the main cause, because another cause would
-/// leave the same marks.
+/// produce the same signs.
 fn undecidable(flow: &FlowDiagnosis) -> f64 {
     let bucket_unseen = flow.limiter.is_none() || flow.has_note("no-handshake");
     match flow.cause {
@@ -130,8 +129,8 @@ fn undecidable(flow: &FlowDiagnosis) -> f64 {
     }
 }
 
-/// Weight, nats, of causes that too few captures have to learn one. Characteristic packets show each of them
-/// (ICMP, sizes, fragments, timers), as they show an outage, whose weight is about as high.
+/// Weight, nats, of causes that occur in too few captures to learn a weight. Characteristic packets show each
+/// of them (ICMP, sizes, fragments, timers), as they show an outage, whose weight is about as high.
 const DEFAULT_WEIGHT: f64 = 2.0;
 
 /// The learned weights.

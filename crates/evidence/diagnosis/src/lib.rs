@@ -1,4 +1,4 @@
-//! What limited each flow of a capture, and for which share of its time.
+//! Finds what limited each flow of a capture, and for which share of its time.
 
 pub mod cause;
 pub mod confidence;
@@ -18,8 +18,8 @@ pub use verdict::{
     proposed_limiters, revise_certainty, socket,
 };
 
-/// Returns the diagnosis as JSON, as [`result::to_json`] writes it. It is in this crate to be optimised as
-/// the diagnosis is: with thousands of short connections the text is a fifth of the work.
+/// Returns the diagnosis as JSON, as [`result::to_json`] writes it. Compiling it in this crate gives it the
+/// diagnosis's optimisation level: for thousands of short connections, serialising takes a fifth of the time.
 pub fn diagnosis_json(diagnosis: &result::Diagnosis) -> String {
     result::to_json(diagnosis)
 }

@@ -47,19 +47,20 @@ pub(crate) struct FoundLimiter {
     pub interval: Option<f64>,
     /// Each flow has a queue of its own.
     pub fair: bool,
-    /// Its queue drops by CoDel's law.
+    /// The queue drops by CoDel's control law.
     pub aqm: bool,
     /// Longest queue, bytes.
     pub queue: f64,
     /// Longest delay, seconds.
     pub delay: f64,
-    /// It is between capture and receiver.
+    /// The limiter is between capture and receiver.
     pub behind: bool,
     /// Share of packets lost.
     pub lost: f64,
     /// Posterior probability, 0 to 1.
     pub confidence: f64,
-    /// Log likelihood ratio of its losses against chance, nats, less the penalty of its rate and its limit.
+    /// Log likelihood ratio of the losses against chance, nats, less the penalty for two fitted parameters
+    /// (rate and limit).
     pub loss_gain: f64,
     /// Loss episodes behind `loss_gain`.
     pub episodes: f64,
@@ -72,8 +73,8 @@ pub(crate) struct FoundLimiter {
 }
 
 impl FoundLimiter {
-    /// Returns the least and the greatest rate that explain the losses as well, Mbit/s, where they are far
-    /// apart. A rate that delays show is known, however open the losses leave it.
+    /// Returns the lowest and highest rate, Mbit/s, that explain the losses equally well; `None` where they
+    /// are close together, or where delays show the rate.
     pub(crate) fn rate_range_mbps(&self) -> Option<[f64; 2]> {
         let by_losses = self.bucket.filter(|b| b.rate == self.rate)?;
         by_losses.as_good.map(|(least, most)| [least * 8e-6, most * 8e-6])
@@ -105,13 +106,13 @@ impl PathFacts {
 /// The `entry` of packets that are in no log: ACKs.
 const ACK_ENTRY: u32 = u32::MAX;
 /// A limiter is refuted if its rate is below this share of the rate that passed.
-const PASSED: f64 = 0.85;
+const MIN_RATE_SHARE: f64 = 0.85;
 /// Delays up to this share of the round trip, and up to a millisecond, do not count as waiting.
-const NO_WAIT: f64 = 0.05;
+const MIN_WAIT_SHARE: f64 = 0.05;
 /// Rates that differ by less than this share are the same.
 const SAME_RATE: f64 = 0.03;
 /// Delays by timestamps below this, seconds, may come from the clock's granularity.
-const CLOCK: f64 = 0.0025;
+const MIN_CLOCK_DELAY_S: f64 = 0.0025;
 
 /// ACKs of the other direction's data, which pass the same links as the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,12 +162,12 @@ impl LimiterPackets<'_> {
                     return None;
                 }
                 if clocked {
-                    // It reached the limiter before it waited there.
+                    // The packet reached the limiter before it waited there.
                     rtt = if lost { f32::NAN } else { micros32(s.delay.get()) };
                     at -= micros(s.delay.or_zero());
                 }
-                // It was never captured. A limiter drops the end of a burst, so place it right behind its
-                // predecessor.
+                // The packet was never captured. A limiter drops the end of a burst, so place it right behind
+                // its predecessor.
                 if s.fate == PacketFate::LostUp {
                     at = before.unwrap_or(at);
                 }
@@ -218,7 +219,7 @@ impl LimiterPackets<'_> {
 
     /// Whether the receiver's timestamps show that any ACK waited on its path.
     fn has_ack_waits(track: &Track) -> bool {
-        track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > CLOCK))
+        track.bins.iter().any(|b| b.ack_delay.get().is_some_and(|delay| micros(delay) > MIN_CLOCK_DELAY_S))
     }
 
     /// Returns a function for the part of a packet's RTT in which its ACK waited, seconds, as far as the
@@ -234,7 +235,7 @@ impl LimiterPackets<'_> {
             let index = (back / bin) as u32;
             let at = track.bins.binary_search_by_key(&index, |b| b.index).ok();
             let wait = at.and_then(|i| track.bins[i].ack_delay.get()).map_or(0.0, micros);
-            if wait > CLOCK { wait as f32 } else { 0.0 }
+            if wait > MIN_CLOCK_DELAY_S { wait as f32 } else { 0.0 }
         }
     }
 }
@@ -316,9 +317,9 @@ fn candidates(
         false => arrivals.iter().map(|a| PacketArrival { rtt: f32::NAN, ..*a }).collect(),
     });
     let timed = clocked.as_ref().filter(|c| virtual_queue::has_delays(c));
-    let mut out = timed.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, CLOCK));
+    let mut out = timed.map_or_else(Vec::new, |c| limiters_by_delays(c, alone, MIN_CLOCK_DELAY_S));
     if path.behind || !path.sender && timed.is_none() {
-        out.extend(limiters_by_delays(&arrivals, path, (NO_WAIT * path.base).max(0.001)));
+        out.extend(limiters_by_delays(&arrivals, path, (MIN_WAIT_SHARE * path.base).max(0.001)));
     }
     let waits_known = timed.is_some();
     // The times of ACKs are not known well enough to follow packets one by one.
@@ -405,11 +406,11 @@ fn managed_by(
 /// A proposed limiter with its evidence, for learning where the truth is known.
 #[derive(Clone, Debug)]
 pub struct ProposedLimiter {
-    /// Its kind, rate and evidence.
+    /// Kind, rate and evidence.
     pub proposal: Proposal,
     /// Least and greatest rate, Mbit/s.
     pub rates_mbps: (f64, f64),
-    /// Bucket, bytes: its own, or the one that explains the losses.
+    /// Bucket, bytes: the limiter's own, or the bucket that explains the losses.
     pub burst: Option<f64>,
     /// The share of the rate that packets use.
     pub used: f64,
@@ -432,7 +433,7 @@ fn passes_too_much(found: &FoundLimiter, arrivals: &[PacketArrival]) -> bool {
     let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else { return false };
     let passed: f64 = arrivals.iter().filter(|a| !a.lost).map(|a| a.bytes as f64).sum();
     let bucket = found.burst.unwrap_or(0.0) + found.queue;
-    passed > 1.0 / PASSED * found.rate * (last.at - first.at) + bucket
+    passed > 1.0 / MIN_RATE_SHARE * found.rate * (last.at - first.at) + bucket
 }
 
 fn same_rate(a: f64, b: f64) -> bool {
@@ -441,9 +442,9 @@ fn same_rate(a: f64, b: f64) -> bool {
 
 /// Returns the packets that the bucket dropped, by flow and place in its log.
 ///
-/// These are the losses with the virtual queue at least half full. Losses before the capture all count,
-/// because their times are uncertain. Losses within `width` (seconds, about half a round trip) of a loss that
-/// the bucket explains count too.
+/// Dropped packets are the losses with the virtual queue at least half full. Losses before the capture all
+/// count, because their times are uncertain. Losses within `width` (seconds, about half a round trip) of a
+/// loss that the bucket explains count too.
 fn dropped(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f64, behind: bool) -> Vec<(u16, u32)> {
     let least_depth = if behind { 0.5 * bucket.burst } else { 0.0 };
     let depths = arrivals.iter().zip(virtual_queue::depths_of(arrivals, bucket)).filter(|(a, _)| a.lost);

@@ -5,7 +5,7 @@ use result::Cause;
 use result::diagnosis::{QlogAccount, QlogPoint, QlogStateSpan};
 use track::qlog::{QlogMetrics, QlogTrace};
 
-/// A window below this share of its former size was reduced; a window is full from this share of its size on.
+/// A window below this share of its former size was reduced; a window above this share of its size is full.
 const REDUCED_SHARE: f64 = 0.9;
 
 /// Greatest confidence of a cause that a log alone cannot distinguish from another.
@@ -28,7 +28,7 @@ pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
 }
 
 /// Summarises the endpoint's congestion control; `None` where the log has no congestion window, and for a
-/// receiver, whose window did not limit the data. `start_s`: begin of the capture, seconds since 1970.
+/// receiver, whose window did not limit the data. `start_s`: start of the capture, seconds since 1970.
 pub fn qlog_account(trace: &QlogTrace, start_s: f64) -> Option<QlogAccount> {
     if trace.is_of_receiver() {
         return None;

@@ -129,7 +129,7 @@ fn fastest(direction: &UdpDirection) -> Option<f64> {
     Some(most as f64 * 8e-6 / (f64::from(parts) * width)).filter(|_| most > 0)
 }
 
-/// Returns rate and losses over time. `start_s`: begin of `bins`, seconds since the capture began.
+/// Returns rate and losses over time. `start_s`: start of `bins`, seconds since the capture began.
 fn over_time(direction: &UdpDirection, start_s: f64, loss: UdpLoss) -> Vec<UdpRate> {
     let (Some(first), Some(last)) = (direction.bins.first(), direction.bins.last()) else {
         return Vec::new();
@@ -224,7 +224,7 @@ fn by_both_ends(direction: &UdpDirection, between: &DatagramsBetween) -> Option<
     by_models(&direction, Some(base), true)
 }
 
-/// Summarises the packets between both captures. `start_s`: begin of the first, seconds since 1970.
+/// Summarises the packets between both captures. `start_s`: start of the first, seconds since 1970.
 fn between_ends(between: &DatagramsBetween, start_s: f64) -> UdpBetweenEnds {
     let ms = |span: Option<Span>| span.map(|s| s.as_millis_f64());
     let since = |time: Time| limiter::seconds(time) - start_s;
@@ -305,7 +305,8 @@ fn full_link(log: &[LoggedPacket], base: f64, behind: bool) -> Option<FoundLimit
     let mut sorted: Vec<f64> = waiting.iter().map(|w| w.0 / width).collect();
     sorted.sort_by(f64::total_cmp);
     let rate = sorted[sorted.len() / 2];
-    // A sender that sends as much when nothing waits is not limited by the queue; others fill it.
+    // A sender that sends the same amount when no packets wait is not limited by the queue; other flows fill
+    // it.
     let as_fast = free.iter().filter(|w| w.0 > FULL_SHARE * rate * width).count();
     if as_fast * 2 > free.len() {
         return None;

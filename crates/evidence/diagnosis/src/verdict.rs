@@ -202,7 +202,7 @@ fn handshake_base(t: &Track) -> Option<f64> {
     (rate > 0.0).then(|| rtt + limiters::full_packet(t) / rate)
 }
 
-/// What the other flows between its hosts show about a flow's path.
+/// The evidence of the other flows between the same hosts about a flow's path.
 struct PathContext<'a> {
     silences: &'a [AckSilence],
     base: Option<f64>,

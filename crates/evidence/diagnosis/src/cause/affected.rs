@@ -51,7 +51,8 @@ impl<'a> AffectedFlows<'a> {
         self.limiter.and_then(|l| l.queue_ms).filter(|ms| ms.is_finite())
     }
 
-    /// Returns the rate, Mbit/s, of so many bytes for each least RTT of the lead; `None` without an RTT.
+    /// Returns the rate, Mbit/s, of a window of this many bytes at the lead's least RTT; `None` without an
+    /// RTT.
     pub fn window_rate_mbps(&self, bytes: u64) -> Option<f64> {
         let rtt = self.lead().measures.rtt_ms.min;
         (rtt > 0.0).then(|| bytes as f64 * 8e-3 / rtt)

@@ -7,7 +7,7 @@ use result::change::{Change, ChangeKind, ChangePlace, ChangeUnit};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
-    // They differ in whether packets waited, or exceeded a rate, at the losses.
+    // These causes differ in whether packets waited, or exceeded a rate, at the losses.
     looks_like: &[Cause::Policed, Cause::RandomLoss],
     claim,
     remedies,
@@ -27,7 +27,7 @@ fn remedies(a: &AffectedFlows) -> Vec<Change> {
     let fewer = (!a.all_use("bbr")).then(|| bbr("it keeps less in the queue and loses fewer packets"));
     let mark = "senders slow down at a mark, without a loss (RFC 3168)";
     let marked = Change::new(ChangeKind::Ecn, ChangePlace::Limiter, mark);
-    // QUIC stacks control ECN themselves (RFC 9000 section 13.4), whatever the kernel's TCP is set to.
+    // QUIC stacks control ECN themselves (RFC 9000 section 13.4), regardless of the kernel's TCP settings.
     let marked = if a.is_quic() { marked } else { marked.named("tcp_ecn") };
     // A managed queue loses no fewer packets if it is longer or has another law.
     if a.is_managed() {

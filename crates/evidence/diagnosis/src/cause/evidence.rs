@@ -44,7 +44,7 @@ impl RoundPart {
 /// come first, and what is left when nothing else fits comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimOrder {
-    /// Packets do not pass because of their size, and would not whatever else holds.
+    /// Packets do not pass because of their size, regardless of any other cause.
     TooBig,
     /// The application wrote little.
     Writer,
@@ -109,8 +109,8 @@ pub(crate) struct RoundEvidence {
     pub small_writes: bool,
     /// In one of the round trips around nothing was outstanding for a while.
     pub paused: bool,
-    /// Whole flow: after all written data was sent, new data followed an ACK at once in more than half of
-    /// the time, and the flow was never idle, so the application waits for room in the send buffer.
+    /// Whole flow: the application waits for room in the send buffer. After all written data was sent, new
+    /// data followed an ACK at once in more than half of the time, and the flow was never idle.
     pub send_buffer_full: bool,
     /// Whole flow: at least three small segments were held back until a delayed ACK came.
     pub held_again: bool,
@@ -137,16 +137,16 @@ pub(crate) struct RoundEvidence {
     /// [`Cause::Outage`], [`Cause::BlackHole`] or [`Cause::Fragmented`]; [`Cause::PacketTooBig`] only in
     /// the round trip of such a loss, to which no congestion control responds.
     pub last_loss: Cause,
-    /// This round trip is before that of the first loss.
+    /// The round trip is before that of the first loss.
     pub before_loss: bool,
-    /// This round trip has the first loss.
+    /// The round trip has the first loss.
     pub at_first_loss: bool,
-    /// The last loss no longer limits the window: the bytes in flight grew again, and then stood still for
-    /// longer than a congestion control's plateau.
+    /// The last loss no longer limits the window: the bytes in flight grew again, and then stayed constant
+    /// for longer than a congestion control's plateau.
     pub recovered: bool,
     /// Whole flow: the bytes in flight did not fall at losses.
     pub unanswered: bool,
-    /// It has a retransmission.
+    /// The round trip has a retransmission.
     pub resends: bool,
     /// The capture is at the receiver, nothing was outstanding for a while, and some of the next packets
     /// were missing, as after an outage or a timeout.
@@ -211,7 +211,7 @@ impl RoundEvidence {
             RoundPart::Idle => self.back_with_loss.then_some(ClaimOrder::AfterLoss),
             RoundPart::Moving if self.window_full && self.repairs_slowly => Some(ClaimOrder::WindowAtLoss),
             RoundPart::Moving if self.before_loss => None,
-            // A link behind a queue longer than RTprop is full, whatever the queue drops.
+            // A link behind a queue longer than RTprop is full, regardless of what the queue drops.
             RoundPart::Moving if cause == Cause::Congestion && self.is_unnamed_queue() => None,
             RoundPart::Moving if cause == Cause::Policed && self.recovered && !self.limiter_full => None,
             // Losses do not limit a sender that does not respond to them and writes little.

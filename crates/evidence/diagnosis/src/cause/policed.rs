@@ -8,15 +8,15 @@ use result::sizes::SHAPED_SHARE;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Loss,
-    // What differs is whether packets waited, or came too fast, when one was lost.
+    // These causes differ in whether packets waited, or exceeded a rate, at the losses.
     looks_like: &[Cause::Congestion, Cause::RandomLoss],
     claim,
     remedies,
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    // What a policer leaves of a window that is repaired over many round trips may be less than any one loss
-    // does, and no sign that the application wrote nothing.
+    // After a policer's losses have been repaired over many round trips, the window may be smaller than after
+    // any single loss. That does not show that the application wrote nothing.
     if part == RoundPart::Drained && e.last_loss == Cause::Policed && e.resends {
         return Some(ClaimOrder::Policer);
     }
@@ -26,7 +26,7 @@ fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
 /// The least headers of IPv4 (RFC 791) and TCP (RFC 9293), bytes.
 const MIN_HEADERS: f64 = 40.0;
 
-/// Goodput of this share of what the rate carries leaves nothing to gain.
+/// A flow that reaches this share of the goodput that the rate allows has nothing to gain.
 const FULL_SHARE: f64 = 0.95;
 
 fn remedies(a: &AffectedFlows) -> Vec<Change> {

@@ -7,7 +7,7 @@ use result::change::{Change, ChangeKind, ChangePlace};
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::LossWithoutQueue,
-    // They differ in whether packets waited, or exceeded a rate, at the losses.
+    // These causes differ in whether packets waited, or exceeded a rate, at the losses.
     looks_like: &[Cause::Congestion, Cause::Policed],
     claim,
     remedies,

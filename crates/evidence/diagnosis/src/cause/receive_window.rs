@@ -8,7 +8,7 @@ use result::sizes::BUFFER_PER_PAYLOAD;
 
 pub(super) const RULES: CauseRules = CauseRules {
     bound: CauseBound::Window,
-    // Any window that is not exceeded keeps the bytes in flight constant, whatever sets it.
+    // Any window that is not exceeded keeps the bytes in flight constant, no matter what sets it.
     looks_like: &[Cause::SendBuffer, Cause::Application],
     claim,
     remedies,

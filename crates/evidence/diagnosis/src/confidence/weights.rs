@@ -16,7 +16,7 @@ pub(super) const GENERAL: &[(GeneralSign, f64)] = &[
     (GeneralSign::RejectedLimiter, -0.75),
 ];
 
-/// Weights of the causes, nats; without those that were not met.
+/// Weights of the causes, nats; causes that the training captures lack are omitted.
 pub(super) const CAUSES: &[(Cause, f64)] = &[
     (Cause::Application, 0.45),
     (Cause::ReceiveWindow, 0.31),

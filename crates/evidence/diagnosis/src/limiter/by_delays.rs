@@ -21,7 +21,7 @@ use result::diagnosis::LimiterKind;
 /// millisecond.
 const CLOCK_SPREAD_S: f64 = 250e-6;
 /// Least length of the windows over which a rate is measured, seconds; else half a round trip.
-const WINDOW: f64 = 0.02;
+const MIN_WINDOW_S: f64 = 0.02;
 /// Seconds after the start and after each pause over which the backlog is added up: until the error of the
 /// rate matters, or for all of the time.
 const BACKLOG_SPANS_S: [f64; 2] = [2.0, f64::INFINITY];
@@ -35,7 +35,7 @@ fn crooked(d: &DelayFit) -> f64 {
 /// share of the times in which they do. Packets that a window holds back come in bursts, faster than on
 /// average.
 pub(super) fn pinned_rate(arrivals: &[PacketArrival], path: PathFacts) -> Option<(f64, f64)> {
-    let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(WINDOW))?;
+    let (rate, share) = delay_fit::commonest_rate(arrivals, path.episode().max(MIN_WINDOW_S))?;
     let (short, often) = delay_fit::commonest_rate(arrivals, 0.0)?;
     let difference = (short / rate - 1.0).abs();
     Some((rate, share.min(often) * libm::exp(-difference / SAME_RATE)))
@@ -65,7 +65,7 @@ fn with_bucket(found: FoundLimiter, bucket: Option<f64>) -> impl Iterator<Item =
     [limiter(None)].into_iter().chain(bucket.map(move |_| limiter(bucket)))
 }
 
-/// Returns the bucket, unless it is so small that a link without a bucket passes as much.
+/// Returns the bucket, unless it is so small that a link without a bucket passes the same amount.
 fn bucket(passes: Option<f64>, size: f64) -> Option<f64> {
     passes.filter(|b| *b > FEW_PACKETS * size)
 }
@@ -110,7 +110,7 @@ pub(super) fn limiters_by_delays(
     path: PathFacts,
     floor: f64,
 ) -> Vec<LimiterCandidate> {
-    let width = path.episode().max(WINDOW);
+    let width = path.episode().max(MIN_WINDOW_S);
     let clocked = path.base == 0.0;
     let departures = Departures::new(arrivals, path.behind || clocked, path.base);
     let PathFacts { base, merged, behind, .. } = path;

@@ -11,7 +11,7 @@ use super::model::delays::{LimiterDelays, NOISE};
 use super::posterior::{LimiterCandidate, LimiterSource};
 use super::rate_search::fit;
 use super::virtual_queue::{self, CHANCE_GAIN, PacketArrival, TokenBucketFit};
-use super::{CLOCK, FoundLimiter, PathFacts, model, sender_line};
+use super::{FoundLimiter, MIN_CLOCK_DELAY_S, PathFacts, model, sender_line};
 use result::diagnosis::LimiterKind;
 
 /// Rates that differ by less than this share are the same.
@@ -87,7 +87,8 @@ fn kinds(
     use LimiterStatement::{BucketPackets, LossesByRule, PassedBeyond, Strays, WaitAtLimit, Waits};
     let size = virtual_queue::largest(arrivals).max(1.0);
     // The delay is that to the capture where timestamps show it, else the RTT.
-    let (delayed, base, noise) = clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, CLOCK));
+    let (delayed, base, noise) =
+        clocked.map_or((arrivals, path.base, NOISE), |c| (c, 0.0, MIN_CLOCK_DELAY_S));
     let waited = clocked.filter(|c| virtual_queue::has_delays(c)).unwrap_or(arrivals);
     let width = path.episode();
     let loss_gain = model::loss_gain(arrivals, &b, width);

@@ -9,7 +9,7 @@ pub(super) struct Departure {
     /// Seconds.
     pub at: f64,
     pub bytes: f64,
-    /// Seconds that it waited; NaN where unknown.
+    /// Time that the packet waited, seconds; NaN where unknown.
     pub wait: f64,
     /// The wait was measured for this packet, not for the packet of its flow before it.
     pub own: bool,

@@ -12,7 +12,7 @@ const MIN_DEVIATIONS: f64 = 1.6;
 /// delays (seconds).
 ///
 /// Mann and Whitney's statistic is the mean share of packets with less delay than a loss. It is a half for
-/// random losses, however delays are distributed, with outliers from delayed ACKs too.
+/// random losses with any distribution of delays, even with outliers from delayed ACKs.
 pub(crate) fn delay_at_losses(losses: &mut [f32], passed: &mut [f32]) -> Option<f32> {
     if losses.is_empty() || passed.is_empty() {
         return None;
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn losses_of_a_full_queue_come_at_a_long_delay() {
-        // A short queue most of the time, and a delayed ACK now and then.
+        // A short queue most of the time, and occasional delayed ACKs.
         let passed =
             || (0..1000).map(|i| if i % 20 == 0 { 0.04 } else { i as f32 * 2e-6 }).collect::<Vec<f32>>();
         let full = delay_at_losses(&mut [1.9e-3, 1.95e-3, 1.8e-3], &mut passed());

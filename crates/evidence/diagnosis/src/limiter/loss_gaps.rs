@@ -13,7 +13,7 @@ const MIN_CLOSED_GAPS: usize = 8;
 const MIN_CLOSED_PER_OPEN: usize = 50;
 /// Gaps between packets that are needed to measure how close packets come.
 const MIN_GAPS: usize = 100;
-/// The quantile of gaps that stands for back-to-back packets.
+/// The quantile of gaps that represents back-to-back packets.
 const BACK_TO_BACK_QUANTILE: f64 = 0.05;
 
 /// Numbers of gaps at lost packets.

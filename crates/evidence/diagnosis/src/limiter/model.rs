@@ -28,7 +28,7 @@ use tail_drop::TailDropModel;
 pub(super) trait LimiterModel {
     /// Returns how many numbers of the model are fitted to delays.
     fn numbers(&self) -> f64;
-    /// Returns the seconds that a packet waits at a backlog of so many bytes, its own included.
+    /// Returns the wait, in seconds, of a packet at this backlog in bytes, the packet included.
     fn wait(&self, backlog: f64) -> f64;
 }
 

@@ -137,7 +137,7 @@ pub fn probabilities(scores: &[f64]) -> Vec<f64> {
 pub(super) struct MostProbable {
     /// Index of the candidate that shows it best.
     pub candidate: usize,
-    /// Its posterior probability.
+    /// Posterior probability of the hypothesis.
     pub probability: f64,
     /// Whether it is more probable than no limiter.
     pub beats_none: bool,

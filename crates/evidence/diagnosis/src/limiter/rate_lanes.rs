@@ -15,7 +15,7 @@ use super::virtual_queue::{
     gain, largest, quantile, quantiles,
 };
 
-/// Rates that are tried at once: as many 32-bit numbers as a register of 256 bits holds (derived).
+/// Number of rates that are tried at once: the 32-bit numbers in a register of 256 bits (derived).
 pub(super) const LANES: usize = 8;
 
 /// A number for each rate.
@@ -112,7 +112,7 @@ impl RateLanesLog {
         }));
     }
 
-    /// Returns the depths at lost packets in a lane, thinned to as many as are enough.
+    /// Returns the depths at lost packets in a lane, thinned to a sufficient number.
     fn lost_depths(&self, lane: usize) -> impl Iterator<Item = f32> {
         let each = self.lost.len().div_ceil(ENOUGH_LOSSES).max(1);
         self.lost.iter().step_by(each).map(move |(i, _)| self.depths[*i as usize][lane])

@@ -173,7 +173,7 @@ pub(super) fn are_too_few(arrivals: &[PacketArrival]) -> bool {
 
 /// Finds the bucket that explains the losses best; `None` where there are too few losses. `timed`: the times
 /// of lost packets are known; otherwise their assumed place must not be what distinguishes them. `width`
-/// (seconds, about half a round trip) is the distance from which on losses count as two episodes.
+/// (seconds, about half a round trip) is the least distance between two episodes of losses.
 pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option<TokenBucketFit> {
     if are_too_few(arrivals) {
         return None;
@@ -309,8 +309,8 @@ mod tests {
         }
     }
 
-    /// A window that grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round
-    /// trip after a loss.
+    /// A window that grows from 70 packets to 140 over 70 round trips of 10 ms, and is halved a round trip
+    /// after a loss.
     fn sawtooth() -> Vec<PacketArrival> {
         let (mut out, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);
         for i in 0..90_000u32 {

@@ -1,10 +1,10 @@
 //! A shaper that is refilled at intervals, from packets that leave at its ticks.
 //!
 //! A link, or a bucket that fills continuously, releases a packet as soon as its predecessors have left. A
-//! packet that waits while nothing leaves waits for a tick. Ticks are whole intervals apart, whatever arrives
-//! or is dropped. Between two neighbouring ticks that both release waiting packets exactly one refill passes:
-//! all of it was used, or no packet would have waited. This proposes an interval and a refill; the departure
-//! times decide whether they are real ([`super::model::refilled`]).
+//! packet that waits while nothing leaves waits for a tick. Ticks are whole intervals apart, regardless of
+//! arrivals and drops. Between two neighbouring ticks that both release waiting packets exactly one refill
+//! passes: all of it was used, or no packet would have waited. This proposes an interval and a refill; the
+//! departure times decide whether they are real ([`super::model::refilled`]).
 
 use super::departures::{Departure, Departures};
 use super::model::delays::MAX_QUANTILE;
@@ -13,7 +13,7 @@ use super::virtual_queue::quantile;
 
 /// Neighbours of a tick on either side that are compared with it.
 const NEIGHBOURS: usize = 4;
-/// Least number of fully used intervals: as many as a tick has neighbours.
+/// Least number of fully used intervals: the number of a tick's neighbours.
 const MIN_INTERVALS: usize = 2 * NEIGHBOURS;
 /// Greatest distance of the time between two ticks from a whole number of intervals, as a share of an
 /// interval. A fifth are as near by chance.
@@ -114,7 +114,7 @@ fn long(holds: &[(usize, f64)]) -> f64 {
     long.unwrap_or(0.0)
 }
 
-/// Returns the interval, seconds, of which the distances of these ticks are multiples.
+/// Returns the interval, seconds, whose multiples are the distances of these ticks.
 fn interval(ticks: &[f64]) -> Option<f64> {
     if ticks.len() < MIN_INTERVALS {
         return None;
@@ -130,7 +130,7 @@ fn interval(ticks: &[f64]) -> Option<f64> {
     let (count, first) = most;
     let usual = distances[first + count / 2];
     // Ticks that release packets may seldom be neighbours, so try fractions of the usual distance. Half of an
-    // interval explains whatever the interval does, so the longest wins.
+    // interval explains everything that the interval explains, so the longest is selected.
     let tried = (1..=NEIGHBOURS).map(|n| {
         let interval = refined(ticks, usual / n as f64);
         (interval, pairs(ticks).filter(|(a, b)| whole_intervals(b - a, interval).is_some()).count())

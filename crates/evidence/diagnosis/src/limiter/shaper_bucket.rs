@@ -2,9 +2,9 @@
 //!
 //! A packet that waits at a shaper of rate r and bucket B leaves when all bytes before it, less B, have
 //! drained at r. So at the departure of each packet that waited, the bytes that have left less the bytes that
-//! r has drained are B, whatever stages the packet met before. For a packet that did not wait they are fewer.
-//! The value that many packets share is B; a plain link's is a packet or two. A shaper that is refilled at
-//! intervals is found by its ticks ([`super::refill_ticks`]).
+//! r has drained are B, regardless of the stages that the packet passed before. For a packet that did not
+//! wait they are fewer. The value that many packets share is B; a plain link's is a packet or two. A shaper
+//! that is refilled at intervals is found by its ticks ([`super::refill_ticks`]).
 
 use super::virtual_queue::{PacketArrival, drained, largest, span};
 use super::{SAME_RATE, sort};

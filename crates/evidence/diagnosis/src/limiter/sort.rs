@@ -2,16 +2,16 @@
 
 /// Fewer packets than this are sorted by comparison.
 const MIN_PACKETS: usize = 64;
-/// From so many numbers on, a radix sort is faster than comparison.
+/// From this many numbers on, a radix sort is faster than comparison.
 const MIN_RADIX: usize = 4096;
 /// Bits of a radix sort's digit.
 const DIGIT_BITS: u32 = 11;
 
 /// Returns the values in the order of `time` (seconds), stably.
 ///
-/// Values that are in order already are taken as they come. Otherwise a bucket sort assumes that times are
-/// spread evenly between `from` and `to` and compares the values of a bucket. `values` yields at most `most`
-/// values, and is iterated twice rather than copied: these lists are the most memory that a diagnosis needs.
+/// Values that are already in order are only copied. Otherwise a bucket sort assumes that times are spread
+/// evenly between `from` and `to` and compares the values of a bucket. `values` yields at most `most` values,
+/// and is iterated twice rather than copied: these lists are the most memory that a diagnosis needs.
 pub(super) fn by_time<T: Copy>(
     mut values: impl Iterator<Item = T> + Clone,
     most: usize,

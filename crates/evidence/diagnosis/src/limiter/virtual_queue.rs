@@ -42,7 +42,7 @@ pub(crate) struct PacketArrival {
     pub rtt: f32,
     /// Index of its flow.
     pub flow: u16,
-    /// Its place in the flow's log.
+    /// Place of the packet in the flow's log.
     pub entry: u32,
 }
 

@@ -7,8 +7,8 @@ use result::diagnosis::{AlternativeCause, CaptureNeed, CapturePlace, Cause, Limi
 /// Share of wrong verdicts in which the first alternative is right, and the second (80 and 12 of 120 with
 /// `longfat-diagnose-test cuts build 60`).
 const SHARE_RIGHT: [f64; 2] = [0.67, 0.10];
-/// Round trips below which a longer capture is needed: slow start alone takes as many to 1000 segments (RFC
-/// 5681 section 3.1).
+/// A capture of fewer round trips is too short: slow start alone takes this many to 1000 segments (RFC 5681
+/// section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
 /// Returns the other causes that fit, the more probable first. The most probable limiter that was not

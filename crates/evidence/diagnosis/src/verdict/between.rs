@@ -1,4 +1,4 @@
-//! What two captures of one path show together.
+//! Summarises two captures of one path: the delays and losses between them.
 
 use super::measures::rtt_summary;
 use result::RttSummary;
@@ -30,7 +30,7 @@ pub fn both_ends_info(paired: &PairedCaptures, other_file: &str) -> BothEndsInfo
     }
 }
 
-/// Summarises a track's packets between both captures; `None` where only one has them. `start_s`: begin of
+/// Summarises a track's packets between both captures; `None` where only one has them. `start_s`: start of
 /// the capture, seconds since 1970.
 pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     let between = t.between.as_ref()?;
@@ -58,7 +58,7 @@ pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
     LateSummary { mean, p50, p95, max }
 }
 
-/// Returns delays and losses over time. `start_s`: begin of the capture, seconds since 1970.
+/// Returns delays and losses over time. `start_s`: start of the capture, seconds since 1970.
 pub(crate) fn late_parts(parts: &[DelaySlice], start_s: f64) -> Vec<LatePart> {
     let late_part = |part: &DelaySlice| LatePart {
         from_s: crate::limiter::seconds(part.from) - start_s,

@@ -12,11 +12,11 @@ const MIN_USED_SHARE: f64 = 0.5;
 /// Growth of slow start a round trip where every second segment is acknowledged (RFC 5681 sections 3.1 and
 /// 4.2).
 pub(super) const SLOW_START_GROWTH: f64 = 1.5;
-/// A queue stands if the RTT is at least so many times RTprop: see
+/// A queue stands if the RTT is at least this many times RTprop: see
 /// [`crate::cause::RoundEvidence::queue_stands`].
 const STANDING_RTT_FACTOR: f64 = 2.0;
 
-/// Causes that only data and ACKs together show: whether a queue stands, and what an ACK lets out.
+/// Causes that only data and ACKs together show: whether a queue stands, and what an ACK releases.
 const NEED_ACKS: [Cause; 5] =
     [Cause::RandomLoss, Cause::Congestion, Cause::SendBuffer, Cause::ReceiveWindow, Cause::AckPath];
 

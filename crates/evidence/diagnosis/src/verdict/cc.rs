@@ -2,8 +2,8 @@
 //!
 //! Each control predicts the share of its window that a loss leaves, and the growth of the window between
 //! losses (`candidate.rs`). The bytes in flight from loss to loss (`stretch.rs`) give each a likelihood
-//! (`likelihood.rs`); BBR also has marks of its own (`probing.rs`). Priors are equal, and the posterior
-//! probability is the confidence of the guess. Nothing can be said where the congestion window is not the
+//! (`likelihood.rs`); BBR also has its own signs (`probing.rs`). Priors are equal, and the posterior
+//! probability is the confidence of the guess. There is no guess where the congestion window is not the
 //! limit, or behaves as it would without any control.
 
 mod candidate;
@@ -29,7 +29,7 @@ const MIN_CONFIDENCE: f64 = 0.5;
 /// Twelve of the 17 controls of Linux 6.18 have no name here, but are rarely used (Mishra et al., "The Great
 /// Internet TCP Congestion Control Census", 2019).
 const OTHERS_PRIOR: f64 = 2.0;
-/// Probability that BBR shows one of its marks, measured on the build half of Nebby's traces
+/// Probability that BBR shows one of its signs, measured on the build half of Nebby's traces
 /// (`tests/diagnose/src/nebby.rs`).
 const BBR_MARK_PROBABILITY: f64 = 0.9;
 /// Probability that another control shows something like it, from the same traces.
@@ -87,7 +87,7 @@ pub(super) fn none() -> Guess {
 
 fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Option<f64>) -> Guess {
     let stretches = stretch::stretches(rounds, facts);
-    // A control with another law may keep as much in flight, but reduces it at a loss.
+    // A control with another law may keep the same amount in flight, but reduces it at a loss.
     let responds = median_fall(rounds, facts.mss).is_some_and(|share| share <= RESPONSE_SHARE);
     let beyond_losses = !responds && loss_law::holds_more(rounds, facts.mss);
     if stretches.is_empty() && !beyond_losses {
@@ -137,7 +137,7 @@ fn guess_by_window(rounds: &[RoundTripSpan], facts: &FlowFacts, handshake: Optio
         .map_or_else(none, |(name, _, confidence)| Guess { name: name.into(), confidence })
 }
 
-/// Returns the likelihood that Vegas keeps so many segments queued while its window stands still: from
+/// Returns the likelihood that Vegas keeps this many segments queued while its window is constant: from
 /// `alpha` to `beta`, known to half a segment.
 fn kept_by_vegas(queue: f64) -> f64 {
     let (alpha, beta) = candidate::VEGAS_QUEUED;
@@ -146,7 +146,7 @@ fn kept_by_vegas(queue: f64) -> f64 {
         + likelihood::OUTLIER_SHARE * kept_by_others(queue)
 }
 
-/// Returns the likelihood of so many queued segments for a control that ignores delay: log-uniform from a
+/// Returns the likelihood of this many queued segments for a control that ignores delay: log-uniform from a
 /// third of a segment to a few hundred.
 fn kept_by_others(queue: f64) -> f64 {
     1.0 / (queue.max(1.0 / 3.0) * 1000f64.ln())

@@ -1,4 +1,4 @@
-//! What held a flow back, round trip by round trip.
+//! Finds what held a flow back in each round trip.
 //!
 //! 1. The tracker times waits to the packet: nothing outstanding, all written data sent, window full,
 //!    timeout, silence. The rest of a round trip is time in which packets moved.
@@ -68,13 +68,13 @@ pub(crate) struct FlowFacts {
 }
 
 /// The window of a receiver that reads at once does not fall below this share of the greatest, because a
-/// sender sends data that fills that much of it at once (RFC 9293 section 3.8.6.2.1).
+/// sender sends data at once if it fills that share of the largest window (RFC 9293 section 3.8.6.2.1).
 const UNREAD_WINDOW_SHARE: f64 = 0.5;
 
 /// Conservative slow start (HyStart++) grows by this part of slow start's growth (RFC 9406 section 4.3).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 
-/// Least delay of a standing queue, seconds, however short the path: jitter reaches less.
+/// Least delay of a standing queue, seconds, on paths of any length: jitter reaches less.
 pub(super) const MIN_STANDING_DELAY_S: f64 = 0.02;
 
 /// Share of a round trip that a good queue may delay: CoDel's target is 5 to 10 % of it (RFC 8289 section
@@ -91,7 +91,7 @@ const AT_RECEIVER_RTT_S: f64 = 1e-3;
 /// The cause and the seconds of each part of a round trip.
 pub(crate) type RoundSplit = [(Cause, f64); RoundPart::ALL.len()];
 
-/// A round trip as causes see it.
+/// The measured evidence of one round trip.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasuredRound {
     pub evidence: RoundEvidence,
@@ -109,7 +109,7 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
     (0..rounds.len())
         .map(|i| {
             let r = &rounds[i];
-            // The commonest cause of a round trip's losses stands for all of them.
+            // The commonest cause of a round trip's losses represents all of them.
             let from = next_loss;
             let (a, b) = (r.from, r.from + r.width);
             while next_loss < facts.losses.len() && facts.losses[next_loss].0 < b {
@@ -237,11 +237,11 @@ fn first_loss(rounds: &[RoundTripSpan], facts: &FlowFacts) -> usize {
 /// tolerates.
 const ROUNDS_WITHOUT_GROWTH: usize = 9;
 /// Times the duration of CUBIC's plateau, K = cbrt(W (1 - beta) / C) seconds for a window of W segments (RFC
-/// 9438 section 4.2), that a window must also have stood still: after the plateau CUBIC grows again.
+/// 9438 section 4.2), for which a window must have been constant: after the plateau CUBIC grows again.
 const PLATEAU_FACTOR: f64 = 2.0;
 
 /// Returns which round trips come so long after a loss that it no longer limits the window: the bytes in
-/// flight grew again, and then stood still for much longer.
+/// flight grew again, and then stayed constant for much longer.
 fn recovered(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<bool> {
     let mut recovered = vec![false; rounds.len()];
     let is_loss = |r: &RoundTripSpan| r.lost > 0 || r.resent > 0.0;
@@ -337,9 +337,9 @@ fn limiter_is_full(r: &RoundTripSpan, facts: &FlowFacts) -> bool {
     mostly_full(&facts.full, r)
 }
 
-/// Whether data may wait before the capture, in the queue of a full limiter, although nothing is outstanding
-/// at the capture: nothing shows the delay to the capture, and the flow's last data was not the end of what
-/// its application had written.
+/// Whether data may wait in the queue of a full limiter before the capture, although nothing is outstanding
+/// at the capture: the delay to the capture is unknown, and the application had written more than the flow's
+/// last data.
 fn waits_unseen(rounds: &[RoundTripSpan], i: usize, facts: &FlowFacts) -> bool {
     let before_capture = facts.inflight_unknown && facts.limiter.is_some_and(|l| !l.behind);
     let sent_last = || rounds[..=i].iter().rev().find(|r| r.packets > 0);
@@ -462,8 +462,8 @@ mod tests {
 
     const MSS: f64 = 1448.0;
 
-    /// Round trips with a full window of a thousand segments, with so many segments retransmitted and
-    /// acknowledged in each.
+    /// Round trips with a full window of a thousand segments, of which `resent` are retransmitted and `acked`
+    /// acknowledged.
     fn full_windows(resent: f64, acked: f64) -> Vec<RoundTripSpan> {
         let round = |i: usize| RoundTripSpan {
             from: i as f64 * 0.1,
@@ -489,7 +489,7 @@ mod tests {
     fn a_receive_window_kept_full_by_losses_is_not_the_receivers() {
         assert!(has_only(&full_windows(1.0, 1.0), Cause::Congestion));
         assert!(has_only(&full_windows(0.0, 1000.0), Cause::ReceiveWindow));
-        // A loss now and then does not hold a window that moves on.
+        // Occasional losses do not limit a window that moves on.
         assert!(has_only(&full_windows(1.0, 1000.0), Cause::ReceiveWindow));
     }
 
@@ -516,7 +516,7 @@ mod tests {
         let loss = |i: usize| if i == 3 { 9.0 } else { 0.0 };
         let once = share(&|i| (if i < 4 { 80.0 } else { (20.0 + 2.0 * i as f64).min(40.0) }, loss(i)));
         assert!(once < 0.25, "{once}");
-        // It grows until the end.
+        // The window grows until the end.
         let grows = share(&|i| (if i < 4 { 80.0 } else { 20.0 + i as f64 }, loss(i)));
         assert!(grows > 0.9, "{grows}");
         // A sawtooth loses again as soon as it has grown.

@@ -3,9 +3,9 @@
 //! Congestion control lets an initial window of segments leave before any of them is acknowledged (RFC 6928
 //! section 2). A flow of no more than that, or one that left in a single flight, met no window and filled no
 //! link. It shows nothing about the rates, queues and losses of the path, and one loss among ten packets is
-//! not a loss rate. Such a flow can only show what needs no statistics: a closed receive window, an outage,
-//! packets that are too big, a connection that was never set up, and an application that was silent for many
-//! round trips.
+//! not a loss rate. Such a flow shows only causes that need no statistics: a closed receive window, an
+//! outage, packets that are too big, a connection that was never set up, and an application that was silent
+//! for many round trips.
 
 use super::UNKNOWN_RTT;
 use crate::limiter::seconds;
@@ -31,7 +31,7 @@ pub(super) fn are_too_few(t: &Track, cause: Cause, duration: f64) -> bool {
     let few = segments(t) <= INITIAL_WINDOW || is_one_flight(t, duration);
     match cause {
         BlackHole | Nagle | PacketTooBig | ReceiverStalled | SetupFailed => false,
-        // One lost packet is not an outage, however long its sender's first timeout is.
+        // One lost packet is not an outage, no matter how long its sender's first timeout is.
         Outage => few && t.counts.timeouts + t.counts.tlp < MIN_OUTAGE_TIMEOUTS,
         Application => few && duration < MIN_ROUND_TRIPS * rtt(t),
         _ => few && t.counts.data_packets > 0,

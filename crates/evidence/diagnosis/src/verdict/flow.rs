@@ -117,7 +117,7 @@ pub(super) fn flow(
     let measures = Measures { silence_s: splits.iter().map(silent).sum(), ..measures::measures(t, &rounds) };
     let start = t.first.as_nanos() as f64 * 1e-9 - info.start_s;
     let mut proofs = proof::of_causes(t, &causes, (&rounds, &splits), &facts.losses);
-    proofs.extend(proofs_of_what_happened(t));
+    proofs.extend(event_proofs(t));
     let duration: f64 = rounds.iter().map(|r| r.width).sum();
     let cause = causes.first().map_or(Cause::Unknown, |c| c.cause);
     let f = FlowDiagnosis {
@@ -156,7 +156,7 @@ pub(super) fn flow(
         None if gaps::has_too_many(t) => gaps::cannot_tell(f),
         None if few_packets::are_too_few(t, f.cause, f.duration_s) => {
             let mut f = gaps::cannot_tell(f);
-            f.proofs = proofs_of_what_happened(t);
+            f.proofs = event_proofs(t);
             f.notes.push(few_packets::NOTE.into());
             f
         }
@@ -165,6 +165,6 @@ pub(super) fn flow(
 }
 
 /// Returns the packets of the flow's setup, its resets and its longest response, which show no cause.
-fn proofs_of_what_happened(t: &Track) -> Vec<PacketProof> {
+fn event_proofs(t: &Track) -> Vec<PacketProof> {
     setup::proofs(t).into_iter().chain(responses::proof(t)).collect()
 }

@@ -87,7 +87,7 @@ mod tests {
         };
         assert_eq!(full(|w| w.min(80.0), f64::MAX), [false, false, false, false, true, true, true]);
         assert_eq!(full(|w| w, f64::MAX), [false; 7]);
-        // Window and delivery stand still together: something else limits them.
+        // Window and delivery stop growing together: something else limits them.
         assert_eq!(full(|w| w, 80.0), [false; 7]);
         // Window and delivery grow together by two packets a round trip.
         let slowly: Vec<(f64, f64)> =

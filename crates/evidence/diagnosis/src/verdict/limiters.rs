@@ -20,7 +20,7 @@ pub(crate) const FULL_SHARE: f64 = 0.95;
 /// only.
 pub(super) const MAX_SEARCHED: usize = 32;
 
-/// Spans of time: begin and end, seconds since 1970.
+/// Spans of time: start and end, seconds since 1970.
 pub(super) type TimeSpans = Rc<[(f64, f64)]>;
 
 /// The limiter of a flow.

@@ -13,13 +13,13 @@ use track::{LoggedPacket, PacketFate, Track};
 
 /// A queue is full when the delay is at least this share of the usual delay at losses.
 const FULL_QUEUE_SHARE: f32 = 0.5;
-/// Least delay of a standing queue, seconds: jitter reaches less, however short the path.
+/// Least delay of a standing queue, seconds, on paths of any length: jitter reaches less.
 const STANDING_DELAY_S: f64 = super::evidence::MIN_STANDING_DELAY_S;
 /// Least delay of a queue that a capture shows, in seconds and as a share of RTprop. Packets also wait as
 /// long for the line in front of a policer.
 const MIN_VISIBLE_DELAY: (f64, f64) = (1e-3, 0.02);
-/// Share of fragmented packets from which on losses are ascribed to fragmentation: where half of the packets
-/// are cut in two and fragments are lost alike, two of three lost packets were cut.
+/// Losses are attributed to fragmentation if at least this share of packets is fragmented: where half of the
+/// packets are cut in two and fragments are lost alike, two of three lost packets were cut.
 const MOSTLY_FRAGMENTS: f64 = 0.5;
 /// Share of a round trip for which a measured delay stays valid, and within which losses belong to one queue.
 const VALID_ROUND_TRIPS: f64 = 0.5;
@@ -81,11 +81,11 @@ fn episodes(t: &Track) -> usize {
     count
 }
 
-/// Up to so many episodes, the losses of a full queue, a policer and chance look alike: the bucket that was
+/// Up to this many episodes, the losses of a full queue, a policer and chance look alike: the bucket that was
 /// full at first, the queue that slow start overfilled, and chance lose packets once each.
 const FEW_EPISODES: usize = 2;
 
-/// Returns what the losses leave open about their cause, as codes of
+/// Returns the codes that say why the losses do not determine their cause, for
 /// [`FlowDiagnosis::notes`](result::FlowDiagnosis::notes).
 pub(super) fn notes(t: &Track, cause: Cause) -> Vec<String> {
     let few = matches!(cause, Cause::RandomLoss | Cause::Congestion) && episodes(t) <= FEW_EPISODES;
@@ -230,7 +230,7 @@ fn collect_delays(
 }
 
 /// Returns each packet's RTT above the least, seconds, or the last known one. The lesser of two neighbours
-/// counts, because an ACK is delayed now and then.
+/// counts, because ACKs are occasionally delayed.
 fn round_trips(t: &Track, base: f64) -> Vec<f32> {
     let (mut last, mut least, mut until) = (f32::NAN, f32::NAN, f64::INFINITY);
     let rtt_at = |s: &LoggedPacket| {

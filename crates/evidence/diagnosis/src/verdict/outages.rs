@@ -3,10 +3,10 @@
 //! Losses do not stop ACKs, because the packets after a lost one are acknowledged. Where a queue or a policer
 //! drops all outstanding packets of one flow, other flows go on. So the path had an outage where no flow
 //! between the hosts got an ACK although enough was outstanding, and the lost data was retransmitted at the
-//! end: a sender retransmits data that is not acknowledged (RFC 6298 section 5), so if none did, it is the
-//! capture that lacks the ACKs. Behind the outage a capture sees nothing outstanding. There an outage differs
-//! from an idle sender by packets that are as late as the outage is long, or by packets that are missing when
-//! traffic resumes.
+//! end. A sender retransmits data that is not acknowledged (RFC 6298 section 5); if none did, the capture
+//! lacks the ACKs. Behind the outage a capture sees nothing outstanding. There an outage differs from an idle
+//! sender by packets that are as late as the outage is long, or by packets that are missing when traffic
+//! resumes.
 
 use super::UNKNOWN_RTT;
 use super::measures::is_one_way;
@@ -27,7 +27,7 @@ pub(crate) struct AckSilence {
     gone: bool,
 }
 impl AckSilence {
-    /// Returns begin and end, seconds since `first`.
+    /// Returns start and end, seconds since `first`.
     pub fn since(&self, first: f64) -> (f64, f64) {
         (self.from - first, self.to - first)
     }
@@ -39,8 +39,8 @@ const MIN_BURST_SEGMENTS: usize = 2;
 /// Longest first timeout, in seconds and in round trips (RFC 6298 section 2). A shorter silence that one
 /// timeout ends may be a lost tail.
 const FIRST_TIMEOUT: (f64, f64) = (1.0, 3.0);
-/// Least number of vain timeouts that cannot be a lost tail.
-const MIN_VAIN_TIMEOUTS: usize = 2;
+/// Least number of unanswered timeouts that cannot be a lost tail.
+const MIN_UNANSWERED_TIMEOUTS: usize = 2;
 
 /// Returns the times without any ACK of these tracks.
 pub(crate) fn silences(tracks: &[&Track]) -> Vec<AckSilence> {
@@ -87,10 +87,9 @@ fn last_ack(t: &Track) -> Option<f64> {
     Some(seconds(t.first) + f64::from(last.index) * t.bin.as_secs_f64())
 }
 
-/// Returns the time at the end of a flow in which data was retransmitted after one timeout after the other,
-/// with no new data: the sender got no ACK, so the capture did not just miss it (RFC 6298 section 5). Seconds
-/// since 1970, from the last ACK of the track or of another between its hosts (`heard`), or from the first
-/// data.
+/// Returns the time at the end of a flow in which the sender only retransmitted, at repeated timeouts. A
+/// sender that retransmits got no ACK, so the capture missed none (RFC 6298 section 5). Seconds since 1970,
+/// from the last ACK of the track or of another between its hosts (`heard`), or from the first data.
 fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     // A receiver that answers with a reset is reachable.
     if t.reset.is_some_and(|reset| reset.by_opener != t.opened) {
@@ -98,10 +97,10 @@ fn never_answered_again(t: &Track, heard: f64) -> Option<(f64, f64)> {
     }
     let begin = last_ack(t).or(t.first_data.map(seconds))?.max(heard);
     let behind = |at: f64| at > begin;
-    let vain = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
+    let unanswered = t.waits.iter().filter(|w| w.why == WaitReason::Timeout && behind(seconds(w.to))).count();
     let again = seconds(t.log.iter().find(|s| s.again && behind(seconds(s.time)))?.time);
     let new = seconds(t.log.iter().rev().find(|s| !s.again)?.time);
-    (vain >= MIN_VAIN_TIMEOUTS && new < again).then_some((begin, seconds(t.last_data?)))
+    (unanswered >= MIN_UNANSWERED_TIMEOUTS && new < again).then_some((begin, seconds(t.last_data?)))
 }
 
 /// Whether no data of the track was ever acknowledged although its sender waited for that.
@@ -150,7 +149,7 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
         .collect();
     match (out.last_mut(), in_vain) {
         (Some(last), Some((from, to))) if last.1 >= from => last.1 = last.1.max(to),
-        (_, vain) => out.extend(vain),
+        (_, unanswered) => out.extend(unanswered),
     }
     out
 }
@@ -173,9 +172,9 @@ fn remove_chance_losses(tracks: &[&Track], silences: &mut Vec<AckSilence>) {
     });
 }
 
-/// Whether a run of `run` losses is as probable among `losses` independent losses of `all` packets as one
-/// correlated run among otherwise independent losses: the ratio of both probabilities, with a uniform prior
-/// of the loss rate (Laplace).
+/// Whether `run` losses in a row, among `losses` losses of `all` packets, are as probable if all losses are
+/// independent as if this run is correlated. Compares both probabilities, with a uniform prior of the loss
+/// rate (Laplace).
 fn is_by_chance(packets: u64, losses: u64, run: u64) -> bool {
     let losses = losses.clamp(run, packets.max(run)) as f64;
     let (packets, run) = (packets.max(1) as f64, run.max(1) as f64);

@@ -18,7 +18,7 @@ const MAX_PACKETS: usize = 5;
 /// Pauses of a proof, each with a packet on both sides.
 const MAX_PAUSES: usize = MAX_PACKETS.div_ceil(2);
 
-/// Wireshark's marks of lost packets: the gap, and the packets that fill it.
+/// The packets that Wireshark marks at a loss: the gap, and the packets that fill it.
 const LOSS_MARKS: &str =
     "tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.analysis.lost_segment";
 

@@ -6,7 +6,7 @@ use track::{MAX_BINS, PauseKind, SpanHistogram, Track};
 /// Sums over about one round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct RoundTripSpan {
-    /// Begin, seconds since the connection's first packet.
+    /// Start, seconds since the connection's first packet.
     pub from: f64,
     /// Length, seconds.
     pub width: f64,

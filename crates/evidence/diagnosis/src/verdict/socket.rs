@@ -33,15 +33,15 @@ const ABSENT_SHARE: f64 = 0.02;
 const MIN_SAMPLES: usize = 5;
 /// Share of a flow's time that samples must cover to rule out a cause.
 const MIN_COVERED_SHARE: f64 = 0.8;
-/// Share of the samples from which on something counts as holding always.
+/// A state that holds in at least this share of the samples counts as permanent.
 const ALWAYS_SHARE: f64 = 0.95;
 /// Greatest distance, seconds, of a sample that counts for a round trip: twice the usual interval.
 const MAX_SAMPLE_DISTANCE_S: f64 = 0.2;
 
-/// Code in the notes of a flow that is known by its socket's counters alone.
+/// Code in the notes of a flow that is known only from its socket's counters.
 pub const NO_PACKETS: &str = "no-packets";
 
-/// A socket of the sender. `None` stands for a value that its kernel does not report.
+/// A socket of the sender. `None` means that its kernel does not report the value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SocketFacts {
     pub local: Endpoint,

@@ -4,8 +4,8 @@ use crate::limiter::seconds;
 use result::diagnosis::Cause;
 use track::{LoggedPacket, OversizeSpan, PacketFate, Track};
 
-/// A sender that reduces its segments after so many timeouts got no ICMP message, which comes within a round
-/// trip.
+/// A sender that reduces its segments after this many timeouts got no ICMP message, which comes within a
+/// round trip.
 const MIN_TIMEOUTS: u32 = 2;
 
 /// A time in which packets of a size did not pass, seconds since the connection's first packet.

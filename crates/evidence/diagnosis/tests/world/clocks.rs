@@ -1,4 +1,4 @@
-//! The TCP timestamps of both ends tell a path that stalled from a capture clock that was set forward.
+//! The TCP timestamps of both ends distinguish a path that stalled from a capture clock that was set forward.
 
 use crate::talk::{CLIENT, MSS, SERVER, Talk, client};
 use result::{Cause, Diagnosis};

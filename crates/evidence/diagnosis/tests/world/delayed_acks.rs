@@ -168,7 +168,7 @@ fn receiver(gaps: impl Iterator<Item = u64>, delay: u64, len: u32) -> Talk {
     t
 }
 
-/// An ACK waits for the second segment or for the timer, whatever the spacing of the segments.
+/// An ACK waits for the second segment or for the timer, regardless of the spacing of the segments.
 #[test]
 fn an_ack_that_waits_for_a_second_segment_is_not_taken_for_a_queue() {
     let mut seed = 12_345u64;

@@ -99,7 +99,7 @@ fn a_repeated_syn_ack_does_not_overwrite_the_handshake() {
     let d = t.diagnose();
     let f = d.flows.iter().find(|f| f.from == "10.0.0.2:80").expect("the server's flow");
     println!("{f:#?}");
-    // It is ambiguous which SYN/ACK the ACK answers (Karn's algorithm).
+    // The ACK may answer either SYN/ACK (Karn's algorithm).
     assert_eq!(f.measures.handshake_rtt_ms, None);
     assert_ne!(f.vantage.place, CapturePlace::Receiver);
     assert!((f.measures.rtt_ms.p50 - 102.0).abs() < 3.0, "{:?}", f.measures.rtt_ms);

@@ -259,7 +259,7 @@ fn every_loss_at_a_policer_is_found() {
 }
 
 #[test]
-fn a_full_queue_is_told_from_random_loss() {
+fn a_full_queue_is_distinguished_from_random_loss() {
     let (rate, queue) = (1.25e6, 0.06);
     let (d, lost) = diagnose(&transfer(&mut Link { rate, queue, free: 0.0 }, PLAIN).sender);
     let f = &d.flows[0];

@@ -1,5 +1,5 @@
-//! Pauses in which a sender waits for ACKs are attributed to its window, wherever the capture was taken and
-//! whatever it lacks.
+//! Pauses in which a sender waits for ACKs are attributed to its window, regardless of where the capture was
+//! taken and of what it lacks.
 
 use crate::link::Transfer;
 use result::{Cause, FlowDiagnosis};

@@ -6,8 +6,8 @@
 //! 2. A loss at about that time follows the law: its distance from the time is Laplace-distributed, as waits
 //!    are ([`super::noise`]). A loss that was due and did not come is as rare as a packet that passes against
 //!    a model. Other losses come by chance.
-//! 3. The alternative is losses at any time alike. The losses of a full queue come together, at its greatest
-//!    length, whatever is due.
+//! 3. The alternative is a loss probability that is constant over time. The losses of a full queue come
+//!    together, at its greatest length, regardless of when the next loss is due.
 
 use super::super::virtual_queue::{PacketArrival, begin, episodes, flows, largest};
 use super::delays::NOISE;

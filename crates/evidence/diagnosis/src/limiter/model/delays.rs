@@ -1,10 +1,10 @@
 //! The likelihood of packets' delays under a limiter that explains their losses: which packets wait, and for
 //! how long.
 //!
-//! Losses alone cannot distinguish a policer of rate r and bucket L from a link of rate r with a queue of L
-//! bytes, or from a shaper whose bucket and queue together hold L bytes: all three drop by the same rule.
-//! Delays can. A packet that finds a backlog of x bytes waits x / r in the link's queue, max(0, x - B) / r
-//! behind the shaper's bucket of B bytes, and not at all at the policer.
+//! A policer of rate r and bucket L, a link of rate r with a queue of L bytes, and a shaper whose bucket and
+//! queue together hold L bytes all drop by the same rule. Losses alone cannot distinguish them. Delays can. A
+//! packet that finds a backlog of x bytes waits x / r in the link's queue, max(0, x - B) / r behind the
+//! shaper's bucket of B bytes, and not at all at the policer.
 //!
 //! Delay on the rest of the path adds a constant and noise ([`super::noise`]). The noise counts once for each
 //! bin of backlog.
@@ -28,7 +28,7 @@ const MIN_BIN_PACKETS: usize = 4;
 /// A bucket, or the queue behind it, holds at least this many packets. The packet on the wire, and ACKs that
 /// cover several packets, look like smaller ones.
 pub(crate) const FEW_PACKETS: f64 = 10.0;
-/// The quantile that stands for the greatest value, without outliers.
+/// The quantile that represents the greatest value, without outliers.
 pub(crate) const MAX_QUANTILE: f64 = 0.99;
 
 /// The delays of packets that passed a limiter, with the backlog that each found.
@@ -56,7 +56,7 @@ impl LimiterDelays {
     }
 
     /// Computes the backlog at a queue of `rate` bytes a second, for packets that came in the first `span`
-    /// seconds after the start and after each pause: over longer times the error of the rate adds up.
+    /// seconds after the start and after each pause. Over longer times the error of the rate adds up.
     pub fn since_pauses(
         arrivals: &[PacketArrival],
         rate: f64,
@@ -108,8 +108,8 @@ impl LimiterDelays {
     }
 
     /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of
-    /// its delays, seconds: first as they are, then with each delay reduced to the mean backlog, as is
-    /// right where packets wait for their backlog.
+    /// its delays, seconds: first as measured, then with each delay scaled to the mean backlog. The second is
+    /// right where a packet waits for the backlog ahead of it.
     pub fn curve(&self) -> Vec<(f64, [f64; 2])> {
         let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
         for point in &self.points {
@@ -173,7 +173,7 @@ impl LimiterDelays {
             let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
             buckets.map(|bucket| (bucket, queue(bucket))).max_by(|x, y| x.1.total_cmp(&y.1))
         };
-        // Try a bucket at each bin, then as many around the best.
+        // Try a bucket at each bin, then the same number around the best.
         let step = self.limit / BINS as f64;
         let behind =
             likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
@@ -250,8 +250,8 @@ impl LimiterQueue for CommonQueue {
     }
 }
 
-/// Returns the backlog (bytes, with the packet in it) and the delay (seconds) of each packet that has a delay
-/// and came in the first `span` seconds after the start or after a pause: over longer times the error of the
+/// Returns the backlog (bytes, including the packet) and the delay (seconds) of each packet that has a delay
+/// and came in the first `span` seconds after the start or after a pause. Over longer times the error of the
 /// rate adds up.
 pub(crate) fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
     points(arrivals, rate, span, merged, &mut CommonQueue { rate, backlog: 0.0 })
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn delays_distinguish_policer_queue_and_shaper() {
-        // The rest of the path adds nothing, a constant, or something now and then.
+        // The rest of the path adds nothing, a constant, or occasional delays.
         let often = |i: u32| if i.wrapping_mul(2_654_435_761) >> 30 == 0 { 0.03 } else { 0.0 };
         let elsewhere: [&dyn Fn(u32) -> f64; 3] = [&|_| 0.0, &|_| 0.2, &often];
         for elsewhere in elsewhere {

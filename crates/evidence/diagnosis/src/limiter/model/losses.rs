@@ -85,8 +85,9 @@ pub(crate) fn gain(arrivals: &[PacketArrival], bucket: &TokenBucketFit, width: f
     best * episodes(arrivals, width) as f64 / table.lost
 }
 
-/// Returns how much better a queue's delay predicts the losses than chance does, nats, whatever its rate:
-/// packets are lost with one probability while the delay is above a threshold, and with another below it.
+/// Returns how much better a queue's delay predicts the losses than chance does, nats, regardless of the
+/// queue's rate: packets are lost with one probability while the delay is above a threshold, and with another
+/// below it.
 pub(crate) fn gain_by_delay(arrivals: &[PacketArrival], width: f64) -> f64 {
     let mut last: Vec<f32> = Vec::new();
     let mut delays: Vec<(f32, f64, bool)> = Vec::new();

@@ -1,7 +1,7 @@
 //! The noise between what a limiter predicts and what a capture shows.
 //!
 //! *Delays.* Other links, hosts and delayed ACKs only add to a packet's delay. Among packets of about the
-//! same backlog the lower quartile ([`LIMITER_QUANTILE`]) therefore stands for the limiter. Now and then all
+//! same backlog the lower quartile ([`LIMITER_QUANTILE`]) therefore represents the limiter. Occasionally all
 //! packets of a bin waited elsewhere, so the residuals have the heavy tails of a Laplace distribution, whose
 //! likelihood depends on their mean distance from the middle ([`log_likelihood`]).
 //!
@@ -10,7 +10,7 @@
 //! the path loses a share of all packets, and a share passes against the model because the capture shows it
 //! out of order.
 
-/// The quantile of the delays of a bin that stands for the limiter.
+/// The quantile of the delays of a bin that represents the limiter.
 pub(crate) const LIMITER_QUANTILE: f64 = 0.25;
 /// Share of packets that pass against the model: one of fifty is captured out of order.
 pub(super) const PASSES_AGAINST_MODEL: f64 = 0.02;
@@ -32,7 +32,7 @@ pub(super) fn log_likelihood(residuals: &mut [f64], middle: Option<f64>, least: 
     -count * (mean + least).ln()
 }
 
-/// Returns the penalty of a number that is fitted to so many observations, nats (Schwarz 1978).
+/// Returns the penalty, nats, of a parameter that is fitted to this many observations (Schwarz 1978).
 pub(super) fn cost_of_number(count: f64) -> f64 {
     0.5 * count.ln()
 }

@@ -1,9 +1,9 @@
 //! A shaper whose bucket is refilled at intervals (ticks): packets pass at once while the bucket lasts, and
 //! then wait for a tick.
 //!
-//! 1. The model predicts the departure of each packet from the departures so far: as soon as it has arrived
-//!    and its predecessors have left while the bucket holds enough bytes, else at the next tick, which adds
-//!    one refill.
+//! 1. The model predicts the departure of each packet from the departures so far. While the bucket holds
+//!    enough bytes, a packet leaves as soon as it has arrived and its predecessors have left; else it leaves
+//!    at the next tick, which adds one refill.
 //! 2. The alternatives are a link of the same rate, where a packet leaves one transmission time after its
 //!    predecessor, and no limiter, where it leaves as it arrives.
 //! 3. Residuals are Laplace-distributed ([`super::noise`]). All packets between two ticks depend on each
@@ -27,11 +27,11 @@ pub(crate) struct RefilledModel {
     pub capacity: f64,
 }
 
-/// Departures, and what else is known of them.
+/// Observed departures, and the facts with which the model compares them.
 #[derive(Clone, Copy)]
 pub(crate) struct ObservedDepartures<'a> {
     pub departures: &'a Departures<'a>,
-    /// Rate of the link that it may be instead, bytes a second.
+    /// Rate of the alternative, a link, bytes a second.
     pub link: f64,
     /// Least spread of times, seconds.
     pub noise: f64,

@@ -181,8 +181,8 @@ fn per_flow_queues_are_distinguished_from_a_shared_queue() {
     assert!(!is_fair(json!({ "kind": "drr", "packets": 1000 }), 1));
 }
 
-/// The window grows from 70 packets to 140 over as many round trips of 10 ms, and is halved a round trip
-/// after each loss.
+/// The window grows from 70 packets to 140 over 70 round trips of 10 ms, and is halved a round trip after
+/// each loss.
 #[test]
 fn a_window_that_repeatedly_exceeds_the_bucket_is_not_limited_by_it() {
     let (mut arrivals, mut at, mut window, mut lost_at) = (Vec::new(), 0.0f64, 70u32, None);

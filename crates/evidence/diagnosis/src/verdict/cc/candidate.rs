@@ -35,7 +35,7 @@ pub(super) struct Growing {
 /// How a window grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WindowGrowth {
-    /// By so many segments a round trip, as a function of the window and the path.
+    /// By this many segments per round trip, as a function of the window and the path.
     Law(fn(&Growing, PathRtt) -> f64),
     /// Evenly, at an unknown pace.
     Even,
@@ -54,7 +54,7 @@ pub(super) struct Candidate {
     pub growth: WindowGrowth,
     /// The RTT that the control takes for the empty path's, if it keeps a few segments queued beyond that.
     pub own_rtt: Option<fn(PathRtt) -> f64>,
-    /// Share of the window by which it varies around its course.
+    /// The window varies around its course by this share.
     pub wanders: f64,
     /// Segments of tolerance for each segment that the window moves.
     pub wavers: f64,
@@ -83,9 +83,10 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
         growth: WindowGrowth::Law(cubic),
         ..PLAIN
     },
-    // Mascolo et al., "TCP Westwood" (2001): to what the path holds; `tcp_westwood.c`.
+    // Mascolo et al., "TCP Westwood" (2001): a loss reduces the window to what the path holds;
+    // `tcp_westwood.c`.
     Candidate { name: Some("westwood"), decrease: Some(westwood), growth: WindowGrowth::Law(reno), ..PLAIN },
-    // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less a round trip, and at a loss as Reno.
+    // Brakmo, Peterson (1995); `tcp_vegas.c`: one segment more or less per round trip; at a loss like Reno.
     // Its estimate of the empty path's RTT depends on when it begins to measure.
     Candidate {
         name: Some("vegas"),
@@ -104,7 +105,7 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
         ..PLAIN
     },
     // draft-cardwell-iccrg-bbr-congestion-control-00: inflight follows the path, not the losses. A loss ends
-    // probing (gain 1.25), which leaves 1 / 1.25 to all of it.
+    // probing (gain 1.25), which leaves from 1 / 1.25 to all of the window.
     Candidate {
         name: Some("bbr"),
         decrease: Some(|_, _| (0.9, 0.1)),
@@ -112,7 +113,8 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
         wanders: 0.03,
         ..PLAIN
     },
-    // Kelly, "Scalable TCP" (2003): 1/8 less, and 1 % of the window more; `tcp_scalable.c`.
+    // Kelly, "Scalable TCP" (2003): a loss takes 1/8 of the window, and a round trip adds 1 %;
+    // `tcp_scalable.c`.
     Candidate {
         name: Some(OTHER),
         decrease: Some(|_, _| (0.875, 0.0)),
@@ -128,13 +130,13 @@ pub(super) const CANDIDATES: [Candidate; 13] = [
     },
     // Tan et al., "A Compound TCP Approach" (2006): alpha 1/8, k 3/4, while fewer than gamma segments wait.
     Candidate { name: Some(OTHER), decrease: Some(half), growth: WindowGrowth::Law(compound), ..PLAIN },
-    // As Reno at losses, at another pace between them.
+    // Like Reno at losses, but with another pace between them.
     Candidate { name: Some(OTHER), decrease: Some(half), ..PLAIN },
     // 819/1024 of `tcp_bic.c`, 4/5 of `tcp_veno.c`.
     Candidate { name: Some(OTHER), decrease: Some(|_, _| (0.8, 0.05)), ..PLAIN },
-    // A limit that is none of the congestion window's: nothing changes.
+    // A limit other than the congestion window: nothing changes.
     Candidate { decrease: Some(|_, _| (1.0, 0.03)), growth: WindowGrowth::Law(|_, _| 0.0), ..PLAIN },
-    // Anything.
+    // Any behaviour.
     PLAIN,
 ];
 
@@ -189,7 +191,7 @@ fn vegas(w: &Growing, own: f64) -> f64 {
 /// gamma, segments that wait (Tan et al., section 4).
 const COMPOUND_QUEUED: f64 = 30.0;
 
-/// Of a window w so much more a round trip: alpha w^k, alpha 1/8 and k 3/4 (Tan et al.).
+/// Growth of a window w per round trip: alpha w^k with alpha = 1/8 and k = 3/4 (Tan et al.).
 fn compound(w: &Growing, path: PathRtt) -> f64 {
     let queued = w.window * (1.0 - path.min_rtt / w.min_rtt);
     if queued < COMPOUND_QUEUED { (w.window.powf(0.75) / 8.0).max(1.0) } else { 1.0 }

@@ -31,12 +31,12 @@ const MIN_NOISE: f64 = 0.7;
 pub(super) const OUTLIER_SHARE: f64 = 0.1;
 /// Greatest number of stretches over which chance is taken to even out.
 const MAX_AVERAGED: f64 = 16.0;
-/// Density of the share that a loss leaves if it may be any, between 0.2 and 1.1.
+/// Density of the share that a loss leaves if all shares from 0.2 to 1.1 are equally probable.
 const ANY_SHARE_DENSITY: f64 = 1.0 / 0.9;
 /// Standard error of a median of normal values, relative to that of their mean (derived: the root of π / 2).
 const MEDIAN_STDERR_FACTOR: f64 = 1.25;
 
-/// Round trips over which the bytes in flight must stand still.
+/// Round trips over which the bytes in flight must be constant.
 const STANDING_ROUNDS: usize = 9;
 
 /// Returns the median; 0 of no values.
@@ -201,8 +201,8 @@ impl<'a> ObservedStretches<'a> {
         sum
     }
 
-    /// Returns the queued segments while the bytes in flight stand still, if the empty path's RTT is `own`;
-    /// `None` where they hardly ever do.
+    /// Returns the queued segments while the bytes in flight are constant, if the empty path's RTT is `own`;
+    /// `None` where they hardly ever are.
     pub fn standing_queue(&self, own: f64) -> Option<f64> {
         let mut queues = Vec::new();
         for w in self

@@ -1,4 +1,4 @@
-//! The marks of BBR (draft-cardwell-iccrg-bbr-congestion-control-00): four segments in flight for 200 ms
+//! The signs of BBR (draft-cardwell-iccrg-bbr-congestion-control-00): four segments in flight for 200 ms
 //! every ten seconds (ProbeRTT, section 4.3.5), and a quarter more in flight for one round trip in eight
 //! (section 4.3.4.3).
 
