@@ -5,8 +5,8 @@
 //! link's minus that of the cross traffic. Spans of constant rate are found by penalised least squares
 //! (optimal partitioning: Jackson et al. 2005, "An algorithm for optimal partitioning of data on an
 //! interval", IEEE Signal Processing Letters 12(2); penalty: Schwarz 1978). The rate of the fastest span is
-//! taken for the link's: constant cross traffic cannot be told from a slower link. Where nothing waits, the
-//! rate before is assumed to go on.
+//! taken for the link's: constant cross traffic cannot be distinguished from a slower link. While no packets
+//! wait, the previous rate is assumed to continue.
 
 use crate::packets::FitPacket;
 use crate::signature::{SignatureFrame, arrivals};
@@ -14,7 +14,7 @@ use crate::signature::{SignatureFrame, arrivals};
 /// Cross traffic at a constant rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CrossSpan {
-    /// Begin, seconds after the first packet.
+    /// Start, seconds after the first packet.
     pub from: f64,
     /// End, seconds after the first packet.
     pub to: f64,
@@ -28,13 +28,13 @@ const BIN_ROUND_TRIPS: f64 = 6.0;
 const MIN_BINS: usize = 12;
 const MAX_BINS: f64 = 240.0;
 /// Packets wait if the round trip is above its base by this share and this many seconds.
-const WAITS: (f64, f64) = (0.05, 1e-3);
+const MIN_WAIT: (f64, f64) = (0.05, 1e-3);
 /// Least share of the bins in which packets wait: otherwise the link does not limit.
-const MIN_WAITING: f64 = 0.6;
+const MIN_WAITING_SHARE: f64 = 0.6;
 /// Least relative error of the rate of a bin.
-const NOISE: f64 = 0.015;
+const MIN_RATE_ERROR: f64 = 0.015;
 /// Least share of the link that counts as cross traffic.
-const MIN_SHARE: f64 = 0.1;
+const MIN_CROSS_SHARE: f64 = 0.1;
 /// With more spans the rate is noise.
 const MAX_SPANS: usize = 12;
 
@@ -66,10 +66,10 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
             bin.least = bin.least.min(a.rtt);
         }
     }
-    let waits = |b: &RateBin| b.least.is_finite() && b.least > base * (1.0 + WAITS.0) + WAITS.1;
+    let waits = |b: &RateBin| b.least.is_finite() && b.least > base * (1.0 + MIN_WAIT.0) + MIN_WAIT.1;
     let known: Vec<(usize, f64)> =
         bins.iter().enumerate().filter(|(_, b)| waits(b)).map(|(i, b)| (i, b.bytes * 8.0 / width)).collect();
-    if known.len() < MIN_BINS || (known.len() as f64) < MIN_WAITING * count as f64 {
+    if known.len() < MIN_BINS || (known.len() as f64) < MIN_WAITING_SHARE * count as f64 {
         return None;
     }
     let rates: Vec<f64> = known.iter().map(|k| k.1).collect();
@@ -82,7 +82,7 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
         let rate = line - mean(&rates[w[0]..w[1]]);
         let from = if w[0] == 0 { 0.0 } else { known[w[0]].0 as f64 * width };
         let to = known.get(w[1]).map_or(last - first, |k| k.0 as f64 * width);
-        if rate > MIN_SHARE * line {
+        if rate > MIN_CROSS_SHARE * line {
             out.push(CrossSpan { from, to, rate });
         }
     }
@@ -90,14 +90,14 @@ pub fn cross(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Option<(f64, Vec
 }
 
 /// Partitions values into spans of constant mean: minimises the squared error plus a penalty for each span.
-/// Returns the begin of each span, and the end.
+/// Returns the start of each span, and the end of the last.
 fn partition(values: &[f64]) -> Vec<usize> {
     let n = values.len();
     let mut steps: Vec<f64> = values.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
     steps.sort_by(f64::total_cmp);
     let most = values.iter().fold(0.0f64, |a, b| a.max(*b));
     // The median absolute difference of neighbours is 0.954 standard deviations of normal noise.
-    let noise = (steps.get(steps.len() / 2).copied().unwrap_or(0.0) / 0.954).max(NOISE * most);
+    let noise = (steps.get(steps.len() / 2).copied().unwrap_or(0.0) / 0.954).max(MIN_RATE_ERROR * most);
     let penalty = 3.0 * (n as f64).ln() * noise * noise;
     let (mut sums, mut squares) = (vec![0.0; n + 1], vec![0.0; n + 1]);
     for (i, v) in values.iter().enumerate() {

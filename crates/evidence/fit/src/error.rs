@@ -26,7 +26,7 @@ pub enum FitError {
     /// A summary lacks something or contains a wrong value.
     #[error("line {line}: `{key}`: {why}")]
     Malformed {
-        /// Line number, from 1 on.
+        /// Line number, counted from 1.
         line: usize,
         key: String,
         /// The fault, and what would be right.

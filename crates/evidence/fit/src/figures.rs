@@ -7,15 +7,15 @@ pub const FIGURES: usize = 22;
 pub const SUMMARY_FIGURES: usize = 5;
 /// Least factor by which a misfit of these figures exaggerates, because they are not independent.
 pub const TEMPERATURE: f64 = 2.0;
-/// Share of packets sent again that is as good as none: added before taking the logarithm.
-const FEW: f64 = 1e-3;
+/// Added to a share of retransmitted packets before taking the logarithm: smaller shares count as none.
+const NEGLIGIBLE_SHARE: f64 = 1e-3;
 
 /// Figures as logarithms; NaN where one is not known.
 pub type LogFigures = [f64; FIGURES];
 
 /// The logarithm of a share of packets.
 pub fn log_share(share: f64) -> f64 {
-    (share + FEW).ln()
+    (share + NEGLIGIBLE_SHARE).ln()
 }
 
 /// The figures of a summary as logarithms.
@@ -40,7 +40,7 @@ pub fn figures(logs: &LogFigures) -> FitFigures {
         rtt_min_ms: exp(logs[1]),
         rtt_p50_ms: exp(logs[2]),
         rtt_p95_ms: exp(logs[3]),
-        resent: (exp(logs[4]) - FEW).max(0.0),
+        resent: (exp(logs[4]) - NEGLIGIBLE_SHARE).max(0.0),
     }
 }
 

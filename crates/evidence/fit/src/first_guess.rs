@@ -16,7 +16,7 @@ use result::diagnosis::{Limiter, LimiterKind};
 const CONTINUOUS_REFILL: f64 = 0.7;
 /// Share of queues that are managed where the diagnosis says so: 36 of 38 flows of three drawn sets
 /// (docs/measured/diagnosis-accuracy.md measures it again).
-const MANAGED: f64 = 36.0 / 38.0;
+const MANAGED_QUEUE_SHARE: f64 = 36.0 / 38.0;
 // Standard deviations of the logarithm of a first guess:
 /// A link's rate from the spacing of a burst.
 const BURST_RATE_STDERR: f64 = 0.02;
@@ -24,7 +24,7 @@ const BURST_RATE_STDERR: f64 = 0.02;
 const TRAIN_RATE_STDERR: f64 = 0.15;
 /// Rate and bucket that losses propose without a verdict.
 const PROPOSED_STDERR: f64 = 0.1;
-/// A queue of which the diagnosis says nothing.
+/// A queue that the diagnosis does not mention.
 const UNKNOWN_QUEUE_STDERR: f64 = 1.5;
 /// A queue too short for long waits, packets.
 const SHORT_QUEUE: f64 = 10.0;
@@ -78,13 +78,13 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
     all.into_iter().map(hold_measured).collect()
 }
 
-/// Holds the numbers that single packets tell, whatever the limiter is: the base round trip, and the losses
-/// outside of the limiter.
+/// Fixes the numbers that single packets show for any limiter: the base round trip, and the losses outside of
+/// the limiter.
 fn hold_measured(path: FittedPath) -> FittedPath {
     path.hold(|p| p == FitParameter::Rtt || is_loss(p))
 }
 
-/// Holds the rate and the bucket that the diagnosis states for this limiter.
+/// Fixes the rate and the bucket that the diagnosis states for this limiter.
 fn hold_stated(path: FittedPath, limiter: &Limiter) -> FittedPath {
     path.hold(|p| match p {
         FitParameter::Rate => limiter.rate_range_mbps.is_none(),
@@ -111,16 +111,16 @@ fn fitted_limiter(kind: LimiterKind) -> FittedLimiter {
     }
 }
 
-/// Cost of the contrary of what holds with probability `sure`: twice the logarithm of the odds.
+/// Cost of rejecting a statement that holds with probability `sure`: twice the logarithm of the odds.
 fn odds(sure: f64) -> f64 {
     2.0 * (sure / (1.0 - sure)).ln()
 }
 
 /// 200 drawn cases by the limiter of the diagnosis (rows: none, link, policer, shaper) and the true one
 /// (columns: link, policer, shaper), with half a case added to each so that none is impossible.
-const CASES: [[f64; 3]; 4] = [[37.5, 7.5, 0.5], [58.5, 3.5, 12.5], [2.5, 58.5, 0.5], [2.5, 2.5, 19.5]];
+const CASE_COUNTS: [[f64; 3]; 4] = [[37.5, 7.5, 0.5], [58.5, 3.5, 12.5], [2.5, 58.5, 0.5], [2.5, 2.5, 19.5]];
 
-/// The column of a kind in [`CASES`].
+/// The column of a kind in [`CASE_COUNTS`].
 fn column(kind: LimiterKind) -> usize {
     match kind {
         LimiterKind::Bottleneck => 0,
@@ -132,7 +132,7 @@ fn column(kind: LimiterKind) -> usize {
 /// Cost of a kind compared with the one that the diagnosis names: twice the logarithm of the factor by which
 /// it is more rarely true.
 fn rarity(named: Option<LimiterKind>, kind: LimiterKind) -> f64 {
-    let cases = CASES[named.map_or(0, |k| column(k) + 1)];
+    let cases = CASE_COUNTS[named.map_or(0, |k| column(k) + 1)];
     let first = column(named.unwrap_or(LimiterKind::Bottleneck));
     2.0 * (cases[first] / cases[column(kind)]).ln()
 }
@@ -159,7 +159,7 @@ fn named(
             all.push(without_loss(&managed));
         }
         if limiter.aqm.is_some() {
-            all[0].handicap += odds(MANAGED);
+            all[0].handicap += odds(MANAGED_QUEUE_SHARE);
         }
     }
     for kind in [LimiterKind::Policer, LimiterKind::Shaper, LimiterKind::Bottleneck] {
@@ -381,7 +381,7 @@ fn losses(seen: &ObservedPath, path: &mut FittedPath) {
     }
 }
 
-/// The least and the longest round trip, seconds, where their difference is the wait in a queue that may
+/// The shortest and the longest round trip, seconds, where their difference is the wait in a queue that may
 /// overflow; `None` where a policer limits, or nothing waits.
 fn waits(seen: &ObservedPath) -> Option<[f32; 2]> {
     if seen.limiter.as_ref().is_some_and(|l| l.kind == LimiterKind::Policer) {
@@ -390,11 +390,11 @@ fn waits(seen: &ObservedPath) -> Option<[f32; 2]> {
     let sample = |p: &&FitPacket| p.rtt > 0.0 && !p.again;
     let rtts = || forward_packets(seen).flatten().filter(sample).map(|p| p.rtt);
     let (least, longest) = (rtts().fold(f32::INFINITY, f32::min), rtts().fold(0.0, f32::max));
-    (longest > WAITED.0 * least + WAITED.1).then_some([least, longest])
+    (longest > QUEUE_THRESHOLD.0 * least + QUEUE_THRESHOLD.1).then_some([least, longest])
 }
 
-/// A round trip above the least by this factor and these seconds shows a queue.
-const WAITED: (f32, f32) = (1.05, 1e-3);
+/// A queue shows where a round trip exceeds the shortest by this factor and by this many seconds.
+const QUEUE_THRESHOLD: (f32, f32) = (1.05, 1e-3);
 
 fn forward_packets(seen: &ObservedPath) -> impl Iterator<Item = &[FitPacket]> {
     seen.flows.iter().filter(|f| !f.backward).map(|f| &f.facts.packets[..])
@@ -479,7 +479,7 @@ fn of_kind(seen: &ObservedPath, base: &FittedPath, l: &Limiter, kind: LimiterKin
         LimiterKind::Bottleneck => path.limiter = FittedLimiter::Link,
     }
     if kind != LimiterKind::Policer {
-        // The longest wait tells the length of a queue that overflowed, and a lower bound of another one.
+        // The longest wait is the length of a queue that overflowed, and a lower bound for any other.
         let full = l.lost_share > 0.0 || seen.share(Cause::Congestion) > 0.02;
         let longest = seen.flows.iter().map(|f| f.flow.measures.rtt_ms.max / 1e3).fold(0.0, f64::max);
         let waited = (longest - path.rtt).max(0.0) * path.rate / 8.0;

@@ -27,7 +27,7 @@ pub struct FittedFlow {
     pub backward: bool,
     /// Number of connections.
     pub count: u32,
-    /// Seconds from the begin of the scenario.
+    /// Seconds from the start of the scenario.
     pub start_s: f64,
     /// Seconds between two starts.
     pub stagger_s: f64,
@@ -45,16 +45,17 @@ pub struct FittedFlow {
 impl FittedFlow {
     /// Whether the capture shows the congestion control; else it is assumed.
     pub fn is_cc_known(&self) -> bool {
-        self.cc_confidence >= CC_KNOWN
+        self.cc_confidence >= MIN_CC_CONFIDENCE
     }
 }
 
-/// Least bursts of an application that pauses.
+/// Least number of bursts of an application that pauses.
 const MIN_BURSTS: u32 = 3;
-/// Share of the time limited by the application from which on the scenario reproduces its pauses.
-const APP_LIMITS: f64 = 0.12;
+/// The scenario reproduces the application's pauses if they limit the flow for at least this share of the
+/// time.
+const MIN_APP_SHARE: f64 = 0.12;
 /// Least confidence of a guess of the congestion control.
-const CC_KNOWN: f64 = 0.5;
+const MIN_CC_CONFIDENCE: f64 = 0.5;
 
 /// The flows of the path, equal ones grouped.
 pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
@@ -65,7 +66,7 @@ pub fn flows(seen: &ObservedPath) -> Vec<FittedFlow> {
     let mut order: Vec<&ObservedFlow> = seen.flows.iter().collect();
     order.sort_by(|a, b| a.flow.start_s.total_cmp(&b.flow.start_s));
     for f in order {
-        let is_known = f.flow.cc.name != "other" && f.flow.cc.confidence >= CC_KNOWN;
+        let is_known = f.flow.cc.name != "other" && f.flow.cc.confidence >= MIN_CC_CONFIDENCE;
         let (cc, sure) = match is_known {
             true => (f.flow.cc.name.clone(), f.flow.cc.confidence),
             false => common.clone(),
@@ -119,7 +120,7 @@ fn common_cc(seen: &ObservedPath) -> (String, f64) {
     let all: f64 = votes.values().sum();
     let best = votes.iter().max_by(|a, b| a.1.total_cmp(b.1));
     match best {
-        Some((name, votes)) if *votes >= CC_KNOWN => {
+        Some((name, votes)) if *votes >= MIN_CC_CONFIDENCE => {
             ((*name).to_string(), (votes / all).min(*votes).min(0.9))
         }
         _ => ("cubic".into(), 0.0),
@@ -133,7 +134,7 @@ fn app(f: &ObservedFlow, end: f64) -> FittedApp {
     let idle = m.idle_s / f.flow.duration_s.max(1e-3);
     let waits =
         f.flow.share(Cause::Application).max(if f.facts.app_bursts >= MIN_BURSTS { idle } else { 0.0 });
-    if waits >= APP_LIMITS {
+    if waits >= MIN_APP_SHARE {
         if let Some(r) = f.flow.responses.as_ref().filter(|r| r.exchanges >= 3) {
             let n = r.exchanges as f64;
             let think = m.idle_s / n;

@@ -6,37 +6,37 @@ use crate::verdict::VerdictKind;
 use print::three_digits as short;
 use result::diagnosis::{Limiter, LimiterKind};
 
-/// Largest relative difference of goodput in a good fit: calibrated emulators are off by as much on average
-/// (Yan et al. 2018, "Pantheon: the training ground for Internet congestion-control research", USENIX ATC,
-/// section 5).
-const GOODPUT_OFF: f64 = 0.17;
+/// Largest relative difference of goodput in a good fit: calibrated emulators have this error on average (Yan
+/// et al. 2018, "Pantheon: the training ground for Internet congestion-control research", USENIX ATC, section
+/// 5).
+const MAX_GOODPUT_ERROR: f64 = 0.17;
 /// Largest difference of the median and the 95th percentile of RTTs in a good fit, relative and in
-/// milliseconds: nine in ten right fits of drawn cases are within twice as much (docs/fit.md).
-const RTT_OFF: f64 = 0.25;
-const RTT_OFF_MS: f64 = 2.0;
+/// milliseconds: nine in ten right fits of drawn cases are within twice these limits (docs/fit.md).
+const MAX_RTT_ERROR: f64 = 0.25;
+const MAX_RTT_ERROR_MS: f64 = 2.0;
 /// Largest difference of the share retransmitted in a good fit, as a factor and absolute.
-const RESENT_TIMES: f64 = 2.0;
-const RESENT_OFF: f64 = 0.01;
+const MAX_RESENT_FACTOR: f64 = 2.0;
+const MAX_RESENT_ERROR: f64 = 0.01;
 /// A difference within this many standard deviations from seed to seed is chance …
-const DEVIATIONS: f64 = 2.0;
+const MAX_DEVIATIONS: f64 = 2.0;
 /// … unless it is larger than this share.
-const MAX_BY_CHANCE: f64 = 0.5;
-/// Confidence below which the kind cannot be told, and below which it is only probable.
-const PERHAPS: f64 = 0.5;
-const PROBABLY: f64 = 0.8;
+const MAX_CHANCE_ERROR: f64 = 0.5;
+/// Confidence below which the kind is unknown, and below which it is only probable.
+const MIN_PROBABLE: f64 = 0.5;
+const MIN_CERTAIN: f64 = 0.8;
 /// A number is reported as a range if the greatest value that fits is more than this many times the least.
-const OPEN: f64 = 1.22;
+const RANGE_RATIO: f64 = 1.22;
 /// Rates of fit and diagnosis that differ by at most this share are the same.
-const SAME_RATE: f64 = 0.1;
+const RATE_TOLERANCE: f64 = 0.1;
 
 /// The figures that differ by more than in a good fit, each in words.
 pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) -> Vec<String> {
-    let by_chance = |a: f64, b: f64| (b / a).ln().abs() <= (1.0 + MAX_BY_CHANCE).ln();
-    let within = |a: f64, b: f64, spread: f64| (b - a).abs() <= DEVIATIONS * spread && by_chance(a, b);
+    let by_chance = |a: f64, b: f64| (b / a).ln().abs() <= (1.0 + MAX_CHANCE_ERROR).ln();
+    let within = |a: f64, b: f64, spread: f64| (b - a).abs() <= MAX_DEVIATIONS * spread && by_chance(a, b);
     let far = |a: f64, b: f64, share: f64| a > 0.0 && b > 0.0 && (b / a).ln().abs() > (1.0 + share).ln();
     let mut all = Vec::new();
     let [c, f, s] = [captured, fitted, spread];
-    if far(c.goodput_mbps, f.goodput_mbps, GOODPUT_OFF)
+    if far(c.goodput_mbps, f.goodput_mbps, MAX_GOODPUT_ERROR)
         && !within(c.goodput_mbps, f.goodput_mbps, s.goodput_mbps)
     {
         all.push(format!("goodput differs by {}", percent(c.goodput_mbps, f.goodput_mbps)));
@@ -45,16 +45,20 @@ pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) 
         ("the median RTT", c.rtt_p50_ms, f.rtt_p50_ms, s.rtt_p50_ms),
         ("the 95th percentile of RTTs", c.rtt_p95_ms, f.rtt_p95_ms, s.rtt_p95_ms),
     ] {
-        if far(a, b, RTT_OFF) && (a - b).abs() > RTT_OFF_MS && !within(a, b, spread) {
+        if far(a, b, MAX_RTT_ERROR) && (a - b).abs() > MAX_RTT_ERROR_MS && !within(a, b, spread) {
             all.push(format!("{name} differs by {}", percent(a, b)));
         }
     }
     let (a, b) = (c.resent, f.resent);
-    if (a - b).abs() > RESENT_OFF
-        && a.max(b) > RESENT_TIMES * a.min(b)
-        && (a - b).abs() > DEVIATIONS * s.resent
+    if (a - b).abs() > MAX_RESENT_ERROR
+        && a.max(b) > MAX_RESENT_FACTOR * a.min(b)
+        && (a - b).abs() > MAX_DEVIATIONS * s.resent
     {
-        all.push(format!("the share retransmitted is {:.1} % for {:.1} %", 100.0 * b, 100.0 * a));
+        all.push(format!(
+            "{:.1} % of the packets are retransmitted instead of {:.1} %",
+            100.0 * b,
+            100.0 * a
+        ));
     }
     all
 }
@@ -64,7 +68,7 @@ fn percent(a: f64, b: f64) -> String {
     format!("{:+.1} %", 100.0 * (b / a.max(1e-9) - 1.0))
 }
 
-/// What the path is, and how well it fits.
+/// Writes the headline: the kind of path, and how well it fits.
 pub fn headline(fit: &Fit, seen: &ObservedPath) -> String {
     let c = &fit.compared;
     let mut measured = c.captured;
@@ -116,8 +120,8 @@ fn kind_in_words(fit: &Fit) -> String {
     let what = what(fit);
     let sure = format!("{:.0} %", 100.0 * fit.confidence);
     match fit.confidence {
-        p if p < PERHAPS => format!("The limiter's kind cannot be told, perhaps ({sure}) {what}"),
-        p if p < PROBABLY => format!("Probably ({sure}) the path is {what}"),
+        p if p < MIN_PROBABLE => format!("The limiter's kind is uncertain, perhaps ({sure}) {what}"),
+        p if p < MIN_CERTAIN => format!("Probably ({sure}) the path is {what}"),
         _ => format!("The path is {what}"),
     }
 }
@@ -125,7 +129,7 @@ fn kind_in_words(fit: &Fit) -> String {
 /// A number of the fit with its unit, as a range where the range is wide.
 fn number(v: &FitValue) -> String {
     let [low, high] = v.range;
-    if high > OPEN * low {
+    if high > RANGE_RATIO * low {
         format!("{} to {} {} (best {})", short(low), short(high), v.unit, short(v.value))
     } else {
         format!("{} {}", short(v.value), v.unit)
@@ -190,8 +194,8 @@ fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
     }
     let rate = fit.values.iter().find(|v| v.name == "rate")?;
     let [low, high] = limiter.rate_range_mbps.unwrap_or([limiter.rate_mbps; 2]);
-    let differs = rate.range[0].min(rate.value) > high * (1.0 + SAME_RATE)
-        || rate.range[1].max(rate.value) < low * (1.0 - SAME_RATE);
+    let differs = rate.range[0].min(rate.value) > high * (1.0 + RATE_TOLERANCE)
+        || rate.range[1].max(rate.value) < low * (1.0 - RATE_TOLERANCE);
     differs.then(|| {
         format!("{in_words}, from the times of single packets: trust that rate rather than this one.")
     })
@@ -200,7 +204,7 @@ fn contrary(fit: &Fit, seen: &ObservedPath) -> Option<String> {
 /// The rate of a limiter of the diagnosis, without unit.
 fn rate_in_words(limiter: &Limiter) -> String {
     match limiter.rate_range_mbps {
-        Some([low, high]) if high > OPEN * low => format!("{} to {}", short(low), short(high)),
+        Some([low, high]) if high > RANGE_RATIO * low => format!("{} to {}", short(low), short(high)),
         _ => short(limiter.rate_mbps),
     }
 }
@@ -272,7 +276,7 @@ mod tests {
         for (fitted, says) in [
             (figures(39.0, 53.0, 0.001), "the 95th percentile of RTTs differs by -96.8 %"),
             (figures(55.0, 1667.0, 0.001), "goodput differs by +41.0 %"),
-            (figures(39.0, 1667.0, 0.036), "the share retransmitted is 3.6 % for 0.1 %"),
+            (figures(39.0, 1667.0, 0.036), "3.6 % of the packets are retransmitted instead of 0.1 %"),
         ] {
             let captured = figures(39.0, 1667.0, 0.001);
             let compared = FitComparison { captured, fitted, spread: FitFigures::default() };
@@ -300,7 +304,7 @@ mod tests {
         );
         fit.confidence = 0.4;
         let said = headline(&fit, &ObservedPath::default());
-        assert!(said.starts_with("The limiter's kind cannot be told, perhaps (40 %) a policer"), "{said}");
+        assert!(said.starts_with("The limiter's kind is uncertain, perhaps (40 %) a policer"), "{said}");
     }
 
     #[test]
@@ -323,19 +327,22 @@ mod tests {
 
     #[test]
     fn the_headline_names_the_numbers_of_the_fit() {
-        let told = |limiter: &str, known: usize| fitted(limiter, &ALL[..known], Vec::new());
+        let text_of = |limiter: &str, known: usize| fitted(limiter, &ALL[..known], Vec::new());
         let begins = |text: String, with: &str| assert!(text.starts_with(with), "{text}");
         begins(
-            told("policer", 3),
+            text_of("policer", 3),
             "The path is a policer of 20.0 Mbit/s with a bucket of 20.0 kB, base RTT 20.0 ms: simulated",
         );
-        begins(told("shaper", 2), "The path is a shaper of 20.0 Mbit/s with a bucket of 20.0 kB: simulated");
-        begins(told("shaper", 1), "The path is a shaper of 20.0 Mbit/s: simulated");
+        begins(
+            text_of("shaper", 2),
+            "The path is a shaper of 20.0 Mbit/s with a bucket of 20.0 kB: simulated",
+        );
+        begins(text_of("shaper", 1), "The path is a shaper of 20.0 Mbit/s: simulated");
         // Without any number.
-        begins(told("policer", 0), "The path is a policer: simulated");
-        begins(told("shaper", 0), "The path is a shaper: simulated");
-        begins(told("link", 0), "The path is a line: simulated");
-        begins(told("none", 0), "The path is a path without a visible limit: simulated");
+        begins(text_of("policer", 0), "The path is a policer: simulated");
+        begins(text_of("shaper", 0), "The path is a shaper: simulated");
+        begins(text_of("link", 0), "The path is a line: simulated");
+        begins(text_of("none", 0), "The path is a path without a visible limit: simulated");
         let each =
             || vec![FitPolicer { flows: vec!["f1".into()], rate_mbps: 5.0, bucket_kb: 9.0, per_flow: true }];
         begins(

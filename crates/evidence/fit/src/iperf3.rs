@@ -108,7 +108,7 @@ fn series(text: &str, all: &Value) -> Result<SummarySeries, FitError> {
             Some(said) => lacks("\"error\"", "error", format!("iperf3 did not finish the test: {said}")),
             None => {
                 let at = if all.get("end").is_some() { "\"end\"" } else { "}" };
-                lacks(at, "end.streams", "it is missing: iperf3 -J prints it of a finished test".into())
+                lacks(at, "end.streams", "it is missing; iperf3 -J prints it when a test finishes".into())
             }
         });
     }
@@ -166,7 +166,7 @@ fn socket(stream: &Value) -> Value {
     of("/sender/socket").or(of("/udp/socket")).or(of("/receiver/socket")).unwrap_or_default()
 }
 
-/// The streams of all intervals but omitted ones (`-O`).
+/// The streams of all intervals, without omitted ones (`-O`).
 fn streams(all: &Value) -> impl Iterator<Item = &Value> {
     let intervals = all.get("intervals").and_then(Value::as_array).into_iter().flatten();
     let streams = intervals.filter_map(|i| i.get("streams").and_then(Value::as_array)).flatten();

@@ -7,19 +7,19 @@
 use crate::figures::TEMPERATURE;
 use crate::model::FitKind;
 use crate::path_model::{FULL_PACKET, FittedLimiter, FittedPath};
-use crate::search::{NEARLY, TriedPath};
+use crate::search::{NEARLY_EQUAL_COST, TriedPath};
 
 /// Cost of a fit that differs from the capture by chance only: its independent figures, and its numbers.
 const COST_BY_CHANCE: f64 = 15.0;
-/// Share of fits whose kind is wrong although the costs leave no alternative: what a fit does not model, as a
-/// queue counted in packets or a sender's own bursts, makes another kind fit better. Fitted on 298 drawn
+/// Share of fits whose kind is wrong although the costs leave no alternative: what a fit does not model, such
+/// as a queue counted in packets or a sender's own bursts, makes another kind fit better. Fitted on 298 drawn
 /// cases so that kinds stated with probability p are right in a share p of them (`fit SET COUNT` of
 /// `tests/diagnose` prints the table; sets 2026112716 and 2026112717).
-const MISTAKEN: f64 = 0.08;
+const WRONG_KIND_SHARE: f64 = 0.08;
 /// Policer, shaper, link.
-const KINDS: f64 = 3.0;
+const KIND_COUNT: f64 = 3.0;
 /// Least probability of another kind that is reported.
-const REPORTED: f64 = 0.03;
+const MIN_REPORTED_PROBABILITY: f64 = 0.03;
 
 /// The name of a path's limiter; `none` if it does not limit.
 pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
@@ -33,7 +33,7 @@ pub fn kind_name(path: &FittedPath, named: bool) -> &'static str {
 /// 6928).
 const MIN_BUCKET: f64 = 10.0 * FULL_PACKET;
 
-/// The kind of a path, and whether its line does not limit. A shaper with next to no bucket is a link.
+/// The kind of a path, and whether its line does not limit. A shaper with almost no bucket is a link.
 fn kind(path: &FittedPath) -> (FittedLimiter, bool) {
     match path.limiter {
         FittedLimiter::Shaper if path.bucket < MIN_BUCKET => (FittedLimiter::Link, path.is_open),
@@ -47,7 +47,7 @@ pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
     let Some(cheapest) = sorted.first() else { return Vec::new() };
     let temperature = (cheapest.cost / COST_BY_CHANCE).max(TEMPERATURE);
     let is_link = |t: &&TriedPath| t.path.limiter == FittedLimiter::Link && !t.path.is_open;
-    let as_good = |t: &&TriedPath| t.cost < cheapest.cost + NEARLY * temperature;
+    let as_good = |t: &&TriedPath| t.cost < cheapest.cost + NEARLY_EQUAL_COST * temperature;
     let counts_as_link = kind(&cheapest.path) == (FittedLimiter::Link, false);
     let link = sorted.iter().find(is_link).filter(|t| counts_as_link && as_good(t));
     let first = link.unwrap_or(cheapest);
@@ -58,18 +58,18 @@ pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
         }
     }
     let sum: f64 = best.iter().map(|b| b.1).sum();
-    best.iter_mut().for_each(|b| b.1 = (1.0 - MISTAKEN) * b.1 / sum + MISTAKEN / KINDS);
+    best.iter_mut().for_each(|b| b.1 = (1.0 - WRONG_KIND_SHARE) * b.1 / sum + WRONG_KIND_SHARE / KIND_COUNT);
     best
 }
 
 /// The kinds after the first that are likely enough to be reported.
 pub fn others<'a>(kinds: &[(&'a TriedPath, f64)]) -> Vec<(&'a TriedPath, f64)> {
-    kinds.iter().skip(1).filter(|k| k.1 >= REPORTED).copied().collect()
+    kinds.iter().skip(1).filter(|k| k.1 >= MIN_REPORTED_PROBABILITY).copied().collect()
 }
 
 /// Other paths of the best one's kind that fit nearly as well.
 pub fn nearly<'a>(sorted: &'a [TriedPath], best: &TriedPath) -> Vec<&'a TriedPath> {
-    let most = best.cost + NEARLY * (best.cost / COST_BY_CHANCE).max(TEMPERATURE);
+    let most = best.cost + NEARLY_EQUAL_COST * (best.cost / COST_BY_CHANCE).max(TEMPERATURE);
     let same = |t: &&TriedPath| kind(&t.path) == kind(&best.path) && t.path != best.path;
     sorted.iter().filter(same).filter(|t| t.cost < most).collect()
 }

@@ -74,7 +74,7 @@ const SUMMARY_TRIAL: f64 = 2.5;
 const MIN_ROUND_TRIPS: f64 = 20.0;
 /// Share of the budget for the first runs of all guesses, and the runs of each guess before the first round.
 const FIRST_RUNS_SHARE: f64 = 0.5;
-const RUNS_OF_A_GUESS: f64 = 4.0;
+const RUNS_PER_GUESS: f64 = 4.0;
 /// A trial may send more packets than planned by this factor.
 const MAX_EXCESS: f64 = 2.0;
 
@@ -175,10 +175,7 @@ pub fn fit(
     };
     let mut begin = guesses(seen, listening.as_ref());
     if seen.verdict.is_some() {
-        thin(
-            &mut begin,
-            (FIRST_RUNS_SHARE * budget as f64 / (a_second * seconds) / RUNS_OF_A_GUESS) as usize,
-        );
+        thin(&mut begin, (FIRST_RUNS_SHARE * budget as f64 / (a_second * seconds) / RUNS_PER_GUESS) as usize);
     }
     let mut tried = search.run(begin, &played, &other_flows(&played))?;
     search.evaluate(&mut tried, REPORTED_SEEDS, None)?;
@@ -233,8 +230,8 @@ pub fn fit(
     Ok(MadeFit { fit, not_shown, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
 }
 
-/// Where the best fits badly it is no reason to contradict the diagnosis: the kind that this names comes
-/// first.
+/// Puts the kind that the diagnosis names first where even the best path fits badly: a bad fit is not a
+/// reason to contradict the diagnosis.
 fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&TriedPath, f64)]) {
     let (Some(named), Some(first)) = (seen.limiter.as_ref(), ranked.first()) else { return };
     let kind = match named.kind {
@@ -251,12 +248,12 @@ fn trust_diagnosis(seen: &ObservedPath, captured: &FitFigures, ranked: &mut [(&T
 }
 
 /// From this confidence on no other congestion control is tried.
-const CC_SURE: f64 = 0.95;
+const SURE_CC_CONFIDENCE: f64 = 0.95;
 
 /// Other flows that may be the true ones, each with its cost: with another congestion control where the
 /// captured one is not certain, and without pauses where these are short.
 fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
-    let is_unsure = |f: &&FittedFlow| f.cc_confidence < CC_SURE;
+    let is_unsure = |f: &&FittedFlow| f.cc_confidence < SURE_CC_CONFIDENCE;
     let sure = flows.iter().filter(is_unsure).map(|f| f.cc_confidence).fold(1.0, f64::min);
     // Where the capture does not show the congestion control, the assumed one is only somewhat more likely
     // than others.
@@ -264,12 +261,13 @@ fn other_flows(flows: &[FittedFlow]) -> Vec<(Vec<FittedFlow>, f64)> {
     let mut all = vec![(flows.to_vec(), 0.0)];
     for cc in CONTROLS {
         let mut other = flows.to_vec();
-        other.iter_mut().filter(|f| f.cc_confidence < CC_SURE).for_each(|f| f.cc = cc.into());
+        other.iter_mut().filter(|f| f.cc_confidence < SURE_CC_CONFIDENCE).for_each(|f| f.cc = cc.into());
         if other != flows {
             all.push((other, handicap));
         }
     }
-    // A flow that pauses most of the time surely does; without pauses it would send a thousand times as much.
+    // A flow that pauses most of the time certainly pauses; without pauses it would send a thousand times the
+    // data.
     let pauses = |f: &FittedFlow| matches!(f.app, FittedApp::OnOff(on, off, _) if off < on);
     if flows.iter().any(pauses) {
         let mut bulk = all.clone();
@@ -312,8 +310,8 @@ fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
     best.all_ranges().map(one).collect()
 }
 
-/// Half-width of a number's logarithm from which on the ends of its range become alternatives.
-const WIDE: f64 = 0.1;
+/// If the half-width of a number's logarithm is larger than this, the ends of its range become alternatives.
+const MIN_WIDE_RANGE: f64 = 0.1;
 const MAX_ALTERNATIVES: usize = 4;
 
 /// Scenarios that fit nearly as well: other paths of the kind, other kinds, and both ends of the widest
@@ -324,7 +322,7 @@ fn alternatives(
     frame: &TrialFrame,
     shape: PathShape,
 ) -> Result<Vec<Scenario>, FitError> {
-    let mut wide: Vec<_> = best.all_ranges().filter(|(_, half)| *half > WIDE).collect();
+    let mut wide: Vec<_> = best.all_ranges().filter(|(_, half)| *half > MIN_WIDE_RANGE).collect();
     wide.sort_by(|a, b| b.1.total_cmp(&a.1));
     let same_links = |path: &FittedPath| {
         let same_line = path.access.is_none()

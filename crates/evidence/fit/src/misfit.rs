@@ -24,11 +24,11 @@ const TOLERANCE: [f64; FIGURES] = [
     0.2,  // before the first loss
     0.06, 0.1, 0.06, // how evenly
 ];
-/// Weight of the figures beyond the first five: several of them say the same.
-const SHARED: f64 = 0.4;
+/// Weight of the figures beyond the first five: several of them measure the same thing.
+const SHARED_WEIGHT: f64 = 0.4;
 
-/// How figures are taken from the packets of the capture and of trials of this many seconds; `None` where no
-/// packets were captured.
+/// Returns how to take figures from the packets of the capture and of trials of this many seconds; `None`
+/// where no packets were captured.
 pub fn listening(seen: &ObservedPath, seconds: f64) -> Option<SignatureFrame> {
     let first = seen.flows.iter().find(|f| !f.backward && !f.facts.packets.is_empty())?;
     let m = &first.flow.measures;
@@ -102,7 +102,9 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
 /// `spread`.
 pub fn misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) -> f64 {
     (0..FIGURES)
-        .map(|i| figure_misfit(captured, mean, spread, i) * if i < SUMMARY_FIGURES { 1.0 } else { SHARED })
+        .map(|i| {
+            figure_misfit(captured, mean, spread, i) * if i < SUMMARY_FIGURES { 1.0 } else { SHARED_WEIGHT }
+        })
         .sum()
 }
 
@@ -113,11 +115,11 @@ pub fn summary_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigu
 }
 
 /// A difference of more standard deviations than this is not chance.
-const BY_CHANCE: f64 = 2.0;
+const MAX_CHANCE_DEVIATIONS: f64 = 2.0;
 
 /// Whether figure `i` of capture and trial differ by more than chance.
-pub fn is_apart(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> bool {
-    deviations(captured, mean, spread, i) > BY_CHANCE
+pub fn is_different(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, i: usize) -> bool {
+    deviations(captured, mean, spread, i) > MAX_CHANCE_DEVIATIONS
 }
 
 /// By how many standard deviations figure `i` of capture and trial differ.
@@ -136,9 +138,9 @@ fn figure_misfit(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures, 
     }
 }
 
-/// What it costs in a fit to a summary that the runs of a path differ from seed to seed: twice the logarithm
-/// of the factor by which that makes each outcome less likely. Without it the path that varies most would fit
-/// best.
+/// Cost, in a fit to a summary, of the spread of a path's runs from seed to seed: twice the logarithm of the
+/// factor by which the spread makes each outcome less likely. Without this cost the path with the greatest
+/// spread would fit best.
 pub fn spread_cost(spread: &LogFigures) -> f64 {
     (0..SUMMARY_FIGURES).map(|i| 2.0 * (TOLERANCE[i].hypot(spread[i]) / TOLERANCE[i]).ln()).sum()
 }
@@ -149,6 +151,6 @@ pub fn weights(captured: &LogFigures, mean: &LogFigures, spread: &LogFigures) ->
         let unit = TOLERANCE[i].hypot(spread[i]);
         let far = ((captured[i] - mean[i]) / unit).abs();
         let robust = if far > 5.0 { 5.0 / far } else { 1.0 };
-        robust * if i < SUMMARY_FIGURES { 1.0 } else { SHARED } / (unit * unit)
+        robust * if i < SUMMARY_FIGURES { 1.0 } else { SHARED_WEIGHT } / (unit * unit)
     })
 }

@@ -57,9 +57,9 @@ pub struct FitKind {
     pub probability: f64,
     /// Rate, Mbit/s.
     pub rate_mbps: f64,
-    /// Bucket, kB; zero of a link.
+    /// Bucket, kB; zero for a link.
     pub bucket_kb: f64,
-    /// Queue, kB; zero of a policer.
+    /// Queue, kB; zero for a policer.
     pub queue_kb: f64,
 }
 
@@ -110,7 +110,7 @@ pub struct FitFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitCross {
-    /// Begin, seconds after the first packet.
+    /// Start, seconds after the first packet.
     pub from_s: f64,
     /// End, seconds after the first packet.
     pub to_s: f64,

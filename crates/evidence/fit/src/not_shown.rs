@@ -14,7 +14,7 @@ fn words(en: impl Into<String>, zh: impl Into<String>) -> FitWords {
 }
 
 /// A number is reported as open if the greatest value that fits is more than this many times the least.
-const OPEN: f64 = 1.22;
+const RANGE_RATIO: f64 = 1.22;
 
 /// What the capture does not show, a sentence each.
 pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec<FitWords> {
@@ -36,7 +36,9 @@ pub(crate) fn not_shown(seen: &ObservedPath, best: &TriedPath, fit: &Fit) -> Vec
         ));
     }
     let numbers = fit.values.iter().zip(best.all_ranges());
-    all.extend(numbers.filter(|(v, _)| v.range[1] > OPEN * v.range[0]).map(|(v, r)| open_number(v, r.0)));
+    all.extend(
+        numbers.filter(|(v, _)| v.range[1] > RANGE_RATIO * v.range[0]).map(|(v, r)| open_number(v, r.0)),
+    );
     if fit.policers.iter().any(|p| p.per_flow) {
         all.push(words(
             "whether one more connection gets a policer of its own: it does here, as each of those captured",

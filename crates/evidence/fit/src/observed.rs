@@ -34,7 +34,7 @@ pub struct CapturedFacts {
     pub line_rate: Option<f64>,
     /// Data packets, from the first one on.
     pub packets: Arc<[FitPacket]>,
-    /// The intervals of a summary, from the flow's begin on.
+    /// The intervals of a summary, from the flow's start on.
     pub intervals: Arc<[SeriesInterval]>,
     /// The bytes of `intervals` are counted when they arrived, not when they were written.
     pub counts_arrivals: bool,
@@ -152,7 +152,7 @@ pub struct ObservedPath {
     pub span_s: f64,
     /// Number of flows of the capture that are on another path or too short.
     pub left_out: usize,
-    /// There is only a summary, no packets: nothing is known of a limiter.
+    /// Only a summary is available, without packets, so no limiter is known.
     pub summary: bool,
     /// Policers where there are several; `limiter` is the first of them.
     pub policers: Vec<Limiter>,
@@ -255,7 +255,7 @@ impl ObservedPath {
         let rtt = &forward().next()?.flow.measures.rtt_ms;
         let lost = forward().any(|f| f.flow.measures.retransmitted_packets > 0);
         // Most packets were sent before the bucket was empty, so the median is that of their round trips.
-        let waited = rtt.p50 > rtt.min * WAITED.0 + WAITED.1;
+        let waited = rtt.p50 > rtt.min * QUEUE_THRESHOLD.0 + QUEUE_THRESHOLD.1;
         verdict.fast_bps.filter(|_| !lost && !waited).map(|bps| bps / forward().count().max(1) as f64)
     }
 
@@ -293,9 +293,9 @@ impl ObservedPath {
         cut
     }
 
-    /// What an element costs that the diagnosis does not name, and another value of a number that it
-    /// measured: the logarithm of the data packets of `seconds` (Schwarz 1978, "Estimating the dimension
-    /// of a model", Ann. Statist. 6(2)), in units of the misfit.
+    /// Cost of an element that the diagnosis does not name, or of a value that differs from a measured one:
+    /// the logarithm of the number of data packets in `seconds` (Schwarz 1978, "Estimating the dimension of a
+    /// model", Ann. Statist. 6(2)), in units of the misfit.
     pub fn schwarz(&self, seconds: f64) -> f64 {
         let packets: u64 = self.flows.iter().map(|f| f.flow.measures.data_packets).sum();
         TEMPERATURE * (packets as f64 * (seconds / self.span_s).min(1.0)).max(2.0).ln()
@@ -315,7 +315,7 @@ impl ObservedPath {
 }
 
 /// A round trip above the least by this factor and these milliseconds shows a queue.
-const WAITED: (f64, f64) = (1.15, 2.0);
+const QUEUE_THRESHOLD: (f64, f64) = (1.15, 2.0);
 
 /// Bytes that arrived in these intervals, and their seconds; `None` if nothing arrived.
 fn in_stretch(own: &[SeriesInterval], counts_arrivals: bool) -> Option<(f64, f64)> {
@@ -362,13 +362,13 @@ fn several_policers(d: &Diagnosis, first: &FlowDiagnosis) -> Vec<usize> {
 /// are no further off (docs/measured/diagnosis-accuracy.md).
 pub const RATE_STDERR: f64 = 0.005;
 pub const BUCKET_STDERR: f64 = 0.1;
-/// Two figures differ if their difference is more than this many of its standard deviations: so does one
-/// equal pair in 370.
-const DIFFERENT: f64 = 3.0;
+/// Two figures differ if their difference is more than this many of its standard deviations: one equal pair
+/// in 370 does.
+const MIN_DEVIATIONS: f64 = 3.0;
 
 /// Whether policers are alike within the diagnosis' precision.
 fn are_alike(all: &[Limiter]) -> bool {
-    let near = |a: f64, b: f64, known: f64| (a / b).ln().abs() <= DIFFERENT * known * 2.0f64.sqrt();
+    let near = |a: f64, b: f64, known: f64| (a / b).ln().abs() <= MIN_DEVIATIONS * known * 2.0f64.sqrt();
     let Some(first) = all.first() else { return true };
     all.iter().all(|l| {
         let buckets = first.burst_bytes.zip(l.burst_bytes).filter(|(a, b)| *a > 0.0 && *b > 0.0);

@@ -6,13 +6,13 @@ use units::Label;
 /// IP bytes of a full packet.
 pub const FULL_PACKET: f64 = 1500.0;
 
-/// What each number of a path costs: one more number fits better by as much by chance (Akaike 1974).
+/// Cost of each number of a path: one more number improves a fit by this by chance (Akaike 1974).
 pub const NUMBER_COST: f64 = 2.0;
 
 /// Factor by which a released number may be farther off than measured ones usually are.
-const RELEASED: f64 = 5.0;
+const RELEASED_STDERR_FACTOR: f64 = 5.0;
 
-/// What limits the path.
+/// The kind of limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FittedLimiter {
     /// A token bucket that drops, behind a faster line.
@@ -174,12 +174,12 @@ pub struct FittedPath {
     pub cross: Vec<CrossSpan>,
     /// The link does not limit: its rate is merely large enough.
     pub is_open: bool,
-    /// Numbers that single packets tell, with the standard deviation of their logarithm. The search holds
-    /// them.
+    /// Numbers that single packets show, with the standard deviation of their logarithm. The search does not
+    /// move them.
     pub known: Vec<(FitParameter, f64)>,
     /// Numbers that the search moves, and the standard deviation of the first guess's logarithm.
     pub free: Vec<(FitParameter, f64)>,
-    /// What the kind costs: twice the logarithm of the factor by which it is less likely than the likeliest
+    /// Cost of the kind: twice the logarithm of the factor by which it is less likely than the likeliest
     /// one.
     pub handicap: f64,
 }
@@ -243,7 +243,9 @@ impl FittedPath {
     pub fn release(&self, parameters: &[FitParameter]) -> FittedPath {
         let mut path = self.clone();
         let is_released = |n: &&(FitParameter, f64)| parameters.contains(&n.0);
-        path.free.extend(self.known.iter().filter(is_released).map(|(p, sure)| (*p, RELEASED * sure)));
+        path.free.extend(
+            self.known.iter().filter(is_released).map(|(p, sure)| (*p, RELEASED_STDERR_FACTOR * sure)),
+        );
         path.known.retain(|n| !is_released(&n));
         path
     }

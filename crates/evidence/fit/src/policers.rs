@@ -12,7 +12,8 @@ use crate::observed::ObservedPath;
 use crate::path_model::{FittedLimiter, FittedPath, OwnPolicer, PolicerScope};
 use result::diagnosis::Limiter;
 
-/// Least round trips that differ by more than this share are different: right fits leave as much.
+/// Least round trips that differ by more than this share are different: right fits leave differences up to
+/// this.
 const SAME_RTT: f64 = 0.01;
 
 /// Which flows share a policer, as observed; rates and buckets relative to the first policer.

@@ -78,7 +78,7 @@ impl PathShape {
     }
 }
 
-/// A line of so many times the limiter's rate leaves a path as it is.
+/// A line this many times faster than the limiter does not change how a path behaves.
 const FAST_LINE: f64 = 8.0;
 
 /// The stages from sender to receiver.
@@ -257,7 +257,7 @@ fn links(p: &FittedPath, flows: &[FittedFlow], stack: &str) -> (String, String) 
     (hosts, links)
 }
 
-/// The scenario's text; `head` are lines of comment for the file's begin, `notes` those before a part.
+/// The scenario's text; `head` are lines of comment for the head of the file, `notes` those before a part.
 pub fn scenario_text(
     p: &FittedPath,
     flows: &[FittedFlow],
@@ -285,10 +285,10 @@ pub fn scenario_text(
         time(p.rtt / 2.0),
     );
     for f in flows {
-        // Who asks is at the other end of the data.
-        let turned = f.backward != matches!(f.app, FittedApp::Request(..));
+        // Requests come from the receiving end of the data.
+        let is_reversed = f.backward != matches!(f.app, FittedApp::Request(..));
         let to = receiver(p, f.policer);
-        let [from, to] = if turned { [&to, HOSTS[0]] } else { [HOSTS[0], &to] };
+        let [from, to] = if is_reversed { [&to, HOSTS[0]] } else { [HOSTS[0], &to] };
         let _ = write!(
             text,
             "\n{}[flows.{}]\nfrom = \"{from}\"\nto = \"{to}\"\ncc = \"{}\"\ncount = {}\nstart = {}\nstagger = {}\napp = {}\n",

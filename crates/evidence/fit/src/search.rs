@@ -25,17 +25,19 @@ pub const SEEDS: u32 = 2;
 const MAX_KINDS: usize = 4;
 /// Further paths that are searched where only a summary is known: more than one rate and bucket meet its five
 /// figures.
-const MORE_OF_SUMMARY: usize = 3;
+const MORE_SUMMARY_PATHS: usize = 3;
 /// Most rounds of one path, and the rounds after which paths far behind the best are dropped.
-const ROUNDS: usize = 7;
+const MAX_ROUNDS: usize = 7;
 const FIRST_ROUNDS: usize = 2;
-/// A path is dropped if it costs more than the best by this and by as much as the best costs.
-const HOPELESS: f64 = 60.0;
-/// If the best path costs less than `FITS` before the search, paths that cost more by `NO_RIVAL` are dropped.
-const FITS: f64 = 40.0;
-const NO_RIVAL: f64 = 150.0;
+/// A path is dropped if its cost exceeds the best cost by this much, and is also more than twice the best
+/// cost.
+const MAX_EXCESS_COST: f64 = 60.0;
+/// If the best path costs less than `GOOD_COST` before the search, paths that cost more by `MAX_RIVAL_EXCESS`
+/// are dropped.
+const GOOD_COST: f64 = 40.0;
+const MAX_RIVAL_EXCESS: f64 = 150.0;
 /// A rise of the cost by which a path still fits nearly as well: two standard deviations.
-pub const NEARLY: f64 = 4.0;
+pub const NEARLY_EQUAL_COST: f64 = 4.0;
 
 /// A path with the outcome of its last trial.
 #[derive(Clone, Debug)]
@@ -110,16 +112,16 @@ impl PathSearch<'_, '_, '_> {
             self.change_flows(path, others)?;
         }
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        let mut all = best_of_each_kind(all, if self.listening.is_none() { MORE_OF_SUMMARY } else { 1 });
+        let mut all = best_of_each_kind(all, if self.listening.is_none() { MORE_SUMMARY_PATHS } else { 1 });
         let best = all.first().map_or(0.0, |p| p.cost);
-        all.retain(|p| best > FITS || p.cost < best + NO_RIVAL);
+        all.retain(|p| best > GOOD_COST || p.cost < best + MAX_RIVAL_EXCESS);
         for path in &mut all {
             self.change_flows(path, others)?;
         }
         self.evaluate(&mut all, 2 * SEEDS, None)?;
         // Paths far behind the best are dropped after the first rounds, and leave their share of the budget
         // to the others.
-        for (rounds, share) in [(FIRST_ROUNDS, 0.4), (ROUNDS - FIRST_ROUNDS, 1.0)] {
+        for (rounds, share) in [(FIRST_ROUNDS, 0.4), (MAX_ROUNDS - FIRST_ROUNDS, 1.0)] {
             let left = self.budget.saturating_sub(self.runner.packets) as f64;
             let each = (left * share / all.len().max(1) as f64) as u64;
             for path in &mut all {
@@ -128,7 +130,7 @@ impl PathSearch<'_, '_, '_> {
             }
             all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
             let best = all.first().map_or(0.0, |p| p.cost);
-            all.retain(|p| p.cost < best + HOPELESS.max(best));
+            all.retain(|p| p.cost < best + MAX_EXCESS_COST.max(best));
             if rounds == FIRST_ROUNDS {
                 for path in &mut all {
                     self.change_flows(path, others)?;
@@ -203,8 +205,8 @@ impl PathSearch<'_, '_, '_> {
     fn with_corrected_rtt(&self, tried: &TriedPath) -> Option<TriedPath> {
         let [captured, fitted] = [self.captured, tried.mean].map(|f| figures::figures(&f).rtt_min_ms);
         let rtt = tried.path.rtt + (captured - fitted) / 1e3;
-        let is_apart = misfit::is_apart(&self.captured, &tried.mean, &tried.spread, MIN_RTT);
-        if fitted <= 0.0 || captured <= 0.0 || !is_apart || (rtt / tried.path.rtt).ln().abs() >= 0.7 {
+        let is_different = misfit::is_different(&self.captured, &tried.mean, &tried.spread, MIN_RTT_INDEX);
+        if fitted <= 0.0 || captured <= 0.0 || !is_different || (rtt / tried.path.rtt).ln().abs() >= 0.7 {
             return None;
         }
         let path = tried.path.with(FitParameter::Rtt, rtt);
@@ -334,7 +336,7 @@ impl PathSearch<'_, '_, '_> {
             }
             // A number on which no figure depends is known as well as before.
             let sure = tried.path.sure(parameter);
-            let half = if bend > 1e-9 { (2.0 * NEARLY / bend).sqrt() * step } else { 2.0 * sure };
+            let half = if bend > 1e-9 { (2.0 * NEARLY_EQUAL_COST / bend).sqrt() * step } else { 2.0 * sure };
             ranges.push((parameter, half.min(2.0 * sure).min(1.5)));
         }
         let mut last = vec![moved(&all_moves)];
@@ -391,9 +393,9 @@ fn is_releasable(parameter: FitParameter) -> bool {
 }
 
 /// Index of the least round trip in the list of figures.
-const MIN_RTT: usize = 1;
+const MIN_RTT_INDEX: usize = 1;
 
-/// What it costs that free numbers differ from the first guess, plus what each number costs.
+/// Cost of the distance of the free numbers from the first guess, plus the cost of each number.
 fn strain(tried: &TriedPath) -> f64 {
     let one = |(p, sure): &(FitParameter, f64)| {
         let (now, then) = (tried.path.get(*p), tried.first.get(*p));

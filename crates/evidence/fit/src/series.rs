@@ -1,5 +1,5 @@
-//! Summaries as one series of intervals per flow, whatever printed them: iperf3 as JSON or text, `ss -ti`
-//! once or repeated.
+//! Summaries of all sources as one series of intervals per flow: iperf3 as JSON or text, `ss -ti` once or
+//! repeated.
 //!
 //! A value that the summary does not contain is `None`. Bytes are payload.
 
@@ -31,7 +31,7 @@ impl SummarySource {
     }
 }
 
-/// What one flow did in one interval.
+/// One interval of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeriesInterval {
     /// Seconds since the series began.
@@ -113,11 +113,11 @@ pub struct SummarySeries {
     pub counts_arrivals: bool,
     /// The rate to which the test was limited (`iperf3 -b`), bit/s, all streams together.
     pub target_bps: Option<f64>,
-    /// Bytes that the application writes at once. The bytes of an interval vary by as much.
+    /// Bytes that the application writes at once. The bytes of an interval vary by this amount.
     pub block_bytes: f64,
     /// Bytes that the receiver counted, of all flows.
     pub received_bytes: Option<f64>,
-    /// The counters of a UDP test; `None` of a TCP test.
+    /// The counters of a UDP test; `None` for a TCP test.
     pub udp: Option<UdpCounts>,
     /// Flows, the one with most bytes first.
     pub flows: Vec<FlowSeries>,
@@ -145,7 +145,7 @@ impl SeriesBin {
 
 /// A last interval shorter than this share of the median one is iperf's remainder, in which next to nothing
 /// was sent.
-const REMAINDER: f64 = 0.5;
+const MAX_REMAINDER_SHARE: f64 = 0.5;
 
 impl SummarySeries {
     /// Puts the flow with most bytes first, and drops remainders.
@@ -154,7 +154,7 @@ impl SummarySeries {
         for flow in &mut self.flows {
             let usual = median(flow.intervals.iter().map(SeriesInterval::seconds).collect()).unwrap_or(0.0);
             while flow.intervals.len() > 2
-                && flow.intervals.last().is_some_and(|last| last.seconds() < REMAINDER * usual)
+                && flow.intervals.last().is_some_and(|last| last.seconds() < MAX_REMAINDER_SHARE * usual)
             {
                 flow.intervals.pop();
             }
@@ -218,7 +218,7 @@ pub fn rtt_summary(intervals: &[SeriesInterval]) -> Option<RttSummary> {
 
 const MAX_BINS: usize = 100_000;
 
-/// The median; `None` of an empty list.
+/// The median; `None` for an empty list.
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
@@ -228,8 +228,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 const MIN_FOR_PERCENTILES: usize = 5;
 
 /// Coefficient of variation: half the distance between the 16th and the 84th percentile, over the median
-/// (equal to the standard deviation over the mean of normal values, but robust to an outlier). Of fewer than
-/// [`MIN_FOR_PERCENTILES`] values the standard deviation over the mean. `None` of fewer than two values, or
+/// (equal to the standard deviation over the mean of normal values, but robust to an outlier). For fewer than
+/// [`MIN_FOR_PERCENTILES`] values, the standard deviation over the mean. `None` for fewer than two values, or
 /// of zeros.
 pub fn variation(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
@@ -247,7 +247,7 @@ pub fn variation(values: &[f64]) -> Option<f64> {
     Some((squares / (n - 1.0)).sqrt() / mean)
 }
 
-/// Pearson's correlation; `None` of fewer than three pairs, or if one list is constant.
+/// Pearson's correlation; `None` for fewer than three pairs, or if one list is constant.
 pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let n = pairs.len() as f64;
     if pairs.len() < 3 {

@@ -1,5 +1,5 @@
-//! Signatures: statistics of packets that distinguish paths, computed alike of a capture and of a simulated
-//! run.
+//! Signatures: statistics of packets that distinguish paths, computed in the same manner from a capture and
+//! from a simulated run.
 //!
 //! Goodput, round trips and losses alone do not distinguish a policer, a queue of a few packets and random
 //! loss. These do:
@@ -7,7 +7,7 @@
 //! - whether packets are lost when their neighbours waited longest (a full queue), and when most was sent
 //!   just before (a full queue or an empty bucket; random loss depends on neither);
 //! - how losses cluster: episodes, and losses in a row;
-//! - the most bytes that came through in any time of a given length, from a fraction of a round trip to many:
+//! - the most bytes that arrived in any interval of a given length, from a fraction of a round trip to many:
 //!   rate times time plus the bucket (the arrival curve of network calculus: Cruz 1991, "A calculus for
 //!   network delay", IEEE Trans. Inf. Theory 37(1));
 //! - the bytes sent before the first loss;
@@ -17,13 +17,13 @@ use crate::figures::{FIGURES, LogFigures, log_share};
 use crate::packets::FitPacket;
 
 /// Lengths of time of the arrival curve, round trips.
-const TIMES: [f64; 6] = [1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
+const CURVE_TIMES: [f64; 6] = [1.0 / 16.0, 0.25, 1.0, 4.0, 16.0, 64.0];
 /// Index of the arrival curve in the list of figures.
-const CURVE: usize = 12;
+const CURVE_INDEX: usize = 12;
 /// Neutral losses added to [`rank_of_lost`], so that one or two losses prove nothing.
-const NEUTRAL: f64 = 4.0;
-/// Added to counts of bytes before taking the logarithm: less than a packet is as good as none.
-const PACKET: f64 = 1500.0;
+const NEUTRAL_LOSSES: f64 = 4.0;
+/// Added to byte counts before taking the logarithm, so that less than a packet counts as none.
+const PACKET_BYTES: f64 = 1500.0;
 
 /// How statistics are taken of the capture and of each trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +114,7 @@ fn losses(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) 
     out[9] = rank_of_lost(loads(&all, frame.rtt).into_iter().zip(&all).map(|(load, p)| (load, p.lost)));
     let (mut episodes, mut runs, mut lost) = (0.0f64, 0.0, 0.0);
     let (mut last, mut inside) = (f64::NEG_INFINITY, false);
-    let (mut before, mut none) = (PACKET, true);
+    let (mut before, mut none) = (PACKET_BYTES, true);
     for p in &all {
         if p.lost {
             episodes += f64::from(u8::from(p.at - last > frame.rtt));
@@ -129,7 +129,7 @@ fn losses(flows: &[&[FitPacket]], frame: &SignatureFrame, out: &mut LogFigures) 
     }
     out[10] = (episodes + 1.0).ln();
     out[11] = ((lost + 1.0) / (runs + 1.0)).ln();
-    out[CURVE + TIMES.len()] = before.ln();
+    out[CURVE_INDEX + CURVE_TIMES.len()] = before.ln();
 }
 
 /// Bytes sent in the round trip before each packet.
@@ -164,7 +164,7 @@ fn rank_of_lost(samples: impl Iterator<Item = (f64, bool)>) -> f64 {
         lost += n;
         below += other;
     }
-    (sum / passed + 0.5 * NEUTRAL) / (lost + NEUTRAL)
+    (sum / passed + 0.5 * NEUTRAL_LOSSES) / (lost + NEUTRAL_LOSSES)
 }
 
 /// A packet that came through.
@@ -200,10 +200,10 @@ pub fn arrivals(flows: &[&[FitPacket]], frame: &SignatureFrame) -> Vec<ThroughPa
 fn came_through(all: &[ThroughPacket], frame: &SignatureFrame, out: &mut LogFigures) {
     let Some((first, last)) = all.first().zip(all.last()) else { return };
     let span = last.at - first.at;
-    for (i, time) in TIMES.iter().enumerate() {
+    for (i, time) in CURVE_TIMES.iter().enumerate() {
         let time = time * frame.rtt;
         if time < span / 1.5 {
-            out[CURVE + i] = (most(all, time) + PACKET).ln();
+            out[CURVE_INDEX + i] = (most(all, time) + PACKET_BYTES).ln();
         }
     }
     let even = |time: f64, q: f64| {
@@ -211,9 +211,9 @@ fn came_through(all: &[ThroughPacket], frame: &SignatureFrame, out: &mut LogFigu
         all.iter().for_each(|p| bins[((p.at - first.at) / time) as usize] += p.bytes);
         bins.pop();
         bins.sort_by(f64::total_cmp);
-        bins.get((q * bins.len() as f64) as usize).map_or(f64::NAN, |b| (b + PACKET).ln())
+        bins.get((q * bins.len() as f64) as usize).map_or(f64::NAN, |b| (b + PACKET_BYTES).ln())
     };
-    let next = CURVE + TIMES.len() + 1;
+    let next = CURVE_INDEX + CURVE_TIMES.len() + 1;
     let unit = frame.rtt.max(span / 50_000.0);
     out[next] = even(unit, 0.5);
     out[next + 1] = even(4.0 * unit, 0.1);
@@ -245,7 +245,7 @@ pub struct CameThrough {
 }
 
 /// Points of the arrival curve: seconds, and the most bytes that came through in them.
-type Most = [(f64, f64); TIMES.len()];
+type Most = [(f64, f64); CURVE_TIMES.len()];
 
 impl CameThrough {
     /// Describes the packets of these flows; `None` if they are too few.
@@ -253,7 +253,9 @@ impl CameThrough {
         let mut figures = [f64::NAN; FIGURES];
         let through = arrivals(flows, frame);
         came_through(&through, frame, &mut figures);
-        let arrivals = std::array::from_fn(|i| (TIMES[i] * frame.rtt, figures[CURVE + i].exp() - PACKET));
+        let arrivals = std::array::from_fn(|i| {
+            (CURVE_TIMES[i] * frame.rtt, figures[CURVE_INDEX + i].exp() - PACKET_BYTES)
+        });
         let known = || arrivals.iter().filter(|a: &&(f64, f64)| a.1.is_finite());
         // The bucket is in both points, so their difference is that of rate times time.
         let (longest, shorter) = (known().next_back()?, known().rev().nth(1)?);
@@ -271,18 +273,18 @@ impl CameThrough {
 
 /// Gaps of a train of packets, and the quantile of the trains' rates that is taken: below the top, because
 /// ACKs may come in bursts.
-const TRAIN: usize = 16;
+const TRAIN_GAPS: usize = 16;
 const TRAIN_QUANTILE: f64 = 0.9;
 
-/// The rate of trains of packets, bytes per second: that of the slowest link on their way, if they reached it
-/// closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation
+/// The rate of trains of packets, bytes per second: that of the slowest link on their path, if they reached
+/// it closer together (Dovrolis et al. 2004, "Packet-dispersion techniques and a capacity-estimation
 /// methodology", IEEE/ACM Trans. Netw. 12(6)).
 fn train(all: &[ThroughPacket]) -> f64 {
     let rate = |w: &[ThroughPacket]| {
         let bytes: f64 = w.iter().skip(1).map(|p| p.bytes).sum();
-        bytes / (w[TRAIN].at - w[0].at).max(1e-6)
+        bytes / (w[TRAIN_GAPS].at - w[0].at).max(1e-6)
     };
-    let mut rates: Vec<f64> = all.windows(TRAIN + 1).map(rate).collect();
+    let mut rates: Vec<f64> = all.windows(TRAIN_GAPS + 1).map(rate).collect();
     rates.sort_by(f64::total_cmp);
     rates.get((TRAIN_QUANTILE * rates.len() as f64) as usize).copied().unwrap_or(0.0)
 }
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_arrival_curve_shows_rate_and_bucket() {
-        // 12 Mbit/s, with a hundred packets at once at the begin.
+        // 12 Mbit/s, with a hundred packets at once at the start.
         let mut packets = flow(4000, |_| (0.02, false));
         packets.iter_mut().take(100).for_each(|p| p.at = 0.1);
         let curve = CameThrough::of(&[&packets], &FRAME).unwrap();

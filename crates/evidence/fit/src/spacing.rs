@@ -13,17 +13,17 @@ const MIN_PAIRS: usize = 20;
 /// Rates that differ by at most this share agree.
 const RATE_TOLERANCE: f64 = 0.02;
 /// Least share of the pairs that agree with the commonest rate.
-const AGREEING: f64 = 0.25;
+const MIN_AGREEING_SHARE: f64 = 0.25;
 /// Packets waited for a link if they were sent within this share of the time between their ACKs.
-const SENT_CLOSER: f64 = 0.5;
+const MAX_SENT_SPACING_SHARE: f64 = 0.5;
 /// Smaller gaps, seconds, may be the resolution of the clock.
 const CLOCK_RESOLUTION: f64 = 5e-6;
-/// Least share of the round trip between sender and capture from which on the spacing of packets in the
-/// capture is that of a link.
-const BEFORE_CAPTURE: f64 = 0.2;
+/// The spacing of packets in the capture is that of a link if at least this share of the round trip lies
+/// between sender and capture.
+const MIN_SENDER_SIDE_SHARE: f64 = 0.2;
 /// The packets of a burst are faster than the flow's mean rate by more than this factor; slower ones may be
 /// paced by the sender.
-const FASTER: f64 = 1.5;
+const MIN_BURST_SPEEDUP: f64 = 1.5;
 
 /// Rate of IP bytes at which the packets of a burst follow each other, bit/s.
 pub fn line_rate(t: &Track) -> Option<f64> {
@@ -34,9 +34,9 @@ pub fn line_rate(t: &Track) -> Option<f64> {
     // The spacing at the sender itself is that of its ACKs.
     let least = |h: &track::SpanHistogram| h.min().map_or(0.0, |s| s.as_secs_f64());
     let (up, whole) = (least(&t.rtt_up), least(&t.rtt));
-    let seen = || commonest(as_seen(&log)).filter(|_| up > BEFORE_CAPTURE * whole);
+    let seen = || commonest(as_seen(&log)).filter(|_| up > MIN_SENDER_SIDE_SHARE * whole);
     let rate = commonest(as_acknowledged(&log)).or_else(seen)?;
-    (rate > FASTER * mean).then_some(rate)
+    (rate > MIN_BURST_SPEEDUP * mean).then_some(rate)
 }
 
 /// Rates of neighbouring packets as they passed the capture, bit/s.
@@ -94,7 +94,7 @@ fn as_acknowledged(log: &[&LoggedPacket]) -> Vec<f64> {
 /// The rate of group `b`, if it was sent soon enough after `a` to wait.
 fn rate_of(a: &AckGroup, b: &AckGroup) -> Option<f64> {
     let gap = b.acknowledged - a.acknowledged;
-    (gap > 0.0 && b.sent - a.sent < SENT_CLOSER * gap).then(|| b.bytes * 8.0 / gap)
+    (gap > 0.0 && b.sent - a.sent < MAX_SENT_SPACING_SHARE * gap).then(|| b.bytes * 8.0 / gap)
 }
 
 /// The rate with which most others agree; `None` if too few do.
@@ -109,7 +109,7 @@ fn commonest(mut rates: Vec<f64>) -> Option<f64> {
         &rates[from..to]
     };
     let most = rates.iter().map(|r| within(*r)).max_by_key(|w| w.len())?;
-    (most.len() as f64 >= AGREEING * rates.len() as f64).then(|| most[most.len() / 2])
+    (most.len() as f64 >= MIN_AGREEING_SHARE * rates.len() as f64).then(|| most[most.len() / 2])
 }
 
 #[cfg(test)]

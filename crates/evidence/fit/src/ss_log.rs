@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 const MIN_SAMPLES: usize = 3;
 /// Key of the send queue, which ss prints in a column before the addresses.
 const SEND_QUEUE: &str = "send-q";
-/// The first output of a connection younger than this, seconds, starts an interval at the connection's begin.
-const YOUNG: f64 = 2.0;
+/// The first output of a connection younger than this, seconds, starts an interval at the connection's start.
+const MAX_YOUNG_S: f64 = 2.0;
 /// States of connections that ss prints.
 const STATES: [&str; 7] =
     ["ESTAB", "CLOSE-WAIT", "FIN-WAIT-1", "FIN-WAIT-2", "LAST-ACK", "CLOSING", "SYN-SENT"];
@@ -43,7 +43,7 @@ const NUMBERS: [&str; 11] = [
 /// One output of one connection.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct SocketSample {
-    /// Line number, from 1 on.
+    /// Line number, counted from 1.
     line: usize,
     /// Seconds; `None` if no line before has the time.
     at: Option<f64>,
@@ -137,7 +137,7 @@ fn series(connections: &[(String, Vec<SocketSample>)], once: bool) -> SummarySer
 }
 
 /// The intervals between the outputs of a connection. A single output, or the first one of a young
-/// connection, ends an interval that starts at the connection's begin.
+/// connection, ends an interval that starts at the connection's start.
 fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
     let clock = |s: &SocketSample| s.at.or(s.get("busy").map(|ms| ms / 1e3));
     let last = all.last()?;
@@ -164,7 +164,8 @@ fn of_samples(all: &[SocketSample], once: bool) -> Option<FlowSeries> {
         }
     };
     let mut intervals = Vec::new();
-    let young = |s: &SocketSample| s.get("busy").map(|ms| ms / 1e3).filter(|busy| once || *busy < YOUNG);
+    let young =
+        |s: &SocketSample| s.get("busy").map(|ms| ms / 1e3).filter(|busy| once || *busy < MAX_YOUNG_S);
     let first = all.first()?;
     if let Some(busy) = young(first).filter(|b| *b > 0.0) {
         let at = clock(first).unwrap_or(busy);
@@ -340,7 +341,7 @@ fn flow(id: u32, ends: &str, all: &[SocketSample]) -> Option<ObservedFlow> {
     let last = all.iter().find(|s| s.or_zero("bytes_acked") >= end)?;
     let (mut from, to) = (clock(first)?, clock(last)?);
     // The SYN and the FIN count as bytes acknowledged too.
-    let young = first.get("busy").map(|ms| ms / 1e3).filter(|b| *b < YOUNG);
+    let young = first.get("busy").map(|ms| ms / 1e3).filter(|b| *b < MAX_YOUNG_S);
     let since = |key: &str| last.or_zero(key) - if young.is_some() { 0.0 } else { first.or_zero(key) };
     from -= if first.at.is_some() { young.unwrap_or(0.0) } else { young.map_or(0.0, |_| from) };
     let (bytes, seconds) = (since("bytes_acked"), to - from);

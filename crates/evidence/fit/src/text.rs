@@ -51,11 +51,11 @@ pub fn text(fit: &Fit, width: usize) -> String {
         fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
     }
     if let Some(verdict) = fit.verdict.as_ref().filter(|v| !v.next.is_empty()) {
-        out.push_str("\nTo tell more:\n");
+        out.push_str("\nTo find out more:\n");
         verdict.next.iter().for_each(|command| out += &format!("  {command}\n"));
     }
     let s = &fit.simulated;
-    let part = match s.seconds < WHOLE * s.of_seconds {
+    let part = match s.seconds < MIN_WHOLE_SHARE * s.of_seconds {
         true => format!(", a part of {} s: both columns are of that part", short(s.of_seconds)),
         false => String::new(),
     };
@@ -63,5 +63,5 @@ pub fn text(fit: &Fit, width: usize) -> String {
     out
 }
 
-/// Share of the time from which on a run counts as all of it.
-const WHOLE: f64 = 0.9;
+/// A run of at least this share of the time counts as all of it.
+const MIN_WHOLE_SHARE: f64 = 0.9;

@@ -1,8 +1,8 @@
 //! The verdict on a summary before anything is simulated: cautious, with its reasons.
 //!
 //! A rule is a file of `verdict/` and a line of [`RULES`]; the first rule that holds gives the verdict. A
-//! value that the summary lacks neither supports nor refutes a rule. If no rule holds, no limiter can be
-//! told, and the verdict says why.
+//! value that the summary lacks neither supports nor refutes a rule. If no rule holds, the limiter stays
+//! unknown, and the verdict says why.
 //!
 //! | rule | holds if |
 //! |---|---|
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 /// The schema's name and version, the first key of every verdict without a fit.
 pub const VERDICT_SCHEMA: &str = "longfat-fit-verdict/1";
 
-/// The cause that held the flow, as far as its summary shows.
+/// The cause that limited the flow, as far as its summary shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -54,7 +54,7 @@ pub enum VerdictKind {
     Queue,
     /// Losses: a limiter that drops, or random loss.
     Loss,
-    /// No limiter can be told.
+    /// The limiter is unknown.
     #[default]
     Unknown,
 }
@@ -74,7 +74,7 @@ pub struct SummaryVerdict {
     pub facts: Vec<String>,
     /// Commands that would show more.
     pub next: Vec<String>,
-    /// Least and greatest rate of the limiter, Mbit/s of payload; absent if no limiter can be told.
+    /// Least and greatest rate of the limiter, Mbit/s of payload; absent if the limiter is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_mbps: Option<[f64; 2]>,
     /// Least and greatest size of the limiter's bucket, bytes of payload.
@@ -84,7 +84,7 @@ pub struct SummaryVerdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<f64>,
     /// Whether the limiter delays packets beyond its rate (`true`) or drops them (`false`); absent if that
-    /// cannot be told.
+    /// is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<bool>,
     /// Greatest rate before the bucket was empty, bit/s of payload.
@@ -140,7 +140,7 @@ impl SummaryVerdict {
         let mut text = print::wrap(&self.headline, width, "");
         self.facts.iter().for_each(|fact| text += &print::wrap(fact, width, "  - "));
         if !self.next.is_empty() {
-            text += "\nTo tell more:\n";
+            text += "\nTo find out more:\n";
             self.next.iter().for_each(|command| text += &format!("  {command}\n"));
         }
         text
@@ -156,18 +156,18 @@ fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
         _ if sent < MIN_SEGMENTS * d.mss() => format!("only {} were sent", size(sent)),
         (SummarySource::SsOnce, _) => "one output shows no change over time".into(),
         (_, None) => "there are too few intervals".into(),
-        (_, Some(_)) if d.is_even() && d.rtt_s.is_none() => {
-            "the rate is even, but without RTTs a full line, a limiter, a window and the application look alike"
+        (_, Some(_)) if d.is_constant() && d.rtt_s.is_none() => {
+            "the rate is constant, but without RTTs a full line, a limiter, a window and the application look alike"
                 .into()
         }
-        (_, Some(_)) if d.is_even() => {
-            "the rate is even, but neither a queue, losses nor a window say what holds it".into()
+        (_, Some(_)) if d.is_constant() => {
+            "the rate is constant, but neither a queue, losses nor a window say what holds it".into()
         }
         (_, Some(v)) => format!("the rate varies by {:.0} % from interval to interval", 100.0 * v),
     };
     SummaryVerdict {
         kind: VerdictKind::Unknown,
-        headline: format!("Cannot tell a rate limiter from {}: {why}.", d.series.source.name()),
+        headline: format!("Cannot identify a rate limiter from {}: {why}.", d.series.source.name()),
         ..SummaryVerdict::default()
     }
 }

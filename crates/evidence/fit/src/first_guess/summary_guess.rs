@@ -1,6 +1,8 @@
 //! First guesses from a summary: the paths that the verdict on it leaves open.
 
-use super::{CASES, FULL_PACKET, FitParameter, FittedLimiter, FittedPath, column, is_loss, of_kind, rarity};
+use super::{
+    CASE_COUNTS, FULL_PACKET, FitParameter, FittedLimiter, FittedPath, column, is_loss, of_kind, rarity,
+};
 use crate::observed::{ObservedFlow, ObservedPath};
 use crate::series::{FlowSeries, SeriesInterval, SummarySeries};
 use crate::verdict::{SummaryVerdict, VerdictKind};
@@ -8,20 +10,20 @@ use result::diagnosis::{Limiter, LimiterKind};
 
 /// Cost of a kind without a diagnosis: how much rarer it is than a link among the drawn cases.
 fn rarity_of_all(kind: LimiterKind) -> f64 {
-    let true_ones = |column: usize| CASES.iter().map(|named| named[column]).sum::<f64>();
+    let true_ones = |column: usize| CASE_COUNTS.iter().map(|named| named[column]).sum::<f64>();
     2.0 * (true_ones(0) / true_ones(column(kind))).ln()
 }
 
 /// Standard deviation of the logarithm of the limiter's rate if only the greatest rate of the flows is known.
 const SEEN_RATE_STDERR: f64 = 0.4;
-/// Starting points of the search for an unknown bucket that drops: the rate as a multiple of the greatest
-/// rate of the flows (with a small bucket TCP stays far below the limiter's rate), and the bucket as a
-/// multiple of the bandwidth-delay product.
+/// Starting points of the search for a policer with an unknown bucket. The rate is a multiple of the flows'
+/// greatest rate, because a small bucket keeps TCP far below the limiter's rate; the bucket is a multiple of
+/// the bandwidth-delay product.
 const STARTS: [(f64, f64); 8] =
     [(1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (1.6, 0.25), (1.6, 0.5), (1.6, 1.0), (2.5, 0.25)];
 
 /// The rate of a link that does not limit, as a multiple of the flows' rate.
-const OPEN: f64 = 4.0;
+const OPEN_LINK_FACTOR: f64 = 4.0;
 // Standard deviations of the logarithm of a first guess:
 /// A window that the summary contains, and random loss by its count.
 const WINDOW_STDERR: f64 = 0.1;
@@ -43,11 +45,11 @@ pub fn of_summary(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
         VerdictKind::Bucket => bucket(seen, base, verdict, headers),
         VerdictKind::Queue => queue(seen, base, verdict, headers),
         VerdictKind::Window | VerdictKind::ReceiveWindow | VerdictKind::SendBuffer => {
-            vec![window(base, verdict, OPEN * sum * 1e6 * headers)]
+            vec![window(base, verdict, OPEN_LINK_FACTOR * sum * 1e6 * headers)]
         }
         _ => {
             let mut all = each_kind(seen, base, base.rate.max(sum * 1e6) * headers);
-            all.extend(random_loss(seen, base, OPEN * base.rate.max(sum * 1e6) * headers));
+            all.extend(random_loss(seen, base, OPEN_LINK_FACTOR * base.rate.max(sum * 1e6) * headers));
             all
         }
     }
@@ -144,7 +146,7 @@ fn series_of(seen: &ObservedPath, f: &ObservedFlow) -> Option<FlowSeries> {
 fn bucket(seen: &ObservedPath, base: &FittedPath, verdict: &SummaryVerdict, headers: f64) -> Vec<FittedPath> {
     let (Some(rates), Some(buckets)) = (verdict.rate_mbps, verdict.bucket_bytes) else { return Vec::new() };
     let ((rate, rate_known), (bytes, bucket_known)) = (middle(rates, 0.01), middle(buckets, 0.02));
-    let hosts = if seen.host_rate().is_some() { OPEN } else { 1.0 };
+    let hosts = if seen.host_rate().is_some() { OPEN_LINK_FACTOR } else { 1.0 };
     let fast = verdict.fast_bps.unwrap_or(8.0 * rate * 1e6) * headers * hosts;
     let limiter =
         Limiter { rate_mbps: rate, burst_bytes: Some(bytes), lost_share: 0.01, ..Limiter::default() };

@@ -1,14 +1,14 @@
-//! A token bucket that was full at the begin: fast at first, then evenly slower.
+//! A token bucket that was full at the start: fast at first, then evenly slower.
 
 use super::digest::{SeriesDigest, USUAL_MSS};
 use super::{SummaryVerdict, VerdictKind, range, rate, size};
 use crate::series::{SeriesBin, median, variation};
 
-/// Least factor by which the begin is faster than the rest.
-const FASTER: f64 = 1.5;
+/// Least factor by which the start is faster than the rest.
+const MIN_SPEEDUP: f64 = 1.5;
 /// Largest variation of the rest, and its least number of intervals.
-const EVEN: f64 = 0.15;
-const MIN_SLOW: usize = 3;
+const MAX_VARIATION: f64 = 0.15;
+const MIN_SLOW_INTERVALS: usize = 3;
 /// Bytes that socket and queue may hold if the congestion window is not known: the kernel's default of
 /// `net.ipv4.tcp_wmem`, 4 MiB, and a queue as long.
 const SOCKET_BYTES: f64 = 8.4e6;
@@ -19,23 +19,27 @@ const MIN_ERROR: f64 = 0.01;
 /// Bytes of a packet beyond its payload that a limiter counts: IP and TCP with timestamps, Ethernet.
 const HEADERS: f64 = 66.0;
 /// Packets beyond the rate wait if the RTT rose by this factor.
-const RTT_RISE: f64 = 2.0;
+const MIN_RTT_RISE: f64 = 2.0;
 
 /// The verdict if a token bucket shows.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let last = &d.bins[d.bins.len() / 2..];
     let slow = median(last.iter().map(SeriesBin::bps).collect())?;
-    let fast = d.bins.iter().take_while(|b| b.bps() >= FASTER * slow).count();
+    let fast = d.bins.iter().take_while(|b| b.bps() >= MIN_SPEEDUP * slow).count();
     // Slow start may make the first interval slow.
     let slow_start = if fast == 0 { 1 } else { 0 };
     let fast = slow_start
-        + d.bins[slow_start.min(d.bins.len())..].iter().take_while(|b| b.bps() >= FASTER * slow).count();
+        + d.bins[slow_start.min(d.bins.len())..].iter().take_while(|b| b.bps() >= MIN_SPEEDUP * slow).count();
     let rest = d.bins.get(fast..)?;
     let rates: Vec<f64> = rest.iter().map(SeriesBin::bps).collect();
     let block = d.series.block_bytes;
     let width = d.bins.first()?.seconds;
-    let uneven = EVEN.hypot(block / (slow / 8.0 * width).max(1.0));
-    if fast <= slow_start || rest.len() < MIN_SLOW || variation(&rates)? > uneven || rest.len() * 3 < fast {
+    let uneven = MAX_VARIATION.hypot(block / (slow / 8.0 * width).max(1.0));
+    if fast <= slow_start
+        || rest.len() < MIN_SLOW_INTERVALS
+        || variation(&rates)? > uneven
+        || rest.len() * 3 < fast
+    {
         return None;
     }
     let seconds: f64 = rest.iter().map(|b| b.seconds).sum();
@@ -73,7 +77,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     }
     // A flow whose window grew until its first loss is fast for a while too.
     let lost = rest.iter().any(|b| b.retransmits.is_some_and(|r| r >= 0.5));
-    let grew = waits != Some(true) && lost && (fast - slow_start < MIN_SLOW || !drops);
+    let grew = waits != Some(true) && lost && (fast - slow_start < MIN_SLOW_INTERVALS || !drops);
     let headline = format!(
         "{} {what} of {} with {}{}: {} for {}, then {}.",
         if grew { "Perhaps" } else { "Probably" },
@@ -115,7 +119,7 @@ impl SeriesDigest<'_> {
             let of = first.intervals.iter().filter(|i| (i.start_s >= at - 1e-6) == late);
             median(of.filter_map(|i| i.rtt_s).collect())
         };
-        Some(rtts(true)? > RTT_RISE * self.min_rtt_s.or(rtts(false))?)
+        Some(rtts(true)? > MIN_RTT_RISE * self.min_rtt_s.or(rtts(false))?)
     }
 }
 

@@ -4,7 +4,7 @@ use super::digest::{SeriesDigest, percent};
 use super::{SummaryVerdict, VerdictKind, rate};
 
 /// Least share of lost datagrams that suggests a limiter.
-const LOSSY: f64 = 0.01;
+const MIN_LOSS_SHARE: f64 = 0.01;
 
 /// The verdict on a UDP test.
 pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
@@ -18,7 +18,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     };
     let mut facts = vec![format!("sent {}, {} lost", rate(sent), percent(lost))];
     facts.extend(udp.jitter_ms.map(|j| format!("jitter {} ms", print::three_digits(j))));
-    let headline = if lost >= LOSSY {
+    let headline = if lost >= MIN_LOSS_SHARE {
         format!(
             "Perhaps a limiter of about {}: of {} sent over UDP {} was lost; a policer, a full queue and random loss look alike.",
             rate(arrived),
@@ -27,7 +27,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         )
     } else {
         format!(
-            "Cannot tell a rate limiter: over UDP {} passed and {} was lost, so that the path carries at least that.",
+            "Cannot identify a rate limiter: over UDP {} passed and {} was lost, so the path carries at least that.",
             rate(sent),
             percent(lost)
         )

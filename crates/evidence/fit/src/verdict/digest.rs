@@ -6,12 +6,13 @@ use crate::series::{
 };
 
 /// Largest variation of an even rate or window.
-const EVEN: f64 = 0.06;
-/// The begin that is left out while the flow fills the path: at least a second, ten round trips and one bin …
-const BEGIN_S: f64 = 1.0;
-const BEGIN_ROUND_TRIPS: f64 = 10.0;
+const MAX_VARIATION: f64 = 0.06;
+/// The start-up phase, in which the flow fills the path, is left out: at least a second, ten round trips and
+/// one bin …
+const START_UP_S: f64 = 1.0;
+const START_UP_ROUND_TRIPS: f64 = 10.0;
 /// … but at most this share of the bins.
-const MAX_BEGIN: f64 = 0.4;
+const MAX_START_UP_SHARE: f64 = 0.4;
 /// Packets wait in a queue if the RTT is above the least by this share and by this time, seconds.
 const QUEUE_SHARE: f64 = 0.15;
 const QUEUE_S: f64 = 2e-3;
@@ -27,21 +28,22 @@ pub struct SeriesDigest<'a> {
     pub series: &'a SummarySeries,
     /// All flows together.
     pub bins: Vec<SeriesBin>,
-    /// Bins after the begin.
+    /// Bins after the start-up phase.
     pub steady: Vec<SeriesBin>,
-    /// Mean rate after the begin, bit/s.
+    /// Mean rate after the start-up phase, bit/s.
     pub bps: f64,
     /// Coefficient of variation of the rate from bin to bin.
     pub variation: Option<f64>,
     /// Share of the segments that were sent again.
     pub resent: Option<f64>,
-    /// Share of the bins after the begin with a segment sent again.
+    /// Share of the bins after the start-up phase with a segment sent again.
     pub resent_bins: Option<f64>,
-    /// Median RTT after the begin of the flow with most bytes, seconds.
+    /// Median RTT of the flow with most bytes, after the start-up phase, seconds.
     pub rtt_s: Option<f64>,
     /// Least RTT of the flow with most bytes, seconds.
     pub min_rtt_s: Option<f64>,
-    /// Median congestion window after the begin of the flow with most bytes, bytes, and its variation.
+    /// Median congestion window of the flow with most bytes, after the start-up phase, bytes, and its
+    /// variation.
     pub cwnd: Option<(f64, f64)>,
     /// Largest congestion windows of all flows, added up, bytes.
     pub max_cwnds: Option<f64>,
@@ -55,9 +57,9 @@ impl<'a> SeriesDigest<'a> {
         let first = series.flows.first().unwrap_or(&empty);
         let rtts = || first.intervals.iter().filter_map(|i| i.rtt_s).filter(|r| *r > 0.0);
         let min_rtt_s = first.min_rtt_s.or_else(|| rtts().reduce(f64::min)).filter(|r| *r > 0.0);
-        let begin = BEGIN_S.max(BEGIN_ROUND_TRIPS * min_rtt_s.unwrap_or(0.0));
+        let begin = START_UP_S.max(START_UP_ROUND_TRIPS * min_rtt_s.unwrap_or(0.0));
         let width = bins.first().map_or(1.0, |b| b.seconds);
-        let most = (MAX_BEGIN * bins.len() as f64) as usize;
+        let most = (MAX_START_UP_SHARE * bins.len() as f64) as usize;
         let skipped = ((begin / width).ceil() as usize).min(most);
         let steady = bins.get(skipped..).unwrap_or_default().to_vec();
         let from = steady.first().map_or(0.0, |b| b.start_s);
@@ -87,18 +89,18 @@ impl<'a> SeriesDigest<'a> {
         }
     }
 
-    /// Whether the rate is even, apart from the blocks that the application writes.
-    pub fn is_even(&self) -> bool {
+    /// Whether the rate is constant, except for the blocks that the application writes.
+    pub fn is_constant(&self) -> bool {
         let bytes = self.bps / 8.0 * self.steady.first().map_or(1.0, |b| b.seconds);
         // Both ends of an interval cut a block at a uniform place: twice the variance of 1/12, hence the root
         // of 6.
         let blocks = self.series.block_bytes / bytes.max(1.0) / 6.0_f64.sqrt();
-        self.steady.len() >= MIN_BINS && self.variation.is_some_and(|v| v <= EVEN.hypot(blocks))
+        self.steady.len() >= MIN_BINS && self.variation.is_some_and(|v| v <= MAX_VARIATION.hypot(blocks))
     }
 
-    /// Whether the congestion window is even.
-    pub fn is_cwnd_even(&self) -> bool {
-        self.cwnd.is_some_and(|(_, variation)| variation <= EVEN)
+    /// Whether the congestion window is constant.
+    pub fn is_cwnd_constant(&self) -> bool {
+        self.cwnd.is_some_and(|(_, variation)| variation <= MAX_VARIATION)
     }
 
     /// Whether packets wait in a queue most of the time; `None` without RTTs.
@@ -107,7 +109,7 @@ impl<'a> SeriesDigest<'a> {
         // The kernel's least RTT is exact. With a constant window and no loss, bursts alone raise the median
         // a little above it.
         let exact = matches!(self.series.source, SummarySource::SsLog | SummarySource::SsOnce);
-        let bursts = exact && self.resent == Some(0.0) && self.is_cwnd_even();
+        let bursts = exact && self.resent == Some(0.0) && self.is_cwnd_constant();
         let share = if bursts { BURST_SHARE } else { QUEUE_SHARE };
         Some(rtt > least * (1.0 + share) && rtt > least + QUEUE_S)
     }
@@ -119,7 +121,7 @@ impl<'a> SeriesDigest<'a> {
         let from = self.steady.first().map_or(0.0, |b| b.start_s) - 1e-6;
         let late = first.intervals.iter().filter(|i| i.start_s >= from);
         let pairs: Vec<(f64, f64)> = late.filter_map(|i| i.cwnd_bytes.zip(i.rtt_s)).collect();
-        let moves = |values: Vec<f64>| variation(&values).is_some_and(|v| v > EVEN);
+        let moves = |values: Vec<f64>| variation(&values).is_some_and(|v| v > MAX_VARIATION);
         let both = moves(pairs.iter().map(|p| p.0).collect()) && moves(pairs.iter().map(|p| p.1).collect());
         both && correlation(&pairs).is_some_and(|c| c >= MIN_CORRELATION)
     }
@@ -129,7 +131,7 @@ impl<'a> SeriesDigest<'a> {
         Some(self.first_bps() / 8.0 * self.rtt_s?)
     }
 
-    /// Rate of the flow with most bytes after the begin, bit/s.
+    /// Rate of the flow with most bytes after the start-up phase, bit/s.
     pub fn first_bps(&self) -> f64 {
         let Some(first) = self.series.flows.first() else { return 0.0 };
         let from = self.steady.first().map_or(0.0, |b| b.start_s) - 1e-6;
@@ -143,7 +145,7 @@ impl<'a> SeriesDigest<'a> {
         self.series.flows.first().and_then(|f| f.mss).unwrap_or(USUAL_MSS)
     }
 
-    /// Whether the congestion control sets its window by a model of the path: its window is then no sign of a
+    /// Whether the congestion control sets its window by a model of the path: its window then does not show a
     /// limit.
     pub fn is_model_based(&self) -> bool {
         let cc = self.series.flows.first().and_then(|f| f.cc.as_deref()).unwrap_or_default();
@@ -155,7 +157,7 @@ impl<'a> SeriesDigest<'a> {
         let mut all = Vec::new();
         let s = self.series;
         if s.udp.is_none() {
-            let mean = if self.is_even() || self.steady.len() < 2 { "" } else { " on average" };
+            let mean = if self.is_constant() || self.steady.len() < 2 { "" } else { " on average" };
             let mut line = format!("{} of payload{mean}", rate(self.bps));
             if let [.., last] = &self.steady[..]
                 && self.steady.len() > 1
@@ -179,7 +181,7 @@ impl<'a> SeriesDigest<'a> {
             _ => {}
         }
         // Bytes in flight need an even rate.
-        let inflight = self.inflight().filter(|_| self.is_even() || self.steady.len() < 2);
+        let inflight = self.inflight().filter(|_| self.is_constant() || self.steady.len() < 2);
         if let (Some((cwnd, _)), Some(inflight)) = (self.cwnd, inflight) {
             all.push(format!(
                 "congestion window {}; rate × RTT is {} in flight{}",
@@ -201,7 +203,7 @@ impl<'a> SeriesDigest<'a> {
     }
 }
 
-/// Least bins of an even rate.
+/// Least number of bins of an even rate.
 const MIN_BINS: usize = 3;
 
 /// Seconds in words, with one decimal.

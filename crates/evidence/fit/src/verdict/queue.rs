@@ -1,4 +1,4 @@
-//! A full line or shaper: the rate is even, and packets wait.
+//! A full line or shaper: the rate is constant, and packets wait.
 
 use super::digest::SeriesDigest;
 use super::{SummaryVerdict, VerdictKind, range, rate, time};
@@ -15,7 +15,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     if d.series.source == SummarySource::SsOnce {
         return once(d);
     }
-    if !d.is_even() {
+    if !d.is_constant() {
         return None;
     }
     let rates = RATE_RANGE.map(|by| by * d.bps);
@@ -27,8 +27,8 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let (rtt, least) = d.rtt_s.zip(d.min_rtt_s)?;
     if d.queue() == Some(true) {
         let mut facts = Vec::new();
-        if d.resent == Some(0.0) && d.is_cwnd_even() {
-            facts.push("nothing was lost and the window is even: the window ends in the queue, which has room for it".into());
+        if d.resent == Some(0.0) && d.is_cwnd_constant() {
+            facts.push("nothing was lost and the window is constant: the window ends in the queue, which has room for it".into());
         }
         let headline = format!(
             "Probably a full queue: a line or a shaper of {}; the RTT is {}, {} at least.",
@@ -40,7 +40,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
     }
     if d.does_rtt_follow_cwnd() {
         let headline = format!(
-            "Probably a full queue: a line or a shaper of {}; the rate is even while RTT and congestion window rise and fall together.",
+            "Probably a full queue: a line or a shaper of {}; the rate is constant while RTT and congestion window rise and fall together.",
             range(rates, rate)
         );
         return Some(SummaryVerdict { headline, delays: Some(true), ..verdict });
@@ -62,7 +62,7 @@ fn once(d: &SeriesDigest) -> Option<SummaryVerdict> {
     Some(SummaryVerdict {
         kind: VerdictKind::Unknown,
         headline: format!(
-            "Perhaps a full queue (RTT {} over {}): a line or a shaper; its rate cannot be told from one output of ss, {} is the average.",
+            "Perhaps a full queue (RTT {} over {}): a line or a shaper; one output of ss does not show its rate, only the average of {}.",
             time(rtt),
             time(least),
             rate(d.bps)

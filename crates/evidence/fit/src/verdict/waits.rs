@@ -5,11 +5,11 @@ use super::{SummaryVerdict, VerdictKind, rate, size};
 use crate::series::SeriesInterval;
 
 /// Least share of the busy time of the wait that held the flow.
-const MIN_SHARE: f64 = 0.5;
+const MIN_WAIT_SHARE: f64 = 0.5;
 /// Largest relative difference from the test's own rate.
-const NEAR: f64 = 0.03;
+const TARGET_RATE_TOLERANCE: f64 = 0.03;
 /// Least share of the time without data outstanding of a flow that the application held.
-const IDLE: f64 = 0.5;
+const MIN_IDLE_SHARE: f64 = 0.5;
 
 /// The verdict if the test's own rate, the receiver's window, the send buffer or the application held the
 /// flow.
@@ -19,11 +19,11 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
 
 fn own_rate(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let target = d.series.target_bps.filter(|t| *t > 0.0)?;
-    let near = (d.bps / target - 1.0).abs() <= NEAR;
+    let near = (d.bps / target - 1.0).abs() <= TARGET_RATE_TOLERANCE;
     near.then(|| SummaryVerdict {
         kind: VerdictKind::Application,
         headline: format!(
-            "The test limited itself to {} (-b) and got it: the path carries at least that, no rate limiter can be told.",
+            "The test limited itself to {} (-b) and reached it: the path carries at least that, and no rate limiter can be identified.",
             rate(target)
         ),
         ..SummaryVerdict::default()
@@ -42,10 +42,10 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let first = d.series.flows.first()?;
     let at_most =
         |value: fn(&SeriesInterval) -> Option<f64>| first.intervals.iter().filter_map(value).reduce(f64::max);
-    if window.max(buffer) < MIN_SHARE {
+    if window.max(buffer) < MIN_WAIT_SHARE {
         return None;
     }
-    let no_limiter = "no rate limiter can be told";
+    let no_limiter = "no rate limiter can be identified";
     if window >= buffer {
         let bytes = at_most(|i| i.snd_wnd_bytes).or_else(|| at_most(|i| i.unacked_bytes)).or(d.inflight());
         let of = bytes.map_or(String::new(), |b| format!(" of {}", size(b)));
@@ -79,13 +79,13 @@ fn idle(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let all: f64 = first.intervals.iter().map(SeriesInterval::seconds).sum();
     let limited = first.intervals.iter().filter(|i| i.app_limited == Some(true)).count();
     let mostly = limited * 2 > first.intervals.len();
-    if !mostly && (first.intervals.len() < 2 || busy >= (1.0 - IDLE) * all) {
+    if !mostly && (first.intervals.len() < 2 || busy >= (1.0 - MIN_IDLE_SHARE) * all) {
         return None;
     }
     let headline = match first.intervals.len() {
-        1 => "Perhaps the application held the flow: the kernel marks it app_limited. No rate limiter can be told.".into(),
+        1 => "Perhaps the application held the flow: the kernel marks it app_limited. No rate limiter can be identified.".into(),
         _ => format!(
-            "Probably the application held the flow: data was outstanding for {:.0} % of the time. No rate limiter can be told.",
+            "Probably the application held the flow: data was outstanding for {:.0} % of the time. No rate limiter can be identified.",
             100.0 * (busy / all.max(1e-9)).min(1.0)
         ),
     };

@@ -1,4 +1,4 @@
-//! What is fitted to measurements, and what is refused.
+//! Tests which measurements can be fitted and which are refused.
 
 mod observed;
 mod simulated;

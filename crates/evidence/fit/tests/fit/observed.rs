@@ -1,4 +1,4 @@
-//! What is fitted, and what is refused.
+//! Tests which captures and results give an observed path, and which are refused.
 
 use fit::{CapturedFacts, FitError, ObservedPath};
 use result::diagnosis::{CauseShare, Limiter, LimiterKind, Measures};
@@ -34,7 +34,7 @@ fn capture(flows: Vec<FlowDiagnosis>) -> Diagnosis {
 }
 
 #[test]
-fn what_tells_of_no_path_is_refused_and_says_why() {
+fn captures_that_show_no_path_are_refused_with_the_reason() {
     let refused = |d: &Diagnosis| ObservedPath::of(d, &[]).unwrap_err();
     assert_eq!(refused(&capture(vec![])), FitError::NoFlow);
     let few = capture(vec![flow(0, "a:1", "b:2", 12)]);
@@ -81,7 +81,7 @@ fn hosts_that_share_a_limiter_share_the_path() {
 }
 
 #[test]
-fn flows_that_start_after_what_is_simulated_are_left_out() {
+fn flows_that_start_after_the_simulated_time_are_left_out() {
     let mut early = flow(0, "a:1", "b:2", 300);
     early.duration_s = 4.0;
     let mut largest = flow(2, "a:2", "b:2", 5000);
@@ -92,7 +92,7 @@ fn flows_that_start_after_what_is_simulated_are_left_out() {
     let seen = all.within(20.0);
     let ids: Vec<_> = seen.flows.iter().map(|f| f.flow.id).collect();
     assert_eq!((ids, seen.left_out, seen.start_s, seen.span_s), (vec![2], 2, 100.0, 10.0));
-    // Of what fits nothing is left out.
+    // Nothing that fits in the time is left out.
     assert_eq!(all.within(200.0), all);
 }
 
@@ -113,7 +113,7 @@ fn policed(rates: [f64; 2], third: Option<f64>) -> Diagnosis {
 }
 
 #[test]
-fn policers_of_single_flows_are_all_on_the_path_and_told_apart_where_they_differ() {
+fn policers_of_single_flows_are_all_on_the_path_and_distinguished_by_their_rates() {
     let seen = |d: &Diagnosis| {
         let seen = ObservedPath::of(d, &[]).unwrap();
         (seen.policers.len(), seen.flows.iter().map(|f| f.policer).collect::<Vec<_>>(), seen.left_out)
@@ -121,9 +121,9 @@ fn policers_of_single_flows_are_all_on_the_path_and_told_apart_where_they_differ
     // Three deviations of the difference of two rates known to 0.5 % are 2.1 %.
     assert_eq!(seen(&policed([8.0, 8.1], None)), (2, vec![None, None], 0));
     assert_eq!(seen(&policed([8.0, 8.3], None)), (2, vec![Some(0), Some(1)], 0));
-    // What goes to another host has a link of its own, however alike its policer is.
+    // A flow to another host has a link of its own, even if its policer has the same numbers.
     assert_eq!(seen(&policed([8.0, 8.0], Some(8.0))), (3, vec![Some(0), Some(1), Some(2)], 0));
-    // A queue that another flow waits in is no policer of its own.
+    // A queue that another flow waits in is not a policer of that flow.
     let mut queue = policed([8.0, 3.0], None);
     queue.limiters[1].kind = LimiterKind::Bottleneck;
     assert_eq!(seen(&queue), (0, vec![None, None], 0));

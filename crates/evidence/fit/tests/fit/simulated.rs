@@ -25,7 +25,7 @@ impl Tap for SenderTap {
     }
 }
 
-/// What the sender's capture shows of eight seconds of one flow through these stages.
+/// Returns what a capture at the sender shows of eight seconds of one flow through these stages.
 fn captured(stages: &str, cc: &str) -> ObservedPath {
     let text = format!(
         "name = \"t\"\nduration = \"8s\"\n[links.path]\nbetween = [\"sender\", \"receiver\"]\n\
@@ -35,7 +35,7 @@ fn captured(stages: &str, cc: &str) -> ObservedPath {
     captured_text(&text)
 }
 
-/// What the capture at the first host of a scenario shows.
+/// Returns what a capture at the first host of a scenario shows.
 pub(crate) fn captured_text(text: &str) -> ObservedPath {
     let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
     let mut tap =

@@ -1,4 +1,4 @@
-//! What logs of `ss -tin` tell of a path.
+//! Paths observed in logs of `ss -tin`.
 
 use fit::{FitError, SummaryVerdict, VerdictKind, is_ss_log, of_ss_log};
 use result::Cause;
@@ -29,7 +29,7 @@ fn log(stamp: impl Fn(u64) -> String, one_line: bool) -> String {
 }
 
 #[test]
-fn outputs_one_after_the_other_tell_goodput_round_trips_and_windows() {
+fn repeated_outputs_show_goodput_round_trips_and_windows() {
     // The flow is older than the first output by what it was busy until then.
     let stamps: [&dyn Fn(u64) -> String; 4] = [
         &|s| format!("17640861{s:02}.500000000\n"),
@@ -53,7 +53,7 @@ fn outputs_one_after_the_other_tell_goodput_round_trips_and_windows() {
 }
 
 #[test]
-fn prefixes_of_ts_tell_the_time_also_past_midnight() {
+fn prefixes_of_ts_give_the_time_even_past_midnight() {
     let line = |s: u64| {
         let (h, s2) = if s < 5 { (23, 55 + s) } else { (0, s - 5) };
         let m = if s < 5 { 59 } else { 0 };
@@ -64,7 +64,7 @@ fn prefixes_of_ts_tell_the_time_also_past_midnight() {
     };
     let seen = of_ss_log(&(0..10).map(line).collect::<String>()).unwrap();
     let f = &seen.flows[0].flow;
-    // It was a minute old: only what happened between the outputs counts.
+    // The connection was a minute old: only the time between the outputs counts.
     assert!((f.duration_s - 9.0).abs() < 0.01, "{}", f.duration_s);
     assert!((f.measures.goodput_mbps - 8.0).abs() < 0.01, "{}", f.measures.goodput_mbps);
 }
@@ -102,7 +102,8 @@ fn posted(resent: u64, rtt: f64, least: f64, cwnd: u64, unacked: u64) -> Summary
 fn one_output_is_judged_with_caution() {
     let lossy = posted(724, 212.5, 209.1, 48, 47);
     assert_eq!((lossy.kind, lossy.rate_mbps), (VerdictKind::Loss, None));
-    for part in ["2.56 Mbit/s", "2.00 % retransmitted", "RTT 212 ms over 209 ms", "a limiter cannot be told"]
+    for part in
+        ["2.56 Mbit/s", "2.00 % retransmitted", "RTT 212 ms over 209 ms", "does not identify a limiter"]
     {
         assert!(lossy.headline.contains(part), "{part}: {}", lossy.headline);
     }
@@ -114,5 +115,5 @@ fn one_output_is_judged_with_caution() {
         queued.headline
     );
     let clean = posted(0, 41.0, 40.0, 90, 10);
-    assert!(clean.headline.starts_with("Cannot tell a rate limiter"), "{}", clean.headline);
+    assert!(clean.headline.starts_with("Cannot identify a rate limiter"), "{}", clean.headline);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// An interval of a stream: bytes, retransmits, congestion window in bytes, RTT in ms.
 type Row = (f64, u64, f64, f64);
 
-/// What iperf3 prints of streams with an interval a second; `more` goes into `start.test_start`.
+/// Returns iperf3's JSON for streams with one interval per second; `more` goes into `start.test_start`.
 fn iperf3(streams: &[Vec<Row>], cc: &str, more: Value) -> String {
     let one = |i: usize, s: usize, r: &Row| {
         json!({"socket": 5 + s, "start": i, "end": i + 1, "seconds": 1.0, "bytes": r.0, "retransmits": r.1, "snd_cwnd": r.2,
@@ -51,7 +51,7 @@ fn mbps(rate: f64) -> f64 {
 }
 
 #[test]
-fn an_even_window_is_a_window_in_one_flow_and_in_four() {
+fn a_constant_window_is_the_limit_in_one_flow_and_in_four() {
     for (window, rtt, flows) in [(822e3, 69.5, 1), (250e3, 60.0, 4), (64e3, 180.0, 2)] {
         let row = (window / rtt * 1e3, 0, window, rtt);
         let verdict = of(&vec![vec![row; 10]; flows]);
@@ -59,14 +59,14 @@ fn an_even_window_is_a_window_in_one_flow_and_in_four() {
         assert!((verdict.window_bytes.unwrap() / window - 1.0).abs() < 0.02);
         assert!(verdict.headline.contains("not a rate limiter"), "{}", verdict.headline);
     }
-    // The congestion window grew to twice of what the receiver's window lets out, and stands there.
+    // The congestion window grew to twice what the receiver's window allows, and stays there.
     let verdict = of(&[vec![(mbps(79.3), 0, 1.2e6, 60.2); 10]]);
     assert_eq!(verdict.kind, VerdictKind::Window);
     assert!((verdict.window_bytes.unwrap() / 597e3 - 1.0).abs() < 0.02);
 }
 
 #[test]
-fn a_window_that_fills_a_queue_is_not_what_a_larger_one_helps() {
+fn a_window_that_fills_a_queue_is_a_full_queue() {
     let mut rows = vec![(mbps(232.0), 0, 3.98e6, 99.0)];
     rows.extend(vec![(mbps(232.0), 0, 3.98e6, 124.0); 9]);
     let verdict = of(&[rows]);
@@ -115,13 +115,13 @@ fn fast_at_first_is_a_bucket_with_its_size() {
 }
 
 #[test]
-fn nothing_is_an_interruption_or_a_black_hole_and_no_limiter() {
+fn intervals_without_data_are_an_interruption_or_a_black_hole() {
     let data = (3e6, 0, 256e3, 40.0);
     let nothing = (0.0, 1, 1448.0, 40.0);
     let first = (98e3, 5, 8.8e3, 40.0);
     let hole = of(&[[vec![first], vec![nothing; 6], vec![data; 6]].concat()]);
     assert_eq!(hole.kind, VerdictKind::BlackHole, "{}", hole.headline);
-    assert!(hole.headline.contains("No rate limiter can be told"), "{}", hole.headline);
+    assert!(hole.headline.contains("No rate limiter can be identified"), "{}", hole.headline);
     let cures = hole.facts.join("\n");
     assert!(cures.contains("tcp_mtu_probing=1") && cures.contains("MSS clamp"), "{cures}");
     let never = of(&[[vec![first], vec![nothing; 9]].concat()]);
@@ -135,8 +135,8 @@ fn nothing_is_an_interruption_or_a_black_hole_and_no_limiter() {
 }
 
 #[test]
-fn losses_are_told_apart_from_what_they_do_not_show() {
-    // Uneven, and as fast as 0.05 % of single losses let CUBIC be.
+fn random_losses_are_distinguished_from_policing() {
+    // Uneven, and as fast as CUBIC can be with 0.05 % of single losses.
     let rates = [28.7, 24.9, 26.2, 18.8, 15.8, 12.8, 8.5, 8.9, 7.8, 9.1, 10.6, 12.2];
     let rows: Vec<Row> = rates.iter().map(|r| (mbps(*r), 1, mbps(*r) * 0.06, 60.2)).collect();
     let random = of(&[rows]);
@@ -149,7 +149,7 @@ fn losses_are_told_apart_from_what_they_do_not_show() {
 }
 
 #[test]
-fn what_the_test_itself_did_is_not_the_path() {
+fn limits_of_the_test_itself_are_not_the_path() {
     let row = (mbps(50.0), 0, 4e5, 20.0);
     let own = verdict(of_iperf3(&iperf3(&[vec![row; 10]], "cubic", json!({"target_bitrate": 50_000_000}))));
     assert_eq!(own.kind, VerdictKind::Application, "{}", own.headline);
@@ -169,8 +169,9 @@ fn what_the_test_itself_did_is_not_the_path() {
 }
 
 #[test]
-fn datagrams_tell_what_arrived_and_no_more() {
-    for (lost, begins) in [(400, "Perhaps a limiter of about 48.0 Mbit/s"), (0, "Cannot tell a rate limiter")]
+fn datagrams_show_only_the_rate_of_arrival() {
+    for (lost, begins) in
+        [(400, "Perhaps a limiter of about 48.0 Mbit/s"), (0, "Cannot identify a rate limiter")]
     {
         let intervals: Vec<Value> = (0..5)
             .map(|i| json!({"streams": [{"socket": 5, "start": i, "end": i + 1, "bytes": mbps(80.0), "packets": 200, "sender": true}]}))
