@@ -21,7 +21,7 @@ const MAX_MISSED_AT_START: u32 = 1 << 20;
 /// Bytes of each segment that the timestamp option takes, padding included (RFC 7323 appendix A).
 const TIMESTAMP_OPTION: u32 = 12;
 
-/// What one end sent, apart from payload.
+/// The state of one end of the connection, apart from its payload.
 #[derive(Clone, Debug, Default)]
 struct EndpointState {
     /// Sequence number of the end's SYN, and when it passed first.

@@ -43,7 +43,7 @@ pub struct SentData {
     pub inflight: u32,
     /// The sender's timer that released it.
     pub timer: Option<WaitReason>,
-    /// It is a retransmission, or something before it is missing.
+    /// The packet is a retransmission, or something before it is missing.
     pub repairs: bool,
 }
 
@@ -423,9 +423,9 @@ impl Direction {
         p.len > 0 && self.outstanding() && unwrap(self.stream.nxt, p.seq) < self.stream.nxt
     }
 
-    /// Returns whether the packet, of the receiver, acknowledges data that was in flight for `silence`
-    /// without a retransmission, far longer than any retransmission timer allows (RFC 6298 section 5): by the
-    /// sender's timer less time has passed.
+    /// Returns whether the receiver's packet acknowledges data that was in flight for `silence` without a
+    /// retransmission, far longer than any retransmission timer allows (RFC 6298 section 5). Then less time
+    /// has passed for the sender than the capture's clock shows.
     pub fn exceeded_its_timer(&self, p: &TcpPacket, silence: Span) -> bool {
         let ack = unwrap(self.stream.una, p.ack);
         let oldest = self.scoreboard.list.front();
@@ -538,9 +538,9 @@ impl Direction {
         }
     }
 
-    /// Settles, at the end of the connection, data that was never retransmitted. Whatever lies below three
-    /// SACKed segments was lost (RFC 6675 section 4, `IsLost`), and so was whatever the capture never saw
-    /// below three segments that it did see. If the capture contains no ACK, data that the sender had time to
+    /// Settles, at the end of the connection, data that was never retransmitted. Data below three SACKed
+    /// segments was lost (RFC 6675 section 4, `IsLost`), and so was data that is missing from the capture
+    /// below three captured segments. If the capture contains no ACK, data that the sender had time to
     /// retransmit and did not is missing from the capture.
     fn settle_unrepaired(&mut self, last: Time) {
         let (mut above, mut came) = (0, 0);

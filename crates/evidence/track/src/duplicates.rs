@@ -2,9 +2,10 @@
 //! where it enters and where it leaves, or a hub behind a router.
 //!
 //! Two records are the same packet if all their headers agree, the IP identification included: a sender gives
-//! a retransmission a new one (RFC 6864 section 4.1). This holds however late the second record comes and
-//! whether the first was acknowledged in between; only the size of the table limits it. Where identifications
-//! are zero (RFC 6864: atomic datagrams) or constant, only the time between the records can decide.
+//! a retransmission a new one (RFC 6864 section 4.1). This does not depend on how late the second record
+//! comes, or on whether the first was acknowledged in between; only the size of the table limits it. Where
+//! identifications are zero (RFC 6864: atomic datagrams) or constant, only the time between the records can
+//! decide.
 
 use capture::TcpPacket;
 use units::{Span, Time};

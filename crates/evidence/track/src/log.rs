@@ -26,9 +26,9 @@ pub struct LogEntry {
     /// Not settled before this time.
     pub hold: Time,
     pub bytes: u32,
-    /// Of `bytes`, those whose fate is open.
+    /// Part of `bytes` whose fate is open.
     pub open: u32,
-    /// Of `bytes`, those that were lost.
+    /// Part of `bytes` that was lost.
     pub lost: u32,
     /// RTT of the bytes that arrived.
     pub rtt: PackedSpan,
@@ -221,7 +221,7 @@ impl PacketLog {
         }
     }
 
-    /// Takes `bytes` off the entry, because another entry stands for them.
+    /// Takes `bytes` off the entry, because another entry counts them.
     pub fn removed(&mut self, number: u32, bytes: u32, segments: u32) {
         if let Some(e) = self.get(number) {
             e.open = e.open.saturating_sub(bytes);

@@ -11,7 +11,7 @@ use crate::silence::HeldPacket;
 use std::collections::VecDeque;
 use units::{Span, Time};
 
-/// How many records a reordered one may be late: the Linux kernel takes at most as many packets from one
+/// How many records a reordered one may be late: the Linux kernel takes at most this many packets from one
 /// queue of a network card before it polls the next (`NAPI_POLL_WEIGHT`).
 const MAX_LATE_RECORDS: usize = 64;
 /// This many early records in a row prove that the clock was set back: a queue that is polled late holds

@@ -31,7 +31,7 @@ const MAX_EARLIER_ACKS: usize = 8;
 /// An echo is awaited for at least this long.
 const ECHO_WAIT: Span = Span::from_secs(1);
 
-/// What an ACK tells the sender.
+/// The sender's state after an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckState {
     /// When the ACK passed the capture.

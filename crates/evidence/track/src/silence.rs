@@ -1,8 +1,8 @@
 //! A capture that contains nothing for a while: either the path stalled, or the capture's clock was set
 //! ahead.
 //!
-//! In both cases the first packet after the silence may show, by its sender's timestamps, that hardly any
-//! time has passed: either it was sent before the silence and waited on a stalled path, or the silence did
+//! In both cases the sender's timestamps in the first packet after the silence may show that hardly any time
+//! has passed. Either the packet was sent before the silence and waited on a stalled path, or the silence did
 //! not happen. The following packets decide. On a stalled path the receiver's answers show that the time
 //! passed, and so does what the sender sends once its queue has drained. After a clock step no packet does.
 //! So packets are held back until the case is clear.

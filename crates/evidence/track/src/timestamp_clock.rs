@@ -2,9 +2,9 @@
 //! clock.
 //!
 //! RFC 7323 section 5.4: a sender's timestamp clock ticks evenly, once every 1 ms to 1 s. Arrival time minus
-//! TSval is the one-way delay plus a constant, the offset between the two clocks. The minimum seen stands for
-//! the empty path. Anything above it is queueing on this part of the path alone, which a round-trip time
-//! cannot show.
+//! TSval is the one-way delay plus a constant, the offset between the two clocks. The minimum seen is taken
+//! for the empty path's delay. Anything above it is queueing on this part of the path alone, which a
+//! round-trip time cannot show.
 
 use crate::PackedSpan;
 use units::{Span, Time};
@@ -35,14 +35,14 @@ const MAX_DRIFT: f64 = 1e-4;
 const MAX_STEPS: usize = 32;
 const MERGE_WITHIN_NS: i64 = 10_000_000;
 
-/// What a sender's clock shows about a time in which the capture contains no packet.
+/// The evidence of a sender's clock about a time without packets in the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SilenceJudgement {
     /// The time passed.
     Passed,
     /// Less time passed, or the packet had been sent before the silence and waited.
     Less,
-    /// The clock does not tell.
+    /// The clock does not show which.
     Unknown,
 }
 

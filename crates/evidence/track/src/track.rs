@@ -155,7 +155,7 @@ pub struct TrackCounts {
     /// Spurious retransmissions, shown by D-SACK (RFC 2883), by the ACK's timestamp (RFC 3522), or because
     /// the ACK came sooner than the path permits.
     pub spurious: u64,
-    /// Retransmission timeouts, each counted once however much was retransmitted.
+    /// Retransmission timeouts, each counted once, regardless of how much was retransmitted.
     pub timeouts: u64,
     /// Packets lost between sender and capture.
     pub lost_up: u64,

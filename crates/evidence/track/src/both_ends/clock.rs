@@ -9,8 +9,8 @@
 //! - **drift** is the slope at which the strip is widest. A wrong slope makes it narrower by what the clocks
 //!   drift over the capture. (With delays of one direction only, this is the skew of Moon, Skelly and
 //!   Towsley, INFOCOM 1999, section 4. Two directions distinguish a growing queue from a fast clock; one
-//!   direction cannot.) If several slopes do nearly as well, as behind a queue that only grows, the one is
-//!   taken at which most packets' minimum delays lie on the strip's edges.
+//!   direction cannot.) If several slopes do nearly as well, as behind a queue that only grows, the slope at
+//!   which most packets' minimum delays lie on the strip's edges is selected.
 //! - **offset** is the middle of the strip, as in NTP (RFC 5905 section 8). It is correct if the empty path
 //!   takes equally long in both directions. Half of the difference cannot be known, and half of the strip's
 //!   width bounds it.

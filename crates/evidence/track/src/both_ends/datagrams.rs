@@ -19,14 +19,14 @@ use units::{Span, Time, fnv1a};
 const MAX_DATAGRAMS: u32 = 1 << 23;
 /// FNV-1a's offset basis (draft-eastlake-fnv, section 5).
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-/// Of this many previous datagrams, one with the same identification and bytes within this time is a
-/// duplicate made by a mirror port: no sender counts through 65536 identifications in it.
+/// Among this many previous datagrams, one with the same identification and bytes within this time is a
+/// duplicate made by a mirror port: no sender uses 65536 identifications in so short a time.
 const MIRROR_DELAY: Span = Span::from_millis(50);
 const MIRROR_LOOKBACK: usize = 64;
 /// A flow whose addresses were translated is recognised by at least this many unique datagrams.
 const MIN_COMMON: usize = 3;
 
-/// A datagram, by what nothing between two captures changes.
+/// A datagram, reduced to the fields that do not change between two captures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SeenDatagram {
     pub time: Time,
@@ -39,7 +39,7 @@ pub(super) struct SeenDatagram {
     pub id: u16,
 }
 
-/// What one port sent to another, in one capture.
+/// The datagrams from one port to another in one capture.
 #[derive(Clone, Debug)]
 pub(super) struct SeenUdpFlow {
     pub from: Endpoint,
@@ -89,9 +89,9 @@ impl SeenDatagrams {
 /// A direction of a flow that is in both captures.
 #[derive(Clone, Debug)]
 pub(super) struct UdpPair {
-    /// Its index in each capture.
+    /// Index of the direction in each capture.
     pub at: [usize; 2],
-    /// Its addresses or ports differ.
+    /// The addresses or ports differ between the captures.
     pub translated: bool,
     /// The capture that it passes first: 0 here, 1 there.
     pub first: usize,
@@ -101,7 +101,7 @@ pub(super) struct UdpPair {
     pub sure: Vec<PassedBoth>,
 }
 
-/// What identifies a datagram: its hash, and its identification if that is compared.
+/// The identity of a datagram: its hash, and its IP identification if that is compared.
 type DatagramKey = (u64, u16);
 
 /// Returns the key of a datagram, with its IP identification if `with_id`.
@@ -234,7 +234,7 @@ pub(super) fn sure_datagrams(pairs: &[UdpPair], two_way: bool) -> [Vec<PassedBot
 }
 
 /// Aligns the clocks by the TCP packets and the two-way datagrams that certainly passed both captures;
-/// without TCP, by datagrams of one direction if need be.
+/// without TCP, by datagrams of one direction if necessary.
 pub(super) fn clock_of(tcp: [Vec<PassedBoth>; 2], udp: &[UdpPair]) -> Result<ClockFit, PairError> {
     let [mut out, mut back] = tcp;
     let is_tcp = !out.is_empty() || !back.is_empty();

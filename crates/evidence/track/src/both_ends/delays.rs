@@ -30,7 +30,7 @@ const MAX_EQUAL: usize = 256;
 /// The fate of a datagram that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DatagramFate {
-    /// It arrived after this transit time, ns; `None` if it was one of several equal datagrams.
+    /// The datagram arrived after this transit time, ns; `None` if it was one of several equal datagrams.
     Arrived(Option<i64>),
     Lost,
     Unknown,
@@ -138,7 +138,7 @@ impl<'a> DatagramMatch<'a> {
         }
     }
 
-    /// Decides that what did not arrive was lost, if the other capture would have shown it.
+    /// Marks datagrams that did not arrive as lost, if the other capture would have shown them.
     fn judge(&mut self, watched: (Time, Time)) {
         let delays = || self.fates.iter().filter_map(DatagramFate::delay);
         let (shortest, longest) = (delays().min().unwrap_or(0), delays().max().unwrap_or(0));

@@ -319,7 +319,7 @@ fn find_transmission(
     candidates.min_by_key(|(s, took)| (usual.map_or(0, |usual| took.abs_diff(usual)), s.at))
 }
 
-/// Decides that what did not arrive was lost, if the other capture would have shown it.
+/// Marks packets that did not arrive as lost, if the other capture would have shown them.
 fn settle(
     way: &DirectionPackets,
     sent: &[StreamPiece],

@@ -71,7 +71,7 @@ fn why_no_common_clock(packets: [usize; 2]) -> String {
     }
 }
 
-/// What is known of two captures as a whole.
+/// Facts about the two captures as a whole.
 #[derive(Clone, Debug)]
 pub struct PairedCaptures {
     pub clock: ClockFit,

@@ -1,4 +1,4 @@
-//! Reads a capture's connections, and of each packet what identifies it in the other capture.
+//! Reads a capture's connections, with the fields that identify each packet in the other capture.
 
 use super::clock::ClockFit;
 use crate::table;
@@ -10,8 +10,8 @@ use units::Time;
 /// a single capture.
 const MAX_PACKETS: u32 = 1 << 23;
 
-/// A packet, by what nothing between two captures changes except a proxy: neither addresses and ports, which
-/// NAT changes, nor the time to live.
+/// A packet, reduced to the fields that only a proxy changes between two captures. Addresses and ports, which
+/// NAT changes, and the time to live are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SeenPacket {
     pub time: Time,
@@ -121,11 +121,11 @@ impl SeenCapture {
 /// A connection that is in both captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConnectionPair {
-    /// Its index in each capture.
+    /// Index of the connection in each capture.
     pub at: [usize; 2],
     /// The ends are in the opposite order there.
     pub swapped: bool,
-    /// Its addresses or ports differ.
+    /// The addresses or ports differ between the captures.
     pub translated: bool,
 }
 

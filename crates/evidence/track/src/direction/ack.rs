@@ -76,10 +76,10 @@ impl Direction {
         rtt
     }
 
-    /// Returns whether the receiver delayed this ACK: it covers everything that can have arrived before it
-    /// was sent, less than the two full segments that are acknowledged immediately (RFC 5681 section 4.2),
-    /// and it is later than the path explains by as much as a delayed-ACK timer takes. Such an ACK overstates
-    /// the path's delay.
+    /// Returns whether the receiver delayed this ACK: everything that can have arrived before it was sent is
+    /// less than the two full segments that are acknowledged immediately (RFC 5681 section 4.2), and its
+    /// extra delay, beyond the path's, is as long as a delayed-ACK timer. Such an ACK overstates the path's
+    /// delay.
     #[inline]
     fn is_delayed(&self, ack: u64, now: Time) -> bool {
         let few = ack - self.stream.una < 2 * u64::from(self.sizes.bytes_or_one());

@@ -169,9 +169,10 @@ impl Direction {
         }
     }
 
-    /// Returns whether a pause since `from` may be the time that ACKs took to the sender, when that time was
-    /// still unknown: the last data consisted of full segments without PSH, so the sender had more; or of
-    /// full segments, and the pause is no longer than a round trip, judged by the shortest such pause.
+    /// Returns whether a pause since `from` may be the time that ACKs took to the sender, while that time is
+    /// unknown. Either the last data consisted of full segments without PSH, so the sender had more; or it
+    /// consisted of full segments, and the pause is no longer than a round trip, judged by the shortest such
+    /// pause.
     fn may_have_waited_for_acks(&mut self, now: Time, from: Time) -> bool {
         let wait = now.since(from);
         let before = self.app.before(now).filter(|before| before.full && self.pauses.rtt_unknown);
@@ -298,7 +299,7 @@ impl Direction {
         ack.pure && waited * 4 < ack.gap() && self.sizes.is_full(p.len)
     }
 
-    /// Notes when so much has been acknowledged that no window is that small.
+    /// Notes the time from which less is in flight than any window of the sender permits.
     #[inline]
     fn check_lowest_window(&mut self, now: Time) {
         let Some(write) = self.app.last_write else { return };

@@ -16,9 +16,9 @@ const REORDERED_WITHIN: Span = Span::from_millis(3);
 
 /// The packet with old data that is being processed.
 struct OldPacket {
-    /// It is late because of reordering; otherwise it is a retransmission.
+    /// The packet is late because of reordering; otherwise it is a retransmission.
     late: bool,
-    /// Its log number.
+    /// Log number of the packet.
     entry: u32,
     time: Time,
     up: PackedSpan,

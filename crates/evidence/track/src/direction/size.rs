@@ -4,9 +4,9 @@
 //! of full segments in smaller ones, and from then on its full segments have the new size. Compared with the
 //! old size, each of them would look like the end of an application's write.
 //!
-//! A new size is accepted when several packets have it and none of the old size comes between: after a packet
-//! that ends inside one sent before, after an ICMP message, or without either for a run of equal packets
-//! without PSH. A packet that is neither full nor pushed has no other reason to end there.
+//! A new size is accepted when several packets have it and none of the old size comes between. They must
+//! follow a packet that ends inside an earlier one, or an ICMP message, or be a run of equal packets without
+//! PSH. A packet that is neither full nor pushed has no other reason to end there.
 
 use super::Direction;
 use super::state::AgreedMss;
@@ -25,8 +25,8 @@ const CONFIRMING_PACKETS: u8 = 2;
 const EQUAL_PACKETS: u8 = 8;
 /// The minimum path MTU that Linux accepts (`ip_rt_min_pmtu`): smaller packets are application messages.
 const MIN_PATH_MTU: u32 = 552;
-/// Unsuccessful timeouts that indicate a size problem if no smaller segments followed: as many as make Linux
-/// probe for one (`tcp_retries1`).
+/// Unsuccessful timeouts that indicate a size problem if no smaller segments followed: Linux probes for the
+/// size after this many (`tcp_retries1`).
 const FUTILE_TIMEOUTS: u32 = 3;
 /// Smaller segments follow the ones they replace within two round trips and this.
 const REPLACED_WITHIN: Span = Span::from_millis(10);
@@ -35,9 +35,9 @@ const MAX_SPANS: usize = 16;
 const MAX_PROBES: usize = 64;
 /// Outstanding segments examined for the one sent first.
 const MAX_EXAMINED: usize = 64;
-/// If the receiver sends data this long after full segments stopped passing, and this many packets of it
-/// without a retransmission, then it gets ACKs: otherwise it would have had two timeouts (RFC 6298 section
-/// 2.1: 1 s before the first sample).
+/// The receiver gets ACKs if it sends data this long after full segments stopped passing, and this many
+/// packets of it without a retransmission. Without ACKs it would have had two timeouts (RFC 6298 section 2.1:
+/// 1 s before the first sample).
 const RECEIVER_DATA_AFTER: Span = Span::from_secs(3);
 const MIN_RECEIVER_PACKETS: u32 = 3;
 
@@ -515,7 +515,7 @@ mod tests {
         let joined: Vec<(u32, bool)> = (0..20).map(|i| (1428 * (2 + i % 9), false)).collect();
         assert_eq!((take(&mut s, &joined), s.mss, s.watch.before), (0, Some(1428), None));
         assert!(s.is_full(14_280) && s.segments(14_280) == 10);
-        // SACK blocks in data packets take as many bytes as the payload lost.
+        // SACK blocks in data packets take the bytes by which the payload shrank.
         let mut s = sizes();
         take(&mut s, &[(1448, false)]);
         let with_blocks = TcpPacket { header: 64, ..packet(1436, false) };

@@ -86,10 +86,10 @@ impl ReceiveWindow {
         }
     }
 
-    /// Checks the scale by new data that ends at `end`. No sender exceeds the windows that passed the capture
-    /// (RFC 9293 section 3.8.6), except by less than a step of their field (RFC 7323 section 2.2), and an ACK
-    /// that the capture missed permits only a few packets. So if most packets are beyond the window, the
-    /// scale is not what the SYNs stated.
+    /// Checks the scale by new data that ends at `end`. A sender exceeds the windows that passed the capture
+    /// only by less than a step of their field (RFC 9293 section 3.8.6, RFC 7323 section 2.2). An ACK that
+    /// the capture missed permits only a few packets. So if most packets are beyond the window, the scale is
+    /// not what the SYNs stated.
     #[inline]
     pub fn check_scale(&mut self, end: u64) {
         let (Some(scale), Some(edge)) = (self.scale, self.end) else { return };
@@ -210,7 +210,7 @@ impl DataTimes {
     }
 }
 
-/// What new data shows of the application's writes.
+/// The evidence of new data about the application's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppState {
     /// The last packet of new data, and the one before it.
@@ -226,9 +226,9 @@ pub struct AppState {
 pub struct NewData {
     /// When it passed.
     pub time: Time,
-    /// It has PSH set.
+    /// The packet has PSH set.
     pub pushed: bool,
-    /// It consists of full segments.
+    /// The packet consists of full segments.
     pub full: bool,
 }
 

@@ -11,8 +11,8 @@ use units::{Span, Time};
 
 /// Maximum length of a state's name, bytes. Longer ones are dropped.
 const MAX_STATE_NAME: usize = 40;
-/// A larger time in ms counts from 1970 whatever the trace states: it is after 2001. aioquic writes such
-/// times without `time_format`.
+/// A larger time in ms counts from 1970 regardless of what the trace states: it is after 2001. aioquic writes
+/// such times without `time_format`.
 const SURELY_DATED_MS: f64 = 1e12;
 
 /// The format of events' times (main schema, `time_format`).

@@ -2,8 +2,8 @@
 //! tracked like a TCP capture at that endpoint.
 //!
 //! QUIC numbers packets, not bytes, and retransmits lost data under new numbers. To let one tracker handle
-//! both, the packets of the direction with more bytes are laid out as a stream: each packet carries the bytes
-//! after the previous one or, if an earlier packet was lost, that packet's bytes again; ACK frames become
+//! both, the packets of the direction with more bytes are laid out as a stream. Each packet carries the bytes
+//! after the previous one or, if an earlier packet was lost, that packet's bytes again. ACK frames become
 //! cumulative and selective ACKs of these bytes. A sender's trace states which packets were lost; one that
 //! was declared lost and acknowledged later was not (RFC 9002 section 6). A receiver's trace shows losses by
 //! missing numbers and data that arrives again ([`arrivals`]). RTTs belong to the packets that an ACK

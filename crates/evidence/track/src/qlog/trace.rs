@@ -122,7 +122,7 @@ pub(super) const APPLICATION: u8 = 2;
 /// Number space (RFC 9000 section 12.3) and number.
 pub type PacketNumber = (u8, u64);
 
-/// What happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QlogKind {
     /// The endpoint sent it.

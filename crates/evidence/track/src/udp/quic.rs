@@ -57,9 +57,9 @@ pub enum SpinVerdict {
     /// Too few packets, or it changes so often that it may be random.
     #[default]
     Unknown,
-    /// It spins: its edges show round trips.
+    /// The bit spins: its edges show round trips.
     Spins,
-    /// It is constant: an end has disabled it (RFC 9000 section 17.4).
+    /// The bit is constant: an end has disabled it (RFC 9000 section 17.4).
     Disabled,
 }
 
@@ -177,7 +177,7 @@ impl QuicObserver {
             self.initials = None;
         } else if long.initial && self.answered.is_none() {
             self.answered = Some(d.time);
-            // Of several Initials it is known which was answered only if they were sent together.
+            // After several Initials the answered one is known only if they were sent together.
             track.to_server = self.initials.and_then(|(first, last)| {
                 let rtt = d.time.since(last);
                 (last.since(first) <= rtt).then_some(rtt)

@@ -8,8 +8,8 @@ use units::{Span, Time};
 const MAX_DROPOUT: u16 = 3_000;
 const MAX_MISORDER: u16 = 100;
 /// A flow is RTP if at least this many packets have the version, and one source's numbers are consecutive in
-/// this share of them: by chance one in 65,536 is (the RFC requires two in a row, for a flow that is known to
-/// be RTP).
+/// this share of them. By chance one number in 65,536 is consecutive. (The RFC requires two in a row, for a
+/// flow that is known to be RTP.)
 const MIN_PACKETS: u64 = 16;
 const MIN_CONSECUTIVE_SHARE: f64 = 0.5;
 /// Clocks of the audio and video profiles (RFC 3551 section 6) and of later codecs, samples per second.
