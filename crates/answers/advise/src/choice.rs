@@ -28,12 +28,12 @@ const MIN_MERIT: f64 = 0.8;
 /// Merits that differ by no more than this are equal.
 const EQUAL_MERIT: f64 = 0.5;
 
-/// Share of the path's capacity from which on there is no goodput to gain.
+/// A flow whose goodput reaches this share of the path's capacity has nothing left to gain.
 pub const FULL: f64 = 0.95;
 
 /// The recommended cure.
 pub struct Choice {
-    /// Its index among the finalists.
+    /// Index of the cure among the finalists.
     pub index: usize,
     /// Indexes of the other cures that are equally good.
     pub equals: Vec<usize>,
@@ -95,7 +95,7 @@ impl Chooser {
         (BAND * best.figures.judged.mean.abs()).max(min_difference)
     }
 
-    /// Returns what decides between equally good cures, in this order; smaller is better.
+    /// Returns the criteria that rank equally good cures, the most important first; smaller is better.
     fn rank(&self, cure: &RankedCure) -> [usize; 3] {
         let limiter = !self.actors_are_given && cure.by.contains(&ChangePlace::Limiter);
         [usize::from(limiter), cure.parties, cure.steps.len()]

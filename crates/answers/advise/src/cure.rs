@@ -35,7 +35,7 @@ mod shaper_port;
 mod tune;
 mod wfq;
 
-/// What a cure changes. Options that change the same thing are never combined.
+/// The part of a path that a cure changes. Options that change the same part are never combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lever {
     Control,
@@ -65,10 +65,10 @@ pub trait Cure: Sync {
     fn name(&self) -> &'static str;
     /// Describes the cure in a sentence.
     fn about(&self) -> &'static str;
-    /// Describes the scenarios that it is for, to follow "only for scenarios": exactly those where
-    /// [`Cure::options`] returns any.
+    /// Describes the scenarios that the cure applies to, as the end of a sentence that begins "only for
+    /// scenarios": exactly those where [`Cure::options`] returns any.
     fn applies(&self) -> &'static str;
-    /// Describes in a sentence when it hurts.
+    /// Describes in a sentence when the cure does harm.
     fn hurts(&self) -> &'static str;
     /// Whether a released Linux kernel has what it needs.
     fn is_released(&self) -> bool {
@@ -87,12 +87,12 @@ pub trait Cure: Sync {
 /// A change of a scenario.
 pub type ScenarioChange = Arc<dyn Fn(&mut Scenario) + Send + Sync>;
 
-/// Applies all options to a scenario, one after the other.
+/// Applies all options to a scenario, in their order.
 pub fn cured(base: &Scenario, options: &[CureOption]) -> Scenario {
     options.iter().fold(base.clone(), |scenario, option| option.applied(&scenario))
 }
 
-/// What a cure could do in a situation.
+/// A change that a cure proposes in a situation.
 #[derive(Clone)]
 pub struct CureOption {
     /// The cure's name.

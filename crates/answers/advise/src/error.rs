@@ -25,7 +25,7 @@ pub enum PlanError {
     Failed(String),
 }
 
-/// Returns what a scenario lacks that has no figure for this objective.
+/// Names what a scenario needs to have a figure for this objective.
 fn lacking(goal: Goal) -> &'static str {
     match goal {
         Goal::Completion => "no flow has an end or sends requests",

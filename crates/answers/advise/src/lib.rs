@@ -3,7 +3,7 @@
 //!
 //! 1. [`Situation`] describes what limits the data of a scenario, and where.
 //! 2. Each [`Cure`] of [`CURES`] (a file in `cure/` and a line each) returns what it could do there.
-//! 3. [`plan`] screens the cures alone and combined (`search.rs`), runs the best in full and compares them
+//! 3. [`plan`] screens the cures alone and combined (`search.rs`). It runs the best in full, compares them
 //!    with the unchanged scenario at the same seeds, measures their effect on a call over the same path
 //!    (`voice.rs`), and ranks them.
 //!

@@ -194,9 +194,8 @@ fn negative(r: PlanRange) -> PlanRange {
 }
 
 /// Returns the change of a quantity that a user notices, as a share of its value and as a minimum in its
-/// unit. The numbers are judgement, not fitted: a quarter of a delay, but at least 5 ms; half a percentage
-/// point of loss; 0.2 points of an opinion score; a fifth of a time; 0.1 of Jain's index; a twentieth of
-/// goodput.
+/// unit. The numbers are chosen, not fitted: a quarter of a delay, but at least 5 ms; half a percentage point
+/// of loss; 0.2 points of an opinion score; a fifth of a time; 0.1 of Jain's index; a twentieth of goodput.
 fn noticeable_change(q: Quantity) -> [f64; 2] {
     match q {
         Quantity::Delay | Quantity::Probe => [0.25, 5.0],
@@ -211,7 +210,7 @@ fn noticeable_change(q: Quantity) -> [f64; 2] {
 }
 
 /// Returns the change of a quantity that ruins a flow for its user, in the form of [`noticeable_change`]: a
-/// delay half as long again and longer by 40 ms; one percentage point more loss; half a point of an opinion
+/// delay that grows by half and by at least 40 ms; one percentage point more loss; half a point of an opinion
 /// score; a time longer by a quarter.
 fn ruined(q: Quantity) -> [f64; 2] {
     match q {

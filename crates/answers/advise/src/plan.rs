@@ -79,7 +79,7 @@ pub fn plan(
     let calls: Vec<String> =
         yardstick.users.iter().filter(|u| u.is_real_time).map(|u| u.name.clone()).collect();
     let guarded = plan_options.no_loss_for.iter().any(|n| n == "voice");
-    // A call of the scenario itself says more than an added one.
+    // A call of the scenario itself is better evidence than an added one.
     let added = if calls.is_empty() || guarded {
         let sets: Vec<Vec<Scenario>> = run.iter().map(|t| t.scenarios.clone()).collect();
         voice::costs(&mut runner, &sets, screening.time, VOICE_SEEDS)?

@@ -98,7 +98,7 @@ impl CureTrial {
 
 /// The settings of a series of runs.
 pub struct Screening<'s> {
-    /// What is measured.
+    /// The figures to measure.
     pub yardstick: &'s Yardstick,
     /// The user's options for a plan.
     pub plan_options: &'s PlanOptions,

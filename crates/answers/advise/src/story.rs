@@ -40,11 +40,11 @@ pub struct Story {
     pub facts: Vec<String>,
 }
 
-/// What the advice is based on.
+/// The data from which the advice is written.
 pub struct StoryInput<'a> {
     /// The plan, still without advice.
     pub plan: &'a Plan,
-    /// What was measured.
+    /// The figures that were measured.
     pub yardstick: &'a Yardstick,
     /// The finalists.
     pub finalists: &'a [(RankedCure, CureTrial)],
@@ -193,7 +193,7 @@ fn without_the_limiter(input: &StoryInput<'_>, chosen: &RankedCure) -> Option<St
     Some(format!("Without a change of the limiter: {} ({reached}): {}.", best.name, best.title))
 }
 
-/// Describes a cure that no released kernel has and whose gain is as good as `gain` or better.
+/// Describes a cure that no released kernel has and whose gain is at least about `gain`.
 fn own_kernel(input: &StoryInput<'_>, gain: f64) -> Option<String> {
     let unreleased = |c: &&RankedCure| {
         let gains = c.effect == CureEffect::Gains && c.ruins.is_empty() && !choice::is_released(c);

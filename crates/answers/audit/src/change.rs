@@ -21,7 +21,7 @@ pub struct PlacedSetting {
 }
 
 impl PlacedSetting {
-    /// Returns the change with its commands. Without commands where nothing enters the namespace, or where
+    /// Returns the change with its commands; without commands where nothing enters the namespace, or where
     /// the current value is unknown.
     pub fn remedy(&self) -> Change {
         let enter = self.enter.as_ref().filter(|_| self.setting.has_complete_undo());
@@ -116,7 +116,7 @@ mod tests {
         assert!(ns.links_pace() && fq(&ns).is_empty());
     }
 
-    /// Without the current value no undo can be written, so there is no command either.
+    /// A setting whose current value is unknown has no commands, because they could not be undone.
     #[test]
     fn a_change_that_cannot_be_undone_has_no_commands() {
         let mut ns = clean("web");

@@ -24,8 +24,8 @@ const SHARED_SETTINGS: &[&str] =
 const MAX_HIDDEN_ROUNDS: usize = 3;
 
 /// Simulates the findings' proposals on all cores and sets their costs. `progress` gets the progress and may
-/// stop the runs, which leaves the findings without costs. A finding that does not gain as much as its rule
-/// requires is dropped; a problem whose remedy gains nothing on this path becomes a note.
+/// stop the runs, which leaves the findings without costs. A finding that gains less than its rule requires
+/// is dropped; a problem whose remedy gains nothing on this path becomes a note.
 ///
 /// One finding may hide another: with a window of 16 bits, larger buffers have no effect. Findings that
 /// gained too little are therefore simulated again with the changes of the findings that stay.
@@ -250,7 +250,7 @@ mod tests {
         price(&host(vec![clean("web")]), findings, &path(), None)
     }
 
-    /// A window of 64 KiB carries 5.24 Mbit/s over 100 ms (RFC 7323 section 1.1), whatever the rate.
+    /// A window of 64 KiB carries 5.24 Mbit/s over 100 ms (RFC 7323 section 1.1), at any link rate.
     #[test]
     fn a_window_of_16_bits_limits_goodput_to_window_over_rtt() {
         let mut ns = clean("web");

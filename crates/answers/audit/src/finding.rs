@@ -14,7 +14,7 @@ use serde::Serialize;
 pub enum FindingLevel {
     /// Something is wrong. The exit code is 1.
     Problem,
-    /// Worth knowing, but not wrong by itself.
+    /// A fact that may matter, but is not a mistake by itself.
     Note,
 }
 
@@ -36,8 +36,8 @@ pub struct AuditFinding {
     pub source: String,
     /// The changes to make, with their commands and how to undo them. longfat itself changes nothing.
     pub remedies: Vec<Change>,
-    /// What it costs on the given path, simulated without and with the changes. Absent without a path, and
-    /// where the simulator does not model it.
+    /// The cost on the given path: the path simulated without and with the changes. Absent if no path is
+    /// given, and where the simulator does not model the setting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<ChangeEffect>,
     /// The settings that the commands change.
@@ -55,7 +55,7 @@ pub struct Proposal {
     pub trial: CostTrial,
     /// Gain that the change must reach for the finding to count (1.1 means a tenth); `None` for any.
     pub least_gain: Option<f64>,
-    /// Of a rule's alternatives for one namespace, only the best is reported.
+    /// The finding is one of a rule's alternatives for a namespace, of which only the best is reported.
     pub alternatives: bool,
     /// Level of the finding if the change gains something.
     pub level: FindingLevel,
@@ -122,7 +122,7 @@ impl AuditFinding {
         self.remedies.iter().flat_map(|r| &r.commands).flat_map(|set| set.undo.clone()).collect()
     }
 
-    /// Adds a trial. The finding stays whatever the change gains.
+    /// Adds a trial. The finding stays, regardless of the gain.
     pub fn with_trial(self, trial: CostTrial) -> AuditFinding {
         self.proposing(trial, None, false)
     }

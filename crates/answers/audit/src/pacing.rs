@@ -51,8 +51,9 @@ pub enum PacingState {
     ByCap,
     /// Paced, because every link of the namespace has `fq`.
     ByQueue,
-    /// Its congestion control does not pace, but the namespace's default does. The socket is paced if it
-    /// changed to this congestion control after it was connected, and not paced if it selected it before.
+    /// The socket's congestion control does not pace, but the namespace's default does. The socket is paced
+    /// if it changed to this congestion control after it was connected, and not paced if it selected it
+    /// before.
     Unknown,
     /// Not paced: bursts leave as fast as the link takes them.
     None,

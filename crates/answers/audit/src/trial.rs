@@ -209,9 +209,8 @@ impl CostTrial {
         )
     }
 
-    /// Returns a duration that is long enough for slow start not to matter, and short enough to wait for: 100
-    /// round trips or 10 s, whichever is longer, but no more packets than [`MAX_PACKETS`], and at least 20
-    /// round trips.
+    /// Returns a duration in which slow start does not matter: 100 round trips or 10 s, whichever is longer,
+    /// but no more packets than [`MAX_PACKETS`], and at least 20 round trips.
     fn duration(&self, path: &CheckedPath) -> Span {
         if let TrialLoad::Answer(_) = self.load {
             return Span::from_secs(40);

@@ -1,6 +1,6 @@
 //! A shaper on the port where data leaves its host, for all traffic of that port. It is meant for a policer
-//! further on, in front of which nobody can place a shaper. The rate is reduced by the headers that tunnels
-//! add before the policer.
+//! further on, in front of which no shaper can be placed. The rate is reduced by the headers that tunnels add
+//! before the policer.
 
 use super::shaper_front::{Matched, named_stage};
 use super::{Cure, CureOption, Lever};

@@ -25,7 +25,7 @@ fn find(q: &RuleInput) -> Vec<AuditFinding> {
             s.local, s.accept_queue, s.accept_limit
         );
         let finding = AuditFinding::new(FindingLevel::Problem, q.ns, seen, why);
-        // If the limit equals somaxconn, the program asked for as much or more; otherwise the limit is the
+        // If the limit equals somaxconn, the program requested as much or more; otherwise the limit is the
         // program's own.
         let change = [sysctl(q.ns, NAME, somaxconn.saturating_mul(4).min(65_535))];
         found.push(match i64::from(s.accept_limit) >= somaxconn {

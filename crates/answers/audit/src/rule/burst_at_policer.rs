@@ -2,8 +2,8 @@
 //!
 //! A shaper on the sender's link may be in between. TBF splits a burst that exceeds its own bucket into
 //! segments and spaces them (`tbf_segment`, net/sched/sch_tbf.c). HTB lets the whole burst pass at once,
-//! whatever its buckets hold, and waits afterwards (`htb_charge_class`, net/sched/sch_htb.c). Both were
-//! measured: docs/check.md.
+//! regardless of its buckets' levels, and waits afterwards (`htb_charge_class`, net/sched/sch_htb.c). Both
+//! were measured: docs/check.md.
 
 use super::{RuleEntry, RuleInput};
 use crate::facts::DeviceFacts;

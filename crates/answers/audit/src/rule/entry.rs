@@ -7,7 +7,7 @@ use crate::path::CheckedPath;
 pub struct RuleEntry {
     /// The rule's name in JSON and on the terminal.
     pub name: &'static str,
-    /// What the rule looks for, without a full stop.
+    /// The mistake that the rule looks for, as a phrase without a full stop.
     pub looks_for: &'static str,
     /// References: man pages, RFCs, kernel sources.
     pub source: &'static str,
@@ -15,7 +15,7 @@ pub struct RuleEntry {
     pub find: fn(&RuleInput<'_>) -> Vec<AuditFinding>,
 }
 
-/// What a rule inspects.
+/// The input of a rule: a host, one of its namespaces, and the path.
 pub struct RuleInput<'a> {
     pub host: &'a HostFacts,
     /// The namespace to inspect.
