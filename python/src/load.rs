@@ -1,7 +1,7 @@
 //! Loading scenarios.
 
 use crate::errors::from_command_error;
-use app::examples::{EXAMPLES, beside};
+use app::examples::{EXAMPLES, stage_file};
 use app::load::{ReadScenario, Source, read_scenario_file};
 use app::{CommandError, load as from_file};
 use pyo3::prelude::*;
@@ -97,7 +97,7 @@ fn of_text(
     anywhere: bool,
 ) -> Result<ReadScenario, CommandError> {
     let mut files =
-        |file: &str| read_scenario_file(folder, file, anywhere).or_else(|e| beside(file).map_err(|_| e));
+        |file: &str| read_scenario_file(folder, file, anywhere).or_else(|e| stage_file(file).map_err(|_| e));
     let experiment = from_file::chosen(name, &text, overrides, variants, &mut files)?;
     Ok(ReadScenario { text, experiment, source: Source::Stdin, name: name.into() })
 }

@@ -3,7 +3,7 @@
 use crate::errors::{from_command_error, raise};
 use crate::locked::LockedFolder;
 use app::CommandError;
-use app::examples::beside;
+use app::examples::stage_file;
 use app::load::{ScenarioSource, read_scenario_file};
 use app::names;
 use app::sweep::{Axis, CellRow, ShownSweep, SweepError, SweepFolder, SweepGrid, SweepProgress};
@@ -63,9 +63,9 @@ impl SweepOptions {
             repeats: self.repeat,
         };
         let mut read = |file: &str| match &source {
-            Some(source) => source.beside(file, self.allow_files),
+            Some(source) => source.stage_file(file, self.allow_files),
             None => read_scenario_file(".".as_ref(), file, self.allow_files)
-                .or_else(|e| beside(file).map_err(|_| e)),
+                .or_else(|e| stage_file(file).map_err(|_| e)),
         };
         let experiment = grid.check(&mut read)?;
         Ok((grid, experiment))

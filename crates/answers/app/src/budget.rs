@@ -4,7 +4,7 @@
 //! series everywhere.
 
 use crate::CommandError;
-use crate::warn::told;
+use crate::warn::warning;
 use experiment::Order;
 use result::{Clock, RunWarning};
 use scenario::{Experiment, Flow, Scenario, max_total_mbps};
@@ -65,9 +65,9 @@ const MIN_REPEATS: u32 = 3;
 /// Returns how often each variant runs by default.
 ///
 /// In virtual time that is [`MAX_REPEATS`], or as many as [`MAX_REPEATED_PACKETS`] and [`NOTICE_BYTES`] bytes
-/// of memory allow, or one where these do not even allow [`MIN_REPEATS`]. On the kernel it is one, because a
-/// repeat takes as long there as it lasts. The number follows from the scenario alone, not from the speed of
-/// the machine, so the same scenario yields the same numbers everywhere.
+/// of memory allow, or one where these do not even allow [`MIN_REPEATS`]. On the kernel it is one, because
+/// repeats run in real time there. The number follows from the scenario alone, not from the speed of the
+/// machine, so the same scenario yields the same numbers everywhere.
 pub fn repeats(experiment: &Experiment, clocks: &[Clock]) -> u32 {
     if clocks != [Clock::Sim] {
         return 1;
@@ -84,7 +84,7 @@ pub fn repeats(experiment: &Experiment, clocks: &[Clock]) -> u32 {
 /// repeats, and for runs on the kernel, whose chance comes from the machine.
 pub fn once(order: &Order) -> Option<(String, RunWarning)> {
     let once = order.clocks == [Clock::Sim] && order.repeats == 1;
-    once.then(|| told("once", "", &[("repeats", MIN_REPEATS.to_string())]))
+    once.then(|| warning("once", "", &[("repeats", MIN_REPEATS.to_string())]))
 }
 
 /// Upper bounds of what all runs of an order take.
@@ -103,7 +103,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Estimates the runs of `experiment` that `order` asks for.
+    /// Estimates the runs of `experiment` that `order` requests.
     pub fn of(experiment: &Experiment, order: &Order) -> Budget {
         let runs = u64::from(order.repeats.max(1)).saturating_mul(order.clocks.len() as u64);
         let sum = |count: &dyn Fn(&Scenario) -> u64| {
@@ -169,7 +169,7 @@ impl Budget {
     /// Returns a summary of the estimate where it is large enough for the user to be informed. It gives no
     /// duration: packets are counted as upper bounds, a run that loss or windows hold back may send a
     /// hundredth of them, and the progress bar measures the speed.
-    pub fn told(&self, cores: usize) -> Option<String> {
+    pub fn notice(&self, cores: usize) -> Option<String> {
         let (connections, queued) = (self.connections(cores), self.queued(cores));
         let memory = self.series.saturating_add(connections).saturating_add(queued);
         (self.packets > NOTICE_PACKETS || memory > NOTICE_BYTES).then(|| {
@@ -210,7 +210,7 @@ pub fn thin(experiment: &mut Experiment, order: &Order) -> Option<(String, RunWa
         ("asked", format!("{needed:.0}")),
         ("kept", format!("{kept:.1}")),
     ];
-    Some(told("thinned", "sample", &values))
+    Some(warning("thinned", "sample", &values))
 }
 
 /// Bytes of the series of one run.
@@ -352,10 +352,10 @@ mod tests {
         let budget = |rate: &str, repeats| Budget::of(&experiment("10ms", 1, rate), &order(repeats));
         let b = budget("120Mbit/s", 1);
         assert_eq!(b.packets, 100_000.0);
-        assert!(b.check(1).is_ok() && b.told(1).is_none());
-        let summary = budget("120.1Gbit/s", 1).told(2).unwrap();
+        assert!(b.check(1).is_ok() && b.notice(1).is_none());
+        let summary = budget("120.1Gbit/s", 1).notice(2).unwrap();
         assert!(summary.starts_with("up to 100 million packets, ") && !summary.contains("min"), "{summary}");
-        assert_eq!(budget("119Gbit/s", 1).told(2), None);
+        assert_eq!(budget("119Gbit/s", 1).notice(2), None);
         let e = budget("1000Gbit/s", 1000).check(1).unwrap_err().to_string();
         assert!(e.contains("packets") && e.contains("`duration`"), "{e}");
     }
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(budget_for(1000, 1).connections(8), 12_000_000, "one run uses one core");
         assert_eq!(budget_for(1000, 10).connections(2), 2 * 9_000_000 + 10 * 3_000_000);
         assert!(budget_for(100_000, 1).check(1).is_ok());
-        assert!(budget_for(100_000, 1).told(1).unwrap().contains("1200 MB of connections"));
+        assert!(budget_for(100_000, 1).notice(1).unwrap().contains("1200 MB of connections"));
         let e = budget_for(100_000, 1000).check(2).unwrap_err().to_string();
         assert!(e.contains("301 GB") && e.contains("`count`"), "{e}");
     }

@@ -47,7 +47,7 @@ const STAGE_FILES: &[(&str, &str)] = &[];
 ///
 /// # Errors
 /// Fails when the file is not built in.
-pub fn beside(name: &str) -> Result<String, String> {
+pub fn stage_file(name: &str) -> Result<String, String> {
     let found = STAGE_FILES.iter().find(|(file, _)| *file == name);
     found.map(|(_, text)| (*text).into()).ok_or_else(|| "the file is not built in".into())
 }
@@ -69,7 +69,7 @@ impl Example {
     /// # Errors
     /// Fails when the scenario cannot be parsed, which a test rules out.
     pub fn description(&self) -> Result<String, CommandError> {
-        let read = Experiment::parse_with(self.name, self.text, &[], &mut beside);
+        let read = Experiment::parse_with(self.name, self.text, &[], &mut stage_file);
         read.map(|e| e.description).map_err(|e| CommandError::Scenario(Box::new(e)))
     }
 
@@ -95,7 +95,7 @@ mod tests {
             let text = fs::read_to_string(&path).unwrap();
             match find(&name).filter(|_| name.ends_with(".toml")) {
                 Some(example) => assert_eq!(example.text, text, "{name}"),
-                None => assert_eq!(beside(&name), Ok(text), "{name} is not in the lists of examples.rs"),
+                None => assert_eq!(stage_file(&name), Ok(text), "{name} is not in the lists of examples.rs"),
             }
             there.push(name);
         }

@@ -206,7 +206,7 @@ fn resolve(named: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
     Ok((fs::canonicalize(parent)?.join(name), missing))
 }
 
-/// Removes the folders that were created in vain, and passes the error on.
+/// Removes the created folders after a failure, and passes the error on.
 fn remove_created(created: &[PathBuf], problem: CommandError) -> CommandError {
     created.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     problem

@@ -1,4 +1,4 @@
-//! What the commands do, without a terminal. The command line and the Python package both call these
+//! The commands without their terminal output. The command line and the Python package both call these
 //! functions, so both give the same results.
 //!
 //! * [`load`]: reads a scenario from a file, or a built-in one ([`examples`]), with the files that its stages

@@ -91,9 +91,9 @@ impl ScenarioSource {
     ///
     /// # Errors
     /// Fails with the reason why the file cannot be read.
-    pub fn beside(&self, file: &str, anywhere: bool) -> Result<String, String> {
+    pub fn stage_file(&self, file: &str, anywhere: bool) -> Result<String, String> {
         match self.source {
-            Source::BuiltIn => examples::beside(file),
+            Source::BuiltIn => examples::stage_file(file),
             _ => read_scenario_file(&self.folder, file, anywhere),
         }
     }
@@ -108,7 +108,7 @@ impl ScenarioSource {
     }
 
     /// Parses the given variants, or all if `variants` is empty. `overrides` are the arguments of `--set`;
-    /// `anywhere` as in [`ScenarioSource::beside`].
+    /// `anywhere` as in [`ScenarioSource::stage_file`].
     ///
     /// # Errors
     /// Fails when the scenario is wrong, or when it has no variant of a given name.
@@ -118,8 +118,8 @@ impl ScenarioSource {
         variants: &[String],
         anywhere: bool,
     ) -> Result<ReadScenario, CommandError> {
-        let mut beside = |file: &str| self.beside(file, anywhere);
-        let experiment = chosen(&self.name, &self.text, overrides, variants, &mut beside)?;
+        let mut stage_file = |file: &str| self.stage_file(file, anywhere);
+        let experiment = chosen(&self.name, &self.text, overrides, variants, &mut stage_file)?;
         Ok(ReadScenario { text: self.text, experiment, source: self.source, name: self.name })
     }
 }

@@ -5,7 +5,7 @@ use fit::MadeFit;
 use scenario::{Experiment, Scenario, Variant};
 use units::Goal;
 
-/// What a plan is made for.
+/// The subject of a plan.
 pub struct Planned {
     /// The variant's name.
     pub name: String,

@@ -87,7 +87,7 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], numbers: &[u32]) {
     for e in endpoints {
         let Some(id) = &e.trace.original_id else { continue };
         let from_client = match e.trace.vantage {
-            // A receiver cannot tell for sure which packets were lost before they reached it.
+            // A receiver cannot know for certain which packets were lost before they reached it.
             _ if e.trace.is_of_receiver() => continue,
             QlogVantage::Client => true,
             QlogVantage::Server => false,

@@ -6,8 +6,8 @@
 //! 2. [`SweepFolder`] holds the finished rows. [`SweepFolder::run`] runs the rest on this machine. To run it
 //!    elsewhere, [`SweepFolder::missing`] returns the points, [`run_batch`] runs some of them anywhere, and
 //!    [`unpack`] and [`SweepFolder::keep`] take its bytes back.
-//! 3. [`SweepFolder::finish`] writes the dataset: the same bytes wherever and in whatever order the cells
-//!    ran.
+//! 3. [`SweepFolder::finish`] writes the dataset: its bytes do not depend on where and in which order the
+//!    cells ran.
 
 mod axis;
 mod batch;

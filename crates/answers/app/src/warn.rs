@@ -53,7 +53,7 @@ pub fn late_speech_warnings(run: &Run) -> Vec<(String, RunWarning)> {
 }
 
 /// Builds a warning of a kind that strings.json has, with its English sentence.
-pub fn told(kind: &str, key: &str, values: &[(&str, String)]) -> (String, RunWarning) {
+pub fn warning(kind: &str, key: &str, values: &[(&str, String)]) -> (String, RunWarning) {
     let values = values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     in_words(RunWarning { kind: kind.into(), key: key.into(), values, variants: Vec::new() })
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use track::{Addr, Endpoint, PacketRecorder, TrackerOptions};
 use units::Span;
 
-/// Limits of the tracker's memory, however long it runs, and of what the final diagnosis takes.
+/// Limits of the tracker's memory for a run of any length, and of the memory of the final diagnosis.
 const LIMITS: TrackerOptions =
     TrackerOptions { idle: Span::from_secs(120), budget: 24 << 20, max_open: 1 << 13, max_tracks: 1_000 };
 

@@ -241,7 +241,7 @@ fn send(ports: &[String]) -> ExitCode {
 fn simulated(tree: &DrawnTree, shown: &str, seconds: u64) -> Result<Vec<f64>, String> {
     let read_file = |_: &str| Err("none".to_string());
     let source =
-        ImportSource { name: "tree.txt", text: shown, own_name: None, values: &[], beside: &read_file };
+        ImportSource { name: "tree.txt", text: shown, own_name: None, values: &[], read_file: &read_file };
     let (from, to) = (Span::from_millis(500 * seconds), Span::from_millis(1500 * seconds));
     let duration = Some(to);
     let cc = Control::named("reno").ok_or("no congestion control named reno")?;

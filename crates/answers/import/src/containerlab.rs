@@ -293,8 +293,13 @@ topology:
     #[test]
     fn impairments_are_found_in_all_places() {
         let read_file = |_: &str| Err("none".to_string());
-        let source =
-            ImportSource { name: "wan.clab.yml", text: LAB, own_name: None, values: &[], beside: &read_file };
+        let source = ImportSource {
+            name: "wan.clab.yml",
+            text: LAB,
+            own_name: None,
+            values: &[],
+            read_file: &read_file,
+        };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(LAB), Some(ImportFormat::Containerlab));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));
@@ -314,7 +319,7 @@ topology:
     fn invalid_yaml_is_reported_by_line() {
         let read_file = |_: &str| Err("none".to_string());
         let text = "topology:\n  nodes: [a\n  links: }\n";
-        let source = ImportSource { name: "x", text, own_name: None, values: &[], beside: &read_file };
+        let source = ImportSource { name: "x", text, own_name: None, values: &[], read_file: &read_file };
         let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
         let e = import(&source, Some(ImportFormat::Containerlab), &assumed).unwrap_err();
         assert!(e.to_string().contains("line "), "{e}");

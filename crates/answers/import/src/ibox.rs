@@ -175,8 +175,13 @@ mod tests {
     #[test]
     fn a_profile_is_a_link_with_cross_traffic() {
         let read_file = |_: &str| Err("none".to_string());
-        let source =
-            ImportSource { name: "p.json", text: PROFILE, own_name: None, values: &[], beside: &read_file };
+        let source = ImportSource {
+            name: "p.json",
+            text: PROFILE,
+            own_name: None,
+            values: &[],
+            read_file: &read_file,
+        };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(PROFILE), Some(ImportFormat::Ibox));
         let imported = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"));

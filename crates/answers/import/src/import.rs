@@ -20,7 +20,7 @@ pub struct ImportSource<'a> {
     /// Values of a script's variables, which override its own assignments.
     pub values: &'a [(String, String)],
     /// Reads another file that the text names.
-    pub beside: &'a dyn Fn(&str) -> Result<String, String>,
+    pub read_file: &'a dyn Fn(&str) -> Result<String, String>,
 }
 
 /// An imported text.
@@ -42,7 +42,7 @@ pub struct Imported {
     pub assumed: Vec<String>,
     /// Lines that are neither empty nor comments.
     pub lines: usize,
-    /// Lines of them that were understood.
+    /// Number of those lines that were understood.
     pub understood: usize,
 }
 
@@ -100,7 +100,7 @@ impl Imported {
     fn check(&self, source: &ImportSource) -> Result<(), ImportError> {
         let own = |name: &str| match source.own_name {
             Some(own) if own == name => Ok(source.text.to_string()),
-            _ => (source.beside)(name),
+            _ => (source.read_file)(name),
         };
         let mut files = own;
         match Experiment::parse_with("the scenario", &self.toml, &[], &mut files) {

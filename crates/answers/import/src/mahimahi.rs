@@ -213,7 +213,7 @@ fn link(
     for (file, side) in files.iter().zip(["uplink", "downlink"]) {
         let kind = option(&format!("{side}-queue")).unwrap_or("infinite");
         let queue = queue(line, kind, option(&format!("{side}-queue-args")).unwrap_or_default(), reading);
-        let text = (source.beside)(file);
+        let text = (source.read_file)(file);
         match text.and_then(|text| rate_trace(file, &text, queue, true)) {
             Ok((stage, file)) => {
                 let mut stage = DraftStage::new(side, line, format!("mm-link, {side}"), stage);
@@ -277,7 +277,7 @@ mod tests {
             "up.trace" => Ok("0\n1\n2\n4\n".to_string()),
             _ => Err("no such file".to_string()),
         };
-        let source = ImportSource { name: "x.sh", text, own_name, values: &[], beside: &read_file };
+        let source = ImportSource { name: "x.sh", text, own_name, values: &[], read_file: &read_file };
         let assumed = Assumed { rtt: None, line: None, duration: None, cc: Control::default() };
         assert_eq!(ImportFormat::of(text), Some(ImportFormat::MahimahiFiles));
         import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}"))

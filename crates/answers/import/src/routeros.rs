@@ -156,7 +156,7 @@ fn simple(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Dr
     draft
 }
 
-/// Queue trees: what leaves an interface or, below `global`, one direction of the marked packets.
+/// Queue trees: the packets that leave an interface or, below `global`, one direction of the marked packets.
 fn tree(queues: &[Queue], types: &mut QueueTypes, reading: &mut Reading) -> Draft {
     let mut ports: Vec<BoxPort> = Vec::new();
     for (n, root) in queues.iter().enumerate() {

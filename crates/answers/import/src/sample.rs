@@ -6,7 +6,7 @@ use crate::{Assumed, ImportError, ImportFormat, ImportSource, Imported, import};
 /// are the defaults.
 pub(crate) fn read(name: &str, text: &str, format: ImportFormat) -> Result<Imported, ImportError> {
     let read_file = |_: &str| Err("no such file".to_string());
-    let source = ImportSource { name, text, own_name: None, values: &[], beside: &read_file };
+    let source = ImportSource { name, text, own_name: None, values: &[], read_file: &read_file };
     let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
     assert_eq!(ImportFormat::of(text), Some(format), "{text}");
     import(&source, None, &assumed)

@@ -27,7 +27,7 @@ pub(crate) fn plain(name: &str, bps: u64) -> Class {
 /// The rate of each class out of `rate`, bit/s: guarantees first, then the rest by weight up to what each
 /// class can use; what a ceiling leaves goes to the others. With `strict`, a class without a limit takes all
 /// but a hundredth of the rate of other classes without a guarantee.
-pub(crate) fn promises(shares: &[Share], rate: u64, strict: bool) -> Vec<u64> {
+pub(crate) fn allocate(shares: &[Share], rate: u64, strict: bool) -> Vec<u64> {
     let sum = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.fixed));
     let scale = if sum > rate { rate as f64 / sum as f64 } else { 1.0 };
     let mut given: Vec<f64> = shares.iter().map(|s| s.fixed as f64 * scale).collect();
@@ -73,11 +73,11 @@ mod tests {
     fn what_a_ceiling_leaves_goes_to_the_others() {
         // Of 100: 10 guaranteed, at most 20, and the rest in equal parts.
         let shares = [share(10, 0.0, 10), share(0, 1.0, 20), share(0, 1.0, 100), share(0, 1.0, 100)];
-        assert_eq!(promises(&shares, 100, false), [10, 20, 35, 35]);
+        assert_eq!(allocate(&shares, 100, false), [10, 20, 35, 35]);
         // The guarantees exceed the rate.
-        assert_eq!(promises(&[share(100, 0.0, 100), share(300, 0.0, 300)], 100, false), [25, 75]);
+        assert_eq!(allocate(&[share(100, 0.0, 100), share(300, 0.0, 300)], 100, false), [25, 75]);
         // By weight.
-        assert_eq!(promises(&[share(0, 40.0, 90), share(0, 60.0, 90)], 90, false), [36, 54]);
+        assert_eq!(allocate(&[share(0, 40.0, 90), share(0, 60.0, 90)], 90, false), [36, 54]);
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         let rate = 100_000_000;
         let first = Share { usable: rate, is_unlimited: true, ..Share::default() };
         let shares = [first, share(20_000_000, 0.0, rate), share(0, 1.0, rate)];
-        assert_eq!(promises(&shares, rate, true), [79_200_000, 20_000_000, 800_000]);
-        assert_eq!(promises(&shares, rate, false), [0, 20_000_000, 80_000_000]);
+        assert_eq!(allocate(&shares, rate, true), [79_200_000, 20_000_000, 800_000]);
+        assert_eq!(allocate(&shares, rate, false), [0, 20_000_000, 80_000_000]);
     }
 }

@@ -330,13 +330,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays_as_it_is_written() {
+    fn unknown_expressions_stay_as_written() {
         let said = words("tc qdisc add dev $1 rate ${RATE} burst $((X*2)) limit $(cat x)");
         assert_eq!(said[0].join(" "), "tc qdisc add dev $1 rate ${RATE} burst $((X*2)) limit $(cat x)");
     }
 
     #[test]
-    fn expr_is_worked_out_and_empty_values_are_no_words() {
+    fn expr_is_evaluated_and_empty_values_yield_no_words() {
         let said = words(
             "C=90\nR=`expr $C / 3`\nS=$(expr $C \\* 2)\nOPT=\ntc class add rate ${R}kbit ceil ${S}kbit $OPT burst ${OPT}k\n",
         );
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn values_do_not_grow_without_end() {
+    fn values_do_not_grow_without_limit() {
         let mut script = "A=aaaaaaaaaa\n".to_string();
         for _ in 0..60 {
             script += "A=\"$A$A\"\n";

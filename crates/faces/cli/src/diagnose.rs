@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tap::{KeptPackets, KeptTap, PacketTap};
 use track::PacketRecorder;
 
-/// The number of flows plotted in the page without `--flow`: as many as have distinct colours.
+/// The number of flows plotted in the page without `--flow`: one for each distinct colour.
 const PLOTTED_FLOWS: usize = 8;
 
 /// Diagnoses a capture or a folder of captures, prints the result and writes the requested files.

@@ -27,7 +27,7 @@ pub fn import(args: &ImportArgs) -> Result<ExitCode, CliProblem> {
         text: &text,
         own_name: own_name.as_deref(),
         values: &args.define,
-        beside: &|file| read_scenario_file(&folder, file, false),
+        read_file: &|file| read_scenario_file(&folder, file, false),
     };
     let failed = |e: import::ImportError| {
         CliProblem::usage(format!("{}: {}", escape::value(&name), escape::value(&e.to_string())))

@@ -14,7 +14,7 @@ use scenario::Experiment;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// The relative difference of goodput that passes; repeats of a run on the kernel differ by as much.
+/// The relative difference of goodput that passes: repeats of a run on the kernel differ by this.
 const GOODPUT_TOLERANCE: f64 = 0.03;
 /// Rates of a link with an RTT of 10 ms, Mbit/s, for a TCP flow.
 const RATES: [u64; 7] = [20, 50, 100, 300, 1000, 3000, 10_000];

@@ -58,8 +58,8 @@ impl NewArgs {
     }
 }
 
-/// The name of a scenario that gets none: the file's, so that two scenarios in a folder have results of their
-/// own.
+/// The scenario's name if no option gives one: the file's name, so that two scenarios in a folder have
+/// separate results.
 fn default_name(args: &NewArgs) -> String {
     let stem = args.output.as_deref().and_then(Path::file_stem).and_then(|s| s.to_str());
     let is_plain = |s: &&str| s.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && *s != "-";

@@ -60,13 +60,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, CliProblem> {
     warnings.extend(thinned);
     warnings.extend(single);
     warnings.iter().for_each(|(warning, _)| eprint_escaped!("warning: {warning}\n"));
-    budget.told(cores).iter().for_each(|line| eprint_escaped!("longfat: {line}\n"));
+    budget.notice(cores).iter().for_each(|line| eprint_escaped!("longfat: {line}\n"));
     let (started, timer) = (SystemTime::now(), Instant::now());
     let Worked { outcomes, missing, signal, answers } = work.play()?;
     let elapsed = timer.elapsed().as_secs_f64();
     if let Some(missing) = &missing {
         let kind = if signal.is_some() { "ended-early" } else { "run-failed" };
-        let warning = warn::told(kind, "", &[("missing", missing.clone())]);
+        let warning = warn::warning(kind, "", &[("missing", missing.clone())]);
         eprint_escaped!("warning: {}; --resume continues\n", warning.0);
         warnings.push(warning);
     }

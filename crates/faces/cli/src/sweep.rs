@@ -65,7 +65,7 @@ fn grid(args: &SweepArgs) -> Result<(SweepGrid, Experiment), CliProblem> {
         seed: args.seed,
         repeats: args.repeat,
     };
-    let mut read = |file: &str| source.beside(file, args.allow_files);
+    let mut read = |file: &str| source.stage_file(file, args.allow_files);
     let experiment = grid.check(&mut read).map_err(CommandError::from)?;
     Ok((grid, experiment))
 }

@@ -1,6 +1,6 @@
-//! What a study compares: any [`result::Measure`], and measures that need time series: `silence`,
-//! `variation`, `inflight`, and `entered.STATE`, the number of times that a congestion control entered a
-//! state. These apply to all TCP flows, or to one: `up.variation`.
+//! The measures that a study compares: any [`result::Measure`], and measures that need time series:
+//! `silence`, `variation`, `inflight`, and `entered.STATE`, the number of times that a congestion control
+//! entered a state. These apply to all TCP flows, or to one: `up.variation`.
 
 use result::measure::connections;
 use result::{FlowKind, FlowResult, FlowSeries, Measure, MeasureUnit, Outcome};

@@ -1,7 +1,7 @@
 //! Runs the rows of a study's tables. Rows of one scenario with the same overrides form one experiment, so
 //! that all cores have work.
 //!
-//! Of each run, only a number per cell is kept, and the few series that plots and claims show.
+//! Only a number per cell is kept of each run, and the few series that plots and claims show.
 
 use crate::reproduce::cells::MeasuredCells;
 use crate::reproduce::expression::CellName;
@@ -29,7 +29,7 @@ pub struct ReproduceOptions {
     pub clocks: Vec<Clock>,
     /// Number of simulated runs at a time; `None` for one per core.
     pub threads: Option<NonZeroUsize>,
-    /// Limit of the repeats of a row, for a quick look; `None` for as many as the study says.
+    /// Limit of the repeats of a row, for a quick look; `None` for the study's number.
     pub max_repeats: Option<u32>,
 }
 

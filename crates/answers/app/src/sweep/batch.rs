@@ -149,8 +149,8 @@ fn run_cell(variant: &Variant, jobs: &[RunJob], repeat: u32, stop: &AtomicBool) 
     Some(CellFigures::of(&outcome.variant, seed))
 }
 
-/// Runs all cells of these points one after the other and returns their rows. `stop` is called regularly; if
-/// it returns true, the batch ends. A cell that panics becomes a row with an error.
+/// Runs all cells of these points in order and returns their rows. `stop` is called regularly; if it returns
+/// true, the batch ends. A cell that panics becomes a row with an error.
 ///
 /// # Errors
 /// Fails when `stop` returned true.

@@ -6,7 +6,7 @@
 //!    that determines its rows.
 //! 2. [`CaptureFolder`] holds the finished rows, as a sweep's folder does; [`diagnose_capture`] makes a row
 //!    anywhere.
-//! 3. [`CaptureFolder::finish`] writes the dataset: the same bytes wherever and in whatever order the
+//! 3. [`CaptureFolder::finish`] writes the dataset: its bytes do not depend on where and in which order the
 //!    captures were diagnosed.
 
 use crate::CommandError;

@@ -3,7 +3,7 @@
 //! A *point* is one value of each axis. A *cell* is a point, a variant and a repeat: one row of the dataset.
 //! A cell's name is a hash of all that determines its figures: the program, the scenario's text and the files
 //! it names, the overrides, the variant, and the seed of the repeat. A stored cell therefore need not run
-//! again, wherever and in whatever order it ran.
+//! again, no matter where and in which order it ran.
 
 use crate::CommandError;
 use crate::sweep::Axis;
@@ -21,7 +21,7 @@ const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 /// Key of a run's seed, and name of its column.
 const SEED: &str = "seed";
 
-/// Limit of a grid's cells: as many rows as fit in memory.
+/// Limit of a grid's cells: their rows must fit in memory.
 pub const MAX_CELLS: usize = 20_000_000;
 
 /// A grid with all that a batch of cells needs on another machine.

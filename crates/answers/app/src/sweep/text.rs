@@ -4,7 +4,7 @@ use crate::sweep::shown::{ShownCell, ShownSweep, axes, picked, quantile};
 use report::{Style, Table, TableCell, TableColumn};
 use std::fmt::Write;
 
-/// Limit of an axis' values that are shown; of more values, as many are picked evenly.
+/// Number of an axis' values that are shown; if it has more, this many are picked evenly.
 const MAX_VALUES: usize = 12;
 /// Limit of the different errors that are shown.
 const MAX_ERRORS: usize = 3;

@@ -511,7 +511,7 @@ mod tests {
             ..FlowDiagnosis::default()
         };
         policed.measures.goodput_mbps = 4.25;
-        // An index without a limiter stands for no limiter.
+        // An index without a limiter means no limiter.
         let lost = FlowDiagnosis { id: 6, limiter: Some(9), ..FlowDiagnosis::default() };
         let limiter = Limiter { kind: LimiterKind::Policer, rate_mbps: 20.0, ..Limiter::default() };
         let d = Diagnosis { limiters: vec![limiter], flows: vec![policed, lost], ..Diagnosis::default() };

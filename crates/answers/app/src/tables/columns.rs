@@ -9,7 +9,7 @@ use result::{ElementSeries, FlowSeries};
 #[derive(Clone, Copy, Debug)]
 pub struct File {
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
     /// The columns, in order.
     pub columns: &'static [Column],

@@ -97,7 +97,7 @@ impl<'a> RepeatFiles<'a> {
             let what = format!("has {} repeats of {:?}, more than result.json", repeats.len(), variant.name);
             return Err(self.flows.wrong(self.flows.column("repeat"), what));
         }
-        // Series in a file have rows. Names alone, however many a summary claims, take no memory.
+        // Series in a file have rows. Names alone, no matter how many a summary claims, take no memory.
         let named = repeats.len().saturating_mul(variant.flows.len() + variant.elements.len());
         if named > self.flows.row_count() + self.elements.row_count() {
             return Ok(Vec::new());

@@ -86,7 +86,7 @@ pub(super) enum Aqm {
     DropTail,
     /// Thresholds in the unit of the queue's size.
     Red { weight: f64, min: u64, max: u64, max_probability: f64, gentle: bool },
-    /// Its `packets` come from the queue's size.
+    /// A queue whose number of packets comes from the size.
     Of(QueueConfig),
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Rule {
     pub via: Option<String>,
     pub from: String,
     pub to: String,
-    /// What it matches, as text.
+    /// The condition that the rule matches, as text.
     pub says: String,
     /// Packets matched so far.
     pub packets: Option<u64>,

@@ -116,7 +116,7 @@ fn put(rule: Rule, model: &mut Dummynet) {
     }
 }
 
-/// What a rule matches: `ip from any to any out via em0`.
+/// Reads the condition that a rule matches: `ip from any to any out via em0`.
 fn matched(words: &[String]) -> Rule {
     let place = |word: &str| words.iter().position(|w| w == word);
     let mut rule = Rule { from: "any".into(), to: "any".into(), ..Rule::default() };

@@ -10,7 +10,7 @@ pub enum ExportFate {
     Carried,
     /// The file has a similar effect, described in `how`.
     Approximated,
-    /// It is not in the file.
+    /// The file does not have the part.
     LeftOut,
 }
 
@@ -60,7 +60,7 @@ impl Accounts<'_> {
         self.add(key, ExportFate::Approximated, how.into());
     }
 
-    /// It is not in the file.
+    /// Records that the file does not have the part.
     pub fn left_out(&mut self, key: &str, why: impl Into<String>) {
         self.add(key, ExportFate::LeftOut, why.into());
     }

@@ -212,7 +212,7 @@ fn a_queue_below_a_tbf_is_read_back() {
     let yaml = exported(&one_way(vec![link.into()])).yaml;
     let read_file = |_: &str| Err("none".to_string());
     let source =
-        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &read_file };
+        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], read_file: &read_file };
     let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
     let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
     let stages = &back.experiment.variants[0].scenario.links[0].forward;
@@ -239,7 +239,7 @@ fn a_topology_is_read_back_as_its_scenario() {
     let yaml = exported(&experiment).yaml;
     let read_file = |_: &str| Err("none".to_string());
     let source =
-        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], beside: &read_file };
+        ImportSource { name: "n.clab.yml", text: &yaml, own_name: None, values: &[], read_file: &read_file };
     let assumed = Assumed { rtt: Some(Span::ZERO), line: None, duration: None, cc: Control::default() };
     assert_eq!(ImportFormat::of(&yaml), Some(ImportFormat::Containerlab));
     let back = import(&source, None, &assumed).unwrap_or_else(|e| panic!("{e}\n{yaml}"));

@@ -155,7 +155,7 @@ fn children_share_the_rate_of_a_parent_shaper() {
     let imported = ios(include_str!("../../tests/inputs/36-ios-hqos-shape.cfg"));
     let htb = tree(&only_link(&imported).forward);
     assert_eq!((htb.classes[0].rate.as_bps(), ceil(htb, "A")), (20_000_000, 6_500_000));
-    // What the class may not use goes to the other one.
+    // Rate that the class may not use goes to the other one.
     assert_eq!(htb.classes[2].rate.as_bps(), 13_500_000);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! At every level `shape` is the ceiling of its class. The parent's rate is divided in the order of Cisco's
 //! three-parameter scheduler (IOS-XE, "QoS Scheduling"): priorities up to their policers, then `bandwidth`,
-//! then the rest by `bandwidth remaining`, by default in equal parts (classic IOS: in proportion to
+//! then the rest by `bandwidth remaining`. The default is equal parts (classic IOS: in proportion to
 //! `bandwidth`). Rate that a ceiling denies to a class goes to the others. A class that only polices or marks
 //! uses the queue of class-default.
 
@@ -10,7 +10,7 @@ use super::convert::Applied;
 use super::model::{IosClass, IosExcess, IosPolice, IosPolicy};
 use super::units::{IosRate, IosSize};
 use crate::number::{FRAME, PACKET};
-use crate::shares::{MIN_RATE, Share, plain, promises};
+use crate::shares::{MIN_RATE, Share, allocate, plain};
 use crate::{Credit, DraftStage, PortFlow, number};
 use path::{Class, Htb};
 use std::collections::BTreeMap;
@@ -190,11 +190,11 @@ impl<'a> Tree<'_, 'a, '_> {
         classes.sort_by_key(|c| c.is_default());
         let members = self.members(&classes, parent);
         let shares: Vec<Share> = members.iter().map(|m| m.share).collect();
-        let promised = promises(&shares, parent.rate, false);
-        let given = promises(&shares, parent.rate, true);
-        self.report_promises(&members, parent, policy.line);
+        let guaranteed = allocate(&shares, parent.rate, false);
+        let given = allocate(&shares, parent.rate, true);
+        self.report_excess_guarantees(&members, parent, policy.line);
         let priorities = classes.iter().filter_map(|c| c.priority).map(|p| p.level).max().unwrap_or(0);
-        for (member, (rate, promised)) in members.iter().zip(given.into_iter().zip(promised)) {
+        for (member, (rate, guaranteed)) in members.iter().zip(given.into_iter().zip(guaranteed)) {
             if grown.classes.len() >= MAX_CLASSES {
                 self.applied.reading.unknown(
                     member.class.line,
@@ -211,9 +211,9 @@ impl<'a> Tree<'_, 'a, '_> {
             node.prio = member.class.priority.map_or(priorities, |p| p.level - 1).min(7);
             if shares.iter().any(|s| s.is_unlimited) && !member.share.is_unlimited {
                 // The rate that strict priority leaves is shared like the whole rate.
-                node.quantum = Some((promised / 80).clamp(PACKET, 200_000) as u32);
+                node.quantum = Some((guaranteed / 80).clamp(PACKET, 200_000) as u32);
             }
-            codes.extend(self.node(member, node, promised, parent, is_implicit, &in_default, grown));
+            codes.extend(self.node(member, node, guaranteed, parent, is_implicit, &in_default, grown));
         }
         codes.extend(in_default);
         codes
@@ -225,7 +225,7 @@ impl<'a> Tree<'_, 'a, '_> {
         &mut self,
         member: &Member<'_>,
         mut node: Class,
-        promised: u64,
+        guaranteed: u64,
         parent: &Parent<'_>,
         is_implicit: bool,
         in_default: &[u8],
@@ -274,7 +274,7 @@ impl<'a> Tree<'_, 'a, '_> {
                 .chain(in_default.iter().copied().filter(|_| class.is_default()))
                 .collect();
         }
-        node.queue = Some(self.applied.queue_of(class, promised.max(MIN_RATE)));
+        node.queue = Some(self.applied.queue_of(class, guaranteed.max(MIN_RATE)));
         if let Some(inner) = class.child.as_ref().and_then(|name| self.applied.model.policies.get(name)) {
             // The policers of a child without queues apply to the whole class.
             for police in inner.classes.iter().filter(|c| c.is_default()).filter_map(|c| c.police.as_ref()) {
@@ -378,11 +378,11 @@ impl<'a> Tree<'_, 'a, '_> {
             .collect()
     }
 
-    fn report_promises(&mut self, members: &[Member<'_>], parent: &Parent<'_>, line: usize) {
+    fn report_excess_guarantees(&mut self, members: &[Member<'_>], parent: &Parent<'_>, line: usize) {
         let sum = members.iter().fold(0u64, |sum, m| sum.saturating_add(m.share.fixed));
         if sum > parent.ceil.saturating_add(parent.ceil / 100) {
             let text = format!(
-                "its classes are promised {} in total, but only {} is available: the promises do not hold",
+                "its classes are guaranteed {} in total, but only {} is available: the guarantees cannot be kept",
                 number::rate(sum),
                 number::rate(parent.ceil)
             );

@@ -7,7 +7,7 @@ use super::model::{
 use crate::draft::USUAL_LINE;
 use crate::ios::dscp;
 use crate::number::PACKET;
-use crate::shares::{MIN_RATE, Share, plain, promises};
+use crate::shares::{MIN_RATE, Share, allocate, plain};
 use crate::{Assumed, BoxPort, Credit, Draft, DraftStage, PortFlow, Reading, number};
 use path::queue::Fifo;
 use path::{Action, Htb, Link, Meter, Policer, QueueConfig, Shaper};
@@ -419,14 +419,14 @@ impl<'a> JunosPort<'a, '_> {
         let sum = shares.iter().fold(0u64, |sum, s| sum.saturating_add(s.fixed));
         if sum > root.saturating_add(root / 100) {
             let text = format!(
-                "transmit rates add up to {}, but only {} is available: the promises do not hold",
+                "transmit rates add up to {}, but only {} is available: the guarantees cannot be kept",
                 number::rate(sum),
                 number::rate(root)
             );
             self.reading.fault(at, "class-rates", text);
         }
-        let promised = promises(&shares, root, false);
-        let given = promises(&shares, root, true);
+        let guaranteed = allocate(&shares, root, false);
+        let given = allocate(&shares, root, true);
         let mut classes = vec![plain("port", root)];
         let mut parts = BTreeMap::from([("port".to_string(), at)]);
         let last = known.len().saturating_sub(1);
@@ -438,11 +438,11 @@ impl<'a> JunosPort<'a, '_> {
             node.cburst = s.burst.filter(|b| *b > 0).map(Bytes::new);
             node.prio = s.priority;
             if shares.iter().any(|s| s.is_unlimited) && !share.is_unlimited {
-                node.quantum = Some((promised[i] / 80).clamp(PACKET, 200_000) as u32);
+                node.quantum = Some((guaranteed[i] / 80).clamp(PACKET, 200_000) as u32);
             }
             let code = if i == last { 0 } else { self.code(class, None) };
             node.dscp = if i == last { Vec::new() } else { vec![code] };
-            let rate = promised[i].max(MIN_RATE);
+            let rate = guaranteed[i].max(MIN_RATE);
             node.queue = Some(match s.buffer {
                 Some(JunosBuffer::Time(us)) => queue(rate, us * 1e-6),
                 Some(JunosBuffer::Percent(p)) => {

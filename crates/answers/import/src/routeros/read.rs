@@ -46,7 +46,7 @@ impl Item {
             .all(|key| self.get(key).is_none_or(|v| ["", "0.0.0.0/0", "::/0", "both"].contains(&v)))
     }
 
-    /// What it matches, as text.
+    /// Returns the condition that the queue matches, as text.
     pub fn matches(&self) -> String {
         let words = ["target", "target-addresses", "packet-mark", "packet-marks", "dst"];
         let found = words.iter().filter_map(|key| self.get(key).filter(|v| !v.is_empty()));

@@ -13,7 +13,7 @@
 
 use super::options::KeySpec;
 use crate::draft::USUAL_LINE;
-use crate::shares::{Share, promises};
+use crate::shares::{Share, allocate};
 use crate::{Reading, number};
 use path::Class;
 use units::{Bytes, Rate};
@@ -90,7 +90,7 @@ fn shrink(classes: &mut [Class], parent: Option<&str>, has: Rate) {
         classes.iter_mut().filter(|c| c.parent.as_deref() == parent).collect();
     let claim = |c: &&mut Class| Share { fixed: c.rate.as_bps(), ..Share::default() };
     let shares: Vec<Share> = children.iter().map(claim).collect();
-    for (class, bps) in children.iter_mut().zip(promises(&shares, has.as_bps(), false)) {
+    for (class, bps) in children.iter_mut().zip(allocate(&shares, has.as_bps(), false)) {
         class.rate = Rate::from_bps(bps.max(1));
     }
 }

@@ -365,7 +365,7 @@ tc filter add dev wan parent 1: protocol ip prio 1 u32 match ip dport 5012 0xfff
 ";
     let read_file = |_: &str| Err("no such file".to_string());
     let source =
-        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], beside: &read_file };
+        ImportSource { name: "leaves.sh", text: script, own_name: None, values: &[], read_file: &read_file };
     let cc = Control::named("reno").unwrap();
     let imported =
         import(&source, None, &Assumed { rtt: Some(Span::from_millis(1)), line: None, duration: None, cc })

@@ -11,7 +11,7 @@ pub fn check(format: ImportFormat, data: &str) {
         if name.len() % 3 == 0 { Err("no such file".to_string()) } else { Ok(other.to_string()) }
     };
     let own_name = text.len().is_multiple_of(2).then_some("fuzz.txt");
-    let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], beside: &read_file };
+    let source = ImportSource { name: "fuzz.txt", text, own_name, values: &[], read_file: &read_file };
     let assumed = Assumed { rtt: None, line: None, duration: None, cc: Default::default() };
     for format in [Some(format), None] {
         match import(&source, format, &assumed) {

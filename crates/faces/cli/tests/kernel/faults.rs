@@ -262,8 +262,8 @@ impl Place {
         assert!(printed.contains("warning: do not trust the kernel run of \"default\": host "), "{printed}");
     }
 
-    /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a too busy machine
-    /// is repeated, and in the end only checked for not being stalled.
+    /// Asserts that the goodput is the link's rate minus headers and slow start. A run on a machine that is
+    /// too busy is repeated; the last repeat is only checked for a stall.
     fn is_right(&self) {
         let mut last = 0.0;
         for _ in 0..MAX_TRIES {

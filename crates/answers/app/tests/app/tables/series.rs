@@ -1,4 +1,4 @@
-//! Series written as Parquet read back unchanged, and damaged files are errors, whatever the damage.
+//! Series written as Parquet read back unchanged, and files with any damage are errors.
 
 use app::tables::{
     FileOrigin, RepeatFiles, Sampled, SeriesError, VariantSeries, read_series, write_elements, write_flows,
@@ -31,8 +31,8 @@ impl Random {
         }
     }
 
-    /// Fills every column of a series with `rows` rows: increasing times and random values, which are unknown
-    /// now and then where that is allowed.
+    /// Fills every column of a series with `rows` rows: increasing times and random values, some of them
+    /// unknown where that is allowed.
     fn fill(&mut self, rows: u64, series: &mut impl Columns) {
         for (column, cells) in series.cells_mut() {
             match cells {
