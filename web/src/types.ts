@@ -820,7 +820,7 @@ export interface GoalRow {
   value: string;
 }
 
-/** What the flows of a group have in common. */
+/** The property that the flows of a group have in common. */
 export type GroupBy = "cc" | "from" | "direction" | "name";
 
 /** A group of a variant's flows with its figures. */
@@ -829,7 +829,7 @@ export interface GroupFigures {
   figures: Figures;
   /** The flows' indices in the variant. */
   members: number[];
-  /** What the flows have in common. */
+  /** The value that the flows have in common. */
   name: string;
 }
 

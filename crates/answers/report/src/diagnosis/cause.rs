@@ -23,7 +23,7 @@ pub(super) fn why(g: &FlowGroup, lang: Lang) -> String {
     first_known(&numbered(&format!("cause.{}.why", g.cause.name()), lang), &of_group(g))
 }
 
-/// What to do about the group's cause.
+/// The advice on the group's cause.
 pub(super) fn advice(g: &FlowGroup, lang: Lang) -> String {
     crate::advice::advice(&diagnosis::cause::remedies(&g.affected()), lang)
 }

@@ -209,7 +209,7 @@ impl Rows {
     /// Drops rows until a quarter of the memory is free.
     fn thin(&mut self) {
         let goal = self.max_rows - self.max_rows / 4;
-        // At most as many flows as fit when each is thinned to the minimum.
+        // At most the number of flows that fit when each is thinned to the minimum.
         self.keep_largest(
             (CANDIDATES_PER_SHOWN * self.shown).max(MIN_ROWS).min(self.max_rows / (4 * MIN_ROWS)),
         );

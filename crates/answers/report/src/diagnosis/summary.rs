@@ -74,7 +74,7 @@ fn headline(group: &FlowGroup, lang: Lang) -> String {
     }
 }
 
-/// Why the flows are said to have that cause, and how certain that is.
+/// Why the flows are attributed to that cause, and how certain that is.
 fn reasons(group: &FlowGroup, lang: Lang) -> Vec<String> {
     let possible = cause::possible(group, lang);
     let mut reasons = Vec::new();

@@ -12,7 +12,7 @@ pub const MANY_FLOWS: usize = 8;
 /// difference is at most the tenth by which fairness may differ unnoticed.
 pub(crate) const ACTIVE: f64 = 0.9;
 
-/// What the flows of a group have in common.
+/// The property that the flows of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -94,7 +94,7 @@ fn scenario_names(flows: &[FlowResult]) -> Vec<String> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupFigures {
-    /// What the flows have in common.
+    /// The value that the flows have in common.
     pub name: String,
     /// The flows' indices in the variant.
     pub members: Vec<usize>,

@@ -13,10 +13,10 @@ use units::Goal;
 /// Variants that are named for a measure other than the goal.
 const MAX_LEADING: usize = 2;
 
-/// The clauses on the other variants by one goal: the best one and, if it costs something, the best one that
-/// costs less; else one that is as good and gains otherwise; else that none is better. Then the variants that
-/// are best by another measure, and those whose difference repeats do not confirm. Empty without other
-/// variants.
+/// The clauses on the other variants by one goal: the best one and, if it has a cost, the best one with a
+/// smaller cost; else one that is equally good and better by another goal; else that none is better. Then the
+/// variants that are best by another measure, and those whose difference repeats do not confirm. Empty
+/// without other variants.
 pub(super) fn remedies(judged: &JudgedBy, baseline: &NamedVariant, others: &Others) -> Vec<Clause> {
     let (goal, measure) = (judged.goal, &judged.measure);
     let (mut list, mut open): (Vec<Better>, Vec<Better>) = (Vec::new(), Vec::new());

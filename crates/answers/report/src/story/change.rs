@@ -13,7 +13,7 @@ pub struct QueueSetting {
     pub bytes: Option<String>,
 }
 
-/// What a setting belongs to.
+/// The object that a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOf {
     /// A host: its TCP stack.

@@ -7,7 +7,7 @@ use units::Goal;
 /// A value of a measure in two variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
-    /// What is measured, and of which flows.
+    /// The quantity that is measured, and its flows.
     pub measure: Measure,
     /// The baseline's value, in the measure's unit.
     pub was: f64,
@@ -44,7 +44,7 @@ pub struct Part {
     pub mbps: f64,
     /// The limit of a single flow that has its path to itself, Mbit/s.
     pub limit: Option<f64>,
-    /// What limits these flows, if it was found for them alone.
+    /// The limit of these flows, if it was found for them alone.
     pub holder: Option<Holder>,
 }
 
@@ -92,7 +92,7 @@ pub enum Clause {
         /// The flow with the largest goodput, and its goodput, Mbit/s.
         most: (String, f64),
     },
-    /// Of many flows that were measured one at a time, only the worst and the best are reported.
+    /// Many flows were measured one at a time; only the worst and the best are reported.
     Extremes {
         /// The number of flows.
         flows: usize,
@@ -105,18 +105,18 @@ pub enum Clause {
         /// All transfers.
         all: u64,
     },
-    /// What limits the baseline's flows, as measured by a run without it. The headline names the first one.
+    /// A limit of the baseline's flows, as measured by a run without it. The headline names the first one.
     Held {
         /// The limiting factor and its cost.
         holder: Holder,
-        /// It costs the most of all; for flows with paths of their own, the most of theirs.
+        /// The limit is the most costly of all; for flows with paths of their own, of theirs.
         most: bool,
         /// The numbers are those of a part of the flows, which [`Holder::flow`] names.
         of_part: bool,
     },
-    /// Without this suspect the mean was noticeably better, but the runs differ by as much.
+    /// Without this suspect the mean was noticeably better, but the difference is within the runs' spread.
     Perhaps {
-        /// What was removed, and the mean gain.
+        /// The removed suspect, and the mean gain.
         suspect: TriedSuspect,
     },
     /// Every suspect was removed in turn, and none gained anything beyond chance.

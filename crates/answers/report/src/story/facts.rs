@@ -134,8 +134,8 @@ fn varies(row: &Row) -> bool {
     stages.any(|s| ["train", "rate-trace"].contains(&s.kind.as_str()))
 }
 
-/// What hurts these goals: first what runs without it measured, then what was observed, in the order of the
-/// goals.
+/// The limits and observations that matter for these goals: first those that runs without them measured, then
+/// those that were observed, in the order of the goals.
 pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     let mut list = held(row);
     let measured = list.iter().any(|c| matches!(c, Clause::Held { .. }));
@@ -164,8 +164,8 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     list
 }
 
-/// What limits the row's flows, the largest cost first, at most [`MAX_HOLDERS`]. If parts of the flows were
-/// searched separately, what limits each part most. A row that its partial simulation does not represent has
+/// The limits of the row's flows, the most costly first, at most [`MAX_HOLDERS`]. If parts of the flows were
+/// searched separately, the main limit of each part. A row that its partial simulation does not represent has
 /// none.
 fn held(row: &Row) -> Vec<Clause> {
     let is_of_row = |flow: &Option<String>| match (row.flow, flow) {

@@ -474,7 +474,7 @@ fn only_variants_with_the_same_flows_and_no_higher_limit_are_compared() {
     (free.flows[0].limit_mbps, free.limit_mbps) = (None, None);
     list.push(free.clone());
     lacks(&text_of(list), &["free"]);
-    // It is compared if there is no other variant.
+    // A variant with a higher limit is compared if there is no other.
     has(&text_of(vec![three().remove(0), free.clone()]), &["“free” achieves 90.0 Mbit/s"]);
     free.flows[0].name = "another".into();
     lacks(&text_of(vec![three().remove(0), free.clone()]), &["free"]);
@@ -721,7 +721,7 @@ fn starved_flows_are_named() {
     let text = text_of(vec![two("b", 0.0, 0, 9.8)]);
     has(&text, &[nothing]);
     lacks(&text, &["got 12.0", "almost no loss"]);
-    // Whatever the goal.
+    // A starved flow is reported whatever the goal.
     has(&text_for(&[Goal::Delay], vec![two("b", 0.0, 0, 9.8)], Lang::En), &[nothing]);
     has(
         &text_for(&[], vec![two("b", 0.0, 0, 9.8)], Lang::Zh),
@@ -983,7 +983,7 @@ fn a_flow_below_its_limit_is_not_clean() {
     let mut lossy = slow.clone();
     lossy.flows[0].lost_packets = Some(3);
     has(&text_of(vec![lossy]), &["0.03 % of the packets were lost"]);
-    // What a pausing application sends is a bound too, if no other limit was found.
+    // The rate at which a pausing application sends is a bound too, if no other limit was found.
     let mut paused = slow;
     paused.flows[0].app = "onoff".into();
     lacks(&text_of(vec![paused.clone()]), &[clean]);

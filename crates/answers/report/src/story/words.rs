@@ -18,7 +18,7 @@ const MAX_GAINS: usize = 3;
 const MAX_HEADLINE_WORDS: usize = 9;
 
 impl Story {
-    /// What is wrong and what to do about it, in one sentence. Empty if there are no flows.
+    /// The fault and the remedy in one sentence. Empty if there are no flows.
     pub fn headline(&self, lang: Lang) -> String {
         let Some(opening) = self.clauses.first() else { return String::new() };
         let mut text = opening.say(lang);
@@ -87,7 +87,7 @@ impl Story {
         self.clauses.iter().map(|c| c.say(lang)).collect()
     }
 
-    /// What limits the baseline most; for flows measured one at a time, what limits the first one.
+    /// The main limit of the baseline; for flows measured one at a time, that of the first one.
     fn cause(&self) -> Option<&Clause> {
         // With several paths, each part names its own limit.
         let has_holder = |c: &&Clause| match c {
@@ -450,7 +450,7 @@ fn is_rate_of_goodput(holder: &Holder) -> bool {
     holder.kind == HolderKind::Rate && measure.is_some_and(|m| m.quantity == Quantity::Goodput)
 }
 
-/// What limits the flows, and where: "random loss at wan.forward.noise".
+/// The limit of the flows, and its place: "random loss at wan.forward.noise".
 fn holder_name(holder: &Holder, lang: Lang) -> String {
     let name = place_name(holder.kind, &holder.place, lang);
     let acks = matches!(holder.carries, Some(Carried::Acks));
@@ -458,7 +458,7 @@ fn holder_name(holder: &Holder, lang: Lang) -> String {
     and_more(name, holder.also.len(), lang)
 }
 
-/// What may limit the flows, and where.
+/// A possible limit of the flows, and its place.
 fn suspect_name(suspect: &TriedSuspect, lang: Lang) -> String {
     and_more(place_name(suspect.kind, &suspect.place, lang), suspect.also.len(), lang)
 }
