@@ -1,4 +1,4 @@
-//! A capture diagnosed, as the page shows it: what `longfat diagnose --report` does, with fewer packets kept.
+//! Diagnoses a capture for the page, like `longfat diagnose --report` but with fewer packets kept.
 
 use crate::request::Refusal;
 use capture::CaptureReader;

@@ -215,7 +215,7 @@ mod tests {
             headline.starts_with("The path is a policer of 20.0 Mbit/s with a bucket of 100 kB"),
             "{headline}"
         );
-        // What the diagnosis measured has a range without a search.
+        // A number that the diagnosis measured has a range without a search.
         for number in reply["numbers"].as_array().unwrap() {
             let [low, high] = [0, 1].map(|i| number["range"][i].as_f64().unwrap());
             assert!((low..=high).contains(&number["value"].as_f64().unwrap()), "{number}");

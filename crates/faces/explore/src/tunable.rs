@@ -1,8 +1,8 @@
 //! The quantities and choices of a scenario that the page can change, each with its overrides.
 //!
-//! * First those that matter most on the path of the main flow: kind, rate, burst, queue and discipline of
-//!   the bottleneck; RTT, loss and jitter of the path; congestion control and number of the flows; the
-//!   receive window.
+//! * First the settings that matter most on the path of the main flow: kind, rate, burst, queue and
+//!   discipline of the bottleneck; RTT, loss and jitter of the path; congestion control and number of the
+//!   flows; the receive window.
 //! * Then every quantity of every stage and every flow.
 //! * A quantity that a stage leaves to its default has a slider, too, at the default.
 //! * A slider adds loss or jitter to a path without them: its override is the whole list of stages.

@@ -14,7 +14,7 @@
 //! 6. Losses that are equally likely at any speed ([`lossy`]) belong to the path. Only losses beyond those
 //!    are passed on to the congestion control below.
 //!
-//! It reads no clock: `now` is an argument. Bytes are those of IP packets.
+//! The pacer reads no clock: `now` is an argument. Bytes are those of IP packets.
 
 mod fit;
 mod log;
@@ -40,8 +40,8 @@ const OFFER_FACTOR: f64 = 1.25;
 const MARGIN_PACKETS: f64 = 2.0;
 /// The smallest burst, packets. With one packet, any delay of a timer would cost throughput.
 const MIN_BURST_PACKETS: f64 = 2.0;
-/// A probe sends this share above the rate, and raises the rate by as much if it passes. The next step is
-/// twice as large.
+/// A probe sends this share above the rate, and raises the rate by the same share if it passes. The next step
+/// is twice as large.
 const PROBE_STEP: f64 = 1.0 / 16.0;
 const MAX_PROBE_STEP: f64 = 0.5;
 /// The largest bucket, in seconds at the rate. Cisco's default is 250 ms.
@@ -53,8 +53,8 @@ const PROBE_PACKETS: f64 = 6.0;
 const PROBE_EVERY_PACKETS: u64 = 8192;
 /// The shortest time between probes. Contracts are changed by people, so not often.
 const PROBE_INTERVAL: Span = Span::from_secs(10);
-/// How much of the used share of the bucket each packet that passes restores: all of it in 4096 packets, so
-/// one loss in as many (0.02 %) costs half of it for half of the time.
+/// The part of the used share of the bucket that each passing packet restores: all of it in 4096 packets, so
+/// one loss in 4096 packets (0.02 %) costs half of it for half of the time.
 const SLACK_GAIN: f64 = 1.0 / 4096.0;
 /// The shortest time between fits, per this many records of the log. A fit of them takes about 2 ms.
 const FIT_EVERY: Span = Span::from_millis(50);
@@ -105,7 +105,7 @@ pub struct Contract {
     depth: f64,
     /// The believed deficit at `at`.
     deficit: f64,
-    /// What has been sent ahead of the pace until `at`, bytes.
+    /// Bytes sent ahead of the pace until `at`.
     ahead: f64,
     at: Time,
     /// `deficit`, `ahead` and `at` before the last packet, and its bytes.
@@ -169,7 +169,7 @@ impl Contract {
     }
 
     /// The share of packets that the path loses at any speed; `None` if losses depend on the speed or are too
-    /// few to log_event.
+    /// few to decide.
     pub fn lossy(&self) -> Option<f64> {
         self.lossy
     }
@@ -192,7 +192,7 @@ impl Contract {
 
     /// Returns when a packet of this size may be sent, which also counts as its sending time. `pace` is the
     /// rate of the congestion control below, bytes per second: while no contract is known, bursts of the
-    /// library are spread at that rate, as a burst larger than the bucket loses packets at any rate.
+    /// library are spread at that rate, because a burst larger than the bucket loses packets at any rate.
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64, pace: Option<u64>) -> Time {
         let Some(terms) = self.terms else {
             let at = now.max(self.free);
@@ -322,8 +322,8 @@ impl Contract {
     }
 
     /// Ends a probe when the outcome of all its packets is known. If fewer than half of those beyond the
-    /// bucket were lost, the bucket is larger by as much or, if it has the largest size already, the rate is
-    /// higher. Then the next probe follows at once.
+    /// bucket were lost, the bucket is larger by that amount or, if it already has the largest size, the rate
+    /// is higher. Then the next probe follows at once.
     fn judge_probe(&mut self) {
         let Some(Probing { from, to: Some(to), .. }) = self.probe else { return };
         if self.log.lost_between(from, to).is_none() {

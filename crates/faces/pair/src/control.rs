@@ -36,7 +36,7 @@ const INITIAL_WINDOW: u32 = 10;
 pub const WIRE_HEADERS: u64 = 28;
 /// Packets this far below the highest acknowledged number are forgotten; older ones were given up with their
 /// keys.
-const REMEMBERED: u64 = 1 << 16;
+const MAX_PACKET_AGE: u64 = 1 << 16;
 
 /// The state when a packet was sent.
 struct SentPacket {
@@ -51,7 +51,7 @@ struct SentPacket {
     app_limited: bool,
 }
 
-/// What one ACK has acknowledged so far.
+/// The packets that the current ACK acknowledges, as far as the library has reported them.
 #[derive(Default)]
 struct AckBatch {
     packets: u32,
@@ -235,7 +235,7 @@ impl Steering {
             self.pace_by_window();
         }
         self.note_app_limit(app_limited);
-        let floor = self.largest_acked.saturating_sub(REMEMBERED);
+        let floor = self.largest_acked.saturating_sub(MAX_PACKET_AGE);
         while self.sent.first_key_value().is_some_and(|(number, _)| *number < floor) {
             self.sent.pop_first();
         }

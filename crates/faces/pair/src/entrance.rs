@@ -42,7 +42,7 @@ pub struct WaitingClient {
     pub number: u64,
     /// When waiting for its first bytes, and then for its peer, ends.
     pub deadline: Instant,
-    /// The place of this connection, if the listener limits connections per client.
+    /// The slot of this connection, if the listener limits connections per client.
     pub place: Option<ClientSlot>,
     /// Whether a PROXY header is still to come.
     pub awaits_header: bool,

@@ -15,7 +15,7 @@ use crate::keys::PrivateKey;
 use crate::link::PairLink;
 use crate::links::PairLinks;
 use crate::pending::PendingStreams;
-use crate::reader::READ;
+use crate::reader::MAX_READ;
 use crate::relay::StreamRelay;
 use crate::reload::{BoundEntrance, PairChange, open_entrances, server_tls};
 use crate::resolve::Resolver;
@@ -107,7 +107,7 @@ pub struct PairLoop {
     waker: Arc<OwnedFd>,
     log: PairLog,
     changes: Receiver<PairChange>,
-    pub(crate) board: PairStatus,
+    pub(crate) status: PairStatus,
     next: u64,
     last_sweep: Instant,
     answer: Vec<u8>,
@@ -151,14 +151,14 @@ impl PairLoop {
             resolver,
             endpoint,
             dirty: BTreeSet::new(),
-            buffer: vec![0; READ.max(MAX_UDP_PAYLOAD)],
+            buffer: vec![0; MAX_READ.max(MAX_UDP_PAYLOAD)],
             ending,
             socket,
             server,
             waker,
             log,
             changes,
-            board: PairStatus::default(),
+            status: PairStatus::default(),
             next: QUIC + 1,
             last_sweep: now,
             answer: Vec::new(),

@@ -1,12 +1,13 @@
-//! What the two ends send to each other over QUIC: the opening of a stream, and the header of a datagram.
+//! The format of what the two ends send to each other over QUIC: the opening of a stream, and the header of a
+//! datagram.
 //!
 //! ```text
 //! stream:   version (1)  kind (1: connection, 2: datagrams, 3: connection with client addresses)
 //!           length (1 to 255)  name of the upstream  kind 3: a header of the PROXY protocol, version 2
 //! datagram: number of the stream that opened its flow (4, big endian)  payload
 //! ```
-//! A connection's bytes follow, in both directions. A stream of kind 2 carries nothing more. It stands for
-//! the datagrams of one client, and they end with it.
+//! A connection's bytes follow, in both directions. A stream of kind 2 carries nothing more. It represents
+//! the datagrams of one client, which end with it.
 
 use proxy::{HeaderRead, ProxyVersion, read_header};
 use std::net::SocketAddr;
@@ -20,7 +21,7 @@ pub const LONGEST_OPENING: usize = 3 + 255 + LONGEST_CLIENT;
 /// The bytes before a datagram's payload.
 pub const DATAGRAM_HEAD: usize = 4;
 
-/// What a stream is for.
+/// The use of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
     /// A connection's bytes.

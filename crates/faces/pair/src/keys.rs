@@ -180,7 +180,7 @@ impl PinnedKeys {
 
 /// TLS 1.2 is not offered, so no signature of it is valid.
 fn no_tls12() -> Result<HandshakeSignatureValid, Error> {
-    Err(Error::General("TLS 1.3 alone is spoken".into()))
+    Err(Error::General("only TLS 1.3 is supported".into()))
 }
 
 impl ServerCertVerifier for PinnedKeys {

@@ -1,9 +1,9 @@
 //! A QUIC connection to a peer: the library's state machine, and the packet that waits to be sent.
 //!
 //! The library paces at the control's rate, but allows bursts of up to ten packets. A control that knows of a
-//! smaller bucket decides when each packet may be sent. The packet waits here until then, and the library is
-//! not asked for another one: timers are late, and when the next packet may be sent depends on when this one
-//! was.
+//! smaller bucket decides when each packet may be sent. The packet waits here until then, and no other packet
+//! is requested from the library: timers are late, and when the next packet may be sent depends on when this
+//! one was.
 
 use crate::contract::ContractTerms;
 use crate::control::CongestionChoice;
@@ -26,7 +26,7 @@ struct HeldPacket {
     bytes: Vec<u8>,
 }
 
-/// What a stream is used for.
+/// The use of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamUse {
     /// The relay with this number.
@@ -40,7 +40,7 @@ pub struct PairLink {
     pub conn: Connection,
     /// The name of the peer; `None` until its key is known.
     pub peer: Option<String>,
-    /// What each stream is used for.
+    /// The use of each stream.
     pub streams: HashMap<StreamId, StreamUse>,
     /// Whether data may be sent: the handshake is done, or early data is enabled and possible.
     pub is_up: bool,

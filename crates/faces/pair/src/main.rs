@@ -149,7 +149,7 @@ mod linux {
             let proxy = proxy.map_err(|e| e.to_string())?;
             let pair = bound.run().map_err(|e| e.to_string())?;
             if let Some(proxy) = &proxy {
-                proxy.show(pair.board());
+                proxy.show(pair.status());
                 proxy.show_page(status_page);
             }
             Ok(ProxyAndPair { proxy, pair })

@@ -1,9 +1,9 @@
 //! Reads a stream of the peer in order.
 //!
 //! The library delivers chunks out of order, and they are put in order here. The library closes a connection
-//! if one of its streams has 1024 gaps, and extends a stream's window only by what has been read. If it
-//! delivered in order, a lost packet would close the window for the round trip until it arrives again, and at
-//! 1 % loss a stream would reach only half the rate that its window allows.
+//! if one of its streams has 1024 gaps, and extends a stream's window only by what has been read. With
+//! delivery in order, a lost packet would close the window until its retransmission arrives. At 1 % loss a
+//! stream would reach only half the rate that its window allows.
 //!
 //! Data after a gap is kept until the gap is filled. A client that does not read gets no more than the
 //! stream's window. A peer that leaves a gap open, which RFC 9002 does not allow, is disconnected at
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// The most bytes that one read returns.
-pub const READ: usize = 64 << 10;
+pub const MAX_READ: usize = 64 << 10;
 /// The most bytes kept behind a gap of one stream: twice what a peer keeps until it is acknowledged
 /// (`SEND_WINDOW`).
 const MAX_HELD: usize = 32 << 20;
@@ -48,7 +48,7 @@ impl StreamReader {
         let broken = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         let mut chunks = receiving.read(false).map_err(broken)?;
         let read = loop {
-            match chunks.next(READ) {
+            match chunks.next(MAX_READ) {
                 Ok(Some(chunk)) => self.order.push(chunk.offset, chunk.bytes),
                 Ok(None) => break Ok(StreamRead::End),
                 Err(ReadError::Blocked) => break Ok(StreamRead::Nothing),

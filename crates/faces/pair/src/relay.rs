@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The most bytes to move in one direction per turn, so that other connections get theirs.
-const TURN: usize = 256 << 10;
+const MAX_BYTES_PER_TURN: usize = 256 << 10;
 
 /// Why a stream was reset (application error codes).
 pub mod code {
@@ -60,7 +60,7 @@ pub struct StreamRelay {
     pub stream_readable: bool,
     /// The listener; `None` at the server's side, which does not end idle connections.
     pub entrance: Option<Arc<Entrance>>,
-    /// The place of this connection, if the listener limits connections per client.
+    /// The slot of this connection, if the listener limits connections per client.
     pub place: Option<ClientSlot>,
     pub last_moved: Instant,
     up: Vec<u8>,
@@ -145,7 +145,7 @@ impl StreamRelay {
         now: Instant,
     ) -> io::Result<bool> {
         let mut moved = 0;
-        while moved < TURN {
+        while moved < MAX_BYTES_PER_TURN {
             if self.up_at < self.up.len() {
                 match write(conn, self.stream, &self.up[self.up_at..])? {
                     0 => return Ok(false),
@@ -183,7 +183,7 @@ impl StreamRelay {
     /// From the stream to TCP. Returns whether it can move more.
     fn down(&mut self, tcp: &mut TcpStream, conn: &mut Connection, now: Instant) -> io::Result<bool> {
         let mut moved = 0;
-        while moved < TURN {
+        while moved < MAX_BYTES_PER_TURN {
             if !self.down.is_empty() {
                 if !self.tcp_writable {
                     return Ok(false);

@@ -27,7 +27,7 @@ struct PairEnd {
     quic: SocketAddr,
     bound: Vec<BoundEntrance>,
     changes: Sender<PairChange>,
-    board: PairStatus,
+    status: PairStatus,
 }
 
 /// An end that is bound but not started. None of its threads run, so the process can still switch users.
@@ -71,8 +71,8 @@ impl Pair {
         let (changes, to_come) = mpsc::channel();
         let event_loop = PairLoop::new(config.clone(), &key, log, waker.clone(), ending.clone(), to_come)?;
         let (quic, bound) = (event_loop.quic_address()?, event_loop.bound()?);
-        let board = event_loop.board.clone();
-        let end = PairEnd { config: config.clone(), key, quic, bound, changes, board };
+        let status = event_loop.status.clone();
+        let end = PairEnd { config: config.clone(), key, quic, bound, changes, status };
         Ok(BoundPair { ending, waker, event_loop, end })
     }
 
@@ -82,9 +82,9 @@ impl Pair {
         [("quic".to_string(), self.end.quic)].into_iter().chain(listeners).collect()
     }
 
-    /// The board on which it publishes the state of its links, five times per second.
-    pub fn board(&self) -> PairStatus {
-        self.end.board.clone()
+    /// Returns the shared status of the links, which the end updates five times per second.
+    pub fn status(&self) -> PairStatus {
+        self.end.status.clone()
     }
 
     /// Prepares a change to another configuration. Nothing changes yet.

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// `net.core.rmem_max`).
 const RECEIVE_BUFFER: i32 = 6_250_000;
 /// Datagrams are never fragmented, and the path MTU known to the kernel is ignored (IP_PMTUDISC_PROBE).
-const PROBE: i32 = 3;
+const PMTUDISC_PROBE: i32 = 3;
 
 /// The UDP socket of QUIC.
 pub struct QuicSocket {
@@ -44,8 +44,8 @@ impl QuicSocket {
         let socket = udp_socket(at.is_ipv6())?;
         bind_to(socket.as_fd(), at)?;
         for (option, value) in [
-            (SocketOption::IP_MTU_DISCOVER, PROBE),
-            (SocketOption::IPV6_MTU_DISCOVER, PROBE),
+            (SocketOption::IP_MTU_DISCOVER, PMTUDISC_PROBE),
+            (SocketOption::IPV6_MTU_DISCOVER, PMTUDISC_PROBE),
             (SocketOption::SO_RCVBUF, RECEIVE_BUFFER),
             (SocketOption::SO_SNDBUF, RECEIVE_BUFFER),
         ] {

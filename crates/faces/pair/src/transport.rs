@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The most connections and flows per peer.
-const STREAMS: u32 = 10_000;
+const MAX_STREAMS: u32 = 10_000;
 /// How many bytes of a stream a peer may send ahead of what is read here. The library closes a connection if
 /// one of its streams has 1024 gaps; 2048 packets of 1200 bytes never have that many. It allows 98 Mbit/s per
 /// stream at 200 ms, even with losses, as streams are read past their gaps ([`crate::reader`]).
 const STREAM_WINDOW: u32 = 2048 * 1200;
 /// How many bytes of all streams together a peer may send ahead of what is read here: 2.7 Gbit/s at 200 ms.
-const WINDOW: u32 = 64 << 20;
+const CONNECTION_WINDOW: u32 = 64 << 20;
 /// How many bytes of all streams together are kept until the peer has acknowledged them: 640 Mbit/s at 200
 /// ms.
 const SEND_WINDOW: u64 = 16 << 20;
@@ -26,10 +26,10 @@ pub fn transport(peer: &PeerConfig, seed: u64, now: Instant) -> (TransportConfig
     let idle = peer.idle_timeout.as_nanos() / 1_000_000;
     let idle = u32::try_from(idle).unwrap_or(u32::MAX);
     config
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        .receive_window(VarInt::from_u32(WINDOW))
+        .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
         .send_window(SEND_WINDOW)
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(idle))))
         .keep_alive_interval(Some(Duration::from_millis(u64::from(idle) / 3)))

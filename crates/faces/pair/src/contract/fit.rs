@@ -31,8 +31,8 @@ const MIN_EXPLAINED: f64 = 0.8;
 /// At some time the sender must have been faster than the rate by this factor. It is less than BBR's probing
 /// gain of 1.25, the smallest of all senders that probe for more.
 const MIN_OVERSPEED: f64 = 1.15;
-/// This share of the excess must have been lost. With 5 % random loss, a sender that is 25 % too fast loses a
-/// quarter of what a policer would drop.
+/// At least this share of the excess must have been lost. With 5 % random loss, a sender that is 25 % too
+/// fast loses a quarter of what a policer would drop.
 const MIN_OVERFLOW_LOST: f64 = 0.5;
 /// If the round trip grows by more than this share of the delay that a queue as long as the deficit would
 /// add, there is a queue: halfway between no queue (a policer) and the whole.
@@ -40,7 +40,7 @@ const MAX_RTT_SLOPE: f64 = 0.5;
 /// A rate this much higher or lower must not explain the drops as well. Over [`SURE_TOLERANCES`] its deficits
 /// drift by four tolerances, so at most half of evenly spread drops stay within the tolerance.
 const RATE_OFFSET: f64 = 1.0 / 32.0;
-/// The promise of this pacer: at most this share of what it sends within the contract is lost.
+/// The loss that this pacer allows: the largest share of the packets sent within the contract.
 const MAX_LOSS: f64 = 0.005;
 /// Each candidate rate is also tried this many steps higher and lower. A step is half a packet over the log.
 const NEIGHBOUR_STEPS: i32 = 6;

@@ -140,8 +140,8 @@ impl SentLog {
         self.packets = kept.into();
     }
 
-    /// What a fit looks at: merged records up to the first that is pending, and whether the first found a
-    /// full bucket.
+    /// The records for a fit: merged, up to the first that is pending. Also returns whether the first of them
+    /// found a full bucket.
     pub fn fitted(&self) -> (Vec<SentRecord>, bool) {
         let mut all = merge_passed(self.resolved().copied());
         let over = all.len().saturating_sub(MAX_FITTED);

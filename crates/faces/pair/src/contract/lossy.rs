@@ -1,4 +1,4 @@
-//! Detects a path that loses packets at any speed. Its losses do not tell how much it can carry.
+//! Detects a path that loses packets at any speed. Its losses do not show how much it can carry.
 //!
 //! A full policer or queue drops what is too fast: a policer with rate R drops the share 1 - R / S at speed
 //! S, a queue all that finds no room. A slower sender loses less. A path with random loss drops the same
@@ -14,7 +14,7 @@ const MIN_LOSSES: f64 = 16.0;
 /// The faster half must be faster by this factor, as BBR is when it probes.
 const MIN_SPEED_RATIO: f64 = 1.15;
 /// The halves may differ by this many standard deviations if nothing is believed yet, and by the second
-/// number if a share is believed: the test runs twenty times per second, and two deviations would be exceeded
+/// number if a share is believed. The test runs twenty times per second, so two deviations would be exceeded
 /// every other second.
 const MAX_DEVIATIONS: f64 = 2.0;
 const MAX_DEVIATIONS_BELIEVED: f64 = 4.0;

@@ -4,9 +4,9 @@
 
 /// The speed relative to the suspected rate. That rate is known to 1/8 (the log spans eight tolerances), so
 /// this is at least 9 % faster than the real one.
-const FASTER: f64 = 1.25;
+const SURVEY_SPEED: f64 = 1.25;
 /// The speed while the outcome of the last packets is not known yet.
-const SLOWER: f64 = 0.875;
+const WAITING_SPEED: f64 = 0.875;
 
 /// A running survey.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ impl RateSurvey {
 
     /// How fast it sends, bytes per second.
     pub fn pace(&self) -> f64 {
-        self.rate * if self.last.is_none() { FASTER } else { SLOWER }
+        self.rate * if self.last.is_none() { SURVEY_SPEED } else { WAITING_SPEED }
     }
 
     /// A packet is sent.

@@ -2,10 +2,10 @@
 
 /// If this many of the last 128 packets within the contract are lost, one in eight, the bucket is believed to
 /// be half as large. Random loss of 5 % reaches 16 of 128 once in 1,300 times.
-const WINDOW: u32 = 128;
+const WINDOW_PACKETS: u32 = 128;
 const MAX_LOST: u32 = 16;
 
-/// Packets and losses within the contract, of the last [`WINDOW`].
+/// Packets and losses within the contract, of the last [`WINDOW_PACKETS`].
 #[derive(Debug, Default)]
 pub struct WithinCount {
     packets: u32,
@@ -15,8 +15,8 @@ pub struct WithinCount {
 }
 
 impl WithinCount {
-    /// Counts from this packet on, as the contract has changed: losses of earlier packets say nothing about
-    /// the new one.
+    /// Restarts the count at this packet, because the contract has changed: losses of earlier packets do not
+    /// concern the new one.
     pub fn restart(&mut self, from: u64) {
         *self = WithinCount { from, ..WithinCount::default() };
     }
@@ -27,7 +27,7 @@ impl WithinCount {
             return false;
         }
         (self.packets, self.lost) = (self.packets + 1, self.lost + u32::from(is_lost));
-        if self.packets >= WINDOW {
+        if self.packets >= WINDOW_PACKETS {
             (self.packets, self.lost) = (0, 0);
         }
         true

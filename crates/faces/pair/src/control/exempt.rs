@@ -1,4 +1,4 @@
-//! Losses that a congestion control does not get to see, because the path has them at any speed.
+//! Hides the losses that the path has at any speed from the congestion control.
 
 use super::{BASE_CONTROL, INITIAL_WINDOW, Steering, make};
 use congestion::{CaState, Window};

@@ -57,7 +57,7 @@ pub struct CongestionChoice {
     newest: Arc<Mutex<NewestControl>>,
 }
 
-/// What the connection's next path gets, and the control of its newest path.
+/// The settings for the connection's next path, and the control of its newest path.
 #[derive(Clone, Debug)]
 struct NewestControl {
     /// `contract`, or a name from the registry of controls.

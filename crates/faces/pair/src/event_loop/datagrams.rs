@@ -129,7 +129,7 @@ impl PairLoop {
         for (number, flow) in &self.flows {
             let most = match &flow.end {
                 FlowEnd::Server(_) => LONGEST_IDLE,
-                // If the listener is gone, there is no way to answer.
+                // If the listener is gone, no answer can be sent.
                 FlowEnd::Client { listener, .. } => {
                     let listening = self.listening.get(listener);
                     listening.map_or(Duration::ZERO, |listening| listening.entrance.idle_timeout(false))

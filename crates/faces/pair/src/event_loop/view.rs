@@ -49,6 +49,6 @@ impl PairLoop {
                 views.insert(name.clone(), view(link, &name));
             }
         }
-        self.board.write(views.into_values().collect());
+        self.status.write(views.into_values().collect());
     }
 }

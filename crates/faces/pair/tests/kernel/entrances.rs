@@ -220,13 +220,13 @@ fn changes_that_need_a_restart_are_rejected() {
 fn the_state_of_links_is_published() {
     let mut setting = Setting::new("board", named("hi"));
     let ends = setting.start(None);
-    let before = ends.near.board().read();
+    let before = ends.near.status().read();
     assert!(before.iter().all(|link| link.peer == "main"), "{before:?}");
     let mut open = connect(ends.address());
     open.read_exact(&mut [0; 2]).expect("is answered");
     exchange_with_name(ends.address());
     thread::sleep(Duration::from_millis(600));
-    let links = ends.near.board().read();
+    let links = ends.near.status().read();
     let [link] = &links[..] else { panic!("one: {links:?}") };
     assert!(link.is_up && link.rtt_s.is_some() && link.cwnd_bytes.is_some(), "{link:?}");
     assert!(link.sent_packets > 100 && link.sent_bytes > 500_000, "{link:?}");
@@ -234,7 +234,7 @@ fn the_state_of_links_is_published() {
     assert_eq!((link.streams, link.flows), (1, 0), "{link:?}");
     drop(ends.far);
     let begun = Instant::now();
-    while ends.near.board().read().iter().any(|link| link.is_up) {
+    while ends.near.status().read().iter().any(|link| link.is_up) {
         assert!(begun.elapsed() < LONG, "it is down");
         thread::sleep(Duration::from_millis(50));
     }

@@ -95,8 +95,8 @@ pub struct PacerResult {
 }
 
 impl PacerResult {
-    /// What passed, as a share of what the policer lets through in this time, and what was dropped, as a
-    /// share of what was sent.
+    /// The throughput as a share of what the policer lets through in this time, and the dropped share of what
+    /// was sent.
     pub fn shares(&self, path: &TestPath, seconds: u64) -> (f64, f64) {
         let most = path.rate as f64 / 8.0 * seconds as f64;
         (self.passed as f64 / most, self.policed as f64 / self.sent as f64)
