@@ -130,11 +130,11 @@ pub struct Row {
 /// The outcome of a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It names the control, or "other" for a control that it cannot name.
+    /// The guess names the control, or "other" for a control that it cannot name.
     Right,
-    /// It names a different control.
+    /// The guess names a different control.
     Wrong,
-    /// It names no control.
+    /// The guess names no control.
     NoOpinion,
 }
 

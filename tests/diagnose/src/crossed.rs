@@ -20,7 +20,7 @@ const SEEDS: u64 = 3;
 /// Steps at which two rates over time are compared.
 const STEPS: usize = 200;
 
-/// Spans of cross traffic: begin and end in seconds, rate in bit/s.
+/// Spans of cross traffic: start and end in seconds, rate in bit/s.
 type Spans = Vec<(f64, f64, f64)>;
 
 /// The result of a case.

@@ -136,7 +136,7 @@ pub fn flips(shorter: &Line, longer: &Line) -> bool {
     sure(shorter) && sure(longer) && shorter.verdict != longer.verdict && !changed
 }
 
-/// Passes on what a cut leaves of a capture.
+/// Applies a cut to a capture, and passes the remaining packets on.
 pub struct CutSink<S> {
     cut: Cut,
     to: S,
@@ -152,7 +152,7 @@ const BETWEEN_INTERFACES: Span = Span::from_micros(300);
 const JOINED_WITHIN: Span = Span::from_micros(50);
 
 impl<S: Sink> CutSink<S> {
-    /// Passes what `cut` leaves to `to`.
+    /// Creates a sink that applies `cut` and passes the remaining packets to `to`.
     pub fn new(cut: Cut, to: S) -> CutSink<S> {
         CutSink { cut, to, first: None, count: 0, held: VecDeque::new() }
     }

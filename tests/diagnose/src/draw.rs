@@ -40,7 +40,7 @@ impl Vantage {
 /// A scenario of the corpus.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its number in the set.
+    /// Number of the case in the set.
     pub number: u64,
     /// Seed of its run.
     pub seed: u64,
@@ -56,7 +56,7 @@ pub struct Case {
     pub rtt: f64,
     /// The scenario file.
     pub text: String,
-    /// Outages: begin and end, seconds.
+    /// Outages: start and end, seconds.
     pub outages: Vec<(f64, f64)>,
 }
 
@@ -146,7 +146,7 @@ impl Recipe {
         }
     }
 
-    /// A plain link with a queue of so many bandwidth-delay products.
+    /// A plain link with a queue of this many bandwidth-delay products.
     fn link(&mut self, queue: f64) -> String {
         let packets = (self.bdp() * queue / 1500.0).clamp(30.0, 30_000.0) as u64;
         format!(

@@ -183,7 +183,8 @@ pub fn with_bucket(scenario: &Scenario, times: f64) -> Scenario {
     s
 }
 
-/// Returns the scenario of a prediction: its first flow with this congestion control and so many connections.
+/// Returns the scenario of a prediction: its first flow with this congestion control and this many
+/// connections.
 pub fn other(scenario: &Scenario, cc: Control, count: u32, duration: Span) -> Scenario {
     let mut s = scenario.clone();
     s.duration = duration;
@@ -206,7 +207,7 @@ pub fn figures(v: &VariantResult) -> [f64; 2] {
     [v.total_goodput_mbps, if weight > 0.0 { (log / weight).exp() } else { 0.0 }]
 }
 
-/// Returns the means of [`figures`] over so many seeds, with a thread for each.
+/// Returns the means of [`figures`] over this many seeds, with a thread for each.
 pub fn predicted(s: &Scenario, seeds: u64) -> [f64; 2] {
     let run = |seed| {
         let options = sim::SimOptions { seed, host_jitter: true, ..Default::default() };

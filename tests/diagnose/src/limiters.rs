@@ -173,7 +173,7 @@ pub fn kept_labelled(folder: &Path) -> Result<Vec<LabelledLimiters>, String> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// Returns the proposals of so many cases of a seed's set, and of a third as many of its set of receivers
+/// Returns the proposals of this many cases of a seed's set, and of a third as many of its set of receivers
 /// that do not read.
 ///
 /// # Errors
@@ -334,9 +334,9 @@ pub fn as_rust(factors: &Factors) -> String {
     )
 }
 
-/// Returns a table of what each factor contributes: how much the cost rises (nats) if it is left out and the
-/// others are learned again, and how many more verdicts are wrong on the learned cases and on those kept
-/// back.
+/// Returns a table of each factor's contribution: the increase of the cost (nats) if it is left out and the
+/// others are learned again, and the number of additional wrong verdicts on the learned cases and on those
+/// kept back.
 pub fn removals(own: &[&LabelledLimiters], back: &[&LabelledLimiters]) -> String {
     let (factors, least) = learn_without(own, None);
     let wrong =

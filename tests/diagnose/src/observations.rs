@@ -12,9 +12,9 @@ use units::{Span, Time};
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub at: Time,
-    /// What kept it from sending.
+    /// The limit that kept the sender from sending.
     pub limit: Limit,
-    /// Its window grew exponentially.
+    /// The sender's window grew exponentially.
     pub slow_start: bool,
     /// First unacknowledged byte.
     pub una: u64,
@@ -35,7 +35,7 @@ pub struct ObservedStage {
     pub rate: Option<f64>,
     /// Bucket, bytes.
     pub burst: Option<f64>,
-    /// It is the last stage of its direction.
+    /// The stage is the last of its direction.
     last: bool,
     /// Width of a bin, seconds: the time of some forty packets.
     pub bin: f64,

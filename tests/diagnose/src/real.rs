@@ -46,7 +46,7 @@ pub struct Label {
     pub half: String,
 }
 
-/// Splits a line of CSV; a quoted field may hold commas, and a doubled quote stands for one.
+/// Splits a line of CSV; a quoted field may hold commas, and a doubled quote means one.
 fn fields(line: &str) -> Option<Vec<String>> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();

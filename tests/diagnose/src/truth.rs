@@ -46,7 +46,7 @@ const MIN_PACKETS: u64 = 15;
 pub(crate) const MIN_BUCKET: f64 = 15_000.0;
 const FULL: f64 = 0.97;
 const BUSY: f64 = 0.85;
-/// Drops at a policer from which on a flow counts as policed, whatever limited it most.
+/// A flow with at least this many drops at a policer counts as policed, whatever limited it most.
 pub(crate) const POLICED_DROPS: u64 = 5;
 
 /// The name of a cause or a kind in scenarios and tables.

@@ -12,11 +12,11 @@
 //! its own flows. Doubling the rate of a link counts as at most double the goodput: anything beyond was
 //! another flow's.
 //!
-//! One gain counts as larger than another only beyond chance over the checker's runs (Student's t of the
-//! pairs, 97.5 %): the p95 of four responses in a run of six seconds is random, and neither side can tell.
+//! One gain counts as larger than another only if the difference over the checker's runs is significant
+//! (Student's t of the pairs, 97.5 %). The p95 of four responses in a run of six seconds is mostly chance.
 //!
 //! Rates are suspects if the flows reach nine tenths of them. The checker leaves a band around that, because
-//! it computes header bytes in its own way.
+//! it computes header bytes differently.
 
 use experiment::holders::{HELD_SHARE, HolderSearchOptions, MIN_GAIN, find_holders};
 use experiment::{Hooks, Order, run};

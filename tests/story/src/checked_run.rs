@@ -1,4 +1,4 @@
-//! What a run yielded, according to its files and its scenario.
+//! The outcome of a run, read from its files and its scenario.
 
 use crate::value::greedy;
 use app::tables::{
@@ -43,7 +43,7 @@ pub struct ComparedStage {
     pub inside_ms: f64,
 }
 
-/// What the headline names as a variant: a variant, or one of its flows measured alone.
+/// An entry that the headline names as a variant: a variant, or one of its flows measured alone.
 #[derive(Clone, Debug)]
 pub struct ComparedVariant {
     /// Name in the headline.

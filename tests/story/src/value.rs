@@ -117,7 +117,7 @@ impl Number {
         }
     }
 
-    /// Returns the number that stands for a measure of the result.
+    /// Returns the number that represents a measure of the result.
     ///
     /// # Panics
     /// If no headline compares variants by the measure.

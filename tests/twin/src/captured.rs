@@ -1,6 +1,6 @@
-//! Paths known from a capture only: the kernel's run of a random path is captured at its client and fitted,
-//! and the true path is laid out like the fitted one, so that a change for the fitted path can be applied to
-//! the true one.
+//! Paths known only from a capture: the kernel's run of a random path is captured at its client and fitted.
+//! The true path is laid out like the fitted one, so a change for the fitted path can be applied to the true
+//! one.
 
 use capture::CaptureReader;
 use diagnose_test::lab::captured_at;

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn like_shares_with_like_behind_fair_queues() {
+    fn flows_of_the_same_control_share_equally_behind_fair_queues() {
         let share = Pair { a: "reno", b: "reno", queue: 3 }.simulate(1).expect("parses");
         assert!(share.jain() > 0.99 && share.a + share.b > 18.0, "{share:?}");
     }

@@ -1,12 +1,12 @@
 //! Cells measured on Linux 6.18, recorded in this folder.
 //!
-//! `kernel-6.18.csv` is the mean of two runs through an emulator that works in wall-clock time: if it wakes
-//! up late, it loses the tokens above the bucket's capacity, so its shapers are 1 to 16 % slower than their
-//! rate. `kernel-6.18-exact.csv` is one run of the same cells, and some more, through an emulator that works
-//! in exact virtual time, like this simulator. Traffic: iperf3, 10 s.
+//! `kernel-6.18.csv` is the mean of two runs through an emulator in wall-clock time. An emulator that wakes
+//! up late loses the tokens above the bucket's capacity, so its shapers are 1 to 16 % slower than their rate.
+//! `kernel-6.18-exact.csv` is one run of the same cells, and some more, through an emulator that works in
+//! exact virtual time, like this simulator. Traffic: iperf3, 10 s.
 //!
 //! The senders of the first file, and of the second where it says `paced`, paced every connection, including
-//! Reno and CUBIC: the kernel's default congestion control was BBR, which turns pacing on in `init`, and a
+//! Reno and CUBIC. The kernel's default congestion control was BBR, which turns pacing on in `init`, and a
 //! control selected afterwards keeps it.
 //!
 //! `grid-6.18.csv` contains the runs of [`crate::grid`] in the lab, one line each; `grid-ns3.csv` the same

@@ -1,4 +1,4 @@
-//! How much repeats of a run differ: on the kernel, and in the simulator with host jitter.
+//! Measures how much repeats of a run differ: on the kernel, and in the simulator with host jitter.
 
 use crate::outcome::with_host_jitter;
 use crate::{COLUMNS, Cell};

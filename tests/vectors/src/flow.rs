@@ -9,7 +9,7 @@ use units::{Span, Time};
 pub struct Flow {
     /// The congestion control.
     pub c: Box<dyn Controller>,
-    /// Its input.
+    /// The algorithm's input.
     pub s: Socket,
     /// The values that it changes.
     pub w: Window,

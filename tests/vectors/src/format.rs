@@ -62,7 +62,7 @@ impl Default for Start {
 pub struct Step {
     /// Line of the step.
     pub line: usize,
-    /// Its contents.
+    /// The step's contents.
     pub action: Action,
 }
 

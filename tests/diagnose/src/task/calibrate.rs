@@ -1,11 +1,11 @@
 //! `calibrate limiters CASES SEED [--wrong] [DIR ...]` learns the factors that choose among proposed
-//! limiters, from so many drawn cases of the build set, a third as many of the set of receivers that do not
+//! limiters, from CASES drawn cases of the build set, a third as many of the set of receivers that do not
 //! read, and two thirds of the kernel runs that `lab SET COUNT --out DIR` kept. It prints
 //! `crates/evidence/diagnosis/src/limiter/evidence/factors.rs`, the cost of removing each factor, and scores:
 //! there, on a sixth as many cases of SEED's sets, and on the runs kept back. `--wrong` lists the wrong
 //! verdicts of those. With 0 cases it learns nothing and scores the committed factors on 400 cases.
 //!
-//! `calibrate CASES DIR` learns the confidence of verdicts from so many drawn cases of the build set, as many
+//! `calibrate CASES DIR` learns the confidence of verdicts from CASES drawn cases of the build set, as many
 //! of the set of receivers that do not read, their captures whole and cut, and the build half of `real.csv`'s
 //! captures below DIR. It prints `crates/evidence/diagnosis/src/confidence/weights.rs`.
 //!

@@ -1,11 +1,11 @@
 //! `fit [lab|ss] SET COUNT [--from N] [--rows FILE] [--keep DIR]` scores the predictions of fits.
 //!
-//! It takes the first COUNT corpus cases from number N on that their path limits, fits the capture of each,
-//! and predicts another congestion control, another number of flows, and other buckets of policers. SET is a
-//! number that seeds the cases; `--keep` keeps captures, scenarios and fits. `fit lab SET COUNT` runs cases
-//! and predictions on the kernel, as root on a quiet machine, 25 s a case; kept runs are not repeated. `fit
-//! ss SET COUNT` does the same with the output of `ss` on the sender's host instead of a capture. `fit cross
-//! SET COUNT` draws links with cross traffic (`crossed.rs`).
+//! The task takes the first COUNT corpus cases from number N on that their path limits, fits the capture of
+//! each, and predicts another congestion control, another number of flows, and other buckets of policers. SET
+//! is a number that seeds the cases; `--keep` keeps captures, scenarios and fits. `fit lab SET COUNT` runs
+//! cases and predictions on the kernel, as root on a quiet machine, 25 s a case; kept runs are not repeated.
+//! `fit ss SET COUNT` does the same with the output of `ss` on the sender's host instead of a capture. `fit
+//! cross SET COUNT` draws links with cross traffic (`crossed.rs`).
 
 use diagnose_test::crossed::{CrossRow, cross_table, judge_cross};
 use diagnose_test::fit::{FitRow, case, judge, tables};
@@ -44,7 +44,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         None => None,
     };
     let mut rows: Vec<FitRow> = Vec::new();
-    // One after the other, so that a fit has both cores, as for a user.
+    // One at a time, so that a fit has both cores, as for a user.
     let drawn = |n| case(set, n).filter(|_| on_kernel.is_none() || lab::case(set, n).is_some());
     for case in (from..).filter_map(drawn).take(count as usize) {
         let row = match on_kernel {

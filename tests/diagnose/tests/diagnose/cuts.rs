@@ -19,8 +19,8 @@ fn diagnosed_lines(cases: &[Case], cuts: &[Cut]) -> Vec<Vec<Vec<Line>>> {
     each(0..cases.len() as u64, |i| cut_lines(&cases[i as usize], cuts)).expect("all are played")
 }
 
-/// One of 30 cases may contradict itself: there, flows start one after another behind a policer and a link
-/// with a short queue, and the queue's losses are diagnosed with certainty before the policer has caused
+/// One of 30 cases may contradict itself. In that case, flows start one after another behind a policer and a
+/// link with a short queue, and the queue's losses are diagnosed with certainty before the policer has caused
 /// many.
 #[test]
 fn a_longer_prefix_does_not_contradict_a_sure_verdict_on_a_shorter_one() {

@@ -1,5 +1,5 @@
-//! The path MTU falls during a connection without an ICMP message. Small packets that still pass tell the
-//! black hole from an outage.
+//! The path MTU falls during a connection without an ICMP message. Small packets that still pass distinguish
+//! the black hole from an outage.
 
 #[path = "../../../../crates/engine/transport/tests/transport/pair.rs"]
 #[allow(dead_code)] // only part of the fixture is used here

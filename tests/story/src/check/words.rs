@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 3;
 
 /// Everything that is wrong with a clause in English and in Chinese.
 pub fn wrong(check: &Check, clause: &Clause, en: &str, zh: &str) -> Vec<String> {
-    // What limits the flows is checked against runs elsewhere.
+    // The limit of the flows is checked against runs elsewhere.
     if matches!(clause, Clause::Held { .. }) {
         return Vec::new();
     }

@@ -1,8 +1,8 @@
 //! One run on the live kernel.
 //!
-//! Everything happens in one thread on one CPU: a segment written to the TUN device is processed by the
-//! kernel's TCP within the call, so the packets that it sends and the state that it reports then belong to
-//! that segment.
+//! Everything happens in one thread on one CPU. The kernel's TCP processes a segment within the call that
+//! writes it to the TUN device, so the packets sent and the state reported after the call belong to that
+//! segment.
 
 use super::log::{Ack, Burst, Event, Input, Log};
 use super::peer::{Data, Peer};

@@ -32,7 +32,7 @@ pub struct Ack {
     pub ack: u64,
     /// Receive window, bytes.
     pub window: u32,
-    /// Its own timestamp.
+    /// The segment's own timestamp.
     pub ts_val: u32,
     /// Timestamp echoed.
     pub ts_ecr: u32,

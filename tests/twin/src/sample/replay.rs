@@ -68,7 +68,7 @@ enum GuessKind {
 pub struct Difference {
     /// Number of the event.
     pub event: usize,
-    /// What differs first: a field of `TCP_INFO`, `packets`, `flags`, `timer`.
+    /// The first difference: a field of `TCP_INFO`, `packets`, `flags`, `timer`.
     pub what: &'static str,
     /// Description of the difference.
     pub how: String,

@@ -2,9 +2,9 @@
 //!
 //! A call is timed from outside: it takes some 5 µs, 50 after a pause, and more if the machine does other
 //! work meanwhile. But the kernel reveals the round trip that it measured: its pacing rate is the window
-//! divided by the smoothed round trip (`tcp_update_pacing_rate`), which is therefore known to an eighth of a
-//! microsecond, and with it each sample. So in the model an ACK arrives that much later than the packet that
-//! it acknowledges was sent, if that is within the call.
+//! divided by the smoothed round trip (`tcp_update_pacing_rate`). So the smoothed round trip, and with it
+//! each sample, is known to an eighth of a microsecond. So in the model an ACK arrives that much later than
+//! the packet that it acknowledges was sent, if that is within the call.
 
 use super::log::{Ack, Burst, Event, Input};
 use super::snapshot::Snapshot;

@@ -85,7 +85,7 @@ impl FastRow {
 }
 
 impl FastRun {
-    /// Parses the fields after the cell: the run's number, its goodput, its doubts.
+    /// Parses the fields after the cell: the run's number, its goodput, the reasons not to trust it.
     fn parse(rest: &str) -> Option<FastRun> {
         let mut fields = rest.split(',').skip(1);
         let goodput = fields.next()?.parse().ok()?;

@@ -20,10 +20,10 @@ const SECONDS: u64 = 8;
 /// Number of changes measured for a path.
 const CURES: usize = 4;
 /// Number of runs of the unchanged path: gains are relative to their mean, as in the plan.
-const AS_IT_IS: u64 = 3;
+const UNCHANGED_RUNS: u64 = 3;
 /// Runs disturbed by other work on this machine are repeated at most this often.
 const TRIES: usize = 2;
-/// A gain below this share of the original goodput is not worth reporting.
+/// Smaller gains, as shares of the original goodput, are not reported.
 const GAIN: f64 = 0.1;
 /// Aims: share of the best goodput, and accuracy of a predicted gain.
 const OF_BEST: f64 = 0.9;
@@ -49,7 +49,7 @@ fn measure(from: Source, [seed, first, count]: [u64; 3], cures: usize) -> Result
     Ok(())
 }
 
-/// What a plan knows of a path.
+/// The source from which a plan knows a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The scenario.
@@ -74,7 +74,7 @@ fn measure_path(from: Source, path: &LimitedPath, cures: usize) -> Result<(), St
     let made = advise::plan("default", &scenarios, &PlanOptions::default(), None);
     let made = made.map_err(|e| e.to_string())?;
     let row = PathRow { line: path.line(), plan_s: fit_s + planned.elapsed().as_secs_f64() };
-    for seed in 0..AS_IT_IS {
+    for seed in 0..UNCHANGED_RUNS {
         let again = Scenario { seed: truth.seed + seed, ..truth.clone() };
         row.print(0, "as-it-is", false, made.plan.now.goodput_mbps.mean, &again);
     }
