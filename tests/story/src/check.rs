@@ -626,7 +626,7 @@ fn disjoint_sets(b: &ComparedVariant) -> Vec<Vec<&crate::checked_run::ComparedFl
         let mut sets: Vec<Vec<&crate::checked_run::ComparedFlow>> = Vec::new();
         for flow in b.flows.iter().filter(|f| f.result.kind == kind) {
             let meets = |set: &Vec<&crate::checked_run::ComparedFlow>| {
-                set.iter().any(|f| f.directions.iter().any(|way| flow.directions.contains(way)))
+                set.iter().any(|f| f.directions.iter().any(|direction| flow.directions.contains(direction)))
             };
             let (joined, rest): (Vec<_>, Vec<_>) = sets.into_iter().partition(meets);
             sets = rest;

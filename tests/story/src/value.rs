@@ -302,14 +302,14 @@ fn tcp_seen(s: &ComparedVariant) -> impl Iterator<Item = &ComparedFlow> {
 /// time.
 pub fn groups(s: &ComparedVariant) -> Vec<Vec<&ComparedFlow>> {
     let mut all = Vec::new();
-    let mut ways: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.directions.clone()).collect();
-    ways.sort_unstable();
-    ways.dedup();
-    for way in ways {
+    let mut directions: Vec<(usize, bool)> = s.flows.iter().flat_map(|f| f.directions.clone()).collect();
+    directions.sort_unstable();
+    directions.dedup();
+    for direction in directions {
         // A flow that has finished wanted no more.
         let wants = |f: &&ComparedFlow| f.greedy && f.result.completion_s.is_none();
         let here: Vec<&ComparedFlow> =
-            tcp_seen(s).filter(|f| wants(f) && f.directions.contains(&way)).collect();
+            tcp_seen(s).filter(|f| wants(f) && f.directions.contains(&direction)).collect();
         for limit in here.iter().map(|f| kbit(f.limit)) {
             let same: Vec<&ComparedFlow> = here.iter().copied().filter(|f| kbit(f.limit) == limit).collect();
             let longest = same.iter().map(|f| f.result.active_s).fold(0.0, f64::max);

@@ -15,7 +15,7 @@ const DEFAULT_SCENARIOS: u64 = 24;
 /// Repeats that the headline is based on.
 const REPEATS: u32 = 5;
 /// Fresh seeds that it is checked against.
-const FRESH: u32 = 20;
+const FRESH_SEEDS: u32 = 20;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
@@ -29,7 +29,7 @@ fn text(seed: u64) -> String {
 /// Plays the same variants with seeds that nothing else used.
 fn fresh(text: &str, seed: u64) -> CheckedRun {
     let text = text.replacen(&format!("seed = {seed}\n"), &format!("seed = {}\n", 500_000 + 100 * seed), 1);
-    play(&text, FRESH, Clock::Sim)
+    play(&text, FRESH_SEEDS, Clock::Sim)
 }
 
 fn named<'a>(run: &'a CheckedRun, name: &str) -> &'a ComparedVariant {

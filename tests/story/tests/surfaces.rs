@@ -107,10 +107,10 @@ fn is_refused(measure: &Measure, experiment: &Experiment) -> bool {
         (Subject::Element(name), ..) => !experiment.variants.iter().any(|v| {
             let links = v.scenario.links.iter();
             let mut names = links.flat_map(|l| {
-                let way = |way: &'static str, list: &'_ [scenario::NamedStage]| -> Vec<String> {
-                    list.iter().map(|s| format!("{}.{way}.{}", l.name, s.name)).collect()
+                let names_in = |direction: &'static str, list: &'_ [scenario::NamedStage]| -> Vec<String> {
+                    list.iter().map(|s| format!("{}.{direction}.{}", l.name, s.name)).collect()
                 };
-                [way("forward", &l.forward), way("backward", &l.backward)].concat()
+                [names_in("forward", &l.forward), names_in("backward", &l.backward)].concat()
             });
             names.any(|n| n == *name)
         }),

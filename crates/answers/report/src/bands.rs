@@ -343,8 +343,8 @@ mod tests {
         let repeats = [1000, 2000, 3000].map(|a| vec![flow("a", a, 0.0, 1.0), flow("b", 4000 - a, 0.0, 1.0)]);
         let bands = bands(&repeats, &variant(&["a", "b"], false)).unwrap();
         let total = bands.total.unwrap();
-        for of in [&total.low, &total.median, &total.high] {
-            near(of[9], 3.2);
+        for line in [&total.low, &total.median, &total.high] {
+            near(line[9], 3.2);
         }
         near(bands.flows[0].1["delivered_bytes"].low[9], 0.8);
     }

@@ -20,9 +20,9 @@ pub(crate) fn elide(names: &[&str], width: usize) -> Option<Elided> {
     let short = shorten(&distinct, width, false, &mut whole);
     let seen: BTreeSet<&str> = short.iter().map(String::as_str).collect();
     let alike = seen.len() < short.len() || short.iter().any(|n| n.width() > width);
-    let of =
+    let shortened =
         |name: &&str| distinct.binary_search(name).map_or_else(|_| String::new(), |at| short[at].clone());
-    (!alike).then(|| Elided { names: names.iter().map(of).collect(), whole })
+    (!alike).then(|| Elided { names: names.iter().map(shortened).collect(), whole })
 }
 
 fn separates(c: char) -> bool {

@@ -4,7 +4,7 @@
 mod group;
 mod quantile;
 
-pub(crate) use group::{ACTIVE, directions};
+pub(crate) use group::{CONCURRENT_SHARE, directions};
 pub use group::{GroupBy, GroupFigures, MANY_FLOWS, groups};
 pub(crate) use quantile::{ascending, five_numbers, quantile};
 

@@ -3,7 +3,7 @@
 use super::Check;
 use crate::checked_run::ComparedVariant;
 use crate::numbers::numbers;
-use report::story::{Better, Change, SettingOf};
+use report::story::{Better, Change, SettingOwner};
 use result::topology::PathStage;
 use scenario::{NamedStage, Scenario};
 use serde_json::Value;
@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Stages of all link directions, with their full names.
 fn stages(s: &Scenario) -> Vec<(String, &NamedStage)> {
-    let of = |link: &str, way: &str, n: &NamedStage| format!("{link}.{way}.{}", n.name);
+    let key = |link: &str, direction: &str, n: &NamedStage| format!("{link}.{direction}.{}", n.name);
     let mut all = Vec::new();
     for link in &s.links {
-        all.extend(link.forward.iter().map(|n| (of(&link.name, "forward", n), n)));
-        all.extend(link.backward.iter().map(|n| (of(&link.name, "backward", n), n)));
+        all.extend(link.forward.iter().map(|n| (key(&link.name, "forward", n), n)));
+        all.extend(link.backward.iter().map(|n| (key(&link.name, "backward", n), n)));
     }
     all
 }
@@ -90,30 +90,30 @@ pub fn wrong(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> 
 }
 
 /// The scenario's settings apart from stages, by owner, name and key, including defaults.
-type SettingsMap = BTreeMap<(SettingOf, String, String), String>;
+type SettingsMap = BTreeMap<(SettingOwner, String, String), String>;
 
 fn settings_of(s: &Scenario) -> SettingsMap {
     let mut all = SettingsMap::new();
-    let mut add = |of: SettingOf, name: &str, key: &str, value: String| {
-        all.insert((of, name.to_string(), key.to_string()), value);
+    let mut add = |owner: SettingOwner, name: &str, key: &str, value: String| {
+        all.insert((owner, name.to_string(), key.to_string()), value);
     };
     let host = |i: usize| s.hosts[i].name.clone();
-    add(SettingOf::Run, "", "duration", s.duration.to_string());
-    add(SettingOf::Run, "", "seed", s.seed.to_string());
+    add(SettingOwner::Run, "", "duration", s.duration.to_string());
+    add(SettingOwner::Run, "", "seed", s.seed.to_string());
     for link in &s.links {
-        add(SettingOf::Link, &link.name, "between", link.between.map(host).join(", "));
+        add(SettingOwner::Link, &link.name, "between", link.between.map(host).join(", "));
     }
     for relay in &s.relays {
-        add(SettingOf::Relay, &relay.name, "buffer", relay.buffer.to_string());
-        add(SettingOf::Relay, &relay.name, "tool", relay.tool.name().to_string());
+        add(SettingOwner::Relay, &relay.name, "buffer", relay.buffer.to_string());
+        add(SettingOwner::Relay, &relay.name, "tool", relay.tool.name().to_string());
     }
     for h in &s.hosts {
         for (key, value) in flat("stack", &serde_json::to_value(&h.stack).expect("plain data")) {
-            add(SettingOf::Host, &h.name, &key, value);
+            add(SettingOwner::Host, &h.name, &key, value);
         }
     }
     for f in &s.flows {
-        let mut own = |key: &str, value: String| add(SettingOf::Flow, &f.name, key, value);
+        let mut own = |key: &str, value: String| add(SettingOwner::Flow, &f.name, key, value);
         own("from", host(f.from));
         own("to", host(f.to));
         own("start", f.start.to_string());
@@ -148,17 +148,17 @@ fn flat(key: &str, value: &Value) -> Vec<(String, String)> {
 fn settings(was: &ComparedVariant, is: &ComparedVariant, stated: &[Change]) -> Vec<String> {
     let (before, after) = (settings_of(&was.scenario), settings_of(&is.scenario));
     let plain = |key: &str| key.split(" of ").next().unwrap_or_default().to_string();
-    let mine = |(of, name, _): &(SettingOf, String, String)| {
-        *of != SettingOf::Flow || !is.alone || is.flows.iter().any(|f| is_of(&f.result.name, name))
+    let mine = |(owner, name, _): &(SettingOwner, String, String)| {
+        *owner != SettingOwner::Flow || !is.alone || is.flows.iter().any(|f| is_of(&f.result.name, name))
     };
     let keys: BTreeSet<_> = before.keys().chain(after.keys()).filter(|k| mine(k)).collect();
     let differ: BTreeSet<_> = keys.into_iter().filter(|k| before.get(*k) != after.get(*k)).cloned().collect();
     let mut list = Vec::new();
     let mut found = BTreeSet::new();
     for change in stated {
-        let Change::Setting { of, names, key, was: old, is: new } = change else { continue };
-        let fits = |k: &&(SettingOf, String, String)| {
-            k.0 == *of && plain(&k.2) == *key && (names.is_empty() || names.contains(&k.1))
+        let Change::Setting { owner, names, key, was: old, is: new } = change else { continue };
+        let fits = |k: &&(SettingOwner, String, String)| {
+            k.0 == *owner && plain(&k.2) == *key && (names.is_empty() || names.contains(&k.1))
         };
         let all: Vec<_> = differ.iter().filter(fits).collect();
         let holds = |values: &SettingsMap, value: &Option<String>| {
@@ -185,9 +185,9 @@ fn is_of(result: &str, flow: &str) -> bool {
 fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
     let kinds = |s: &Scenario, kind: &str| stages(s).iter().filter(|x| x.1.stage.kind() == kind).count();
     // In some link direction one scenario has a stage of this name and the other has none.
-    let only = |a: &Scenario, b: &Scenario, of: &PathStage| {
+    let only = |a: &Scenario, b: &Scenario, stage: &PathStage| {
         let (here, there) = (stages(a), stages(b));
-        here.iter().any(|x| x.1.name == of.name && there.iter().all(|y| y.0 != x.0))
+        here.iter().any(|x| x.1.name == stage.name && there.iter().all(|y| y.0 != x.0))
     };
     match change {
         Change::Replaced { was: old, is: new } => has(was, old) && has(is, new) && old.kind != new.kind,
@@ -227,8 +227,8 @@ fn holds(was: &Scenario, is: &Scenario, change: &Change) -> bool {
 /// All numbers in both scenarios' stages, and the possible numbers of changed flows.
 pub fn numbers_of(check: &Check, b: &Better) -> Vec<f64> {
     let mut list: Vec<f64> = (1..=check.baseline.flows.len()).map(|n| n as f64).collect();
-    let of = check.others.iter().filter(|s| s.name == b.variant).copied().chain([check.baseline]);
-    for checked in of {
+    let candidates = check.others.iter().filter(|s| s.name == b.variant).copied().chain([check.baseline]);
+    for checked in candidates {
         for (_, stage) in stages(&checked.scenario) {
             list.extend(numbers(&json(stage).to_string()).iter().map(|n| n.value));
         }

@@ -10,7 +10,7 @@ pub const MANY_FLOWS: usize = 8;
 
 /// Flows that were active for at least this share of the longest active time count as concurrent. The
 /// difference is at most the tenth by which fairness may differ unnoticed.
-pub(crate) const ACTIVE: f64 = 0.9;
+pub(crate) const CONCURRENT_SHARE: f64 = 0.9;
 
 /// The property that the flows of a group have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -148,7 +148,9 @@ fn are_alike(flows: &[&FlowResult], variant: &VariantResult) -> bool {
     let longest = flows.iter().map(|f| f.active_s).fold(0.0, f64::max);
     let is_like_first = |f: &FlowResult| {
         let ends = f.completion_s.is_some() || f.unfinished;
-        (&f.app, f.limit_mbps) == (&first.app, first.limit_mbps) && !ends && f.active_s >= ACTIVE * longest
+        (&f.app, f.limit_mbps) == (&first.app, first.limit_mbps)
+            && !ends
+            && f.active_s >= CONCURRENT_SHARE * longest
     };
     let directions = flows.iter().map(|f| BTreeSet::from_iter(directions(variant.path.as_ref(), f)));
     is_same_kind
@@ -261,12 +263,12 @@ mod tests {
 
     #[test]
     fn numbered_flows_belong_together_only_if_they_are_alike() {
-        let of = |list: &[(&str, &str)]| {
+        let names = |list: &[(&str, &str)]| {
             scenario_names(&list.iter().map(|(n, cc)| flow(n, cc, "h", 1.0)).collect::<Vec<_>>())
         };
-        assert_eq!(of(&[("a-1", "cubic"), ("a-2", "cubic"), ("b", "cubic")]), ["a", "a", "b"]);
-        assert_eq!(of(&[("a-1", "cubic"), ("a-2", "bbr")]), ["a-1", "a-2"]);
-        assert_eq!(of(&[("site-2", "cubic"), ("site-3", "cubic")]), ["site-2", "site-3"]);
-        assert_eq!(of(&[("a-1", "x"), ("a-2", "x"), ("a-1", "y"), ("a-2", "y")]), ["a", "a", "a", "a"]);
+        assert_eq!(names(&[("a-1", "cubic"), ("a-2", "cubic"), ("b", "cubic")]), ["a", "a", "b"]);
+        assert_eq!(names(&[("a-1", "cubic"), ("a-2", "bbr")]), ["a-1", "a-2"]);
+        assert_eq!(names(&[("site-2", "cubic"), ("site-3", "cubic")]), ["site-2", "site-3"]);
+        assert_eq!(names(&[("a-1", "x"), ("a-2", "x"), ("a-1", "y"), ("a-2", "y")]), ["a", "a", "a", "a"]);
     }
 }

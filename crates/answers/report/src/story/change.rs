@@ -15,7 +15,7 @@ pub struct QueueSetting {
 
 /// The object that a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SettingOf {
+pub enum SettingOwner {
     /// A host: its TCP stack.
     Host,
     /// A link: its ends.
@@ -56,7 +56,7 @@ pub enum Change {
     NoRelay(String),
     /// Another value of a setting outside the path's stages; `None` is the default.
     Setting {
-        of: SettingOf,
+        owner: SettingOwner,
         /// Names of the hosts, links, relays or flows; empty if all of them changed.
         names: Vec<String>,
         /// The key; keys of inner tables with a dot: `stack.mss`.

@@ -65,8 +65,8 @@ fn change(change: &Change, lang: Lang) -> String {
         Change::NoRelay(host) => {
             fill("story.change.no-relay", lang, &[("host", &clip(&printable(host), 40))])
         }
-        Change::Setting { of, names, key, was, is } => {
-            setting::words(*of, names, key, (was.as_deref(), is.as_deref()), lang)
+        Change::Setting { owner, names, key, was, is } => {
+            setting::words(*owner, names, key, (was.as_deref(), is.as_deref()), lang)
         }
         Change::Control { was, is, flows } => {
             let change = instead(cc_name(is, lang), cc_name(was, lang));

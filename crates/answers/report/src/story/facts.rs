@@ -6,8 +6,9 @@ use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    AT_BOUND, DROPPED, JudgedBy, LIKE, LOST, MAX_HOLDERS, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES,
-    REASON, REPAIRED, STARVED, STARVED_S, STOOD, WAITED,
+    AT_BOUND, JudgedBy, MAX_GOODPUT_RATIO, MAX_HOLDERS, MIN_DELAY_SHARE, MIN_DROPPED_SHARE, MIN_LOST_PERCENT,
+    MIN_RECOVERY_SHARE, MIN_WAIT_SHARE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES, STANDING_RTT_RATIO,
+    STARVED_S, STARVED_SHARE,
 };
 use crate::figures::Row;
 use result::measure::connections;
@@ -112,7 +113,7 @@ pub(super) fn starved(row: &Row) -> Option<Clause> {
     let groups = groups(row);
     let little = |f: &FlowResult| {
         let mine = groups.iter().filter(|g| g.iter().any(|other| std::ptr::eq(*other, f)));
-        mine.flatten().any(|other| f.goodput_mbps < STARVED * other.goodput_mbps)
+        mine.flatten().any(|other| f.goodput_mbps < STARVED_SHARE * other.goodput_mbps)
     };
     let starved: Vec<&FlowResult> =
         flows.iter().copied().filter(|f| f.active_s >= STARVED_S && (nothing(f) || little(f))).collect();
@@ -215,7 +216,7 @@ fn is_like_simulated(row: &Row) -> bool {
     let Some((simulated, name)) = search.and_then(|s| Some((s.simulated?, &s.measure))) else { return true };
     let whole = Measure::parse(name, |_| false).ok().and_then(|measure| value_of(&measure, row));
     let whole = whole.filter(|&whole| whole > 0.0 && simulated > 0.0);
-    whole.is_none_or(|whole| (simulated / whole).max(whole / simulated) < LIKE)
+    whole.is_none_or(|whole| (simulated / whole).max(whole / simulated) < MAX_GOODPUT_RATIO)
 }
 
 /// Whether the value without the suspect is the better one.
@@ -237,7 +238,7 @@ fn without_findings(row: &Row) -> Vec<Clause> {
     let mut list = Vec::new();
     let bounded = row.flows().iter().all(|f| is_at_own_bound(row, f));
     // Without a bound any loss counts: at a full queue 0.03 % may cost more than half of the rate.
-    let least = if bounded { LOST } else { f64::MIN_POSITIVE };
+    let least = if bounded { MIN_LOST_PERCENT } else { f64::MIN_POSITIVE };
     if let Some(share) = Measure::new(Quantity::Lost).of_flows(&row.flows()).filter(|&share| share >= least) {
         list.push(Clause::Lost { share });
     }
@@ -246,7 +247,7 @@ fn without_findings(row: &Row) -> Vec<Clause> {
         return list;
     }
     let lost = |f: &FlowResult| f.lost_packets.unwrap_or(f.retransmitted_packets) as f64;
-    let loses = row.flows().iter().any(|f| 100.0 * lost(f) >= LOST * f.sent_packets as f64);
+    let loses = row.flows().iter().any(|f| 100.0 * lost(f) >= MIN_LOST_PERCENT * f.sent_packets as f64);
     let waits = row.flows().iter().any(|f| has_queue_delay(f.rtt_ms.min, f.rtt_ms.p95));
     let silent = row.flows().iter().any(|f| f.delivered_bytes == 0 || f.timeouts > 0);
     list.extend((!loses && !waits && !silent && list.is_empty()).then_some(Clause::Clean));
@@ -280,7 +281,12 @@ fn dropped(row: &Row) -> Option<Clause> {
     let most = elements.max_by_key(|e| e.dropped_packets)?;
     let came = most.passed_packets + most.dropped_packets;
     let (element, kind, dropped) = (most.name.clone(), kind(row, most), most.dropped_packets);
-    (dropped as f64 >= DROPPED * came as f64).then_some(Clause::Dropped { element, kind, dropped, came })
+    (dropped as f64 >= MIN_DROPPED_SHARE * came as f64).then_some(Clause::Dropped {
+        element,
+        kind,
+        dropped,
+        came,
+    })
 }
 
 /// The time that flows of one congestion control spent on losses: waiting for timeouts, else in recovery.
@@ -289,10 +295,10 @@ fn time_lost(row: &Row) -> Option<Clause> {
         let states = f.states.iter().filter(|s| ["recovery", "cwr", "loss"].contains(&s.state.as_str()));
         states.map(|s| s.share).sum()
     };
-    let waited = worst(row, |f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= WAITED);
+    let waited = worst(row, |f| f.timeout_wait.unwrap_or(0.0)).filter(|w| w.1 >= MIN_WAIT_SHARE);
     let waited = waited.map(|(cc, share)| Clause::Waited { cc, share });
     waited.or_else(|| {
-        let (cc, share) = worst(row, repairing).filter(|w| w.1 >= REPAIRED)?;
+        let (cc, share) = worst(row, repairing).filter(|w| w.1 >= MIN_RECOVERY_SHARE)?;
         Some(Clause::Repaired { cc, share })
     })
 }
@@ -313,7 +319,7 @@ fn worst(row: &Row, share: impl Fn(&FlowResult) -> f64) -> Option<(String, f64)>
 
 /// Whether the RTT grew far above its minimum, so that a queue must have stood.
 fn has_queue_delay(least: f64, p95: f64) -> bool {
-    p95 - least >= NOTICED_DELAY_MS && p95 >= STOOD * least
+    p95 - least >= NOTICED_DELAY_MS && p95 >= STANDING_RTT_RATIO * least
 }
 
 /// The growth of the RTT, and the longest queue of those that delayed packets enough to explain it.
@@ -324,7 +330,7 @@ fn queued(row: &Row) -> Option<Clause> {
     let (least_ms, p95_ms) = (slowest.rtt_ms.min, slowest.rtt_ms.p95);
     let held = |e: &&ElementResult| {
         e.max_queue_packets > 0
-            && e.delay_ms.max - propagation_ms(row, &e.name) >= REASON * (p95_ms - least_ms)
+            && e.delay_ms.max - propagation_ms(row, &e.name) >= MIN_DELAY_SHARE * (p95_ms - least_ms)
     };
     let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), kind(row, queue), queue.max_queue_packets);

@@ -1,6 +1,6 @@
 //! Groups of flows that compete on equal terms, or that share no part of the path.
 
-use crate::figures::{ACTIVE, Row, directions};
+use crate::figures::{CONCURRENT_SHARE, Row, directions};
 use result::FlowResult;
 use result::topology::Topology;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) fn groups<'a>(row: &Row<'a>) -> Vec<Vec<&'a FlowResult>> {
     let mut groups: Vec<Vec<&FlowResult>> = Vec::new();
     for mut group in places.into_values() {
         let longest = group.iter().map(|f| f.active_s).fold(0.0, f64::max);
-        group.retain(|f| f.active_s >= ACTIVE * longest);
+        group.retain(|f| f.active_s >= CONCURRENT_SHARE * longest);
         let is_same = |other: &Vec<&FlowResult>| {
             other.len() == group.len() && other.iter().zip(&group).all(|(a, b)| std::ptr::eq(*a, *b))
         };

@@ -1,6 +1,6 @@
 //! Decides which differences between two variants are reported, by [`Measure`].
 
-use super::{ALIKE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_TIMES};
+use super::{NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_LOSS, NOTICED_MOS, NOTICED_SHARE, NOTICED_TIMES};
 use crate::figures::Row;
 use result::{Measure, Quantity, Statistic, Subject};
 
@@ -32,7 +32,7 @@ pub(crate) fn noticed(measure: &Measure, was: f64, is: f64) -> Option<bool> {
     let (low, high) = if was < is { (was, is) } else { (is, was) };
     let differ = match measure.quantity {
         Goodput if matches!(measure.subject, Subject::Flow(_)) => low * NOTICED_TIMES <= high && high > 0.0,
-        Goodput | LimitShare => low < (1.0 - ALIKE) * high,
+        Goodput | LimitShare => low < (1.0 - NOTICED_SHARE) * high,
         Rtt | Delay | Probe | Jitter => high - low >= NOTICED_DELAY_MS && high >= NOTICED_TIMES * low,
         Lost | ResentShare | Waited => high - low >= NOTICED_LOSS,
         Completion | Response | Page => high > 0.0 && high >= NOTICED_TIMES * low && low < high,
@@ -45,7 +45,7 @@ pub(crate) fn noticed(measure: &Measure, was: f64, is: f64) -> Option<bool> {
 
 /// Whether `is` is better than `was` by more than simulator and kernel differ.
 pub(crate) fn is_ahead(measure: &Measure, was: f64, is: f64) -> bool {
-    if measure.prefers_larger() { (1.0 - ALIKE) * is > was } else { is < (1.0 - ALIKE) * was }
+    if measure.prefers_larger() { (1.0 - NOTICED_SHARE) * is > was } else { is < (1.0 - NOTICED_SHARE) * was }
 }
 
 /// The value of a measure in a row; `None` if it was not measured.

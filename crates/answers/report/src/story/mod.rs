@@ -12,23 +12,23 @@
 //!
 //! | threshold | value | reason |
 //! |---|---|---|
-//! | [`ALIKE`] | 5 % | simulator and kernel are nearer than this in 92 % of the exact emulator's cells (docs/measured/fidelity.md) |
+//! | [`NOTICED_SHARE`] | 5 % | simulator and kernel are nearer than this in 92 % of the exact emulator's cells (docs/measured/fidelity.md) |
 //! | [`NOTICED_TIMES`] | 1.2 | users do not notice smaller differences in duration (Seow, Designing and Engineering Time, 2008: 20 %) |
 //! | [`NOTICED_DELAY_MS`] | 10 ms | half a packet of speech (RFC 3551 section 4.2) |
 //! | [`NOTICED_LOSS`] | 1 point | what ITU-T G.1010 table I.1 allows of video calls |
 //! | [`NOTICED_MOS`] | 0.3 | narrower than any category of ITU-T G.109 table 1 (4.34, 4.03, 3.60, 3.10) |
 //! | [`NOTICED_JAIN`] | 0.1 | from equal shares to two flows of which one gets twice the other's |
-//! | [`DROPPED`] | 0.05 % | prints as 0.1 % at one decimal |
-//! | [`LOST`] | 0.1 % | TCP at an RTT of 100 ms still reaches 4 Mbit/s at this loss (Mathis et al. 1997) |
+//! | [`MIN_DROPPED_SHARE`] | 0.05 % | prints as 0.1 % at one decimal |
+//! | [`MIN_LOST_PERCENT`] | 0.1 % | TCP at an RTT of 100 ms still reaches 4 Mbit/s at this loss (Mathis et al. 1997) |
 //! | [`AT_BOUND`] | 0.9 | TCP through a queue of a quarter of the bandwidth-delay product keeps about 95 %, and headers are 3.5 % |
-//! | [`WAITED`], [`REPAIRED`] | 3 %, 25 % | a smaller share of the time costs less goodput than [`ALIKE`]; recovery costs half the rate |
-//! | [`STOOD`] | 1.5 | RTTs above this multiple of the minimum: half as much queueing as propagation |
-//! | [`LIKE`] | 1.3 | ratio of a partial run's goodput to the whole run's: slow start alone costs a short run that much |
-//! | [`REASON`] | 0.5 | a queue that never delayed a packet by half of the RTT's growth did not cause the growth |
+//! | [`MIN_WAIT_SHARE`], [`MIN_RECOVERY_SHARE`] | 3 %, 25 % | a smaller share of the time costs less goodput than [`NOTICED_SHARE`]; recovery costs half the rate |
+//! | [`STANDING_RTT_RATIO`] | 1.5 | RTTs above this multiple of the minimum: half as much queueing as propagation |
+//! | [`MAX_GOODPUT_RATIO`] | 1.3 | ratio of a partial run's goodput to the whole run's: slow start alone costs a short run that much |
+//! | [`MIN_DELAY_SHARE`] | 0.5 | a queue that never delayed a packet by half of the RTT's growth did not cause the growth |
 //! | [`COUNTED_TIMES`] | 1.5 | retransmissions on both clocks are nearer in 29 of 30 cells (docs/measured/fidelity.md); in addition twice the scatter by chance |
-//! | [`FRAGMENTED`] | 1 % | as [`NOTICED_LOSS`]: each further fragment is a packet that can be lost |
-//! | [`STARVED`], [`STARVED_S`] | 1 %, 1 s | too little to work with, compared with the largest share in the group; a lost SYN is retransmitted after 1 s (RFC 6298) |
-//! | [`ACTIVE`](crate::figures::ACTIVE) | 0.9 | flows of a group were active for nearly the same time: to a tenth, as [`NOTICED_JAIN`] |
+//! | [`MIN_FRAGMENTED_SHARE`] | 1 % | as [`NOTICED_LOSS`]: each further fragment is a packet that can be lost |
+//! | [`STARVED_SHARE`], [`STARVED_S`] | 1 %, 1 s | too little to work with, compared with the largest share in the group; a lost SYN is retransmitted after 1 s (RFC 6298) |
+//! | [`CONCURRENT_SHARE`](crate::figures::CONCURRENT_SHARE) | 0.9 | flows of a group were active for nearly the same time: to a tenth, as [`NOTICED_JAIN`] |
 
 mod best;
 mod change;
@@ -46,7 +46,7 @@ mod setting;
 mod table;
 mod words;
 
-pub use change::{Change, QueueSetting, SettingOf};
+pub use change::{Change, QueueSetting, SettingOwner};
 pub use clause::{Better, Clause, Effect, Part};
 pub use phrases::ASSUMED;
 pub use setting::is_named;
@@ -62,23 +62,23 @@ use result::measure::of_goal;
 use result::{Measure, Run};
 use units::Goal;
 
-const ALIKE: f64 = 0.05;
+const NOTICED_SHARE: f64 = 0.05;
 const NOTICED_TIMES: f64 = 1.2;
 const NOTICED_DELAY_MS: f64 = 10.0;
 const NOTICED_LOSS: f64 = 1.0;
 const NOTICED_MOS: f64 = 0.3;
 const NOTICED_JAIN: f64 = 0.1;
-const DROPPED: f64 = 0.0005;
-const LOST: f64 = 0.1;
+const MIN_DROPPED_SHARE: f64 = 0.0005;
+const MIN_LOST_PERCENT: f64 = 0.1;
 const AT_BOUND: f64 = 0.9;
-const WAITED: f64 = 0.03;
-const REPAIRED: f64 = 0.25;
-const STOOD: f64 = 1.5;
-const LIKE: f64 = 1.3;
-const REASON: f64 = 0.5;
+const MIN_WAIT_SHARE: f64 = 0.03;
+const MIN_RECOVERY_SHARE: f64 = 0.25;
+const STANDING_RTT_RATIO: f64 = 1.5;
+const MAX_GOODPUT_RATIO: f64 = 1.3;
+const MIN_DELAY_SHARE: f64 = 0.5;
 const COUNTED_TIMES: f64 = 1.5;
-const FRAGMENTED: f64 = 0.01;
-const STARVED: f64 = 0.01;
+const MIN_FRAGMENTED_SHARE: f64 = 0.01;
+const STARVED_SHARE: f64 = 0.01;
 const STARVED_S: f64 = 1.0;
 /// If more flows than this were measured one at a time, only the worst and the best are named.
 const MAX_SINGLE_FLOWS: usize = 3;
@@ -210,8 +210,9 @@ fn baseline<'a, 'b>(all: &'b [NamedVariant<'a>], name: Option<&str>) -> Option<&
 /// The stated goals that were measured in the baseline or in another variant; else goodput.
 fn goals(stated: &[Goal], baseline: &NamedVariant, others: &[&NamedVariant]) -> Vec<JudgedBy> {
     let measured = |goal: Goal| {
-        let of = |row: &Row| of_goal(goal).into_iter().find(|m| value_of(m, row).is_some());
-        let measure = of(&baseline.row).or_else(|| others.iter().find_map(|n| of(&n.row)))?;
+        let measured_by = |row: &Row| of_goal(goal).into_iter().find(|m| value_of(m, row).is_some());
+        let measure =
+            measured_by(&baseline.row).or_else(|| others.iter().find_map(|n| measured_by(&n.row)))?;
         let value = value_of(&measure, &baseline.row);
         Some(JudgedBy { goal, measure, baseline: value })
     };

@@ -1,6 +1,6 @@
 //! Clauses on packets too big for the path: an MTU black hole, reduced segments, fragments.
 
-use super::FRAGMENTED;
+use super::MIN_FRAGMENTED_SHARE;
 use super::clause::Clause;
 use crate::figures::Row;
 use result::ElementResult;
@@ -43,7 +43,7 @@ fn fragments(row: &Row) -> Option<Clause> {
     let (cut, fragments) = (element.fragmented_packets, element.fragments);
     let came = (element.passed_packets + cut).saturating_sub(fragments).max(cut);
     let (name, kind) = (element.name.clone(), element.kind.clone());
-    let many = cut as f64 >= FRAGMENTED * came.max(1) as f64;
+    let many = cut as f64 >= MIN_FRAGMENTED_SHARE * came.max(1) as f64;
     many.then_some(Clause::Fragmented { element: name, kind, cut, came, fragments })
 }
 

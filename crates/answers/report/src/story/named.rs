@@ -1,6 +1,6 @@
 //! Variants with the names that the story uses, and which of them are comparable.
 
-use super::ALIKE;
+use super::NOTICED_SHARE;
 use super::group::limit;
 use crate::figures::{Row, rows};
 use result::Run;
@@ -68,6 +68,6 @@ fn is_no_wider(row: &Row, baseline: &Row) -> bool {
     limits.all(|(is, was)| match (limit(is), limit(was)) {
         (_, None) => true,
         (None, Some(_)) => false,
-        (Some(is), Some(was)) => is as f64 <= (1.0 + ALIKE) * was as f64,
+        (Some(is), Some(was)) => is as f64 <= (1.0 + NOTICED_SHARE) * was as f64,
     })
 }

@@ -1,7 +1,7 @@
 //! Differences between two scenarios outside the path's stages: in flows, hosts, relays, links' ends and the
 //! run.
 
-use super::change::{Change, SettingOf};
+use super::change::{Change, SettingOwner};
 use super::change_words::is_list;
 use super::phrases::{cc_name, joined, quantity, quoted};
 use crate::figures::Row;
@@ -26,15 +26,15 @@ pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
     let (was, is) = (reported(a, b), reported(b, a));
     let keys: BTreeSet<_> = was.keys().chain(is.keys()).collect();
     let mut list: Vec<Change> = Vec::new();
-    for &(of, key, name) in keys {
-        let at = (of, key, name);
+    for &(owner, key, name) in keys {
+        let at = (owner, key, name);
         let (old, new) = (was.get(&at).copied(), is.get(&at).copied());
         if old == new {
             continue;
         }
         let same = list.iter_mut().find_map(|c| match c {
-            Change::Setting { of: o, names, key: k, was, is }
-                if (*o, &**k, was.as_deref(), is.as_deref()) == (of, key, old, new) =>
+            Change::Setting { owner: o, names, key: k, was, is }
+                if (*o, &**k, was.as_deref(), is.as_deref()) == (owner, key, old, new) =>
             {
                 Some(names)
             }
@@ -43,7 +43,7 @@ pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
         match same {
             Some(names) => names.push(name.into()),
             None => list.push(Change::Setting {
-                of,
+                owner,
                 names: vec![name.into()],
                 key: key.into(),
                 was: old.map(Into::into),
@@ -52,8 +52,8 @@ pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
         }
     }
     for change in &mut list {
-        if let Change::Setting { of, names, .. } = change
-            && is_all(*of, names, b)
+        if let Change::Setting { owner, names, .. } = change
+            && is_all(*owner, names, b)
         {
             names.clear();
         }
@@ -62,22 +62,22 @@ pub(super) fn settings(a: &Row, b: &Row) -> Vec<Change> {
 }
 
 /// The row's settings that no other kind of change reports, by what they belong to, key and name.
-fn reported<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOf, &'a str, &'a str), &'a str> {
+fn reported<'a>(row: &Row<'a>, other: &Row) -> BTreeMap<(SettingOwner, &'a str, &'a str), &'a str> {
     let entry = |s: &'a Setting| {
         // Congestion controls, and relays that are added, removed or moved, are changes of other kinds.
-        let of = match (s.section.as_str(), s.key.as_str()) {
+        let owner = match (s.section.as_str(), s.key.as_str()) {
             ("flows", "cc" | "cc.name") | ("relays", "host") => return None,
             ("flows", _) if row.flow.is_some_and(|f| !is_one_of(&f.name, &s.name)) => return None,
             ("relays", _) if !(has_relay(row.variant, &s.name) && has_relay(other.variant, &s.name)) => {
                 return None;
             }
-            ("hosts", _) => SettingOf::Host,
-            ("links", _) => SettingOf::Link,
-            ("relays", _) => SettingOf::Relay,
-            ("flows", _) => SettingOf::Flow,
-            _ => SettingOf::Run,
+            ("hosts", _) => SettingOwner::Host,
+            ("links", _) => SettingOwner::Link,
+            ("relays", _) => SettingOwner::Relay,
+            ("flows", _) => SettingOwner::Flow,
+            _ => SettingOwner::Run,
         };
-        Some(((of, s.key.as_str(), s.name.as_str()), s.value.as_str()))
+        Some(((owner, s.key.as_str(), s.name.as_str()), s.value.as_str()))
     };
     row.variant.settings.iter().filter_map(entry).collect()
 }
@@ -93,22 +93,22 @@ fn has_relay(variant: &VariantResult, name: &str) -> bool {
 }
 
 /// Whether the names are all that exist, so that none needs to be printed.
-fn is_all(of: SettingOf, names: &[String], row: &Row) -> bool {
+fn is_all(owner: SettingOwner, names: &[String], row: &Row) -> bool {
     let named = |section: &str| -> usize {
         let all = row.variant.settings.iter().filter(|s| s.section == section);
         all.map(|s| s.name.as_str()).collect::<BTreeSet<_>>().len()
     };
-    match of {
-        SettingOf::Run => true,
-        SettingOf::Flow => row.flow.is_some() || names.len() == named("flows"),
-        SettingOf::Host => names.len() == row.variant.path.as_ref().map_or(0, |p| p.hosts.len()),
-        SettingOf::Link | SettingOf::Relay => false,
+    match owner {
+        SettingOwner::Run => true,
+        SettingOwner::Flow => row.flow.is_some() || names.len() == named("flows"),
+        SettingOwner::Host => names.len() == row.variant.path.as_ref().map_or(0, |p| p.hosts.len()),
+        SettingOwner::Link | SettingOwner::Relay => false,
     }
 }
 
 /// A changed setting in words.
 pub(super) fn words(
-    of: SettingOf,
+    owner: SettingOwner,
     names: &[String],
     key: &str,
     (was, is): (Option<&str>, Option<&str>),
@@ -117,7 +117,7 @@ pub(super) fn words(
     let default = || DEFAULTS.iter().find(|d| d.0 == key).map(|d| quantity(d.1));
     let default = || default().unwrap_or_else(|| text("story.setting.default", lang).into());
     let spelt = |v: Option<&str>| v.map_or_else(default, |v| value(key, v, lang));
-    let what = called(of, key, lang);
+    let what = called(owner, key, lang);
     // A missing key means the default, so stating a switch inverts its default.
     let template = match (key, was, is) {
         ("via", None, _) => "story.setting.via",
@@ -130,12 +130,12 @@ pub(super) fn words(
     };
     let change = fill(template, lang, &[("what", &what), ("is", &spelt(is)), ("was", &spelt(was))]);
     let n = names.len().to_string();
-    match (of, names) {
+    match (owner, names) {
         (_, []) => change,
-        (SettingOf::Flow, [one]) => {
+        (SettingOwner::Flow, [one]) => {
             fill("story.change.of", lang, &[("change", &change), ("flow", &quoted(one))])
         }
-        (SettingOf::Flow, _) => fill("story.change.of-many", lang, &[("change", &change), ("n", &n)]),
+        (SettingOwner::Flow, _) => fill("story.change.of-many", lang, &[("change", &change), ("n", &n)]),
         (_, many) if many.len() > MAX_NAMES => {
             fill("story.setting.at-many", lang, &[("change", &change), ("n", &n)])
         }
@@ -147,13 +147,13 @@ pub(super) fn words(
 }
 
 /// The name of a key; "the key …" if it has none.
-fn called(of: SettingOf, key: &str, lang: Lang) -> String {
-    let section = match of {
-        SettingOf::Host => "host",
-        SettingOf::Link => "link",
-        SettingOf::Relay => "relay",
-        SettingOf::Flow => "flow",
-        SettingOf::Run => "run",
+fn called(owner: SettingOwner, key: &str, lang: Lang) -> String {
+    let section = match owner {
+        SettingOwner::Host => "host",
+        SettingOwner::Link => "link",
+        SettingOwner::Relay => "relay",
+        SettingOwner::Flow => "flow",
+        SettingOwner::Run => "run",
     };
     let known = find(&format!("setting.{section}.{key}"), lang);
     known.map_or_else(|| fill("story.setting.key", lang, &[("key", &clip(&printable(key), 40))]), Into::into)

@@ -176,10 +176,10 @@ fn costs_are_named_and_the_best_variant_without_costs_too() {
 
 #[test]
 fn the_baseline_is_the_stated_variant_else_the_first() {
-    let of = |name| plain(&story(&[("s", &run(&[], name, three()))]).text(Lang::En));
-    assert!(of(Some("shaped")).starts_with("“shaped” achieves 18.0 Mbit/s"));
-    assert!(of(Some("not run")).starts_with("“policed”"));
-    assert!(of(None).starts_with("“policed”"));
+    let text_for = |name| plain(&story(&[("s", &run(&[], name, three()))]).text(Lang::En));
+    assert!(text_for(Some("shaped")).starts_with("“shaped” achieves 18.0 Mbit/s"));
+    assert!(text_for(Some("not run")).starts_with("“policed”"));
+    assert!(text_for(None).starts_with("“policed”"));
     // The baseline is not chosen because it has the least goodput.
     let mut list = three();
     list.rotate_left(1);
@@ -338,16 +338,19 @@ fn a_call_next_to_tcp_is_reported_separately_with_its_cost() {
 
 #[test]
 fn lost_datagrams_are_a_cost() {
-    let of = |name: &str, tcp, lost| {
+    let with_loss = |name: &str, tcp, lost| {
         let mut v = with_udp(variant(name, "link", "cubic", tcp, 31.0, 0), 4.8, 0, 20.0, None);
         v.flows[1].real_time = v.flows[1].real_time.map(|r| RealTime { lost, ..r });
         v
     };
     has(
-        &text_of(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.273)]),
+        &text_of(vec![with_loss("a", 4.0, 0.001), with_loss("b", 8.0, 0.273)]),
         &["2.0 times as much", "“b” costs: 27.3 % of the datagrams are lost instead of 0.10 %"],
     );
-    lacks(&text_of(vec![of("a", 4.0, 0.001), of("b", 8.0, 0.008)]), &["of the datagrams are lost"]);
+    lacks(
+        &text_of(vec![with_loss("a", 4.0, 0.001), with_loss("b", 8.0, 0.008)]),
+        &["of the datagrams are lost"],
+    );
 }
 
 #[test]
@@ -696,8 +699,8 @@ fn a_name_is_text_of_bounded_length() {
 #[test]
 fn the_story_lists_its_variants() {
     assert_eq!(story(&[("s", &run(&[], None, three()))]).about, [[0, 0], [0, 3]]);
-    let of = |v| run(&[], None, vec![v]);
-    let (a, b) = (of(three().remove(0)), of(three().remove(1)));
+    let single = |v| run(&[], None, vec![v]);
+    let (a, b) = (single(three().remove(0)), single(three().remove(1)));
     let found = story(&[("first", &a), ("second", &b)]);
     assert_eq!(found.about, [[0, 0], [1, 0]]);
     has(&plain(&found.text(Lang::En)), &["first: policed", "second: shaped"]);
@@ -930,16 +933,16 @@ fn a_stage_removed_here_and_added_there_is_not_replaced() {
         PathStage { name: "loss".into(), kind: "loss".into(), settings: settings(&[]), assumed: false };
     let mut was = variant("a", "link", "cubic", 4.0, 31.0, 0);
     let mut is = variant("b", "link", "cubic", 8.0, 31.0, 0);
-    fn way(v: &mut VariantResult) -> &mut PathLink {
+    fn link_of(v: &mut VariantResult) -> &mut PathLink {
         &mut v.path.as_mut().unwrap().links[0]
     }
-    way(&mut was).forward.push(loss.clone());
-    way(&mut is).forward.insert(0, shaper);
+    link_of(&mut was).forward.push(loss.clone());
+    link_of(&mut is).forward.insert(0, shaper);
     let text = text_of(vec![was.clone(), is.clone()]);
     has(&text, &["a shaper of 9 Mbit/s with 1000 packets before the link", "the path without random loss"]);
     lacks(&text, &["instead of random loss"]);
     // Removed in one direction and added in the other: only the name is printed.
-    way(&mut is).backward.push(loss);
+    link_of(&mut is).backward.push(loss);
     let text = text_of(vec![was, is]);
     has(&text, &["for goodput, “b” achieves 8.00 Mbit/s"]);
     lacks(&text, &["without random loss"]);
@@ -1030,10 +1033,10 @@ fn separate_paths_have_a_cause_each() {
     let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
     both.flows.push(FlowResult { goodput_mbps: 95.0, limit_mbps: Some(100.0), ..down });
     (both.limit_mbps, both.total_goodput_mbps) = (None, 100.5);
-    let of = |flow: &str, holder: Holder| Holder { flow: Some(flow.into()), ..holder };
+    let of_flow = |flow: &str, holder: Holder| Holder { flow: Some(flow.into()), ..holder };
     both.held_by = vec![
-        of("bulk", holder(HolderKind::Loss, "l.forward.noise", [5.5, 18.0])),
-        of("down", holder(HolderKind::Rate, "l.backward.line", [95.0, 188.0])),
+        of_flow("bulk", holder(HolderKind::Loss, "l.forward.noise", [5.5, 18.0])),
+        of_flow("down", holder(HolderKind::Rate, "l.backward.line", [95.0, 188.0])),
     ];
     let text = text_of(vec![both.clone()]);
     has(

@@ -4,7 +4,7 @@ use super::change::Change;
 use super::change_words::{changed, how};
 use super::clause::{Better, Clause, Effect, Part};
 use super::phrases::{capital, cc_name, joined, placed, quoted, spaced, times, value};
-use super::{ALIKE, MAX_LISTED, Story};
+use super::{MAX_LISTED, NOTICED_SHARE, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
@@ -626,7 +626,7 @@ fn goal_words(e: &Effect, how: &str, lang: Lang) -> String {
     }
     let ratio = e.is / e.was;
     let (key, more) = match ratio {
-        r if r < 2.0 - ALIKE => ("story.more.percent", percent(r - 1.0)),
+        r if r < 2.0 - NOTICED_SHARE => ("story.more.percent", percent(r - 1.0)),
         r => ("story.more.times", times(r)),
     };
     said + &fill(key, lang, &[("more", &more)])

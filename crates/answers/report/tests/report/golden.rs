@@ -138,13 +138,13 @@ fn many_flows_are_summed_up() {
 
 /// Twelve flows with each of two congestion controls; all of them complete.
 fn two_controls(name: &str) -> Outcome {
-    let of = |i: u32| {
+    let numbered = |i: u32| {
         let (name, cc) = if i < 12 { ("a", "cubic") } else { ("b", "bbr") };
         let (mut f, s) = flow(&format!("{name}-{}", i % 12 + 1), cc, 0.4 + f64::from(i) / 50.0, 5.0);
         f.completion_s = Some(4.0 + f64::from(i) / 10.0);
         (f, s)
     };
-    let mut o = outcome(name, (0..24).map(of).collect(), vec![element("wan.forward.policer", 812, 0)]);
+    let mut o = outcome(name, (0..24).map(numbered).collect(), vec![element("wan.forward.policer", 812, 0)]);
     o.variant.limit_mbps = Some(20.0);
     o
 }

@@ -118,8 +118,8 @@ fn case(flows: usize) -> Case {
 
 /// The stroked or filled paths of a colour, as absolute points of each subpath.
 fn paths(document: &Document, attribute: &str, color: &str) -> Vec<Vec<Vec<(f64, f64)>>> {
-    let of = |n: &Node| n.has_tag_name("path") && n.attribute(attribute) == Some(color);
-    document.descendants().filter(of).map(|n| trace(n.attribute("d").unwrap())).collect()
+    let is_path = |n: &Node| n.has_tag_name("path") && n.attribute(attribute) == Some(color);
+    document.descendants().filter(is_path).map(|n| trace(n.attribute("d").unwrap())).collect()
 }
 
 /// The points of a path; supports the commands that the plots write: M l h v z.
@@ -154,14 +154,14 @@ fn trace(d: &str) -> Vec<Vec<(f64, f64)>> {
 }
 
 fn texts(document: &Document) -> Vec<String> {
-    let of = |n: &Node| n.has_tag_name("text");
-    document.descendants().filter(of).map(|n| n.text().unwrap_or("").to_string()).collect()
+    let is_text = |n: &Node| n.has_tag_name("text");
+    document.descendants().filter(is_text).map(|n| n.text().unwrap_or("").to_string()).collect()
 }
 
 /// The y position of a label of the left axis: the middle of its text.
 fn level(document: &Document, label: &str) -> f64 {
-    let of = |n: &Node| n.attribute("text-anchor") == Some("end") && n.text() == Some(label);
-    let node = document.descendants().find(of).unwrap_or_else(|| panic!("no {label}"));
+    let is_label = |n: &Node| n.attribute("text-anchor") == Some("end") && n.text() == Some(label);
+    let node = document.descendants().find(is_label).unwrap_or_else(|| panic!("no {label}"));
     node.attribute("y").unwrap().parse::<f64>().unwrap() - 4.0
 }
 
