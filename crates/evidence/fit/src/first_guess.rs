@@ -259,7 +259,7 @@ fn unnamed(
 /// bucket.
 fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
     let buckets = seen.flows.iter().flat_map(|f| &f.facts.buckets);
-    let of = |bucket: &ProposedBucket| {
+    let paths = |bucket: &ProposedBucket| {
         let line = FittedPath { rate: bucket.rate, ..without_loss(base) };
         let limiter = Limiter {
             rate_mbps: bucket.rate / 1e6,
@@ -284,7 +284,7 @@ fn proposed(seen: &ObservedPath, base: &FittedPath) -> Vec<FittedPath> {
             FittedPath { handicap: rarity(None, kind), ..path }
         })
     };
-    buckets.flat_map(of).collect()
+    buckets.flat_map(paths).collect()
 }
 
 /// A link with cross traffic.
@@ -354,12 +354,12 @@ fn base(seen: &ObservedPath) -> FittedPath {
 /// a full packet takes at `rate`.
 fn base_rtt(seen: &ObservedPath, rate: f64) -> f64 {
     let full = FULL_PACKET * 8.0 / rate;
-    let of = |f: &crate::ObservedFlow| {
+    let flow_rtt = |f: &crate::ObservedFlow| {
         let m = &f.flow.measures;
         let data = (m.rtt_ms.min / 1e3 - full).max(m.rtt_ms.min / 2e3);
         m.handshake_rtt_ms.filter(|h| *h > 0.0).map_or(data, |h| data.min(h / 1e3))
     };
-    seen.flows.iter().map(of).fold(f64::INFINITY, f64::min).max(1e-5)
+    seen.flows.iter().map(flow_rtt).fold(f64::INFINITY, f64::min).max(1e-5)
 }
 
 /// Losses that no limiter explains: of packets that found its queue less than half full, or of all packets

@@ -216,8 +216,8 @@ fn comma(rate: &str, bucket: &str) -> &'static str {
 
 /// Several policers in words.
 fn policers_in_words(all: &[FitPolicer]) -> String {
-    let range = |of: fn(&FitPolicer) -> f64| {
-        let values = || all.iter().map(of);
+    let range = |value: fn(&FitPolicer) -> f64| {
+        let values = || all.iter().map(value);
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         if short(low) == short(high) { short(low) } else { format!("{} to {}", short(low), short(high)) }
     };

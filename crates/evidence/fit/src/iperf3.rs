@@ -55,8 +55,8 @@ pub fn of_iperf3(text: &str) -> Result<ObservedPath, FitError> {
 
 /// Measures and duration of a stream, seconds; `None` if it lacks a value that a fit needs.
 fn of_stream(series: &SummarySeries, flow: &FlowSeries, stream: &Value) -> Option<(Measures, f64)> {
-    let number = |of: &str, key: &str| {
-        stream.get(of).and_then(|o| o.get(key)).and_then(Value::as_f64).filter(|x| *x >= 0.0)
+    let number = |object: &str, key: &str| {
+        stream.get(object).and_then(|o| o.get(key)).and_then(Value::as_f64).filter(|x| *x >= 0.0)
     };
     let (bytes, seconds) = (number("receiver", "bytes")?, number("sender", "seconds")?);
     let counted = || flow.intervals.iter().filter_map(|i| i.retransmits).reduce(|a, b| a + b);
@@ -70,7 +70,7 @@ fn of_stream(series: &SummarySeries, flow: &FlowSeries, stream: &Value) -> Optio
     let goodput = bytes * 8e-6 / seconds;
     let rate = |i: &SeriesInterval| 8e-6 * i.bytes / i.seconds().max(1e-3);
     let windows =
-        |of: fn(&SeriesInterval) -> Option<f64>| flow.intervals.iter().filter_map(of).reduce(f64::max);
+        |value: fn(&SeriesInterval) -> Option<f64>| flow.intervals.iter().filter_map(value).reduce(f64::max);
     let measures = Measures {
         goodput_mbps: goodput,
         max_delivery_mbps: flow.intervals.iter().map(rate).fold(goodput, f64::max),
@@ -162,8 +162,8 @@ pub(crate) fn is_host(name: &str) -> bool {
 
 /// The socket in the summary of a stream.
 fn socket(stream: &Value) -> Value {
-    let of = |end: &str| stream.pointer(end).cloned();
-    of("/sender/socket").or(of("/udp/socket")).or(of("/receiver/socket")).unwrap_or_default()
+    let value = |end: &str| stream.pointer(end).cloned();
+    value("/sender/socket").or(value("/udp/socket")).or(value("/receiver/socket")).unwrap_or_default()
 }
 
 /// The streams of all intervals, without omitted ones (`-O`).

@@ -179,7 +179,7 @@ pub fn fit(
     }
     let mut tried = search.run(begin, &played, &other_flows(&played))?;
     search.evaluate(&mut tried, REPORTED_SEEDS, None)?;
-    let on_the_way = search.tried;
+    let during_search = search.tried;
     tried.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     let is_limited =
         |v: &SummaryVerdict| matches!(v.kind, VerdictKind::Bucket | VerdictKind::Queue | VerdictKind::Loss);
@@ -195,7 +195,7 @@ pub fn fit(
     let alternatives = alternatives(best, (&nearly, &others), &frame, shape)?;
     let comparison =
         FitComparison { captured: figures(&captured), fitted: figures(&best.mean), spread: spread(best) };
-    let values = values(best, &kinds::nearly(&on_the_way, best));
+    let values = values(best, &kinds::nearly(&during_search, best));
     let runs = FitRuns {
         runs: runner.batches.runs as u64,
         seconds: frame.seconds,

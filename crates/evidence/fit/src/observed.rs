@@ -56,17 +56,17 @@ pub struct ProposedBucket {
 
 /// The buckets that explain the losses of the first track's path.
 fn buckets(tracks: &[Track]) -> Vec<ProposedBucket> {
-    let of = |b: diagnosis::ProposedLimiter| {
+    let bucket = |b: diagnosis::ProposedLimiter| {
         let (least, most) = b.rates_mbps;
         let rate_open = (most / least).ln() / 2.0;
         ProposedBucket { rate: b.proposal.rate * 8.0, rate_open, bytes: b.burst.unwrap_or(0.0) }
     };
-    diagnosis::proposed_buckets(tracks).into_iter().map(of).collect()
+    diagnosis::proposed_buckets(tracks).into_iter().map(bucket).collect()
 }
 
 /// Takes the facts from tracks before they are diagnosed.
 pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
-    let of = |t: &Track| CapturedFacts {
+    let facts_of = |t: &Track| CapturedFacts {
         id: FlowDiagnosis::number(t.connection, t.opened),
         timestamps: t.handshake.timestamps,
         sack: t.handshake.sack,
@@ -81,7 +81,7 @@ pub fn facts(tracks: &[Track]) -> Vec<CapturedFacts> {
         counts_arrivals: false,
         buckets: Vec::new(),
     };
-    let mut all: Vec<CapturedFacts> = tracks.iter().map(of).collect();
+    let mut all: Vec<CapturedFacts> = tracks.iter().map(facts_of).collect();
     if let Some(first) = all.first_mut() {
         first.buckets = buckets(tracks);
     }
@@ -303,9 +303,9 @@ impl ObservedPath {
 
     /// Share of the time of all forward flows that a cause took, weighted by bytes, 0 to 1.
     pub fn share(&self, cause: Cause) -> f64 {
-        let of = self.flows.iter().filter(|f| !f.backward);
+        let forward = self.flows.iter().filter(|f| !f.backward);
         let (mut sum, mut all) = (0.0, 0.0);
-        for f in of {
+        for f in forward {
             let weight = f.flow.measures.bytes as f64;
             sum += weight * f.flow.share(cause);
             all += weight;
@@ -322,8 +322,8 @@ fn in_stretch(own: &[SeriesInterval], counts_arrivals: bool) -> Option<(f64, f64
     let (first, last) = (own.first()?, own.last()?);
     let all: f64 = own.iter().map(|i| i.bytes).sum();
     // Bytes written but not arrived are in flight: a congestion window at most.
-    let on_its_way = if counts_arrivals { 0.0 } else { last.cwnd_bytes.unwrap_or(0.0).min(all / 2.0) };
-    (all > 0.0).then_some((all - on_its_way, last.end_s - first.start_s))
+    let in_flight = if counts_arrivals { 0.0 } else { last.cwnd_bytes.unwrap_or(0.0).min(all / 2.0) };
+    (all > 0.0).then_some((all - in_flight, last.end_s - first.start_s))
 }
 
 /// Refuses a flow that does not show its path.

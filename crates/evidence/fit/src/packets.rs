@@ -24,7 +24,7 @@ pub struct FitPacket {
 
 /// The first [`MAX_PACKETS`] packets of a track.
 pub fn packets(t: &Track) -> Vec<FitPacket> {
-    let of = |p: &track::LoggedPacket| FitPacket {
+    let packet = |p: &track::LoggedPacket| FitPacket {
         at: p.time.as_nanos() as f64 * 1e-9,
         rtt: p.rtt.get().map_or(f32::NAN, |s| s.as_secs_f64() as f32),
         bytes: p.bytes,
@@ -33,5 +33,5 @@ pub fn packets(t: &Track) -> Vec<FitPacket> {
         lost: p.fate != PacketFate::Passed,
         again: p.again,
     };
-    t.log.iter().take(MAX_PACKETS).map(of).collect()
+    t.log.iter().take(MAX_PACKETS).map(packet).collect()
 }

@@ -25,8 +25,8 @@ pub fn scope(seen: &ObservedPath) -> PolicerScope {
         return PolicerScope::EachFlow;
     }
     let least = |k: Option<usize>| {
-        let of = seen.flows.iter().filter(|f| !f.backward && (k.is_none() || f.policer == k));
-        of.map(|f| f.flow.measures.rtt_ms.min / 1e3).filter(|r| *r > 0.0).fold(f64::INFINITY, f64::min)
+        let selected = seen.flows.iter().filter(|f| !f.backward && (k.is_none() || f.policer == k));
+        selected.map(|f| f.flow.measures.rtt_ms.min / 1e3).filter(|r| *r > 0.0).fold(f64::INFINITY, f64::min)
     };
     let base = least(None);
     let one = |(k, l): (usize, &Limiter)| {
@@ -45,7 +45,7 @@ pub fn scope(seen: &ObservedPath) -> PolicerScope {
 
 /// The policers as reported; empty if one limiter is for all flows.
 pub fn report(path: &FittedPath, flows: &[FittedFlow]) -> Vec<FitPolicer> {
-    let of = |k: Option<usize>, one: OwnPolicer, per_flow: bool| FitPolicer {
+    let policer = |k: Option<usize>, one: OwnPolicer, per_flow: bool| FitPolicer {
         flows: flows.iter().filter(|f| !f.backward && f.policer == k).map(|f| f.name.clone()).collect(),
         rate_mbps: path.rate * one.rate / 1e6,
         bucket_kb: path.bucket * one.bucket / 1e3,
@@ -54,9 +54,11 @@ pub fn report(path: &FittedPath, flows: &[FittedFlow]) -> Vec<FitPolicer> {
     match &path.scope {
         _ if path.limiter != FittedLimiter::Policer => Vec::new(),
         PolicerScope::All => Vec::new(),
-        PolicerScope::EachFlow => vec![of(None, OwnPolicer { rate: 1.0, bucket: 1.0, beyond: 0.0 }, true)],
+        PolicerScope::EachFlow => {
+            vec![policer(None, OwnPolicer { rate: 1.0, bucket: 1.0, beyond: 0.0 }, true)]
+        }
         PolicerScope::Own(all) => {
-            let each = all.iter().enumerate().map(|(k, one)| of(Some(k), *one, false));
+            let each = all.iter().enumerate().map(|(k, one)| policer(Some(k), *one, false));
             each.filter(|p| !p.flows.is_empty()).collect()
         }
     }

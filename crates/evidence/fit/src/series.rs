@@ -196,8 +196,8 @@ impl SummarySeries {
 /// Summary of the intervals' RTTs, ms, each weighted by its interval's bytes to be comparable with the RTTs
 /// of all packets. `None` if no interval has an RTT.
 pub fn rtt_summary(intervals: &[SeriesInterval]) -> Option<RttSummary> {
-    let of = |i: &SeriesInterval| Some((1e3 * i.rtt_s.filter(|r| *r > 0.0)?, i.bytes));
-    let mut samples: Vec<(f64, f64)> = intervals.iter().filter_map(of).collect();
+    let sample = |i: &SeriesInterval| Some((1e3 * i.rtt_s.filter(|r| *r > 0.0)?, i.bytes));
+    let mut samples: Vec<(f64, f64)> = intervals.iter().filter_map(sample).collect();
     samples.sort_by(|a, b| a.0.total_cmp(&b.0));
     let all: f64 = samples.iter().map(|s| s.1).sum();
     if all <= 0.0 {
@@ -253,9 +253,9 @@ pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 3 {
         return None;
     }
-    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+    let mean = |value: fn(&(f64, f64)) -> f64| pairs.iter().map(value).sum::<f64>() / n;
     let (a, b) = (mean(|p| p.0), mean(|p| p.1));
-    let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
+    let sum = |value: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(value).sum::<f64>();
     let both = sum(&|p| (p.0 - a) * (p.1 - b));
     let each = (sum(&|p| (p.0 - a).powi(2)) * sum(&|p| (p.1 - b).powi(2))).sqrt();
     (each > 0.0).then(|| both / each)

@@ -39,8 +39,9 @@ pub fn text(fit: &Fit, width: usize) -> String {
         let _ = writeln!(out, "{:<24}{:>10} {:<8} {low} to {high}", v.name, short(v.value), v.unit);
     }
     for p in fit.policers.iter().skip(1) {
-        let of = format!("rate of {}", p.flows.join(", "));
-        let _ = writeln!(out, "{of:<24}{:>10} Mbit/s   bucket {} kB", short(p.rate_mbps), short(p.bucket_kb));
+        let label = format!("rate of {}", p.flows.join(", "));
+        let _ =
+            writeln!(out, "{label:<24}{:>10} Mbit/s   bucket {} kB", short(p.rate_mbps), short(p.bucket_kb));
     }
     for c in &fit.cross {
         let [rate, from, to] = [c.rate_mbps, c.from_s, c.to_s].map(short);

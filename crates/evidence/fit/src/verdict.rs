@@ -167,7 +167,10 @@ fn cannot_tell(d: &SeriesDigest, sent: f64) -> SummaryVerdict {
     };
     SummaryVerdict {
         kind: VerdictKind::Unknown,
-        headline: format!("Cannot identify a rate limiter from {}: {why}.", d.series.source.name()),
+        headline: format!(
+            "Cannot tell from {} whether there is a rate limiter: {why}.",
+            d.series.source.name()
+        ),
         ..SummaryVerdict::default()
     }
 }

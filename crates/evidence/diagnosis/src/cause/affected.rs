@@ -26,8 +26,8 @@ impl<'a> AffectedFlows<'a> {
     }
 
     /// Sums a value over the flows.
-    pub fn sum(&self, of: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
-        self.flows.iter().map(|f| of(f)).sum()
+    pub fn sum(&self, value: impl Fn(&FlowDiagnosis) -> f64) -> f64 {
+        self.flows.iter().map(|f| value(f)).sum()
     }
 
     /// Whether all senders seem to use this congestion control.

@@ -132,9 +132,9 @@ fn is_long(s: &AckSilence, rtt: f64) -> bool {
 pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64, f64)> {
     let since = seconds(t.first);
     let heard = silences.last().filter(|s| s.to.is_infinite()).map_or(f64::NEG_INFINITY, |s| s.from);
-    let in_vain = never_answered_again(t, heard).map(|(from, to)| (from - since, to - since));
+    let trailing = never_answered_again(t, heard).map(|(from, to)| (from - since, to - since));
     if is_one_way(t) {
-        return in_vain.into_iter().collect();
+        return trailing.into_iter().collect();
     }
     let long = silences[within(t, silences)].iter().filter(|s| is_long(s, rtt));
     let out = long.filter(|s| s.gone && (outstanding(t, s) || gone(t, rtt, (s.from, s.to))));
@@ -147,9 +147,9 @@ pub(crate) fn outages(t: &Track, rtt: f64, silences: &[AckSilence]) -> Vec<(f64,
             (from - since, end - since)
         })
         .collect();
-    match (out.last_mut(), in_vain) {
+    match (out.last_mut(), trailing) {
         (Some(last), Some((from, to))) if last.1 >= from => last.1 = last.1.max(to),
-        (_, unanswered) => out.extend(unanswered),
+        (_, trailing) => out.extend(trailing),
     }
     out
 }

@@ -116,8 +116,8 @@ impl SeriesDigest<'_> {
         let first = self.series.flows.first()?;
         let at = self.bins.get(fast)?.start_s;
         let rtts = |late: bool| -> Option<f64> {
-            let of = first.intervals.iter().filter(|i| (i.start_s >= at - 1e-6) == late);
-            median(of.filter_map(|i| i.rtt_s).collect())
+            let selected = first.intervals.iter().filter(|i| (i.start_s >= at - 1e-6) == late);
+            median(selected.filter_map(|i| i.rtt_s).collect())
         };
         Some(rtts(true)? > MIN_RTT_RISE * self.min_rtt_s.or(rtts(false))?)
     }

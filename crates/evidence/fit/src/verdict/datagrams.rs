@@ -27,7 +27,7 @@ pub fn verdict(d: &SeriesDigest) -> Option<SummaryVerdict> {
         )
     } else {
         format!(
-            "Cannot identify a rate limiter: over UDP {} passed and {} was lost, so the path carries at least that.",
+            "Cannot tell whether there is a rate limiter: over UDP {} passed and {} was lost, so the path carries at least that.",
             rate(sent),
             percent(lost)
         )

@@ -64,12 +64,12 @@ impl<'a> SeriesDigest<'a> {
         let steady = bins.get(skipped..).unwrap_or_default().to_vec();
         let from = steady.first().map_or(0.0, |b| b.start_s);
         let late = || first.intervals.iter().filter(|i| i.end_s > from + width / 2.0);
-        let of = |value: fn(&SeriesInterval) -> Option<f64>| -> Vec<f64> {
+        let late_values = |value: fn(&SeriesInterval) -> Option<f64>| -> Vec<f64> {
             late().filter_map(value).filter(|v| *v > 0.0).collect()
         };
         let seconds: f64 = steady.iter().map(|b| b.seconds).sum();
         let rates: Vec<f64> = steady.iter().map(SeriesBin::bps).collect();
-        let windows = of(|i| i.cwnd_bytes);
+        let windows = late_values(|i| i.cwnd_bytes);
         let is_counted = steady.iter().all(|b| b.retransmits.is_some()) && !steady.is_empty();
         let hit = steady.iter().filter(|b| b.retransmits.is_some_and(|r| r >= 0.5)).count();
         let largest = |f: &FlowSeries| f.intervals.iter().filter_map(|i| i.cwnd_bytes).reduce(f64::max);
@@ -79,7 +79,7 @@ impl<'a> SeriesDigest<'a> {
             variation: variation(&rates),
             resent: resent(series),
             resent_bins: (is_counted && steady.len() > 1).then(|| hit as f64 / steady.len() as f64),
-            rtt_s: median(of(|i| i.rtt_s)),
+            rtt_s: median(late_values(|i| i.rtt_s)),
             min_rtt_s,
             cwnd: median(windows.clone()).map(|m| (m, variation(&windows).unwrap_or(f64::INFINITY))),
             max_cwnds: series.flows.iter().map(largest).sum(),

@@ -48,11 +48,11 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
     let no_limiter = "no rate limiter can be identified";
     if window >= buffer {
         let bytes = at_most(|i| i.snd_wnd_bytes).or_else(|| at_most(|i| i.unacked_bytes)).or(d.inflight());
-        let of = bytes.map_or(String::new(), |b| format!(" of {}", size(b)));
+        let size_text = bytes.map_or(String::new(), |b| format!(" of {}", size(b)));
         return Some(SummaryVerdict {
             kind: VerdictKind::ReceiveWindow,
             headline: format!(
-                "The receiver's window{of} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_rmem (or SO_RCVBUF) at the \
+                "The receiver's window{size_text} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_rmem (or SO_RCVBUF) at the \
                  receiver; {no_limiter}.",
                 100.0 * window.min(1.0)
             ),
@@ -61,11 +61,11 @@ fn counted(d: &SeriesDigest) -> Option<SummaryVerdict> {
         });
     }
     let bytes = at_most(|i| i.unacked_bytes).or(d.inflight());
-    let of = bytes.map_or(String::new(), |b| format!(", with {} in flight,", size(b)));
+    let size_text = bytes.map_or(String::new(), |b| format!(", with {} in flight,", size(b)));
     Some(SummaryVerdict {
         kind: VerdictKind::SendBuffer,
         headline: format!(
-            "The send buffer{of} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_wmem (or SO_SNDBUF) at the sender; {no_limiter}.",
+            "The send buffer{size_text} held the flow for {:.0} % of its busy time: raise net.ipv4.tcp_wmem (or SO_SNDBUF) at the sender; {no_limiter}.",
             100.0 * buffer.min(1.0)
         ),
         window_bytes: bytes,

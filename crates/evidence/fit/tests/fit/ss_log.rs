@@ -115,5 +115,5 @@ fn one_output_is_judged_with_caution() {
         queued.headline
     );
     let clean = posted(0, 41.0, 40.0, 90, 10);
-    assert!(clean.headline.starts_with("Cannot identify a rate limiter"), "{}", clean.headline);
+    assert!(clean.headline.starts_with("Cannot tell from"), "{}", clean.headline);
 }

@@ -171,7 +171,7 @@ fn limits_of_the_test_itself_are_not_the_path() {
 #[test]
 fn datagrams_show_only_the_rate_of_arrival() {
     for (lost, begins) in
-        [(400, "Perhaps a limiter of about 48.0 Mbit/s"), (0, "Cannot identify a rate limiter")]
+        [(400, "Perhaps a limiter of about 48.0 Mbit/s"), (0, "Cannot tell whether there is a rate limiter")]
     {
         let intervals: Vec<Value> = (0..5)
             .map(|i| json!({"streams": [{"socket": 5, "start": i, "end": i + 1, "bytes": mbps(80.0), "packets": 200, "sender": true}]}))

@@ -80,15 +80,15 @@ fn packets_missed_by_the_capture_are_not_losses() {
 #[test]
 fn a_capture_of_one_direction_gives_what_it_shows() {
     let r = policed();
-    let way = |data: bool| -> Vec<TcpPacket> {
+    let packets = |data: bool| -> Vec<TcpPacket> {
         r.captures.hosts[SENDER].iter().filter(|p| (p.dst.port == 5201) == data).copied().collect()
     };
     let plain = r.at(SENDER);
-    let data = one(&way(true));
+    let data = one(&packets(true));
     assert_eq!(data.counts.retransmitted_packets, plain.counts.retransmitted_packets);
     assert_eq!(data.counts.lost_down, plain.counts.lost_down);
     assert_eq!((data.counts.acked_bytes, data.counts.acks, data.rtt.samples()), (0, 0, 0));
-    let acks = one(&way(false));
+    let acks = one(&packets(false));
     assert_eq!(acks.counts.acked_bytes, 20_000_000);
     assert_eq!(acks.counts.missed_bytes, 20_000_000);
     assert_eq!((acks.counts.data_packets, acks.first_data), (0, None));

@@ -117,19 +117,19 @@ fn minute(answered: bool, share: f64) -> Vec<Trip> {
     trips
 }
 
-fn way(found: &BothEndsTracks, up: bool) -> (&UdpTrack, usize, &DatagramsBetween) {
+fn direction(found: &BothEndsTracks, up: bool) -> (&UdpTrack, usize, &DatagramsBetween) {
     let all = found.udp.0.iter().flat_map(|t| [0, 1].map(|side| (t, side)));
-    let of =
+    let is_wanted =
         |(t, side): &(&UdpTrack, usize)| (t.ends[1 - side].port == 5004) == up && t.ways[*side].packets > 0;
-    let mut of = all.filter(of);
-    let (t, side) = of.next().expect("the direction is there");
-    assert!(of.next().is_none(), "one flow");
+    let mut flows = all.filter(is_wanted);
+    let (t, side) = flows.next().expect("the direction is there");
+    assert!(flows.next().is_none(), "one flow");
     (t, side, t.ways[side].between.as_deref().expect("paired"))
 }
 
 /// Checks losses, delays and jitter against the trips.
 fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
-    let (t, side, between) = way(found, true);
+    let (t, side, between) = direction(found, true);
     let up: Vec<&Trip> = trips.iter().filter(|t| t.up).collect();
     let lost: Vec<u64> = up.iter().filter(|t| t.came.is_none()).map(|t| t.left).collect();
     let arrived = up.len() as u64 - lost.len() as u64;
@@ -157,9 +157,9 @@ fn is_right(label: &str, found: &BothEndsTracks, trips: &[Trip]) {
     assert!((found_value / jitter - 1.0).abs() < 0.01, "{label}: jitter {found_value} {jitter}");
     assert!(between.max_jitter.unwrap() >= between.jitter.unwrap(), "{label}");
     // The flow's log shows the losses too.
-    let way = &t.ways[side];
-    assert_eq!(way.packets, up.len() as u64, "{label}: from its sender's capture");
-    let in_log = way.log.iter().filter(|p| p.fate == track::PacketFate::LostDown).count();
+    let direction = &t.ways[side];
+    assert_eq!(direction.packets, up.len() as u64, "{label}: from its sender's capture");
+    let in_log = direction.log.iter().filter(|p| p.fate == track::PacketFate::LostDown).count();
     assert_eq!(in_log, lost.len(), "{label}");
 }
 
@@ -178,7 +178,7 @@ fn losses_delays_and_jitter_between_both_ends_are_known() {
     ] {
         let found = found(label, &trips, views, server_first);
         if label == "mirror" {
-            let (_, _, between) = way(&found, true);
+            let (_, _, between) = direction(&found, true);
             let lost = trips.iter().filter(|t| t.up && t.came.is_none()).count() as u64;
             assert_eq!(
                 (between.lost_packets, between.unknown_packets),
@@ -191,11 +191,11 @@ fn losses_delays_and_jitter_between_both_ends_are_known() {
         let paired = &found.paired;
         assert!(paired.clock.two_way, "{label}");
         // 20 ms out and 12 ms back: 4 ms of the offset cannot be seen, and are within the bound.
-        let (_, _, between) = way(&found, true);
+        let (_, _, between) = direction(&found, true);
         assert!((between.least_ns.unwrap() - 16_000_000).abs() < 200_000, "{label}: {:?}", between.least_ns);
         assert_eq!(paired.paired_udp, [2, if views[1].translated { 2 } else { 0 }], "{label}");
         assert_eq!((paired.alone_udp, paired.missed), ([0, 0], [0, 0]), "{label}");
-        let (_, _, back) = way(&found, false);
+        let (_, _, back) = direction(&found, false);
         assert_eq!((back.lost_packets, back.arrived_packets), (0, 3_000), "{label}");
     }
 }
@@ -204,12 +204,12 @@ fn losses_delays_and_jitter_between_both_ends_are_known() {
 fn one_direction_gives_losses_and_jitter_but_no_minimum_delay() {
     let trips = minute(false, 0.02);
     for (label, views, server_first) in [
-        ("one way", [View::default(); 2], false),
+        ("one direction", [View::default(); 2], false),
         ("one way, server first", [View::default(), View { ahead: 5_000_000_000, ..View::default() }], true),
     ] {
         let found = found(label, &trips, views, server_first);
         is_right(label, &found, &trips);
-        let (_, _, between) = way(&found, true);
+        let (_, _, between) = direction(&found, true);
         assert_eq!((found.paired.clock.two_way, between.least_ns), (false, None), "{label}");
     }
 }
@@ -231,7 +231,7 @@ fn the_number_of_lost_equal_datagrams_is_known() {
     some[0].number = 999;
     some[1].number = 1_000_999;
     let found = found("repeated", &some, [View::default(); 2], false);
-    let (_, _, between) = way(&found, true);
+    let (_, _, between) = direction(&found, true);
     assert_eq!((between.lost_packets, between.unknown_packets), (lost, 0));
 }
 
@@ -241,7 +241,7 @@ fn datagrams_merged_by_offload_are_not_losses() {
     let joined = View { joined: 4, ..View::default() };
     for views in [[joined, View::default()], [View::default(), joined]] {
         let found = found("joined", &trips, views, false);
-        let (_, _, between) = way(&found, true);
+        let (_, _, between) = direction(&found, true);
         assert!(between.cut && between.lost_packets == 0, "{between:?}");
     }
 }

@@ -204,11 +204,11 @@ fn timeouts_under_heavy_loss_are_distinguished_from_fast_retransmissions() {
 /// Compares losses of the data packets in the sender's capture: correctly reported, missed, and wrongly
 /// reported. A spurious retransmission that is lost leaves no trace and does not count.
 fn lost(r: &Run, t: &Track) -> [usize; 3] {
-    let of = |host: usize| r.captures.hosts[host].iter().filter(|p| p.len > 0);
-    let arrived: HashSet<u16> = of(RECEIVER).map(|p| p.id).collect();
-    assert_eq!(of(SENDER).count(), t.log.len());
+    let data_at = |host: usize| r.captures.hosts[host].iter().filter(|p| p.len > 0);
+    let arrived: HashSet<u16> = data_at(RECEIVER).map(|p| p.id).collect();
+    assert_eq!(data_at(SENDER).count(), t.log.len());
     let (mut found, mut had) = ([0; 3], HashSet::new());
-    for (p, s) in of(SENDER).zip(&t.log) {
+    for (p, s) in data_at(SENDER).zip(&t.log) {
         assert_eq!(p.time, s.time);
         match (arrived.contains(&p.id), s.fate == PacketFate::LostDown) {
             (false, true) => found[0] += 1,

@@ -169,14 +169,14 @@ impl LimiterDelays {
         };
         let all = queue(0.0);
         let may_be = FEW_PACKETS * self.size..=self.limit - FEW_PACKETS * self.size;
-        let mut likeliest = |from: f64, step: f64| {
+        let mut most_probable = |from: f64, step: f64| {
             let buckets = (1..BINS).map(|i| from + step * i as f64).filter(|bucket| may_be.contains(bucket));
             buckets.map(|bucket| (bucket, queue(bucket))).max_by(|x, y| x.1.total_cmp(&y.1))
         };
         // Try a bucket at each bin, then the same number around the best.
         let step = self.limit / BINS as f64;
-        let behind =
-            likeliest(0.0, step).and_then(|(bucket, _)| likeliest(bucket - step, 2.0 * step / BINS as f64));
+        let behind = most_probable(0.0, step)
+            .and_then(|(bucket, _)| most_probable(bucket - step, 2.0 * step / BINS as f64));
         Some(Likelihoods { count, no_wait, all, behind })
     }
 
