@@ -3,15 +3,16 @@
 //! 1. A cure that ruins a flow of the scenario ([`crate::measure::FigureChange::ruins`]) is never
 //!    recommended, and neither is one that no released kernel has. A fact names the latter, for users who
 //!    build their own kernel.
-//! 2. The goal decides if a cure gains more than [`BAND`] of it. Cures within that band of the best one count
-//!    as equally good (for delays also those within 5 ms).
+//! 2. The goal decides if a cure gains more than [`EQUAL_GAIN_SHARE`] of it. Cures within that band of the
+//!    best one count as equally good (for delays also those within 5 ms).
 //! 3. Equally good cures are ranked by: the limiter stays unchanged, unless the plan options allow its
 //!    change; fewer parties; fewer steps; the effect on everything else ([`crate::measure::merit`], in steps
 //!    of half a doubling); fewer changes.
-//! 4. If no cure gains more than [`BAND`], the goal does not justify a change, but another improvement may.
-//!    Of the cures that do not harm the goal and noticeably improve something else, those with the largest
-//!    merit are ranked as in 3. Fewer retransmissions do not count, because no user notices them.
-//! 5. If the goal's figure is already all that the path can carry ([`FULL`]), only rule 4 applies.
+//! 4. If no cure gains more than [`EQUAL_GAIN_SHARE`], the goal does not justify a change, but another
+//!    improvement may. Of the cures that do not harm the goal and noticeably improve something else, those
+//!    with the largest merit are ranked as in 3. Fewer retransmissions do not count, because no user notices
+//!    them.
+//! 5. If the goal's figure is already all that the path can carry ([`FULL_SHARE`]), only rule 4 applies.
 
 use crate::cure;
 use crate::model::{CureEffect, RankedCure};
@@ -20,7 +21,7 @@ use result::ChangePlace;
 use units::Goal;
 
 /// Cures whose figures of the goal differ by no more than this share are equally good.
-pub const BAND: f64 = 0.05;
+pub const EQUAL_GAIN_SHARE: f64 = 0.05;
 /// Delays that differ by no more than this are equally good, in ms: users do not notice it.
 const EQUAL_DELAY_MS: f64 = 5.0;
 /// Merit, in doublings, that justifies recommending a cure that does not help the goal.
@@ -29,7 +30,7 @@ const MIN_MERIT: f64 = 0.8;
 const EQUAL_MERIT: f64 = 0.5;
 
 /// A flow whose goodput reaches this share of the path's capacity has nothing left to gain.
-pub const FULL: f64 = 0.95;
+pub const FULL_SHARE: f64 = 0.95;
 
 /// The recommended cure.
 pub struct Choice {
@@ -72,7 +73,7 @@ impl Chooser {
             gains.filter(|&i| gain(best) - gain(i) <= band).collect::<Vec<usize>>()
         });
         if let (Some(best), Some(equals)) = (best, &for_goal)
-            && gain(best) > BAND * self.now.abs()
+            && gain(best) > EQUAL_GAIN_SHARE * self.now.abs()
         {
             return self.first(finalists, equals, false);
         }
@@ -92,7 +93,7 @@ impl Chooser {
     /// Returns by how much a cure may be worse than the best one and still be equally good.
     pub fn band(&self, best: &RankedCure) -> f64 {
         let min_difference = if self.goal == Goal::Delay { EQUAL_DELAY_MS } else { 0.0 };
-        (BAND * best.figures.judged.mean.abs()).max(min_difference)
+        (EQUAL_GAIN_SHARE * best.figures.judged.mean.abs()).max(min_difference)
     }
 
     /// Returns the criteria that rank equally good cures, the most important first; smaller is better.

@@ -299,11 +299,11 @@ pub fn changes(yardstick: &Yardstick, now: &Samples, then: &Samples) -> Vec<Figu
 /// twice as much as those of all flows.
 pub fn merit(yardstick: &Yardstick, now: &Samples, then: &Samples, call: [Option<VoiceCost>; 2]) -> f64 {
     /// Values below which neither delay (ms) nor loss (%) matters.
-    const FLOOR: [f64; 2] = [5.0, 1.0];
+    const NEGLIGIBLE: [f64; 2] = [5.0, 1.0];
     let points = |q: Quantity, a: f64, b: f64| {
         let floor = match q {
-            Quantity::Delay | Quantity::Probe => FLOOR[0],
-            Quantity::Lost | Quantity::ResentShare => FLOOR[1],
+            Quantity::Delay | Quantity::Probe => NEGLIGIBLE[0],
+            Quantity::Lost | Quantity::ResentShare => NEGLIGIBLE[1],
             _ => 1e-9,
         };
         let points = match q {

@@ -134,7 +134,7 @@ pub fn plan(
     let chooser = Chooser {
         goal: plan_options.objective,
         now,
-        is_full: share.is_some_and(|share| share >= choice::FULL),
+        is_full: share.is_some_and(|share| share >= choice::FULL_SHARE),
         actors_are_given: !plan_options.only.is_empty(),
     };
     let chosen = chooser.choose(&finalists);

@@ -23,9 +23,9 @@ use std::time::Duration;
 use units::{Span, Stream};
 
 /// The default length of the measured interval, seconds; the warm-up before it is half as long.
-const MEASURED: u64 = 6;
+const DEFAULT_SECONDS: u64 = 6;
 /// The largest relative difference from the kernel that counts as near.
-const NEAR: f64 = 0.1;
+const MAX_DIFFERENCE: f64 = 0.1;
 /// The first class's port.
 const PORT: u16 = 5001;
 /// Trees measured at a time.
@@ -282,7 +282,8 @@ fn one(number: usize, seed: u64, seconds: u64) -> MeasuredTree {
     let tree = draw(&mut Stream::new(seed, &format!("tree {number}")));
     let (kernel, shown) = on_kernel(&tree, number, seconds)?;
     let simulated = simulated(&tree, &shown, seconds)?;
-    let far = (0..kernel.len()).any(|i| tree.sends[i] && difference(simulated[i], kernel[i]) > NEAR);
+    let far =
+        (0..kernel.len()).any(|i| tree.sends[i] && difference(simulated[i], kernel[i]) > MAX_DIFFERENCE);
     let again = if far { Some(on_kernel(&tree, number, seconds)?.0) } else { None };
     let rows = (tree.leaves.iter().enumerate()).filter(|(i, _)| tree.sends[*i]);
     let row = |(i, class): (usize, &String)| ClassRow {
@@ -341,14 +342,14 @@ fn measure(trees: &[usize], seed: u64, seconds: u64) -> Vec<(usize, MeasuredTree
 
 /// Prints the classes that are far off, and their tree.
 fn print_far(number: usize, tree: &DrawnTree, rows: &[ClassRow]) {
-    for row in rows.iter().filter(|r| r.difference() > NEAR) {
+    for row in rows.iter().filter(|r| r.difference() > MAX_DIFFERENCE) {
         let again = row.again.map_or_else(String::new, |mbps| format!(", kernel again {mbps:.3}"));
         println!(
             "tree {number} class {}: kernel {:.3}, simulated {:.3}{again}",
             row.class, row.kernel, row.simulated
         );
     }
-    if rows.iter().any(|r| r.difference() > NEAR) {
+    if rows.iter().any(|r| r.difference() > MAX_DIFFERENCE) {
         tree.commands.iter().for_each(|c| println!("    {c}"));
         println!("    sends: {:?}", tree.sends);
     }
@@ -358,7 +359,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["receive", count, seconds] => {
-            return receive(count.parse().unwrap_or(0), seconds.parse().unwrap_or(MEASURED));
+            return receive(count.parse().unwrap_or(0), seconds.parse().unwrap_or(DEFAULT_SECONDS));
         }
         ["send", ..] => return send(&args[1..]),
         _ => {}
@@ -370,7 +371,7 @@ fn main() -> ExitCode {
     };
     let chosen = args.get(4).map(|list| list.split(',').filter_map(|n| n.parse().ok()).collect());
     let trees: Vec<usize> = chosen.unwrap_or_else(|| (0..count as usize).collect());
-    let all = measure(&trees, seed, number(3).unwrap_or(MEASURED));
+    let all = measure(&trees, seed, number(3).unwrap_or(DEFAULT_SECONDS));
     let mut csv = "tree,class,kernel_mbps,simulated_mbps,apart,kernel_again_mbps\n".to_string();
     let (mut classes, mut near, mut failed, mut unstable) = (0, 0, 0, 0);
     for (i, done) in &all {
@@ -379,9 +380,10 @@ fn main() -> ExitCode {
                 classes += rows.len();
                 for row in rows {
                     csv += &row.line(*i);
-                    near += usize::from(row.difference() <= NEAR);
-                    let differs = row.again.is_some_and(|again| difference(again, row.kernel) > NEAR);
-                    unstable += usize::from(row.difference() > NEAR && differs);
+                    near += usize::from(row.difference() <= MAX_DIFFERENCE);
+                    let differs =
+                        row.again.is_some_and(|again| difference(again, row.kernel) > MAX_DIFFERENCE);
+                    unstable += usize::from(row.difference() > MAX_DIFFERENCE && differs);
                 }
                 print_far(*i, tree, rows);
             }

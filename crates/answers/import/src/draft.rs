@@ -335,12 +335,12 @@ impl Draft {
         let lengthened: Vec<&str> =
             self.links.iter().filter(is_lengthened).map(|l| l.name.as_str()).collect();
         if assumed.rtt.is_none() && !lengthened.is_empty() {
-            let of = match lengthened.len() == self.links.len() {
+            let links = match lengthened.len() == self.links.len() {
                 true => String::new(),
                 false => format!(" of {}", lengthened.join(", ")),
             };
             reading.assume(format!(
-                "a round-trip time{of} of {USUAL_RTT}, half in each direction (--rtt): the file does not state it"
+                "a round-trip time{links} of {USUAL_RTT}, half in each direction (--rtt): the file does not state it"
             ));
         }
         let unlimited =

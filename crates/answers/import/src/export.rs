@@ -60,15 +60,15 @@ pub struct NothingExported {
 
 /// The first parts of a list, for an error.
 fn listed(parts: &[ExportedKey]) -> String {
-    const SHOWN: usize = 5;
+    const MAX_SHOWN: usize = 5;
     let stages: Vec<String> = parts
         .iter()
         .filter(|p| p.fate != ExportFate::Carried && p.key.starts_with("links."))
         .map(|p| format!("{}: {}", p.key, p.how))
         .collect();
-    let more = stages.len().saturating_sub(SHOWN);
+    let more = stages.len().saturating_sub(MAX_SHOWN);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    stages[..stages.len().min(SHOWN)].join("; ") + &more
+    stages[..stages.len().min(MAX_SHOWN)].join("; ") + &more
 }
 
 /// Writes the first variant of an experiment as a topology. Its nodes run `image`, which must contain `ip`
@@ -83,14 +83,14 @@ pub fn to_containerlab(
 ) -> Result<Exported, NothingExported> {
     let scenario = &experiment.variants[0].scenario;
     let mut parts = Vec::new();
-    let ways: Vec<[Direction; 2]> = scenario
+    let directions: Vec<[Direction; 2]> = scenario
         .links
         .iter()
         .map(|link| {
-            let mut way = |name: &str, stages: &[NamedStage]| {
+            let mut export = |name: &str, stages: &[NamedStage]| {
                 direction(&format!("links.{}.{name}", link.name), stages, &mut parts)
             };
-            [way("forward", &link.forward), way("backward", &link.backward)]
+            [export("forward", &link.forward), export("backward", &link.backward)]
         })
         .collect();
     if !parts.is_empty() && parts.iter().all(|part| part.fate == ExportFate::LeftOut) {
@@ -109,7 +109,7 @@ pub fn to_containerlab(
             quoted(&scenario.hosts[host].name),
             quoted(image)
         );
-        for command in commands(scenario, host, &ways) {
+        for command in commands(scenario, host, &directions) {
             let _ = writeln!(yaml, "        - {}", quoted(&command));
         }
     }
@@ -136,7 +136,7 @@ fn interface(scenario: &Scenario, host: usize, link: usize) -> String {
 }
 
 /// The commands that a node runs after its start.
-fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<String> {
+fn commands(scenario: &Scenario, host: usize, directions: &[[Direction; 2]]) -> Vec<String> {
     let mut all = vec![format!("sysctl -w net.ipv4.ip_forward={}", u8::from(scenario.hosts[host].forward))];
     for own in scenario.addresses(host).into_iter().filter(IpAddr::is_ipv4) {
         all.push(format!("ip address add {own}/32 dev lo"));
@@ -154,8 +154,8 @@ fn commands(scenario: &Scenario, host: usize, ways: &[[Direction; 2]]) -> Vec<St
         }
         // Egress has the stages of the direction from this host, ingress the policers of the opposite
         // direction.
-        all.extend(ways[link][side].egress(&device));
-        all.extend(ways[link][1 - side].ingress(&device));
+        all.extend(directions[link][side].egress(&device));
+        all.extend(directions[link][1 - side].ingress(&device));
     }
     all.extend(routes(scenario, host));
     all

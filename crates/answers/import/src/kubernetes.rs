@@ -273,14 +273,14 @@ mod tests {
     }
 
     fn rates(imported: &Imported) -> Vec<[Option<(u64, u64)>; 2]> {
-        let of = |stages: &[scenario::NamedStage]| {
+        let shaper = |stages: &[scenario::NamedStage]| {
             stages.iter().find_map(|s| match &s.stage {
                 Stage::Shaper(s) => Some((s.rate.as_bps(), s.burst().get())),
                 _ => None,
             })
         };
         let links = &imported.experiment.variants[0].scenario.links;
-        links.iter().map(|l| [of(&l.forward), of(&l.backward)]).collect()
+        links.iter().map(|l| [shaper(&l.forward), shaper(&l.backward)]).collect()
     }
 
     const POD: &str = "apiVersion: v1

@@ -357,7 +357,7 @@ mod tests {
     }
 
     fn rates(imported: &Imported) -> Vec<[Option<u64>; 2]> {
-        let of = |stages: &[NamedStage]| {
+        let rate = |stages: &[NamedStage]| {
             stages.iter().find_map(|s| match &s.stage {
                 Stage::Link(l) => l.rate.map(|r| r.as_bps()),
                 Stage::Shaper(s) => Some(s.rate.as_bps()),
@@ -365,7 +365,7 @@ mod tests {
             })
         };
         let links = &imported.experiment.variants[0].scenario.links;
-        links.iter().map(|l| [of(&l.forward), of(&l.backward)]).collect()
+        links.iter().map(|l| [rate(&l.forward), rate(&l.backward)]).collect()
     }
 
     const CAKE: &str = include_str!("../tests/inputs/22-sqm.conf");

@@ -80,7 +80,7 @@ impl SweepGrid {
     ) -> Result<Experiment, GridError> {
         self.check_axes().map_err(GridError::Asked)?;
         let wrong = |e| GridError::Scenario(Box::new(e));
-        let names = self.asked(&[], &[]).variant_names().map_err(wrong)?;
+        let names = self.request(&[], &[]).variant_names().map_err(wrong)?;
         experiment::known_variants(&names, &self.variants)
             .map_err(|e| GridError::Asked(format!("--variant: {e}")))?;
         let mut files = std::mem::take(&mut self.files);
@@ -94,7 +94,7 @@ impl SweepGrid {
         };
         // An axis may set a key that the scenario needs, so the scenario is parsed with a value of each axis.
         let mut first: Vec<usize> = vec![0; self.axes.len()];
-        let mut read_at = |at: &[usize]| self.asked(&self.varied_at(at), &self.variants).parse(&mut keep);
+        let mut read_at = |at: &[usize]| self.request(&self.varied_at(at), &self.variants).parse(&mut keep);
         if read_at(&first).is_err() {
             for axis in 0..first.len() {
                 first[axis] = first_fitting(&first, axis, self.axes[axis].values.len(), &mut read_at);
@@ -144,7 +144,7 @@ impl SweepGrid {
     }
 
     /// Describes the scenario to parse, with these overrides and variants.
-    fn asked<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> ScenarioRequest<'a> {
+    fn request<'a>(&'a self, varied: &'a [String], variants: &'a [String]) -> ScenarioRequest<'a> {
         ScenarioRequest { file: &self.file, text: &self.text, sets: &self.sets, varied, variants }
     }
 
@@ -152,13 +152,13 @@ impl SweepGrid {
     pub(crate) fn read_at(&self, point: usize, variants: &[String]) -> Result<Experiment, DocumentError> {
         let mut read =
             |name: &str| self.files.get(name).cloned().ok_or_else(|| "is not in the grid".to_string());
-        self.asked(&self.varied_at(&self.place(point)), variants).parse(&mut read)
+        self.request(&self.varied_at(&self.place(point)), variants).parse(&mut read)
     }
 
     /// Returns the names of the variants that run, in the scenario's order.
     pub fn variant_names(&self) -> Vec<String> {
         // A checked grid has valid names.
-        let mut all = self.asked(&[], &[]).variant_names().unwrap_or_default();
+        let mut all = self.request(&[], &[]).variant_names().unwrap_or_default();
         all.retain(|name| self.variants.is_empty() || self.variants.contains(name));
         all
     }

@@ -104,7 +104,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// evenly.
 fn distributions(page: &mut PlainPage, figure: &ShownFigure, axis: &SweptAxis, rows: &[ShownCell]) {
     let group = |value: usize| {
-        let group = rows.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+        let group = rows.iter().zip(&axis.value_of).filter(|(_, v)| **v == value);
         (axis.values[value].clone(), group.filter_map(|(row, _)| (figure.value)(row)).collect())
     };
     let groups: Vec<(String, Vec<f64>)> = picked(axis.values.len(), MAX_LINES).map(group).collect();

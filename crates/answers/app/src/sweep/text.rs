@@ -37,7 +37,7 @@ pub(crate) fn table(sweep: &ShownSweep) -> Table<'static> {
     for axis in axes(sweep) {
         table.heading(&axis.name);
         for value in picked(axis.values.len(), MAX_VALUES) {
-            let group = sweep.cells.iter().zip(&axis.value_of).filter(|(_, of)| **of == value);
+            let group = sweep.cells.iter().zip(&axis.value_of).filter(|(_, v)| **v == value);
             table.row(row(&format!("  {}", axis.values[value]), group.map(|(cell, _)| cell)));
         }
     }

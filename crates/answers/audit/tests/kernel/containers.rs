@@ -165,9 +165,14 @@ fn check_container(engine: &str, name: &str) {
     let called = format!("{engine} {name}");
     let host = collect();
     let all: Vec<&str> = host.namespaces.iter().map(|n| n.name.as_str()).collect();
-    let of = host.namespaces.iter().find(|n| n.name == called).unwrap_or_else(|| panic!("{called}: {all:?}"));
-    assert!(of.container.as_deref().is_some_and(|c| c.starts_with(engine)), "{:?}", of.container);
-    assert_eq!(of.default_control(), Some(kept.0.as_str()));
+    let namespace =
+        host.namespaces.iter().find(|n| n.name == called).unwrap_or_else(|| panic!("{called}: {all:?}"));
+    assert!(
+        namespace.container.as_deref().is_some_and(|c| c.starts_with(engine)),
+        "{:?}",
+        namespace.container
+    );
+    assert_eq!(namespace.default_control(), Some(kept.0.as_str()));
     assert!(findings(&host, &called).is_empty());
 
     let other = if kept.0 == "reno" { "bbr" } else { "reno" };

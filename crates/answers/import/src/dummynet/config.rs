@@ -398,7 +398,7 @@ impl<'r> Config<'r> {
     /// ignores with a message are reported.
     fn parameters(&mut self, mut take: impl FnMut(&mut Config<'r>, &str) -> Option<()>) {
         const WITH_VALUE: [&str; 1] = ["max_ecnth"];
-        const ALONE: [&str; 10] = [
+        const WITHOUT_VALUE: [&str; 10] = [
             "capdrop",
             "nocapdrop",
             "onoff",
@@ -412,7 +412,7 @@ impl<'r> Config<'r> {
         ];
         while let Some(key) = self.next() {
             let before = self.at;
-            if take(self, key).is_some() || ALONE.contains(&key) || !self.object.is_whole {
+            if take(self, key).is_some() || WITHOUT_VALUE.contains(&key) || !self.object.is_whole {
                 continue;
             }
             if WITH_VALUE.contains(&key) {

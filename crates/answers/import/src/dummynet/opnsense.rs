@@ -256,14 +256,15 @@ impl<'a, 'input> File<'a, 'input> {
         );
         let (first, second, direction) =
             (value(rule, "interface"), value(rule, "interface2"), value(rule, "direction"));
-        let ways = match (second, direction) {
+        let interfaces = match (second, direction) {
             ("", direction) => vec![format!("{direction} via {first}")],
             (second, "in") => vec![format!("recv {first} xmit {second}")],
             (second, "out") => vec![format!("xmit {first} recv {second}")],
             (second, _) => vec![format!("recv {first} xmit {second}"), format!("xmit {first} recv {second}")],
         };
-        for way in ways {
-            let words: Vec<String> = format!("{base} {way}").split_whitespace().map(str::to_string).collect();
+        for interface in interfaces {
+            let words: Vec<String> =
+                format!("{base} {interface}").split_whitespace().map(str::to_string).collect();
             rules::add(line, &words, model, reading);
         }
     }

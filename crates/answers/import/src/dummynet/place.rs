@@ -10,7 +10,7 @@ const MAX_PORTS: usize = 64;
 /// The most queues of one pipe in a direction: one codepoint each.
 pub(super) const MAX_CLASSES: usize = 63;
 /// The longest list of a queue's matches that is shown, bytes.
-const LONGEST: usize = 200;
+const MAX_LIST_BYTES: usize = 200;
 
 /// The pipe or queues that take packets of one direction.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ fn add(targets: &mut Vec<Target>, rule: &Rule, pipe: u32, queue: Option<u32>, re
     match (known, queue) {
         (Some(target), Some(queue)) => {
             if let Some((_, says)) = target.queues.iter_mut().find(|(n, _)| *n == queue) {
-                if says.len() < LONGEST {
+                if says.len() < MAX_LIST_BYTES {
                     *says = format!("{says}; {}", rule.says);
                 }
             } else if target.queues.len() < MAX_CLASSES {

@@ -8,9 +8,9 @@ pub(super) const PF_TARGETS: [(&str, bool); 2] = [("dnpipe", false), ("dnqueue",
 /// From one rule without a number to the next (`net.inet.ip.fw.autoinc_step`).
 const STEP: u64 = 100;
 /// Actions that end the search.
-const LAST: [&str; 8] = ["allow", "accept", "pass", "permit", "deny", "drop", "reset", "unreach"];
+const TERMINAL_ACTIONS: [&str; 8] = ["allow", "accept", "pass", "permit", "deny", "drop", "reset", "unreach"];
 /// Protocols that match every packet.
-const EVERY: [&str; 4] = ["ip", "all", "ip4", "ipv4"];
+const ANY_PROTOCOL: [&str; 4] = ["ip", "all", "ip4", "ipv4"];
 /// Words after the destination that start an option.
 const OPTIONS: [&str; 22] = [
     "in",
@@ -37,7 +37,7 @@ const OPTIONS: [&str; 22] = [
     "proto",
 ];
 /// The longest match that is shown, characters.
-const LONGEST: usize = 80;
+const MAX_MATCH_CHARS: usize = 80;
 
 fn number(word: Option<&String>) -> Option<u64> {
     word?.parse().ok()
@@ -91,8 +91,8 @@ fn rule(
     if !["pipe", "queue"].contains(&action) {
         let body: Vec<&str> = words.iter().skip(1).map(String::as_str).filter(|w| *w != "log").collect();
         if let [proto, "from", "any", "to", "any"] = body.as_slice()
-            && LAST.contains(&action)
-            && EVERY.contains(proto)
+            && TERMINAL_ACTIONS.contains(&action)
+            && ANY_PROTOCOL.contains(proto)
         {
             put(
                 Rule { line, number, says: format!("{action} {}", body.join(" ")), ..Rule::default() },
@@ -142,7 +142,7 @@ fn matched(words: &[String]) -> Rule {
         }
     }
     let text = words.join(" ").replace(" src-port any dst-port any", "");
-    rule.says = text.chars().take(LONGEST).collect();
+    rule.says = text.chars().take(MAX_MATCH_CHARS).collect();
     rule
 }
 
@@ -167,7 +167,7 @@ pub(super) fn pf(line: usize, text: &str, model: &mut Dummynet, reading: &mut Re
     let mut one = matched(&head[addresses..]);
     let before = matched(&head[..addresses.min(head.len())]);
     (one.is_in, one.via) = (before.is_in, before.via);
-    one.says = text.chars().take(LONGEST).collect();
+    one.says = text.chars().take(MAX_MATCH_CHARS).collect();
     for (n, target) in targets.into_iter().enumerate().filter(|(_, target)| *target > 0) {
         let mut rule = Rule { line, target: Some((is_queue, target)), ..one.clone() };
         if n == 1 {

@@ -105,11 +105,14 @@ fn queue(
     {
         if let Some(n) = value.filter(|n| *n > 0 && lower.starts_with(what)) {
             let all = transmitted.map(|t| t + n);
-            let of = all
+            let share = all
                 .map(|all| format!(" of {} packets ({})", crate::ios::count(all), crate::ios::share(n, all)));
             let how = what.split(' ').next().unwrap_or(what);
-            let text =
-                format!("queue of class {class}: {}{} {how}", crate::ios::count(n), of.unwrap_or_default());
+            let text = format!(
+                "queue of class {class}: {}{} {how}",
+                crate::ios::count(n),
+                share.unwrap_or_default()
+            );
             reading.fact(line, text);
         }
     }

@@ -258,13 +258,13 @@ pub(super) fn counters(item: &Item, name: &str, sides: &[Option<Side>; 2], readi
         let Some(side) = side else { continue };
         let direction = side.direction;
         if let Some(dropped) = count("dropped", n).filter(|d| *d > 0) {
-            let of = count("packets", n).map_or(String::new(), |p| {
+            let share = count("packets", n).map_or(String::new(), |p| {
                 format!(
                     " ({:.2} % of the arrivals)",
                     dropped as f64 * 100.0 / (dropped.saturating_add(p)) as f64
                 )
             });
-            reading.fact(item.line, format!("queue {name}, {direction}: {dropped} packets dropped{of}"));
+            reading.fact(item.line, format!("queue {name}, {direction}: {dropped} packets dropped{share}"));
         }
         if let Some(bytes) = count("queued-bytes", n).filter(|b| *b > 0) {
             let wait = side.max_limit.map_or(String::new(), |max| {

@@ -127,14 +127,14 @@ fn a_tree_of_each_interface_is_a_direction_of_one_path() {
 
 #[test]
 fn wrong_thresholds_are_found() {
-    let of = |threshold: &str| OFFICE.replace("15M/15M", threshold);
-    let endless = ok(&of("30M/30M"));
+    let with_threshold = |threshold: &str| OFFICE.replace("15M/15M", threshold);
+    let endless = ok(&with_threshold("30M/30M"));
     assert_eq!(rates(&endless), [(30_000_000, 30_000_000)]);
     assert!(rules(&endless).contains(&(2, "queue-endless-burst")));
-    let again = ok(&of("25M/15M"));
+    let again = ok(&with_threshold("25M/15M"));
     assert_eq!(rates(&again), [(25_000_000, 20_000_000)]);
     assert!(rules(&again).contains(&(2, "queue-burst-threshold")));
-    let none = ok(&of("0/0"));
+    let none = ok(&with_threshold("0/0"));
     assert!(rules(&none).contains(&(2, "queue-no-burst")));
     assert_eq!(shaper(&scenario(&none).links[0].forward).peak_rate, None);
 }

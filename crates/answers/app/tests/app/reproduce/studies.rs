@@ -58,14 +58,14 @@ fn scenarios_variants_overrides_and_flows_of_all_rows_exist() {
                 let sets = table.overrides_of(row);
                 // Parse as for a run: an override only has to fit the variant of the row.
                 let variants = row.variant.as_slice();
-                let asked = ScenarioRequest {
+                let request = ScenarioRequest {
                     file: name,
                     text: &text,
                     sets: &sets,
                     variants,
                     ..ScenarioRequest::default()
                 };
-                let read = asked.parse_without_files();
+                let read = request.parse_without_files();
                 let experiment =
                     read.unwrap_or_else(|e| panic!("{} {}: {}", study.name, row.name, e.render()));
                 let variant = row.variant.as_deref().unwrap_or("default");

@@ -20,7 +20,7 @@ const FEW_WORDS: usize = 5;
 /// Returns the name of the object that a key holds, or a list of; empty for plain values.
 fn object(schema: &Value) -> &str {
     let found = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
-    let inner = ["allOf", "anyOf"].iter().filter_map(|of| schema[of].as_array()).flatten();
+    let inner = ["allOf", "anyOf"].iter().filter_map(|key| schema[key].as_array()).flatten();
     let inner = inner.chain(schema.get("items")).map(object).find(|name| !name.is_empty());
     found.or(inner).unwrap_or_default()
 }
