@@ -173,18 +173,18 @@ mod tests {
 
     #[test]
     fn inputs_of_other_commands_are_recognised() {
-        let of = |text: &str| OtherInput::of_text(text).map(|o| o.to_string());
-        assert_eq!(of("[links.w]\nbetween = [\"a\", \"b\"]\n").as_deref(), Some("a scenario"));
+        let parsed = |text: &str| OtherInput::of_text(text).map(|o| o.to_string());
+        assert_eq!(parsed("[links.w]\nbetween = [\"a\", \"b\"]\n").as_deref(), Some("a scenario"));
         assert_eq!(
-            of("PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n").as_deref(),
+            parsed("PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n").as_deref(),
             Some("output of ping, mtr or traceroute")
         );
         assert!(
-            of("tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 50ms\n")
+            parsed("tc qdisc add dev eth0 root tbf rate 10mbit burst 32kb latency 50ms\n")
                 .unwrap()
                 .contains("configuration")
         );
-        assert_eq!(of("{\"start\": {\"version\": \"iperf 3.9\"}").as_deref(), Some("JSON of iperf3"));
-        assert_eq!(of("dear sirs\n"), None);
+        assert_eq!(parsed("{\"start\": {\"version\": \"iperf 3.9\"}").as_deref(), Some("JSON of iperf3"));
+        assert_eq!(parsed("dear sirs\n"), None);
     }
 }

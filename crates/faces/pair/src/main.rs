@@ -120,9 +120,9 @@ mod linux {
     /// The status page, with what the proxy reports about itself.
     fn status_page(about: &str, tables: &[StatusTable]) -> String {
         let mut page = PlainPage::new("longfat pair", about);
-        for of in tables {
-            page.heading(of.title);
-            page.table(&Table::filled(&of.columns, &of.rows));
+        for table in tables {
+            page.heading(table.title);
+            page.table(&Table::filled(&table.columns, &table.rows));
         }
         page.html()
     }

@@ -30,7 +30,7 @@ to = "dc"
 "#;
 /// Files that are byte-identical whether the command was interrupted or not.
 #[cfg(target_os = "linux")]
-const SAME: [&str; 6] = [
+const IDENTICAL_FILES: [&str; 6] = [
     "result.json",
     "flows.parquet",
     "elements.parquet",
@@ -125,7 +125,7 @@ fn a_resumed_run_gives_the_same_bytes_as_an_uninterrupted_one() {
     assert!(!place.0.join("o/runs").exists(), "it is complete");
     let whole = run(&place, &["--repeat", "3", "--out", "whole"]);
     assert_eq!(whole.status.code(), Some(0), "{}", stderr(&whole));
-    for name in SAME {
+    for name in IDENTICAL_FILES {
         assert_eq!(place.read(&format!("o/{name}")), place.read(&format!("whole/{name}")), "{name}");
     }
     // Resuming a complete folder changes nothing.

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// The kernel releases a dead process's programs a moment after its death.
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 
 fn longfat(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longfat")).args(args).output().expect("the program starts")
@@ -60,7 +60,7 @@ fn load_list_unload() {
     assert!(other.contains("with other parameters") && other.contains("hsr_T_us = 50000"), "{other}");
     let out = longfat(&["cc", "unload", "--all"]);
     assert!(text(&out.stdout).contains("unloaded bbr_hsr"), "{}", text(&out.stdout));
-    assert!(within(SOON, || !available().contains("bbr_hsr")), "{}", available());
+    assert!(within(DEADLINE, || !available().contains("bbr_hsr")), "{}", available());
     assert!(text(&longfat(&["cc", "unload", "--all"]).stdout).contains("no congestion control"));
     if !mounted {
         assert!(Command::new("umount").arg("/sys/fs/bpf").status().expect("umount").success());
@@ -111,6 +111,6 @@ fn a_killed_shell_leaves_nothing() {
     assert!(list.contains(&format!("private to process {} (longfat)", shell.id())), "{list}");
     shell.kill().expect("SIGKILL");
     shell.wait().expect("its end");
-    assert!(within(SOON, || !available().contains(&name)), "{}", available());
+    assert!(within(DEADLINE, || !available().contains(&name)), "{}", available());
     let _ = fs::remove_file(&file);
 }

@@ -107,8 +107,8 @@ pub fn find(log: &SentLog, packet: f64, known: Option<&ContractTerms>) -> Contra
 pub fn still_stands(log: &SentLog) -> bool {
     let (packets, starts_full) = log.fitted();
     let newest = &packets[packets.len() - packets.len() / 4..];
-    let bytes = |of: fn(&SentRecord) -> bool| {
-        newest.iter().filter(|p| of(p)).map(|p| f64::from(p.bytes)).sum::<f64>()
+    let bytes = |is_counted: fn(&SentRecord) -> bool| {
+        newest.iter().filter(|p| is_counted(p)).map(|p| f64::from(p.bytes)).sum::<f64>()
     };
     !starts_full && bytes(SentRecord::is_lost_within_contract) <= MAX_LOSS * bytes(|_| true)
 }
@@ -287,7 +287,7 @@ fn judge(packets: &[SentRecord], rate: f64, packet: f64, starts_full: bool) -> C
         .filter(|deficit| (**deficit + 0.5 * packet - top).abs() <= tolerance(rate, packet))
         .count();
     let above = passed.iter().filter(|deficit| **deficit > top + tolerance(rate, packet)).count();
-    let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
+    let share = |n: usize, all: usize| n as f64 / all.max(1) as f64;
     let explained = share(near, at_drops.len()) - share(above, passed.len());
     // The deficit returns to zero when the bucket is full again. The bucket is how far it rose from there.
     let bucket = if starts_full { top } else { rise(packets, rate) };

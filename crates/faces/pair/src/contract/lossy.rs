@@ -43,7 +43,7 @@ pub fn share<'a>(
     let mut stretches = stretches(packets.clone(), packet);
     stretches.sort_by(|a, b| a.speed.total_cmp(&b.speed));
     let (slow, fast) = stretches.split_at(stretches.len() / 2);
-    let sum = |half: &[SpeedStretch], of: fn(&SpeedStretch) -> f64| half.iter().map(of).sum::<f64>();
+    let sum = |half: &[SpeedStretch], value: fn(&SpeedStretch) -> f64| half.iter().map(value).sum::<f64>();
     let (n, m) = (sum(slow, |s| s.packets), sum(fast, |s| s.packets));
     let (lost, more) = (sum(slow, |s| s.lost), sum(fast, |s| s.lost));
     if n == 0.0 || m == 0.0 {

@@ -163,9 +163,9 @@ fn table() {
 #[test]
 #[ignore = "prints a distribution"]
 fn distribution() {
-    let of = |key: &str| std::env::var(key).ok().and_then(|v| v.parse::<u64>().ok());
-    let (n, first) = (of("LONGFAT_DRAWS").unwrap_or(100), of("LONGFAT_FROM").unwrap_or(1));
-    let seconds = of("LONGFAT_SECONDS").unwrap_or(15).max(4);
+    let number = |key: &str| std::env::var(key).ok().and_then(|v| v.parse::<u64>().ok());
+    let (n, first) = (number("LONGFAT_DRAWS").unwrap_or(100), number("LONGFAT_FROM").unwrap_or(1));
+    let seconds = number("LONGFAT_SECONDS").unwrap_or(15).max(4);
     for i in first..first + n {
         let mut draw = units::Stream::new(i, "draws");
         let mut up_to = |most: f64| draw.unit() * most;

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longer than anything in these tests takes.
-pub const LONG: Duration = Duration::from_secs(20);
+pub const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A free address on loopback.
 pub fn any() -> SocketAddr {
@@ -78,7 +78,7 @@ impl Ends {
 
     /// Waits for a log event of the near end.
     pub fn wait_for(&self, event: &str) -> serde_json::Map<String, serde_json::Value> {
-        let end = Instant::now() + LONG;
+        let end = Instant::now() + DEADLINE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let entry = self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no {event}"));
@@ -140,8 +140,8 @@ pub fn serve(each: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> Socket
 /// A connection with timeouts.
 pub fn connect(to: SocketAddr) -> TcpStream {
     let tcp = TcpStream::connect(to).expect("connects");
-    tcp.set_read_timeout(Some(LONG)).expect("sets");
-    tcp.set_write_timeout(Some(LONG)).expect("sets");
+    tcp.set_read_timeout(Some(DEADLINE)).expect("sets");
+    tcp.set_write_timeout(Some(DEADLINE)).expect("sets");
     tcp
 }
 

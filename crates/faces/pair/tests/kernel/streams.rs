@@ -74,7 +74,7 @@ fn a_reset_is_forwarded() {
     tcp.write_all(b"hello").expect("is sent");
     thread::sleep(Duration::from_millis(300));
     reset(tcp);
-    assert_eq!(reports.recv_timeout(LONG).expect("a report"), Err(ErrorKind::ConnectionReset));
+    assert_eq!(reports.recv_timeout(DEADLINE).expect("a report"), Err(ErrorKind::ConnectionReset));
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn a_slow_reader_slows_only_its_own_stream() {
     let begun = Instant::now();
     drop(connect(ends.address()));
     assert!(begun.elapsed() < Duration::from_secs(1));
-    let all =
-        std::iter::repeat_with(|| reports.recv_timeout(LONG).expect("a report")).find(|all| !all.is_empty());
+    let all = std::iter::repeat_with(|| reports.recv_timeout(DEADLINE).expect("a report"))
+        .find(|all| !all.is_empty());
     sender.join().expect("sends");
     assert!(all.expect("comes") == bytes(3, 60_000_000));
 }
