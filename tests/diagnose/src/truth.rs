@@ -44,8 +44,8 @@ use units::Time;
 const MIN_PACKETS: u64 = 15;
 /// Smallest bucket of a shaper, bytes, that a capture shows; below it the shaper counts as a link.
 pub(crate) const MIN_BUCKET: f64 = 15_000.0;
-const FULL: f64 = 0.97;
-const BUSY: f64 = 0.85;
+const FULL_SHARE: f64 = 0.97;
+const BUSY_SHARE: f64 = 0.85;
 /// A flow with at least this many drops at a policer counts as policed, whatever limited it most.
 pub(crate) const POLICED_DROPS: u64 = 5;
 
@@ -213,7 +213,7 @@ impl Judge<'_> {
     fn fullest(&self, at: Time, data: bool) -> Option<(&ObservedStage, f64)> {
         let on_path = |s: &&ObservedStage| (s.forward == self.forward) == data && self.is_passed(s);
         let all = self.observed.stages.iter().filter(on_path).map(|s| (s, fullness(s, at)));
-        all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY)
+        all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|s| s.1 >= BUSY_SHARE)
     }
 
     /// Returns the stage of the last loss before `at`.
@@ -253,7 +253,7 @@ impl Judge<'_> {
     /// Returns the cause of a sample, and another that held too.
     fn causes(&self, m: &Moment, una_at: &dyn Fn(f64) -> u64) -> (Option<Cause>, Option<Cause>) {
         let full = self.fullest(m.at, true);
-        let acks = self.fullest(m.at, false).filter(|s| s.1 >= FULL);
+        let acks = self.fullest(m.at, false).filter(|s| s.1 >= FULL_SHARE);
         let also = full.map(|(s, _)| full_cause(s)).or(acks.map(|_| Cause::AckPath));
         if self.is_out(m, una_at) {
             return (Some(Cause::Outage), None);
@@ -277,7 +277,7 @@ impl Judge<'_> {
             None => growing,
         };
         match (full, acks) {
-            (Some((s, n)), _) if n >= FULL => (Some(full_cause(s)), growing),
+            (Some((s, n)), _) if n >= FULL_SHARE => (Some(full_cause(s)), growing),
             (_, Some(_)) => (Some(Cause::AckPath), by_loss),
             (Some((s, _)), None) => (by_loss, Some(full_cause(s))),
             (None, None) => (by_loss, None),
@@ -357,7 +357,7 @@ impl Judge<'_> {
         let busy = |s: &ObservedStage| {
             let bins = (first.as_secs_f64() / s.bin) as usize..=(end.as_secs_f64() / s.bin) as usize;
             s.passed.get(*bins.start()..s.passed.len().min(bins.end() + 1)).map_or(0, |b| {
-                let full = s.rate.unwrap_or(f64::INFINITY) * s.bin / 8.0 * FULL;
+                let full = s.rate.unwrap_or(f64::INFINITY) * s.bin / 8.0 * FULL_SHARE;
                 b.iter().filter(|&&n| n as f64 >= full).count()
             })
         };

@@ -242,14 +242,14 @@ impl Draw {
     /// Draws the path from `a` and `c` over `m` to `b`: two hosts share the limited link.
     fn path(&mut self, text: &mut String) {
         let delay = self.pick(&[2, 10, 40]);
-        for (way, name) in ["forward", "backward"].iter().enumerate() {
-            let rate = self.rates[way];
+        for (side, name) in ["forward", "backward"].iter().enumerate() {
+            let rate = self.rates[side];
             let front = rate * 9 / 10;
             let limiter = self.limiter(rate);
-            self.rated[way] = !limiter.contains("rate-trace");
+            self.rated[side] = !limiter.contains("rate-trace");
             let limiter = self.narrow(&limiter);
             let loss = self.pick(&["0", "0.002", "0.02"]);
-            if way == 0 {
+            if side == 0 {
                 *text += "\n[links.wan]\nbetween = [\"m\", \"b\"]\n";
             }
             let _ = writeln!(
@@ -329,8 +329,8 @@ impl Draw {
     }
 
     fn change(&mut self, text: &mut String) {
-        let way = self.pick(&["forward", "forward", "backward"]);
-        let rate = self.rates[usize::from(way == "backward")];
+        let direction = self.pick(&["forward", "forward", "backward"]);
+        let rate = self.rates[usize::from(direction == "backward")];
         let flows = self.flows.clone();
         let flow = &flows[self.below(flows.len() as u64) as usize];
         let line = match self.below(13) {
@@ -350,17 +350,19 @@ impl Draw {
             0 | 1 => format!("'flows.\"{flow}\".cc' = \"{}\"", self.pick(&CONTROLS)),
             2 => {
                 let rate = if self.one_in(3) { self.rate() } else { rate };
-                format!("\"links.wan.{way}.limiter\" = {}", self.limiter(rate))
+                format!("\"links.wan.{direction}.limiter\" = {}", self.limiter(rate))
             }
             3 => format!(
-                "\"links.wan.{way}.limiter\" = {{ kind = \"link\", rate = \"{rate}kbit/s\", queue = {} }}",
+                "\"links.wan.{direction}.limiter\" = {{ kind = \"link\", rate = \"{rate}kbit/s\", queue = {} }}",
                 self.queue()
             ),
-            4 => format!("\"links.wan.{way}.front.enabled\" = true"),
-            5 => format!("\"links.wan.{way}.loss.enabled\" = false"),
-            6 => format!("\"links.wan.{way}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"])),
-            7 if !self.rated[usize::from(way == "backward")] => return,
-            _ => format!("\"links.wan.{way}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
+            4 => format!("\"links.wan.{direction}.front.enabled\" = true"),
+            5 => format!("\"links.wan.{direction}.loss.enabled\" = false"),
+            6 => {
+                format!("\"links.wan.{direction}.loss.probability\" = {}", self.pick(&["0", "0.01", "0.05"]))
+            }
+            7 if !self.rated[usize::from(direction == "backward")] => return,
+            _ => format!("\"links.wan.{direction}.limiter.rate\" = \"{}kbit/s\"", self.rate()),
         };
         // The same key twice would make the scenario invalid.
         let key = line.split(" = ").next().unwrap_or_default().to_string();

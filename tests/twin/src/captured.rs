@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Maximum number of runs until one is undisturbed by other work on the machine.
-const TRIES: usize = 2;
+const MAX_ATTEMPTS: usize = 2;
 
 /// A fit and how long it took.
 pub struct FittedRun {
@@ -27,7 +27,7 @@ pub struct FittedRun {
 /// Fails if the lab cannot run it, or if nothing fits.
 pub fn fitted(scenario: &Scenario) -> Result<FittedRun, String> {
     let client: PathBuf = std::env::temp_dir().join(format!("longfat-plans-{}.pcap", std::process::id()));
-    let done = captured_at("client", scenario, scenario.seed, &client, TRIES).and_then(|()| {
+    let done = captured_at("client", scenario, scenario.seed, &client, MAX_ATTEMPTS).and_then(|()| {
         let reader = CaptureReader::open(&client).map_err(|e| e.to_string())?;
         let began = Instant::now();
         let fit = diagnose_test::fit::fitted(reader)?;

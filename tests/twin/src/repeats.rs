@@ -12,7 +12,7 @@ const SEED: u64 = 20_261_124;
 /// Duration of each run, seconds.
 const SECONDS: u32 = 4;
 /// Number of repeats in the simulator.
-pub const SIMULATED: u64 = 40;
+pub const SIMULATED_REPEATS: u64 = 40;
 /// Deviations below this share of the goodput come from the last packets before the end. They count as no
 /// deviation, on either clock.
 pub const NEGLIGIBLE: f64 = 0.002;
@@ -158,7 +158,7 @@ pub fn compare(measured: &str) -> Result<Vec<SpreadPair>, String> {
     for cell in cells() {
         let measured: Vec<f64> = measured.lines().filter_map(|line| goodput(&cell, line)).collect();
         if measured.len() > 1 {
-            let simulated = simulate(&cell, SIMULATED)?;
+            let simulated = simulate(&cell, SIMULATED_REPEATS)?;
             all.push(SpreadPair { kernel: Spread::of(&measured), sim: Spread::of(&simulated), cell });
         }
     }

@@ -21,9 +21,9 @@ use transport::Flags;
 use units::{Span, Time};
 
 /// Maximum duration of a run, finished or not.
-const LONGEST: Span = Span::from_millis(2_500);
+const MAX_RUN: Span = Span::from_millis(2_500);
 /// A run also ends this long after everything was acknowledged.
-const AFTER: Span = Span::from_millis(20);
+const IDLE_END: Span = Span::from_millis(20);
 /// A run also ends after this many events.
 const MAX_EVENTS: usize = 4_000;
 /// Maximum number of ticks in a bucket of the kernel's timers, for timers within half a minute.
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
         self.socket.connect(to.into()).map_err(|e| Error::System("connect", e))?;
         let done = self.now();
         self.note(begin, done.since(begin), Input::Connect)?;
-        let end = begin + LONGEST;
+        let end = begin + MAX_RUN;
         let mut over: Option<Time> = None;
         loop {
             self.note_timer()?;
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             if over.is_none() && self.is_done() {
-                over = Some(looked + AFTER);
+                over = Some(looked + IDLE_END);
             }
             let next = [self.peer.next(), write, over, Some(end)].into_iter().flatten().min().unwrap_or(end);
             let wait = Duration::from_nanos(next.since(self.now()).as_nanos());

@@ -30,7 +30,7 @@ pub struct Peer {
     plan: Plan,
     chance: Stream,
     /// Segments in flight, by arrival time and number.
-    under_way: BTreeMap<(Time, u64), Due>,
+    in_flight: BTreeMap<(Time, u64), Due>,
     number: u64,
     /// When the packets in the queue will have left it.
     leaving: VecDeque<Time>,
@@ -55,7 +55,7 @@ impl Peer {
         Peer {
             plan: plan.clone(),
             chance: Stream::new(plan.seed, "path"),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             number: 0,
             leaving: VecDeque::new(),
             losing: false,
@@ -78,7 +78,7 @@ impl Peer {
 
     fn put(&mut self, at: Time, what: Due) {
         self.number += 1;
-        self.under_way.insert((at, self.number), what);
+        self.in_flight.insert((at, self.number), what);
     }
 
     /// Processes a segment with payload from the kernel.
@@ -113,7 +113,7 @@ impl Peer {
 
     /// When [`Peer::take`] will return something.
     pub fn next(&self) -> Option<Time> {
-        earliest(self.under_way.first_key_value().map(|((at, _), _)| *at), self.receiver.due)
+        earliest(self.in_flight.first_key_value().map(|((at, _), _)| *at), self.receiver.due)
     }
 
     /// Returns the next segment that reaches the kernel by `now`.
@@ -122,7 +122,7 @@ impl Peer {
             if let Some(ack) = self.ready.pop_front() {
                 return Some(ack);
             }
-            let next = self.under_way.first_key_value().map(|((at, _), _)| *at);
+            let next = self.in_flight.first_key_value().map(|((at, _), _)| *at);
             if let Some(due) = self.receiver.due.filter(|&due| due <= now && next.is_none_or(|t| due <= t)) {
                 self.acknowledge(due, None);
                 continue;
@@ -130,7 +130,7 @@ impl Peer {
             if next.is_none_or(|t| t > now) {
                 return None;
             }
-            let ((at, _), what) = self.under_way.pop_first()?;
+            let ((at, _), what) = self.in_flight.pop_first()?;
             match what {
                 Due::Ack(ack) => self.ready.push_back(ack),
                 Due::Data(data) => self.arrive(at, data),

@@ -2,8 +2,8 @@
 //!
 //! The kernel reads its clock at some moment within the call that delivers an input; its timers are seen when
 //! their packets are. So a timer of the model expires when the kernel's did, if that is not earlier than due
-//! by more than [`EARLY`] and not later by more than [`LATE`]. If an input and a departure of the pacing
-//! timer are closer together than that, their order is unknown, and the packets may come with either.
+//! by more than [`MAX_EARLY`] and not later by more than [`MAX_LATE`]. If an input and a departure of the
+//! pacing timer are closer together than that, their order is unknown, and the packets may come with either.
 
 use super::log::{Burst, Event, Input, Log};
 use super::peer::SCALE;
@@ -15,10 +15,10 @@ use transport::{Flags, Limits, Segment, Stack, SynOptions, Tcp};
 use units::{Span, Time};
 
 /// How much earlier than the model's a timer of the kernel may be seen.
-const EARLY: Span = Span::from_micros(60);
+const MAX_EARLY: Span = Span::from_micros(60);
 /// How much later than the model's a timer of the kernel may be seen: a tick, and the delay of a busy
 /// machine.
-const LATE: Span = Span::from_millis(6);
+const MAX_LATE: Span = Span::from_millis(6);
 /// The ticks that all timers but the pacing timer wait for, ns.
 const TICK: u64 = 4_000_000;
 /// From the start of a write to the TUN device to the moment when TCP reads its clock.
@@ -32,7 +32,7 @@ const PACED_EDGE: Span = Span::from_micros(15);
 /// Usual maximum lateness of the kernel's ticks.
 const TICK_LATE: Span = Span::from_micros(200);
 /// The order of a segment and the pacing timer is uncertain if they are as close as this; that of a segment
-/// and another timer, within [`LATE`].
+/// and another timer, within [`MAX_LATE`].
 const UNCERTAIN_ORDER: Span = Span::from_micros(1_500);
 /// How many events before a difference a wrong order may have caused it.
 const GUESS_WITHIN: usize = 6;
@@ -276,9 +276,9 @@ impl Replay {
     /// a difference if they send packets: packets of a timer of the kernel would be an event.
     fn expire_earlier_timers(&mut self, at: Time) -> Finding {
         let mut swapped = self.assumes(GuessKind::Order);
-        while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + EARLY) {
+        while let Some(due) = self.tcp.next_wake().filter(|&due| due < at + MAX_EARLY) {
             let (usual, uncertain) =
-                if waits_for_tick(due) { (TICK_LATE, LATE) } else { (EARLY, UNCERTAIN_ORDER) };
+                if waits_for_tick(due) { (TICK_LATE, MAX_LATE) } else { (MAX_EARLY, UNCERTAIN_ORDER) };
             let close = at < due + uncertain;
             if close && self.uncertain.last() != Some(&self.number) {
                 self.uncertain.push(self.number);
@@ -360,7 +360,7 @@ impl Replay {
             let Some(due) = self.tcp.next_wake() else {
                 return Some(("packets", format!("the model sends less: {k:?}")));
             };
-            if due > seen + EARLY {
+            if due > seen + MAX_EARLY {
                 let early = due.since(seen).as_micros();
                 return Some((
                     "packets",
@@ -368,7 +368,7 @@ impl Replay {
                 ));
             }
             // A timer expired long before and found nothing to send.
-            if waits_for_tick(due) && due + LATE < seen {
+            if waits_for_tick(due) && due + MAX_LATE < seen {
                 self.wake(due);
                 continue;
             }
@@ -405,7 +405,8 @@ impl Replay {
             }
             // Paced, and the next departure is imminent: the model may already consider it due.
             (None, Some(_))
-                if next.is_some_and(|n| n.input == Input::Timer && n.at < self.now + EARLY + EARLY) =>
+                if next
+                    .is_some_and(|n| n.input == Input::Timer && n.at < self.now + MAX_EARLY + MAX_EARLY) =>
             {
                 None
             }

@@ -14,7 +14,7 @@ use twin::{COLUMNS, Cell, Outcome, grid, quantile};
 const HEAD: &str = include_str!("../../fast-head.md");
 const RECORDED: &str = include_str!("../../fast-6.18.csv");
 /// Differences up to this count as none: the aim for the simulator.
-const SAME: f64 = 0.03;
+const EQUAL_SHARE: f64 = 0.03;
 
 /// A cell on both clocks.
 struct FastRow {
@@ -63,7 +63,7 @@ impl FastRow {
     /// Number of reliable runs within the range of the simulator's repeats.
     fn expected(&self) -> usize {
         let (least, most) = (quantile(&self.simulated, 0.0), quantile(&self.simulated, 1.0));
-        let is = |g: f64| g >= least * (1.0 - SAME) && g <= most * (1.0 + SAME);
+        let is = |g: f64| g >= least * (1.0 - EQUAL_SHARE) && g <= most * (1.0 + EQUAL_SHARE);
         self.runs.iter().filter(|r| r.doubts.is_empty() && is(r.goodput)).count()
     }
 
@@ -132,8 +132,9 @@ fn summary(rows: &[FastRow], gbps: u64) {
     let of: Vec<&FastRow> = rows.iter().filter(|r| r.cell.rate.as_bps() == gbps * 1_000_000_000).collect();
     let sum = |count: &dyn Fn(&FastRow) -> usize| of.iter().map(|r| count(r)).sum::<usize>();
     let off: Vec<f64> = of.iter().map(|r| r.difference().abs()).collect();
-    let near =
-        |goodputs: &dyn Fn(&FastRow) -> Vec<f64>| of.iter().filter(|r| spread(&goodputs(r)) <= SAME).count();
+    let near = |goodputs: &dyn Fn(&FastRow) -> Vec<f64>| {
+        of.iter().filter(|r| spread(&goodputs(r)) <= EQUAL_SHARE).count()
+    };
     if of.is_empty() {
         return;
     }

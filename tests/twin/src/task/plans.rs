@@ -22,12 +22,12 @@ const CURES: usize = 4;
 /// Number of runs of the unchanged path: gains are relative to their mean, as in the plan.
 const UNCHANGED_RUNS: u64 = 3;
 /// Runs disturbed by other work on this machine are repeated at most this often.
-const TRIES: usize = 2;
+const MAX_ATTEMPTS: usize = 2;
 /// Smaller gains, as shares of the original goodput, are not reported.
-const GAIN: f64 = 0.1;
+const MIN_GAIN: f64 = 0.1;
 /// Aims: share of the best goodput, and accuracy of a predicted gain.
-const OF_BEST: f64 = 0.9;
-const NEAR: f64 = 0.15;
+const MIN_SHARE_OF_BEST: f64 = 0.9;
+const MAX_GAIN_ERROR: f64 = 0.15;
 /// Columns after those of the path.
 const COLUMNS: &str = "plan_s,rank,cure,chosen,predicted_mbps,kernel_mbps,doubts";
 
@@ -112,7 +112,7 @@ impl PathRow {
     /// Runs the scenario on the kernel and prints the line; goodput is empty if this kernel cannot run it.
     fn print(&self, rank: usize, cure: &str, chosen: bool, predicted: f64, scenario: &Scenario) {
         let options = || lab::LabOptions { seed: scenario.seed, ..lab::LabOptions::default() };
-        let (mbps, doubts) = match lab::trusted(TRIES, || lab::run("kernel", scenario, options())) {
+        let (mbps, doubts) = match lab::trusted(MAX_ATTEMPTS, || lab::run("kernel", scenario, options())) {
             Ok(outcome) => {
                 let reasons = outcome.variant.trust.iter().flat_map(|t| &t.reasons);
                 let doubts: Vec<String> = reasons.map(|r| kind(r.kind)).collect();
@@ -185,7 +185,7 @@ impl JudgedPath<'_> {
 
     /// Relative error of each predicted gain, for changes with a predicted or measured gain.
     fn gains(&self) -> Vec<(f64, &PlanRow)> {
-        let worth = |gain: f64| gain.abs() >= GAIN * self.now.measured;
+        let worth = |gain: f64| gain.abs() >= MIN_GAIN * self.now.measured;
         let off = |c: &&PlanRow| {
             let [said, was] = [c.predicted - self.now.predicted, c.measured - self.now.measured];
             (worth(said) || worth(was)).then(|| (said / was - 1.0).abs())
@@ -222,7 +222,7 @@ fn share(part: usize, of: usize) -> String {
 }
 
 fn near(off: &[(f64, &PlanRow)]) -> String {
-    share(off.iter().filter(|(o, _)| *o <= NEAR).count(), off.len())
+    share(off.iter().filter(|(o, _)| *o <= MAX_GAIN_ERROR).count(), off.len())
 }
 
 /// A row for each limit, and one for all.
@@ -234,7 +234,7 @@ fn table(paths: &[JudgedPath<'_>]) -> String {
     for limit in twin::limited::LIMITS.into_iter().chain(["all"]) {
         let of: Vec<&JudgedPath<'_>> =
             paths.iter().filter(|p| limit == "all" || p.now.limit == limit).collect();
-        let reached = of.iter().filter(|p| p.of_best() >= OF_BEST).count();
+        let reached = of.iter().filter(|p| p.of_best() >= MIN_SHARE_OF_BEST).count();
         let gains: Vec<_> = of.iter().flat_map(|p| p.gains()).collect();
         let goodputs: Vec<_> = of.iter().flat_map(|p| p.goodputs()).collect();
         let cells = [share(reached, of.len()), near(&gains), near(&goodputs)].join(" | ");
@@ -259,11 +259,11 @@ fn compare(measured: &str) {
     let rows: Vec<PlanRow> = measured.lines().filter_map(PlanRow::parse).collect();
     let paths = judged(&rows);
     println!("{}\n{}", table(&paths), costs(&rows));
-    for path in paths.iter().filter(|p| p.of_best() < OF_BEST) {
+    for path in paths.iter().filter(|p| p.of_best() < MIN_SHARE_OF_BEST) {
         println!("path {}: the choice reaches {:.0} % of the best", path.now.path, 100.0 * path.of_best());
     }
     for path in &paths {
-        for (_, row) in path.gains().into_iter().filter(|(off, _)| *off > NEAR) {
+        for (_, row) in path.gains().into_iter().filter(|(off, _)| *off > MAX_GAIN_ERROR) {
             let PlanRow { path: number, limit, predicted, measured, .. } = &path.now;
             println!(
                 "path {number} ({limit}): {}: predicted {predicted:.2} -> {:.2}, kernel {measured:.2} -> {:.2}",

@@ -7,7 +7,7 @@ use std::path::Path;
 use twin::sample::{self, Control, Difference, Event, Input, Log, Plan};
 
 /// Events printed before a difference.
-const BEFORE: usize = 8;
+const CONTEXT_EVENTS: usize = 8;
 
 struct Wanted {
     count: u64,
@@ -92,7 +92,8 @@ fn print_difference(log: &Log, d: &Difference, show: bool) {
     if !show {
         return;
     }
-    for (i, e) in log.events.iter().enumerate().take(d.event + 1).skip(d.event.saturating_sub(BEFORE)) {
+    for (i, e) in log.events.iter().enumerate().take(d.event + 1).skip(d.event.saturating_sub(CONTEXT_EVENTS))
+    {
         println!("  {i} {}", line(e));
         for b in &e.out {
             println!("      > {}+{} by {} flags {:#x} ts {}", b.seq, b.len, b.mss, b.flags, b.ts);

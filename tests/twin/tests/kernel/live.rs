@@ -65,7 +65,7 @@ const SEEDS: std::ops::Range<u64> = 3001..3009;
 /// Minimum number of identical runs, of 32. On a quiet machine 96 % are identical
 /// (`docs/measured/fidelity.md`); on a busy one, the order of timers and segments cannot be determined
 /// afterwards.
-const IDENTICAL: usize = 26;
+const MIN_IDENTICAL: usize = 26;
 
 /// Random paths through a TUN device; model and kernel are compared after each packet.
 #[test]
@@ -97,5 +97,5 @@ fn the_sender_equals_the_kernels_packet_by_packet() {
         }
     }
     println!("{} of {runs} identical", runs - differ.len());
-    assert!(runs - differ.len() >= IDENTICAL, "{differ:#?}");
+    assert!(runs - differ.len() >= MIN_IDENTICAL, "{differ:#?}");
 }
