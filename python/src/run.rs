@@ -130,7 +130,7 @@ pub fn run(
     }
     // Controllers written by the caller run in Python and exist only in this run.
     let summary_options =
-        SummaryOptions { holders: own.controls.is_empty(), ..SummaryOptions::of(&experiment, &order) };
+        SummaryOptions { limitations: own.controls.is_empty(), ..SummaryOptions::of(&experiment, &order) };
     Ok(py.detach(|| {
         let mut run = run_summary(summary_options, &outcomes, warnings, !outcomes.is_complete());
         run.run_id = run_id(&experiment, &settings, &run);

@@ -284,7 +284,7 @@ def report(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", action="store_true", help="print the number of constants, and of those that name a source")
-    parser.add_argument("--report", "--told", action="store_true", help="print the page made from the rows of --ablate")
+    parser.add_argument("--report", action="store_true", help="print the page made from the rows of --ablate")
     parser.add_argument("--ablate", nargs=argparse.REMAINDER, metavar="SETS", help="halve and double each constant and score SETS")
     parser.add_argument("--rows", type=Path, default=Path("ablation.csv"), metavar="FILE", help="results of --ablate")
     args = parser.parse_args()

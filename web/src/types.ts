@@ -35,22 +35,22 @@ export interface Bands {
 
 /** Losses and delays of one direction of a connection between the two captures. */
 export interface BetweenEnds {
-  /** Packets without payload that were lost. */
-  bare_lost: number;
-  /** Packets without payload, mostly ACKs. */
-  bare_packets: number;
   /** One-way delay above that minimum, ms: queueing in this direction alone. */
-  late_ms: LateSummary;
-  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where nothing arrived. */
-  least_ms?: number;
+  delay_variation_ms: DelayVariation;
   /** The lost packets, at most the first thousand. */
   lost: LostBetween[];
   /** Data packets lost between the captures, wholly or (if offload segmented them later) in part. */
   lost_packets: number;
-  /** Payload retransmitted although an earlier transmission arrived, bytes. */
-  needless_bytes: number;
+  /** Packets without payload that were lost. */
+  lost_without_payload: number;
+  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where nothing arrived. */
+  min_delay_ms?: number;
   /** Queueing delay and losses over time; intervals in which nothing was sent are omitted. */
-  over_time: LatePart[];
+  over_time: DelayVariationPart[];
+  /** Packets without payload, mostly ACKs. */
+  packets_without_payload: number;
+  /** Payload retransmitted although an earlier transmission arrived, bytes. */
+  spurious_bytes: number;
   /** Data packets of unknown fate: the other capture had not begun, had ended, or missed packets. */
   unknown_packets: number;
 }
@@ -61,7 +61,7 @@ export interface BothEndsInfo {
   clock_drift_error_ppm: number;
   /** How much faster the second clock runs, ppm. */
   clock_drift_ppm: number;
-  /** Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures. The offset is exact if both directions take equally long; losses and `late_ms` do not depend on it. Absent where both captures share packets of one direction only: the offset is then unknown, and stated as if the fastest packet took no time. */
+  /** Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures. The offset is exact if both directions take equally long; losses and `delay_variation_ms` do not depend on it. Absent where both captures share packets of one direction only: the offset is then unknown, and stated as if the fastest packet took no time. */
   clock_offset_error_ms?: number;
   /** How far the second capture's clock was ahead of the first's at the first packet that both have, ms. */
   clock_offset_ms: number;
@@ -167,10 +167,6 @@ export interface CaptureInfo {
   duration_s: number;
   /** The file's name as given; `-` for standard input. */
   file: string;
-  /** Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0. */
-  forgotten_flows?: number;
-  /** Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0. */
-  forgotten_udp_flows?: number;
   /** Format and compression: `pcap`, `pcapng`, `pcap (zstd)` …. */
   format: string;
   /** Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or by a silence longer than any connection survives. The skipped time does not count. Absent: 0. */
@@ -179,12 +175,16 @@ export interface CaptureInfo {
   fragments: number;
   /** Link layers of the capture's interfaces: `ethernet`, `raw-ip`, `linux-cooked-v2` …. */
   links: string[];
+  /** Largest such step back, s; absent where there is none. */
+  max_backward_s?: number;
+  /** Largest such step forward, s; absent where there is none. */
+  max_forward_s?: number;
   /** Payload bytes that were acknowledged but are not in the capture. */
   missed_bytes: number;
-  /** Largest such step back, s; absent where there is none. */
-  most_backward_s?: number;
-  /** Largest such step forward, s; absent where there is none. */
-  most_forward_s?: number;
+  /** Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent: 0. */
+  omitted_flows?: number;
+  /** Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0. */
+  omitted_udp_flows?: number;
   /** Records that hold neither TCP nor UDP, by reason (`arp`, `icmp`, `cut before TCP`, `bad header` …). */
   other?: Counted[];
   /** Records read. */
@@ -212,7 +212,7 @@ export interface CapturePage {
   causes: string[];
   /** TCP flows, the one with most bytes first. */
   flows: CaptureFlow[];
-  /** `longfat-diagnosis/3`. */
+  /** `longfat-diagnosis/4`. */
   format: string;
   /** Names of the packets' kinds, by number. */
   kinds: string[];
@@ -229,7 +229,7 @@ export interface CapturePage {
   /** Notes on the capture's defects and gaps. */
   notes: { en: string[]; zh: string[]; };
   /** The summary of each group of flows. */
-  told: { en: PageTold[]; zh: PageTold[]; };
+  summaries: { en: PageSummary[]; zh: PageSummary[]; };
   /** UDP flows, the one with most bytes first. */
   udp: CaptureUdpFlow[];
 }
@@ -307,6 +307,18 @@ export interface CauseSpan {
   from_s: number;
   /** End, seconds since the capture began. */
   to_s: number;
+}
+
+/** Flows at a limiter that appear to use the same congestion control. */
+export interface CcShare {
+  /** Congestion control, as in `Guess`; `other` where it was not recognised. */
+  cc: string;
+  /** Number of flows. */
+  flows: number;
+  /** Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end of its last. */
+  mbps: number;
+  /** Their share of the payload of all flows at the limiter, 0 to 1. */
+  share: number;
 }
 
 /** A change that would help. */
@@ -450,6 +462,32 @@ export interface DelaySummary {
   mean: number;
 }
 
+/** Delay above the minimum one-way delay, ms; zeros where nothing arrived. */
+export interface DelayVariation {
+  /** Maximum. */
+  max: number;
+  /** Mean. */
+  mean: number;
+  /** Median. */
+  p50: number;
+  /** 95th percentile. */
+  p95: number;
+}
+
+/** Delay and losses in an interval. */
+export interface DelayVariationPart {
+  /** Packets sent in the interval that arrived. */
+  arrived: number;
+  /** Begin of the interval, seconds since the first capture began. */
+  from_s: number;
+  /** Data packets sent in the interval that were lost. */
+  lost: number;
+  /** Maximum delay above the minimum, ms. */
+  max_ms: number;
+  /** Mean delay above the minimum, ms. */
+  mean_ms: number;
+}
+
 /** The diagnosis of a capture. */
 export interface Diagnosis {
   /** The capture and what was read of it. */
@@ -554,10 +592,10 @@ export interface Facts {
 export interface FaultResult {
   /** Begin, seconds since the start of the run. */
   at_s: number;
+  /** Duration, s. */
+  duration_s: number;
   /** `link`, `tunnel`, `bgp` …, as scenarios spell it. */
   kind: string;
-  /** Duration, s. */
-  lasts_s: number;
   /** Name of the fault. */
   name: string;
   /** The affected link or host. */
@@ -705,18 +743,18 @@ export interface FlowFigures {
 /** Kind of a flow's packets, which decides the kind of its delay. */
 export type FlowKind = "tcp" | "datagrams" | "probe";
 
-/** Effect of a fault on a flow, from the fault's begin until the next fault began, the flow was done or the run ended. Times are as exact as the sampling interval of the time series. A flow is silent at times without a fault, too; `noticed` says whether the fault caused the silence. */
+/** Effect of a fault on a flow, from the fault's begin until the next fault began, the flow was done or the run ended. Times are as exact as the sampling interval of the time series. A flow is silent at times without a fault, too; `caused_silence` says whether the fault caused the silence. */
 export interface FlowOutage {
-  /** Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it, or where nothing arrived afterwards. */
-  back_ms?: number;
+  /** Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m) / ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and one of m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two ordinary silences, the fault caused the silence if that is as long as the fault. */
+  caused_silence: boolean;
   /** Name of the fault. */
   fault: string;
   /** Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent for TCP flows. */
   lost_packets?: number;
-  /** Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m) / ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and one of m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two ordinary silences, the fault caused the silence if that is as long as the fault. */
-  noticed: boolean;
   /** Longest time between two received bytes that does not overlap any fault, ms: the flow's ordinary silence. Absent where there is none. */
-  ordinary_ms?: number;
+  ordinary_silence_ms?: number;
+  /** Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it, or where nothing arrived afterwards. */
+  recovery_ms?: number;
   /** Longest time without a received byte, ms; a silence that had begun before the fault counts whole. Absent where the flow was already done or had not begun, and without time series. */
   silence_ms?: number;
 }
@@ -841,24 +879,27 @@ export interface Guess {
   name: string;
 }
 
+/** A language of the table. */
+export type Lang = "en" | "zh";
+
 /** An effect that limits the flows: without it, the goal is met better. */
-export interface Holder {
+export interface Limitation {
   /** Further places of the same kind that were switched off together with `place`, because none alone has an effect; absent where there are none. */
   also?: string[];
   /** Kind of packets that the stage carries; absent where `place` is not a stage. */
   carries?: Carried;
   /** Packets that the stage dropped; absent where it dropped none, and where `place` is not a stage. */
-  drops?: HolderDrops;
+  drops?: LimitationDrops;
   /** The first goal's measure, then those of the other goals, then goodput, RTTs and delays: with the scenario's own seed, or means over `runs` for a variant with repeats. */
-  effects: HolderEffect[];
+  effects: LimitationEffect[];
   /** The limited flow, where flows were measured one at a time; else the first of a group of flows that share no direction of a link with the others, and `gain` and `effects` count for that group. Absent where the effect concerns all flows. */
   flow?: string;
   /** Improvement of the first goal without the effect, as a factor: goodput of 4 instead of 1 Mbit/s, or a delay of 20 instead of 80 ms, is 4. The geometric mean over `runs`, at most a million; goodput below 1 kbit/s counts as 1 kbit/s. */
   gain: number;
   /** Kind of effect. */
-  kind: HolderKind;
+  kind: LimitationKind;
   /** Smallest gain over all runs. */
-  least_gain: number;
+  min_gain: number;
   /** Where the effect is: a stage (`link.direction.stage`), a host, a flow, a relay or a fault. */
   place: string;
   /** Rate of the stage, Mbit/s; only for kind `rate`. */
@@ -866,13 +907,13 @@ export interface Holder {
   /** Number of compared pairs of runs; each pair has its own seed. */
   runs: number;
   /** How long a flow received nothing; only for outages, faults, handovers and oversized packets. Absent where each pause was shorter than Linux's minimum retransmission timeout (200 ms). */
-  silence?: HolderSilence;
+  silence?: LimitationSilence;
   /** Simulated part of the scenario, s; absent where the whole scenario was simulated. */
   simulated_s?: number;
 }
 
 /** Packets that a stage dropped in the unmodified run. */
-export interface HolderDrops {
+export interface LimitationDrops {
   /** Loss events: drops within one RTT count as one event (RFC 5348 section 5.2), so that a burst lost at a full queue counts once. The RTT is the shortest of the run; where the sampling interval `sample` is longer, or `measure` is set, drops within one sample are one event. */
   events: number;
   /** Dropped packets. */
@@ -880,7 +921,7 @@ export interface HolderDrops {
 }
 
 /** A measure with and without the suspected effect. */
-export interface HolderEffect {
+export interface LimitationEffect {
   /** Name of the measure, as `--expect` spells it: `tcp.goodput`, `rtt.p95`. */
   measure: string;
   /** Unit of both values: `Mbit/s`, `ms`, `s`; empty for indexes. */
@@ -892,13 +933,11 @@ export interface HolderEffect {
 }
 
 /** Kind of effect that can limit a flow. */
-export type HolderKind = "loss" | "outage" | "fault" | "handover" | "radio-errors" | "policer" | "mtu" | "reordering" | "duplication" | "jitter" | "queue-limit" | "standing-queue" | "receive-window" | "send-buffer" | "buffers" | "relay-buffer" | "sack" | "pacing-cap" | "application" | "rate" | "competing-flow" | "slow-start" | "congestion-control";
+export type LimitationKind = "loss" | "outage" | "fault" | "handover" | "radio-errors" | "policer" | "mtu" | "reordering" | "duplication" | "jitter" | "queue-limit" | "standing-queue" | "receive-window" | "send-buffer" | "buffers" | "relay-buffer" | "sack" | "pacing-cap" | "application" | "rate" | "competing-flow" | "slow-start" | "congestion-control";
 
-/** How the search for `held_by` was done. */
-export interface HolderSearch {
-  /** Effects that the budget left no run for. */
-  left_out?: TriedSuspect[];
-  /** The measure that gains are computed from, as in `HolderEffect::measure`. */
+/** How the search for `limited_by` was done. */
+export interface LimitationSearch {
+  /** The measure that gains are computed from, as in `LimitationEffect::measure`. */
   measure?: string;
   /** Number of simulated runs. */
   runs: number;
@@ -912,45 +951,18 @@ export interface HolderSearch {
   tried?: TriedSuspect[];
   /** Why no search was possible; absent where one was done. */
   unknown?: string;
+  /** Effects that the budget left no run for. */
+  untried?: TriedSuspect[];
 }
 
 /** Time in which a flow with data to send received nothing in the unmodified run. */
-export interface HolderSilence {
+export interface LimitationSilence {
   /** Lifetime of the flow, s. */
   active_s: number;
   /** The flow with the longest silence. */
   flow: string;
   /** Sum of all periods of at least 200 ms without a received byte, s. */
-  silent_s: number;
-}
-
-/** A language of the table. */
-export type Lang = "en" | "zh";
-
-/** Delay and losses in an interval. */
-export interface LatePart {
-  /** Packets sent in the interval that arrived. */
-  arrived: number;
-  /** Begin of the interval, seconds since the first capture began. */
-  from_s: number;
-  /** Data packets sent in the interval that were lost. */
-  lost: number;
-  /** Maximum delay above the minimum, ms. */
-  max_ms: number;
-  /** Mean delay above the minimum, ms. */
-  mean_ms: number;
-}
-
-/** Delay above the minimum one-way delay, ms; zeros where nothing arrived. */
-export interface LateSummary {
-  /** Maximum. */
-  max: number;
-  /** Mean. */
-  mean: number;
-  /** Median. */
-  p50: number;
-  /** 95th percentile. */
-  p95: number;
+  silence_s: number;
 }
 
 /** A rate limiter that the capture shows. */
@@ -980,23 +992,11 @@ export interface Limiter {
   /** Lowest and highest rate that explain the losses equally well, Mbit/s, `rate_mbps` among them; absent where losses determine the rate. A range occurs where, for example, a small bucket refills between bursts. */
   rate_range_mbps?: [number, number];
   /** How several flows share the rate, grouped by their detected congestion control, the largest share first. */
-  takers?: LinkTakers[];
+  shares_by_cc?: CcShare[];
 }
 
 /** Kind of a rate limiter. */
 export type LimiterKind = "policer" | "shaper" | "bottleneck";
-
-/** Flows at a limiter that appear to use the same congestion control. */
-export interface LinkTakers {
-  /** Congestion control, as in `Guess`; `other` where it was not recognised. */
-  cc: string;
-  /** Number of flows. */
-  flows: number;
-  /** Payload rate of these flows together, Mbit/s, from the begin of the limiter's first flow to the end of its last. */
-  mbps: number;
-  /** Their share of the payload of all flows at the limiter, 0 to 1. */
-  share: number;
-}
 
 /** A packet that was lost between the captures. */
 export interface LostBetween {
@@ -1046,6 +1046,8 @@ export interface Measures {
   icmp_too_big: number;
   /** Time with nothing outstanding, s. */
   idle_s: number;
+  /** Fragmented packets of which some fragments never arrived. */
+  incomplete_packets: number;
   /** Largest back-to-back burst, bytes. */
   largest_burst_bytes: number;
   /** Packets lost between capture and receiver. */
@@ -1092,8 +1094,6 @@ export interface Measures {
   tlp: number;
   /** Full-sized segments that were lost repeatedly while smaller ones passed, or that ICMP reported as too big. */
   too_big: number;
-  /** Fragmented packets of which some fragments never arrived. */
-  torn_packets: number;
   /** Whether both ends offered window scaling; absent where no SYN was seen. */
   window_scaling?: boolean;
   /** Number of times that the receive window closed (zero window). */
@@ -1189,7 +1189,7 @@ export interface PageStory {
 }
 
 /** The summary of a group of flows. */
-export interface PageTold {
+export interface PageSummary {
   /** The flows' main cause. */
   cause?: string;
   /** The evidence, a short line each. */
@@ -1461,13 +1461,13 @@ export interface Run {
   /** Name of the scenario. */
   scenario: string;
   /** Name and version of the schema. */
-  schema: "longfat-result/1";
+  schema: "longfat-result/2";
   /** Seed of the first repeat. */
   seed: number;
   /** Variants in the scenario's order. A variant that ran on both clocks appears twice, the simulator's result first. */
   variants: VariantResult[];
   /** The warnings as data, in the order of `warnings`; absent in older results. */
-  warned?: RunWarning[];
+  warning_data?: RunWarning[];
   /** Warnings, in English: settings of the scenario that are probably unintended, and reasons to distrust the numbers of this run. */
   warnings?: string[];
 }
@@ -1594,12 +1594,12 @@ export interface TimesSummary {
 
 /** Packets that exceeded a size limit. */
 export interface TooBigPackets {
+  /** Whether the senders were notified (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923). */
+  icmp_sent: boolean;
   /** Largest IP packet that did not fit, bytes. */
   largest_bytes: number;
   /** Largest IP packet that fits, bytes, without the headers that a tunnel adds. */
   mtu_bytes: number;
-  /** Whether the senders were notified (ICMP "fragmentation needed", RFC 1191); if not, this is a black hole (RFC 2923). */
-  told: boolean;
 }
 
 /** Hosts and the links between them. */
@@ -1614,38 +1614,38 @@ export interface Topology {
 
 /** A suspected effect and the gain of removing it. */
 export interface TriedSuspect {
-  /** Further places switched off together with `place`, as in `Holder::also`. */
+  /** Further places switched off together with `place`, as in `Limitation::also`. */
   also?: string[];
-  /** The limited flow, as in `Holder::flow`. */
+  /** The limited flow, as in `Limitation::flow`. */
   flow?: string;
-  /** Gain of the first seed, as in `Holder::gain`; below 1, the goal is met worse without the effect. Absent where it was not simulated. */
+  /** Gain of the first seed, as in `Limitation::gain`; below 1, the goal is met worse without the effect. Absent where it was not simulated. */
   gain?: number;
   /** Kind of effect. */
-  kind: HolderKind;
-  /** Where the effect is, as in `Holder::place`. */
+  kind: LimitationKind;
+  /** Where the effect is, as in `Limitation::place`. */
   place: string;
 }
 
 /** Quality of a measurement on the kernel. */
 export interface Trust {
   /** Time from when a host received TCP data until it next sent a packet, ms, where more data arrived meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window late, and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`). */
-  acks_held_ms: OwnDelay;
-  /** Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest. */
-  begun_late_ms: number;
-  /** Packets dropped at a token bucket or full queue after the emulator had delayed them for longer than the queue or bucket holds at its rate. */
-  bunched_packets: number;
+  ack_delay_ms: OwnDelay;
+  /** Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited longest; absent where the system does not report it. */
+  cpu_wait_ms?: number;
   /** Components of the run that died during the measurement, in the order in which they were found dead; the numbers are then not those of the scenario. */
-  died?: DeadComponent[];
+  dead_components?: DeadComponent[];
+  /** Packets dropped at a token bucket or full queue after the emulator had delayed them for longer than the queue or bucket holds at its rate. */
+  emulator_burst_drops: number;
   /** CPU time of the emulator over the duration of the run, 0 to 1. */
   engine_cpu: number;
-  /** Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited longest; absent where the system does not report it. */
-  hosts_wait_ms?: number;
   /** Share of the machine's CPU time that was idle, 0 to 1; absent where the system does not report it. */
   idle?: number;
   /** Packets lost by the kernel's own queues during the measurement: at devices, at datagram sockets, and refused deliveries. */
   kernel_lost_packets: number;
   /** Lateness of the emulator, ms: from when a packet was due at the end of its link until its delivery. */
   lateness_ms: OwnDelay;
+  /** Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest. */
+  max_start_delay_ms: number;
   /** Packets that hosts sent into the path or lost before it: the base of the share of `kernel_lost_packets`. */
   offered_packets: number;
   /** Whether the emulator ran with real-time priority. */
@@ -1679,16 +1679,14 @@ export interface TrustReason {
 export interface UdpBetweenEnds {
   /** Datagrams that arrived. */
   arrived_packets: number;
+  /** One-way delay above that minimum, ms: packet delay variation (RFC 5481). */
+  delay_variation_ms: DelayVariation;
   /** Datagrams that arrived more than once. */
   duplicated_packets: number;
   /** Mean difference of the delays of two datagrams that arrived in succession, ms (D in RFC 3550); absent where fewer than two arrived. */
   jitter_ms?: number;
   /** Whether segmentation offload merged datagrams in one of the captures; losses are then unknown. */
   joined_by_offload: boolean;
-  /** One-way delay above that minimum, ms: packet delay variation (RFC 5481). */
-  late_ms: LateSummary;
-  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where the clock offset is unknown, or nothing arrived. */
-  least_ms?: number;
   /** Longest run of consecutive lost datagrams. */
   longest_loss_packets: number;
   /** Times at which lost datagrams passed the capture on the sender's side, seconds since the first capture began; at most the first thousand. */
@@ -1697,8 +1695,10 @@ export interface UdpBetweenEnds {
   lost_packets: number;
   /** Maximum of the interarrival jitter of RFC 3550, ms; absent where fewer than two datagrams arrived. */
   max_jitter_ms?: number;
+  /** Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent where the clock offset is unknown, or nothing arrived. */
+  min_delay_ms?: number;
   /** Delay and losses over time; intervals in which nothing was sent are omitted. */
-  over_time: LatePart[];
+  over_time: DelayVariationPart[];
   /** Datagrams that arrived after one that was sent later (RFC 4737). */
   reordered_packets: number;
   /** Datagrams of unknown fate: the other capture had not begun or had ended, or segmentation offload merged them in one of the captures. */
@@ -1800,14 +1800,14 @@ export interface VariantResult {
   faults?: FaultResult[];
   /** Flows in the scenario's order; a flow with a count of n appears as `name-1` … `name-n`. */
   flows: FlowResult[];
-  /** What limits the flows of this variant, the largest gain first; only for the baseline, and only where a headline was requested. Found by simulated runs, even where the variant itself ran on the kernel. */
-  held_by?: Holder[];
-  /** How `held_by` was searched for; absent where it was not. */
-  holder_search?: HolderSearch;
   /** Jain's fairness index over the flows' goodputs (TCP flows only, if there are any); for transfers of a fixed size, over size divided by own duration. Absent where equal shares cannot be expected: a single flow, flows measured one at a time, and flows that differ in application or size, share no direction of a link, have different rate limits, or did not start together (within a tenth of the lifetime of the longest). */
   jain_index?: number;
   /** The tightest rate limit that all flows share, Mbit/s; for a train's radio link and a repeating trace its mean, which a short run may exceed. Absent where there is none, or where the limit varies in another manner. */
   limit_mbps?: number;
+  /** How `limited_by` was searched for; absent where it was not. */
+  limitation_search?: LimitationSearch;
+  /** What limits the flows of this variant, the largest gain first; only for the baseline, and only where a headline was requested. Found by simulated runs, even where the variant itself ran on the kernel. */
+  limited_by?: Limitation[];
   /** Begin and end of the interval over which every rate of this variant counts, s since the start of the run: the scenario's `measure`; by default from the first start of a flow until all flows are done or the run ends. Where flows were measured one at a time, each rate counts over the interval of its own run, and this reaches from the first to the last. */
   measured_s: [number, number];
   /** Name of the variant. */

@@ -200,7 +200,7 @@ export function page(variants, more = {}) {
     return one;
   });
   const run = {
-    schema: "longfat-result/1", scenario: "policer-or-shaper", seed: 1,
+    schema: "longfat-result/2", scenario: "policer-or-shaper", seed: 1,
     description: "Four TCP uploads through 20 Mbit/s: policer, shaper with FIFO, shaper with WFQ, with and without a UDP flood",
     variants: variants.map((v) => v.variant), ...more,
   };

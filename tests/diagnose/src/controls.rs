@@ -80,7 +80,7 @@ cc = "{cc}"
     let case = Case {
         number,
         seed: number,
-        meant: Cause::Bottleneck,
+        intended: Cause::Bottleneck,
         vantage,
         offload: offload < 1.4,
         rate,

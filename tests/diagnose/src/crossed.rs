@@ -93,7 +93,7 @@ fn draw(master: u64, number: u64) -> (Case, Spans) {
     let case = Case {
         number,
         seed: draw.bits() >> 1,
-        meant: Cause::Bottleneck,
+        intended: Cause::Bottleneck,
         vantage: [Vantage::Sender, Vantage::Middle][draw.below(2) as usize],
         offload: false,
         rate,

@@ -45,7 +45,7 @@ pub struct Case {
     /// Seed of its run.
     pub seed: u64,
     /// The intended cause.
-    pub meant: Cause,
+    pub intended: Cause,
     /// Where the capture is taken.
     pub vantage: Vantage,
     /// The capture shows back-to-back segments as one super-packet, as with segmentation offload.
@@ -521,10 +521,10 @@ pub fn case(master: u64, number: u64) -> Case {
     };
     let total: u64 = CAUSES.iter().map(|c| c.1).sum();
     let mut at = r.draw.below(total);
-    let mut meant = Cause::Unknown;
+    let mut intended = Cause::Unknown;
     for (cause, weight) in CAUSES {
         if at < weight {
-            meant = cause;
+            intended = cause;
             break;
         }
         at -= weight;
@@ -537,17 +537,17 @@ pub fn case(master: u64, number: u64) -> Case {
     if r.rate < 3e6 {
         r.seconds = r.between(20.0, 30.0);
     }
-    r.shape(meant);
+    r.shape(intended);
     let seconds = r.seconds.min(MAX_PACKETS * PACKET / r.rate).max(5.0);
     // Outages were drawn for the longer run; those after its end are not played.
     r.seconds = seconds;
     r.outages.retain(|o| o.0 < seconds);
-    r.stacks(meant);
+    r.stacks(intended);
     let text = r.text(&format!("case-{number}"));
     Case {
         number,
         seed: r.draw.bits() >> 1,
-        meant,
+        intended,
         vantage: r.pick(&[Vantage::Sender, Vantage::Sender, Vantage::Receiver, Vantage::Middle]),
         offload: r.draw.chance(0.4),
         rate: r.rate,

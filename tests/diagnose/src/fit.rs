@@ -33,7 +33,7 @@ pub struct FitRow {
     /// Number of the case.
     pub number: u64,
     /// The intended cause.
-    pub meant: &'static str,
+    pub intended: &'static str,
     /// Place of the capture.
     pub vantage: &'static str,
     /// `policer`, `shaper` or `link`, as the scenario has it.
@@ -65,7 +65,7 @@ pub struct FitRow {
 
 impl FitRow {
     /// Header of the table.
-    pub const HEAD: &'static str = "clock,case,meant,vantage,kind,found,told,sure,cc,predicted_cc,flows,predicted_flows,\
+    pub const HEAD: &'static str = "clock,case,intended,vantage,kind,found,listed,confidence,cc,predicted_cc,flows,predicted_flows,\
                                     goodput_mbps,predicted_goodput_mbps,p95_ms,predicted_p95_ms,bucket_x4_mbps,\
                                     predicted_bucket_x4_mbps,bucket_half_mbps,predicted_bucket_half_mbps,misfit,fit_s,why\n";
 
@@ -78,7 +78,7 @@ impl FitRow {
             "{},{},{},{:.3},{},{},{},{},{},{},{},{:.2},{:.1},{}\n",
             self.clock,
             self.number,
-            texts(&[self.meant, self.vantage, &self.kind, &self.found, &self.listed]),
+            texts(&[self.intended, self.vantage, &self.kind, &self.found, &self.listed]),
             self.confidence,
             texts(&[&self.cc[0], &self.cc[1]]),
             self.count[0],
@@ -154,7 +154,7 @@ impl FitRow {
 /// Draws case `number` of those with a path to fit.
 pub fn case(set: u64, number: u64) -> Option<Case> {
     let case = draw::case(set, number);
-    PATHS.contains(&case.meant).then_some(case)
+    PATHS.contains(&case.intended).then_some(case)
 }
 
 /// Smallest bucket of a shaper that matters: a host sends ten packets at once anyway (RFC 6928).
@@ -291,7 +291,7 @@ pub fn row_without_fit(case: &Case, scenario: &Scenario, seconds: f64) -> FitRow
     let (cc, count) = question(case, first);
     FitRow {
         number: case.number,
-        meant: case.meant.name(),
+        intended: case.intended.name(),
         vantage: case.vantage.name(),
         kind: kind(scenario),
         cc: [first.cc.name().to_string(), cc.name().to_string()],
@@ -335,7 +335,7 @@ pub fn tables(rows: &[FitRow]) -> String {
     };
     line("all", &|_| true);
     for cause in PATHS {
-        line(cause.name(), &|r| r.meant == cause.name());
+        line(cause.name(), &|r| r.intended == cause.name());
     }
     line("predicted BBR", &|r| r.cc[1] == "bbr");
     line("predicted CUBIC", &|r| r.cc[1] == "cubic");

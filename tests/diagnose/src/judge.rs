@@ -181,7 +181,7 @@ pub fn lines(truth: &Truth, diagnosis: &Diagnosis) -> Vec<Line> {
         case: truth.number.to_string(),
         vantage: truth.vantage.clone(),
         flows: truth.flows.len(),
-        meant: truth.meant.clone(),
+        intended: truth.intended.clone(),
         rate: truth.rate_mbps,
         ..Line::of(f, diagnosis)
     };

@@ -31,7 +31,7 @@ pub struct Line {
     /// Number of flows of the case.
     pub flows: usize,
     /// The intended cause.
-    pub meant: String,
+    pub intended: String,
     /// Rate of the intended limiter, Mbit/s.
     pub rate: f64,
     /// Right causes, the greatest first; empty where the truth is undecided.
@@ -51,7 +51,7 @@ pub struct Line {
 }
 
 /// The header of the CSV.
-pub const COLUMNS: &str = "case,from,vantage,flows,meant,rate_mbps,right,said,confidence,policed,\
+pub const COLUMNS: &str = "case,from,vantage,flows,intended,rate_mbps,right,verdict,confidence,policed,\
                            limiter,limiter_rate_mbps,limiter_burst_bytes,found,found_rate_mbps,found_burst_bytes,\
                            aqm,found_aqm";
 
@@ -152,7 +152,7 @@ impl Line {
             self.from,
             self.vantage,
             self.flows,
-            self.meant,
+            self.intended,
             self.rate,
             self.right.join("|"),
             self.verdict,
@@ -181,7 +181,7 @@ impl Line {
             from: f[1].into(),
             vantage: f[2].into(),
             flows: f[3].parse().ok()?,
-            meant: f[4].into(),
+            intended: f[4].into(),
             rate: f[5].parse().ok()?,
             right: f[6].split('|').filter(|s| !s.is_empty()).map(String::from).collect(),
             verdict: f[7].into(),

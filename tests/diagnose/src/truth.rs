@@ -60,7 +60,7 @@ pub struct Truth {
     /// Seed of its run.
     pub seed: u64,
     /// The intended cause.
-    pub meant: String,
+    pub intended: String,
     /// `sender`, `middle` or `receiver`.
     pub vantage: String,
     /// The capture has super-packets.
@@ -390,7 +390,7 @@ pub fn truth(case: &Case, observed: &Observations) -> Truth {
     Truth {
         number: case.number,
         seed: case.seed,
-        meant: case.meant.name().into(),
+        intended: case.intended.name().into(),
         vantage: case.vantage.name().into(),
         offload: case.offload,
         rate_mbps: case.rate / 1e6,

@@ -85,7 +85,7 @@ fn row(name: &str, chunks: &[Chunk], judge: &Judge, path: &Path) -> Result<Row, 
         from: flow.map_or(String::new(), |f| f.from.clone()),
         vantage: "sender".into(),
         flows: 1 + usize::from(number("CP2").is_some()) + usize::from(number("XT").is_some()),
-        meant: if policer.is_some() { "policed" } else { "shaped" }.into(),
+        intended: if policer.is_some() { "policed" } else { "shaped" }.into(),
         rate,
         right: Vec::new(),
         verdict: flow.map_or("missing", |f| f.cause.name()).into(),
@@ -201,7 +201,7 @@ fn by_chunk(rows: &[Row]) -> String {
     for several in [false, true] {
         let some = || rows.iter().filter(|r| (r.line.flows > 1) == several);
         let sum = |policer: bool, column: usize| -> usize {
-            some().filter(|r| (r.line.meant == "policed") == policer).map(|r| r.chunks[column]).sum()
+            some().filter(|r| (r.line.intended == "policed") == policer).map(|r| r.chunks[column]).sum()
         };
         let recall = Tally { total: sum(true, 1), right: sum(true, 2) };
         let _ = writeln!(

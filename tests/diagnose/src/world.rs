@@ -19,7 +19,7 @@ impl WorldDraw {
 
 /// A case's path before and behind `m`, and its flows.
 struct World {
-    meant: Cause,
+    intended: Cause,
     seconds: f64,
     /// Stages behind `m`.
     behind: String,
@@ -48,7 +48,7 @@ fn unread(m: &mut WorldDraw, rate: f64) -> World {
     }
     let (buffer, relay) = (m.scale(3e4, 5e5), m.scale(1.6e4, 3e5));
     World {
-        meant: Cause::ReceiverStalled,
+        intended: Cause::ReceiverStalled,
         seconds,
         behind,
         receiver: format!(", receive_buffer = \"{buffer:.0}B\""),
@@ -72,7 +72,7 @@ fn messages(m: &mut WorldDraw, rate: f64) -> World {
         ),
     };
     World {
-        meant: Cause::Application,
+        intended: Cause::Application,
         seconds: 20.0,
         behind: format!("{{ kind = \"link\", rate = \"{rate:.0}bit/s\" }}"),
         receiver: String::new(),
@@ -89,7 +89,7 @@ pub fn case(master: u64, number: u64) -> Case {
     let stamps = if m.0.chance(0.3) { ", timestamps = false" } else { "" };
     let delay = |share: f64| format!("{{ kind = \"delay\", delay = \"{:.0}us\" }}", rtt / 2.0 * share * 1e6);
     let (near, far) = (delay(0.8), delay(0.2));
-    let World { meant, seconds, behind, receiver, relay, flow } = world;
+    let World { intended, seconds, behind, receiver, relay, flow } = world;
     let text = format!(
         r#"name = "world-{number}"
 duration = "{seconds}s"
@@ -114,7 +114,7 @@ to = "b"
     );
     // Where the receiver stops, a capture behind `m` shows another flow.
     let vantage =
-        if m.0.chance(0.3) && meant == Cause::Application { Vantage::Middle } else { Vantage::Sender };
+        if m.0.chance(0.3) && intended == Cause::Application { Vantage::Middle } else { Vantage::Sender };
     let (seed, offload) = (m.0.bits() >> 1, m.0.chance(0.4));
-    Case { number, seed, meant, vantage, offload, rate, rtt, text, outages: Vec::new() }
+    Case { number, seed, intended, vantage, offload, rate, rtt, text, outages: Vec::new() }
 }

@@ -25,7 +25,7 @@ fn captures_of_the_kernel_are_diagnosed() {
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let (mut right, mut judged, mut next) = (0, 0, 0);
     for cause in CHOSEN {
-        let fits = |c: &Case| c.meant == cause && RATES.contains(&c.rate) && bucket_s(c) > MIN_BUCKET_S;
+        let fits = |c: &Case| c.intended == cause && RATES.contains(&c.rate) && bucket_s(c) > MIN_BUCKET_S;
         let case = (next..).filter_map(|n| case(1, n)).find(fits).expect("the set is endless");
         next = case.number + 1;
         match run(&case, &folder) {

@@ -8,8 +8,8 @@
 //! | several of a kind together, or the congestion control | no single suspect gains more than [`SLACK`] beyond what is noticed, and these do gain |
 //! | none | no single suspect gains more than that |
 //!
-//! If flows share nothing with others ([`Holder::flow`]), this holds for each such part, by the goodput of
-//! its own flows. Doubling the rate of a link counts as at most double the goodput: anything beyond was
+//! If flows share nothing with others ([`Limitation::flow`]), this holds for each such part, by the goodput
+//! of its own flows. Doubling the rate of a link counts as at most double the goodput: anything beyond was
 //! another flow's.
 //!
 //! One gain counts as larger than another only if the difference over the checker's runs is significant
@@ -18,10 +18,10 @@
 //! Rates are suspects if the flows reach nine tenths of them. The checker leaves a band around that, because
 //! it computes header bytes differently.
 
-use experiment::holders::{HELD_SHARE, HolderSearchOptions, MIN_GAIN, find_holders};
+use experiment::limitations::{HELD_SHARE, LimitationSearchOptions, MIN_GAIN, find_limitations};
 use experiment::{Hooks, Order, run};
 use result::measure::{Direction, of_goal};
-use result::{Clock, Holder, HolderKind, HolderSearch, Measure, VariantResult};
+use result::{Clock, Limitation, LimitationKind, LimitationSearch, Measure, VariantResult};
 use scenario::{Experiment, Flow, Scenario};
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -53,7 +53,7 @@ pub enum Verdict {
 /// A suspect and the overrides that switch it off.
 #[derive(Clone, Debug)]
 struct OwnSuspect {
-    kind: HolderKind,
+    kind: LimitationKind,
     place: String,
     sets: Vec<String>,
     /// Whether the code under test may or may not treat it as a suspect.
@@ -66,7 +66,7 @@ struct OwnSuspect {
 
 impl OwnSuspect {
     /// A certain suspect that has not been tried.
-    fn new(kind: HolderKind, place: &str, sets: Vec<String>) -> OwnSuspect {
+    fn new(kind: LimitationKind, place: &str, sets: Vec<String>) -> OwnSuspect {
         let (without, logs) = (Vec::new(), Vec::new());
         OwnSuspect { kind, place: place.into(), sets, uncertain: false, without, logs }
     }
@@ -92,11 +92,11 @@ fn is_above(logs: &[f64], others: &[f64], factor: f64) -> bool {
 ///
 /// # Panics
 /// If the text is not a scenario.
-pub fn reported(text: &str) -> (Vec<Holder>, HolderSearch) {
+pub fn reported(text: &str) -> (Vec<Limitation>, LimitationSearch) {
     let experiment = parse(text, &[]);
     let variant = baseline(&experiment);
     let (seeds, goals) = ([variant.scenario.seed], experiment.goals());
-    find_holders(&HolderSearchOptions {
+    find_limitations(&LimitationSearchOptions {
         variant,
         seeds: &seeds,
         goals: &goals,
@@ -108,14 +108,14 @@ pub fn reported(text: &str) -> (Vec<Holder>, HolderSearch) {
 ///
 /// # Panics
 /// If the text is not a scenario, or a run fails.
-pub fn verdict(text: &str, holders: &[Holder], clock: Clock) -> Verdict {
+pub fn verdict(text: &str, limitations: &[Limitation], clock: Clock) -> Verdict {
     let text = &alone(text);
     let experiment = parse(text, &[]);
     let (scenario, goals) = (&baseline(&experiment).scenario, experiment.goals());
     let with = own_runs(text, &[], clock);
     let measured = |g: &Goal| Some((*g, of_goal(*g).into_iter().find(|m| m.of(&with[0]).is_some())?));
     let Some((goal, measure)) = goals.iter().find_map(measured).or_else(|| measured(&Goal::Goodput)) else {
-        return if holders.is_empty() {
+        return if limitations.is_empty() {
             Verdict::RightlyNone
         } else {
             Verdict::Wrong("nothing is measured".into())
@@ -126,7 +126,7 @@ pub fn verdict(text: &str, holders: &[Holder], clock: Clock) -> Verdict {
     for s in &mut all {
         s.without = own_runs(text, &s.sets, clock);
     }
-    let mut parts: Vec<Option<&String>> = holders.iter().map(|h| h.flow.as_ref()).collect();
+    let mut parts: Vec<Option<&String>> = limitations.iter().map(|h| h.flow.as_ref()).collect();
     parts.sort();
     parts.dedup();
     if parts.is_empty() {
@@ -142,13 +142,13 @@ pub fn verdict(text: &str, holders: &[Holder], clock: Clock) -> Verdict {
             // A TCP flow of another part takes only its own capacity.
             let is_foreign = |f: &Flow| f.name == s.place && !is_datagrams(f);
             let is_own = |place: &String| flows.as_ref().is_none_or(|flows| flows.contains(place));
-            if s.kind == HolderKind::CompetingFlow
+            if s.kind == LimitationKind::CompetingFlow
                 && !is_own(&s.place)
                 && scenario.flows.iter().any(is_foreign)
             {
                 s.logs.iter_mut().for_each(|log| *log = 0.0);
             }
-            if s.kind == HolderKind::Rate && goal == Goal::Goodput {
+            if s.kind == LimitationKind::Rate && goal == Goal::Goodput {
                 s.logs.iter_mut().for_each(|log| *log = log.min(2f64.ln()));
             }
         }
@@ -157,7 +157,7 @@ pub fn verdict(text: &str, holders: &[Holder], clock: Clock) -> Verdict {
             all.iter()
                 .for_each(|s| println!("{:8.3} {} at {} ({:?})", s.gain(), s.kind.name(), s.place, s.sets));
         }
-        let named = holders.iter().find(|h| h.flow.as_ref() == flow);
+        let named = limitations.iter().find(|h| h.flow.as_ref() == flow);
         let gains = |sets: Vec<String>| {
             let runs = own_runs(text, &sets, clock);
             let without: Vec<VariantResult> =
@@ -246,7 +246,7 @@ impl Own<'_> {
     fn judged(
         &self,
         all: &[OwnSuspect],
-        named: Option<&Holder>,
+        named: Option<&Limitation>,
         gains: &dyn Fn(Vec<String>) -> Vec<f64>,
     ) -> Verdict {
         let shown = |s: &OwnSuspect| format!("{} at {} gains {:.2}", s.kind.name(), s.place, s.gain());
@@ -261,7 +261,7 @@ impl Own<'_> {
                 None => Verdict::RightlyNone,
             };
         };
-        let late = named.kind == HolderKind::CongestionControl && self.goal != Goal::Fairness;
+        let late = named.kind == LimitationKind::CongestionControl && self.goal != Goal::Fairness;
         if !named.also.is_empty() || late {
             let logs = self.together(all, named).map_or_else(|| nothing.clone(), gains);
             let name = format!("{} at {} and {:?}", named.kind.name(), named.place, named.also);
@@ -430,27 +430,31 @@ impl Own<'_> {
         all: &mut Vec<OwnSuspect>,
     ) {
         let kind = text(config, "kind").unwrap_or_default();
-        let mut add = |kind: HolderKind, sets: Vec<String>, uncertain: bool| {
+        let mut add = |kind: LimitationKind, sets: Vec<String>, uncertain: bool| {
             all.push(OwnSuspect { uncertain, ..OwnSuspect::new(kind, place, sets) });
         };
         let off = || vec![format!("{key}.enabled=false")];
         match kind.as_str() {
-            "loss" => add(HolderKind::Loss, off(), false),
-            "outage" => add(HolderKind::Outage, off(), false),
+            "loss" => add(LimitationKind::Loss, off(), false),
+            "outage" => add(LimitationKind::Outage, off(), false),
             "train" => {
                 let none = ["lasts=\"1ns\"", "failure_probability=0.0"];
-                add(HolderKind::Handover, none.map(|set| format!("{key}.{set}")).to_vec(), false);
-                add(HolderKind::RadioErrors, vec![format!("{key}.residual=0.0")], false);
+                add(LimitationKind::Handover, none.map(|set| format!("{key}.{set}")).to_vec(), false);
+                add(LimitationKind::RadioErrors, vec![format!("{key}.residual=0.0")], false);
             }
-            "reorder" => add(HolderKind::Reordering, off(), false),
+            "reorder" => add(LimitationKind::Reordering, off(), false),
             "jitter" => {
                 let delay = text(config, "delay").unwrap_or("0ms".into());
-                add(HolderKind::Jitter, vec![format!("{key}={{kind=\"delay\",delay=\"{delay}\"}}")], false);
+                add(
+                    LimitationKind::Jitter,
+                    vec![format!("{key}={{kind=\"delay\",delay=\"{delay}\"}}")],
+                    false,
+                );
             }
             _ => {}
         }
         if it.too_big_packets + it.fragmented_packets > 0 {
-            add(HolderKind::Mtu, vec![format!("{key}.mtu=9000")], false);
+            add(LimitationKind::Mtu, vec![format!("{key}.mtu=9000")], false);
         }
         let queue = config.get("queue").cloned().unwrap_or_else(|| serde_json::json!({"kind": "fifo"}));
         let order = text(&queue, "kind").unwrap_or_default();
@@ -460,14 +464,14 @@ impl Own<'_> {
         if has_queue && it.dropped_packets + it.marked_packets > 0 {
             let deep = if fair { "drr" } else { "fifo" };
             let set = format!("{key}.queue={{kind=\"{deep}\",packets=500000}}");
-            add(HolderKind::QueueLimit, vec![set], false);
+            add(LimitationKind::QueueLimit, vec![set], false);
         }
         let travel = text(config, "delay").and_then(|d| d.parse::<units::Span>().ok());
         let waited = it.delay_ms.max - travel.map_or(0.0, |d| d.as_secs_f64() * 1e3);
         if has_queue && it.max_queue_packets > 1 && waited >= 5.0 {
             let short = if fair { "fq-codel" } else { "codel" };
             let set = format!("{key}.queue={{kind=\"{short}\",packets={packets},ecn=false}}");
-            add(HolderKind::StandingQueue, vec![set], waited < 6.0);
+            add(LimitationKind::StandingQueue, vec![set], waited < 6.0);
         }
         let rate = rate_of(config, "rate");
         if let (Some(rate), "policer", true) = (rate, kind.as_str(), it.dropped_packets > 0) {
@@ -476,7 +480,7 @@ impl Own<'_> {
                 rate.as_bps(),
                 self.product(rate)
             );
-            add(HolderKind::Policer, vec![set], false);
+            add(LimitationKind::Policer, vec![set], false);
         }
         let steps = config.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
         let limit = scenario::PathLimits::new(self.scenario, None);
@@ -516,7 +520,7 @@ impl Own<'_> {
         if has_queue {
             sets.push(format!("{key}.queue={{kind=\"{order}\",packets={}}}", 2 * packets));
         }
-        add(HolderKind::Rate, sets, carries && least < HELD_BAND[1]);
+        add(LimitationKind::Rate, sets, carries && least < HELD_BAND[1]);
     }
 
     fn at_hosts(&self, all: &mut Vec<OwnSuspect>) {
@@ -537,13 +541,13 @@ impl Own<'_> {
                 if host.stack.receive_window.is_some() {
                     sets.push(format!("{stack}.receive_window=\"400MB\""));
                 }
-                add(HolderKind::ReceiveWindow, sets);
+                add(LimitationKind::ReceiveWindow, sets);
             }
             if tcp().any(|f| self.ends(f)[0] == h) {
-                add(HolderKind::SendBuffer, vec![format!("{stack}.send_buffer=\"1000MB\"")]);
+                add(LimitationKind::SendBuffer, vec![format!("{stack}.send_buffer=\"1000MB\"")]);
             }
             if host.stack.sack == Some(false) {
-                add(HolderKind::Sack, vec![format!("{stack}.sack=true")]);
+                add(LimitationKind::Sack, vec![format!("{stack}.sack=true")]);
             }
             let is_short = |f: &&Flow| {
                 let brief = self.results(f).iter().any(|r| r.active_s < 100.0 * self.rtt());
@@ -568,13 +572,13 @@ impl Own<'_> {
                     let name = &self.scenario.hosts[end].name;
                     format!("hosts.{name}.stack.initial_receive_buffer=\"{}B\"", (6000 * window).max(131_072))
                 }));
-                add(HolderKind::SlowStart, sets);
+                add(LimitationKind::SlowStart, sets);
             }
         }
         for (r, relay) in self.scenario.relays.iter().enumerate() {
             if tcp().any(|f| f.via.contains(&r)) {
                 let sets = vec![format!("relays.{}.buffer=\"1000MB\"", relay.name)];
-                all.push(OwnSuspect::new(HolderKind::RelayBuffer, &relay.name, sets));
+                all.push(OwnSuspect::new(LimitationKind::RelayBuffer, &relay.name, sets));
             }
         }
     }
@@ -587,12 +591,12 @@ impl Own<'_> {
                 all.push(OwnSuspect { uncertain, ..OwnSuspect::new(kind, &flow.name, sets) });
             };
             if !is_datagrams(flow) && flow.max_pacing_rate.is_some() {
-                add(HolderKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
+                add(LimitationKind::PacingCap, vec![format!("{key}.max_pacing_rate=\"900Gbit/s\"")], false);
             }
             if self.goal == Goal::Goodput {
                 match &flow.app {
                     App::Onoff { .. } => {
-                        add(HolderKind::Application, vec![format!("{key}.app={{kind=\"bulk\"}}")], false);
+                        add(LimitationKind::Application, vec![format!("{key}.app={{kind=\"bulk\"}}")], false);
                     }
                     App::Request { .. } | App::Page { .. } => {
                         let mut sets = vec![format!("{key}.app={{kind=\"bulk\"}}")];
@@ -601,11 +605,11 @@ impl Own<'_> {
                             sets.push(format!("{key}.from=\"{}\"", name(flow.to)));
                             sets.push(format!("{key}.to=\"{}\"", name(flow.from)));
                         }
-                        add(HolderKind::Application, sets, false);
+                        add(LimitationKind::Application, sets, false);
                     }
                     App::Udp { rate, .. } => {
                         let set = format!("{key}.app.rate=\"{}bit/s\"", 2 * rate.as_bps());
-                        add(HolderKind::Application, vec![set], false);
+                        add(LimitationKind::Application, vec![set], false);
                     }
                     _ => {}
                 }
@@ -623,7 +627,7 @@ impl Own<'_> {
                 _ => false,
             };
             if competes && flows.len() > 1 && self.goal != Goal::Fairness {
-                add(HolderKind::CompetingFlow, vec![format!("{key}.enabled=false")], false);
+                add(LimitationKind::CompetingFlow, vec![format!("{key}.enabled=false")], false);
             }
             if self.goal == Goal::Fairness && !is_datagrams(flow) {
                 let others = flows.iter().filter(|f| !is_datagrams(f) && f.cc != flow.cc);
@@ -632,16 +636,16 @@ impl Own<'_> {
                     .map(|f| format!("flows.\"{}\".cc=\"{}\"", f.name, flow.cc.name()))
                     .collect();
                 if let Some(first) = others.clone().next() {
-                    all.push(OwnSuspect::new(HolderKind::CongestionControl, &first.name, sets));
+                    all.push(OwnSuspect::new(LimitationKind::CongestionControl, &first.name, sets));
                 }
             }
         }
     }
 
     /// The overrides of all suspects that a reported cause names.
-    fn together(&self, all: &[OwnSuspect], named: &Holder) -> Option<Vec<String>> {
+    fn together(&self, all: &[OwnSuspect], named: &Limitation) -> Option<Vec<String>> {
         let places = || std::iter::once(&named.place).chain(&named.also);
-        if named.kind == HolderKind::CongestionControl {
+        if named.kind == LimitationKind::CongestionControl {
             let flow = |place: &String| self.scenario.flows.iter().find(|f| f.name == *place);
             let set = |f: &Flow| {
                 let other = if f.cc.name().starts_with("bbr") { "cubic" } else { "bbr" };
@@ -649,9 +653,10 @@ impl Own<'_> {
             };
             return places().map(|p| flow(p).map(set)).collect();
         }
-        let buffers = [HolderKind::ReceiveWindow, HolderKind::SendBuffer, HolderKind::RelayBuffer];
+        let buffers =
+            [LimitationKind::ReceiveWindow, LimitationKind::SendBuffer, LimitationKind::RelayBuffer];
         let is = |s: &&OwnSuspect| match named.kind {
-            HolderKind::Buffers => buffers.contains(&s.kind),
+            LimitationKind::Buffers => buffers.contains(&s.kind),
             kind => s.kind == kind && places().any(|p| *p == s.place),
         };
         let sets: Vec<String> = all.iter().filter(is).flat_map(|s| s.sets.clone()).collect();

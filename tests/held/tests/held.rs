@@ -5,7 +5,7 @@
 
 use held_test::draw::{draw, draw_held};
 use held_test::held::{Verdict, reported, verdict};
-use result::{Clock, HolderKind};
+use result::{Clock, LimitationKind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,18 +27,18 @@ fn the_named_cause_is_the_one_whose_removal_gains_most() {
     let next = AtomicU64::new(first);
     let cores = std::thread::available_parallelism().map_or(2, |n| n.get());
     let work = || {
-        let mut done: Vec<(u64, Option<HolderKind>, Verdict)> = Vec::new();
+        let mut done: Vec<(u64, Option<LimitationKind>, Verdict)> = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= first + count {
                 return done;
             }
             let text = text(seed);
-            let (holders, search) = reported(&text);
+            let (limitations, search) = reported(&text);
             if std::env::var_os("LONGFAT_HELD_SHOW").is_some() {
-                println!("reported: {holders:#?}\n{search:#?}");
+                println!("reported: {limitations:#?}\n{search:#?}");
             }
-            done.push((seed, holders.first().map(|h| h.kind), verdict(&text, &holders, Clock::Sim)));
+            done.push((seed, limitations.first().map(|h| h.kind), verdict(&text, &limitations, Clock::Sim)));
         }
     };
     let mut all: Vec<_> = std::thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn the_named_cause_is_the_one_whose_removal_gains_most() {
     let is = |v: &Verdict| all.iter().filter(|(.., verdict)| verdict == v).count();
     let mut kinds: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, kind, _) in &all {
-        *kinds.entry(kind.map_or("nothing", HolderKind::name)).or_insert(0) += 1;
+        *kinds.entry(kind.map_or("nothing", LimitationKind::name)).or_insert(0) += 1;
     }
     let wrong: Vec<String> = all
         .iter()

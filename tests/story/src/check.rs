@@ -399,8 +399,8 @@ impl Check<'_> {
                     check(same(part.mbps, sum), "a path carried otherwise");
                     let limit = set[0].limit.filter(|_| set.len() == 1);
                     check(near(part.limit, limit), "another limit of a path");
-                    let known = part.holder.as_ref().is_none_or(|h| b.result.held_by.contains(h));
-                    check(known, "a path is limited by an unknown holder");
+                    let known = part.limitation.as_ref().is_none_or(|h| b.result.limited_by.contains(h));
+                    check(known, "a path is limited by an unknown limitation");
                 }
             }
             Clause::Has { variant, measure, value: v } => {
@@ -446,7 +446,7 @@ impl Check<'_> {
             Clause::BlackHole { element, size_bytes, mtu_bytes, .. } => {
                 let too_big = self.element(element).and_then(|e| e.too_big);
                 let fits = too_big.is_some_and(|t| {
-                    (t.largest_bytes, t.mtu_bytes, t.told) == (*size_bytes, *mtu_bytes, false)
+                    (t.largest_bytes, t.mtu_bytes, t.icmp_sent) == (*size_bytes, *mtu_bytes, false)
                 });
                 check(fits && size_bytes > mtu_bytes, "no black hole of these sizes");
             }
@@ -456,7 +456,7 @@ impl Check<'_> {
                     .elements
                     .iter()
                     .filter_map(|e| e.too_big)
-                    .any(|t| t.told && t.mtu_bytes == *mtu_bytes);
+                    .any(|t| t.icmp_sent && t.mtu_bytes == *mtu_bytes);
                 check(
                     stated && b.flows.iter().any(|f| f.result.mss_bytes == Some(*mss_bytes)),
                     "no sender was informed, or none uses this MSS",
@@ -477,16 +477,17 @@ impl Check<'_> {
                 check(near(Some(*share), self.of_control(cc, |f| f.recovery_share)), "repaired otherwise");
                 check(*share >= 0.25, "hardly at all");
             }
-            Clause::Queued { least_ms, p95_ms, element, packets, .. } => {
+            Clause::Queued { min_delay_ms, p95_ms, element, packets, .. } => {
                 let tcp =
                     || b.flows.iter().map(|f| &f.result).filter(|f| f.cc != "udp" && f.rtt_ms.max > 0.0);
-                let of_one = tcp().any(|f| same(f.rtt_ms.min, *least_ms) && same(f.rtt_ms.p95, *p95_ms));
+                let of_one = tcp().any(|f| same(f.rtt_ms.min, *min_delay_ms) && same(f.rtt_ms.p95, *p95_ms));
                 check(of_one, "least and p95 are not of one flow");
                 check(near(Some(*p95_ms), value(&Number::Rtt, b)), "another p95");
-                check(p95_ms - least_ms >= 10.0 && *p95_ms >= 1.5 * least_ms, "no noticeable queue");
+                check(p95_ms - min_delay_ms >= 10.0 && *p95_ms >= 1.5 * min_delay_ms, "no noticeable queue");
                 let it = b.elements.iter().find(|e| e.name == *element);
                 check(it.is_some_and(|e| e.queue == *packets) && *packets > 0, "another queue");
-                let long = |e: &&crate::checked_run::ComparedStage| e.inside_ms * 2.0 >= p95_ms - least_ms;
+                let long =
+                    |e: &&crate::checked_run::ComparedStage| e.inside_ms * 2.0 >= p95_ms - min_delay_ms;
                 check(it.is_some_and(|e| long(&e)), "packets passed it faster than round trips grew");
                 let more = b.elements.iter().filter(long).any(|e| e.queue > *packets);
                 check(!more, "not the longest queue");
@@ -516,9 +517,9 @@ impl Check<'_> {
                 check(is_bounded(b), "below its limit without a stated reason");
             }
             Clause::Unexplained { too_large } => {
-                check(b.result.held_by.is_empty() && !is_bounded(b), "it has its bound");
-                let left = b.result.holder_search.as_ref().is_some_and(|s| !s.left_out.is_empty());
-                let simulated = b.result.holder_search.as_ref().and_then(|s| s.simulated);
+                check(b.result.limited_by.is_empty() && !is_bounded(b), "it has its bound");
+                let left = b.result.limitation_search.as_ref().is_some_and(|s| !s.untried.is_empty());
+                let simulated = b.result.limitation_search.as_ref().and_then(|s| s.simulated);
                 let unlike =
                     simulated.is_some_and(|x| !(0.77..1.3).contains(&(x / b.result.total_goodput_mbps)));
                 check(*too_large == ((left || unlike) && !b.alone), "another reason");
@@ -554,17 +555,17 @@ impl Check<'_> {
                 check(noticed && near(Some(effect.was), value(&number, b)), "other values, or no such flow");
                 check(near(Some(effect.is), is), "the flow gets something else");
             }
-            Clause::Held { holder, of_part, .. } => {
-                check(b.result.held_by.contains(holder), "no such holder");
-                check(*of_part == (holder.flow.is_some() && !b.alone), "of another part of the flows");
+            Clause::Held { limitation, of_part, .. } => {
+                check(b.result.limited_by.contains(limitation), "no such limitation");
+                check(*of_part == (limitation.flow.is_some() && !b.alone), "of another part of the flows");
             }
             Clause::Perhaps { suspect } => {
-                let tried = b.result.holder_search.iter().flat_map(|s| &s.tried);
+                let tried = b.result.limitation_search.iter().flat_map(|s| &s.tried);
                 let most = tried.filter_map(|t| t.gain).fold(0.0, f64::max);
                 check(b.alone || suspect.gain == Some(most), "another suspect gains more");
-                check(b.result.held_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
+                check(b.result.limited_by.is_empty() && most >= 1.2, "something holds it, or nothing gains");
             }
-            Clause::NoSuspectHelps { .. } => check(b.result.held_by.is_empty(), "something holds it"),
+            Clause::NoSuspectHelps { .. } => check(b.result.limited_by.is_empty(), "something holds it"),
             Clause::ClocksGoodput { .. } | Clause::ClocksCount { .. } => {}
         }
         list
@@ -651,8 +652,8 @@ fn is_bounded(b: &ComparedVariant) -> bool {
     b.flows.iter().all(|f| {
         let r = &f.result;
         let ended = r.completed.is_some() || r.completion_s.is_some();
-        let search = b.result.holder_search.as_ref();
-        let searched = search.is_some_and(|s| s.unknown.is_none() && s.left_out.is_empty());
+        let search = b.result.limitation_search.as_ref();
+        let searched = search.is_some_and(|s| s.unknown.is_none() && s.untried.is_empty());
         let wants_less = r.kind != result::FlowKind::Tcp || searched && (ended || r.app != "bulk");
         let own = if ended { r.delivered_bytes as f64 * 8e-6 / r.active_s.max(1e-9) } else { 0.0 };
         wants_less || full || f.limit.is_some_and(|limit| r.goodput_mbps.max(own) >= 0.9 * limit)

@@ -1,6 +1,6 @@
 // The page of a capture. Elements that tests rely on, in addition to the plots and controls listed in ../main.ts:
 //
-// #story                       the headline; .told[data-cause] all sentences, #notes notes on the capture
+// #story                       the headline; .summary[data-cause] all sentences, #notes notes on the capture
 // #flows                       the table; tr.variant[data-flow=number][data-side=a|b], td[data-col=rate|rtt|lost|cause|share|limiter|…]
 //                              th[data-by][aria-sort] button.sort; select#cause-filter
 // #why                         article[data-side][data-flow]: .stripe [data-state], [data-measure] dd
@@ -21,7 +21,7 @@ import { flows } from "./plots";
 import { udp, udpState } from "./udp";
 import { footer, header, story, why } from "./view";
 
-export const FORMAT = "longfat-diagnosis/3";
+export const FORMAT = "longfat-diagnosis/4";
 
 /** Returns the columns of a flow's packets. */
 type DataOf = (packets: Packets) => Data<Packets>;
@@ -44,7 +44,7 @@ function combined(all: (ReturnType<View["make"]>["plots"] | undefined)[]): Retur
 export function diagnosis(page: DiagnosisPage, dataOf: DataOf = (packets) => new Data(packets)): View {
   const all = entries(page, dataOf);
   // Show the flow of the headline.
-  const first = page.told.en[0]?.flows[0];
+  const first = page.summaries.en[0]?.flows[0];
   const a = all.find((e) => e.flow.id === first) ?? all[0];
   const state = new State<FlowEntry>(all, a, null);
   const udps = udpState(page);

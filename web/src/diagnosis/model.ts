@@ -5,7 +5,7 @@ import type { Data } from "../data";
 import type { Subject } from "../state";
 import type { CaptureFlow, Limiter, Packets } from "../types";
 
-export type { CapturePage as DiagnosisPage, CaptureFlow as Flow, CaptureUdpFlow as UdpFlow, Limiter, Packets, PageTold as Told } from "../types";
+export type { CapturePage as DiagnosisPage, CaptureFlow as Flow, CaptureUdpFlow as UdpFlow, Limiter, Packets, PageSummary as Summary } from "../types";
 
 export interface FlowEntry extends Subject {
   flow: CaptureFlow;

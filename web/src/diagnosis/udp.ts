@@ -50,7 +50,7 @@ const columns = (): Column[] => [
   { id: "lost", label: t("diag.page.lost"), cell: (f) => (f.lost === undefined ? t("diag.page.udp.not-visible") : percent(f.lost)) },
   { id: "rtt", label: t("diag.page.rtt"), cell: (f) => rtt(f) },
   { id: "jitter", label: t("diag.page.udp.jitter"), cell: jitter },
-  { id: "late", label: t("diag.page.udp.late"), cell: (f) => (f.between_ends ? millis(f.between_ends.late_ms.p95) : null) },
+  { id: "late", label: t("diag.page.udp.late"), cell: (f) => (f.between_ends ? millis(f.between_ends.delay_variation_ms.p95) : null) },
   { id: "limiter", label: t("diag.page.limiter"), text: true, cell: (f) => (f.limiter ? `${t(`diag.kind.${f.limiter.kind}`)} ${short(f.limiter.rate_mbps)}` : null) },
 ];
 

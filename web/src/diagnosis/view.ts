@@ -7,7 +7,7 @@ import { bytes, count, millis, percent, seconds, short } from "../number";
 import type { State } from "../state";
 import { striped } from "../view/details";
 import { factLine, foot, topBar, type Controls } from "../view/header";
-import type { DiagnosisPage, FlowEntry, Told } from "./model";
+import type { DiagnosisPage, FlowEntry, Summary } from "./model";
 
 /** Formats the capture's start in UTC; null for a simulator's capture, which has no date. */
 const clock = (s: number): string | null => (s >= 1 && s < 8.64e12 ? new Date(s * 1e3).toISOString().replace("T", " ").slice(0, 19) + " UTC" : null);
@@ -31,13 +31,13 @@ export function header({ capture: c }: DiagnosisPage, controls: Controls): HTMLE
 /** Typesets text written for a terminal: real arrows, and no line break between a number and its unit. */
 const typeset = (text: string): string => text.replaceAll(" -> ", " → ").replace(/(?<=\d) (?=([kMG]?B|Mbit\/s|ms|s|%)(?!\w))/g, "\u00a0");
 
-function sentence({ text, facts, cause, flows }: Told, first: boolean): HTMLElement {
+function sentence({ text, facts, cause, flows }: Summary, first: boolean): HTMLElement {
   const list = facts.length > 0 && h("details", { open: first }, h("summary", {}, t("diag.page.evidence")), h("ul", {}, ...facts.map((f) => h("li", {}, typeset(f)))));
-  return h("div", { class: "told", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, typeset(text)), list);
+  return h("div", { class: "summary", "data-cause": cause, "data-flows": flows.slice(0, 20).join(" ") }, h("p", { class: "long", id: first ? "story" : null }, typeset(text)), list);
 }
 
 export function story(page: DiagnosisPage): HTMLElement {
-  const list = page.told[lang()] ?? page.told.en;
+  const list = page.summaries[lang()] ?? page.summaries.en;
   const parts = list.length ? list.map((one, i) => sentence(one, i === 0)) : [h("p", { id: "story" }, t("diag.page.empty"))];
   const notes = page.notes[lang()] ?? page.notes.en;
   return h(

@@ -198,7 +198,7 @@ export class Explorer {
   private run(): void {
     if (!this.description) return;
     const label = t("explore.now");
-    this.live.request({ scenario: this.source.request(), duration: this.description.variant.duration_s, label, beside: comparedWith(this.pins) });
+    this.live.request({ scenario: this.source.request(), duration: this.description.variant.duration_s, label, pinned: comparedWith(this.pins) });
     this.follow();
   }
 

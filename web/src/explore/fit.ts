@@ -126,7 +126,7 @@ const FIGURES: [string, (f: FitFigures) => string][] = [
   ["least", (f) => `${millis(f.rtt_min_ms)}\u00a0ms`],
   ["median", (f) => `${millis(f.rtt_p50_ms)}\u00a0ms`],
   ["p95", (f) => `${millis(f.rtt_p95_ms)}\u00a0ms`],
-  ["again", (f) => `${percent(f.resent)}\u00a0%`],
+  ["again", (f) => `${percent(f.retransmitted_share)}\u00a0%`],
 ];
 
 /** The card that shows a fit. */

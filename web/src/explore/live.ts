@@ -31,7 +31,7 @@ export interface RunRequest {
   scenario: ScenarioText;
   duration: number;
   label: string;
-  beside: PinnedRun[];
+  pinned: PinnedRun[];
 }
 
 export interface LiveEvents {
@@ -77,7 +77,7 @@ export class Live {
   }
 
   private run(request: RunRequest, until: number | null): void {
-    const question = { do: "run", scenario: request.scenario, until_s: until, label: request.label, beside: request.beside };
+    const question = { do: "run", scenario: request.scenario, until_s: until, label: request.label, pinned: request.pinned };
     const expected = this.cost === null ? 0 : this.cost * (until ?? request.duration);
     const short = until !== null || expected <= EXACT_MS;
     // A short run needs no progress bar.

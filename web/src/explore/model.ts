@@ -93,7 +93,7 @@ export interface FitFigures {
   rtt_p50_ms: number;
   rtt_p95_ms: number;
   /** Share, 0 to 1. */
-  resent: number;
+  retransmitted_share: number;
 }
 
 /** The fields of a fit that the page shows (docs/fit.schema.json). */

@@ -282,7 +282,7 @@ function states({ data, flows }: Source): Plot {
 
 /** Returns the time spans of the scenario's faults. */
 export const spansOf = (v: Pick<Variant, "faults">): TimeSpan[] =>
-  (v.faults ?? []).map((f) => ({ label: faultName(f), from: f.at_s, to: f.at_s + f.lasts_s, color: palette().drop }));
+  (v.faults ?? []).map((f) => ({ label: faultName(f), from: f.at_s, to: f.at_s + f.duration_s, color: palette().drop }));
 
 /** Builds a plot, decoding the columns that it needs. */
 export function plotOf(kind: Kind, source: Source): Plot {

@@ -18,7 +18,7 @@ export interface FaultRow {
 }
 
 /** Names a fault, e.g. "cut: link radio, 5.00 s + 2.50 s". */
-export const faultName = (f: FaultResult): string => `${f.name}: ${f.kind} ${f.of}, ${short(f.at_s)} s + ${short(f.lasts_s)} s`;
+export const faultName = (f: FaultResult): string => `${f.name}: ${f.kind} ${f.of}, ${short(f.at_s)} s + ${short(f.duration_s)} s`;
 
 /**
  * Returns the rows in the order of the results. A row names the result if there are several, and the clock if
@@ -33,13 +33,13 @@ export function faultRows(results: Pick<Result, "label" | "run">[]): FaultRow[] 
         v.flows.flatMap((flow): FaultRow[] => {
           const o = flow.outages?.[i];
           if (!o) return [];
-          const never = !!o.noticed && o.back_ms === undefined;
+          const never = !!o.caused_silence && o.recovery_ms === undefined;
           return [{
             variant: (several ? `${label}: ` : "") + v.name + (clocks ? ` (${t(`ui.clock.${v.clock}`)})` : ""),
             fault: faultName(fault),
             flow: flow.name,
             silence: o.silence_ms === undefined ? "–" : millis(o.silence_ms),
-            back: never ? t("ui.faults.never") : o.back_ms === undefined ? "–" : millis(o.back_ms),
+            back: never ? t("ui.faults.never") : o.recovery_ms === undefined ? "–" : millis(o.recovery_ms),
             never,
             lost: o.lost_packets === undefined ? "–" : count(o.lost_packets),
           }];

@@ -99,8 +99,8 @@ test("distributions and box plots show the figures", async () => {
     assert.equal(await page.locator("figure.cdf[data-of=completion] path.curve").count(), 2);
     // Every sample of every flow: the median and the tail that the table has, of the summary.
     const rtt = /p50 \/ p95 ([\d.]+) \/ ([\d.]+) ms;/.exec(await page.getAttribute("figure.cdf[data-of=rtt] svg", "aria-label"));
-    const told = (await page.innerText('tr.variant[data-row="0"] td[data-col=rtt]')).split("/").map(Number);
-    told.forEach((ms, i) => assert.ok(Math.abs(rtt[i + 1] - ms) <= 0.05 * ms, `${rtt[0]} beside ${told}`));
+    const shown = (await page.innerText('tr.variant[data-row="0"] td[data-col=rtt]')).split("/").map(Number);
+    shown.forEach((ms, i) => assert.ok(Math.abs(rtt[i + 1] - ms) <= 0.05 * ms, `${rtt[0]} is not ${shown}`));
     assert.equal(await page.locator("figure.boxes[data-of=goodput] tbody tr").count(), 3);
     const edges = await page.$eval("figure.boxes[data-of=goodput] tbody svg", (svg) => {
       const [whisker] = svg.querySelectorAll(".whisker");

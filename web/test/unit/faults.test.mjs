@@ -6,16 +6,16 @@ import { load } from "./load.mjs";
 
 const { faultRows, setLang, spansOf } = await load("view/faults.ts", "i18n.ts", "plot/kinds.ts");
 
-const cut = { name: "cut", kind: "link", of: "radio", at_s: 5, lasts_s: 2.5 };
+const cut = { name: "cut", kind: "link", of: "radio", at_s: 5, duration_s: 2.5 };
 const variant = (clock, ...outages) => ({ name: "v", clock, faults: [cut], flows: outages.map((o, i) => ({ name: `f${i}`, outages: [{ fault: "cut", ...o }] })) });
 const rows = (...variants) => faultRows([{ label: "r", run: { variants } }]);
 
 test("a row shows how long a flow was silent, when it recovered, and what was lost", () => {
   setLang("en");
   const [back, never, unaffected, done] = rows(variant("sim",
-    { silence_ms: 4350, noticed: true, back_ms: 4340.4 },
-    { silence_ms: 9000, noticed: true, lost_packets: 125 },
-    { silence_ms: 20, ordinary_ms: 20, noticed: false, lost_packets: 0 },
+    { silence_ms: 4350, caused_silence: true, recovery_ms: 4340.4 },
+    { silence_ms: 9000, caused_silence: true, lost_packets: 125 },
+    { silence_ms: 20, ordinary_silence_ms: 20, caused_silence: false, lost_packets: 0 },
     {}));
   assert.deepEqual(back, { variant: "v", fault: "cut: link radio, 5.00 s + 2.50 s", flow: "f0", silence: "4350", back: "4340", never: false, lost: "–" });
   assert.deepEqual([never.silence, never.back, never.never, never.lost], ["9000", "never", true, "125"]);

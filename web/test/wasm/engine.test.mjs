@@ -22,7 +22,7 @@ test("numbers are the command line's to the last bit", async () => {
       const shown = variant ?? run.variants[0].name;
       // JSON prints a double in the shortest form that reads back to the same bits. The explorer does not
       // search for the flows' limiter, to answer while a slider moves.
-      const { held_by, holder_search, ...expected } = native.variants.find((v) => v.name === shown);
+      const { limited_by, limitation_search, ...expected } = native.variants.find((v) => v.name === shown);
       assert.deepEqual(run.variants[0], expected, `${name} ${shown} ${sets} ${seed}`);
     }
   }

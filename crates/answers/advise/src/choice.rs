@@ -63,7 +63,7 @@ pub fn is_released(cure: &RankedCure) -> bool {
 impl Chooser {
     /// Chooses among the finalists.
     pub fn choose(&self, finalists: &[(RankedCure, CureTrial)]) -> Option<Choice> {
-        let can_be_applied = |c: &RankedCure| c.ruins.is_empty() && is_released(c);
+        let can_be_applied = |c: &RankedCure| c.ruined_flows.is_empty() && is_released(c);
         let fit: Vec<usize> = (0..finalists.len()).filter(|&i| can_be_applied(&finalists[i].0)).collect();
         let gain = |i: usize| finalists[i].0.gain.mean;
         let gains = fit.iter().copied().filter(|&i| finalists[i].0.effect == CureEffect::Gains);
@@ -93,7 +93,7 @@ impl Chooser {
     /// Returns by how much a cure may be worse than the best one and still be equally good.
     pub fn band(&self, best: &RankedCure) -> f64 {
         let min_difference = if self.goal == Goal::Delay { EQUAL_DELAY_MS } else { 0.0 };
-        (EQUAL_GAIN_SHARE * best.figures.judged.mean.abs()).max(min_difference)
+        (EQUAL_GAIN_SHARE * best.figures.goal_value.mean.abs()).max(min_difference)
     }
 
     /// Returns the criteria that rank equally good cures, the most important first; smaller is better.
@@ -158,7 +158,7 @@ mod tests {
             name: cures.join("+"),
             steps: cures.iter().map(step).collect(),
             parties,
-            figures: PlanFigures { judged, ..PlanFigures::default() },
+            figures: PlanFigures { goal_value: judged, ..PlanFigures::default() },
             gain,
             effect,
             ..RankedCure::default()
@@ -197,7 +197,7 @@ mod tests {
             "more than a twentieth behind"
         );
         let mut ruinous = quiet;
-        ruinous.0.ruins = vec!["call: loss 9.0 % instead of 0.0 %".into()];
+        ruinous.0.ruined_flows = vec!["call: loss 9.0 % instead of 0.0 %".into()];
         assert_eq!(chosen(&[best, ruinous]), Some(("connections", false)));
     }
 

@@ -30,8 +30,8 @@ pub use chart::pareto_svg;
 pub use cure::{CURES, Cure, CureOption, Lever, ScenarioChange, cured, named};
 pub use error::PlanError;
 pub use model::{
-    CureEffect, CureProof, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure,
-    SimulatedRuns, UserFigures, VoiceCost,
+    CureEffect, CureProof, CureStep, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
+    UntriedCure, UserFigures, VoiceCost,
 };
 pub use page::page;
 pub use plan::{FinishedPlan, plan, screening_time};

@@ -359,13 +359,13 @@ pub fn figures(yardstick: &Yardstick, runs: &Samples) -> PlanFigures {
         }
     };
     PlanFigures {
-        judged: known(runs, |r| r.judged).unwrap_or_default(),
+        goal_value: known(runs, |r| r.judged).unwrap_or_default(),
         goodput_mbps: aim(GOODPUT).unwrap_or_default(),
         p95_delay_ms: aim(ROUND_TRIP).unwrap_or_default(),
         completion_s: aim(COMPLETION),
         page_s: aim(PAGE),
         fairness: aim(FAIRNESS),
-        resent: aim(RESENT).map_or(0.0, |r| r.mean / 100.0),
+        retransmitted_share: aim(RESENT).map_or(0.0, |r| r.mean / 100.0),
         users: yardstick.users.iter().enumerate().map(user).collect(),
         voice: None,
     }

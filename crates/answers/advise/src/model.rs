@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use units::Goal;
 
 /// Name and version of the schema, the first key of every plan.
-pub const PLAN_SCHEMA: &str = "longfat-plan/2";
+pub const PLAN_SCHEMA: &str = "longfat-plan/3";
 
 /// Ranked cures for a scenario, and the advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Plan {
     #[serde(default)]
     pub screened: Vec<RankedCure>,
     /// Cures that were not tried, and why.
-    pub left_out: Vec<LeftOutCure>,
+    pub untried: Vec<UntriedCure>,
     /// The simulated runs.
     pub simulated: SimulatedRuns,
 }
@@ -65,7 +65,7 @@ pub struct PlanRange {
 pub struct PlanFigures {
     /// The figure that cures are ranked by, in the goal's unit.
     #[serde(default)]
-    pub judged: PlanRange,
+    pub goal_value: PlanRange,
     /// Goodput of all TCP flows, or of all flows if there is no TCP, in Mbit/s.
     pub goodput_mbps: PlanRange,
     /// 95th percentile over time of TCP's round-trip time, in ms, for the flow where it is longest; without
@@ -82,7 +82,7 @@ pub struct PlanFigures {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fairness: Option<PlanRange>,
     /// Share of TCP's packets that were retransmissions, 0 to 1.
-    pub resent: f64,
+    pub retransmitted_share: f64,
     /// Figures of flows whose users notice them: calls, games, probes, other datagrams, requests, pages and
     /// transfers with an end.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -177,13 +177,13 @@ pub struct RankedCure {
     pub effect: CureEffect,
     /// Other improvements, a phrase each with both figures.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub betters: Vec<String>,
+    pub improvements: Vec<String>,
     /// Deteriorations, a phrase each with both figures.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub worsens: Vec<String>,
+    pub deteriorations: Vec<String>,
     /// Flows of the scenario that the cure ruins, a phrase each. Such a cure is never advised.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub ruins: Vec<String>,
+    pub ruined_flows: Vec<String>,
     /// Whether no other finalist has both more goodput and less delay.
     pub pareto: bool,
     /// Measurement on this machine's kernel; absent where none was made.
@@ -202,7 +202,7 @@ pub struct CureStep {
     /// The parties that must be able to apply it.
     pub by: Vec<ChangePlace>,
     /// When it hurts.
-    pub hurts: String,
+    pub hurts_when: String,
     /// The changes on a real path, with their commands.
     pub remedies: Vec<Change>,
 }
@@ -210,7 +210,7 @@ pub struct CureStep {
 /// A cure that was not tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct LeftOutCure {
+pub struct UntriedCure {
     /// The cure's name.
     pub name: String,
     /// Why it was not tried.
@@ -250,9 +250,9 @@ pub struct CureProof {
     /// Goodput that the simulator predicted, in Mbit/s.
     pub predicted_mbps: f64,
     /// The commands that were run, each with its host. Other changes were made in the scenario.
-    pub ran: Vec<String>,
+    pub commands_run: Vec<String>,
     /// Changes that were made without a command, and why.
     pub set: Vec<String>,
     /// Why the measurement cannot be trusted; empty where it can.
-    pub doubts: Vec<String>,
+    pub distrust: Vec<String>,
 }

@@ -6,7 +6,7 @@ use crate::cure::{self, CURES};
 use crate::error::PlanError;
 use crate::measure::{self, FigureChange, Yardstick};
 use crate::model::{
-    CureEffect, CureStep, LeftOutCure, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns,
+    CureEffect, CureStep, PLAN_SCHEMA, Plan, PlanFigures, PlanRange, RankedCure, SimulatedRuns, UntriedCure,
     VoiceCost,
 };
 use crate::plan_options::PlanOptions;
@@ -107,9 +107,9 @@ pub fn plan(
     };
     let ranker = CureRanker { yardstick: &yardstick, base: reference };
     let base = run.remove(0);
-    let mut left_out = left_out(plan_options, &situation);
+    let mut untried = untried(plan_options, &situation);
     let why = "it changes no figure of any run";
-    left_out.extend(idle.iter().map(|t| LeftOutCure { name: t.name(), why: why.into() }));
+    untried.extend(idle.iter().map(|t| UntriedCure { name: t.name(), why: why.into() }));
     let mut finalists: Vec<(RankedCure, CureTrial)> = Vec::new();
     let mut only_screened: Vec<RankedCure> = Vec::new();
     let all = run
@@ -119,7 +119,7 @@ pub fn plan(
     let rest = rest.into_iter().map(|t| (ranker.ranked(&t, &now, false, None), t));
     for (cure, trial) in all.chain(rest) {
         match &trial.violation {
-            Some(why) => left_out.push(LeftOutCure { name: cure.name, why: why.clone() }),
+            Some(why) => untried.push(UntriedCure { name: cure.name, why: why.clone() }),
             None if cure.finalist => finalists.push((cure, trial)),
             None => only_screened.push(cure),
         }
@@ -150,7 +150,7 @@ pub fn plan(
         now: ranker.figures(&base, added[0]),
         cures: finalists.iter().map(|(c, _)| c.clone()).collect(),
         screened: only_screened,
-        left_out,
+        untried,
         simulated,
     };
     let chosen = chosen.as_ref();
@@ -240,17 +240,17 @@ fn choose(screened: Vec<CureTrial>, max: usize) -> (Vec<CureTrial>, Vec<CureTria
 }
 
 /// Returns the cures that have no option here, or none that the options of the plan allow.
-fn left_out(plan_options: &PlanOptions, s: &Situation<'_>) -> Vec<LeftOutCure> {
+fn untried(plan_options: &PlanOptions, s: &Situation<'_>) -> Vec<UntriedCure> {
     let mut left = Vec::new();
     for cure in CURES {
         let options = cure.options(s);
         if options.is_empty() {
             let why = format!("it is only for scenarios {}", cure.applies());
-            left.push(LeftOutCure { name: cure.name().into(), why });
+            left.push(UntriedCure { name: cure.name().into(), why });
         }
         let refused =
             options.iter().filter_map(|o| Some((o.name.clone(), plan_options.exclusion_reason(o)?)));
-        left.extend(refused.map(|(name, why)| LeftOutCure { name, why }));
+        left.extend(refused.map(|(name, why)| UntriedCure { name, why }));
     }
     left
 }
@@ -288,7 +288,7 @@ impl CureRanker<'_> {
             cure: s.cure.into(),
             title: s.title.clone(),
             by: s.by.clone(),
-            hurts: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
+            hurts_when: cure::named(s.cure).map(|c| c.hurts().to_string()).unwrap_or_default(),
             remedies: s.remedies.clone(),
         };
         // The goal's own figure is reported separately.
@@ -308,9 +308,9 @@ impl CureRanker<'_> {
             gain: trial.gain,
             factor: (before > 0.0).then_some(after / before),
             effect: effect(trial.gain, before),
-            betters: phrases(&|c| c.is_better),
-            worsens: phrases(&|c| !c.is_better && !c.ruins),
-            ruins: phrases(&|c| c.ruins),
+            improvements: phrases(&|c| c.is_better),
+            deteriorations: phrases(&|c| !c.is_better && !c.ruins),
+            ruined_flows: phrases(&|c| c.ruins),
             pareto: false,
             proof: None,
         }
@@ -334,7 +334,7 @@ fn order(a: &RankedCure, b: &RankedCure) -> Ordering {
         CureEffect::NoDifference => 1,
         CureEffect::Loses => 2,
     };
-    let harmless = a.ruins.is_empty().cmp(&b.ruins.is_empty()).reverse();
+    let harmless = a.ruined_flows.is_empty().cmp(&b.ruined_flows.is_empty()).reverse();
     harmless.then(class(a).cmp(&class(b))).then_with(|| {
         if class(a) == 1 {
             return Ordering::Equal;

@@ -65,12 +65,17 @@ pub fn write(input: &StoryInput<'_>) -> Story {
         facts.extend(ruinous(plan, finalists, 0.0));
         let is_noticed =
             |t: &CureTrial| t.changes.iter().any(|c| c.is_better && !c.is_of_goal(plan.objective));
-        let quieter =
-            finalists.iter().find(|(c, t)| is_noticed(t) && c.ruins.is_empty() && choice::is_released(c));
+        let quieter = finalists
+            .iter()
+            .find(|(c, t)| is_noticed(t) && c.ruined_flows.is_empty() && choice::is_released(c));
         facts.extend(quieter.map(|(c, _)| {
             let reached = figure(plan.objective, &c.figures);
             let goal = plan.objective.name();
-            format!("{} improves something else: {}; {goal} is then {reached}.", c.title, list(&c.betters))
+            format!(
+                "{} improves something else: {}; {goal} is then {reached}.",
+                c.title,
+                list(&c.improvements)
+            )
         }));
         return Story { advice: no_gain_advice(input), facts };
     };
@@ -103,17 +108,18 @@ pub fn write(input: &StoryInput<'_>) -> Story {
     };
     // Changes that the advice already mentions are not repeated.
     let is_in_advice = |c: &&FigureChange| {
-        let figure = (cure.figures.judged.mean - c.then).abs() <= 1e-9 * c.then.abs();
+        let figure = (cure.figures.goal_value.mean - c.then).abs() <= 1e-9 * c.then.abs();
         if choice.is_side_benefit { largest_improvement(trial, goal) == Some(*c) } else { figure }
     };
     let mentioned: Vec<String> = trial.changes.iter().filter(is_in_advice).map(phrase).collect();
-    let betters: Vec<String> = cure.betters.iter().filter(|b| !mentioned.contains(b)).cloned().collect();
+    let improvements: Vec<String> =
+        cure.improvements.iter().filter(|b| !mentioned.contains(b)).cloned().collect();
     let mut others = Vec::new();
-    if !betters.is_empty() {
-        others.push(format!("Also better: {}.", list(&betters)));
+    if !improvements.is_empty() {
+        others.push(format!("Also better: {}.", list(&improvements)));
     }
-    if !cure.worsens.is_empty() {
-        others.push(format!("Worse: {}.", list(&cure.worsens)));
+    if !cure.deteriorations.is_empty() {
+        others.push(format!("Worse: {}.", list(&cure.deteriorations)));
     }
     others.extend(added_call(plan, cure));
     if !others.is_empty() {
@@ -170,11 +176,11 @@ fn added_call(plan: &Plan, cure: &RankedCure) -> Option<String> {
 
 /// Describes the best cure that gains more than `min_gain` but ruins a flow of the scenario.
 fn ruinous(plan: &Plan, finalists: &[(RankedCure, CureTrial)], min_gain: f64) -> Option<String> {
-    let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruins.is_empty());
+    let gains = finalists.iter().map(|(c, _)| c).filter(|c| !c.ruined_flows.is_empty());
     let gaining = gains.filter(|c| c.effect == CureEffect::Gains && c.gain.mean > min_gain);
     let best = gaining.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
     let reached = figure(plan.objective, &best.figures);
-    Some(format!("Not advised: {} ({reached}), because it ruins {}.", best.name, list(&best.ruins)))
+    Some(format!("Not advised: {} ({reached}), because it ruins {}.", best.name, list(&best.ruined_flows)))
 }
 
 /// Describes the best cure without a change of the limiter, which is often a provider's, if the advised cure
@@ -185,7 +191,7 @@ fn without_the_limiter(input: &StoryInput<'_>, chosen: &RankedCure) -> Option<St
     }
     let own = |c: &&RankedCure| {
         let is_own = !c.by.contains(&ChangePlace::Limiter);
-        is_own && c.ruins.is_empty() && c.effect == CureEffect::Gains && choice::is_released(c)
+        is_own && c.ruined_flows.is_empty() && c.effect == CureEffect::Gains && choice::is_released(c)
     };
     let all = input.finalists.iter().map(|(c, _)| c).filter(own);
     let best = all.max_by(|a, b| a.gain.mean.total_cmp(&b.gain.mean))?;
@@ -196,7 +202,7 @@ fn without_the_limiter(input: &StoryInput<'_>, chosen: &RankedCure) -> Option<St
 /// Describes a cure that no released kernel has and whose gain is at least about `gain`.
 fn own_kernel(input: &StoryInput<'_>, gain: f64) -> Option<String> {
     let unreleased = |c: &&RankedCure| {
-        let gains = c.effect == CureEffect::Gains && c.ruins.is_empty() && !choice::is_released(c);
+        let gains = c.effect == CureEffect::Gains && c.ruined_flows.is_empty() && !choice::is_released(c);
         gains && c.gain.mean + input.chooser.band(c) >= gain
     };
     let all = input.finalists.iter().map(|(c, _)| c).filter(unreleased);
@@ -261,5 +267,5 @@ fn with_unit(goal: Goal, value: f64) -> String {
 
 /// Formats the goal's figure with its unit.
 pub fn figure(goal: Goal, f: &PlanFigures) -> String {
-    with_unit(goal, f.judged.mean)
+    with_unit(goal, f.goal_value.mean)
 }

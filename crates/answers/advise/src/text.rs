@@ -74,13 +74,13 @@ fn proofs(plan: &Plan) -> String {
             three_digits(proof.kernel_mbps),
             three_digits(proof.predicted_mbps)
         );
-        for line in &proof.ran {
+        for line in &proof.commands_run {
             let _ = writeln!(out, "    {line}");
         }
         for what in &proof.set {
             let _ = writeln!(out, "    changed without a command: {what}");
         }
-        for doubt in &proof.doubts {
+        for doubt in &proof.distrust {
             let _ = writeln!(out, "    not to be trusted: {doubt}");
         }
     }
@@ -121,7 +121,7 @@ fn row(c: &RankedCure) -> [TableCell; 8] {
         CureEffect::NoDifference => ("= ", Tone::Dim),
         CureEffect::Loses => ("- ", Tone::Dim),
     };
-    let mark = if c.ruins.is_empty() { mark } else { "! " };
+    let mark = if c.ruined_flows.is_empty() { mark } else { "! " };
     let name = format!("{mark}{}", c.name);
     cells(&name, &who.join("+"), Some(c.gain), &c.figures).map(|cell| TableCell { tone, ..cell })
 }
@@ -147,7 +147,7 @@ fn cells(name: &str, who: &str, gain: Option<PlanRange>, f: &PlanFigures) -> [Ta
         three_digits(f.goodput_mbps.mean).into(),
         gain.unwrap_or_default().into(),
         known(Some(f.p95_delay_ms.mean).filter(|ms| *ms > 0.0).map(three_digits)),
-        format!("{:.1}", 100.0 * f.resent).into(),
+        format!("{:.1}", 100.0 * f.retransmitted_share).into(),
         known(call),
         known(mos),
     ]
@@ -168,7 +168,7 @@ pub fn commands(plan: &Plan, name: Option<&str>) -> Option<String> {
         }
     }
     for step in &cure.steps {
-        let _ = writeln!(out, "drawback: {}", step.hurts);
+        let _ = writeln!(out, "drawback: {}", step.hurts_when);
         for set in step.remedies.iter().flat_map(|r| &r.commands) {
             let towards = set.towards.as_ref().map(|t| format!(", towards {t}")).unwrap_or_default();
             let _ = writeln!(out, "\n{} at {}{towards} ({}):", set.platform.label(), set.at, set.needs);

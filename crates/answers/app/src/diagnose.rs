@@ -48,7 +48,7 @@ pub fn diagnosed(
     let endpoints = qlog::read(qlogs, Some((info.start_s, info.duration_s)))?;
     let numbers = qlog::append(&mut tracks, &endpoints);
     let mut d = diagnosis::diagnose_tracks(tracks, info);
-    d.capture.forgotten_udp_flows = 2 * forgotten + left;
+    d.capture.omitted_udp_flows = 2 * forgotten + left;
     d.udp_flows = udp_flows;
     qlog::mark(&mut d, &endpoints, &numbers);
     Ok(d)

@@ -60,7 +60,7 @@ pub fn warning(kind: &str, key: &str, values: &[(&str, String)]) -> (String, Run
 
 /// Adds the English sentence to a warning.
 fn in_words(warning: RunWarning) -> (String, RunWarning) {
-    let run = Run { warnings: vec![String::new()], warned: vec![warning.clone()], ..Run::default() };
+    let run = Run { warnings: vec![String::new()], warning_data: vec![warning.clone()], ..Run::default() };
     (report::warnings(&run, Lang::En).remove(0), warning)
 }
 
@@ -126,7 +126,8 @@ to = "b"
         ];
         let mut kinds = BTreeSet::new();
         for (text, warning) in all.into_iter().flatten() {
-            let run = Run { warnings: vec![String::new()], warned: vec![warning.clone()], ..Run::default() };
+            let run =
+                Run { warnings: vec![String::new()], warning_data: vec![warning.clone()], ..Run::default() };
             assert_eq!(report::warnings(&run, Lang::En), [text.as_str()], "{warning:?}");
             let zh = report::warnings(&run, Lang::Zh).remove(0);
             assert!(zh != text && !zh.contains('{') && zh.contains("："), "{zh}");
@@ -172,8 +173,11 @@ to = "b"
         let text = "flows.\"call.up\".app.jitter_buffer: the jitter buffer limits MOS 1.0 in worse: 71.4 % of the speech came \
                     more than 60 ms after the fastest packet and counts as lost; a larger buffer loses less but delays more";
         assert_eq!(warnings.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), [text]);
-        let run =
-            Run { warnings: vec![String::new()], warned: vec![warnings[0].1.clone()], ..Run::default() };
+        let run = Run {
+            warnings: vec![String::new()],
+            warning_data: vec![warnings[0].1.clone()],
+            ..Run::default()
+        };
         let zh = report::warnings(&run, Lang::Zh).remove(0);
         assert!(zh.contains("抖动缓冲") && zh.contains("71.4 %") && !zh.contains('{'), "{zh}");
         let none = [variant("a", Some(0.009), 0.0), variant("b", Some(0.2), 0.3), variant("c", None, 0.0)];

@@ -86,7 +86,7 @@ impl Watch {
                 let info = diagnosis::capture_info(all.file, &all.totals);
                 let (udp_flows, left) = diagnosis::diagnose_udp(&all.udp, &info);
                 let mut d = diagnosis::diagnose_with_sockets(all.tracks, info, &sockets.collect());
-                (d.udp_flows, d.capture.forgotten_udp_flows) = (udp_flows, 2 * all.forgotten_udp + left);
+                (d.udp_flows, d.capture.omitted_udp_flows) = (udp_flows, 2 * all.forgotten_udp + left);
                 d
             }
             Some(_) => {
@@ -96,7 +96,7 @@ impl Watch {
                     start_s: account.begin.as_secs_f64(),
                     duration_s: account.end.since(account.begin).as_secs_f64(),
                     connections: account.sockets.len() as u64,
-                    forgotten_flows: account.forgotten,
+                    omitted_flows: account.forgotten,
                     ..CaptureInfo::default()
                 };
                 diagnose_sockets_alone(&sockets.collect::<Vec<_>>(), info)

@@ -114,7 +114,7 @@ impl TrialRunner<'_, '_> {
             .filter_map(|mut f| {
                 self.price(&mut f);
                 let worth = f.cost.as_ref().map(ChangeEffect::worth);
-                let min_gain = f.proposal.as_ref().and_then(|p| p.least_gain);
+                let min_gain = f.proposal.as_ref().and_then(|p| p.min_gain);
                 let too_little = min_gain.is_some_and(|min| worth.is_none_or(|worth| worth < min));
                 (!too_little).then_some(f)
             })
@@ -278,7 +278,7 @@ mod tests {
         let requiring = |control: &str, min_gain| {
             let mut f = finding(control);
             let p = f.proposal.take().unwrap();
-            f.proposal = Some(Proposal { least_gain: Some(min_gain), alternatives: true, ..p });
+            f.proposal = Some(Proposal { min_gain: Some(min_gain), alternatives: true, ..p });
             f
         };
         assert!(priced_on(vec![requiring("cubic", 1.1)]).is_empty());

@@ -54,7 +54,7 @@ pub struct Proposal {
     /// The current state and the changed one.
     pub trial: CostTrial,
     /// Gain that the change must reach for the finding to count (1.1 means a tenth); `None` for any.
-    pub least_gain: Option<f64>,
+    pub min_gain: Option<f64>,
     /// The finding is one of a rule's alternatives for a namespace, of which only the best is reported.
     pub alternatives: bool,
     /// Level of the finding if the change gains something.
@@ -138,8 +138,8 @@ impl AuditFinding {
         self.proposing(trial, Some(min_gain), true)
     }
 
-    fn proposing(self, trial: CostTrial, least_gain: Option<f64>, alternatives: bool) -> AuditFinding {
-        let proposal = Proposal { trial, least_gain, alternatives, level: self.level, after_others: false };
+    fn proposing(self, trial: CostTrial, min_gain: Option<f64>, alternatives: bool) -> AuditFinding {
+        let proposal = Proposal { trial, min_gain, alternatives, level: self.level, after_others: false };
         AuditFinding { proposal: Some(proposal), ..self }
     }
 }

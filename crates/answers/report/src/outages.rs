@@ -47,10 +47,10 @@ pub(crate) fn table(run: &Run, style: Style) -> String {
     let what = |f: &FaultResult| printable(&format!("{}: {} {}", f.name, f.kind, f.of));
     add(["fault", ""], 0, true, &|l| once(l.first[1], what(l.fault)).into());
     add(["start", "s"], 30, false, &|l| once(l.first[1], short(l.fault.at_s)).into());
-    add(["for", "s"], 31, false, &|l| once(l.first[1], short(l.fault.lasts_s)).into());
+    add(["for", "s"], 31, false, &|l| once(l.first[1], short(l.fault.duration_s)).into());
     add(["flow", ""], 0, true, &|l| printable(l.flow).into());
     add(["silent", "ms"], 255, false, &|l| l.outage.silence_ms.map_or("–".into(), millis).into());
-    add(["recovery", "ms"], 254, false, &|l| match (l.outage.noticed, l.outage.back_ms) {
+    add(["recovery", "ms"], 254, false, &|l| match (l.outage.caused_silence, l.outage.recovery_ms) {
         (_, Some(ms)) => millis(ms).into(),
         (true, None) => TableCell { text: "never".into(), tone: Tone::Bad },
         (false, None) => "–".into(),
@@ -67,12 +67,12 @@ mod tests {
     use result::{Clock, FlowResult};
 
     fn variant(clock: Clock, silence: f64, back: Option<f64>) -> VariantResult {
-        let outage = |silence_ms, back_ms, lost_packets| FlowOutage {
+        let outage = |silence_ms, recovery_ms, lost_packets| FlowOutage {
             fault: "cut".into(),
             silence_ms,
-            ordinary_ms: Some(20.0),
-            noticed: silence_ms.is_some_and(|ms| ms > 40.0),
-            back_ms,
+            ordinary_silence_ms: Some(20.0),
+            caused_silence: silence_ms.is_some_and(|ms| ms > 40.0),
+            recovery_ms,
             lost_packets,
         };
         let flow = |name: &str, outage| FlowResult {
@@ -85,7 +85,7 @@ mod tests {
             kind: "link".into(),
             of: "radio".into(),
             at_s: 5.0,
-            lasts_s: 2.5,
+            duration_s: 2.5,
         };
         VariantResult {
             name: "v".into(),

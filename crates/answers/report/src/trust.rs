@@ -17,16 +17,20 @@ pub fn distrust_of(variant: &VariantResult, lang: Lang) -> Option<String> {
 
 /// A sentence for each component of a variant's runs that died while they were measured.
 pub fn deaths_of(variant: &VariantResult, lang: Lang) -> Vec<String> {
-    variant.trust.iter().flat_map(|trust| &trust.died).map(|dead| death(dead, lang)).collect()
+    variant.trust.iter().flat_map(|trust| &trust.dead_components).map(|dead| death(dead, lang)).collect()
 }
 
 fn death(dead: &DeadComponent, lang: Lang) -> String {
     let seconds = short(dead.at_ms / 1000.0);
-    fill("trust.died", lang, &[("component", &dead.component), ("seconds", &seconds), ("how", &dead.how)])
+    fill(
+        "trust.dead_components",
+        lang,
+        &[("component", &dead.component), ("seconds", &seconds), ("how", &dead.how)],
+    )
 }
 
 fn sentence(name: &str, trust: &Trust, lang: Lang) -> String {
-    let died = trust.died.iter().map(|dead| death(dead, lang));
+    let died = trust.dead_components.iter().map(|dead| death(dead, lang));
     let rest = trust.reasons.iter().filter_map(|r| reason(r, lang));
     let why: Vec<String> = died.chain(rest).collect();
     let mut cures: Vec<&str> = Vec::new();
@@ -116,7 +120,7 @@ mod tests {
         let reasons = reasons.map(|(kind, measured, bound)| TrustReason { kind, measured, bound }).into();
         let component = "host gw: charon (IPsec over link access)".into();
         let died = vec![DeadComponent { component, how: "killed by signal 9".into(), at_ms: 3210.0 }];
-        let run = run(Some(Trust { reasons, died, ..Trust::default() }));
+        let run = run(Some(Trust { reasons, dead_components: died, ..Trust::default() }));
         let death = "host gw: charon (IPsec over link access) died 3.21 s into the run (killed by signal 9)";
         assert_eq!(deaths_of(&run.variants[0], Lang::En), [death]);
         let sentence = &distrust(&run, Lang::En)[0];

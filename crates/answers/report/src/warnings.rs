@@ -11,7 +11,7 @@ const MAX_NAMES: usize = 4;
 pub fn warnings(run: &Run, lang: Lang) -> Vec<String> {
     let each = run.warnings.iter().enumerate();
     each.map(|(i, english)| {
-        run.warned.get(i).and_then(|w| words(run, w, lang)).unwrap_or_else(|| english.clone())
+        run.warning_data.get(i).and_then(|w| words(run, w, lang)).unwrap_or_else(|| english.clone())
     })
     .collect()
 }
@@ -68,7 +68,7 @@ mod tests {
     fn warnings_are_in_the_requested_language() {
         let values = [("bucket", "1kB"), ("size", "1500")];
         let small = warning("small-bucket", "links.wan.forward.policer.burst", &values, &["a"]);
-        let run = Run { warnings: vec!["english".into()], warned: vec![small], ..Run::default() };
+        let run = Run { warnings: vec!["english".into()], warning_data: vec![small], ..Run::default() };
         assert_eq!(
             warnings(&run, Lang::En),
             ["links.wan.forward.policer.burst: a bucket of 1kB never passes a packet of 1500 B (in a)"]
@@ -78,13 +78,13 @@ mod tests {
             ["links.wan.forward.policer.burst：1kB 的令牌桶永远不会放行 1500 B 的数据包（仅 a）"]
         );
         let many = warning("unused-relay", "relays.r", &[], &["a", "b", "c", "d", "e"]);
-        let run = Run { warned: vec![many], ..run };
+        let run = Run { warning_data: vec![many], ..run };
         assert!(warnings(&run, Lang::En)[0].ends_with(" (in a, b, c and 2 more)"));
     }
 
     #[test]
     fn unknown_warnings_stay_as_written() {
-        let run = |warned| Run { warnings: vec!["as it was".into()], warned, ..Run::default() };
+        let run = |warned| Run { warnings: vec!["as it was".into()], warning_data: warned, ..Run::default() };
         for warned in [
             vec![],
             vec![warning("of-a-later-version", "", &[], &[])],
@@ -100,7 +100,7 @@ mod tests {
         let trust = Some(Trust { reasons, ..Trust::default() });
         let variants = vec![VariantResult { name: "v".into(), trust, ..VariantResult::default() }];
         let warned = vec![warning("trust", "", &[], &["v"])];
-        let run = Run { warnings: vec!["english".into()], warned, variants, ..Run::default() };
+        let run = Run { warnings: vec!["english".into()], warning_data: warned, variants, ..Run::default() };
         assert!(
             warnings(&run, Lang::Zh)[0].contains("不可信")
                 && warnings(&run, Lang::En)[0].contains("hypervisor")

@@ -140,7 +140,7 @@ pub struct PacketFragments {
     pub count: u8,
     /// Whether the packet was partially lost: some of its fragments are missing, although the capture holds
     /// all fragments of other packets.
-    pub torn: bool,
+    pub is_partial: bool,
     /// Largest packet that would not have been fragmented, bytes of IP, with the 8-byte granularity of
     /// fragments.
     pub fits: u16,

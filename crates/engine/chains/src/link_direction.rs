@@ -57,7 +57,7 @@ fn element<B>(direction: &LinkDirection<B>, i: usize) -> ElementResult {
         too_big: a.refused.map(|r| TooBigPackets {
             mtu_bytes: r.limit.mtu,
             largest_bytes: r.largest,
-            told: r.limit.icmp,
+            icmp_sent: r.limit.icmp,
         }),
         fragmented_packets: a.cut,
         // An element that fragments makes no other copies.

@@ -21,7 +21,7 @@ pub fn faults(scenario: &Scenario) -> Vec<FaultResult> {
             |host| scenario.hosts[host].name.clone(),
         ),
         at_s: f.at.as_secs_f64(),
-        lasts_s: f.lasts.as_secs_f64(),
+        duration_s: f.lasts.as_secs_f64(),
     };
     scenario.faults.iter().map(result).collect()
 }
@@ -66,9 +66,9 @@ pub fn outages(
         FlowOutage {
             fault: fault.name.clone(),
             silence_ms: silence.map(|s| ms(s.len())),
-            ordinary_ms: ordinary.longest().map(ms),
-            noticed: caused.is_some(),
-            back_ms: caused.filter(|s| s.ended).map(|s| ms(s.to - from.as_secs_f64())),
+            ordinary_silence_ms: ordinary.longest().map(ms),
+            caused_silence: caused.is_some(),
+            recovery_ms: caused.filter(|s| s.ended).map(|s| ms(s.to - from.as_secs_f64())),
             lost_packets: tally.lost_in_faults.get(i).copied(),
         }
     };
@@ -136,7 +136,7 @@ impl OrdinarySilences {
     }
 
     /// Whether a silence is so long that the fault, which was active for the time `lasts`, must have caused
-    /// it: see [`FlowOutage::noticed`].
+    /// it: see [`FlowOutage::caused_silence`].
     ///
     /// Model: silences are exponentially distributed with mean u. The longest of n has a length of about u ln
     /// n. One silence is k times as long with probability n^-k, one of m silences with at most m n^-k. This
@@ -229,7 +229,7 @@ mod tests {
                     two = { kind = \"link\", link = \"l\", at = \"20s\", lasts = \"8s\" }\n";
         let scenario = Experiment::parse("t.toml", text, &[]).unwrap().variants.remove(0).scenario;
         assert_eq!(spans(&scenario), [[at(9), at(20)], [at(20), at(40)]]);
-        assert_eq!((faults(&scenario)[1].of.as_str(), faults(&scenario)[1].lasts_s), ("l", 8.0));
+        assert_eq!((faults(&scenario)[1].of.as_str(), faults(&scenario)[1].duration_s), ("l", 8.0));
         let s = series(|t| (10..15).contains(&t) || t >= 18);
         let outages_of = |done| {
             let tally = FlowTally { done, lost_in_faults: vec![3, 4], ..FlowTally::default() };
@@ -237,14 +237,17 @@ mod tests {
         };
         let done = outages_of(Some(at(18)));
         assert_eq!(
-            (done[0].silence_ms, done[0].back_ms, done[0].lost_packets),
+            (done[0].silence_ms, done[0].recovery_ms, done[0].lost_packets),
             (Some(6e3), Some(6e3), Some(3))
         );
-        assert_eq!((done[0].ordinary_ms, done[0].noticed, done[1].noticed), (Some(1e3), true, false));
-        assert_eq!((done[1].silence_ms, done[1].back_ms), (None, None));
+        assert_eq!(
+            (done[0].ordinary_silence_ms, done[0].caused_silence, done[1].caused_silence),
+            (Some(1e3), true, false)
+        );
+        assert_eq!((done[1].silence_ms, done[1].recovery_ms), (None, None));
         let cut = outages_of(None);
-        assert_eq!((cut[1].silence_ms, cut[1].back_ms, cut[1].lost_packets), (Some(23e3), None, Some(4)));
-        assert!(cut[1].noticed, "the flow never recovered");
+        assert_eq!((cut[1].silence_ms, cut[1].recovery_ms, cut[1].lost_packets), (Some(23e3), None, Some(4)));
+        assert!(cut[1].caused_silence, "the flow never recovered");
     }
 
     /// A fault from 20 s to 22 s of 50.
@@ -273,11 +276,14 @@ mod tests {
     fn a_flow_that_the_fault_does_not_affect_has_no_recovery_time() {
         // A byte every 0.7 s throughout the run.
         let o = noticed(&sampled(|t| (t / 0.7) as u64));
-        assert_eq!((o.silence_ms, o.ordinary_ms), (Some(700.0), Some(700.0)));
-        assert_eq!((o.noticed, o.back_ms), (false, None));
+        assert_eq!((o.silence_ms, o.ordinary_silence_ms), (Some(700.0), Some(700.0)));
+        assert_eq!((o.caused_silence, o.recovery_ms), (false, None));
         // The longest silence is after the fault.
         let o = noticed(&sampled(|t| if (30.0..35.0).contains(&t) { 300 } else { (t * 10.0) as u64 }));
-        assert_eq!((o.silence_ms.map(f64::round), o.noticed, o.back_ms), (Some(5000.0), false, None));
+        assert_eq!(
+            (o.silence_ms.map(f64::round), o.caused_silence, o.recovery_ms),
+            (Some(5000.0), false, None)
+        );
     }
 
     #[test]
@@ -286,10 +292,10 @@ mod tests {
             move |t: f64| if t < from || t >= to { (t / 0.7) as u64 } else { (from / 0.7) as u64 }
         };
         let o = noticed(&sampled(quiet(20.0, 22.4)));
-        assert!(o.noticed && o.silence_ms > Some(2000.0), "{o:?}");
-        assert_eq!(o.back_ms.map(f64::round), Some(2400.0));
+        assert!(o.caused_silence && o.silence_ms > Some(2000.0), "{o:?}");
+        assert_eq!(o.recovery_ms.map(f64::round), Some(2400.0));
         let o = noticed(&sampled(quiet(20.0, 90.0)));
-        assert_eq!((o.noticed, o.back_ms), (true, None), "no recovery");
+        assert_eq!((o.caused_silence, o.recovery_ms), (true, None), "no recovery");
     }
 
     /// Silences of exponential length with a mean of 0.2 s. One of 20 flows may be reported by chance; the
@@ -306,7 +312,7 @@ mod tests {
                 t -= (1.0 - stream.unit()).ln() * 0.2;
                 times.push(t);
             }
-            noticed(&sampled(|t| times.partition_point(|&at| at <= t) as u64)).noticed
+            noticed(&sampled(|t| times.partition_point(|&at| at <= t) as u64)).caused_silence
         });
         let reported = reported.count();
         assert!(

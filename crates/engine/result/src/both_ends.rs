@@ -11,9 +11,9 @@ pub struct BothEndsInfo {
     /// How far the second capture's clock was ahead of the first's at the first packet that both have, ms.
     pub clock_offset_ms: f64,
     /// Error bound of `clock_offset_ms`, plus or minus, ms: half of the minimum RTT between the captures.
-    /// The offset is exact if both directions take equally long; losses and `late_ms` do not depend on
-    /// it. Absent where both captures share packets of one direction only: the offset is then unknown,
-    /// and stated as if the fastest packet took no time.
+    /// The offset is exact if both directions take equally long; losses and `delay_variation_ms` do not
+    /// depend on it. Absent where both captures share packets of one direction only: the offset is then
+    /// unknown, and stated as if the fastest packet took no time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clock_offset_error_ms: Option<f64>,
     /// How much faster the second clock runs, ppm.
@@ -57,19 +57,19 @@ pub struct BetweenEnds {
     /// Data packets of unknown fate: the other capture had not begun, had ended, or missed packets.
     pub unknown_packets: u64,
     /// Payload retransmitted although an earlier transmission arrived, bytes.
-    pub needless_bytes: u64,
+    pub spurious_bytes: u64,
     /// Packets without payload, mostly ACKs.
-    pub bare_packets: u64,
+    pub packets_without_payload: u64,
     /// Packets without payload that were lost.
-    pub bare_lost: u64,
+    pub lost_without_payload: u64,
     /// Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent
     /// where nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub least_ms: Option<f64>,
+    pub min_delay_ms: Option<f64>,
     /// One-way delay above that minimum, ms: queueing in this direction alone.
-    pub late_ms: LateSummary,
+    pub delay_variation_ms: DelayVariation,
     /// Queueing delay and losses over time; intervals in which nothing was sent are omitted.
-    pub over_time: Vec<LatePart>,
+    pub over_time: Vec<DelayVariationPart>,
     /// The lost packets, at most the first thousand.
     pub lost: Vec<LostBetween>,
 }
@@ -96,9 +96,9 @@ pub struct UdpBetweenEnds {
     /// Minimum one-way delay between the captures, ms, with the error of `clock_offset_error_ms`; absent
     /// where the clock offset is unknown, or nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub least_ms: Option<f64>,
+    pub min_delay_ms: Option<f64>,
     /// One-way delay above that minimum, ms: packet delay variation (RFC 5481).
-    pub late_ms: LateSummary,
+    pub delay_variation_ms: DelayVariation,
     /// Mean difference of the delays of two datagrams that arrived in succession, ms (D in RFC 3550); absent
     /// where fewer than two arrived.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -107,7 +107,7 @@ pub struct UdpBetweenEnds {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_jitter_ms: Option<f64>,
     /// Delay and losses over time; intervals in which nothing was sent are omitted.
-    pub over_time: Vec<LatePart>,
+    pub over_time: Vec<DelayVariationPart>,
     /// Times at which lost datagrams passed the capture on the sender's side, seconds since the first
     /// capture began; at most the first thousand.
     pub lost_at_s: Vec<f64>,
@@ -116,7 +116,7 @@ pub struct UdpBetweenEnds {
 /// Delay above the minimum one-way delay, ms; zeros where nothing arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LateSummary {
+pub struct DelayVariation {
     /// Mean.
     pub mean: f64,
     /// Median.
@@ -130,7 +130,7 @@ pub struct LateSummary {
 /// Delay and losses in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LatePart {
+pub struct DelayVariationPart {
     /// Begin of the interval, seconds since the first capture began.
     pub from_s: f64,
     /// Packets sent in the interval that arrived.

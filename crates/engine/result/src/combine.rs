@@ -155,9 +155,9 @@ fn outages(flows: &[&FlowResult]) -> Vec<FlowOutage> {
         let all: Vec<&FlowOutage> = flows.iter().map(|f| f.outages.get(i)).collect::<Option<_>>()?;
         Some(FlowOutage {
             silence_ms: mean_known(&all, |o| o.silence_ms),
-            ordinary_ms: mean_known(&all, |o| o.ordinary_ms),
-            noticed: all.iter().all(|o| o.noticed),
-            back_ms: mean_known(&all, |o| o.back_ms),
+            ordinary_silence_ms: mean_known(&all, |o| o.ordinary_silence_ms),
+            caused_silence: all.iter().all(|o| o.caused_silence),
+            recovery_ms: mean_known(&all, |o| o.recovery_ms),
             lost_packets: count_known(&all, |o| o.lost_packets),
             ..all[0].clone()
         })
@@ -497,9 +497,9 @@ mod tests {
             outages: vec![FlowOutage {
                 fault: "cut".into(),
                 silence_ms: Some(silence),
-                ordinary_ms: Some(silence / 100.0),
-                noticed: silence > 1000.0,
-                back_ms: back,
+                ordinary_silence_ms: Some(silence / 100.0),
+                caused_silence: silence > 1000.0,
+                recovery_ms: back,
                 lost_packets: Some(lost),
             }],
             ..FlowResult::default()
@@ -511,14 +511,18 @@ mod tests {
         );
         let mean = &outages(&[&a, &b])[0];
         assert_eq!(
-            (mean.silence_ms, mean.back_ms, mean.lost_packets),
+            (mean.silence_ms, mean.recovery_ms, mean.lost_packets),
             (Some(2500.0), Some(2600.0), Some(126))
         );
-        assert_eq!((mean.ordinary_ms, mean.noticed), (Some(25.0), true));
+        assert_eq!((mean.ordinary_silence_ms, mean.caused_silence), (Some(25.0), true));
         let never = &outages(&[&a, &c])[0];
-        assert_eq!((never.back_ms, never.noticed), (None, true));
+        assert_eq!((never.recovery_ms, never.caused_silence), (None, true));
         let once = &outages(&[&a, &flow_with(20.0, None, 0)])[0];
-        assert_eq!((once.back_ms, once.noticed), (None, false), "noticed in only one of the repeats");
+        assert_eq!(
+            (once.recovery_ms, once.caused_silence),
+            (None, false),
+            "noticed in only one of the repeats"
+        );
         assert!(outages(&[&FlowResult::default(), &a]).is_empty());
     }
 

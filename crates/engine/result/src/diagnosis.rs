@@ -1,7 +1,9 @@
 //! The diagnosis of a capture: causes with their shares of time, rate limiters and measurements of each flow.
 
 use crate::RttSummary;
-pub use crate::both_ends::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween, UdpBetweenEnds};
+pub use crate::both_ends::{
+    BetweenEnds, BothEndsInfo, DelayVariation, DelayVariationPart, LostBetween, UdpBetweenEnds,
+};
 pub use crate::cause::Cause;
 use crate::change::Change;
 pub use crate::qlog::{QlogAccount, QlogPoint, QlogStateSpan};
@@ -10,7 +12,7 @@ pub use crate::udp::{QuicFacts, RtpFacts, SpinBit, UdpFlowDiagnosis, UdpLoss, Ud
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, first key of every diagnosis.
-pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/3";
+pub const DIAGNOSIS_SCHEMA: &str = "longfat-diagnosis/4";
 
 /// The diagnosis of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,7 +56,7 @@ pub struct CaptureInfo {
     pub udp_packets: u64,
     /// Number of directions of UDP flows that `udp_flows` omits; those with most bytes are kept. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
-    pub forgotten_udp_flows: u64,
+    pub omitted_udp_flows: u64,
     /// IP fragments other than the first of a packet; they carry no TCP header.
     pub fragments: u64,
     /// Packets found inside tunnels and encapsulations, by kind (`gre`, `vxlan`, `esp-in-udp` …).
@@ -75,7 +77,7 @@ pub struct CaptureInfo {
     /// Number of directions of TCP connections that `flows` omits; those with most bytes are kept. Absent:
     /// 0.
     #[serde(skip_serializing_if = "is_zero", default)]
-    pub forgotten_flows: u64,
+    pub omitted_flows: u64,
     /// Number of TCP packets with a time earlier than the packet before: records out of order, a clock that
     /// was set back, or files joined in the wrong order. Packets are sorted, and time continues where the
     /// clock was set back. Absent: 0.
@@ -83,14 +85,14 @@ pub struct CaptureInfo {
     pub backward_times: u64,
     /// Largest such step back, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub most_backward_s: Option<f64>,
+    pub max_backward_s: Option<f64>,
     /// Number of times that the capture's clock was set forward, as shown by the senders' TCP timestamps or
     /// by a silence longer than any connection survives. The skipped time does not count. Absent: 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub forward_jumps: u64,
     /// Largest such step forward, s; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub most_forward_s: Option<f64>,
+    pub max_forward_s: Option<f64>,
     /// Where and why reading ended early; everything before that place was read. Absent where the file is
     /// whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -214,13 +216,13 @@ pub struct Limiter {
     /// How several flows share the rate, grouped by their detected congestion control, the largest share
     /// first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub takers: Vec<LinkTakers>,
+    pub shares_by_cc: Vec<CcShare>,
 }
 
 /// Flows at a limiter that appear to use the same congestion control.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LinkTakers {
+pub struct CcShare {
     /// Congestion control, as in [`Guess`]; `other` where it was not recognised.
     pub cc: String,
     /// Number of flows.
@@ -717,7 +719,7 @@ pub struct Measures {
     pub fragments: u64,
     /// Fragmented packets of which some fragments never arrived.
     #[serde(default)]
-    pub torn_packets: u64,
+    pub incomplete_packets: u64,
     /// Whether both ends agreed on ECN.
     pub ecn: bool,
     /// Data packets that arrived at the capture with a CE mark.

@@ -15,12 +15,13 @@ pub struct FaultResult {
     /// Begin, seconds since the start of the run.
     pub at_s: f64,
     /// Duration, s.
-    pub lasts_s: f64,
+    #[serde(alias = "lasts_s")]
+    pub duration_s: f64,
 }
 
 /// Effect of a fault on a flow, from the fault's begin until the next fault began, the flow was done or the
 /// run ended. Times are as exact as the sampling interval of the time series. A flow is silent at times
-/// without a fault, too; `noticed` says whether the fault caused the silence.
+/// without a fault, too; `caused_silence` says whether the fault caused the silence.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowOutage {
@@ -33,18 +34,21 @@ pub struct FlowOutage {
     /// Longest time between two received bytes that does not overlap any fault, ms: the flow's ordinary
     /// silence. Absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ordinary_ms: Option<f64>,
+    #[serde(alias = "ordinary_ms")]
+    pub ordinary_silence_ms: Option<f64>,
     /// Whether the fault caused the silence: the silence overlaps the fault, and is longer than k times the
     /// ordinary one plus a sampling interval. With n ordinary silences and m during the fault, k = ln(20 m)
     /// / ln n, at least 1: the longest of n exponentially distributed silences is about ln n means, and
     /// one of m exceeds k times that with probability m / n^k, here some 5 %. With fewer than two
     /// ordinary silences, the fault caused the silence if that is as long as the fault.
     #[serde(default)]
-    pub noticed: bool,
+    #[serde(alias = "noticed")]
+    pub caused_silence: bool,
     /// Time from the fault's begin to the end of the silence, ms. Absent where the fault did not cause it,
     /// or where nothing arrived afterwards.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub back_ms: Option<f64>,
+    #[serde(alias = "back_ms")]
+    pub recovery_ms: Option<f64>,
     /// Datagrams due between the begin of this fault and the begin of the next that did not arrive; absent
     /// for TCP flows.
     #[serde(skip_serializing_if = "Option::is_none", default)]

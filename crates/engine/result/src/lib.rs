@@ -11,8 +11,8 @@ mod combine;
 pub mod command;
 pub mod diagnosis;
 mod fault;
-mod holder;
 mod json;
+mod limitation;
 pub mod measure;
 mod model;
 mod over_time;
@@ -35,8 +35,9 @@ pub use combine::{combine, concat, estimate, paired};
 pub use command::{CommandSet, LinuxSetting, Platform};
 pub use diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, FlowDiagnosis};
 pub use fault::{FaultResult, FlowOutage};
-pub use holder::{
-    Carried, Holder, HolderDrops, HolderEffect, HolderKind, HolderSearch, HolderSilence, TriedSuspect,
+pub use limitation::{
+    Carried, Limitation, LimitationDrops, LimitationEffect, LimitationKind, LimitationSearch,
+    LimitationSilence, TriedSuspect,
 };
 
 /// Histogram of time spans, with 128 buckets per octave.

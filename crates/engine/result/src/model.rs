@@ -2,14 +2,15 @@
 
 use crate::topology::Setting;
 use crate::{
-    ElementSeries, FaultResult, FlowOutage, FlowSeries, Histogram, Holder, HolderSearch, Topology, Trust,
+    ElementSeries, FaultResult, FlowOutage, FlowSeries, Histogram, Limitation, LimitationSearch, Topology,
+    Trust,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::Goal;
 
 /// The schema's name and version, first key of every result.
-pub const SCHEMA: &str = "longfat-result/1";
+pub const SCHEMA: &str = "longfat-result/2";
 
 /// One run of a scenario: every variant, each with its flows and elements.
 ///
@@ -54,7 +55,8 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// The warnings as data, in the order of `warnings`; absent in older results.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub warned: Vec<RunWarning>,
+    #[serde(alias = "warned")]
+    pub warning_data: Vec<RunWarning>,
     /// The expectations given with `--expect`, and whether each was met.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub expectations: Vec<Expectation>,
@@ -79,7 +81,7 @@ impl Default for Run {
             headline: None,
             facts: Vec::new(),
             warnings: Vec::new(),
-            warned: Vec::new(),
+            warning_data: Vec::new(),
             expectations: Vec::new(),
             partial: false,
             variants: Vec::new(),
@@ -224,10 +226,12 @@ pub struct VariantResult {
     /// a headline was requested. Found by simulated runs, even where the variant itself ran on the
     /// kernel.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub held_by: Vec<Holder>,
-    /// How `held_by` was searched for; absent where it was not.
+    #[serde(alias = "held_by")]
+    pub limited_by: Vec<Limitation>,
+    /// How `limited_by` was searched for; absent where it was not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub holder_search: Option<HolderSearch>,
+    #[serde(alias = "holder_search")]
+    pub limitation_search: Option<LimitationSearch>,
 }
 
 fn is_false(b: &bool) -> bool {
@@ -576,7 +580,8 @@ pub struct TooBigPackets {
     pub largest_bytes: u32,
     /// Whether the senders were notified (ICMP "fragmentation needed", RFC 1191); if not, this is a black
     /// hole (RFC 2923).
-    pub told: bool,
+    #[serde(alias = "told")]
+    pub icmp_sent: bool,
 }
 
 /// Time that packets spent in an element, ms.

@@ -118,14 +118,17 @@ pub struct Trust {
     /// meanwhile than one read accepts (64 kB); otherwise 0. A program that reads late opens the window
     /// late, and the ACKs of a burst are sent only after it (`__tcp_ack_snd_check`).
     #[serde(default)]
-    pub acks_held_ms: OwnDelay,
+    #[serde(alias = "acks_held_ms")]
+    pub ack_delay_ms: OwnDelay,
     /// Mean time that a host's program waited for a CPU when it had work, ms, of the host that waited
     /// longest; absent where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub hosts_wait_ms: Option<f64>,
+    #[serde(alias = "hosts_wait_ms")]
+    pub cpu_wait_ms: Option<f64>,
     /// Delay between a flow's scheduled start and its actual start, ms, of the flow that was started latest.
     #[serde(default)]
-    pub begun_late_ms: f64,
+    #[serde(alias = "begun_late_ms")]
+    pub max_start_delay_ms: f64,
     /// Median of the datagrams' delay beyond that of the slowest through all elements of the path, ms;
     /// absent without datagrams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -133,7 +136,8 @@ pub struct Trust {
     /// Components of the run that died during the measurement, in the order in which they were found dead;
     /// the numbers are then not those of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub died: Vec<DeadComponent>,
+    #[serde(alias = "died")]
+    pub dead_components: Vec<DeadComponent>,
     /// Packets lost by the kernel's own queues during the measurement: at devices, at datagram sockets, and
     /// refused deliveries.
     pub kernel_lost_packets: u64,
@@ -144,7 +148,8 @@ pub struct Trust {
     /// Packets dropped at a token bucket or full queue after the emulator had delayed them for longer than
     /// the queue or bucket holds at its rate.
     #[serde(default)]
-    pub bunched_packets: u64,
+    #[serde(alias = "bunched_packets")]
+    pub emulator_burst_drops: u64,
     /// Share of the machine's CPU time that was idle, 0 to 1; absent where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub idle: Option<f64>,
@@ -193,7 +198,7 @@ impl Trust {
                 reasons.push(TrustReason { kind, measured, bound });
             }
         };
-        let died = self.died.len() as f64;
+        let died = self.dead_components.len() as f64;
         check(TrustKind::Died, died, 0.0, died > 0.0);
         if let Some(RttsOfRun { shortest_ms, usual_ms: rtt }) = rtt {
             let late = (self.lateness_ms.p50 + self.waiting_ms.p50) * crossings as f64;
@@ -201,16 +206,16 @@ impl Trust {
             let tail = self.lateness_ms.p99.max(self.waiting_ms.p99);
             let bound = (HYSTART_DELAY.0 * shortest_ms).clamp(HYSTART_DELAY.1, HYSTART_DELAY.2);
             check(TrustKind::LateTail, tail, bound, tail > bound);
-            let held = self.acks_held_ms.p99;
+            let held = self.ack_delay_ms.p99;
             check(TrustKind::AcksHeld, held, bound, held > bound);
             let extra = self.unexplained_ms.unwrap_or(0.0);
             check(TrustKind::Unexplained, extra, bound, extra > bound);
             // Both ends add their wait to a round trip.
-            let wait = 2.0 * self.hosts_wait_ms.unwrap_or(0.0);
+            let wait = 2.0 * self.cpu_wait_ms.unwrap_or(0.0);
             check(TrustKind::HostsLate, wait, MAX_LATE_SHARE * rtt, wait > MAX_LATE_SHARE * rtt);
         }
         // A flow that starts late has that much less of the run's time.
-        let begun = self.begun_late_ms;
+        let begun = self.max_start_delay_ms;
         check(
             TrustKind::BegunLate,
             begun,
@@ -223,7 +228,7 @@ impl Trust {
         }
         let lost = share(self.kernel_lost_packets, self.offered_packets);
         check(TrustKind::KernelLoss, lost, MAX_KERNEL_LOSS, lost > MAX_KERNEL_LOSS);
-        let bunched = share(self.bunched_packets, dropped);
+        let bunched = share(self.emulator_burst_drops, dropped);
         check(TrustKind::Bunched, bunched, MAX_BUNCHED_SHARE, bunched > MAX_BUNCHED_SHARE);
         self.reliable = reasons.is_empty();
         self.reasons = reasons;
@@ -253,18 +258,18 @@ impl Trust {
             Trust {
                 reliable: a.reliable && b.reliable,
                 reasons,
-                died: a.died.into_iter().chain(b.died).collect(),
+                dead_components: a.dead_components.into_iter().chain(b.dead_components).collect(),
                 engine_cpu: a.engine_cpu.max(b.engine_cpu),
                 real_time: a.real_time && b.real_time,
                 lateness_ms: worse_delay(a.lateness_ms, b.lateness_ms),
                 waiting_ms: worse_delay(a.waiting_ms, b.waiting_ms),
-                acks_held_ms: worse_delay(a.acks_held_ms, b.acks_held_ms),
-                hosts_wait_ms: pick_known(a.hosts_wait_ms, b.hosts_wait_ms, f64::max),
-                begun_late_ms: a.begun_late_ms.max(b.begun_late_ms),
+                ack_delay_ms: worse_delay(a.ack_delay_ms, b.ack_delay_ms),
+                cpu_wait_ms: pick_known(a.cpu_wait_ms, b.cpu_wait_ms, f64::max),
+                max_start_delay_ms: a.max_start_delay_ms.max(b.max_start_delay_ms),
                 unexplained_ms: pick_known(a.unexplained_ms, b.unexplained_ms, f64::max),
                 kernel_lost_packets: a.kernel_lost_packets + b.kernel_lost_packets,
                 offered_packets: a.offered_packets + b.offered_packets,
-                bunched_packets: a.bunched_packets + b.bunched_packets,
+                emulator_burst_drops: a.emulator_burst_drops + b.emulator_burst_drops,
                 idle: pick_known(a.idle, b.idle, f64::min),
                 steal: pick_known(a.steal, b.steal, f64::max),
             }
@@ -347,20 +352,22 @@ mod tests {
                 [30.0, 60.0].map(|rtt| (Trust { lateness_ms: tail, ..punctual() }, rtt, 2))
             }
             TrustKind::AcksHeld => {
-                [30.0, 60.0].map(|rtt| (Trust { acks_held_ms: tail, ..punctual() }, rtt, 2))
+                [30.0, 60.0].map(|rtt| (Trust { ack_delay_ms: tail, ..punctual() }, rtt, 2))
             }
             TrustKind::Unexplained => {
                 [5.0, 3.5].map(|ms| on(Trust { unexplained_ms: Some(ms), ..punctual() }))
             }
             TrustKind::EngineBusy => [0.97, 0.85].map(|busy| on(Trust { engine_cpu: busy, ..punctual() })),
-            TrustKind::HostsLate => [0.4, 0.2].map(|ms| on(Trust { hosts_wait_ms: Some(ms), ..punctual() })),
+            TrustKind::HostsLate => [0.4, 0.2].map(|ms| on(Trust { cpu_wait_ms: Some(ms), ..punctual() })),
             // 2.5 % of 2 s is tolerated.
-            TrustKind::BegunLate => [80.0, 50.0].map(|ms| on(Trust { begun_late_ms: ms, ..punctual() })),
+            TrustKind::BegunLate => [80.0, 50.0].map(|ms| on(Trust { max_start_delay_ms: ms, ..punctual() })),
             TrustKind::Steal => [0.2, 0.02].map(|share| on(Trust { steal: Some(share), ..punctual() })),
             TrustKind::KernelLoss => [2, 1]
                 .map(|lost| on(Trust { kernel_lost_packets: lost, offered_packets: 100_000, ..punctual() })),
-            TrustKind::Bunched => [70, 50].map(|n| on(Trust { bunched_packets: n, ..punctual() })),
-            TrustKind::Died => [vec![dead()], vec![]].map(|died| on(Trust { died, ..punctual() })),
+            TrustKind::Bunched => [70, 50].map(|n| on(Trust { emulator_burst_drops: n, ..punctual() })),
+            TrustKind::Died => {
+                [vec![dead()], vec![]].map(|dead_components| on(Trust { dead_components, ..punctual() }))
+            }
         }
     }
 
@@ -398,13 +405,14 @@ mod tests {
     #[test]
     fn the_worst_repeat_counts() {
         let judged = |t: Trust| judged(t, rtts(20.0), 2);
-        let bad = Trust { engine_cpu: 0.95, hosts_wait_ms: Some(1.0), died: vec![dead()], ..punctual() };
+        let bad =
+            Trust { engine_cpu: 0.95, cpu_wait_ms: Some(1.0), dead_components: vec![dead()], ..punctual() };
         let all = [judged(punctual()), judged(bad)];
         let worst = Trust::worst(&all).unwrap();
         assert!(!worst.reliable);
         assert_eq!(kinds(&worst), [TrustKind::Died, TrustKind::HostsLate, TrustKind::EngineBusy]);
-        assert_eq!(worst.died, [dead()]);
-        assert_eq!((worst.engine_cpu, worst.hosts_wait_ms), (0.95, Some(1.0)));
+        assert_eq!(worst.dead_components, [dead()]);
+        assert_eq!((worst.engine_cpu, worst.cpu_wait_ms), (0.95, Some(1.0)));
         assert_eq!(Trust::worst([]), None);
     }
 }

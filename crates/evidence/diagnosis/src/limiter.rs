@@ -77,7 +77,7 @@ impl FoundLimiter {
     /// are close together, or where delays show the rate.
     pub(crate) fn rate_range_mbps(&self) -> Option<[f64; 2]> {
         let by_losses = self.bucket.filter(|b| b.rate == self.rate)?;
-        by_losses.as_good.map(|(least, most)| [least * 8e-6, most * 8e-6])
+        by_losses.equivalent_rates.map(|(least, most)| [least * 8e-6, most * 8e-6])
     }
 }
 

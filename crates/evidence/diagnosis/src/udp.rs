@@ -205,7 +205,7 @@ fn as_reported(found: &FoundLimiter) -> Limiter {
         confidence: found.confidence,
         fair_queue: false,
         aqm: None,
-        takers: Vec::new(),
+        shares_by_cc: Vec::new(),
         flows: Vec::new(),
     }
 }
@@ -236,8 +236,8 @@ fn between_ends(between: &DatagramsBetween, start_s: f64) -> UdpBetweenEnds {
         reordered_packets: between.reordered,
         duplicated_packets: between.doubled,
         joined_by_offload: between.cut,
-        least_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
-        late_ms: verdict::late_summary(&between.late),
+        min_delay_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
+        delay_variation_ms: verdict::late_summary(&between.late),
         jitter_ms: ms(between.jitter),
         max_jitter_ms: ms(between.max_jitter),
         over_time: verdict::late_parts(&between.over_time, start_s),

@@ -102,7 +102,8 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
             silences: silent(&silences, t),
             base: traffic.get(&(from, to)).and_then(|w| w.base),
             full: traffic.get(&(from, to)).map(|w| w.full).unwrap_or_default(),
-            both_ways: bytes(to, from) > traffic.get(&(from, to)).map_or(0.0, |w| w.ack_bytes as f64),
+            bidirectional_data: bytes(to, from)
+                > traffic.get(&(from, to)).map_or(0.0, |w| w.ack_bytes as f64),
             reverse_full: full_of.get(&(to, from)).cloned(),
             tracks: &tracks,
             same_direction: traffic.get(&(from, to)).map_or(&[][..], |w| &w.tracks),
@@ -117,7 +118,7 @@ pub fn diagnose_with_sockets(tracks: Vec<Track>, info: CaptureInfo, sockets: &Wa
         f.rejected_limiter = rejected.filter(|_| f.limiter.is_none()).map(limiters::as_rejected);
         judge_certainty(f, &limiters, 1.0);
     }
-    limiters.iter_mut().enumerate().for_each(|(i, l)| l.takers = limiter_shares(&flows, i));
+    limiters.iter_mut().enumerate().for_each(|(i, l)| l.shares_by_cc = limiter_shares(&flows, i));
     flows.sort_by(|a, b| b.measures.bytes.cmp(&a.measures.bytes).then(a.id.cmp(&b.id)));
     let schema = DIAGNOSIS_SCHEMA.into();
     let mut diagnosis = Diagnosis { schema, capture: info, limiters, flows, udp_flows: Vec::new() };
@@ -206,7 +207,7 @@ fn handshake_base(t: &Track) -> Option<f64> {
 struct PathContext<'a> {
     silences: &'a [AckSilence],
     base: Option<f64>,
-    both_ways: bool,
+    bidirectional_data: bool,
     /// Spans in which a link of the other direction was full.
     reverse_full: Option<TimeSpans>,
     full: losses::QueueLossSigns,

@@ -27,7 +27,7 @@ pub fn logs(f: &FitFigures) -> LogFigures {
         ln(f.rtt_min_ms),
         ln(f.rtt_p50_ms),
         ln(f.rtt_p95_ms),
-        log_share(f.resent),
+        log_share(f.retransmitted_share),
     ]);
     all
 }
@@ -40,7 +40,7 @@ pub fn figures(logs: &LogFigures) -> FitFigures {
         rtt_min_ms: exp(logs[1]),
         rtt_p50_ms: exp(logs[2]),
         rtt_p95_ms: exp(logs[3]),
-        resent: (exp(logs[4]) - NEGLIGIBLE_SHARE).max(0.0),
+        retransmitted_share: (exp(logs[4]) - NEGLIGIBLE_SHARE).max(0.0),
     }
 }
 

@@ -49,10 +49,10 @@ pub fn misfits(captured: &FitFigures, fitted: &FitFigures, spread: &FitFigures) 
             all.push(format!("{name} differs by {}", percent(a, b)));
         }
     }
-    let (a, b) = (c.resent, f.resent);
+    let (a, b) = (c.retransmitted_share, f.retransmitted_share);
     if (a - b).abs() > MAX_RESENT_ERROR
         && a.max(b) > MAX_RESENT_FACTOR * a.min(b)
-        && (a - b).abs() > MAX_DEVIATIONS * s.resent
+        && (a - b).abs() > MAX_DEVIATIONS * s.retransmitted_share
     {
         all.push(format!(
             "{:.1} % of the packets are retransmitted instead of {:.1} %",
@@ -258,7 +258,7 @@ mod tests {
             misfit: 1.0,
             values: values.iter().map(value).collect(),
             cross: Vec::new(),
-            not_told: Vec::new(),
+            not_shown: Vec::new(),
             simulated: FitRuns { runs: 1, seconds: 1.0, of_seconds: 1.0, packets: 1 },
             verdict: None,
             scenario: String::new(),
@@ -268,7 +268,13 @@ mod tests {
     const ALL: [(&str, &str); 3] = [("rate", "Mbit/s"), ("bucket", "kB"), ("base RTT", "ms")];
 
     fn figures(goodput_mbps: f64, rtt_p95_ms: f64, resent: f64) -> FitFigures {
-        FitFigures { goodput_mbps, rtt_min_ms: 20.0, rtt_p50_ms: 60.0, rtt_p95_ms, resent }
+        FitFigures {
+            goodput_mbps,
+            rtt_min_ms: 20.0,
+            rtt_p50_ms: 60.0,
+            rtt_p95_ms,
+            retransmitted_share: resent,
+        }
     }
 
     #[test]
@@ -285,7 +291,8 @@ mod tests {
             assert!(said.starts_with("The fit is bad, do not trust it: simulated, "), "{said}");
             assert!(said.contains(says) && said.contains("Nearest: the path is a policer"), "{said}");
             // Large standard deviations from seed to seed excuse a difference of up to 50 %.
-            let spread = FitFigures { goodput_mbps: 20.0, rtt_p95_ms: 1e3, resent: 0.05, ..captured };
+            let spread =
+                FitFigures { goodput_mbps: 20.0, rtt_p95_ms: 1e3, retransmitted_share: 0.05, ..captured };
             let fit = Fit { compared: FitComparison { spread, ..compared }, ..fit };
             let still_bad = fitted.rtt_p95_ms < 100.0;
             assert_eq!(headline(&fit, &ObservedPath::default()).starts_with("The fit is bad"), still_bad);

@@ -47,9 +47,9 @@ pub fn kinds(sorted: &[TriedPath]) -> Vec<(&TriedPath, f64)> {
     let Some(cheapest) = sorted.first() else { return Vec::new() };
     let temperature = (cheapest.cost / COST_BY_CHANCE).max(TEMPERATURE);
     let is_link = |t: &&TriedPath| t.path.limiter == FittedLimiter::Link && !t.path.is_open;
-    let as_good = |t: &&TriedPath| t.cost < cheapest.cost + NEARLY_EQUAL_COST * temperature;
+    let equivalent_rates = |t: &&TriedPath| t.cost < cheapest.cost + NEARLY_EQUAL_COST * temperature;
     let counts_as_link = kind(&cheapest.path) == (FittedLimiter::Link, false);
-    let link = sorted.iter().find(is_link).filter(|t| counts_as_link && as_good(t));
+    let link = sorted.iter().find(is_link).filter(|t| counts_as_link && equivalent_rates(t));
     let first = link.unwrap_or(cheapest);
     let mut best = vec![(first, 1.0)];
     for tried in sorted {

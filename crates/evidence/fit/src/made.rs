@@ -44,7 +44,7 @@ impl Default for FitOptions {
 #[derive(Clone, Debug)]
 pub struct MadeFit {
     pub fit: Fit,
-    /// [`Fit::not_told`] in all languages.
+    /// [`Fit::not_shown`] in all languages.
     pub not_shown: Vec<FitWords>,
     pub scenario: Scenario,
     /// Scenarios that fit nearly as well. Hosts, links, flows and the order of stages are those of
@@ -217,14 +217,14 @@ pub fn fit(
             .iter()
             .map(|c| FitCross { from_s: c.from, to_s: c.to, rate_mbps: c.rate / 1e6 })
             .collect(),
-        not_told: Vec::new(),
+        not_shown: Vec::new(),
         values,
         simulated: runs,
         verdict: seen.verdict.clone(),
         scenario: String::new(),
     };
     let not_shown = not_shown::not_shown(seen, best, &fit);
-    fit.not_told = not_shown.iter().map(|words| words.en.clone()).collect();
+    fit.not_shown = not_shown.iter().map(|words| words.en.clone()).collect();
     fit.headline = headline(&fit, seen);
     fit.scenario = write::scenario(&fit, best, &frame);
     Ok(MadeFit { fit, not_shown, scenario, alternatives, path: best.path.clone(), flows: best.flows.clone() })
@@ -286,7 +286,7 @@ fn spread(best: &TriedPath) -> FitFigures {
         rtt_min_ms: mean.rtt_min_ms * spread[1],
         rtt_p50_ms: mean.rtt_p50_ms * spread[2],
         rtt_p95_ms: mean.rtt_p95_ms * spread[3],
-        resent: mean.resent * spread[4],
+        retransmitted_share: mean.retransmitted_share * spread[4],
     }
 }
 

@@ -94,7 +94,7 @@ fn together(rows: impl Iterator<Item = ([f64; 3], f64, f64, f64)>) -> FitFigures
         rtt_min_ms: if least.is_finite() { least } else { 0.0 },
         rtt_p50_ms: mean(logs[0]),
         rtt_p95_ms: mean(logs[1]),
-        resent: if packets > 0.0 { again / packets } else { 0.0 },
+        retransmitted_share: if packets > 0.0 { again / packets } else { 0.0 },
     }
 }
 

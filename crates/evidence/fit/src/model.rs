@@ -4,7 +4,7 @@ use crate::verdict::SummaryVerdict;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version, the first key of every fit.
-pub const FIT_SCHEMA: &str = "longfat-fit/1";
+pub const FIT_SCHEMA: &str = "longfat-fit/2";
 
 /// A scenario that behaves as a captured path did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Fit {
     #[serde(default)]
     pub cross: Vec<FitCross>,
     /// What the capture does not show, a sentence each.
-    pub not_told: Vec<String>,
+    pub not_shown: Vec<String>,
     /// The runs of the search.
     pub simulated: FitRuns,
     /// The verdict on a summary (iperf3, `ss`) before anything is simulated; absent if a capture or a result
@@ -103,7 +103,7 @@ pub struct FitFigures {
     /// 95th percentile of round trips, ms; of several flows as for the median.
     pub rtt_p95_ms: f64,
     /// Share of the data packets that were sent again, 0 to 1.
-    pub resent: f64,
+    pub retransmitted_share: f64,
 }
 
 /// Cross traffic for a span of time.

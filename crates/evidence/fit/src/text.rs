@@ -27,7 +27,7 @@ pub fn text(fit: &Fit, width: usize) -> String {
         ("RTT min, ms", |f| f.rtt_min_ms),
         ("RTT median, ms", |f| f.rtt_p50_ms),
         ("RTT 95 %, ms", |f| f.rtt_p95_ms),
-        ("retransmitted, %", |f| 100.0 * f.resent),
+        ("retransmitted, %", |f| 100.0 * f.retransmitted_share),
     ];
     for (name, of) in rows {
         let cells = [of(&c.captured), of(&c.fitted), of(&c.spread)].map(short);
@@ -47,9 +47,9 @@ pub fn text(fit: &Fit, width: usize) -> String {
         let [rate, from, to] = [c.rate_mbps, c.from_s, c.to_s].map(short);
         let _ = writeln!(out, "{:<24}{rate:>10} {:<8} from {from} to {to} s", "cross traffic", "Mbit/s");
     }
-    if !fit.not_told.is_empty() {
+    if !fit.not_shown.is_empty() {
         out.push_str("\nNot shown by the capture:\n");
-        fit.not_told.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
+        fit.not_shown.iter().for_each(|line| out += &wrap(line, width.max(40), "  - "));
     }
     if let Some(verdict) = fit.verdict.as_ref().filter(|v| !v.next.is_empty()) {
         out.push_str("\nTo find out more:\n");

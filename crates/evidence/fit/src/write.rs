@@ -13,7 +13,7 @@ pub fn scenario(fit: &Fit, best: &TriedPath, frame: &TrialFrame) -> String {
         match part {
             "head" => {
                 let _ = writeln!(text, "# Fitted to a capture. {}", fit.headline);
-                for line in &fit.not_told {
+                for line in &fit.not_shown {
                     let _ = writeln!(text, "# Not shown by the capture: {line}.");
                 }
             }

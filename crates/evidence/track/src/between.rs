@@ -35,11 +35,11 @@ pub struct PathBetween {
     /// packets.
     pub unknown_packets: u64,
     /// Payload bytes sent again although an earlier transmission of them arrived.
-    pub needless_bytes: u64,
+    pub spurious_bytes: u64,
     /// Packets without payload, mostly ACKs.
-    pub bare_packets: u64,
+    pub packets_without_payload: u64,
     /// Packets without payload that were lost.
-    pub bare_lost: u64,
+    pub lost_without_payload: u64,
     /// Minimum one-way delay of any packet between the two hosts, ns, known to within half of
     /// [`ClockFit::round_trip`](crate::both_ends::ClockFit::round_trip). `None`: nothing arrived.
     pub least_ns: Option<i64>,

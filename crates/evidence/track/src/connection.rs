@@ -76,7 +76,7 @@ impl FragmentCounts {
     fn count(&mut self, p: &TcpPacket) {
         self.packets += 1;
         self.fragments += p.fragments.count as u64;
-        self.incomplete += p.fragments.torn as u64;
+        self.incomplete += p.fragments.is_partial as u64;
         self.fits = Some(self.fits.map_or(p.fragments.fits, |fits| fits.min(p.fragments.fits)));
     }
 }
@@ -195,7 +195,7 @@ impl TrackedConnection {
         }
         if p.fragments.count > 0 {
             self.endpoints[side].fragments.count(p);
-            if p.fragments.torn {
+            if p.fragments.is_partial {
                 return None; // The receiver cannot reassemble it, so it is as lost as a packet that never arrived.
             }
         }
@@ -639,7 +639,7 @@ impl TrackedConnection {
             let cut = &from.fragments;
             s.counts.fragmented_packets = cut.packets;
             s.counts.fragments = cut.fragments;
-            s.counts.torn_packets = cut.incomplete;
+            s.counts.incomplete_packets = cut.incomplete;
             let (bin, bins) = (s.bins.width(), s.bins.into_list());
             let (log, merged) = s.log.into_packets();
             out.push(Track {

@@ -210,7 +210,7 @@ pub struct TrackCounts {
     pub fragmented_packets: u64,
     pub fragments: u64,
     /// Fragmented packets of which some fragments never arrived: they count as lost before the capture.
-    pub torn_packets: u64,
+    pub incomplete_packets: u64,
 }
 
 /// Why nothing was sent.

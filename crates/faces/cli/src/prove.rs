@@ -64,9 +64,9 @@ pub fn prove(scenario: &Scenario, made: &mut FinishedPlan, count: usize) -> Resu
             kernel_now_mbps: now.mbps,
             kernel_mbps: then.mbps,
             predicted_mbps: simulated(&predicted),
-            ran: done.ran,
+            commands_run: done.ran,
             set: done.set,
-            doubts: now.doubts.iter().chain(&then.doubts).cloned().collect(),
+            distrust: now.doubts.iter().chain(&then.doubts).cloned().collect(),
         });
     }
     Ok(())

@@ -149,7 +149,7 @@ fn exit_code(args: &RunArgs, run: &Run, signal: Option<i32>) -> ExitCode {
     }
     let untrusted = args.strict && run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.reliable));
     // After a component has died, the numbers are not those of this scenario.
-    let died = run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.died.is_empty()));
+    let died = run.variants.iter().any(|v| v.trust.as_ref().is_some_and(|t| !t.dead_components.is_empty()));
     let unmet = untrusted || died || run.expectations.iter().any(|e| !e.met);
     match signal {
         // The convention of shells.

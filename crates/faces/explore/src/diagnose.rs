@@ -35,7 +35,7 @@ pub(crate) fn diagnose(name: &str, file: Box<dyn Read + Send>) -> Result<Vec<Vec
     let info = capture_info(all.file, &all.totals);
     let (udp_flows, left) = diagnose_udp(&all.udp, &info);
     let mut d = diagnose_tracks(all.tracks, info);
-    d.capture.forgotten_udp_flows = 2 * all.forgotten_udp + left;
+    d.capture.omitted_udp_flows = 2 * all.forgotten_udp + left;
     d.udp_flows = udp_flows;
     let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
     let PageData { json, series } = page_data(&d, &rows, Lang::En);

@@ -222,7 +222,7 @@ mod tests {
         }
         let not_shown = reply["not_shown"].as_array().unwrap();
         let english: Vec<_> = not_shown.iter().map(|words| words["en"].clone()).collect();
-        assert_eq!(reply["fit"]["not_told"].as_array().unwrap(), &english);
+        assert_eq!(reply["fit"]["not_shown"].as_array().unwrap(), &english);
         assert_labels_are_translated(&reply);
     }
 

@@ -64,7 +64,7 @@ pub struct RunRequest {
     pub until_s: Option<f64>,
     /// Pinned results, which the headline compares the run with.
     #[serde(default)]
-    pub beside: Vec<PinnedRun>,
+    pub pinned: Vec<PinnedRun>,
     /// Label of the run next to the pinned ones.
     #[serde(default)]
     pub label: String,

@@ -27,10 +27,10 @@ pub(crate) fn run(request: &RunRequest, on_progress: &mut OnProgress<'_>) -> Res
         shorten(&mut experiment.variants[0].scenario, until);
     }
     let (mut run, outcomes) = play(&experiment, request.seed, on_progress)?;
-    (run.warnings, run.warned) = warnings.into_iter().unzip();
+    (run.warnings, run.warning_data) = warnings.into_iter().unzip();
     let series: Vec<PlottedSeries> = outcomes.iter().map(PlottedSeries::of).collect();
     let mut shown = vec![Shown { label: &request.label, run: &run, series: &series }];
-    shown.extend(request.beside.iter().map(|b| Shown { label: &b.label, run: &b.run, series: &[] }));
+    shown.extend(request.pinned.iter().map(|b| Shown { label: &b.label, run: &b.run, series: &[] }));
     let PageData { json: page, series } = page_data(&shown, Lang::En);
     let packets = run.variants.iter().flat_map(|v| &v.flows).map(|f| f.sent_packets).sum();
     let reply = RunReply { duration_s: whole.as_secs_f64(), packets };

@@ -21,7 +21,7 @@
 
 mod batch;
 mod failure;
-pub mod holders;
+pub mod limitations;
 mod one;
 mod order;
 mod outcomes;

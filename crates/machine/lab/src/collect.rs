@@ -76,21 +76,21 @@ pub fn trust(
     hosts: &[host::HostReport],
     lost: LostPackets,
     shares: Option<[f64; 2]>,
-    died: Vec<DeadComponent>,
+    dead_components: Vec<DeadComponent>,
 ) -> Trust {
     Trust {
-        died,
+        dead_components,
         engine_cpu: p.cpu.as_secs_f64() / p.ran.max(p.cpu).as_secs_f64().max(f64::MIN_POSITIVE),
         real_time: p.real_time,
         lateness_ms: RttSummary::of(&p.late).into(),
         waiting_ms: RttSummary::of(&p.waited).into(),
-        acks_held_ms: RttSummary::of(&p.held).into(),
-        hosts_wait_ms: hosts.iter().filter_map(|h| h.cpu_wait).max().map(Span::as_millis_f64),
-        begun_late_ms: hosts.iter().map(|h| h.start_delay).max().map_or(0.0, Span::as_millis_f64),
+        ack_delay_ms: RttSummary::of(&p.held).into(),
+        cpu_wait_ms: hosts.iter().filter_map(|h| h.cpu_wait).max().map(Span::as_millis_f64),
+        max_start_delay_ms: hosts.iter().map(|h| h.start_delay).max().map_or(0.0, Span::as_millis_f64),
         // A device counts the engine's packets that it refuses, unless it is down.
         kernel_lost_packets: lost.outward + lost.inward.max(p.refused),
         offered_packets: p.sent + lost.outward,
-        bunched_packets: p.bunched,
+        emulator_burst_drops: p.bunched,
         idle: shares.map(|[idle, _]| idle),
         steal: shares.map(|[_, steal]| steal),
         ..Trust::default()

@@ -73,6 +73,7 @@ pub fn is_paced(stack: &Stack, flow: &PlannedFlow, leg: &Leg, is_opener: bool) -
     leg.cc[usize::from(!is_opener)].paces || stack.pacing == Some(true) || flow.max_pacing_rate.is_some()
 }
 
+/// Sets the DSCP that the scenario gives to the flow, if any.
 pub fn set_dscp(socket: &KernelSocket, flow: &PlannedFlow) -> io::Result<()> {
     if flow.dscp == 0 {
         return Ok(());

@@ -54,7 +54,7 @@ fn truth_line(truth: &Truth) -> String {
         format!("{} ({})", f.right.join("|"), shares.join(", "))
     };
     let flows: Vec<String> = truth.flows.iter().map(flow_line).collect();
-    format!("{} meant {} at {}: {}", truth.number, truth.meant, truth.vantage, flows.join("; "))
+    format!("{} intended {} at {}: {}", truth.number, truth.intended, truth.vantage, flows.join("; "))
 }
 
 /// Lists the wrong verdicts of a case, one a line.
@@ -71,13 +71,13 @@ fn wrong(truth: &Truth, diagnosis: &Diagnosis, lines: &[Line]) -> String {
         };
         let causes = diagnosed.map(|f| shares(&mut f.causes.iter().map(|c| (c.cause.name(), c.share))));
         out += &format!(
-            "wrong: {} (seed {}) {} {}, {:.2} Mbit/s, meant {}: truth {}; verdict {} ({:.2}; {}); limiter {:?} {:?}, found {:?} {:?} {:?}\n",
+            "wrong: {} (seed {}) {} {}, {:.2} Mbit/s, intended {}: truth {}; verdict {} ({:.2}; {}); limiter {:?} {:?}, found {:?} {:?} {:?}\n",
             truth.number,
             truth.seed,
             truth.vantage,
             flow.from,
             truth.rate_mbps,
-            truth.meant,
+            truth.intended,
             shares(&mut flow.shares.iter().map(|s| (&*s.0, s.1))),
             line.verdict,
             line.confidence,

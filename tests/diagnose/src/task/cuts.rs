@@ -158,11 +158,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
             let shown = value("--shown").is_some_and(|s| cut.name().contains(s));
             if shown && line.is_right().is_some() {
                 println!(
-                    "{}: {} {} meant {}: right {}; verdict {} ({:.2}), or {}",
+                    "{}: {} {} intended {}: right {}; verdict {} ({:.2}), or {}",
                     cut.name(),
                     line.case,
                     line.from,
-                    line.meant,
+                    line.intended,
                     line.right.join("|"),
                     line.verdict,
                     line.confidence,

@@ -17,7 +17,7 @@ fn slow_cases() -> impl Iterator<Item = Case> {
 
 /// Returns the first slow case that was drawn to show `cause`.
 fn case_of(cause: Cause) -> Case {
-    slow_cases().find(|c| c.meant == cause).expect("the set is endless")
+    slow_cases().find(|c| c.intended == cause).expect("the set is endless")
 }
 
 /// Counts the packets of a capture.
@@ -58,7 +58,8 @@ fn the_same_number_is_the_same_case() {
 #[test]
 fn offloaded_segments_carry_the_same_bytes() {
     let at_sender = |c: &Case| c.vantage == diagnose_test::Vantage::Sender && c.rate > 2e6;
-    let case = slow_cases().find(|c| at_sender(c) && c.meant == Cause::Shaped).expect("the set is endless");
+    let case =
+        slow_cases().find(|c| at_sender(c) && c.intended == Cause::Shaped).expect("the set is endless");
     let one = played(&Case { offload: false, ..case.clone() }).1;
     let merged = played(&Case { offload: true, ..case }).1;
     assert_eq!(one.payload, merged.payload);
@@ -70,7 +71,7 @@ fn offloaded_segments_carry_the_same_bytes() {
 /// Checks the recorded truth against the configured policer.
 #[test]
 fn policed_flows_get_the_rate_and_lose_at_the_policer() {
-    let cases = slow_cases().filter(|c| c.meant == Cause::Policed && !c.text.contains("onoff"));
+    let cases = slow_cases().filter(|c| c.intended == Cause::Policed && !c.text.contains("onoff"));
     let mut policed = 0;
     for case in cases.take(6) {
         let (truth, _) = played(&case);

@@ -15,7 +15,7 @@ fn capture(forward: &str) -> CaptureReader {
     let case = diagnose_test::Case {
         number: 0,
         seed: 5,
-        meant: Cause::Unknown,
+        intended: Cause::Unknown,
         vantage: Vantage::Sender,
         offload: false,
         rate: 1e7,

@@ -64,9 +64,9 @@ app = {{ kind = "bulk" }}
 cc = "cubic"
 "#
     );
-    let (meant, offload) = (Cause::RandomLoss, false);
+    let (intended, offload) = (Cause::RandomLoss, false);
     let (rate, rtt, outages) = (50e6, 0.03, Vec::new());
-    let case = Case { number: 1, seed: 1, meant, vantage, offload, rate, rtt, text, outages };
+    let case = Case { number: 1, seed: 1, intended, vantage, offload, rate, rtt, text, outages };
     let mut file = Vec::new();
     let mut sink = PcapSink::new(&mut file).expect("memory");
     play(&case, &mut sink).expect("parses");
@@ -106,7 +106,7 @@ fn losses_of_fragmented_packets_are_attributed_to_fragmentation_at_either_vantag
         assert_eq!(f.cause, Cause::Fragmented, "{vantage:?} {:?}", f.causes);
         assert!(share(&f, Cause::Fragmented) > 0.5 && share(&f, Cause::RandomLoss) < 0.05, "{:?}", f.causes);
         let m = &f.measures;
-        assert_eq!((m.fragments, m.torn_packets), (2 * m.fragmented_packets, 0));
+        assert_eq!((m.fragments, m.incomplete_packets), (2 * m.fragmented_packets, 0));
         assert!(
             m.fragmented_packets * 10 > m.data_packets * 9,
             "{} {}",
@@ -134,9 +134,9 @@ fn a_packet_with_a_missing_fragment_counts_as_partially_lost() {
         .cloned()
         .collect();
     let (f, before) = (diagnose(&incomplete), diagnose(&whole));
-    assert_eq!(f.measures.torn_packets, u64::from(later) / 50);
-    assert_eq!(before.measures.torn_packets, 0);
-    assert_eq!(f.measures.data_packets + f.measures.torn_packets, before.measures.data_packets);
+    assert_eq!(f.measures.incomplete_packets, u64::from(later) / 50);
+    assert_eq!(before.measures.incomplete_packets, 0);
+    assert_eq!(f.measures.data_packets + f.measures.incomplete_packets, before.measures.data_packets);
 }
 
 #[test]

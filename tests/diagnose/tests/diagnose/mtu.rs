@@ -30,7 +30,7 @@ app = {app}
     let case = Case {
         number: 1,
         seed: 1,
-        meant: Cause::Bottleneck,
+        intended: Cause::Bottleneck,
         vantage: Vantage::Sender,
         offload,
         rate: 10e6,

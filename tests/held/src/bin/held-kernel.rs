@@ -15,9 +15,10 @@ fn main() -> ExitCode {
     for seed in from..from + count {
         // The kernel has its own profile.
         let text = draw_held(seed).replace("profile = \"rfc\", ", "");
-        let (holders, _) = reported(&text);
-        let named = holders.first().map_or("nothing".into(), |h| format!("{} at {}", h.kind.name(), h.place));
-        let verdict = verdict(&text, &holders, Clock::Kernel);
+        let (limitations, _) = reported(&text);
+        let named =
+            limitations.first().map_or("nothing".into(), |h| format!("{} at {}", h.kind.name(), h.place));
+        let verdict = verdict(&text, &limitations, Clock::Kernel);
         println!("{seed}: {named}: {verdict:?}");
         match verdict {
             Verdict::Best => best += 1,

@@ -158,7 +158,7 @@ fn expected(check: &Check, clause: &Clause) -> Vec<f64> {
         Clause::Fragmented { cut, came, fragments, .. } => {
             vec![*cut as f64 / *came as f64 * 100.0, *fragments as f64 / *cut as f64]
         }
-        Clause::Queued { least_ms, p95_ms, packets, .. } => vec![*least_ms, *p95_ms, *packets as f64],
+        Clause::Queued { min_delay_ms, p95_ms, packets, .. } => vec![*min_delay_ms, *p95_ms, *packets as f64],
         Clause::Unfair { most, least } => vec![most.1, least.1],
         Clause::Better(b) => {
             [goal(&b.effect), both(&b.gains, MAX_GAINS), both(&b.costs, usize::MAX)].concat()

@@ -62,10 +62,7 @@ fn a_small_bucket_is_cured_by_a_shaper_or_by_the_sender_alone() {
     let best = advised(&sender).expect("something helps");
     assert!(best.figures.goodput_mbps.mean > 7.0, "{}", sender.advice);
     assert!(
-        sender
-            .left_out
-            .iter()
-            .any(|l| l.name == "shaper-fifo" && l.why == "the limiter would have to change")
+        sender.untried.iter().any(|l| l.name == "shaper-fifo" && l.why == "the limiter would have to change")
     );
 }
 
@@ -138,7 +135,7 @@ fn cures_above_the_maximum_delay_are_left_out_with_their_delay() {
     let plan = made(&s, &plan_options).plan;
     assert!(plan.now.p95_delay_ms.mean > 200.0, "{:?}", plan.now);
     assert!(plan.cures.iter().all(|c| c.figures.p95_delay_ms.mean <= 100.0));
-    assert!(plan.left_out.iter().any(|l| l.why.starts_with("its p95 delay is")), "{:?}", plan.left_out);
+    assert!(plan.untried.iter().any(|l| l.why.starts_with("its p95 delay is")), "{:?}", plan.untried);
     let best = advised(&plan).expect("a short queue helps");
     assert!(best.gain.low > 100.0 && best.pareto || best.gain.mean > 100.0, "{}", plan.advice);
     let call = |c: &advise::PlanFigures| c.voice.unwrap().p95_delay_ms;
@@ -176,11 +173,11 @@ fn the_scenarios_own_call_is_improved_and_none_is_added() {
     let s = home(CALL);
     let plan = made(&s, &usual(&s)).plan;
     assert_eq!((plan.objective, &plan.calls[..]), (Goal::Delay, &["call".to_string()][..]));
-    assert!(plan.now.judged.mean > 150.0, "the call waits behind the backup: {:?}", plan.now);
-    assert_eq!(plan.now.voice.unwrap().p95_delay_ms, plan.now.judged.mean, "no call was added");
+    assert!(plan.now.goal_value.mean > 150.0, "the call waits behind the backup: {:?}", plan.now);
+    assert_eq!(plan.now.voice.unwrap().p95_delay_ms, plan.now.goal_value.mean, "no call was added");
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
     assert!(best.name.contains("fq-codel") || best.name.contains("wfq"), "{}", plan.advice);
-    assert!(best.figures.judged.mean < 25.0, "{}", plan.advice);
+    assert!(best.figures.goal_value.mean < 25.0, "{}", plan.advice);
     assert!(plan.advice.contains("p95 delay of call"), "{}", plan.advice);
     assert!((1..=4).contains(&plan.facts.len()), "{:?}", plan.facts);
     // Some twenty words, plus names of stages and figures.
@@ -216,10 +213,10 @@ fn a_cure_that_ruins_the_scenarios_call_is_not_advised() {
     let plan = made(&s, &plan_options).plan;
     let fifo =
         plan.cures.iter().find(|c| c.name == "shaper-fifo").unwrap_or_else(|| panic!("{:?}", plan.cures));
-    assert!(fifo.effect == CureEffect::Gains && !fifo.ruins.is_empty(), "{fifo:?}");
-    assert!(fifo.ruins.iter().all(|r| r.starts_with("call: ")), "{:?}", fifo.ruins);
+    assert!(fifo.effect == CureEffect::Gains && !fifo.ruined_flows.is_empty(), "{fifo:?}");
+    assert!(fifo.ruined_flows.iter().all(|r| r.starts_with("call: ")), "{:?}", fifo.ruined_flows);
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
-    assert!(best.ruins.is_empty() && best.name != fifo.name, "{}", plan.advice);
+    assert!(best.ruined_flows.is_empty() && best.name != fifo.name, "{}", plan.advice);
     // Harmless cures come first in the table.
     let place = |name: &str| plan.cures.iter().position(|c| c.name == name);
     assert!(place(&best.name) < place("shaper-fifo"));
@@ -243,7 +240,7 @@ fn among_equal_gains_released_kernels_fewer_parties_and_less_loss_win() {
         "#,
     );
     let plan = made(&s, &PlanOptions { finalists: 8, repeats: 3, ..PlanOptions::default() }).plan;
-    let mean = |name: &str| plan.cures.iter().find(|c| c.name == name).map(|c| c.figures.judged.mean);
+    let mean = |name: &str| plan.cures.iter().find(|c| c.name == name).map(|c| c.figures.goal_value.mean);
     let (bbr, bbr3) = (mean("bbr").unwrap(), mean("bbr3").unwrap());
     assert!((bbr / bbr3 - 1.0).abs() < 0.05, "the two are equally good here: {bbr} {bbr3}");
     let best = advised(&plan).unwrap_or_else(|| panic!("{}", plan.advice));
@@ -290,17 +287,18 @@ fn the_advised_cure_can_be_applied() {
             let released = |c: &advise::RankedCure| {
                 c.steps.iter().all(|s| advise::named(&s.cure).unwrap().is_released())
             };
-            let fit: Vec<_> = plan.cures.iter().filter(|c| released(c) && c.ruins.is_empty()).collect();
+            let fit: Vec<_> =
+                plan.cures.iter().filter(|c| released(c) && c.ruined_flows.is_empty()).collect();
             let gains = fit.iter().filter(|c| c.effect == CureEffect::Gains);
             let best = gains.map(|c| c.gain.mean).fold(0.0, f64::max);
             let Some(first) = advised(&plan) else {
-                assert!(best <= 0.05 * plan.now.judged.mean, "{} {:?}", plan.advice, only);
+                assert!(best <= 0.05 * plan.now.goal_value.mean, "{} {:?}", plan.advice, only);
                 continue;
             };
-            assert!(released(first) && first.ruins.is_empty(), "{}", plan.advice);
+            assert!(released(first) && first.ruined_flows.is_empty(), "{}", plan.advice);
             assert!(only.is_empty() || first.by.iter().all(|a| only.contains(a)), "{}", plan.advice);
             if !plan.advice.contains("not for goodput") {
-                let reached = plan.now.judged.mean + best;
+                let reached = plan.now.goal_value.mean + best;
                 assert!(first.gain.mean >= best - 0.05 * reached - 1e-9, "{}: {best}", plan.advice);
             }
             assert!(!plan.advice.contains("BBR v3"), "{}", plan.advice);
@@ -317,7 +315,7 @@ fn a_policer_at_its_full_rate_needs_no_cure() {
     let plan = made(&scenario(&s), &PlanOptions { finalists: 8, repeats: 2, ..PlanOptions::default() }).plan;
     assert!(plan.advice.starts_with("Goodput is already "), "{}", plan.advice);
     assert_eq!(plan.advised, None, "{}", plan.advice);
-    assert!(plan.now.resent > 0.0, "it drops, and that is no reason: {:?}", plan.now);
+    assert!(plan.now.retransmitted_share > 0.0, "it drops, and that is no reason: {:?}", plan.now);
 }
 
 /// All rows of the table have the same time and seeds; screened cures are listed separately.
@@ -331,7 +329,7 @@ fn screened_cures_are_not_in_the_table_and_cures_without_effect_are_left_out() {
         let row = text.lines().any(|l| l.trim_start_matches(['=', '-', '!', ' ']).starts_with(&cure.name));
         assert!(!row || text.contains("Screened only"), "{}: {text}", cure.name);
     }
-    for left in plan.left_out.iter().filter(|l| l.why.contains("changes no figure")) {
+    for left in plan.untried.iter().filter(|l| l.why.contains("changes no figure")) {
         assert!(plan.cures.iter().all(|c| c.name != left.name), "{left:?}");
     }
     assert!(plan.cures.iter().all(|c| c.gain.mean != 0.0 || c.figures != plan.now), "{:?}", plan.cures);

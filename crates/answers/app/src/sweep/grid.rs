@@ -53,14 +53,14 @@ pub enum GridError {
     /// The scenario is wrong, or no value of an axis fits it.
     Scenario(Box<DocumentError>),
     /// The options do not fit together. The message says what would be right.
-    Asked(String),
+    Request(String),
 }
 
 impl From<GridError> for CommandError {
     fn from(e: GridError) -> CommandError {
         match e {
             GridError::Scenario(e) => CommandError::Scenario(e),
-            GridError::Asked(why) => CommandError::Usage(why),
+            GridError::Request(why) => CommandError::Usage(why),
         }
     }
 }
@@ -78,11 +78,11 @@ impl SweepGrid {
         &mut self,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Experiment, GridError> {
-        self.check_axes().map_err(GridError::Asked)?;
+        self.check_axes().map_err(GridError::Request)?;
         let wrong = |e| GridError::Scenario(Box::new(e));
         let names = self.request(&[], &[]).variant_names().map_err(wrong)?;
         experiment::known_variants(&names, &self.variants)
-            .map_err(|e| GridError::Asked(format!("--variant: {e}")))?;
+            .map_err(|e| GridError::Request(format!("--variant: {e}")))?;
         let mut files = std::mem::take(&mut self.files);
         let mut keep = |name: &str| {
             if let Some(text) = files.get(name) {
@@ -103,7 +103,7 @@ impl SweepGrid {
         let experiment = read_at(&first).map_err(wrong)?;
         let runs = experiment.variants.len() * self.repeats.max(1) as usize;
         if self.points().and_then(|p| p.checked_mul(runs)).is_none_or(|cells| cells > MAX_CELLS) {
-            return Err(GridError::Asked(format!(
+            return Err(GridError::Request(format!(
                 "more than {MAX_CELLS} cells: use fewer values, or several sweeps"
             )));
         }
@@ -347,7 +347,7 @@ mod tests {
         for axis in ["seed=1,2,3", "run:seed=4,5"] {
             assert!(once(axis).check(&mut none).is_ok(), "{axis}");
             for mut other in [grid(&[axis]), SweepGrid { seed: Some(1), ..once(axis) }] {
-                let Err(GridError::Asked(why)) = other.check(&mut none) else { panic!("{axis}") };
+                let Err(GridError::Request(why)) = other.check(&mut none) else { panic!("{axis}") };
                 assert!(why.contains("--seed and --repeat"), "{why}");
             }
         }
@@ -364,7 +364,7 @@ mod tests {
         assert!(grid(&["flows.up.cc=nonsense,bbr"]).check(&mut none).is_ok());
         let refusal = |axes: &[&str]| match grid(axes).check(&mut none) {
             Err(GridError::Scenario(e)) => e.render(),
-            Err(GridError::Asked(why)) => why,
+            Err(GridError::Request(why)) => why,
             Ok(_) => panic!("{axes:?}"),
         };
         assert!(refusal(&["flows.up.cc=nonsense,more"]).contains("nonsense"));

@@ -238,7 +238,7 @@ fn other_congestion_controls_and_restarts_after_idle_are_simulated() {
     assert!(
         proposed
             .iter()
-            .all(|f| f.proposal.as_ref().is_some_and(|p| p.alternatives && p.least_gain == Some(1.1)))
+            .all(|f| f.proposal.as_ref().is_some_and(|p| p.alternatives && p.min_gain == Some(1.1)))
     );
     assert_eq!(found.iter().filter(|f| f.rule == "slow-start-after-idle").count(), 1);
 }

@@ -6,7 +6,7 @@ use crate::number::{bytes, count, millis, percent};
 use crate::spark;
 use crate::strings::Lang;
 use crate::width::{clip, printable};
-use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, UdpFlowDiagnosis};
+use result::diagnosis::{BetweenEnds, BothEndsInfo, DelayVariationPart, UdpFlowDiagnosis};
 
 /// Characters of the curve over time.
 const CURVE_WIDTH: usize = 40;
@@ -28,9 +28,9 @@ pub(super) fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
     let values = [
         ("n", count(g.sum(|f| f.measures.lost_down as f64) as u64)),
         ("all", count(g.sum(|f| f.measures.data_packets as f64) as u64)),
-        ("acks", count(sum(|b| b.bare_lost))),
-        ("bare", count(sum(|b| b.bare_packets))),
-        ("needless", bytes(sum(|b| b.needless_bytes) as f64)),
+        ("acks", count(sum(|b| b.lost_without_payload))),
+        ("bare", count(sum(|b| b.packets_without_payload))),
+        ("needless", bytes(sum(|b| b.spurious_bytes) as f64)),
     ];
     let unknown = sum(|b| b.unknown_packets);
     let known = fact("between", &values, lang);
@@ -40,8 +40,8 @@ pub(super) fn losses(g: &FlowGroup, lang: Lang) -> Option<String> {
 
 /// One-way queueing delay of the data, with its curve over time.
 pub(super) fn late(g: &FlowGroup, lang: Lang) -> Option<String> {
-    let between = g.lead().between_ends.as_ref().filter(|b| b.least_ms.is_some())?;
-    let late = between.late_ms;
+    let between = g.lead().between_ends.as_ref().filter(|b| b.min_delay_ms.is_some())?;
+    let late = between.delay_variation_ms;
     let values = [
         ("p50", millis(late.p50)),
         ("p95", millis(late.p95)),
@@ -68,10 +68,10 @@ pub(super) fn datagrams(f: &UdpFlowDiagnosis, lang: Lang) -> Option<String> {
     let spread = [
         ("jitter", b.jitter_ms.map_or_else(|| "–".into(), jitter)),
         ("most", b.max_jitter_ms.map_or_else(|| "–".into(), jitter)),
-        ("p50", millis(b.late_ms.p50)),
-        ("p95", millis(b.late_ms.p95)),
-        ("max", millis(b.late_ms.max)),
-        ("curve", curve(&b.over_time, b.late_ms.max)),
+        ("p50", millis(b.delay_variation_ms.p50)),
+        ("p95", millis(b.delay_variation_ms.p95)),
+        ("max", millis(b.delay_variation_ms.max)),
+        ("curve", curve(&b.over_time, b.delay_variation_ms.max)),
     ];
     line += &fact("udp-spread", &spread, lang);
     let counts = [("udp-reordered", b.reordered_packets), ("udp-twice", b.duplicated_packets)];
@@ -87,7 +87,7 @@ fn jitter(ms: f64) -> String {
 }
 
 /// The maximum delay in equal parts of the time, as a sparkline.
-fn curve(over_time: &[LatePart], most_ms: f64) -> String {
+fn curve(over_time: &[DelayVariationPart], most_ms: f64) -> String {
     let (Some(first), Some(last)) = (over_time.first(), over_time.last()) else {
         return String::new();
     };

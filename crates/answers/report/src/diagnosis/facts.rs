@@ -8,7 +8,7 @@ use super::words::{fact, listed, seconds, share};
 use crate::number::{bytes, count, millis, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::printable;
-use result::diagnosis::{ConnectionEnd, Limiter, LinkTakers, Measures, PacketProof, ProofKind};
+use result::diagnosis::{CcShare, ConnectionEnd, Limiter, Measures, PacketProof, ProofKind};
 use result::{Cause, FlowDiagnosis};
 
 /// A secondary cause is reported from this share of the time on.
@@ -216,8 +216,8 @@ fn packets(f: &FlowDiagnosis, kind: ProofKind, lang: Lang) -> String {
 }
 
 /// The shares of the link by congestion control, if it carries flows of several.
-pub(super) fn takers(l: &Limiter, lang: Lang) -> Option<String> {
-    let share_of_link = |t: &LinkTakers| {
+pub(super) fn shares_by_cc(l: &Limiter, lang: Lang) -> Option<String> {
+    let share_of_link = |t: &CcShare| {
         let cc = match t.cc.as_str() {
             "bbr" | "cubic" | "reno" => t.cc.to_uppercase(),
             _ => text("diag.cc.other", lang).to_string(),
@@ -225,8 +225,8 @@ pub(super) fn takers(l: &Limiter, lang: Lang) -> Option<String> {
         let values = [("n", count(t.flows)), ("cc", cc), ("rate", short(t.mbps)), ("share", share(t.share))];
         fact("taker", &values, lang)
     };
-    let list: Vec<String> = l.takers.iter().map(share_of_link).collect();
-    (list.len() > 1).then(|| fact("takers", &[("list", listed(&list, lang))], lang))
+    let list: Vec<String> = l.shares_by_cc.iter().map(share_of_link).collect();
+    (list.len() > 1).then(|| fact("shares_by_cc", &[("list", listed(&list, lang))], lang))
 }
 
 /// The other causes of the largest flow, with their shares of the time.

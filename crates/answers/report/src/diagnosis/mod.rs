@@ -72,7 +72,7 @@ fn udp_flows(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
         text += &(wrap(&sentence, style.columns(), "") + "\n");
     }
     text += &udp::table(d, rows, style, lang);
-    let more = d.udp_flows.len().saturating_sub(rows) as u64 + d.capture.forgotten_udp_flows;
+    let more = d.udp_flows.len().saturating_sub(rows) as u64 + d.capture.omitted_udp_flows;
     if more > 0 {
         let line = fill("diag.note.more-udp", lang, &[("n", &more.to_string())]);
         text += &(style.paint(Tone::Dim, &line) + "\n");

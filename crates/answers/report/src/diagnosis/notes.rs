@@ -44,14 +44,14 @@ pub(super) fn notes(d: &Diagnosis, lang: Lang) -> Vec<String> {
     if c.missed_bytes > 0 {
         note("missed", &[("bytes", bytes(c.missed_bytes as f64))]);
     }
-    if c.forgotten_flows > 0 {
-        note("forgotten", &[("n", count(c.forgotten_flows))]);
+    if c.omitted_flows > 0 {
+        note("forgotten", &[("n", count(c.omitted_flows))]);
     }
-    if let Some(by) = c.most_backward_s.filter(|&by| by >= MIN_BACKWARD_S) {
+    if let Some(by) = c.max_backward_s.filter(|&by| by >= MIN_BACKWARD_S) {
         let by = format!("{by:.3} s");
         note("backward", &[("n", count(c.backward_times)), ("by", by)]);
     }
-    if let Some(by) = c.most_forward_s {
+    if let Some(by) = c.max_forward_s {
         note("jumped", &[("n", count(c.forward_jumps)), ("by", format!("{by:.0} s"))]);
     }
     for (key, n) in [("duplicates", c.duplicate_records), ("fragments", c.fragments)] {

@@ -32,7 +32,7 @@ const KINDS: [PacketKind; 6] = [
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(rename = "CapturePage"))]
 pub(crate) struct CapturePage<'a> {
-    /// `longfat-diagnosis/3`.
+    /// `longfat-diagnosis/4`.
     format: &'static str,
     /// longfat's version.
     longfat: &'static str,
@@ -47,7 +47,7 @@ pub(crate) struct CapturePage<'a> {
     /// Names of causes, by number.
     causes: [&'static str; Cause::ALL.len()],
     /// The summary of each group of flows.
-    told: Both<Vec<PageTold>>,
+    summaries: Both<Vec<PageSummary>>,
     /// Notes on the capture's defects and gaps.
     notes: Both<Vec<String>>,
     /// TCP flows, the one with most bytes first.
@@ -84,7 +84,7 @@ impl<'a> PageUdpFlow<'a> {
 /// The summary of a group of flows.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct PageTold {
+struct PageSummary {
     /// The headline: what limited the flows and what to do about it.
     text: String,
     /// The evidence, a short line each.
@@ -156,12 +156,12 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
         limiters: &d.limiters,
         kinds: KINDS.map(PacketKind::name),
         causes: Cause::ALL.map(Cause::name),
-        told: Both::of(|lang| summaries(d, lang)),
+        summaries: Both::of(|lang| summaries(d, lang)),
         notes: Both::of(|lang| notes::notes(d, lang)),
         flows,
         more: d.flows.len().saturating_sub(MAX_FLOWS),
         udp: d.udp_flows.iter().take(MAX_UDP_FLOWS).map(PageUdpFlow::of).collect(),
-        more_udp: d.udp_flows.len().saturating_sub(MAX_UDP_FLOWS) as u64 + d.capture.forgotten_udp_flows,
+        more_udp: d.udp_flows.len().saturating_sub(MAX_UDP_FLOWS) as u64 + d.capture.omitted_udp_flows,
     };
     (page, blobs)
 }
@@ -170,23 +170,23 @@ fn data<'a>(d: &'a Diagnosis, rows: &Rows, lang: Lang) -> (CapturePage<'a>, Vec<
 pub fn page(d: &Diagnosis, rows: &Rows, lang: Lang) -> String {
     let (page, series) = data(d, rows, lang);
     let title = format!("{}: {}", text("diag.page.title", lang), d.capture.file);
-    let summaries = if lang == Lang::Zh { &page.told.zh } else { &page.told.en };
+    let summaries = if lang == Lang::Zh { &page.summaries.zh } else { &page.summaries.en };
     let headlines: Vec<&str> = summaries.iter().map(|s| s.text.as_str()).collect();
     with_script(lang, &title, &headlines, &page, series.iter().map(|(id, bytes)| (id.clone(), bytes)))
 }
 
-fn summaries(d: &Diagnosis, lang: Lang) -> Vec<PageTold> {
+fn summaries(d: &Diagnosis, lang: Lang) -> Vec<PageSummary> {
     let (groups, rest) = summary::summary(d, lang);
-    let of_group = |s: summary::GroupSummary| PageTold {
+    let of_group = |s: summary::GroupSummary| PageSummary {
         text: s.headline,
         facts: s.facts,
         flows: s.flows,
         cause: Some(s.cause.name()),
     };
-    let bare = |text, facts| PageTold { text, facts, flows: Vec::new(), cause: None };
+    let bare = |text, facts| PageSummary { text, facts, flows: Vec::new(), cause: None };
     let rest = rest.into_iter().map(|text| bare(text, Vec::new()));
     let udp = (!d.udp_flows.is_empty()).then(|| {
-        let n = d.udp_flows.len() as u64 + d.capture.forgotten_udp_flows;
+        let n = d.udp_flows.len() as u64 + d.capture.omitted_udp_flows;
         let list = crate::strings::fill("diag.udp.list", lang, &[("n", &n.to_string())]);
         let text: Vec<String> = udp::sentences(d, lang).into_iter().chain([list]).collect();
         bare(text.join(" "), Vec::new())

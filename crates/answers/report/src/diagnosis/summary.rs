@@ -36,7 +36,7 @@ pub(super) fn summary(d: &Diagnosis, lang: Lang) -> (Vec<GroupSummary>, Vec<Stri
     let mut links = HashSet::new();
     for (g, summary) in groups.iter().zip(&mut summaries) {
         let new = g.limiter.filter(|l| links.insert(std::ptr::from_ref(*l)));
-        summary.facts.extend(new.and_then(|l| facts::takers(l, lang)));
+        summary.facts.extend(new.and_then(|l| facts::shares_by_cc(l, lang)));
     }
     let left = groups.get(MAX_GROUPS..).unwrap_or_default();
     let n: usize = left.iter().map(|g| g.flows.len()).sum();

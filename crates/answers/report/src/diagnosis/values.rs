@@ -155,7 +155,7 @@ fn counts(g: &FlowGroup) -> Named {
         ("fragmented", (m.fragmented_packets > 0).then(|| percent(cut / m.data_packets.max(1) as f64))),
         ("pieces", (m.fragmented_packets > 0).then(|| short(m.fragments as f64 / cut))),
         ("more_headers", (m.fragmented_packets > 0).then(|| percent(more / (m.bytes as f64).max(1.0)))),
-        ("torn", (m.torn_packets > 0).then(|| m.torn_packets.to_string())),
+        ("torn", (m.incomplete_packets > 0).then(|| m.incomplete_packets.to_string())),
         // Data packets per ACK; the largest back-to-back burst.
         ("data_per_ack", Some(short(m.data_packets as f64 / (m.acks as f64).max(1.0)))),
         ("largest_burst", Some(bytes(m.largest_burst_bytes as f64))),

@@ -1,7 +1,7 @@
 //! The statements of the story as data. `words.rs` puts them into sentences.
 
 use super::change::Change;
-use result::{Holder, Measure, TriedSuspect};
+use result::{Limitation, Measure, TriedSuspect};
 use units::Goal;
 
 /// A value of a measure in two variants.
@@ -45,7 +45,7 @@ pub struct Part {
     /// The limit of a single flow that has its path to itself, Mbit/s.
     pub limit: Option<f64>,
     /// The limit of these flows, if it was found for them alone.
-    pub holder: Option<Holder>,
+    pub limitation: Option<Limitation>,
 }
 
 /// A statement about the result.
@@ -108,10 +108,10 @@ pub enum Clause {
     /// A limit of the baseline's flows, as measured by a run without it. The headline names the first one.
     Held {
         /// The limiting factor and its cost.
-        holder: Holder,
+        limitation: Limitation,
         /// The limit is the most costly of all; for flows with paths of their own, of theirs.
         most: bool,
-        /// The numbers are those of a part of the flows, which [`Holder::flow`] names.
+        /// The numbers are those of a part of the flows, which [`Limitation::flow`] names.
         of_part: bool,
     },
     /// Without this suspect the mean was noticeably better, but the difference is within the runs' spread.
@@ -180,7 +180,7 @@ pub enum Clause {
     /// The RTT grew far above its minimum, and a queue stood.
     Queued {
         /// The minimum RTT of the flow with the largest 95th percentile, ms.
-        least_ms: f64,
+        min_delay_ms: f64,
         /// The 95th percentile of that flow's RTT, ms.
         p95_ms: f64,
         /// The stage with the longest queue of those that delayed packets enough to explain the growth.

@@ -6,16 +6,16 @@ use super::measure::value_of;
 use super::named::NamedVariant;
 use super::phrases::ASSUMED;
 use super::{
-    AT_BOUND, JudgedBy, MAX_GOODPUT_RATIO, MAX_HOLDERS, MIN_DELAY_SHARE, MIN_DROPPED_SHARE, MIN_LOST_PERCENT,
-    MIN_RECOVERY_SHARE, MIN_WAIT_SHARE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES, STANDING_RTT_RATIO,
-    STARVED_S, STARVED_SHARE,
+    AT_BOUND, JudgedBy, MAX_GOODPUT_RATIO, MAX_LIMITATIONS, MIN_DELAY_SHARE, MIN_DROPPED_SHARE,
+    MIN_LOST_PERCENT, MIN_RECOVERY_SHARE, MIN_WAIT_SHARE, NOTICED_DELAY_MS, NOTICED_JAIN, NOTICED_TIMES,
+    STANDING_RTT_RATIO, STARVED_S, STARVED_SHARE,
 };
 use crate::figures::Row;
 use result::measure::connections;
 use result::topology::{PathLink, PathStage};
 use result::{
-    ElementResult, FlowKind, FlowResult, Holder, HolderEffect, HolderKind, Measure, Quantity, Subject,
-    TimesSummary, TriedSuspect,
+    ElementResult, FlowKind, FlowResult, Limitation, LimitationEffect, LimitationKind, Measure, Quantity,
+    Subject, TimesSummary, TriedSuspect,
 };
 use units::{Goal, Span};
 
@@ -64,7 +64,7 @@ fn by_path(row: &Row) -> Vec<Part> {
     if tcp.len() + udp.len() < row.flows().iter().filter(|f| f.kind != FlowKind::Probe).count() {
         return Vec::new();
     }
-    let held = if is_like_simulated(row) { &row.variant.held_by[..] } else { &[] };
+    let held = if is_like_simulated(row) { &row.variant.limited_by[..] } else { &[] };
     let parts = |flows: Vec<&FlowResult>| -> Vec<Part> {
         let sets = disjoint(row.variant.path.as_ref(), &flows).into_iter();
         sets.map(|set| Part {
@@ -73,7 +73,7 @@ fn by_path(row: &Row) -> Vec<Part> {
             datagrams: set[0].is_udp(),
             mbps: set.iter().map(|f| f.goodput_mbps).sum(),
             limit: set[0].limit_mbps.filter(|&l| set.len() == 1 && l > 0.0),
-            holder: held.iter().find(|h| gains(h) && is_of(h, &set)).cloned(),
+            limitation: held.iter().find(|h| gains(h) && is_of(h, &set)).cloned(),
         })
         .collect()
     };
@@ -82,9 +82,9 @@ fn by_path(row: &Row) -> Vec<Part> {
     tcp.into_iter().chain(udp).filter(|_| is_several).collect()
 }
 
-/// Whether a holder was found for these flows alone.
-fn is_of(holder: &Holder, set: &[&FlowResult]) -> bool {
-    holder.flow.as_ref().is_some_and(|flow| set.iter().any(|f| is_connection(f, flow)))
+/// Whether a limitation was found for these flows alone.
+fn is_of(limitation: &Limitation, set: &[&FlowResult]) -> bool {
+    limitation.flow.as_ref().is_some_and(|flow| set.iter().any(|f| is_connection(f, flow)))
 }
 
 /// Whether a flow's result belongs to this flow of the scenario, or to one of its connections.
@@ -165,9 +165,9 @@ pub(super) fn facts(row: &Row, goals: &[JudgedBy]) -> Vec<Clause> {
     list
 }
 
-/// The limits of the row's flows, the most costly first, at most [`MAX_HOLDERS`]. If parts of the flows were
-/// searched separately, the main limit of each part. A row that its partial simulation does not represent has
-/// none.
+/// The limits of the row's flows, the most costly first, at most [`MAX_LIMITATIONS`]. If parts of the flows
+/// were searched separately, the main limit of each part. A row that its partial simulation does not
+/// represent has none.
 fn held(row: &Row) -> Vec<Clause> {
     let is_of_row = |flow: &Option<String>| match (row.flow, flow) {
         (Some(own), Some(flow)) => is_connection(own, flow),
@@ -176,23 +176,25 @@ fn held(row: &Row) -> Vec<Clause> {
     if !is_like_simulated(row) {
         return Vec::new();
     }
-    let mut holders: Vec<&Holder> = Vec::new();
-    let in_parts = |h: &Holder| row.flow.is_none() && h.flow.is_some();
-    for holder in row.variant.held_by.iter().filter(|h| is_of_row(&h.flow) && gains(h)) {
-        let is_known =
-            |h: &&Holder| if in_parts(holder) { h.flow == holder.flow } else { h.place == holder.place };
-        if !holders.iter().any(is_known) && (holders.len() < MAX_HOLDERS || in_parts(holder)) {
-            holders.push(holder);
+    let mut limitations: Vec<&Limitation> = Vec::new();
+    let in_parts = |h: &Limitation| row.flow.is_none() && h.flow.is_some();
+    for limitation in row.variant.limited_by.iter().filter(|h| is_of_row(&h.flow) && gains(h)) {
+        let is_known = |h: &&Limitation| {
+            if in_parts(limitation) { h.flow == limitation.flow } else { h.place == limitation.place }
+        };
+        if !limitations.iter().any(is_known) && (limitations.len() < MAX_LIMITATIONS || in_parts(limitation))
+        {
+            limitations.push(limitation);
         }
     }
-    if !holders.is_empty() {
-        let clause = |(i, holder): (usize, &Holder)| {
-            let of_part = in_parts(holder);
-            Clause::Held { holder: holder.clone(), most: i == 0 || of_part, of_part }
+    if !limitations.is_empty() {
+        let clause = |(i, limitation): (usize, &Limitation)| {
+            let of_part = in_parts(limitation);
+            Clause::Held { limitation: limitation.clone(), most: i == 0 || of_part, of_part }
         };
-        return holders.into_iter().enumerate().map(clause).collect();
+        return limitations.into_iter().enumerate().map(clause).collect();
     }
-    let search = row.variant.holder_search.as_ref().filter(|s| s.unknown.is_none());
+    let search = row.variant.limitation_search.as_ref().filter(|s| s.unknown.is_none());
     let tried: Vec<&TriedSuspect> =
         search.iter().flat_map(|s| &s.tried).filter(|t| is_of_row(&t.flow)).collect();
     let gain = |t: &TriedSuspect| t.gain.unwrap_or(1.0);
@@ -200,19 +202,19 @@ fn held(row: &Row) -> Vec<Clause> {
     if let Some(best) = best.filter(|t| gain(t) >= NOTICED_TIMES) {
         return vec![Clause::Perhaps { suspect: best.clone() }];
     }
-    let mut places: Vec<(HolderKind, &String)> = tried.iter().map(|t| (t.kind, &t.place)).collect();
+    let mut places: Vec<(LimitationKind, &String)> = tried.iter().map(|t| (t.kind, &t.place)).collect();
     places.sort();
     places.dedup();
     let is_of_goodput = search.is_some_and(|s| s.measure.ends_with("goodput"));
     let at_limit = is_of_goodput && row.flows().iter().all(|f| is_at_limit(row, f));
-    let all = !at_limit && !places.is_empty() && search.is_some_and(|s| s.left_out.is_empty());
+    let all = !at_limit && !places.is_empty() && search.is_some_and(|s| s.untried.is_empty());
     all.then_some(Clause::NoSuspectHelps { tried: places.len() }).into_iter().collect()
 }
 
-/// Whether the simulated part of the scenario, in which holders were searched for, had the goodput of the
+/// Whether the simulated part of the scenario, in which limitations were searched for, had the goodput of the
 /// whole run. If a flow loses its first packet after ten seconds, the first three do not show what limits it.
 fn is_like_simulated(row: &Row) -> bool {
-    let search = row.variant.holder_search.as_ref().filter(|s| s.simulated_s.is_some());
+    let search = row.variant.limitation_search.as_ref().filter(|s| s.simulated_s.is_some());
     let Some((simulated, name)) = search.and_then(|s| Some((s.simulated?, &s.measure))) else { return true };
     let whole = Measure::parse(name, |_| false).ok().and_then(|measure| value_of(&measure, row));
     let whole = whole.filter(|&whole| whole > 0.0 && simulated > 0.0);
@@ -220,18 +222,18 @@ fn is_like_simulated(row: &Row) -> bool {
 }
 
 /// Whether the value without the suspect is the better one.
-fn gains(holder: &Holder) -> bool {
-    let better = |e: &HolderEffect| {
+fn gains(limitation: &Limitation) -> bool {
+    let better = |e: &LimitationEffect| {
         let [with, without] = e.numbers();
         e.parsed_measure().is_some_and(|measure| measure.is_better(without, with))
     };
-    holder.effects.first().is_some_and(better)
+    limitation.effects.first().is_some_and(better)
 }
 
 /// Whether the scenario was too large to simulate without each suspect, or in full.
 fn is_too_large(row: &Row) -> bool {
-    let search = row.variant.holder_search.as_ref().filter(|_| row.flow.is_none());
-    search.is_some_and(|s| !s.left_out.is_empty() || !is_like_simulated(row))
+    let search = row.variant.limitation_search.as_ref().filter(|_| row.flow.is_none());
+    search.is_some_and(|s| !s.untried.is_empty() || !is_like_simulated(row))
 }
 
 fn without_findings(row: &Row) -> Vec<Clause> {
@@ -260,9 +262,9 @@ fn without_findings(row: &Row) -> Vec<Clause> {
 fn is_at_own_bound(row: &Row, flow: &FlowResult) -> bool {
     let ended = flow.completed.is_some() || flow.completion_s.is_some();
     let is_greedy = !ended && ["", "bulk"].contains(&flow.app.as_str());
-    let search = row.variant.holder_search.as_ref();
+    let search = row.variant.limitation_search.as_ref();
     let is_searched =
-        search.is_some_and(|s| s.unknown.is_none() && s.left_out.is_empty() && is_like_simulated(row));
+        search.is_some_and(|s| s.unknown.is_none() && s.untried.is_empty() && is_like_simulated(row));
     flow.is_udp() || is_at_limit(row, flow) || !is_greedy && is_searched
 }
 
@@ -327,14 +329,20 @@ fn queued(row: &Row) -> Option<Clause> {
     // Minimum and 95th percentile of the same flow: a short path next to a long one is not growth.
     let flows = row.flows().into_iter().filter(|f| !f.is_udp() && !f.rtt_ms.is_empty());
     let slowest = flows.max_by(|a, b| a.rtt_ms.p95.total_cmp(&b.rtt_ms.p95))?;
-    let (least_ms, p95_ms) = (slowest.rtt_ms.min, slowest.rtt_ms.p95);
+    let (min_delay_ms, p95_ms) = (slowest.rtt_ms.min, slowest.rtt_ms.p95);
     let held = |e: &&ElementResult| {
         e.max_queue_packets > 0
-            && e.delay_ms.max - propagation_ms(row, &e.name) >= MIN_DELAY_SHARE * (p95_ms - least_ms)
+            && e.delay_ms.max - propagation_ms(row, &e.name) >= MIN_DELAY_SHARE * (p95_ms - min_delay_ms)
     };
     let queue = row.elements().into_iter().filter(held).max_by_key(|e| e.max_queue_packets)?;
     let (element, kind, packets) = (queue.name.clone(), kind(row, queue), queue.max_queue_packets);
-    has_queue_delay(least_ms, p95_ms).then_some(Clause::Queued { least_ms, p95_ms, element, kind, packets })
+    has_queue_delay(min_delay_ms, p95_ms).then_some(Clause::Queued {
+        min_delay_ms,
+        p95_ms,
+        element,
+        kind,
+        packets,
+    })
 }
 
 /// The element's kind; [`ASSUMED`] for a network card that the scenario does not have.

@@ -4,7 +4,7 @@
 //! fact of the result.
 //!
 //! The story is built as data first ([`Clause`]) and then put into words, in English and Chinese. What limits
-//! the flows is measured by runs without it ([`result::Holder`]); without such runs the observations are
+//! the flows is measured by runs without it ([`result::Limitation`]); without such runs the observations are
 //! reported and no cause is named. The baseline is compared with variants on the first clock with the same
 //! flows, preferably those without a higher limit, because more capacity is not a cure. With repeats, a
 //! difference counts if its paired interval shows it. Older results, and several results together, are judged
@@ -83,7 +83,7 @@ const STARVED_S: f64 = 1.0;
 /// If more flows than this were measured one at a time, only the worst and the best are named.
 const MAX_SINGLE_FLOWS: usize = 3;
 /// Limiting factors that the facts name.
-const MAX_HOLDERS: usize = 2;
+const MAX_LIMITATIONS: usize = 2;
 /// Names in a list of a sentence; the others are counted.
 const MAX_LISTED: usize = 3;
 

@@ -13,7 +13,7 @@ pub(super) fn facts(row: &Row) -> Vec<Clause> {
 /// The element where the most packets were too big, of those that notify their senders (`notifies`) or of
 /// those that do not.
 fn tightest<'a>(row: &Row<'a>, notifies: bool) -> Option<&'a ElementResult> {
-    let elements = row.elements().into_iter().filter(|e| e.too_big.is_some_and(|t| t.told == notifies));
+    let elements = row.elements().into_iter().filter(|e| e.too_big.is_some_and(|t| t.icmp_sent == notifies));
     elements.max_by_key(|e| e.too_big_packets)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     }
 
     fn refusing(notifies: bool) -> ElementResult {
-        let too_big = Some(TooBigPackets { mtu_bytes: 1476, largest_bytes: 1500, told: notifies });
+        let too_big = Some(TooBigPackets { mtu_bytes: 1476, largest_bytes: 1500, icmp_sent: notifies });
         ElementResult { passed_packets: 3, too_big_packets: 7, too_big, ..ElementResult::default() }
     }
 

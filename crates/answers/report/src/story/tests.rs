@@ -4,8 +4,8 @@ use super::*;
 use result::jain;
 use result::topology::{PathLink, PathRelay, PathStage, Setting, Topology};
 use result::{
-    Clock, DelaySummary, ElementResult, FlowKind, FlowResult, Holder, HolderEffect, HolderKind,
-    HolderSilence, Quantity, RealTime, RttSummary, StateTime, Statistic, TimesSummary, TriedSuspect,
+    Clock, DelaySummary, ElementResult, FlowKind, FlowResult, Limitation, LimitationEffect, LimitationKind,
+    LimitationSilence, Quantity, RealTime, RttSummary, StateTime, Statistic, TimesSummary, TriedSuspect,
     VariantResult,
 };
 use std::collections::BTreeMap;
@@ -990,26 +990,26 @@ fn a_flow_below_its_limit_is_not_clean() {
     let mut paused = slow;
     paused.flows[0].app = "onoff".into();
     lacks(&text_of(vec![paused.clone()]), &[clean]);
-    paused.holder_search = Some(result::HolderSearch::default());
+    paused.limitation_search = Some(result::LimitationSearch::default());
     has(&text_of(vec![paused.clone()]), &[clean]);
-    paused.holder_search.as_mut().unwrap().left_out.push(suspect(HolderKind::SendBuffer, "a", None));
+    paused.limitation_search.as_mut().unwrap().untried.push(suspect(LimitationKind::SendBuffer, "a", None));
     let text = text_of(vec![paused]);
     has(&text, &["the scenario is too large to simulate again without each suspect"]);
     lacks(&text, &[clean]);
 }
 
-fn suspect(kind: HolderKind, place: &str, gain: Option<f64>) -> TriedSuspect {
+fn suspect(kind: LimitationKind, place: &str, gain: Option<f64>) -> TriedSuspect {
     TriedSuspect { kind, place: place.into(), also: Vec::new(), flow: None, gain }
 }
 
-fn holder(kind: HolderKind, place: &str, [with, without]: [f64; 2]) -> Holder {
-    let effect = HolderEffect {
+fn limitation(kind: LimitationKind, place: &str, [with, without]: [f64; 2]) -> Limitation {
+    let effect = LimitationEffect {
         measure: "tcp.goodput".into(),
         unit: "Mbit/s".into(),
         with: Some(with),
         without: Some(without),
     };
-    Holder {
+    Limitation {
         kind,
         place: place.into(),
         also: Vec::new(),
@@ -1020,7 +1020,7 @@ fn holder(kind: HolderKind, place: &str, [with, without]: [f64; 2]) -> Holder {
         simulated_s: None,
         rate_mbps: None,
         gain: without / with,
-        least_gain: without / with,
+        min_gain: without / with,
         runs: 5,
         effects: vec![effect],
     }
@@ -1033,10 +1033,10 @@ fn separate_paths_have_a_cause_each() {
     let down = FlowResult { name: "down".into(), from: "b".into(), to: "a".into(), ..both.flows[0].clone() };
     both.flows.push(FlowResult { goodput_mbps: 95.0, limit_mbps: Some(100.0), ..down });
     (both.limit_mbps, both.total_goodput_mbps) = (None, 100.5);
-    let of_flow = |flow: &str, holder: Holder| Holder { flow: Some(flow.into()), ..holder };
-    both.held_by = vec![
-        of_flow("bulk", holder(HolderKind::Loss, "l.forward.noise", [5.5, 18.0])),
-        of_flow("down", holder(HolderKind::Rate, "l.backward.line", [95.0, 188.0])),
+    let of_flow = |flow: &str, limitation: Limitation| Limitation { flow: Some(flow.into()), ..limitation };
+    both.limited_by = vec![
+        of_flow("bulk", limitation(LimitationKind::Loss, "l.forward.noise", [5.5, 18.0])),
+        of_flow("down", limitation(LimitationKind::Rate, "l.backward.line", [95.0, 188.0])),
     ];
     let text = text_of(vec![both.clone()]);
     has(
@@ -1054,16 +1054,16 @@ fn separate_paths_have_a_cause_each() {
 #[test]
 fn an_interruption_is_reported_by_its_duration() {
     let mut cut = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
-    let silence = HolderSilence { flow: "bulk".into(), silent_s: 6.2, active_s: 30.0 };
-    let drops = Some(result::HolderDrops { packets: 14, events: 2 });
-    let outage = holder(HolderKind::Outage, "l.forward.gap", [8.0, 16.0]);
-    cut.held_by = vec![Holder { drops, silence: Some(silence), ..outage }];
+    let silence = LimitationSilence { flow: "bulk".into(), silence_s: 6.2, active_s: 30.0 };
+    let drops = Some(result::LimitationDrops { packets: 14, events: 2 });
+    let outage = limitation(LimitationKind::Outage, "l.forward.gap", [8.0, 16.0]);
+    cut.limited_by = vec![Limitation { drops, silence: Some(silence), ..outage }];
     let text = text_of(vec![cut.clone()]);
     has(&text, &["8.00 Mbit/s as is (simulated); “bulk” received nothing for 6.20 of 30.0 s"]);
     lacks(&text, &["it dropped"]);
-    cut.held_by[0].silence = None;
+    cut.limited_by[0].silence = None;
     has(&text_of(vec![cut.clone()]), &["it dropped 14 packets in 2 loss events"]);
-    cut.held_by[0].simulated_s = Some(2.5);
+    cut.limited_by[0].simulated_s = Some(2.5);
     has(&text_of(vec![cut]), &["as is (simulated, the first 2.50 s)"]);
 }
 
@@ -1072,16 +1072,16 @@ fn an_interruption_is_reported_by_its_duration() {
 fn a_gain_within_chance_is_a_perhaps() {
     let mut slow = variant("v", "shaper", "cubic", 8.0, 31.0, 0);
     let tried = vec![
-        suspect(HolderKind::SendBuffer, "a", Some(1.0)),
-        suspect(HolderKind::CongestionControl, "bulk", Some(1.8)),
+        suspect(LimitationKind::SendBuffer, "a", Some(1.0)),
+        suspect(LimitationKind::CongestionControl, "bulk", Some(1.8)),
     ];
-    slow.holder_search = Some(result::HolderSearch { tried, ..Default::default() });
+    slow.limitation_search = Some(result::LimitationSearch { tried, ..Default::default() });
     let text = text_of(vec![slow.clone()]);
     has(
         &text,
         &["perhaps limited by the congestion control of “bulk”", "1.8 times better on average without it"],
     );
     lacks(&text, &["improves nothing"]);
-    slow.holder_search.as_mut().unwrap().tried[1].gain = Some(1.04);
+    slow.limitation_search.as_mut().unwrap().tried[1].gain = Some(1.04);
     has(&text_of(vec![slow]), &["removing any one of 2 suspects improves nothing beyond chance"]);
 }

@@ -8,7 +8,7 @@ use super::{MAX_LISTED, NOTICED_SHARE, Story};
 use crate::number::{count, millis, percent, short};
 use crate::strings::{Lang, fill, text};
 use crate::width::{clip, printable};
-use result::{Carried, Holder, HolderKind, Measure, Quantity, Subject, TriedSuspect};
+use result::{Carried, Limitation, LimitationKind, Measure, Quantity, Subject, TriedSuspect};
 
 /// Facts below the headline.
 const MAX_FACTS: usize = 4;
@@ -31,8 +31,8 @@ impl Story {
             fill(if is_goodput { held } else { caused }, lang, &[("what", &what)])
         };
         text += &match self.cause() {
-            Some(Clause::Held { holder, .. }) => {
-                because(["story.held", "story.caused"], holder_name(holder, lang))
+            Some(Clause::Held { limitation, .. }) => {
+                because(["story.held", "story.caused"], limitation_name(limitation, lang))
             }
             Some(Clause::Perhaps { suspect }) => {
                 because(["story.perhaps.held", "story.perhaps.caused"], suspect_name(suspect, lang))
@@ -90,11 +90,11 @@ impl Story {
     /// The main limit of the baseline; for flows measured one at a time, that of the first one.
     fn cause(&self) -> Option<&Clause> {
         // With several paths, each part names its own limit.
-        let has_holder = |c: &&Clause| match c {
-            Clause::CarriesByPath { parts, .. } => parts.iter().any(|p| p.holder.is_some()),
+        let has_limitation = |c: &&Clause| match c {
+            Clause::CarriesByPath { parts, .. } => parts.iter().any(|p| p.limitation.is_some()),
             _ => false,
         };
-        if self.clauses.first().is_some_and(|c| has_holder(&c)) {
+        if self.clauses.first().is_some_and(|c| has_limitation(&c)) {
             return None;
         }
         let own = self.clauses.iter().skip(1).take_while(|c| !c.opens());
@@ -204,7 +204,7 @@ impl Clause {
             Clause::Unexplained { .. } => one(1),
             Clause::Starved { .. } | Clause::BlackHole { .. } | Clause::Extremes { .. } => one(0),
             // That twice the rate carries more is obvious.
-            Clause::Held { holder, most: true, .. } if is_rate_of_goodput(holder) => Vec::new(),
+            Clause::Held { limitation, most: true, .. } if is_rate_of_goodput(limitation) => Vec::new(),
             Clause::Held { most: true, .. } | Clause::Perhaps { .. } | Clause::NoSuspectHelps { .. } => {
                 one(1)
             }
@@ -270,7 +270,7 @@ impl Clause {
                 fill("story.fragments", &[("what", &what), ("share", &share), ("n", &each)])
             }
             Clause::Lost { share } => fill("story.lost", &[("share", &percent(*share / 100.0))]),
-            Clause::Held { holder, of_part, .. } => held(holder, *of_part, lang),
+            Clause::Held { limitation, of_part, .. } => held(limitation, *of_part, lang),
             Clause::Perhaps { suspect } => {
                 let gain = times(suspect.gain.unwrap_or(1.0));
                 fill("story.perhaps", &[("what", &suspect_name(suspect, lang)), ("gain", &gain)])
@@ -289,10 +289,10 @@ impl Clause {
             }
             Clause::Waited { cc, share } => spent("story.waited", cc, *share, lang),
             Clause::Repaired { cc, share } => spent("story.recovered", cc, *share, lang),
-            Clause::Queued { least_ms, p95_ms, element, kind, packets } => fill(
+            Clause::Queued { min_delay_ms, p95_ms, element, kind, packets } => fill(
                 if *packets == 1 { "story.queued.one" } else { "story.queued" },
                 &[
-                    ("least", &millis(*least_ms)),
+                    ("least", &millis(*min_delay_ms)),
                     ("p95", &millis(*p95_ms)),
                     ("kind", &placed("dropper", kind, element, lang)),
                     ("packets", &count(*packets)),
@@ -395,7 +395,7 @@ fn part(part: &Part, lang: Lang) -> String {
         said += &fill("story.part.more", lang, &[("n", &part.more.to_string())]);
     }
     let share = part.limit.map(|limit| percent(part.mbps / limit));
-    let what = part.holder.as_ref().map(|holder| holder_name(holder, lang));
+    let what = part.limitation.as_ref().map(|limitation| limitation_name(limitation, lang));
     said += &match (share, what) {
         (Some(share), Some(what)) => {
             fill("story.part.share.held", lang, &[("share", &share), ("what", &what)])
@@ -445,17 +445,17 @@ fn what(measure: &Measure) -> &'static str {
 }
 
 /// Whether the limit is a rate and the measure is goodput.
-fn is_rate_of_goodput(holder: &Holder) -> bool {
-    let measure = holder.effects.first().and_then(|e| e.parsed_measure());
-    holder.kind == HolderKind::Rate && measure.is_some_and(|m| m.quantity == Quantity::Goodput)
+fn is_rate_of_goodput(limitation: &Limitation) -> bool {
+    let measure = limitation.effects.first().and_then(|e| e.parsed_measure());
+    limitation.kind == LimitationKind::Rate && measure.is_some_and(|m| m.quantity == Quantity::Goodput)
 }
 
 /// The limit of the flows, and its place: "random loss at wan.forward.noise".
-fn holder_name(holder: &Holder, lang: Lang) -> String {
-    let name = place_name(holder.kind, &holder.place, lang);
-    let acks = matches!(holder.carries, Some(Carried::Acks));
+fn limitation_name(limitation: &Limitation, lang: Lang) -> String {
+    let name = place_name(limitation.kind, &limitation.place, lang);
+    let acks = matches!(limitation.carries, Some(Carried::Acks));
     let name = if acks { fill("story.held.acks", lang, &[("what", &name)]) } else { name };
-    and_more(name, holder.also.len(), lang)
+    and_more(name, limitation.also.len(), lang)
 }
 
 /// A possible limit of the flows, and its place.
@@ -463,9 +463,9 @@ fn suspect_name(suspect: &TriedSuspect, lang: Lang) -> String {
     and_more(place_name(suspect.kind, &suspect.place, lang), suspect.also.len(), lang)
 }
 
-fn place_name(kind: HolderKind, place: &str, lang: Lang) -> String {
+fn place_name(kind: LimitationKind, place: &str, lang: Lang) -> String {
     let place = format!("\u{2068}{}\u{2069}", clip(&printable(place), 60));
-    fill(&format!("holder.{}", kind.name()), lang, &[("place", &place)])
+    fill(&format!("limitation.{}", kind.name()), lang, &[("place", &place)])
 }
 
 fn and_more(name: String, more: usize, lang: Lang) -> String {
@@ -474,17 +474,17 @@ fn and_more(name: String, more: usize, lang: Lang) -> String {
 
 /// The cost of a limit: the goal's value without it and with it; then how long it stopped a flow, or what it
 /// dropped.
-fn held(holder: &Holder, of_part: bool, lang: Lang) -> String {
-    let what = holder_name(holder, lang);
-    let Some(first) = holder.effects.first() else { return what };
+fn held(limitation: &Limitation, of_part: bool, lang: Lang) -> String {
+    let what = limitation_name(limitation, lang);
+    let Some(first) = limitation.effects.first() else { return what };
     let Some(measure) = first.parsed_measure() else { return what };
     let [with, without] = first.numbers().map(|x| value(&measure, x, lang));
     let mut label = label(&measure, lang);
-    if let Some(flow) = holder.flow.as_ref().filter(|_| of_part) {
+    if let Some(flow) = limitation.flow.as_ref().filter(|_| of_part) {
         label = fill("story.held.of", lang, &[("label", &label), ("flow", &quoted(flow))]);
     }
-    let how = text(&format!("holder.{}.without", holder.kind.name()), lang);
-    let simulated = match holder.simulated_s {
+    let how = text(&format!("limitation.{}.without", limitation.kind.name()), lang);
+    let simulated = match limitation.simulated_s {
         Some(s) => fill("story.held.simulated.first", lang, &[("s", &short(s))]),
         None => text("story.held.simulated", lang).into(),
     };
@@ -497,18 +497,18 @@ fn held(holder: &Holder, of_part: bool, lang: Lang) -> String {
         ("simulated", &simulated),
     ];
     let fact = fill("story.held.fact", lang, &places);
-    fact + &stopped(holder, lang).or_else(|| dropped(holder, lang)).unwrap_or_default()
+    fact + &stopped(limitation, lang).or_else(|| dropped(limitation, lang)).unwrap_or_default()
 }
 
 /// How long a flow received nothing.
-fn stopped(holder: &Holder, lang: Lang) -> Option<String> {
-    let silence = holder.silence.as_ref()?;
-    let (flow, silent, of) = (quoted(&silence.flow), short(silence.silent_s), short(silence.active_s));
+fn stopped(limitation: &Limitation, lang: Lang) -> Option<String> {
+    let silence = limitation.silence.as_ref()?;
+    let (flow, silent, of) = (quoted(&silence.flow), short(silence.silence_s), short(silence.active_s));
     Some(fill("story.held.silence", lang, &[("flow", &flow), ("s", &silent), ("of", &of)]))
 }
 
-fn dropped(holder: &Holder, lang: Lang) -> Option<String> {
-    let drops = holder.drops.filter(|d| d.packets > 0)?;
+fn dropped(limitation: &Limitation, lang: Lang) -> Option<String> {
+    let drops = limitation.drops.filter(|d| d.packets > 0)?;
     let key = match (drops.packets, drops.events) {
         (1, _) => "story.held.drop",
         (_, 1) => "story.held.drops.one",

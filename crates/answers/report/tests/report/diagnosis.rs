@@ -438,9 +438,9 @@ fn shares_of_a_link_are_listed_and_control_connections_are_folded() {
     others[0].to = "10.0.0.3:80".into();
     others[1].start_s = 3.0;
     flows.extend(others);
-    let share_of = |cc: &str, flows, mbps, share| LinkTakers { cc: cc.into(), flows, mbps, share };
-    let takers = vec![share_of("bbr", 2, 952.0, 0.964), share_of("cubic", 5, 36.0, 0.036)];
-    let d = of(flows, vec![Limiter { takers, ..limiter(LimiterKind::Bottleneck, 1000.0) }]);
+    let share_of = |cc: &str, flows, mbps, share| CcShare { cc: cc.into(), flows, mbps, share };
+    let shares_by_cc = vec![share_of("bbr", 2, 952.0, 0.964), share_of("cubic", 5, 36.0, 0.036)];
+    let d = of(flows, vec![Limiter { shares_by_cc, ..limiter(LimiterKind::Bottleneck, 1000.0) }]);
     let text = check("shared", &d, Lang::En);
     assert!(one_line(&text).contains("2 × BBR 952 Mbit/s (96 %), 5 × CUBIC 36.0 Mbit/s (4 %)"), "{text}");
     assert!(
@@ -493,8 +493,10 @@ fn the_page_has_the_same_headlines_in_both_languages() {
     let data = &html[begin..begin + html[begin..].find("</script>").unwrap()];
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
     assert_eq!(data["format"], result::DIAGNOSIS_SCHEMA);
-    assert!(data["told"]["en"][0]["text"].as_str().unwrap().contains("was policed for 91 % of the time"));
-    assert!(data["told"]["zh"][0]["text"].as_str().unwrap().contains("91 %"));
+    assert!(
+        data["summaries"]["en"][0]["text"].as_str().unwrap().contains("was policed for 91 % of the time")
+    );
+    assert!(data["summaries"]["zh"][0]["text"].as_str().unwrap().contains("91 %"));
     assert_eq!(data["flows"][0]["ribbon"], serde_json::json!({"at": [0.0, 1.8, 30.0], "cause": [4, 8, 8]}));
     assert!(data["flows"][0].get("timeline").is_none() && data["flows"][0]["packets"].is_null());
     assert_eq!(data["flows"][0]["measures"]["goodput_mbps"], 4.2);

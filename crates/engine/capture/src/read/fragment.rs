@@ -45,7 +45,7 @@ impl Fragments {
     pub(super) fn first(&mut self, mut packet: TcpPacket, net: &Net, batch: &mut Batch) {
         let Some(fragment) = net.fragment else { return batch.packets.push(packet) };
         let fits = (packet.header as u32 + packet.len).min(u16::MAX.into()) as u16;
-        packet.fragments = PacketFragments { count: 1, torn: false, fits };
+        packet.fragments = PacketFragments { count: 1, is_partial: false, fits };
         if self.given_up > self.completed + ABANDONED_EXCESS {
             return batch.packets.push(packet);
         }
@@ -55,7 +55,7 @@ impl Fragments {
         let waiting = &mut self.waiting[place];
         if let Some((mut earlier, _)) = waiting.first.take() {
             // Transmitted twice, or the identification was reused.
-            earlier.fragments.torn = self.completed > 0;
+            earlier.fragments.is_partial = self.completed > 0;
             batch.packets.push(earlier);
             (waiting.last, waiting.end, waiting.count) = (false, 0, 0);
         }
@@ -115,7 +115,7 @@ impl Fragments {
             self.waiting.pop_front()
         {
             // If no packet was completed, the capture lacks later fragments altogether.
-            let fragments = PacketFragments { count, torn: self.completed > 0, ..packet.fragments };
+            let fragments = PacketFragments { count, is_partial: self.completed > 0, ..packet.fragments };
             batch.packets.push(TcpPacket { len: end.saturating_sub(header), fragments, ..packet });
             self.given_up += 1;
         }
@@ -143,6 +143,6 @@ impl TunnelFragment {
         let whole = outside.saturating_add(packet.header.into()).saturating_add(packet.len);
         let count = whole.div_ceil(self.len).clamp(2, u8::MAX.into()) as u8;
         let fits = self.len.saturating_sub(outside).min(u16::MAX.into()) as u16;
-        packet.fragments = PacketFragments { count, torn: false, fits };
+        packet.fragments = PacketFragments { count, is_partial: false, fits };
     }
 }

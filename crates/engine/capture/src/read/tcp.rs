@@ -64,7 +64,7 @@ static EMPTY: TcpPacket = TcpPacket {
     id: 0,
     ttl: 0,
     ecn: 0,
-    fragments: PacketFragments { count: 0, torn: false, fits: 0 },
+    fragments: PacketFragments { count: 0, is_partial: false, fits: 0 },
     options: PacketOptions {
         mss: None,
         wscale: None,

@@ -135,7 +135,7 @@ fn a_fragmented_packet_has_the_length_of_all_its_fragments() {
     let contents = frames(1, vec![a1, b3, a2, b2, a3, b1]);
     assert_eq!(contents.packets.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(1, 2_980), (2, 2_980)]);
     assert_eq!(contents.packets[0].time.as_nanos() % 1_000_000_000, 4_000);
-    let fragments = PacketFragments { count: 3, torn: false, fits: 1_500 };
+    let fragments = PacketFragments { count: 3, is_partial: false, fits: 1_500 };
     assert!(contents.packets.iter().all(|p| p.fragments == fragments), "{:?}", contents.packets[0].fragments);
     assert_eq!((contents.info.tcp_packets, contents.info.fragments, contents.info.records), (2, 4, 6));
 }
@@ -158,7 +158,9 @@ fn packets_are_not_delayed_if_all_later_fragments_are_missing() {
     let firsts: Vec<Vec<u8>> = (0..400).map(|n| fragments(n, n as u16)[0].clone()).collect();
     let contents = frames(1, firsts);
     assert_eq!(contents.packets.len(), 400);
-    assert!(contents.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.torn));
+    assert!(
+        contents.packets.iter().all(|p| p.len == 1_460 && p.fragments.count == 1 && !p.fragments.is_partial)
+    );
     // Once the table is full and some packets were abandoned, the others are returned at once.
     let late = contents.packets.iter().position(|p| p.seq == 300).unwrap();
     assert!(late < 60, "{late}");
@@ -169,7 +171,7 @@ fn a_packet_with_a_missing_fragment_is_lost_if_others_are_complete() {
     let [[a1, a2, a3], [b1, b2, _], [c1, ..]] = [fragments(1, 1), fragments(2, 2), fragments(3, 3)];
     let contents = frames(1, vec![a1, a2, a3, b1, b2, c1]);
     let got: Vec<_> =
-        contents.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.torn)).collect();
+        contents.packets.iter().map(|p| (p.seq, p.len, p.fragments.count, p.fragments.is_partial)).collect();
     assert_eq!(got, [(1, 2_980, 3, false), (2, 2_940, 2, true), (3, 1_460, 1, true)]);
 }
 
@@ -186,7 +188,7 @@ fn a_packet_in_a_fragmented_tunnel_packet_counts_as_fragmented() {
     let [packet] = contents.packets[..] else { panic!("{:?}", contents.info) };
     assert_eq!(
         (packet.len, packet.fragments),
-        (1_460, PacketFragments { count: 2, torn: false, fits: 1_476 })
+        (1_460, PacketFragments { count: 2, is_partial: false, fits: 1_476 })
     );
     let whole = frames(1, vec![ethernet(0x0800, &ipv4(47, &outer))]);
     assert_eq!(whole.packets[0].fragments, PacketFragments::default());

@@ -152,7 +152,7 @@ fn traffic_moves_to_the_other_gateway() {
     let o = gateway("gw1", "6s");
     let fault = &o.variant.faults[0];
     assert_eq!(
-        (fault.kind.as_str(), fault.of.as_str(), fault.at_s, fault.lasts_s),
+        (fault.kind.as_str(), fault.of.as_str(), fault.at_s, fault.duration_s),
         ("host", "gw1", 4.0, 6.0)
     );
     let voice = outage(&o, "voice");
@@ -162,8 +162,8 @@ fn traffic_moves_to_the_other_gateway() {
     let lost = voice.lost_packets.expect("the number of lost datagrams");
     assert!((silence / 20.0 - lost as f64).abs() < 4.0, "{lost} of {silence} ms");
     assert!(
-        outage(&o, "bulk").back_ms.expect("the flow recovers")
-            >= voice.back_ms.expect("the flow recovers") - 30.0
+        outage(&o, "bulk").recovery_ms.expect("the flow recovers")
+            >= voice.recovery_ms.expect("the flow recovers") - 30.0
     );
     assert!(element(&o, "two.forward.ipsec").passed_packets > 500);
     let rate = goodput(series(&o, "bulk"), 14.0, 16.0);
@@ -214,7 +214,7 @@ fn path_mtu_discovery_works_for_ipv6_of_two_customers() {
     let o = run(include_str!("../../../../../scenarios/ipv6.toml"));
     assert_eq!((flow(&o, "red").mss_bytes, flow(&o, "blue").mss_bytes), (Some(1328), Some(1328)));
     let link = element(&o, "red-wan.forward.link");
-    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    assert!(link.too_big.is_some_and(|t| t.icmp_sent && t.mtu_bytes == 1400), "{link:?}");
     close("red", goodput(series(&o, "red"), 2.0, 5.0), 20.0 * 1328.0 / 1400.0, 2.0);
     close("blue", goodput(series(&o, "blue"), 2.0, 5.0), 5.0 * 1328.0 / 1400.0, 2.0);
     // As many packets as a call with 200 bytes of IPv4, each 20 bytes longer.

@@ -135,7 +135,7 @@ fn a_tunnel_that_reports_its_mtu() {
         assert_eq!(f.timeouts, 0);
         assert!(f.goodput_mbps > 17.0, "{profile}: {}", f.goodput_mbps);
         let tunnel = element(&o, "tunnel");
-        let first = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: true };
+        let first = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, icmp_sent: true };
         assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(first)));
         // The initial window was in flight when the first report arrived.
         assert!((1..=10).contains(&tunnel.too_big_packets), "{tunnel:?}");
@@ -170,7 +170,7 @@ fn mtu_probing_ends_a_black_hole() {
     let (off, on, always) = (run_with("off"), run_with("on-blackhole"), run_with("always"));
     for o in [&off, &on] {
         let tunnel = element(o, "tunnel");
-        let vanished = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, told: false };
+        let vanished = TooBigPackets { mtu_bytes: 1340, largest_bytes: 1500, icmp_sent: false };
         assert_eq!((tunnel.dropped_packets, tunnel.too_big), (0, Some(vanished)));
         assert_eq!(flow(o, "f").lost_packets, Some(tunnel.too_big_packets));
     }

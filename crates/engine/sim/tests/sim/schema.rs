@@ -61,7 +61,7 @@ fn results_conform_to_the_schema_and_broken_ones_do_not() {
         validator::validate(&schema, &good).unwrap();
         let flow = "/variants/0/flows/0";
         for (at, bad) in [
-            ("/schema", json!("longfat-result/2")),
+            ("/schema", json!("longfat-result/3")),
             ("/seed", json!(-1)),
             ("/variants", json!({})),
             ("/variants/0/clock", json!("moon")),

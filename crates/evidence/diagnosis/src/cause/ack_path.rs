@@ -13,7 +13,7 @@ pub(super) const RULES: CauseRules = CauseRules {
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    let meets_data = e.waits && e.both_ways && e.limiter.is_none() && !e.data_waits;
+    let meets_data = e.waits && e.bidirectional_data && e.limiter.is_none() && !e.data_waits;
     match part {
         RoundPart::Moving if e.acks_wait => Some(ClaimOrder::AckWait),
         RoundPart::Moving => meets_data.then_some(ClaimOrder::BothWays),

@@ -15,13 +15,13 @@ pub(super) const RULES: CauseRules = CauseRules {
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    let meets_acks = e.waits && e.both_ways && e.limiter.is_none();
+    let meets_acks = e.waits && e.bidirectional_data && e.limiter.is_none();
     if part == RoundPart::Moving && meets_acks && e.data_waits {
         return Some(ClaimOrder::BothWays);
     }
     // A queue longer than RTprop belongs to a full link even if its rate is unknown, and so does a queue that
     // grows with the window while delivery does not grow.
-    let overfills = e.overfills && e.limiter.is_none() && !e.both_ways;
+    let overfills = e.overfills && e.limiter.is_none() && !e.bidirectional_data;
     if part == RoundPart::Moving && (e.is_unnamed_queue() || overfills) {
         return Some(ClaimOrder::StandingQueue);
     }

@@ -113,7 +113,7 @@ pub(crate) struct RoundEvidence {
     /// data followed an ACK at once in more than half of the time, and the flow was never idle.
     pub send_buffer_full: bool,
     /// Whole flow: at least three small segments were held back until a delayed ACK came.
-    pub held_again: bool,
+    pub nagle_waits: bool,
     /// The bytes in flight differ by at most two segments over the round trips around.
     pub flat: bool,
     /// The bytes in flight are unknown: the capture is far from the sender, and no timestamps are echoed.
@@ -171,7 +171,7 @@ pub(crate) struct RoundEvidence {
     /// More than half of the RTT above its minimum is spent on the ACKs' path.
     pub acks_wait: bool,
     /// Data also flows in the other direction, and the ACKs share its queue.
-    pub both_ways: bool,
+    pub bidirectional_data: bool,
 }
 
 impl RoundEvidence {
@@ -197,7 +197,7 @@ impl RoundEvidence {
 
     /// Whether a queue longer than RTprop stands, and no limiter was found.
     pub(super) fn is_unnamed_queue(&self) -> bool {
-        self.queue_stands && self.limiter.is_none() && !self.both_ways
+        self.queue_stands && self.limiter.is_none() && !self.bidirectional_data
     }
 
     /// Returns the claim of a `cause` that loses packets on the time after such a loss.

@@ -15,7 +15,7 @@ pub(super) const RULES: CauseRules = CauseRules {
 };
 
 fn claim(part: RoundPart, e: &RoundEvidence) -> Option<ClaimOrder> {
-    (part == RoundPart::Held && e.held_again).then_some(ClaimOrder::Writer)
+    (part == RoundPart::Held && e.nagle_waits).then_some(ClaimOrder::Writer)
 }
 
 fn remedies(_: &AffectedFlows) -> Vec<Change> {

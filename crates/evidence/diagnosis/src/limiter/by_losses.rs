@@ -162,7 +162,7 @@ mod tests {
     fn a_bucket_explains_losses_at_any_rate_in_its_range() {
         let bucket = TokenBucketFit { rate: 70e6, burst: 12e3, ..TokenBucketFit::default() };
         assert!(explains_as_well(&bucket, 72e6) && !explains_as_well(&bucket, 140e6));
-        let open = TokenBucketFit { as_good: Some((60e6, 150e6)), ..bucket };
+        let open = TokenBucketFit { equivalent_rates: Some((60e6, 150e6)), ..bucket };
         assert!(explains_as_well(&open, 140e6) && !explains_as_well(&open, 200e6));
     }
 

@@ -122,7 +122,7 @@ fn peaks(tried: &[TokenBucketFit]) -> Vec<TokenBucketFit> {
 
 /// Returns the least and the greatest rate that explain the losses as well as `best`, if they are farther
 /// apart than [`RateSearch::middle`] covers. `tried` is in rising order.
-fn as_good(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
+fn equivalent_rates(tried: &[TokenBucketFit], best: &TokenBucketFit) -> Option<(f64, f64)> {
     let good = |b: &&TokenBucketFit| b.gain > EQUAL_GAIN_SHARE * best.gain;
     let (below, above) = tried.split_at(tried.partition_point(|b| b.rate < best.rate));
     let lowest = below.iter().rev().take_while(good).last().unwrap_or(best).rate;
@@ -197,7 +197,7 @@ pub(crate) fn fit(arrivals: &[PacketArrival], width: f64, timed: bool) -> Option
     let rate = search.middle(&best);
     let middle = search.at(rate);
     let best = if middle.score() > EQUAL_GAIN_SHARE * best.score() { middle } else { best };
-    Some(TokenBucketFit { as_good: as_good(&tried, &best), ..best })
+    Some(TokenBucketFit { equivalent_rates: equivalent_rates(&tried, &best), ..best })
 }
 
 #[cfg(test)]
@@ -247,7 +247,7 @@ mod tests {
             assert!((b.rate / rate - 1.0).abs() < 0.03, "{rate} {burst}: {b:?}");
             assert!((b.burst / burst - 1.0).abs() < 0.1, "{rate} {burst}: {b:?}");
             assert!(b.explained > 0.9 && b.gain > 10.0, "{rate} {burst}: {b:?}");
-            assert_eq!(b.as_good, None, "{rate} {burst}");
+            assert_eq!(b.equivalent_rates, None, "{rate} {burst}");
         }
     }
 
@@ -267,7 +267,7 @@ mod tests {
         };
         let arrivals: Vec<PacketArrival> = (0..120).flat_map(burst).collect();
         let b = fit(&arrivals, 0.05, true).unwrap_or_default();
-        let (lowest, highest) = b.as_good.unwrap_or_default();
+        let (lowest, highest) = b.equivalent_rates.unwrap_or_default();
         // At least 8 kB each 100 ms; at most more than the search covers.
         assert!(lowest < 2.0 * 80e3 && highest > 2.5e6, "{b:?}");
     }

@@ -90,7 +90,7 @@ pub(crate) struct TokenBucketFit {
     /// Least and greatest rate that explain the losses as well, where they are far apart. The rate does not
     /// show where the bucket fills up between bursts and a burst is shorter than a packet's time at the
     /// rate.
-    pub as_good: Option<(f64, f64)>,
+    pub equivalent_rates: Option<(f64, f64)>,
 }
 
 /// Returns the backlog after it has drained for `seconds` at `rate`, bytes a second.
@@ -231,7 +231,7 @@ pub(crate) fn gain_without_times(arrivals: &[PacketArrival], b: &TokenBucketFit,
 impl TokenBucketFit {
     /// Returns the least and the greatest rate that fit the losses.
     pub(super) fn rates(&self) -> (f64, f64) {
-        self.as_good.unwrap_or((self.rate, self.rate))
+        self.equivalent_rates.unwrap_or((self.rate, self.rate))
     }
 
     /// Returns the score that the search maximises: the gain, reduced by misclassified packets and by the

@@ -2,7 +2,7 @@
 
 use super::measures::rtt_summary;
 use result::RttSummary;
-use result::diagnosis::{BetweenEnds, BothEndsInfo, LatePart, LateSummary, LostBetween};
+use result::diagnosis::{BetweenEnds, BothEndsInfo, DelayVariation, DelayVariationPart, LostBetween};
 use track::both_ends::{DelaySlice, PairedCaptures};
 use track::{SpanHistogram, Track};
 
@@ -38,11 +38,11 @@ pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
     Some(BetweenEnds {
         lost_packets: between.lost_packets,
         unknown_packets: between.unknown_packets,
-        needless_bytes: between.needless_bytes,
-        bare_packets: between.bare_packets,
-        bare_lost: between.bare_lost,
-        least_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
-        late_ms: late_summary(&between.late),
+        spurious_bytes: between.spurious_bytes,
+        packets_without_payload: between.packets_without_payload,
+        lost_without_payload: between.lost_without_payload,
+        min_delay_ms: between.least_ns.map(|ns| ns as f64 * 1e-6),
+        delay_variation_ms: late_summary(&between.late),
         over_time: late_parts(&between.over_time, start_s),
         lost: between
             .lost
@@ -53,14 +53,14 @@ pub(crate) fn between_ends(t: &Track, start_s: f64) -> Option<BetweenEnds> {
 }
 
 /// Summarises the delays of packets above the least delay.
-pub(crate) fn late_summary(late: &SpanHistogram) -> LateSummary {
+pub(crate) fn late_summary(late: &SpanHistogram) -> DelayVariation {
     let RttSummary { mean, p50, p95, max, .. } = rtt_summary(late);
-    LateSummary { mean, p50, p95, max }
+    DelayVariation { mean, p50, p95, max }
 }
 
 /// Returns delays and losses over time. `start_s`: start of the capture, seconds since 1970.
-pub(crate) fn late_parts(parts: &[DelaySlice], start_s: f64) -> Vec<LatePart> {
-    let late_part = |part: &DelaySlice| LatePart {
+pub(crate) fn late_parts(parts: &[DelaySlice], start_s: f64) -> Vec<DelayVariationPart> {
+    let late_part = |part: &DelaySlice| DelayVariationPart {
         from_s: crate::limiter::seconds(part.from) - start_s,
         arrived: part.arrived,
         lost: part.lost,

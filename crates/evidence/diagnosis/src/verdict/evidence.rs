@@ -58,13 +58,13 @@ pub(crate) struct FlowFacts {
     /// The scale of the receiver's windows is not known.
     pub window_unknown: bool,
     /// Data also flows in the other direction, and the ACKs share its queue.
-    pub both_ways: bool,
+    pub bidirectional_data: bool,
     /// The application waits for room in the send buffer.
     pub send_buffer_full: bool,
     /// The bytes in flight do not fall at losses.
     pub unanswered: bool,
     /// Small segments were held back again and again until a delayed ACK came.
-    pub held_again: bool,
+    pub nagle_waits: bool,
 }
 
 /// The window of a receiver that reads at once does not fall below this share of the greatest, because a
@@ -175,7 +175,7 @@ fn evidence(
         small_writes: small_writes(rounds, i),
         paused: paused(rounds, i),
         send_buffer_full: facts.send_buffer_full,
-        held_again: facts.held_again,
+        nagle_waits: facts.nagle_waits,
         flat: flat(rounds, i, facts),
         inflight_unknown: facts.inflight_unknown
             && (facts.near_receiver || facts.min_rtt < AT_RECEIVER_RTT_S),
@@ -199,7 +199,7 @@ fn evidence(
         unanswered: facts.unanswered,
         data_waits: data_waits(r, facts),
         acks_wait: acks_wait(r, facts),
-        both_ways: facts.both_ways,
+        bidirectional_data: facts.bidirectional_data,
         window_unread: false,
         recovered: false,
     }

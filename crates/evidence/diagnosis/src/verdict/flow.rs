@@ -85,9 +85,9 @@ impl FlowView {
             one_way: measures::is_one_way(t) && !outages::is_unanswered(t),
             begun_late: !t.handshake.syn && !t.handshake.syn_ack,
             window_unknown: t.handshake.wscale.is_none(),
-            both_ways: context.both_ways,
+            bidirectional_data: context.bidirectional_data,
             send_buffer_full: is_send_buffer_full(t, &rounds),
-            held_again: t.held.total() >= HELD_AGAIN,
+            nagle_waits: t.held.total() >= HELD_AGAIN,
             unanswered: cc::are_losses_unanswered(&rounds, t.mss.unwrap_or(1) as f64),
         };
         let median = t.rtt.quantile(0.5).map_or(base, |rtt| rtt.as_secs_f64());

@@ -1,10 +1,10 @@
 //! How flows share the rate of a limiter, grouped by the congestion control that they seem to use.
 
-use result::diagnosis::{FlowDiagnosis, LinkTakers};
+use result::diagnosis::{CcShare, FlowDiagnosis};
 use std::collections::BTreeMap;
 
 /// Returns each congestion control's share of the rate of limiter `i`; empty unless several flows share it.
-pub(super) fn limiter_shares(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTakers> {
+pub(super) fn limiter_shares(flows: &[FlowDiagnosis], i: usize) -> Vec<CcShare> {
     let through = || flows.iter().filter(|f| f.limiter == Some(i));
     let from = through().map(|f| f.start_s).fold(f64::INFINITY, f64::min);
     let to = through().map(|f| f.start_s + f.duration_s).fold(f64::NEG_INFINITY, f64::max);
@@ -17,13 +17,13 @@ pub(super) fn limiter_shares(flows: &[FlowDiagnosis], i: usize) -> Vec<LinkTaker
         let sum = by_cc.entry(&f.cc.name).or_default();
         *sum = (sum.0 + 1, sum.1 + f.measures.bytes as f64);
     }
-    let share = |(cc, (flows, bytes)): (&str, (u64, f64))| LinkTakers {
+    let share = |(cc, (flows, bytes)): (&str, (u64, f64))| CcShare {
         cc: cc.to_string(),
         flows,
         mbps: bytes * 8e-6 / (to - from),
         share: bytes / total,
     };
-    let mut list: Vec<LinkTakers> = by_cc.into_iter().map(share).collect();
+    let mut list: Vec<CcShare> = by_cc.into_iter().map(share).collect();
     list.sort_by(|a, b| b.share.total_cmp(&a.share));
     list
 }

@@ -344,7 +344,7 @@ pub(super) fn as_reported<'a>(found: &FoundLimiter, members: impl Iterator<Item 
         flows: members.iter().map(|t| number(t)).collect(),
         fair_queue: found.fair,
         aqm: found.aqm.then_some(Aqm::CoDel),
-        takers: Vec::new(),
+        shares_by_cc: Vec::new(),
     }
 }
 

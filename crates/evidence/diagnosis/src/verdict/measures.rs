@@ -57,7 +57,7 @@ pub(crate) fn measures(t: &Track, rounds: &[RoundTripSpan]) -> Measures {
         icmp_too_big: c.icmp_too_big,
         fragmented_packets: c.fragmented_packets,
         fragments: c.fragments,
-        torn_packets: c.torn_packets,
+        incomplete_packets: c.incomplete_packets,
         path_mtu_bytes: t.path_mtu.or_else(|| fell_to(t)).or(t.fragment_fits),
         mss_before_bytes: t.mss_before,
         ecn: t.handshake.ecn,

@@ -82,7 +82,7 @@ fn a_forward_jump_of_the_capture_clock_is_not_a_pause() {
         assert!(f.duration_s < 3.0, "{}", f.duration_s);
         assert_eq!(f.share(Cause::Outage), 0.0, "{:?}", f.causes);
         assert_eq!(d.capture.forward_jumps, 1);
-        assert!(d.capture.most_forward_s.is_some_and(|s| (s - jump as f64).abs() < 1.0));
+        assert!(d.capture.max_forward_s.is_some_and(|s| (s - jump as f64).abs() < 1.0));
     }
 }
 

@@ -79,7 +79,8 @@ fn retransmissions_of_bbr_on_a_lossy_line_are_predicted() {
     let stages = r#"{ kind = "link", rate = "20Mbit/s", queue = { kind = "fifo", packets = 150 } },
                     { kind = "loss", probability = 0.01 }"#;
     let made = fitted(&captured(stages, "bbr"));
-    let (captured, fitted) = (made.fit.compared.captured.resent, made.fit.compared.fitted.resent);
+    let (captured, fitted) =
+        (made.fit.compared.captured.retransmitted_share, made.fit.compared.fitted.retransmitted_share);
     // Two in three of a binomial count of 130 are within 9 %.
     assert!((fitted / captured - 1.0).abs() < 0.25, "{captured} {fitted}");
     assert!((made.path.loss / 0.01 - 1.0).abs() < 0.25, "{}", made.path.loss);

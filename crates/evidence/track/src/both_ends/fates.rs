@@ -46,7 +46,7 @@ pub(super) struct DirectionFates {
     /// For each packet sent: whether it contains bytes that had been sent before.
     pub again: Vec<bool>,
     /// Payload bytes sent again although an earlier transmission of them arrived.
-    pub needless_bytes: u64,
+    pub spurious_bytes: u64,
     /// Packets without payload, and how many of them were lost.
     pub bare: (u64, u64),
     /// Packets with payload that arrived although the first capture lacks them, and packets that were
@@ -257,7 +257,7 @@ pub(super) fn fates(way: &DirectionPackets, clock: &ClockFit) -> DirectionFates 
         |p: &&StreamPiece| out.arrived[p.at].is_none() && way.arrived[p.at].time > begin + MAX_LATENESS;
     out.unsent = came.iter().filter(is_unsent).count() as u64;
     settle(way, &pieces_sent, &came, &transmissions, &mut out);
-    out.needless_bytes = needless_bytes(&pieces_sent, &by_seq, &transmissions, longest);
+    out.spurious_bytes = spurious_bytes(&pieces_sent, &by_seq, &transmissions, longest);
     settle_without_payload(way, &mut out);
     out
 }
@@ -365,7 +365,7 @@ fn acknowledged(way: &DirectionPackets, reference: u64) -> Option<u64> {
 }
 
 /// Number of payload bytes sent again although an earlier transmission of them arrived.
-fn needless_bytes(
+fn spurious_bytes(
     sent: &[StreamPiece],
     by_seq: &[StreamPiece],
     transmissions: &[Transmission],

@@ -271,5 +271,5 @@ fn queueing_to_rtt(t: &mut Track) {
         p.rtt = base.and_then(|base| Some(base + p.rtt.get()?)).into();
     }
     let mss = u64::from(t.mss.unwrap_or(1)).max(1);
-    t.counts.spurious = between.needless_bytes.div_ceil(mss).min(t.counts.retransmitted_packets);
+    t.counts.spurious = between.spurious_bytes.div_ceil(mss).min(t.counts.retransmitted_packets);
 }

@@ -178,9 +178,9 @@ impl<'a> PathDirections<'a> {
 
     fn result(&self, direction: &PathDirection) -> PathBetween {
         let mut out = PathBetween {
-            needless_bytes: direction.fates.needless_bytes,
-            bare_packets: direction.fates.bare.0,
-            bare_lost: direction.fates.bare.1,
+            spurious_bytes: direction.fates.spurious_bytes,
+            packets_without_payload: direction.fates.bare.0,
+            lost_without_payload: direction.fates.bare.1,
             least_ns: self.least.get(&direction.hosts()).copied().filter(|ns| *ns < i64::MAX),
             ..PathBetween::default()
         };

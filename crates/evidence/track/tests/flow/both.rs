@@ -149,7 +149,7 @@ fn is_right(label: &str, found: &BothEndsTracks, truth: &[Journey], error: u64) 
             arrived.insert(p.seq);
         }
     }
-    assert_eq!(between.needless_bytes, needless, "{label}");
+    assert_eq!(between.spurious_bytes, needless, "{label}");
     // The log's round trip is the minimum RTT plus the queueing delay of this direction, to its resolution of
     // a microsecond.
     let least = truth.iter().filter_map(|(_, took)| *took).min().unwrap();

@@ -153,7 +153,7 @@ fn numbers_are_those_of_longfat_run_to_the_last_bit() {
         let expected = by_run["variants"].as_array().expect("variants").iter().find(of_variant);
         let mut expected = expected.expect("the variant").clone();
         // The explorer does not search for the flows' limiter, to answer while a slider moves.
-        for key in ["held_by", "holder_search"] {
+        for key in ["limited_by", "limitation_search"] {
             expected.as_object_mut().expect("a variant").remove(key);
         }
         // JSON prints a double in the shortest form that reads back to the same bits.

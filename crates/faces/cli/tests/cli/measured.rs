@@ -86,7 +86,7 @@ fn one_flow_of_iperf3_gives_a_policer_but_not_its_rate() {
     // Reno through a bucket below the bandwidth-delay product comes nowhere near the rate, 10 Mbit/s.
     let [rate, low, high] = value(&fit, "rate");
     assert!(off(rate, 10.0) < 0.5 && low < 11.0 && high > 1.5 * low, "{rate} {low} {high}");
-    let unknown = fit["not_told"].as_array().unwrap();
+    let unknown = fit["not_shown"].as_array().unwrap();
     assert!(unknown.iter().any(|t| t.as_str().unwrap().starts_with("rate: anything from")), "{unknown:?}");
     assert!(off(fit["compared"]["fitted"]["goodput_mbps"].as_f64().unwrap(), 5.86) < 0.1);
 }
@@ -166,7 +166,7 @@ fn an_incomplete_input_is_refused_with_file_line_and_key() {
     refused("comma.json", &comma, first, "end", "not JSON");
     let failed = "{\n\t\"start\":\t{},\n\t\"intervals\":\t[],\n\t\"end\":\t{},\n\t\"error\":\t\"unable to connect to server\"\n}\n";
     refused("failed.json", failed, 5, "error", "unable to connect to server");
-    refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "finished test");
+    refused("none.json", "{\n\t\"end\":\t{}\n}\n", 2, "end.streams", "when a test finishes");
     // `ss -tn` lists connections without their statistics.
     let bare =
         "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nESTAB 0 12 10.0.0.1:40000 10.0.0.2:5201\n";

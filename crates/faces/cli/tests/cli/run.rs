@@ -81,7 +81,7 @@ fn json_is_one_object_and_reproducible() {
     assert_eq!(first.stdout, place.read("a/result.json"));
     assert!(stderr(&first).ends_with("results in a (open report.html)\n"));
     let object = json(&stdout(&first));
-    assert_eq!(object["schema"], "longfat-result/1");
+    assert_eq!(object["schema"], "longfat-result/2");
     assert_eq!(object["variants"][0]["flows"][0]["name"], "bulk");
     assert_eq!(object["variants"][0]["clock"], "sim");
 }
@@ -183,7 +183,7 @@ fn a_short_scenario_is_repeated_by_default_and_a_long_one_warns_that_it_is_not()
         "{printed}"
     );
     let kinds: Vec<&str> =
-        long["warned"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
+        long["warning_data"].as_array().unwrap().iter().filter_map(|w| w["kind"].as_str()).collect();
     assert!(kinds.contains(&"once"), "{kinds:?}");
 }
 
@@ -285,7 +285,7 @@ fn schemas_are_json() {
     assert_eq!(out.status.code(), Some(0));
     assert!(json(&stdout(&out))["properties"]["links"].is_object());
     let out = place.longfat(&["schema", "result"]);
-    assert_eq!(json(&stdout(&out))["properties"]["schema"]["const"], "longfat-result/1");
+    assert_eq!(json(&stdout(&out))["properties"]["schema"]["const"], "longfat-result/2");
     assert_eq!(place.longfat(&["schema", "cake"]).status.code(), Some(2));
 }
 

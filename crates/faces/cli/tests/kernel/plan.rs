@@ -44,17 +44,20 @@ fn a_shaper_at_the_sender_by_tc_gains_as_predicted() {
     let Some(plan) = proved("sender-edge", "1") else { return };
     let cure = &plan.cures[0];
     let proof = cure.proof.as_ref().expect("it was proved");
-    assert!(proof.ran.iter().any(|l| l.starts_with("client# tc qdisc replace dev $DEV root")), "{proof:?}");
+    assert!(
+        proof.commands_run.iter().any(|l| l.starts_with("client# tc qdisc replace dev $DEV root")),
+        "{proof:?}"
+    );
     let printed: Vec<&String> = {
         let remedies = cure.steps.iter().flat_map(|s| &s.remedies);
         remedies.flat_map(|r| &r.commands).flat_map(|c| &c.apply).collect()
     };
-    for line in &proof.ran {
+    for line in &proof.commands_run {
         let typed = line.split_once("# ").expect("host and line").1;
         assert!(printed.iter().any(|p| *p == typed), "{typed} was not printed");
     }
-    if !proof.doubts.is_empty() {
-        eprintln!("not compared: {:?}", proof.doubts);
+    if !proof.distrust.is_empty() {
+        eprintln!("not compared: {:?}", proof.distrust);
         return;
     }
     assert!(proof.kernel_mbps > 2.0 * proof.kernel_now_mbps, "{proof:?}");
@@ -67,16 +70,16 @@ fn bbr_by_sysctl_gains_as_predicted() {
     let Some(plan) = proved("sender", "12") else { return };
     let bbr = plan.cures.iter().find(|c| c.name == "bbr").expect("bbr was tried");
     let proof = bbr.proof.as_ref().expect("it was proved");
-    assert_eq!(proof.ran, ["client# sysctl -w net.ipv4.tcp_congestion_control=bbr"], "{proof:?}");
-    if proof.doubts.is_empty() {
+    assert_eq!(proof.commands_run, ["client# sysctl -w net.ipv4.tcp_congestion_control=bbr"], "{proof:?}");
+    if proof.distrust.is_empty() {
         assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.2, "{proof:?}");
     }
     let fq = plan.cures.iter().find(|c| c.name == "pace-fq").and_then(|c| c.proof.as_ref()).expect("proved");
     // No command turns this kernel's BBR into version 3.
     let bbr3 = plan.cures.iter().filter(|c| c.name.starts_with("bbr3")).filter_map(|c| c.proof.as_ref());
-    assert!(bbr3.flat_map(|p| &p.ran).all(|line| !line.contains("congestion_control")));
+    assert!(bbr3.flat_map(|p| &p.commands_run).all(|line| !line.contains("congestion_control")));
     // A kernel without fq is reported as the reason.
-    assert!(!fq.ran.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
+    assert!(!fq.commands_run.is_empty() || fq.set[0].starts_with("pacing by fq"), "{fq:?}");
 }
 
 const LOSSY: &str = r#"
@@ -105,10 +108,10 @@ fn a_proxy_on_the_path_gains_as_predicted() {
     let (_, proof) = proofs.iter().find(|(name, _)| *name == "proxy-bbr-node").expect("it was proved");
     let line =
         "node# longfat proxy --listen :5201 --upstream 10.0.0.1:5202 --client-cc reno --upstream-cc bbr";
-    assert_eq!(proof.ran, [line], "{proof:?}");
+    assert_eq!(proof.commands_run, [line], "{proof:?}");
     assert!(proof.set.is_empty(), "{proof:?}");
     assert!(proof.kernel_mbps > 2.0 * proof.kernel_now_mbps, "{proof:?}");
-    if proof.doubts.is_empty() {
+    if proof.distrust.is_empty() {
         assert!((proof.kernel_mbps / proof.predicted_mbps - 1.0).abs() < 0.15, "{proof:?}");
     }
 }

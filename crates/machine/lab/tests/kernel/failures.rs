@@ -114,18 +114,18 @@ fn run(text: &str, victims: &[&str], parents: bool) -> Option<Outcome> {
 /// Asserts that exactly these components failed and that this is the first reason to distrust the run.
 fn assert_died(outcome: &Outcome, wanted: &[&str]) {
     let trust: &Trust = outcome.variant.trust.as_ref().expect("a verdict on the measurement");
-    let mut died: Vec<&str> = trust.died.iter().map(|d| d.component.as_str()).collect();
+    let mut died: Vec<&str> = trust.dead_components.iter().map(|d| d.component.as_str()).collect();
     died.sort_unstable();
     assert_eq!(died, wanted, "{trust:?}");
     assert!(!trust.reliable);
     assert_eq!(trust.reasons[0].kind, TrustKind::Died, "{trust:?}");
-    assert!(trust.died.iter().all(|d| d.at_ms >= 900.0), "{trust:?}");
+    assert!(trust.dead_components.iter().all(|d| d.at_ms >= 900.0), "{trust:?}");
 }
 
 #[test]
 fn killed_daemons_are_named() {
     let Some(o) = run(NETWORK, &["charon", "bird", "vsftpd"], false) else { return };
-    let died = &o.variant.trust.as_ref().expect("a verdict").died;
+    let died = &o.variant.trust.as_ref().expect("a verdict").dead_components;
     assert_eq!(died.len(), 3, "{died:?}");
     for wanted in ["charon (IPsec over link access)", "BIRD (BGP)", "host gw: vsftpd (FTP)"] {
         assert!(died.iter().any(|d| d.component.ends_with(wanted)), "no {wanted} in {died:?}");
@@ -140,7 +140,7 @@ fn a_hosts_daemons_die_together() {
     let Some(o) = run(NETWORK, &["vsftpd"], true) else { return };
     let expected =
         "host gw: the process that holds charon (IPsec over link access), BIRD (BGP), vsftpd (FTP)";
-    let died = &o.variant.trust.as_ref().expect("a verdict").died;
+    let died = &o.variant.trust.as_ref().expect("a verdict").dead_components;
     assert_eq!(died.len(), 1, "{died:?}");
     let words = |text: &str| {
         let mut all: Vec<String> =
@@ -166,7 +166,7 @@ fn daemons_killed_by_a_fault_are_not_failures() {
     let text = NETWORK.replace("to = \"gw\"", "to = \"far\"");
     let Some(o) = run(&format!("{text}\n{more}"), &[], false) else { return };
     let trust = o.variant.trust.expect("a verdict");
-    assert!(trust.died.is_empty(), "{trust:?}");
+    assert!(trust.dead_components.is_empty(), "{trust:?}");
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn killed_relays_and_programs_are_named() {
     if let Some(o) = run(&iperf, &["iperf3"], false) {
         // The server is the older process. Its client then fails.
         let trust = o.variant.trust.expect("a verdict");
-        assert_eq!(trust.died[0].component, "flow f: the server iperf3", "{trust:?}");
-        assert!(trust.died[0].how.starts_with("killed by signal 9"), "{trust:?}");
+        assert_eq!(trust.dead_components[0].component, "flow f: the server iperf3", "{trust:?}");
+        assert!(trust.dead_components[0].how.starts_with("killed by signal 9"), "{trust:?}");
     }
     // A client that exits by itself, with any code, is not a failure; and the longfat relay ends with the
     // run.
@@ -209,7 +209,7 @@ fn killed_relays_and_programs_are_named() {
     );
     let Some(o) = run(&own, &[], false) else { return };
     let trust = o.variant.trust.expect("a verdict");
-    assert!(trust.died.is_empty(), "{trust:?}");
+    assert!(trust.dead_components.is_empty(), "{trust:?}");
 }
 
 /// Runs a shell with this command and kills `name` once the command runs. Returns the exit code and the

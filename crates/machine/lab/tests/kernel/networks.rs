@@ -173,7 +173,7 @@ fn a_gateway_fails_and_recovers() {
     let voice = &flow("voice").outages[0];
     // Until BGP notices, which takes 2 to 3 s, longer on a busy machine.
     let silence = voice.silence_ms.expect("a silence in ms");
-    assert!(silence > 1800.0 && voice.back_ms.is_some(), "{voice:?}\n{answers}");
+    assert!(silence > 1800.0 && voice.recovery_ms.is_some(), "{voice:?}\n{answers}");
     assert!(voice.lost_packets.expect("the number of lost datagrams") > 85, "{voice:?}");
     // The path dropped ESP packets between box and gateway: the missing datagrams are assigned to the flow.
     for name in ["voice", "probe"] {
@@ -185,7 +185,7 @@ fn a_gateway_fails_and_recovers() {
             "{name}: {lost} assigned, {missing} missing\n{answers}"
         );
     }
-    assert!(o.variant.trust.as_ref().is_some_and(|t| t.died.is_empty()), "{:?}", o.variant.trust);
+    assert!(o.variant.trust.as_ref().is_some_and(|t| t.dead_components.is_empty()), "{:?}", o.variant.trust);
     for wanted in ["gw1# show ipsec sa tunnel one", "gw1# show bgp summary"] {
         let output = answers.split(wanted).nth(1).unwrap_or_default();
         let output = output.split("\n\n").next().unwrap_or_default();
@@ -203,7 +203,7 @@ fn ipv6_routers_report_the_mtu_instead_of_fragmenting() {
     // IPv6 header 40 bytes, TCP 20, timestamps 12.
     assert_eq!((flow("red").mss_bytes, flow("blue").mss_bytes), (Some(1328), Some(1328)));
     let link = o.variant.elements.iter().find(|e| e.name == "red-wan.forward.link").expect("an element");
-    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    assert!(link.too_big.is_some_and(|t| t.icmp_sent && t.mtu_bytes == 1400), "{link:?}");
     let (red, blue) = (goodput(&o, "red"), goodput(&o, "blue"));
     assert!((10.0..=20.0 * 1328.0 / 1400.0).contains(&red), "{red}");
     assert!((2.5..=5.0 * 1328.0 / 1400.0).contains(&blue), "{blue}");
@@ -243,7 +243,7 @@ fn both_versions_share_a_link_and_a_tunnel() {
         "{four} + {six} + {udp}: {wire} Mbit/s"
     );
     let link = o.variant.elements.iter().find(|e| e.name == "gh.forward.tunnel").expect("an element");
-    assert!(link.too_big.is_some_and(|t| t.told && t.mtu_bytes == 1400), "{link:?}");
+    assert!(link.too_big.is_some_and(|t| t.icmp_sent && t.mtu_bytes == 1400), "{link:?}");
 }
 
 /// Programs and relays of every kind; the datagrams of programs are counted by packet sockets.

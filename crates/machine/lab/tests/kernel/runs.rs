@@ -477,7 +477,7 @@ fn an_mtu_black_hole_lasts_until_mtu_probing_starts() {
         let Some(o) = run(&text(probing, seconds)) else { return };
         let link = o.variant.elements.iter().find(|e| e.name == "path.forward.link").expect("the link");
         let (f, too_big) = (&o.variant.flows[0], link.too_big.expect("a count of too large packets"));
-        assert_eq!((too_big.mtu_bytes, too_big.largest_bytes, too_big.told), (1400, 1500, false));
+        assert_eq!((too_big.mtu_bytes, too_big.largest_bytes, too_big.icmp_sent), (1400, 1500, false));
         assert_eq!((link.dropped_packets, f.lost_packets), (0, Some(link.too_big_packets)));
         if probing == "off" {
             assert_eq!((f.delivered_bytes, f.mss_bytes), (0, Some(1448)));
@@ -632,7 +632,7 @@ fn random_loss_does_not_make_a_measurement_unreliable() {
     let Some(o) = once(text) else { return };
     let trust = o.variant.trust.expect("a verdict on the measurement");
     assert!(o.variant.elements.iter().any(|e| e.dropped_packets > 0), "{:?}", o.variant.elements);
-    assert_eq!(trust.bunched_packets, 0, "{trust:?}");
+    assert_eq!(trust.emulator_burst_drops, 0, "{trust:?}");
     assert!(trust.reasons.iter().all(|r| r.kind != TrustKind::Bunched), "{trust:?}");
     assert!(trust.kernel_lost_packets == 0 && trust.offered_packets > 1000, "{trust:?}");
 }
@@ -657,5 +657,5 @@ fn drops_after_emulator_delays_make_a_measurement_unreliable() {
     let Some(o) = once(text) else { return };
     let trust = o.variant.trust.expect("a verdict on the measurement");
     let bunched = trust.reasons.iter().find(|r| r.kind == TrustKind::Bunched).expect("a reason");
-    assert!(bunched.measured <= 1.0 && trust.bunched_packets > 0, "{trust:?}");
+    assert!(bunched.measured <= 1.0 && trust.emulator_burst_drops > 0, "{trust:?}");
 }
