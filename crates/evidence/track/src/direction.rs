@@ -128,11 +128,7 @@ impl Direction {
         lists: PooledLists,
     ) -> Direction {
         let start = BEGIN + seq as u64;
-        let mut side = SenderSide::default();
-        if let Some(rtt) = handshake.up {
-            side.begin(rtt);
-        }
-        side.acked(AckState::new(Time::ZERO, start, 0, None, false));
+        let side = SenderSide::new(AckState::new(Time::ZERO, start, 0, None, false), handshake.up);
         let mut rtt = RttState::default();
         if let Some(all) = handshake.rtt {
             rtt.estimate.sample(all);
@@ -358,7 +354,7 @@ impl Direction {
     /// Bytes in flight as the sender sees them.
     #[inline]
     pub fn inflight(&mut self, now: Time) -> u32 {
-        let Some(ack) = self.side.last_ack(now) else { return 0 };
+        let ack = self.side.last_ack(now);
         let above = self.stream.nxt.saturating_sub(ack.una);
         // No sender has more in flight than the receiver permits (RFC 9293 section 3.8.6). Anything above
         // that was acknowledged by an ACK that the sender already had; when it got it is only approximately

@@ -62,7 +62,7 @@ impl AckState {
 }
 
 /// State of the path between sender and capture.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SenderSide {
     /// TSvals of ACKs and when they passed: a ring that begins at `first_mark`.
     marks: [(u32, Time); MAX_AWAITED_ECHOES],
@@ -76,8 +76,10 @@ pub struct SenderSide {
     rtt: Option<Span>,
     /// `rtt` in the form that segments keep.
     packed: PackedSpan,
-    /// The last ACK that the sender has, followed by the ACKs that it does not have yet.
-    ring: VecDeque<AckState>,
+    /// The last ACK that the sender has.
+    last: AckState,
+    /// ACKs that the sender does not have yet. Empty where the capture was taken at the sender.
+    coming: VecDeque<AckState>,
     /// Earlier ACKs that the sender had, ending at `last_had`: when they passed, and where their windows
     /// ended.
     had: [(Time, Option<NonZeroU64>); MAX_EARLIER_ACKS],
@@ -85,11 +87,23 @@ pub struct SenderSide {
 }
 
 impl SenderSide {
-    /// Starts with the RTT of the handshake.
-    pub fn begin(&mut self, rtt: Span) {
-        if self.samples == 0 {
-            self.least = Some(rtt.min(MAX_RTT));
-            self.set_rtt(self.least);
+    /// Starts with an ACK that the sender has, and with the RTT of the handshake, if known.
+    pub fn new(first: AckState, rtt: Option<Span>) -> SenderSide {
+        let rtt = rtt.map(|rtt| rtt.min(MAX_RTT));
+        SenderSide {
+            marks: Default::default(),
+            first_mark: 0,
+            marked: 0,
+            last_tsval: None,
+            recent: Default::default(),
+            samples: 0,
+            least: rtt,
+            rtt,
+            packed: rtt.into(),
+            last: first,
+            coming: VecDeque::new(),
+            had: Default::default(),
+            last_had: 0,
         }
     }
 
@@ -97,18 +111,18 @@ impl SenderSide {
     #[inline]
     pub fn fetch(&self) -> u64 {
         let marks = self.marks[0].1.as_nanos() ^ self.marks[4].1.as_nanos() ^ self.marks[7].1.as_nanos();
-        marks ^ self.recent[0].as_nanos() ^ self.ring.len() as u64
+        marks ^ self.recent[0].as_nanos() ^ self.last.una ^ self.coming.len() as u64
     }
 
-    /// Prefetches the ring's first entry; returns a value that depends on it.
+    /// Prefetches the first ACK that the sender does not have yet; returns a value that depends on it.
     #[inline]
     pub fn fetch_list(&self) -> u64 {
-        self.ring.front().map_or(0, |k| k.una)
+        self.coming.front().map_or(0, |ack| ack.una)
     }
 
     /// Frees unused capacity.
     pub fn shrink(&mut self) {
-        self.ring.shrink_to_fit();
+        self.coming.shrink_to_fit();
     }
 
     /// RTT between capture and sender in force.
@@ -209,35 +223,44 @@ impl SenderSide {
     #[inline]
     pub fn acked(&mut self, ack: AckState) {
         let up = self.rtt_or_zero();
-        let near = up < AT_SENDER;
-        if near {
-            self.ring.truncate(1);
-        } else {
-            self.trim(ack.time);
+        let with_gap = |last: Time| {
+            let gap = ack.time.since(last);
+            (AckState { gap_us: gap.as_micros().min(u16::MAX as u64) as u16, ..ack }, gap)
+        };
+        if up < AT_SENDER {
+            self.coming.clear();
+            self.last = with_gap(self.last.time).0;
+            return;
         }
-        let since = ack.time.since(self.ring.back().map_or(ack.time, |last| last.time));
-        let ack = AckState { gap_us: since.as_micros().min(u16::MAX as u64) as u16, ..ack };
-        let several = self.ring.len() > 1;
-        match self.ring.back_mut() {
-            Some(only) if near => *only = ack,
+        self.take_arrived(ack.time);
+        let (ack, gap) = with_gap(self.coming.back().map_or(self.last.time, |last| last.time));
+        match self.coming.back_mut() {
             // The sender is assumed to have it slightly early, by at most a 64th of the RTT.
-            Some(last) if several && since < up / STEPS_PER_RTT => {
+            Some(last) if gap < up / STEPS_PER_RTT => {
                 *last = AckState { time: last.time, gap_us: last.gap_us, ..ack };
             }
-            _ => self.ring.push_back(ack),
+            _ => self.coming.push_back(ack),
         }
     }
 
+    /// Takes note of the ACKs that have reached the sender by `now`.
     #[inline]
-    fn trim(&mut self, now: Time) {
-        let had = now - self.rtt_or_zero();
-        while self.ring.len() > 1
-            && (self.ring[1].time <= had || self.ring.len() > 4 * STEPS_PER_RTT as usize)
-        {
-            let old = self.ring.pop_front();
+    fn take_arrived(&mut self, now: Time) {
+        if !self.coming.is_empty() {
+            self.take_all_arrived(now);
+        }
+    }
+
+    fn take_all_arrived(&mut self, now: Time) {
+        let sent = now - self.rtt_or_zero();
+        while let Some(next) = self.coming.front().copied() {
+            if next.time > sent && self.coming.len() < 4 * STEPS_PER_RTT as usize {
+                return;
+            }
+            self.coming.pop_front();
             self.last_had = (self.last_had + 1) % MAX_EARLIER_ACKS as u8;
-            self.had[self.last_had as usize] =
-                old.map_or_else(Default::default, |ack| (ack.time, ack.window_end));
+            self.had[self.last_had as usize] = (self.last.time, self.last.window_end);
+            self.last = next;
         }
     }
 
@@ -245,7 +268,7 @@ impl SenderSide {
     /// now.
     #[cold]
     pub fn least_window_end(&mut self, now: Time) -> Option<NonZeroU64> {
-        let last = self.last_ack(now)?;
+        let last = *self.last_ack(now);
         let up = self.rtt_or_zero();
         if up < AT_SENDER {
             return last.window_end;
@@ -268,11 +291,9 @@ impl SenderSide {
 
     /// The last ACK that the sender had when it sent the packet that passes now.
     #[inline]
-    pub fn last_ack(&mut self, now: Time) -> Option<AckState> {
-        if self.ring.len() > 1 {
-            self.trim(now);
-        }
-        self.ring.front().copied()
+    pub fn last_ack(&mut self, now: Time) -> &AckState {
+        self.take_arrived(now);
+        &self.last
     }
 }
 
@@ -287,7 +308,7 @@ mod tests {
     /// The sender is 10 ms away and answers each ACK, one of them 70 ms late.
     #[test]
     fn a_late_answer_of_the_sender_does_not_raise_the_rtt() {
-        let mut side = SenderSide::default();
+        let mut side = SenderSide::new(AckState::default(), None);
         let mut last = Time::ZERO;
         for i in 0..20u64 {
             side.note_ack(ms(100 * i), i as u32);
@@ -301,26 +322,23 @@ mod tests {
 
     #[test]
     fn the_sender_may_lack_acks_that_passed_within_the_last_tick() {
-        let mut side = SenderSide::default();
-        side.begin(Span::from_millis(10));
         let us = |n: u64| Time::ZERO + Span::from_micros(n);
-        for i in 0..100u64 {
-            side.acked(AckState::new(us(400 * i), i, 0, NonZeroU64::new(1000 + i), true));
-        }
+        let ack = |i: u64| AckState::new(us(400 * i), i, 0, NonZeroU64::new(1000 + i), true);
+        let mut side = SenderSide::new(ack(0), Some(Span::from_millis(10)));
+        (1..100).for_each(|i| side.acked(ack(i)));
         let now = us(10_000 + 400 * 90);
-        assert_eq!(side.last_ack(now).map(|a| a.una), Some(90));
+        assert_eq!(side.last_ack(now).una, 90);
         // The last one that passed a tick earlier, at 35 ms: after 87 × 0.4 ms.
         assert_eq!(side.least_window_end(now).map(NonZeroU64::get), Some(1087));
     }
 
     #[test]
     fn the_sender_has_an_ack_one_sender_side_rtt_after_it_passed() {
-        let mut side = SenderSide::default();
-        side.begin(Span::from_millis(10));
-        for i in 0..5 {
-            side.acked(AckState::new(ms(5 * i), i, 0, None, true));
-        }
-        assert_eq!(side.last_ack(ms(21)).map(|a| a.una), Some(2));
-        assert_eq!(side.last_ack(ms(40)).map(|a| (a.una, a.gap())), Some((4, Span::from_millis(5))));
+        let ack = |i: u64| AckState::new(ms(5 * i), i, 0, None, true);
+        let mut side = SenderSide::new(ack(0), Some(Span::from_millis(10)));
+        (1..5).for_each(|i| side.acked(ack(i)));
+        assert_eq!(side.last_ack(ms(21)).una, 2);
+        let last = side.last_ack(ms(40));
+        assert_eq!((last.una, last.gap()), (4, Span::from_millis(5)));
     }
 }

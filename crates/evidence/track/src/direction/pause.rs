@@ -22,7 +22,7 @@ impl Direction {
     #[inline]
     fn is_window_full(&mut self, now: Time) -> bool {
         self.window.is_known() && {
-            let end = self.side.last_ack(now).and_then(|ack| ack.window_end);
+            let end = self.side.last_ack(now).window_end;
             self.has_no_room(end)
         }
     }
@@ -44,7 +44,7 @@ impl Direction {
 
     #[cold]
     fn probes_window(&mut self, seq: u64, len: u32, now: Time) -> bool {
-        let Some(ack) = self.side.last_ack(now) else { return false };
+        let ack = self.side.last_ack(now);
         let shut = ack.window_end.is_some_and(|end| end.get() == ack.una);
         shut && seq == ack.una && self.scoreboard.sacked == 0 && (len == 1 || seq < self.stream.nxt)
     }
@@ -263,7 +263,7 @@ impl Direction {
 
     #[cold]
     fn follows_ack_at_once(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
-        let Some(ack) = self.side.last_ack(now) else { return false };
+        let ack = *self.side.last_ack(now);
         let at_once = ack.time + self.side.rtt_or_zero() + self.answer_time();
         ack.pure && ack.una + u64::from(p.len) == self.stream.nxt && sent <= at_once
     }
@@ -294,7 +294,7 @@ impl Direction {
     /// Returns whether full segments, `sent` at that time, followed an ACK immediately, far sooner than that
     /// ACK followed the previous one. (What Nagle's algorithm holds back is less than a segment.)
     fn is_answer(&mut self, p: &TcpPacket, now: Time, sent: Time) -> bool {
-        let Some(ack) = self.side.last_ack(now) else { return false };
+        let ack = *self.side.last_ack(now);
         let waited = sent.since(ack.time + self.side.rtt_or_zero());
         ack.pure && waited * 4 < ack.gap() && self.sizes.is_full(p.len)
     }
