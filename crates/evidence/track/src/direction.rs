@@ -187,7 +187,7 @@ impl Direction {
         }
         self.count(p, segments);
         let gap = self.times.gap(now);
-        let entry = LogEntry {
+        let mut entry = LogEntry {
             time: now,
             number: p.number,
             bytes: p.len,
@@ -196,8 +196,8 @@ impl Direction {
             header: p.header,
             delay: self.delay,
             ..LogEntry::default()
-        }
-        .with_external_fate(self.fate);
+        };
+        entry.apply_external_fate(self.fate);
         self.end_shut_window(now);
         let missing = seq > self.stream.nxt;
         let (kind, timer) = if seq >= self.stream.nxt {

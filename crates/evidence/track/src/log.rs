@@ -47,7 +47,7 @@ pub struct LogEntry {
     /// The capture did not see the packet: the sequence numbers skipped it.
     pub unseen: bool,
     /// A capture at the other end was consulted, so that capture alone determines the RTT
-    /// ([`LogEntry::with_external_fate`]).
+    /// ([`LogEntry::apply_external_fate`]).
     pub rtt_is_external: bool,
     /// The external fate states what was lost; nothing in this capture changes that.
     pub known: bool,
@@ -57,31 +57,31 @@ impl LogEntry {
     /// Applies what another source knows of the packet. If that is a capture at the other end, the log's RTTs
     /// are queueing delays until the connection ends ([`crate::both_ends`]).
     #[inline]
-    pub fn with_external_fate(self, fate: ExternalFate) -> LogEntry {
-        match fate {
-            ExternalFate::Absent | ExternalFate::Arrived(_) => self,
-            known => self.apply_external_fate(known),
+    pub fn apply_external_fate(&mut self, fate: ExternalFate) {
+        if fate != ExternalFate::Absent {
+            self.apply_known_fate(fate);
         }
     }
 
     #[cold]
-    fn apply_external_fate(self, fate: ExternalFate) -> LogEntry {
+    fn apply_known_fate(&mut self, fate: ExternalFate) {
         match fate {
-            ExternalFate::Absent | ExternalFate::Arrived(_) => self,
-            ExternalFate::Unknown => LogEntry { rtt_is_external: true, ..self },
+            ExternalFate::Absent | ExternalFate::Arrived(_) => {}
+            ExternalFate::Unknown => self.rtt_is_external = true,
             ExternalFate::Sent { late, lost } => {
-                LogEntry { rtt_is_external: true, rtt: late, ..self.with_lost(lost) }
+                (self.rtt_is_external, self.rtt) = (true, late);
+                self.set_lost(lost);
             }
-            ExternalFate::Logged { lost } => self.with_lost(lost),
+            ExternalFate::Logged { lost } => self.set_lost(lost),
         }
     }
 
-    fn with_lost(self, lost: u32) -> LogEntry {
+    fn set_lost(&mut self, lost: u32) {
         let whole = u64::from(self.bytes.max(1));
         // All segments but the last have the same size.
         let share = (u64::from(lost) * u64::from(self.segments) + whole / 2) / whole;
-        let lost_segments = share.max(u64::from(lost > 0)) as u16;
-        LogEntry { known: true, lost, lost_segments, ..self }
+        (self.known, self.lost) = (true, lost);
+        self.lost_segments = share.max(u64::from(lost > 0)) as u16;
     }
 }
 
