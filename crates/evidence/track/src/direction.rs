@@ -160,7 +160,10 @@ impl Direction {
     }
 
     /// Processes a data packet; `last` is the time of the connection's previous packet.
-    #[inline]
+    ///
+    /// Not inlined, like [`Direction::ack`]: as one function, the compiler would keep less of their state in
+    /// registers, which costs 2 % of the tracker's instructions.
+    #[inline(never)]
     pub fn data(&mut self, p: &TcpPacket, now: Time, last: Time) -> Option<SentData> {
         let syn = p.flags.has(TcpFlags::SYN) as u32;
         let seq = unwrap(self.stream.nxt, p.seq.wrapping_add(syn));

@@ -20,7 +20,7 @@ const MIN_RTT: Span = Span::from_micros(1);
 
 impl Direction {
     /// Processes a packet of the receiver. Returns the RTT of the data that it acknowledges.
-    #[inline]
+    #[inline(never)]
     pub fn ack(&mut self, p: &TcpPacket, now: Time) -> Option<Span> {
         let ack = unwrap(self.stream.una, p.ack);
         // Belongs to another stream.
