@@ -68,7 +68,8 @@ impl Scoreboard {
     #[inline]
     pub fn find(&self, seq: u64) -> usize {
         // Most ACKs cover one or two segments.
-        let near = self.list.iter().take(LINEAR_SEARCH).position(|s| s.end() > seq);
+        let ends_after = |i: &usize| self.list.get(*i).is_none_or(|s| s.end() > seq);
+        let near = (0..LINEAR_SEARCH).find(ends_after);
         near.unwrap_or_else(|| self.list.partition_point(|s| s.end() <= seq))
     }
 

@@ -88,14 +88,17 @@ impl Direction {
 
     /// Returns whether the ACK is late by as much as a delayed-ACK timer takes.
     fn is_late_ack(&self, ack: u64, now: Time) -> bool {
-        let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
-        let Some(path) = path else { return false };
         let behind = self.scoreboard.find(ack);
-        let arrived = |next: &SentSegment| next.time + path <= now;
         let last = behind.checked_sub(1).and_then(|i| self.scoreboard.list.get(i)).filter(|s| s.sent == 1);
-        let held = last.map(|last| now.since(last.time).saturating_sub(path));
-        held.is_some_and(|held| (DELAYED_FROM..DELAYED_UNTIL).contains(&held))
-            && !self.scoreboard.list.get(behind).is_some_and(arrived)
+        let Some(waited) = last.map(|last| now.since(last.time)).filter(|wait| *wait >= DELAYED_FROM) else {
+            return false;
+        };
+        let path = [self.rtt.least_down, self.handshake.down].into_iter().flatten().min();
+        path.is_some_and(|path| {
+            let arrived = |next: &SentSegment| next.time + path <= now;
+            (DELAYED_FROM..DELAYED_UNTIL).contains(&waited.saturating_sub(path))
+                && !self.scoreboard.list.get(behind).is_some_and(arrived)
+        })
     }
 
     /// Notes that the receiver accepted the byte of a window probe.
