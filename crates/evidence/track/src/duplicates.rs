@@ -29,7 +29,11 @@ pub struct IdUse {
 /// Packets with equal low fingerprint bits, the latest first.
 #[derive(Clone, Debug)]
 #[repr(align(64))] // one cache line each, not parts of two
-struct DuplicateSet([(u64, Time); SET]);
+struct DuplicateSet {
+    fingerprints: [u64; SET],
+    /// When each of them passed.
+    times: [Time; SET],
+}
 
 /// Fingerprints of the most recent packets of a capture.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ pub struct DuplicateTable {
 
 impl DuplicateTable {
     pub fn new() -> DuplicateTable {
-        DuplicateTable { sets: vec![DuplicateSet([(0, Time::ZERO); SET]); SETS] }
+        DuplicateTable { sets: vec![DuplicateSet { fingerprints: [0; SET], times: [Time::ZERO; SET] }; SETS] }
     }
 
     /// Returns the fingerprints of the next packets. Also reads the sets in which they will be looked up, so
@@ -50,7 +54,7 @@ impl DuplicateTable {
         let mut sum = 0;
         for (to, p) in fingerprints.iter_mut().zip(packets) {
             *to = fingerprint(p);
-            sum ^= self.sets[*to as usize % SETS].0[0].0;
+            sum ^= self.sets[*to as usize % SETS].fingerprints[0];
         }
         std::hint::black_box(sum);
         fingerprints
@@ -60,7 +64,7 @@ impl DuplicateTable {
     /// state in this connection.
     #[inline]
     pub fn is_duplicate(&mut self, p: &TcpPacket, fingerprint: u64, now: Time, ids: &mut IdUse) -> bool {
-        let DuplicateSet(set) = &mut self.sets[fingerprint as usize % SETS];
+        let set = &mut self.sets[fingerprint as usize % SETS];
         ids.same |= ids.last.is_some_and(|(id, last)| id == p.id && last != fingerprint);
         ids.last = Some((p.id, fingerprint));
         let is_near = |at: Time| match p.id {
@@ -68,10 +72,15 @@ impl DuplicateTable {
             0 => p.len > 0 && now.since(at) < DUPLICATE_WITHIN_NO_ID,
             _ => !ids.same || now.since(at) < DUPLICATE_WITHIN,
         };
-        if set.iter().any(|&(before, at)| before == fingerprint && at > Time::ZERO && is_near(at)) {
-            return true;
+        if set.fingerprints.contains(&fingerprint) {
+            let mut equal =
+                set.fingerprints.iter().zip(set.times).filter(|(before, _)| **before == fingerprint);
+            if equal.any(|(_, at)| at > Time::ZERO && is_near(at)) {
+                return true;
+            }
         }
-        *set = [(fingerprint, now), set[0], set[1], set[2]];
+        set.fingerprints = [fingerprint, set.fingerprints[0], set.fingerprints[1], set.fingerprints[2]];
+        set.times = [now, set.times[0], set.times[1], set.times[2]];
         false
     }
 }
