@@ -5,6 +5,7 @@ use crate::direction::{AgreedMss, Direction, SentData, TrackLimits};
 use crate::duplicates::{DuplicateTable, IdUse};
 use crate::list_pool::{ListPool, PooledLists};
 use crate::responses::ExchangeTracker;
+use crate::rtt::RTO_MIN;
 use crate::sequence::unwrap;
 use crate::timestamp_clock::{SilenceJudgement, TimestampClock};
 use crate::{
@@ -210,7 +211,7 @@ impl TrackedConnection {
             self.first_ack(side, p, now);
         }
         let out = |d: &Option<Box<Direction>>| d.as_ref().map_or(0, |d| d.bytes_out());
-        let was_out = [out(&self.data[0]), out(&self.data[1])];
+        let out_in_silence = (now.since(last) > RTO_MIN).then(|| self.data.each_ref().map(out));
         let mut row = wanted.then(PacketRow::default);
         if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::RST) {
             self.acknowledge(1 - side, p, now, delay, limits, row.as_mut());
@@ -219,15 +220,10 @@ impl TrackedConnection {
         if let Some(sent) = sent {
             self.track_exchange(side, p.number, sent.kind == PacketKind::Data && !sent.repairs, now);
         }
-        for (i, d) in self.data.iter_mut().enumerate() {
-            let Some(d) = d else { continue };
-            if was_out[i] > 0 {
-                let (timer, repairs) =
-                    sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
-                d.watch_silence(last, now, timer, repairs || i != side && d.is_overdue_ack(p, was_out[i]));
-            }
-            d.watch_window(now);
+        if let Some(out) = out_in_silence {
+            self.watch_silence(side, p, (last, now), out, sent);
         }
+        self.data.iter_mut().flatten().for_each(|d| d.watch_window(now));
         let segments = sent.map_or(1, |s| s.segments);
         let headers = segments.saturating_mul(p.header as u32);
         let endpoint = &mut self.endpoints[side];
@@ -244,6 +240,25 @@ impl TrackedConnection {
             row.kind = PacketKind::Data;
         }
         Some(row)
+    }
+
+    /// Notes that no packet passed from `last` to `now`, longer than any sender's timer. Packet `p` of end
+    /// `side`, with the data `sent`, ended that; `out`: bytes of each direction that were outstanding.
+    #[cold]
+    fn watch_silence(
+        &mut self,
+        side: usize,
+        p: &TcpPacket,
+        (last, now): (Time, Time),
+        out: [u64; 2],
+        sent: Option<SentData>,
+    ) {
+        for (i, d) in self.data.iter_mut().enumerate() {
+            let Some(d) = d.as_mut().filter(|_| out[i] > 0) else { continue };
+            let (timer, repairs) =
+                sent.filter(|_| i == side).map_or((false, false), |s| (s.timer.is_some(), s.repairs));
+            d.watch_silence(last, now, timer, repairs || i != side && d.is_overdue_ack(p, out[i]));
+        }
     }
 
     /// The client: the end that opened the connection or, without a SYN, the one whose port is not a

@@ -385,13 +385,12 @@ impl Direction {
         self.counts.rto += pause.segments;
     }
 
-    /// Notes that nothing passed in either direction from `last` to `now` although data was outstanding.
-    /// `timer`: a timer of the sender ended it. `shown`: what ended it shows by itself that packets were held
+    /// Notes that nothing passed in either direction from `last` to `now` (more than [`RTO_MIN`]) although
+    /// data was outstanding. `timer`: a timer of the sender ended it. `shown`: what ended it shows by itself that packets were held
     /// or lost.
-    #[inline]
     pub fn watch_silence(&mut self, last: Time, now: Time, timer: bool, shown: bool) {
         let silent = now.since(last);
-        if silent <= RTO_MIN || timer || self.window.zero_since.is_some() {
+        if timer || self.window.zero_since.is_some() {
             return;
         }
         // Without a payload-less ACK in the capture nothing shows what had arrived.
@@ -409,7 +408,6 @@ impl Direction {
 
     /// Returns whether an ACK after a silence should have come before it: a receiver acknowledges every
     /// second full segment immediately (RFC 5681 section 4.2). `were_out`: bytes outstanding before the ACK.
-    #[inline]
     pub fn is_overdue_ack(&self, p: &TcpPacket, were_out: u64) -> bool {
         p.len == 0 && were_out >= 2 * u64::from(self.sizes.bytes_or_one()) && self.bytes_out() < were_out
     }
