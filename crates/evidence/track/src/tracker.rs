@@ -319,14 +319,11 @@ impl Tracker {
             self.run_maintenance(now);
         }
         let (key, side) = table::key(p.src, p.dst);
+        if p.flags.has(TcpFlags::SYN) {
+            self.close_before(p, now);
+        }
         let slot = match self.table.find(&key) {
-            Some(slot) => match self.table.get(slot) {
-                Some(c) if c.is_reopened_by(side, p, now) => {
-                    self.close(slot);
-                    self.open(key, side, p, now)
-                }
-                _ => slot,
-            },
+            Some(slot) => slot,
             None => self.open(key, side, p, now),
         };
         let Some(connection) = self.table.get(slot) else { return };
@@ -347,6 +344,18 @@ impl Tracker {
         }
         if let (Some(recorder), Some(row)) = (&mut self.recorder, row) {
             recorder.row(&row);
+        }
+    }
+
+    /// Closes the connection between the ends of a SYN that opens another one.
+    #[cold]
+    fn close_before(&mut self, p: &TcpPacket, now: Time) {
+        let (key, side) = table::key(p.src, p.dst);
+        let known = self.table.find(&key);
+        let is_reopened =
+            |slot: &usize| self.table.get(*slot).is_some_and(|c| c.is_reopened_by(side, p, now));
+        if let Some(slot) = known.filter(is_reopened) {
+            self.close(slot);
         }
     }
 
