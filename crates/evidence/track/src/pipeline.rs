@@ -53,7 +53,8 @@ pub fn track_capture_with_udp(
     let reader = decode(reader, &mut take);
     let mut tracks = Vec::new();
     let totals = tracker.finish(&mut tracks);
-    tracks.sort_by_key(|t| (t.connection, !t.opened));
+    // Tracks are large, so each is moved once.
+    tracks.sort_by_cached_key(|t| (t.connection, !t.opened));
     let (udp, forgotten_udp) = datagrams.finish();
     CaptureTracks { tracks, udp, forgotten_udp, file: reader.info(), totals }
 }
