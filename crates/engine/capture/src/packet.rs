@@ -167,6 +167,7 @@ pub struct PacketOptions {
 
 impl PacketOptions {
     /// The SACK blocks.
+    #[inline]
     pub fn sack_blocks(&self) -> &[(u32, u32)] {
         &self.sack[..self.sacks as usize]
     }
