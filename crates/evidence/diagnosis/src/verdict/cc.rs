@@ -69,15 +69,18 @@ fn median_fall(rounds: &[RoundTripSpan], mss: f64) -> Option<f64> {
 /// window limits shows none.
 pub(crate) fn guess(t: &Track, rounds: &[RoundTripSpan], facts: &FlowFacts, cause: Cause) -> Guess {
     use Cause::{AckPath, Application, Outage, ReceiveWindow, ReceiverStalled, SendBuffer};
+    let is_limited_otherwise =
+        matches!(cause, Application | ReceiverStalled | ReceiveWindow | SendBuffer | AckPath | Outage);
+    if is_limited_otherwise || facts.inflight_unknown {
+        return none();
+    }
     let start = t.first.as_secs_f64();
     let handshake = t.handshake.rtt.map(|r| r.as_secs_f64());
     let guess = guess_by_window(rounds, facts, handshake);
     let too_old = AVAILABLE_SINCE
         .iter()
         .any(|(name, since)| guess.name == *name && (EARLIEST_DATE..*since).contains(&start));
-    let is_limited_otherwise =
-        matches!(cause, Application | ReceiverStalled | ReceiveWindow | SendBuffer | AckPath | Outage);
-    if too_old || is_limited_otherwise || facts.inflight_unknown { none() } else { guess }
+    if too_old { none() } else { guess }
 }
 
 /// Returns the guess that names no control.
