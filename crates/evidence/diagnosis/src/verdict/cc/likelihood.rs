@@ -85,6 +85,8 @@ struct Differences {
 #[derive(Clone, Debug)]
 pub(super) struct ObservedStretches<'a> {
     pub stretches: &'a [FlightStretch],
+    /// The [`marks`] of each stretch.
+    marks: Vec<[f64; PARTS + 1]>,
     pub path: PathRtt,
     /// Noise of the bytes in flight around a smooth course, segments.
     pub noise: f64,
@@ -104,8 +106,10 @@ impl<'a> ObservedStretches<'a> {
         // A second difference of independent values has 6 times their variance; the median is 0.6745 of a
         // standard deviation.
         let noise = median(&bends.collect::<Vec<_>>()) / 0.6745 / 6f64.sqrt();
+        let flights = |s: &FlightStretch| s.rounds.iter().map(|r| r.flight).collect::<Vec<_>>();
         ObservedStretches {
             stretches,
+            marks: stretches.iter().map(|s| marks(&flights(s))).collect(),
             path: PathRtt { min_rtt, max_rtt, handshake: handshake.map_or(min_rtt, |h| h.min(min_rtt)) },
             noise: noise.max(MIN_NOISE),
         }
@@ -124,8 +128,7 @@ impl<'a> ObservedStretches<'a> {
     fn differences(&self, candidate: &Candidate) -> Differences {
         let mut out = Differences::default();
         let mut last_peak = 0.0;
-        for s in self.stretches {
-            let marks = marks(&s.rounds.iter().map(|r| r.flight).collect::<Vec<_>>());
+        for (s, marks) in self.stretches.iter().zip(&self.marks) {
             let mut at = self.begin(s, marks[0], last_peak);
             last_peak = s.before.map_or(last_peak, |loss| loss.flight);
             if let Some(loss) = s.before.filter(|loss| loss.flight >= MIN_WINDOW) {
