@@ -151,10 +151,18 @@ pub(crate) fn measured(rounds: &[RoundTripSpan], facts: &FlowFacts) -> Vec<Measu
         .collect()
 }
 
-/// Splits every round trip among the causes that were not `refuted`.
+/// Splits every round trip among the causes that were not `refuted`. A part without time has no cause, except
+/// the last part: the timeline names that of a round trip without any time.
 pub(crate) fn split(measured: &[MeasuredRound], refuted: &[Cause]) -> Vec<RoundSplit> {
     let split_round = |m: &MeasuredRound| {
-        RoundPart::ALL.map(|part| (cause::of_part(part, &m.evidence, refuted), m.seconds[part as usize]))
+        RoundPart::ALL.map(|part| {
+            let seconds = m.seconds[part as usize];
+            let cause = match seconds > 0.0 || part == RoundPart::Moving {
+                true => cause::of_part(part, &m.evidence, refuted),
+                false => Cause::Unknown,
+            };
+            (cause, seconds)
+        })
     };
     measured.iter().map(split_round).collect()
 }
