@@ -73,7 +73,7 @@ impl FlowView {
             mss: t.mss.unwrap_or(1) as f64,
             limiter,
             share: through.map_or(1.0, |l| l.share),
-            fills: LinkFills::of(&round_trips::rounds(t, base)),
+            fills: LinkFills::of(&round_trips::rounds_without_waits(t, base)),
             losses,
             stalls,
             outages,

@@ -61,32 +61,76 @@ impl RoundTripSpan {
     }
 }
 
+/// Spans of equal length from the first to the last data. Times are seconds since the connection's first
+/// packet.
+struct RoundGrid {
+    /// First and last data.
+    begin: f64,
+    end: f64,
+    /// Begin of the first span: that of a bin.
+    first: f64,
+    /// Length of a span: a whole number of bins, so that no bin belongs to two round trips.
+    width: f64,
+    count: usize,
+}
+
+impl RoundGrid {
+    /// Returns spans of about `rtt` seconds, no more than a track has bins; `None` without data.
+    fn new(track: &Track, rtt: f64) -> Option<RoundGrid> {
+        let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
+        let (begin, end) = (since(track.first_data?), since(track.last_data?));
+        let bin = bin_width(track);
+        let duration = (end - begin).max(bin);
+        let width = (rtt.max(duration / MAX_BINS as f64) / bin).ceil().max(1.0) * bin;
+        let first = (begin / bin).floor() * bin;
+        let count = ((end - first) / width).floor() as usize + 1;
+        Some(RoundGrid { begin, end, first, width, count })
+    }
+
+    /// Returns the index of the span that contains a time.
+    fn index(&self, at: f64) -> Option<usize> {
+        let spans = (at - self.first) / self.width;
+        (spans >= 0.0 && spans < self.count as f64).then_some(spans as usize)
+    }
+}
+
+/// Returns the width of a track's bins, seconds.
+fn bin_width(track: &Track) -> f64 {
+    track.bin.as_secs_f64().max(1e-6)
+}
+
 /// Cuts the time from the first to the last data into spans of about `rtt` seconds, without gaps, and into no
 /// more than a track has bins.
 pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
-    let (Some(begin), Some(end)) = (track.first_data, track.last_data) else { return Vec::new() };
-    let bin = track.bin.as_secs_f64().max(1e-6);
-    let since = |t: units::Time| t.as_nanos().saturating_sub(track.first.as_nanos()) as f64 * 1e-9;
-    let (begin, end) = (since(begin), since(end));
-    let duration = (end - begin).max(bin);
-    // A whole number of bins, so that no bin belongs to two round trips.
-    let width = (rtt.max(duration / MAX_BINS as f64) / bin).ceil().max(1.0) * bin;
-    let first = (begin / bin).floor() * bin;
-    let count = ((end - first) / width).floor() as usize + 1;
-    let mut out: Vec<RoundTripSpan> = (0..count)
+    let Some(grid) = RoundGrid::new(track, rtt) else { return Vec::new() };
+    let mut out = gathered(track, &grid);
+    for (at, wait) in data_waits(track) {
+        if let Some(i) = grid.index(at) {
+            out[i].data_wait = least(out[i].data_wait, Some(wait));
+        }
+    }
+    out
+}
+
+/// Cuts the time as [`rounds`] does, but leaves out [`RoundTripSpan::data_wait`], which is most of the work.
+pub(super) fn rounds_without_waits(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
+    RoundGrid::new(track, rtt).map_or_else(Vec::new, |grid| gathered(track, &grid))
+}
+
+/// Gathers a track's bins.
+fn gathered(track: &Track, grid: &RoundGrid) -> Vec<RoundTripSpan> {
+    let mut out: Vec<RoundTripSpan> = (0..grid.count)
         .map(|i| {
-            let from = first + i as f64 * width;
-            let (low, high) = (from.max(begin), (from + width).min(end));
+            let from = grid.first + i as f64 * grid.width;
+            let (low, high) = (from.max(grid.begin), (from + grid.width).min(grid.end));
             RoundTripSpan { from: low, width: (high - low).max(0.0), ..RoundTripSpan::default() }
         })
         .collect();
-    let mut rtts = vec![(0.0f64, 0.0f64); count];
+    let bin = bin_width(track);
+    let mut rtts = vec![(0.0f64, 0.0f64); grid.count];
     for b in &track.bins {
-        let at = (((b.index as f64 + 0.5) * bin - first) / width).floor();
-        if at < 0.0 || at >= count as f64 {
-            continue;
-        }
-        let (r, sum) = (&mut out[at as usize], &mut rtts[at as usize]);
+        let Some(i) = grid.index((b.index as f64 + 0.5) * bin) else { continue };
+        let (r, sum) = (&mut out[i], &mut rtts[i]);
         r.sent += b.sent as f64;
         r.resent += b.resent as f64;
         r.acked += b.acked as f64;
@@ -108,13 +152,6 @@ pub(crate) fn rounds(track: &Track, rtt: f64) -> Vec<RoundTripSpan> {
         r.held += micros(b.paused(PauseKind::Held));
         r.timeout += micros(b.paused(PauseKind::Timeout));
         r.silence += micros(b.paused(PauseKind::Silence));
-    }
-    for (at, wait) in data_waits(track) {
-        let at = ((at - first) / width).floor();
-        if at >= 0.0 && at < count as f64 {
-            let r = &mut out[at as usize];
-            r.data_wait = least(r.data_wait, Some(wait));
-        }
     }
     for (r, (sum, n)) in out.iter_mut().zip(rtts) {
         if n > 0.0 {
