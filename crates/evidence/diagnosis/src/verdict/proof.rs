@@ -61,8 +61,26 @@ impl HeldTime {
     }
 
     fn holds(&self, at: f64) -> bool {
-        let next = self.0.partition_point(|span| span.1 < at);
-        self.0.get(next).is_some_and(|span| span.0 <= at)
+        self.holds_from(&mut 0, at)
+    }
+
+    /// Returns whether the spans hold `at`. The search begins at the index `next` and leaves there where it
+    /// ended: packets are nearly in order of time, so that is mostly where the next search ends.
+    fn holds_from(&self, next: &mut usize, at: f64) -> bool {
+        let is_over = |span: &(f64, f64)| span.1 < at;
+        if !next.checked_sub(1).and_then(|i| self.0.get(i)).is_none_or(is_over) {
+            *next = 0;
+        }
+        if self.0.get(*next).is_some_and(is_over) {
+            *next += self.0[*next..].partition_point(is_over);
+        }
+        self.0.get(*next).is_some_and(|span| span.0 <= at)
+    }
+
+    /// Returns the packets of the track's log that passed in these spans.
+    fn packets<'a>(&'a self, t: &'a Track) -> impl Iterator<Item = &'a LoggedPacket> {
+        let (first, mut next) = (seconds(t.first), 0);
+        t.log.iter().filter(move |s| self.holds_from(&mut next, seconds(s.time) - first))
     }
 }
 
@@ -101,9 +119,7 @@ pub(super) fn first(few: &FirstPackets, kind: ProofKind, filter: String) -> Opti
 
 /// Returns the packets with an RTT above the middle between the least and the greatest of the cause's time.
 fn waited(t: &Track, held: &HeldTime) -> Option<PacketProof> {
-    let since = |s: &LoggedPacket| seconds(s.time) - seconds(t.first);
-    let timed =
-        || t.log.iter().filter(|s| held.holds(since(s))).filter_map(|s| Some((micros(s.rtt.get()?), s)));
+    let timed = || held.packets(t).filter_map(|s| Some((micros(s.rtt.get()?), s)));
     let shortest = timed().map(|p| p.0).fold(f64::INFINITY, f64::min);
     let longest = timed().map(|p| p.0).fold(0.0, f64::max);
     let mut long: Vec<(f64, &LoggedPacket)> = timed().filter(|p| p.0 >= 0.5 * (shortest + longest)).collect();
@@ -130,16 +146,15 @@ fn pauses(t: &Track, held: &HeldTime) -> Option<PacketProof> {
         gaps.insert(at, (b - a, i));
         gaps.truncate(MAX_PAUSES);
     }
-    let within = || t.log.iter().filter(|s| held.holds(since(s)));
     let mut packets: Vec<u32> =
         gaps.iter().flat_map(|g| [t.log[g.1].number, t.log[g.1 + 1].number]).collect();
     if packets.is_empty() {
-        packets = within().take(MAX_PACKETS).map(|s| s.number).collect();
+        packets = held.packets(t).take(MAX_PACKETS).map(|s| s.number).collect();
     }
     packets.sort_unstable();
     packets.dedup();
     let mut total = 0;
-    let counted = within().inspect(|s| total += u64::from(s.segments)).map(|s| s.number);
+    let counted = held.packets(t).inspect(|s| total += u64::from(s.segments)).map(|s| s.number);
     let (from, to) = ends(counted.chain(packets.iter().copied()))?;
     let total = total.max(packets.len() as u64);
     let filter = format!("{} && tcp.len > 0 && {}", forth(t), range(from, to));
