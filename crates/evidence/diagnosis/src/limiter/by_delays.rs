@@ -75,10 +75,16 @@ fn kind(bucket: Option<f64>) -> LimiterKind {
     if bucket.is_some() { LimiterKind::Shaper } else { LimiterKind::Bottleneck }
 }
 
-/// Returns the fit of delay to backlog, over short or long times, that is closest to a queue's line.
-fn straightest(arrivals: &[PacketArrival], rate: f64, path: PathFacts) -> Option<DelayFit> {
-    let fits = BACKLOG_SPANS_S.map(|span| fit_to_backlog(arrivals, rate, path.base, (span, path.merged)));
-    fits.into_iter().flatten().min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
+/// Returns the delays against the backlog at `rate`, over short and long times.
+fn delays_at(arrivals: &[PacketArrival], rate: f64, path: PathFacts, noise: f64) -> [LimiterDelays; 2] {
+    BACKLOG_SPANS_S
+        .map(|span| LimiterDelays::since_pauses(arrivals, rate, (span, path.merged), path.base, noise))
+}
+
+/// Returns the fit of delay to backlog that is closest to a queue's line.
+fn straightest(delays: &[LimiterDelays; 2], rate: f64, base: f64) -> Option<DelayFit> {
+    let fits = delays.iter().filter_map(|delays| fit_to_backlog(delays, rate, base));
+    fits.min_by(|a, b| crooked(a).total_cmp(&crooked(b)))
 }
 
 /// Returns the shaper that is refilled at intervals, or a link where an interval passes hardly more than a
@@ -99,7 +105,7 @@ fn at_intervals(
         queue: g.most * rate,
         delay: g.most,
         interval: Some(g.interval),
-        delay_fit: straightest(arrivals, rate, path).or(Some(delays)),
+        delay_fit: straightest(&delays_at(arrivals, rate, path, NOISE), rate, path.base).or(Some(delays)),
         ..found
     }
 }
@@ -127,13 +133,11 @@ pub(super) fn limiters_by_delays(
         evidence.flag(LimiterStatement::Ticks, loses && found.kind == LimiterKind::Shaper);
         out.push(LimiterCandidate { source: LimiterSource::Ticks, found, evidence, arrivals: None });
     }
-    let Some((d, a)) = drain.and_then(|d| Some((d, straightest(arrivals, d.rate, path)?))) else {
-        return out;
-    };
+    let Some(d) = drain else { return out };
+    let delays = delays_at(arrivals, d.rate, path, noise);
+    let Some(a) = straightest(&delays, d.rate, base) else { return out };
     let found =
         FoundLimiter { rate: d.rate, delay_fit: Some(a), delay: a.most, queue: a.most * d.rate, ..found };
-    let delays = BACKLOG_SPANS_S
-        .map(|span| LimiterDelays::since_pauses(arrivals, d.rate, (span, merged), base, noise));
     let fair =
         behind && BACKLOG_SPANS_S.iter().zip(&delays).any(|(span, d)| d.is_fair(arrivals, (*span, merged)));
     let likelihoods = [0, 1].map(|i| delays[i].likelihoods());

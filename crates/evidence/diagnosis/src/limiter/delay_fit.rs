@@ -6,9 +6,9 @@
 
 use super::SAME_RATE;
 use super::departures::Departures;
-use super::model::delays::{LimiterDelays, MAX_QUANTILE, backlogs};
+use super::model::delays::LimiterDelays;
 use super::model::noise::LIMITER_QUANTILE;
-use super::virtual_queue::{PacketArrival, largest, quantile};
+use super::virtual_queue::PacketArrival;
 
 /// The line that RTT makes against backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,22 +21,12 @@ pub(crate) struct DelayFit {
     pub left: f64,
 }
 
-/// Regresses the RTT on the backlog at `rate` (bytes a second). Only the first `span` seconds after the start
-/// and after each pause count: over longer times the error of the rate adds up.
-pub(crate) fn fit_to_backlog(
-    arrivals: &[PacketArrival],
-    rate: f64,
-    base: f64,
-    (span, merged): (f64, bool),
-) -> Option<DelayFit> {
-    let points = backlogs(arrivals, rate, span, merged);
-    let mut rtts: Vec<f32> = points.iter().map(|p| p.1).collect();
-    let max_delay = quantile(&mut rtts, MAX_QUANTILE) as f64 - base;
-    let curve = LimiterDelays::of_points(points, largest(arrivals), rate, base, 0.0).curve();
+/// Regresses the RTT on the backlog at `rate` (bytes a second). `base` is the RTT without waiting, seconds.
+pub(crate) fn fit_to_backlog(delays: &LimiterDelays, rate: f64, base: f64) -> Option<DelayFit> {
     let curve: Vec<(f64, f64)> =
-        curve.into_iter().map(|(backlog, [delay, _])| (backlog, delay - base)).collect();
+        delays.curve.iter().map(|(backlog, [delay, _])| (*backlog, delay - base)).collect();
     let (slope, left) = line(&curve, rate)?;
-    Some(DelayFit { slope, most: max_delay, left })
+    Some(DelayFit { slope, most: delays.max_delay - base, left })
 }
 
 /// Fits a line that is flat up to a point (the bucket) and rises from there. Returns its slope times the
@@ -132,6 +122,7 @@ pub(super) fn commonest(rates: &[f32], same: f32) -> (f32, f64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::model::delays::NOISE;
     use super::*;
 
     /// Bursts through a bucket of `burst` bytes and then a queue of any length, RTprop 50 ms.
@@ -159,16 +150,21 @@ mod tests {
         out
     }
 
+    fn fit(arrivals: &[PacketArrival], rate: f64) -> DelayFit {
+        let delays = LimiterDelays::since_pauses(arrivals, rate, (10.0, false), 0.05, NOISE);
+        fit_to_backlog(&delays, rate, 0.05).unwrap_or_default()
+    }
+
     #[test]
     fn delay_rises_with_the_backlog_of_a_queue_and_not_with_that_of_a_bucket() {
         for (rate, burst) in [(2.5e6, 0.0), (2.5e6, 40e3), (1e6, 20e3)] {
             let arrivals = queued(rate, burst);
-            let d = fit_to_backlog(&arrivals, rate, 0.05, (10.0, false)).unwrap_or_default();
+            let d = fit(&arrivals, rate);
             assert!((d.slope - 1.0).abs() < 0.1, "{rate} {burst}: {d:?}");
         }
         let flat: Vec<PacketArrival> =
             queued(2.5e6, 0.0).into_iter().map(|a| PacketArrival { rtt: 0.05, ..a }).collect();
-        let d = fit_to_backlog(&flat, 2.5e6, 0.05, (10.0, false)).unwrap_or_default();
+        let d = fit(&flat, 2.5e6);
         assert!(d.slope.abs() < 0.05, "{d:?}");
     }
 

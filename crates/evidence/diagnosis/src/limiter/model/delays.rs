@@ -45,14 +45,24 @@ pub(crate) struct LimiterDelays {
     base: Option<f64>,
     /// Least spread of delays, seconds.
     noise: f64,
+    /// Greatest delay without outliers, seconds, of all packets that are not lost.
+    pub max_delay: f64,
+    /// Bins of backlog ([`curve`]).
+    pub curve: Vec<CurveBin>,
 }
+
+/// The mean backlog of a bin, bytes, and the lower quartile of its delays, seconds: first as they are, then
+/// with each delay reduced to the mean backlog, as is right where packets wait for their backlog.
+type CurveBin = (f64, [f64; 2]);
 
 impl LimiterDelays {
     /// Takes the packets whose delay is known.
     pub fn new(arrivals: &[PacketArrival], b: &TokenBucketFit, noise: f64) -> LimiterDelays {
         let known = arrivals.iter().zip(depths_of(arrivals, b)).filter(|(a, _)| !a.lost && a.rtt.is_finite());
-        let points = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
-        LimiterDelays { points, size: largest(arrivals), rate: b.rate, limit: b.burst, base: None, noise }
+        let points: Vec<(f64, f32)> = known.map(|(a, depth)| (depth as f64, a.rtt)).collect();
+        let (rate, limit) = (b.rate, b.burst);
+        let (max_delay, curve) = (max_delay(&points), curve(&points, limit, rate));
+        LimiterDelays { points, size: largest(arrivals), rate, limit, base: None, noise, max_delay, curve }
     }
 
     /// Computes the backlog at a queue of `rate` bytes a second, for packets that came in the first `span`
@@ -78,8 +88,10 @@ impl LimiterDelays {
     ) -> LimiterDelays {
         let mut backlogs: Vec<f32> = points.iter().map(|p| p.0 as f32).collect();
         let limit = quantile(&mut backlogs, MAX_QUANTILE) as f64;
+        let max_delay = max_delay(&points);
         points.retain(|p| p.0 <= limit);
-        LimiterDelays { points, size, rate, limit, base: Some(base), noise }
+        let curve = curve(&points, limit, rate);
+        LimiterDelays { points, size, rate, limit, base: Some(base), noise, max_delay, curve }
     }
 
     /// Whether each flow has a queue of its own: whether that predicts the delays better than one queue for
@@ -107,33 +119,10 @@ impl LimiterDelays {
         (delays.len() >= MIN_BIN_PACKETS).then(|| quantile(&mut delays, 0.5) as f64 - base)
     }
 
-    /// Sorts packets into bins of backlog. Each bin gives its mean backlog, bytes, and the lower quartile of
-    /// its delays, seconds: first as measured, then with each delay scaled to the mean backlog. The second is
-    /// right where a packet waits for the backlog ahead of it.
-    pub fn curve(&self) -> Vec<(f64, [f64; 2])> {
-        let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
-        for point in &self.points {
-            let bin = &mut bins[((point.0 / self.limit * BINS as f64) as usize).min(BINS - 1)];
-            bin.0 += point.0;
-            bin.1.push(*point);
-        }
-        let known = bins.into_iter().filter(|bin| bin.1.len() >= MIN_BIN_PACKETS);
-        let typical = |(sum, points): (f64, Vec<(f64, f32)>)| {
-            let mean = sum / points.len() as f64;
-            let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
-            let flat = quantile(&mut delays, LIMITER_QUANTILE) as f64;
-            let longer = |p: &(f64, f32)| p.1 - ((p.0 - mean) / self.rate) as f32;
-            delays.clear();
-            delays.extend(points.iter().map(longer));
-            (mean, [flat, quantile(&mut delays, LIMITER_QUANTILE) as f64])
-        };
-        known.map(typical).collect()
-    }
-
     /// Returns the log likelihood of the bins' delays under each model; `None` where no bin has enough
     /// packets.
     pub fn likelihoods(&self) -> Option<Likelihoods> {
-        let curve = self.curve();
+        let curve = &self.curve;
         if curve.is_empty() {
             return None;
         }
@@ -188,6 +177,33 @@ impl LimiterDelays {
         let mut without: Vec<f32> = waiting.map(|p| (p.0 - self.rate * (p.1 as f64 - base)) as f32).collect();
         if without.is_empty() { bucket } else { quantile(&mut without, 0.5) as f64 }
     }
+}
+
+/// Returns the greatest delay without outliers, seconds.
+fn max_delay(points: &[(f64, f32)]) -> f64 {
+    let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
+    quantile(&mut delays, MAX_QUANTILE) as f64
+}
+
+/// Sorts packets into bins of backlog up to `limit` bytes. `rate` is that of the limiter, bytes a second.
+fn curve(points: &[(f64, f32)], limit: f64, rate: f64) -> Vec<CurveBin> {
+    let mut bins: Vec<(f64, Vec<(f64, f32)>)> = vec![(0.0, Vec::new()); BINS];
+    for point in points {
+        let bin = &mut bins[((point.0 / limit * BINS as f64) as usize).min(BINS - 1)];
+        bin.0 += point.0;
+        bin.1.push(*point);
+    }
+    let known = bins.into_iter().filter(|bin| bin.1.len() >= MIN_BIN_PACKETS);
+    let typical = |(sum, points): (f64, Vec<(f64, f32)>)| {
+        let mean = sum / points.len() as f64;
+        let mut delays: Vec<f32> = points.iter().map(|p| p.1).collect();
+        let flat = quantile(&mut delays, LIMITER_QUANTILE) as f64;
+        let longer = |p: &(f64, f32)| p.1 - ((p.0 - mean) / rate) as f32;
+        delays.clear();
+        delays.extend(points.iter().map(longer));
+        (mean, [flat, quantile(&mut delays, LIMITER_QUANTILE) as f64])
+    };
+    known.map(typical).collect()
 }
 
 /// Log likelihoods of the models, each less the cost of its fitted numbers.
@@ -253,7 +269,7 @@ impl LimiterQueue for CommonQueue {
 /// Returns the backlog (bytes, including the packet) and the delay (seconds) of each packet that has a delay
 /// and came in the first `span` seconds after the start or after a pause. Over longer times the error of the
 /// rate adds up.
-pub(crate) fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
+fn backlogs(arrivals: &[PacketArrival], rate: f64, span: f64, merged: bool) -> Vec<(f64, f32)> {
     points(arrivals, rate, span, merged, &mut CommonQueue { rate, backlog: 0.0 })
 }
 
