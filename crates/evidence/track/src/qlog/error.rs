@@ -32,6 +32,11 @@ pub enum QlogError {
         /// Names of the events in the traces, the most frequent first.
         events: Vec<String>,
     },
+    /// The endpoint received the data, and its log states no sizes.
+    #[error(
+        "the log of a receiver that does not state the length of received packets; give the sender's log"
+    )]
+    NoLengths,
 }
 
 fn seen(events: &[String]) -> String {

@@ -4,7 +4,9 @@
 use super::error::QlogError;
 use super::packet::{ack_delay, credit, ends, integer, packet, packet_number, positive};
 use super::pieces::Piece;
-use super::trace::{APPLICATION, QlogEvent, QlogKind, QlogMetrics, QlogState, QlogTrace, QlogVantage};
+use super::trace::{
+    APPLICATION, INITIAL, QlogEvent, QlogKind, QlogMetrics, QlogState, QlogTrace, QlogVantage,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Span, Time};
@@ -159,6 +161,13 @@ impl TraceReader {
         let kind = self.kind(time, &short(&name).to_ascii_lowercase(), data);
         self.trace.events.extend(kind.map(|kind| QlogEvent { time, kind }));
         Ok(())
+    }
+
+    /// Returns whether the trace so far is a client's and consists of Initial packets.
+    pub fn is_clients_beginning(&self) -> bool {
+        let mut packets = self.trace.packets();
+        packets.next().is_some_and(|(sent, p)| sent && p.number.0 == INITIAL)
+            && packets.all(|(_, p)| p.number.0 == INITIAL)
     }
 
     fn problem(&self, piece: Piece<'_>, name: &str, what: &str) -> QlogError {

@@ -1,6 +1,6 @@
 //! Packets, frames and transport parameters, from the fields in which each version and stack writes them.
 
-use super::trace::{APPLICATION, FlowLimit, PacketNumber, QlogCredit, QlogPacket, StreamPart};
+use super::trace::{APPLICATION, FlowLimit, INITIAL, PacketNumber, QlogCredit, QlogPacket, StreamPart};
 use capture::{Addr, Endpoint};
 use serde_json::Value;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub(super) fn positive(value: &Value) -> Option<f64> {
 /// Returns the number space of a packet type; `None` for types without numbers.
 fn space(kind: &str) -> Option<u8> {
     match kind.to_ascii_lowercase().as_str() {
-        "initial" => Some(0),
+        "initial" => Some(INITIAL),
         "handshake" => Some(1),
         "retry" | "version_negotiation" | "stateless_reset" => None,
         // Converters that do not know the type describe packets of an established connection.

@@ -23,7 +23,8 @@ const MAX_EVENT_NAMES: usize = 8;
 /// for each.
 ///
 /// # Errors
-/// Fails when the text is not a qlog, or when no trace in it contains packets.
+/// Fails when the text is not a qlog, when no trace in it contains packets, or when all traces are of receivers
+/// that do not state how much they received.
 pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut readers = Vec::new();
@@ -53,6 +54,9 @@ pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
         let events = events.into_iter().take(MAX_EVENT_NAMES).map(|(name, _)| name).collect();
         return Err(QlogError::NoPackets { events });
     }
+    if traces.iter().all(|t| t.is_of_receiver() && t.lacks_received_lengths()) {
+        return Err(QlogError::NoLengths);
+    }
     Ok(traces)
 }
 
@@ -60,25 +64,41 @@ pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
 struct Group {
     head: Value,
     by_id: BTreeMap<String, TraceReader>,
+    /// The connection of the event before.
+    last_id: String,
     cut_at_line: Option<usize>,
 }
 
 impl Group {
     fn new(head: Value) -> Group {
-        Group { head, by_id: BTreeMap::new(), cut_at_line: None }
+        Group { head, by_id: BTreeMap::new(), last_id: String::new(), cut_at_line: None }
     }
 
     fn event(&mut self, piece: super::pieces::Piece<'_>, value: &Value) -> Result<(), QlogError> {
         let id = value["group_id"].as_str().unwrap_or_default();
         if !self.by_id.contains_key(id) {
-            let mut reader = TraceReader::new(&self.head);
-            if !id.is_empty() {
-                reader.trace.original_id = Some(id.to_lowercase());
-            }
+            let reader = self.renamed(value).unwrap_or_else(|| {
+                let mut reader = TraceReader::new(&self.head);
+                if !id.is_empty() {
+                    reader.trace.original_id = Some(id.to_lowercase());
+                }
+                reader
+            });
             self.by_id.insert(id.into(), reader);
+        }
+        if self.last_id != id {
+            self.last_id = id.into();
         }
         let reader = self.by_id.get_mut(id);
         reader.map_or(Ok(()), |reader| reader.event(piece, value))
+    }
+
+    /// Returns the reader of the connection that an event continues under a new id. quinn's client calls a
+    /// connection by the destination ID that it chose, and by the server's once that has answered.
+    fn renamed(&mut self, event: &Value) -> Option<TraceReader> {
+        let received = event["name"].as_str().is_some_and(|name| name.ends_with("packet_received"));
+        let before = self.by_id.get(&self.last_id)?;
+        (received && before.is_clients_beginning()).then(|| self.by_id.remove(&self.last_id)).flatten()
     }
 
     fn cut(&mut self, line: Option<usize>) {

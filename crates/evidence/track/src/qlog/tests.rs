@@ -116,6 +116,66 @@ fn connections_in_one_file_are_separated() {
     assert!(!traces[0].has_acks());
 }
 
+/// quinn's client calls a connection by another ID once the server has answered. The metrics before that show
+/// that its RTTs are seconds.
+#[test]
+fn a_connection_that_its_client_renames_is_one() {
+    let event = |group: &str, name: &str, data: &str| {
+        format!("\u{1e}{{\"time\":1,\"name\":\"{name}\",\"data\":{{{data}}},\"group_id\":\"{group}\"}}\n")
+    };
+    let packet = |group: &str, name: &str, kind: &str| {
+        event(
+            group,
+            name,
+            &format!("\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":0,\"length\":1200}}"),
+        )
+    };
+    let text = [
+        "{\"trace\":{}}\n".into(),
+        packet("aa", "transport:packet_sent", "initial"),
+        event("aa", "recovery:metrics_updated", "\"smoothed_rtt\":0.333,\"rtt_variance\":0.1665"),
+        packet("aa", "transport:packet_received", "initial"),
+        packet("bb", "transport:packet_received", "handshake"),
+        event("bb", "recovery:metrics_updated", "\"smoothed_rtt\":0.044,\"rtt_variance\":0.01"),
+        // Another connection of the same client.
+        packet("cc", "transport:packet_sent", "initial"),
+    ];
+    let traces = read_qlog(&text.concat()).unwrap();
+    let connections: Vec<(Option<&str>, usize)> =
+        traces.iter().map(|t| (t.original_id.as_deref(), t.events.len())).collect();
+    assert_eq!(connections, [(Some("aa"), 3), (Some("cc"), 1)]);
+    assert_eq!(traces[0].metrics.last().unwrap().smoothed_rtt, Some(Span::from_millis(44)));
+}
+
+/// quinn states no length of received packets. The end that received more packets is the receiver, and its log
+/// does not show how much data they carried.
+#[test]
+fn a_receivers_log_without_lengths_is_refused() {
+    let event = |time: u64, name: &str, n: u64, length: &str| {
+        format!(
+            "\u{1e}{{\"time\":{time}.0,\"name\":\"transport:{name}\",\"data\":{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{n}{length}}}}}}}\n"
+        )
+    };
+    let log = |many: &str, few: &str| {
+        let length = |name: &str, bytes: u32| match name {
+            "packet_sent" => format!(",\"length\":{bytes}"),
+            _ => String::new(),
+        };
+        let packets = (0..6).map(|i| {
+            let data = event(10 * i, many, i, &length(many, 1452));
+            let ack =
+                if i % 3 == 2 { event(10 * i + 1, few, i / 3, &length(few, 37)) } else { String::new() };
+            data + &ack
+        });
+        let head = "\u{1e}{\"qlog_version\":\"0.3\",\"trace\":{\"vantage_point\":{\"type\":\"unknown\"}}}\n";
+        format!("{head}{}", packets.collect::<String>())
+    };
+    let traces = read_qlog(&log("packet_sent", "packet_received")).unwrap();
+    assert!(!traces[0].is_of_receiver() && traces[0].lacks_received_lengths());
+    let refused = read_qlog(&log("packet_received", "packet_sent"));
+    assert_eq!(refused.unwrap_err(), QlogError::NoLengths);
+}
+
 /// RFC 9002 section 6.2.2: an initial RTT of 333 ms is assumed before one is measured.
 #[test]
 fn rtts_in_seconds_are_recognised_by_the_first() {

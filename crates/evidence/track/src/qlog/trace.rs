@@ -72,8 +72,12 @@ impl QlogTrace {
     }
 
     /// Returns whether this is the trace of a receiver: the endpoint received more bytes in ack-eliciting
-    /// packets than it sent.
+    /// packets than it sent. Where the bytes that it received are unknown, it received more packets.
     pub fn is_of_receiver(&self) -> bool {
+        if self.lacks_received_lengths() {
+            let sent = self.packets().filter(|(sent, _)| *sent).count();
+            return self.packets().count() > 2 * sent;
+        }
         let bytes = |of: bool| -> u64 {
             let list = self.packets().filter(|(sent, p)| *sent == of && p.eliciting);
             list.map(|(_, p)| u64::from(p.length)).sum()
@@ -116,6 +120,8 @@ pub struct QlogEvent {
     pub kind: QlogKind,
 }
 
+/// The number space of Initial packets.
+pub(super) const INITIAL: u8 = 0;
 /// The number space of 0-RTT and 1-RTT packets.
 pub(super) const APPLICATION: u8 = 2;
 
