@@ -14,17 +14,21 @@ const MAX_AMBIGUOUS_CONFIDENCE: f64 = 0.45;
 /// Returns what a qlog cannot show, as codes of a flow's `notes`.
 pub fn qlog_notes(trace: &QlogTrace) -> Vec<String> {
     let of_receiver = trace.is_of_receiver();
-    let has_limits = trace.packets().any(|(_, p)| !p.limits.is_empty())
-        || trace.credit[usize::from(!of_receiver)].connection.is_some();
-    let has_streams = trace.packets().any(|(_, p)| !p.parts.is_empty());
     let codes = [
         (true, if of_receiver { "qlog-receiver" } else { "qlog" }),
         (!of_receiver && !trace.has_acks(), "qlog-no-acks"),
         (!of_receiver && trace.metrics.iter().all(|m| m.cwnd.is_none()), "qlog-no-cwnd"),
-        (!has_limits || !has_streams, "qlog-no-flow-control"),
+        (!has_flow_control(trace), "qlog-no-flow-control"),
         (trace.cut_at_line.is_some(), "qlog-cut"),
     ];
     codes.into_iter().filter(|(holds, _)| *holds).map(|(_, code)| code.into()).collect()
+}
+
+/// Returns whether the log shows how much the receiver permitted, and how much of that was used.
+fn has_flow_control(trace: &QlogTrace) -> bool {
+    let has_limits = trace.packets().any(|(_, p)| !p.limits.is_empty())
+        || trace.credit[usize::from(!trace.is_of_receiver())].connection.is_some();
+    has_limits && trace.packets().any(|(_, p)| !p.parts.is_empty())
 }
 
 /// Summarises the endpoint's congestion control; `None` where the log has no congestion window, and for a
@@ -102,10 +106,12 @@ fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
 
 /// Returns the greatest confidence, 0 to 1, that a log alone gives to `cause`. A receiver's log has no RTT of
 /// the data, so a hidden queue may have lost it. QUIC has no socket buffer for data in flight, so constant
-/// bytes in flight are the congestion window, pacing, or the application.
+/// bytes in flight are the congestion window, pacing, or the application. A sender without flow control credit
+/// pauses as its application would.
 pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
     match cause {
         Cause::SendBuffer => MAX_AMBIGUOUS_CONFIDENCE,
+        Cause::Application if !has_flow_control(trace) => MAX_AMBIGUOUS_CONFIDENCE,
         Cause::RandomLoss | Cause::Congestion if trace.is_of_receiver() => MAX_AMBIGUOUS_CONFIDENCE,
         _ => 1.0,
     }

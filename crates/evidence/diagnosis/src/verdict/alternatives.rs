@@ -11,8 +11,8 @@ const SHARE_RIGHT: [f64; 2] = [0.67, 0.10];
 /// section 3.1).
 const FEW_ROUND_TRIPS: f64 = 10.0;
 
-/// Returns the other causes that fit, the more probable first. The most probable limiter that was not
-/// reported goes before causes that only look alike.
+/// Returns the other causes that fit, the more probable first. A receive window that the log cannot show goes
+/// first, then the most probable limiter that was not reported, then causes that only look alike.
 pub(super) fn other_causes(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
     let m = &f.measures;
     let lossless = m.lost_up + m.lost_down + m.retransmitted_packets == 0;
@@ -26,8 +26,11 @@ pub(super) fn other_causes(f: &FlowDiagnosis) -> Vec<AlternativeCause> {
         LimiterKind::Bottleneck => Cause::Bottleneck,
     });
     let limited = limited.filter(|cause| *cause != f.cause);
-    let alike = rules(f.cause).looks_like.iter().copied().filter(|cause| limited != Some(*cause));
-    let causes = limited.into_iter().chain(alike).filter(fits);
+    let hidden = f.cause == Cause::Application && f.has_note("qlog-no-flow-control");
+    let hidden = hidden.then_some(Cause::ReceiveWindow);
+    let alike = rules(f.cause).looks_like.iter().copied();
+    let alike = alike.filter(|cause| limited != Some(*cause) && hidden != Some(*cause));
+    let causes = hidden.into_iter().chain(limited).chain(alike).filter(fits);
     let alternative =
         |(cause, is_right)| AlternativeCause { cause, probability: is_right * (1.0 - f.confidence) };
     causes.zip(SHARE_RIGHT).map(alternative).collect()
