@@ -3,7 +3,7 @@
 use crate::CommandError;
 use print::escape::value;
 use result::Diagnosis;
-use result::diagnosis::{CaptureInfo, UdpLoss};
+use result::diagnosis::{CaptureInfo, CaptureNeed, UdpLoss};
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
@@ -82,6 +82,8 @@ pub fn mark(d: &mut Diagnosis, endpoints: &[QlogEndpoint], numbers: &[u32]) {
             d.flows[i].proofs = Vec::new();
             d.flows[i].measures.mss_before_bytes = None;
             diagnosis::revise_certainty(d, i, diagnosis::qlog_certainty(trace, d.flows[i].cause));
+            // QUIC is encrypted: a capture elsewhere would not decide, only more of the same would.
+            d.flows[i].needs = d.flows[i].needs.filter(|need| *need == CaptureNeed::Longer);
         }
     }
     for e in endpoints {
