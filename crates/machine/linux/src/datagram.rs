@@ -1,5 +1,5 @@
-//! Receives and sends datagrams with their ECN field (RFC 3168 section 5: the lowest two bits of IPv4's TOS
-//! and of IPv6's traffic class).
+//! Receives and sends datagrams with IPv4's TOS or IPv6's traffic class: the DSCP (RFC 2474) and, in the lowest
+//! two bits, the ECN field (RFC 3168 section 5).
 
 use crate::check_size;
 use crate::socket::{SocketOption, set_option};
@@ -10,9 +10,32 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bits of the ECN field.
 const ECN: u8 = 0b11;
-/// Space for one control message with an integer of each kind (`CMSG_SPACE`: header and value, aligned), in
-/// 64-bit words.
-const CONTROL: usize = 6;
+/// Space for the control messages of a datagram (`CMSG_SPACE`: header and value, aligned): TOS, traffic class,
+/// time and dropped datagrams, in 64-bit words.
+const CONTROL: usize = 3 + 3 + 4 + 3;
+
+/// Fragmentation that a datagram socket permits (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fragmentation {
+    /// Datagrams may be fragmented (IP_PMTUDISC_DONT).
+    Allowed,
+    /// "Don't fragment" is set, whatever path MTU the kernel knows (IP_PMTUDISC_PROBE, RFC 4821 and 8899).
+    Forbidden,
+}
+
+/// What the kernel reports of a received datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampedDatagram {
+    /// Length, bytes.
+    pub len: usize,
+    pub from: SocketAddr,
+    /// TOS or traffic class; 0 if the kernel does not report it.
+    pub tos: u8,
+    /// Time of arrival by CLOCK_REALTIME, ns; `None` if the kernel does not report it.
+    pub at: Option<u64>,
+    /// Datagrams that this socket has dropped so far because its buffer was full; 0 if none were.
+    pub dropped: u32,
+}
 
 /// Sets an option of IPv4 and, for IPv6 sockets, also of IPv6: IPv6 sockets that accept IPv4 use both.
 fn set_each(fd: BorrowedFd<'_>, is_v6: bool, [v4, v6]: [SocketOption; 2], value: i32) -> io::Result<()> {
@@ -34,7 +57,38 @@ pub fn report_marks(fd: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
 /// # Errors
 /// Fails with the system's error.
 pub fn set_mark(fd: BorrowedFd<'_>, is_v6: bool, mark: u8) -> io::Result<()> {
-    set_each(fd, is_v6, [SocketOption::IP_TOS, SocketOption::IPV6_TCLASS], i32::from(mark & ECN))
+    set_tos(fd, is_v6, mark & ECN)
+}
+
+/// Sets TOS and traffic class of sent datagrams: DSCP and ECN field.
+///
+/// # Errors
+/// Fails with the system's error.
+pub fn set_tos(fd: BorrowedFd<'_>, is_v6: bool, tos: u8) -> io::Result<()> {
+    set_each(fd, is_v6, [SocketOption::IP_TOS, SocketOption::IPV6_TCLASS], i32::from(tos))
+}
+
+/// Permits or forbids fragments of sent datagrams.
+///
+/// # Errors
+/// Fails with the system's error.
+pub fn set_fragmentation(fd: BorrowedFd<'_>, is_v6: bool, how: Fragmentation) -> io::Result<()> {
+    let value = match how {
+        Fragmentation::Allowed => libc::IP_PMTUDISC_DONT,
+        Fragmentation::Forbidden => libc::IP_PMTUDISC_PROBE,
+    };
+    set_each(fd, is_v6, [SocketOption::IP_MTU_DISCOVER, SocketOption::IPV6_MTU_DISCOVER], value)
+}
+
+/// Makes [`receive_stamped`] report everything: TOS, arrival times (SO_TIMESTAMPNS) and dropped datagrams
+/// (SO_RXQ_OVFL).
+///
+/// # Errors
+/// Fails with the system's error.
+pub fn report_stamps(fd: BorrowedFd<'_>, is_v6: bool) -> io::Result<()> {
+    report_marks(fd, is_v6)?;
+    set_option(fd, SocketOption::SO_TIMESTAMPNS, 1)?;
+    set_option(fd, SocketOption::SO_RXQ_OVFL, 1)
 }
 
 /// Receives a datagram: its length, its sender's address, and its ECN field; 0 if the kernel does not report
@@ -43,6 +97,14 @@ pub fn set_mark(fd: BorrowedFd<'_>, is_v6: bool, mark: u8) -> io::Result<()> {
 /// # Errors
 /// Fails with the system's error; `WouldBlock` if there is no datagram.
 pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr, u8)> {
+    receive_stamped(fd, buffer).map(|d| (d.len, d.from, d.tos & ECN))
+}
+
+/// Receives a datagram with what the kernel reports of it (recvmsg(2)).
+///
+/// # Errors
+/// Fails with the system's error; `WouldBlock` if there is no datagram.
+pub fn receive_stamped(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<StampedDatagram> {
     // SAFETY: all zeros is a value of both: numbers, and pointers that are null.
     let (mut from, mut head): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
     let mut control = [0u64; CONTROL];
@@ -53,8 +115,10 @@ pub fn receive_marked(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usiz
     head.msg_control = control.as_mut_ptr().cast();
     head.msg_controllen = size_of_val(&control) as _;
     // SAFETY: address, buffer and control messages outlive the call, each with its length.
-    let n = check_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &mut head, 0) })?;
-    Ok((n, address(&from)?, ecn_field(&head)))
+    let len = check_size(unsafe { libc::recvmsg(fd.as_raw_fd(), &mut head, 0) })?;
+    let mut datagram = StampedDatagram { len, from: address(&from)?, tos: 0, at: None, dropped: 0 };
+    read_control(&head, &mut datagram);
+    Ok(datagram)
 }
 
 fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
@@ -76,24 +140,33 @@ fn address(from: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     }
 }
 
-/// Returns the ECN field from the control messages.
-fn ecn_field(head: &libc::msghdr) -> u8 {
+/// Reads the control messages of a datagram.
+fn read_control(head: &libc::msghdr, datagram: &mut StampedDatagram) {
     // SAFETY: the kernel has written whole control messages, `msg_controllen` bytes of them.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(head) };
     while !at.is_null() {
         // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as
-        // those are; the value that the kernel writes after it is one byte for IPv4 (`ip_cmsg_recv_tos`) and
-        // an integer for IPv6 (`ip6_datagram_recv_specific_ctl`). The next step stays within
-        // `msg_controllen`.
+        // those are; the value that the kernel writes after it is one byte for IPv4 (`ip_cmsg_recv_tos`), an
+        // integer for IPv6 (`ip6_datagram_recv_specific_ctl`), a `timespec` of 64-bit numbers on machines with
+        // 64 bits (`__sock_recv_timestamp`) or an integer for drops (`sock_recv_drops`). The next step stays
+        // within `msg_controllen`.
         unsafe {
+            let value = libc::CMSG_DATA(at);
             match ((*at).cmsg_level, (*at).cmsg_type) {
-                (libc::SOL_IP, libc::IP_TOS) => return *libc::CMSG_DATA(at) & ECN,
+                (libc::SOL_IP, libc::IP_TOS) => datagram.tos = *value,
                 (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
-                    return libc::CMSG_DATA(at).cast::<libc::c_int>().read_unaligned() as u8 & ECN;
+                    datagram.tos = value.cast::<libc::c_int>().read_unaligned() as u8;
                 }
-                _ => at = libc::CMSG_NXTHDR(head, at),
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = value.cast::<libc::timespec>().read_unaligned();
+                    datagram.at = Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                }
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                    datagram.dropped = value.cast::<u32>().read_unaligned();
+                }
+                _ => {}
             }
+            at = libc::CMSG_NXTHDR(head, at);
         }
     }
-    0
 }

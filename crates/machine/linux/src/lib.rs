@@ -17,7 +17,7 @@
 //! | `sched_setscheduler` | [`schedule`] |
 //! | `epoll_pwait2`, which rustix only supports when built for recent kernels | [`epoll`] |
 //! | socket options by number (`SO_MAX_PACING_RATE`, `TCP_INFO`, `IP_TRANSPARENT`, ...) | [`socket`] |
-//! | `recvmsg` with the ECN field, packet sockets and their rings, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`packet_ring`], [`socket`] |
+//! | `recvmsg` with its control messages, packet sockets and their rings, `recv` of a stream without a buffer | [`datagram`], [`packet`], [`packet_ring`], [`socket`] |
 //! | requests about network devices (`ioctl`) | [`device`] |
 //! | users by name and number, `setresuid` of all threads | [`user`] |
 
@@ -44,6 +44,7 @@ pub mod pipe;
 pub mod poll;
 pub mod privilege;
 pub mod process;
+pub mod random;
 pub mod sandbox;
 pub mod schedule;
 pub mod service;
