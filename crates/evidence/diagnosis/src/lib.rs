@@ -4,6 +4,7 @@ pub mod cause;
 pub mod confidence;
 mod limiter;
 mod qlog;
+pub mod train;
 mod udp;
 mod verdict;
 

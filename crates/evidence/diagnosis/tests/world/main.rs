@@ -20,6 +20,7 @@ mod responses;
 mod setups;
 mod sockets;
 mod talk;
+mod trains;
 mod tshark;
 mod udp;
 mod windows;

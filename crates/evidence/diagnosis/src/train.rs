@@ -1,0 +1,189 @@
+//! Tells a policer from a shaper or link by a train of datagrams that was sent faster than the path's rate.
+//!
+//! A policer passes its bucket at once, then drops everything above its rate, and delays nothing. A queue
+//! delays, and drops when it is full. Both are one model: a buffer of B bytes that empties at rate r. With
+//! P(t) the bytes that have passed by time t, a packet of s bytes passes if B + r t >= P + s, and is lost
+//! otherwise (`bucket.rs` finds r and B from who passed). Of those B bytes the first b pass without delay: all
+//! at a policer, none at a link, and a shaper's bucket at a shaper. The delay of a packet is therefore
+//!
+//! ```text
+//! d = c + max(0, P + s - r t - b) / r
+//! ```
+//!
+//! and the best b (`delays.rs`) says which of them it is. Where the data does not decide between "no queue" and
+//! "a queue", the answer is [`TrainFinding::Unknown`].
+//!
+//! Times are in seconds from any two origins, so the clocks of both ends need not agree; rates count the bytes
+//! given, usually those of whole IP packets.
+
+mod bucket;
+mod delays;
+
+use bucket::{BucketFit, Sample};
+
+/// A datagram of a train.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainPacket {
+    /// Time of sending, s.
+    pub sent: f64,
+    /// Time of arrival, s; `None` if it was lost.
+    pub arrived: Option<f64>,
+    /// Size, bytes.
+    pub bytes: u32,
+}
+
+/// What a train says about the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TrainFinding {
+    /// Drops what exceeds a token bucket and delays nothing.
+    Policer {
+        /// Rate, bit/s.
+        rate: f64,
+        /// Size of the bucket, bytes.
+        bucket: f64,
+    },
+    /// Delays what exceeds its rate: a shaper, or a link with a queue.
+    Queue {
+        /// Rate, bit/s.
+        rate: f64,
+        /// Bytes that pass without delay before the queue begins to fill, the bucket of a shaper; `None` where
+        /// there is no such bucket.
+        bucket: Option<f64>,
+        /// Longest queue that was seen, bytes.
+        queue: f64,
+        /// Whether the queue dropped packets because it was full, so that `queue` is its size.
+        full: bool,
+    },
+    /// Nothing limits the rate below the train's own, bit/s.
+    Unlimited {
+        /// The train's rate, bit/s.
+        above: f64,
+    },
+    /// The train does not decide.
+    Unknown(TrainDoubt),
+}
+
+/// Why a train does not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrainDoubt {
+    /// Too few datagrams arrived.
+    TooFew,
+    /// Losses do not follow a rate: they are random, or several limits overlap.
+    NoRate,
+    /// The losses began too late in the train to know their rate.
+    TooShort,
+    /// Delays vary too much to tell whether a queue filled.
+    Jitter,
+}
+
+impl TrainDoubt {
+    /// Says why the train does not decide, as the end of a sentence.
+    pub fn text(self) -> &'static str {
+        match self {
+            TrainDoubt::TooFew => "too few datagrams arrived",
+            TrainDoubt::NoRate => "datagrams were lost, but not by a limit of the rate",
+            TrainDoubt::TooShort => "losses began too late in the train",
+            TrainDoubt::Jitter => "delays vary too much to tell a policer from a queue",
+        }
+    }
+}
+
+/// Fewest datagrams that must arrive.
+const MIN_ARRIVED: usize = 40;
+/// Fewest lost datagrams from which a rate is computed, and fewest that pass after the first of them.
+const MIN_LOST: usize = 12;
+const MIN_PASSED_AFTER: usize = 60;
+/// Greatest share of the train's rate that counts as a limit.
+const LIMITED_SHARE: f64 = 0.93;
+/// Greatest share of losses, from the first on, at which a path counts as unlimited.
+const STRAY_LOSS: f64 = 0.02;
+/// Ratio of likelihoods, as a logarithm, from which on one of two models is named.
+const DECISIVE: f64 = 8.0;
+/// A queue below this share of the buffer makes a shaper that behaves as a policer.
+const LEAST_QUEUE_SHARE: f64 = 0.1;
+
+/// Evaluates a train. The datagrams are in the order in which they were sent.
+pub fn evaluate(train: &[TrainPacket]) -> TrainFinding {
+    let samples = samples(train);
+    let passed = samples.iter().filter(|s| s.delay.is_some()).count();
+    let Some(offered) = offered(&samples).filter(|_| passed >= MIN_ARRIVED) else {
+        return TrainFinding::Unknown(TrainDoubt::TooFew);
+    };
+    let lost = samples.len() - passed;
+    let growth = delays::growth(&samples);
+    let first_lost = samples.iter().position(|s| s.delay.is_none()).unwrap_or(0);
+    // A large bucket is used up late: the share counts from the first loss on.
+    if lost < MIN_LOST || (lost as f64) < STRAY_LOSS * (samples.len() - first_lost) as f64 {
+        return match growth.filter(|g| g.rate < LIMITED_SHARE * offered) {
+            Some(growth) => queue_without_loss(&samples, growth),
+            None => TrainFinding::Unlimited { above: 8.0 * offered },
+        };
+    }
+    let after = samples[first_lost..].iter().filter(|s| s.delay.is_some()).count();
+    let fit = bucket::fit(&samples).filter(|fit| fit.rate < LIMITED_SHARE * offered);
+    match fit {
+        Some(_) if after < MIN_PASSED_AFTER => TrainFinding::Unknown(TrainDoubt::TooShort),
+        Some(fit) => with_bucket(&samples, fit),
+        // An active queue drops before it is full; delays show it all the same.
+        None => match growth.filter(|g| g.rate < LIMITED_SHARE * offered) {
+            Some(g) => TrainFinding::Queue { rate: 8.0 * g.rate, bucket: None, queue: g.queue, full: false },
+            None => TrainFinding::Unknown(TrainDoubt::NoRate),
+        },
+    }
+}
+
+/// Returns the datagrams with times from the first one on.
+fn samples(train: &[TrainPacket]) -> Vec<Sample> {
+    let Some(first) = train.first() else { return Vec::new() };
+    let mut passed = 0.0;
+    let sample = |p: &TrainPacket| {
+        let bytes = f64::from(p.bytes);
+        let delay = p.arrived.map(|arrived| arrived - p.sent);
+        let sample = Sample { at: p.sent - first.sent, before: passed, bytes, delay };
+        if delay.is_some() {
+            passed += bytes;
+        }
+        sample
+    };
+    let all: Vec<Sample> = train.iter().map(sample).collect();
+    let is_finite = |s: &Sample| s.at.is_finite() && s.at >= 0.0 && s.delay.is_none_or(f64::is_finite);
+    if all.iter().all(is_finite) { all } else { Vec::new() }
+}
+
+/// Returns the train's rate, bytes per second.
+fn offered(samples: &[Sample]) -> Option<f64> {
+    let (last, rest) = samples.split_last()?;
+    let bytes: f64 = rest.iter().map(|s| s.bytes).sum();
+    Some(bytes / last.at).filter(|rate| rate.is_finite() && *rate > 0.0)
+}
+
+/// Decides between policer and queue where the losses fit a buffer.
+fn with_bucket(samples: &[Sample], fit: BucketFit) -> TrainFinding {
+    let packet = samples.iter().map(|s| s.bytes).sum::<f64>() / samples.len() as f64;
+    let search = delays::Search::new(samples, fit.rate);
+    let flat = search.of(fit.bucket);
+    let least_queue = (LEAST_QUEUE_SHARE * fit.bucket).max(packet);
+    let (at, queued) = search.best(0.0, fit.bucket - packet);
+    let (_, real_queue) = search.best(0.0, (fit.bucket - least_queue).max(0.0));
+    let noise = flat.noise.min(queued.noise);
+    let rate = 8.0 * fit.rate;
+    if search.ratio(&queued, &flat, noise) > DECISIVE {
+        let bucket = Some(at).filter(|b| *b > 2.0 * packet);
+        let queue = fit.bucket - at;
+        return TrainFinding::Queue { rate, bucket, queue, full: true };
+    }
+    if search.ratio(&flat, &real_queue, noise) > DECISIVE {
+        return TrainFinding::Policer { rate, bucket: fit.bucket };
+    }
+    TrainFinding::Unknown(TrainDoubt::Jitter)
+}
+
+/// Finds the bucket of a queue that dropped nothing.
+fn queue_without_loss(samples: &[Sample], growth: delays::Growth) -> TrainFinding {
+    let packet = samples.iter().map(|s| s.bytes).sum::<f64>() / samples.len() as f64;
+    let search = delays::Search::new(samples, growth.rate);
+    let (bucket, _) = search.best(0.0, search.longest());
+    let queue = (search.longest() - bucket).max(0.0);
+    let bucket = Some(bucket).filter(|b| *b > 2.0 * packet);
+    TrainFinding::Queue { rate: 8.0 * growth.rate, bucket, queue, full: false }
+}

@@ -1,0 +1,189 @@
+//! Trains of datagrams through elements of the engine, whose numbers are the truth. Cases are drawn; a policer
+//! must be found with its numbers, and nothing else may be called one.
+
+use diagnosis::train::{TrainDoubt, TrainFinding, TrainPacket, evaluate};
+use path::{Chain, Ecn, Outbox, Packet, Stage};
+use units::{Stream, Time};
+
+/// Size of the datagrams, bytes of IP.
+const BYTES: u32 = 600;
+
+fn stage(json: serde_json::Value) -> Stage {
+    serde_json::from_value(json).expect("a stage")
+}
+
+/// Sends a train of `count` datagrams at `rate` bit/s through stages. Every datagram is sent up to `late_us`
+/// after its time, and its arrival is stamped up to `stamp_us` late.
+fn sent(
+    stages: &[Stage],
+    rate: f64,
+    count: u64,
+    [late_us, stamp_us]: [f64; 2],
+    seed: u64,
+) -> Vec<TrainPacket> {
+    let names: Vec<String> = (0..stages.len()).map(|i| format!("stage{i}")).collect();
+    let mut chain: Chain<()> = Chain::build(seed, names.iter().map(String::as_str).zip(stages));
+    let mut random = Stream::new(seed, "train");
+    let mut out = Outbox::default();
+    let gap = f64::from(BYTES) * 8.0 / rate;
+    let mut last = 0.0f64;
+    let mut train = Vec::new();
+    for id in 0..count {
+        let at = (id as f64 * gap + random.unit() * late_us * 1e-6).max(last);
+        last = at;
+        // The receiver's clock begins elsewhere.
+        train.push(TrainPacket { sent: at + 1234.5, arrived: None, bytes: BYTES });
+        let now = Time::from_nanos((at * 1e9) as u64);
+        while let Some(wake) = chain.next_wake().filter(|wake| *wake <= now) {
+            chain.handle_wake(wake, &mut out);
+        }
+        let packet = Packet {
+            id,
+            size: BYTES,
+            overhead: 0,
+            flow: 0,
+            dscp: 0,
+            ecn: Ecn::NotEct,
+            fragment: None,
+            body: (),
+        };
+        chain.handle_packet(now, packet, &mut out);
+    }
+    while let Some(wake) = chain.next_wake() {
+        chain.handle_wake(wake, &mut out);
+    }
+    for (at, packet) in &out.sent {
+        let stamp = at.as_secs_f64() + random.unit() * stamp_us * 1e-6;
+        train[packet.id as usize].arrived = Some(stamp);
+    }
+    train
+}
+
+fn delay() -> Stage {
+    stage(serde_json::json!({ "kind": "delay", "delay": "20ms" }))
+}
+
+/// A draw between two numbers, evenly on a logarithmic scale.
+fn between(random: &mut Stream, low: f64, high: f64) -> f64 {
+    low * (high / low).powf(random.unit())
+}
+
+fn policer(rate: f64, bucket: f64) -> Stage {
+    stage(
+        serde_json::json!({ "kind": "policer", "rate": format!("{}bit/s", rate as u64), "burst": format!("{}B", bucket as u64) }),
+    )
+}
+
+fn loss(share: f64) -> Stage {
+    stage(serde_json::json!({ "kind": "loss", "probability": share }))
+}
+
+/// The number of datagrams that use up a bucket and then some hundred more.
+fn long_enough(bucket: f64, ratio: f64) -> u64 {
+    (bucket / f64::from(BYTES) * ratio / (ratio - 1.0)) as u64 + (400.0 * ratio) as u64
+}
+
+#[test]
+fn a_policer_is_found_with_its_rate_and_bucket() {
+    let mut random = Stream::new(7, "policers");
+    let mut named = 0;
+    for seed in 0..60 {
+        let rate = between(&mut random, 1e6, 200e6);
+        let bucket = between(&mut random, 8.0 * f64::from(BYTES), (0.25 * rate / 8.0).min(1e6));
+        let ratio = 1.4 + 2.0 * random.unit();
+        let stages = match seed % 3 {
+            0 => vec![policer(rate, bucket), delay()],
+            1 => vec![delay(), policer(rate, bucket)],
+            _ => vec![policer(rate, bucket), delay(), loss(0.005)],
+        };
+        let noise = [20.0 * random.unit(), 60.0 * random.unit()];
+        let train = sent(&stages, ratio * rate, long_enough(bucket, ratio), noise, seed);
+        match evaluate(&train) {
+            TrainFinding::Policer { rate: found, bucket: size } => {
+                named += 1;
+                let [rate_error, bucket_error] = [found / rate - 1.0, size / bucket - 1.0];
+                let what = format!("{seed}: {rate:.0} bit/s, {bucket:.0} B: {found:.0}, {size:.0}");
+                assert!(rate_error.abs() < 0.03, "rate of {what}");
+                assert!(bucket_error.abs() < 0.2, "bucket of {what}");
+            }
+            TrainFinding::Unknown(TrainDoubt::Jitter | TrainDoubt::NoRate) => {}
+            other => panic!("{seed}: {rate:.0} bit/s, {bucket:.0} B, ratio {ratio:.2}: {other:?}"),
+        }
+    }
+    assert!(named >= 57, "{named} of 60 policers were named");
+}
+
+#[test]
+fn a_queue_is_never_called_a_policer() {
+    let mut random = Stream::new(8, "queues");
+    let mut named = 0;
+    for seed in 0..60 {
+        let rate = between(&mut random, 1e6, 200e6);
+        let packet = f64::from(BYTES);
+        let queue = between(&mut random, 2.0 * packet, (0.2 * rate / 8.0).min(2e5));
+        let limiter = if seed % 2 == 0 {
+            serde_json::json!({ "kind": "link", "rate": format!("{}bit/s", rate as u64),
+                "queue": { "kind": "fifo", "bytes": format!("{}B", queue as u64) } })
+        } else {
+            let bucket = between(&mut random, 2.0 * packet, 5.0 * queue);
+            serde_json::json!({ "kind": "shaper", "rate": format!("{}bit/s", rate as u64), "burst": format!("{}B", bucket as u64),
+                "queue": { "kind": "fifo", "bytes": format!("{}B", queue as u64) } })
+        };
+        let ratio = 1.4 + 2.0 * random.unit();
+        let noise = [20.0 * random.unit(), 60.0 * random.unit()];
+        let stages = [stage(limiter), delay()];
+        let train = sent(&stages, ratio * rate, long_enough(6.0 * queue, ratio), noise, seed);
+        match evaluate(&train) {
+            TrainFinding::Queue { rate: found, .. } => {
+                named += 1;
+                assert!((found / rate - 1.0).abs() < 0.03, "{seed}: {found:.0} of {rate:.0} bit/s");
+            }
+            TrainFinding::Unknown(_) => {}
+            other => panic!("{seed}: {rate:.0} bit/s, queue {queue:.0} B, ratio {ratio:.2}: {other:?}"),
+        }
+    }
+    assert!(named >= 54, "{named} of 60 queues were named");
+}
+
+#[test]
+fn random_loss_and_a_path_without_limit_are_not_policers() {
+    let mut random = Stream::new(9, "losses");
+    for seed in 0..60 {
+        let rate = between(&mut random, 2e6, 100e6);
+        let share = between(&mut random, 0.001, 0.4);
+        let train = sent(&[loss(share), delay()], rate, 1500, [20.0, 60.0], seed);
+        let finding = evaluate(&train);
+        let right = matches!(finding, TrainFinding::Unlimited { .. } | TrainFinding::Unknown(_));
+        assert!(right, "{seed}: {share:.3} lost at {rate:.0} bit/s: {finding:?}");
+    }
+    match evaluate(&sent(&[delay()], 50e6, 1500, [20.0, 60.0], 1)) {
+        TrainFinding::Unlimited { above } => assert!((above / 50e6 - 1.0).abs() < 0.01, "{above}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_shaper_has_its_bucket_and_its_queue() {
+    let limiter = stage(serde_json::json!({ "kind": "shaper", "rate": "20Mbit/s", "burst": "60kB",
+        "queue": { "kind": "fifo", "bytes": "100kB" } }));
+    let train = sent(&[limiter, delay()], 50e6, 2000, [20.0, 60.0], 3);
+    let TrainFinding::Queue { rate, bucket: Some(bucket), queue, full: true } = evaluate(&train) else {
+        panic!("{:?}", evaluate(&train));
+    };
+    assert!((rate / 20e6 - 1.0).abs() < 0.01, "{rate}");
+    assert!((bucket / 60e3 - 1.0).abs() < 0.1, "{bucket}");
+    assert!((queue / 100e3 - 1.0).abs() < 0.1, "{queue}");
+}
+
+#[test]
+fn a_damaged_train_decides_nothing() {
+    let unknown = |train: &[TrainPacket]| matches!(evaluate(train), TrainFinding::Unknown(_));
+    assert!(unknown(&[]));
+    let packet = |sent, arrived| TrainPacket { sent, arrived, bytes: BYTES };
+    assert!(unknown(&[packet(0.0, None)]));
+    assert!(unknown(&vec![packet(0.0, Some(0.0)); 500]), "all at once");
+    assert!(unknown(&vec![packet(f64::NAN, Some(f64::INFINITY)); 500]));
+    let backwards: Vec<_> = (0..500).map(|i| packet(-f64::from(i), (i % 2 == 0).then_some(1.0))).collect();
+    assert!(unknown(&backwards));
+    assert!(unknown(&(0..500).map(|i| packet(f64::from(i), None)).collect::<Vec<_>>()), "nothing arrived");
+}
