@@ -40,8 +40,11 @@ pub fn is_observed(path: &Path) -> bool {
         }
 }
 
-/// Observes a path in an opened capture.
-fn captured(
+/// Observes a path in an opened capture. `progress` as in [`observed`].
+///
+/// # Errors
+/// Fails when the capture does not show a path.
+pub fn captured(
     mut reader: CaptureReader,
     filter: PacketFilter,
     progress: &mut dyn FnMut(u64, Option<u64>),

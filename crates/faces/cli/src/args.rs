@@ -13,9 +13,11 @@ mod export;
 mod filter;
 mod fit;
 mod import;
+mod measure;
 mod plan;
 mod proxy;
 mod reproduce;
+mod serve;
 mod sweep;
 mod watch;
 
@@ -26,9 +28,11 @@ pub use export::{ExportArgs, ExportFormat};
 pub use filter::FilterArgs;
 pub use fit::FitArgs;
 pub use import::*;
+pub use measure::MeasureArgs;
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
 pub use reproduce::ReproduceArgs;
+pub use serve::ServeArgs;
 pub use sweep::SweepArgs;
 pub use watch::WatchArgs;
 
@@ -62,6 +66,10 @@ pub enum Command {
     Diagnose(DiagnoseArgs),
     /// Run a program and diagnose its connections, or those of this host, live.
     Watch(WatchArgs),
+    /// Measure the path to a host that runs `longfat serve`: what limits it, and the cures that help.
+    Measure(MeasureArgs),
+    /// Answer the tests of `longfat measure`.
+    Serve(ServeArgs),
     /// Make a scenario that behaves like a captured path, and report how well it fits.
     Fit(FitArgs),
     /// Find what would make a scenario's flows faster, rank it, and print the commands.

@@ -19,6 +19,7 @@ mod lab;
 mod lab_check;
 mod load;
 mod manual;
+mod measure;
 mod new;
 mod operating;
 mod other_input;
@@ -33,6 +34,7 @@ mod report;
 mod reproduce;
 mod router;
 mod run;
+mod serve;
 mod shell;
 mod sweep;
 mod watch;
@@ -66,6 +68,8 @@ fn main() -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Watch(args) => watch::watch(&args),
+        Command::Measure(args) => measure::measure(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Plan(args) => plan::plan(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),

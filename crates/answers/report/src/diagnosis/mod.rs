@@ -62,6 +62,11 @@ pub fn text(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     text
 }
 
+/// The headline of each group of flows: what limited them and what to do.
+pub fn headlines(d: &Diagnosis, lang: Lang) -> Vec<String> {
+    summary::summary(d, lang).0.into_iter().map(|group| group.headline).collect()
+}
+
 /// The UDP flows: sentences, and a table of the first `rows`.
 fn udp_flows(d: &Diagnosis, rows: usize, style: Style, lang: Lang) -> String {
     if d.udp_flows.is_empty() {

@@ -1,0 +1,100 @@
+//! Captures a test connection's own packets and diagnoses it, as `longfat watch` does.
+
+use super::model::TestVerdict;
+use crate::watch::{LiveFilter, LiveOptions, LiveTarget, Watch, Watched};
+use report::{Lang, diagnosis::headlines};
+use result::Diagnosis;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Most bytes of captured headers that are kept for the fit.
+const MAX_KEPT: usize = 256 << 20;
+
+/// A capture that runs.
+pub struct TestCapture {
+    thread: JoinHandle<Option<Watched>>,
+    ended: Arc<AtomicBool>,
+    kept: KeptBytes,
+}
+
+/// A finished capture.
+pub struct Captured {
+    pub diagnosis: Diagnosis,
+    /// The headers as a pcap file; empty if there were too many.
+    pub pcap: Vec<u8>,
+}
+
+#[derive(Clone, Default)]
+struct KeptBytes(Arc<Mutex<Vec<u8>>>);
+
+impl Write for KeptBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() + bytes.len() > MAX_KEPT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        kept.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TestCapture {
+    /// Begins to capture the connections to a server.
+    ///
+    /// # Errors
+    /// Fails with the reason why this user cannot capture.
+    pub fn start(server: SocketAddr) -> Result<TestCapture, String> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let kept = KeptBytes::default();
+        let filter: LiveFilter = format!("host {} port {}", server.ip(), server.port()).parse()?;
+        let options = LiveOptions {
+            target: LiveTarget::Host,
+            device: None,
+            filter,
+            time: None,
+            ended: Box::new({
+                let ended = ended.clone();
+                move || ended.load(Relaxed)
+            }),
+            write: Some(Box::new(kept.clone())),
+        };
+        let watch = Watch::open(options).map_err(|e| e.to_string())?;
+        if let Some(why) = watch.without_packets() {
+            return Err(why);
+        }
+        let thread = std::thread::spawn(move || watch.diagnosed("measure", None).ok());
+        Ok(TestCapture { thread, ended, kept })
+    }
+
+    /// Ends the capture; `None` if it failed.
+    pub fn finish(self) -> Option<Captured> {
+        self.ended.store(true, Relaxed);
+        let watched = self.thread.join().ok().flatten()?;
+        let mut pcap = std::mem::take(&mut *self.kept.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if watched.write_error.is_some() {
+            pcap.clear();
+        }
+        Some(Captured { diagnosis: watched.diagnosis, pcap })
+    }
+}
+
+/// Returns the verdict of the flow with most bytes from this host to the server, or from the server.
+pub fn verdict(captured: &Captured, server: SocketAddr, up: bool) -> Option<TestVerdict> {
+    let end = server.to_string();
+    let d = &captured.diagnosis;
+    let of = d.flows.iter().filter(|f| if up { f.to == end } else { f.from == end });
+    let flow = of.max_by_key(|f| f.measures.bytes)?;
+    let share = flow.causes.iter().find(|c| c.cause == flow.cause).map_or(0.0, |c| c.share);
+    let mut alone = d.clone();
+    alone.flows.retain(|f| f.id == flow.id);
+    alone.udp_flows.clear();
+    let headline = headlines(&alone, Lang::En).into_iter().next().unwrap_or_default();
+    Some(TestVerdict { cause: flow.cause, confidence: flow.confidence, share, headline })
+}

@@ -1,0 +1,160 @@
+//! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the measurement.
+
+use super::capture::Captured;
+use super::model::{LimiterFound, Measurement, StreamTest};
+use ::measure::client::StreamOptions;
+use capture::{CaptureReader, PacketFilter};
+use congestion::Control;
+use experiment::BatchRunner;
+use fit::FitOptions;
+use scenario::Scenario;
+use std::fs;
+use std::io::Cursor;
+use units::Rate;
+
+/// Share of the limit's payload rate at which a sender is paced: room for acknowledgements and what is sent
+/// again.
+const PACED_SHARE: f64 = 0.97;
+/// Most cures that are measured.
+pub const MAX_CURES: usize = 3;
+/// Share of the rate that counts as all of it, and the added delay that counts as none, ms.
+const ENOUGH_SHARE: f64 = 0.9;
+const MAX_ADDED_MS: f64 = 30.0;
+/// Gain of several connections over one that shows a limit of the single connection.
+const SEVERAL_GAIN: f64 = 1.25;
+/// Congestion controls that are tried, in this order, if this host has them.
+const CONTROLS: [&str; 2] = ["bbr", "cubic"];
+/// Runs of each predicted scenario, and what the fit may simulate.
+const SEEDS: u32 = 3;
+const FIT_PACKETS: u64 = 1_200_000;
+const FIT_SECONDS: f64 = 5.0;
+
+/// What is wrong with the upload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// Too little goodput: what there is and what there could be, Mbit/s.
+    Slow { is: f64, could_be: f64 },
+    /// Enough goodput, but a queue delays everything: the added delay, ms.
+    Delayed { added_ms: f64 },
+}
+
+/// A cure to be tried.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub title: String,
+    pub how: String,
+    pub options: StreamOptions,
+}
+
+/// Returns what is wrong with a direction; `None` where nothing is, or too little is known.
+pub fn fault(m: &Measurement, up: bool) -> Option<Fault> {
+    let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
+    let test = m.test(one)?;
+    let (is, could_be) = (test.goodput_mbps, m.capacity_mbps(up)?);
+    let limiter = if up { &m.limiter_up } else { &m.limiter_down };
+    let is_known = limiter.as_ref().is_some_and(|l| l.limit_mbps().is_some());
+    let enough = if is_known { ENOUGH_SHARE } else { 1.0 / SEVERAL_GAIN };
+    if is < enough * could_be {
+        return Some(Fault::Slow { is, could_be });
+    }
+    let idle = m.idle.as_ref()?.rtt_p50_ms;
+    let loaded =
+        [one, several].into_iter().filter_map(|name| Some(m.test(name)?.loaded.as_ref()?.rtt_p50_ms));
+    let added_ms = loaded.fold(0.0, f64::max) - idle;
+    (added_ms > MAX_ADDED_MS.max(idle / 2.0)).then_some(Fault::Delayed { added_ms })
+}
+
+/// Returns the cures to try on the upload, the most promising first.
+pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    let limiter = m.limiter_up.as_ref().filter(|l| l.limit_mbps().is_some());
+    if let (Some(limiter), Some(capacity)) = (limiter, m.capacity_mbps(true)) {
+        let rate = PACED_SHARE * capacity;
+        let bytes = (rate * 1e6 / 8.0) as u64;
+        // A policer drops what a burst exceeds; at a queue it is the delay that pacing avoids.
+        if limiter.kind == LimiterFound::Policer || matches!(fault, Fault::Delayed { .. }) || fault_is_loss(m)
+        {
+            all.push(Candidate {
+                title: format!("paced at {} Mbit/s", print::three_digits(rate)),
+                how: format!("setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, {bytes} bytes/s); with sch_fq: tc qdisc replace dev DEV root fq maxrate {}bit", bytes * 8),
+                options: StreamOptions { pacing: Some(bytes * 8), ..StreamOptions::default() },
+            });
+        }
+    }
+    for control in available_controls().into_iter().filter(|name| name != own) {
+        all.push(Candidate {
+            title: control.to_uppercase(),
+            how: format!("sysctl -w net.ipv4.tcp_congestion_control={control}, or setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{control}\")"),
+            options: StreamOptions { control: Some(control), ..StreamOptions::default() },
+        });
+    }
+    if matches!(fault, Fault::Slow { .. }) {
+        all.push(Candidate {
+            title: "4 connections".into(),
+            how: "send over 4 connections in parallel".into(),
+            options: StreamOptions { connections: 4, ..StreamOptions::default() },
+        });
+    }
+    all.truncate(MAX_CURES);
+    all
+}
+
+fn fault_is_loss(m: &Measurement) -> bool {
+    m.test("up").is_some_and(|t| t.retransmitted_share > 0.005)
+}
+
+/// Returns the congestion controls worth trying that every program of this host may select.
+fn available_controls() -> Vec<String> {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}")).unwrap_or_default();
+    // CAP_NET_ADMIN may select any that is loaded; the kernel refuses others, and the cure is skipped.
+    let listed = format!("{} {}", read("allowed_congestion_control"), read("available_congestion_control"));
+    let has = |name: &&str| listed.split_whitespace().any(|word| word == *name);
+    CONTROLS.into_iter().filter(has).map(str::to_string).collect()
+}
+
+/// What a simulation fitted to the captured upload predicts.
+pub struct Predictions {
+    /// Goodput of the upload as it is, Mbit/s.
+    pub as_is: f64,
+    /// Goodput with each candidate, Mbit/s.
+    pub cures: Vec<f64>,
+}
+
+/// Fits a scenario to the captured upload and predicts the goodput with each candidate.
+///
+/// # Errors
+/// Fails with the reason why there is no prediction.
+pub fn predict(captured: &Captured, test: &StreamTest, all: &[Candidate]) -> Result<Predictions, String> {
+    if captured.pcap.is_empty() {
+        return Err("the capture is too large to keep".into());
+    }
+    let reader = CaptureReader::from_reader(Box::new(Cursor::new(captured.pcap.clone())), "upload");
+    let reader = reader.map_err(|e| e.to_string())?;
+    let seen = crate::fit::captured(reader, PacketFilter::default(), &mut |_, _| ());
+    let options = FitOptions { packets: FIT_PACKETS, seconds: FIT_SECONDS, ..FitOptions::default() };
+    let made = seen.and_then(|seen| fit::fit(&seen, &options, None)).map_err(|e| e.to_string())?;
+    // The test connection is the flow that delivered most; others, such as the control connection, are small.
+    let flow = (0..made.scenario.flows.len())
+        .find(|f| made.scenario.flows[*f].from == made.scenario.flows[0].from)
+        .ok_or("the capture has no flow")?;
+    let with = |options: &StreamOptions| -> Option<Scenario> {
+        let mut scenario = made.scenario.clone().without_series();
+        let changed = &mut scenario.flows[flow];
+        changed.count = options.connections.max(1);
+        changed.max_pacing_rate = options.pacing.map(Rate::from_bps);
+        // The kernel says which congestion control it was; the capture only suggests it.
+        let control = options.control.as_deref().unwrap_or(&test.control);
+        changed.cc = Control::named(control)?;
+        Some(scenario)
+    };
+    let scenarios: Option<Vec<Scenario>> =
+        std::iter::once(&StreamOptions::default()).chain(all.iter().map(|c| &c.options)).map(with).collect();
+    let scenarios = scenarios.ok_or_else(|| format!("the simulator has no {}", test.control))?;
+    let runs = BatchRunner::new(None, None).run(scenarios, SEEDS).map_err(|e| format!("{e:?}"))?;
+    let mean = |results: &Vec<result::VariantResult>| {
+        results.iter().map(|r| r.total_goodput_mbps).sum::<f64>() / results.len().max(1) as f64
+    };
+    let mut goodputs = runs.iter().map(mean);
+    let as_is = goodputs.next().ok_or("nothing was simulated")?;
+    Ok(Predictions { as_is, cures: goodputs.collect() })
+}

@@ -1,0 +1,286 @@
+//! The headline and the facts of a measurement.
+
+use super::cures::{Fault, fault};
+use super::model::{Cure, Limiter, LimiterFound, Measurement, StreamTest};
+use print::three_digits as digits;
+use result::diagnosis::{SURE, UNDECIDED};
+
+/// Gain of goodput from which on a cure is advised.
+const MIN_GAIN: f64 = 1.1;
+/// Loss of goodput that a cure of delay may cost.
+const MAX_COST: f64 = 0.9;
+
+/// Returns one sentence on what is wrong and what to do.
+pub fn headline(m: &Measurement) -> String {
+    let Some(up) = m.test("up") else { return "The measurement was stopped before its first result.".into() };
+    if let Some((word, path)) = [("upload", &m.path_up), ("download", &m.path_down)]
+        .into_iter()
+        .find_map(|(word, path)| Some((word, path.as_ref().filter(|p| p.black_hole)?)))
+    {
+        let mtu = path.mtu.unwrap_or_default();
+        return format!("The {word} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass.");
+    }
+    match fault(m, true) {
+        Some(Fault::Slow { is, could_be }) => {
+            let what = format!("{}: {} of {} Mbit/s", cause(m), digits(is), digits(could_be));
+            match best(m, up) {
+                Some(cure) => format!(
+                    "{what}. Send {}: {} Mbit/s measured.",
+                    with(cure),
+                    digits(cure.test.goodput_mbps)
+                ),
+                None if m.cures.is_empty() => format!("{what}."),
+                None => format!("{what}. None of the {} cures that were tried helps.", m.cures.len()),
+            }
+        }
+        Some(Fault::Delayed { added_ms }) => {
+            let what = format!("A queue adds {} ms to every round trip during uploads", digits(added_ms));
+            match best_of_delay(m, up) {
+                Some((cure, left)) => {
+                    format!("{what}. Send {}: {} ms measured.", with(cure), digits(left))
+                }
+                None => format!("{what}."),
+            }
+        }
+        None => match fault(m, false) {
+            Some(Fault::Slow { is, could_be }) => format!(
+                "The upload is fine; the download gets {} of {} Mbit/s, which only the far end can change.",
+                digits(is),
+                digits(could_be)
+            ),
+            Some(Fault::Delayed { added_ms }) => format!(
+                "The upload is fine; a queue adds {} ms to every round trip during downloads.",
+                digits(added_ms)
+            ),
+            None => format!(
+                "Nothing is wrong: {} Mbit/s up and {} Mbit/s down, all that the path carries.",
+                digits(up.goodput_mbps),
+                digits(m.test("down").map_or(0.0, |t| t.goodput_mbps))
+            ),
+        },
+    }
+}
+
+/// Names the cause of a slow upload, with its doubt first.
+fn cause(m: &Measurement) -> String {
+    let limiter = m.limiter_up.as_ref();
+    if let Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) = limiter {
+        return format!("A policer of {} Mbit/s drops the upload's bursts", digits(*rate));
+    }
+    match &m.verdict_up {
+        Some(v) if v.confidence >= SURE => format!("The upload is slow by {}", words(v.cause)),
+        Some(v) if v.confidence >= UNDECIDED => format!("Probably the upload is slow by {}", words(v.cause)),
+        _ => match limiter.and_then(Limiter::limit_mbps) {
+            Some(rate) => format!("The upload leaves a limit of {} Mbit/s unused", digits(rate)),
+            None => "One connection does not fill the path upwards".into(),
+        },
+    }
+}
+
+fn words(cause: result::Cause) -> String {
+    report::diagnosis::cause_label(cause, report::Lang::En).to_lowercase()
+}
+
+/// Returns the cure with most goodput, if it gains enough.
+fn best<'a>(m: &'a Measurement, up: &StreamTest) -> Option<&'a Cure> {
+    m.cures.first().filter(|c| c.test.goodput_mbps >= MIN_GAIN * up.goodput_mbps)
+}
+
+/// Returns the cure with the least delay that costs little goodput, with the delay that it leaves, ms.
+fn best_of_delay<'a>(m: &'a Measurement, up: &StreamTest) -> Option<(&'a Cure, f64)> {
+    let idle = m.idle.as_ref()?.rtt_p50_ms;
+    let added = |t: &StreamTest| Some((t.loaded.as_ref()?.rtt_p50_ms - idle).max(0.0));
+    let before = added(up)?;
+    let kept = m.cures.iter().filter(|c| c.test.goodput_mbps >= MAX_COST * up.goodput_mbps);
+    let all = kept.filter_map(|c| Some((c, added(&c.test)?)));
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, left)| *left < before / 2.0)
+}
+
+/// Completes "send …" by a cure.
+fn with(cure: &Cure) -> String {
+    match cure.title.as_str() {
+        title if title.starts_with("paced") => title.into(),
+        title if title.ends_with("connections") => format!("over {title}"),
+        title => format!("with {title}"),
+    }
+}
+
+/// Returns what the headline rests on, a sentence each.
+pub fn facts(m: &Measurement) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(idle) = &m.idle {
+        facts.push(format!(
+            "idle round trip {} ms at least, {} ms in the median; {:.1} % of {} echoes lost",
+            digits(idle.rtt_min_ms),
+            digits(idle.rtt_p50_ms),
+            100.0 * idle.lost_share,
+            idle.sent
+        ));
+    }
+    for (word, limiter) in [("up", &m.limiter_up), ("down", &m.limiter_down)] {
+        facts.extend(limiter.as_ref().map(|l| format!("{word}: {}", limit(l))));
+    }
+    if !m.cures.is_empty()
+        && let Some(up) = m.test("up")
+    {
+        facts.push(comparison(m, up));
+    }
+    for (word, verdict) in [("up", &m.verdict_up), ("down", &m.verdict_down)] {
+        facts.extend(verdict.as_ref().map(|v| format!("{word}, by its packets: {}", v.headline)));
+    }
+    for name in ["up-4", "down-4"] {
+        facts.extend(m.test(name).and_then(|t| responsiveness(m, t)));
+    }
+    for (word, path) in [("up", &m.path_up), ("down", &m.path_down)] {
+        let Some(path) = path else { continue };
+        let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| format!("path MTU {mtu}"));
+        let reordered = path.reordered_share.filter(|share| *share > 0.0);
+        let reordered =
+            reordered.map_or(String::new(), |share| format!("; {:.2} % reordered", 100.0 * share));
+        facts.push(format!("{word}: {mtu}; {}{reordered}", marks(path)));
+    }
+    facts
+}
+
+/// Describes a limit.
+fn limit(l: &Limiter) -> String {
+    let rate = digits(l.rate_mbps.unwrap_or_default());
+    let kilobytes = |bytes: Option<f64>| digits(bytes.unwrap_or_default() / 1e3);
+    match l.kind {
+        LimiterFound::Policer => {
+            format!("a policer of {rate} Mbit/s with a bucket of {} kB", kilobytes(l.bucket_bytes))
+        }
+        LimiterFound::Shaper => format!(
+            "a shaper of {rate} Mbit/s with a bucket of {} kB and a queue of {}{} kB",
+            kilobytes(l.bucket_bytes),
+            if l.queue_full == Some(true) { "" } else { "at least " },
+            kilobytes(l.queue_bytes)
+        ),
+        LimiterFound::Link => format!(
+            "a link of {rate} Mbit/s with a queue of {}{} kB",
+            if l.queue_full == Some(true) { "" } else { "at least " },
+            kilobytes(l.queue_bytes)
+        ),
+        LimiterFound::None => format!("no limit below {rate} Mbit/s"),
+        LimiterFound::Unknown => {
+            format!("cannot tell what limits the rate: {}", l.why_unknown.as_deref().unwrap_or_default())
+        }
+    }
+}
+
+/// Compares the cures with the upload as it is.
+fn comparison(m: &Measurement, up: &StreamTest) -> String {
+    let predicted = |p: Option<f64>| p.map_or(String::new(), |p| format!(" ({} predicted)", digits(p)));
+    let lost = |t: &StreamTest| match t.retransmitted_share {
+        share if share >= 0.001 => format!(" with {} % sent again", digits(100.0 * share)),
+        _ => String::new(),
+    };
+    let one = |title: &str, t: &StreamTest, p: Option<f64>| {
+        format!("{title} {} Mbit/s{}{}", digits(t.goodput_mbps), predicted(p), lost(t))
+    };
+    let as_is = one(&format!("upload as it is ({})", up.control), up, m.predicted_as_is_mbps);
+    let cures = m.cures.iter().map(|c| one(&c.title, &c.test, c.predicted_mbps));
+    std::iter::once(as_is).chain(cures).collect::<Vec<_>>().join("; ")
+}
+
+/// Describes delay under load. The grade is that of the delay which load adds.
+fn responsiveness(m: &Measurement, test: &StreamTest) -> Option<String> {
+    let (loaded, idle) = (test.loaded.as_ref()?, m.idle.as_ref()?);
+    let added = (loaded.rtt_p50_ms - idle.rtt_p50_ms).max(0.0);
+    Some(format!(
+        "{}: {:.0} round trips per minute under load, {} ms added to a round trip: {}",
+        if test.up { "up" } else { "down" },
+        test.round_trips_per_minute?,
+        digits(added),
+        grade(added)
+    ))
+}
+
+/// Grades the delay that load adds to a round trip, ms.
+pub fn grade(added_ms: f64) -> &'static str {
+    match added_ms {
+        ms if ms < 5.0 => "excellent, games and calls do not notice",
+        ms if ms < 30.0 => "good, calls do not notice",
+        ms if ms < 100.0 => "fair, games suffer",
+        ms if ms < 300.0 => "poor, calls suffer",
+        _ => "bad, everything feels slow",
+    }
+}
+
+/// Describes what happens to ECN and DSCP.
+fn marks(path: &super::model::MeasuredPath) -> String {
+    let (ecn, dscp): (Vec<_>, Vec<_>) = path.marks.iter().partition(|m| m.sent & 0b11 != 0);
+    let changed = |all: &[&super::model::Marks], what: &str| {
+        let wrong = all.iter().filter(|m| m.arrived != Some(m.sent)).map(|m| match m.arrived {
+            Some(tos) if m.sent & 0b11 != 0 => format!("{} arrives as {:#04b}", m.name, tos & 0b11),
+            Some(tos) => format!("{} arrives as DSCP {}", m.name, tos >> 2),
+            None => format!("{} is lost", m.name),
+        });
+        let wrong: Vec<String> = wrong.collect();
+        if wrong.is_empty() { format!("{what} passes") } else { wrong.join(", ") }
+    };
+    format!("{}, {}", changed(&ecn, "ECN"), changed(&dscp, "DSCP"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::model::EchoSummary;
+
+    fn test(name: &str, mbps: f64, rtt: f64) -> StreamTest {
+        let loaded =
+            Some(EchoSummary { rtt_p50_ms: rtt, rtt_trimmed_mean_ms: rtt, ..EchoSummary::default() });
+        let up = name.starts_with("up");
+        StreamTest { name: name.into(), up, goodput_mbps: mbps, mss: 1448, loaded, ..StreamTest::default() }
+    }
+
+    fn measured(up: [f64; 2], rtt: f64) -> Measurement {
+        Measurement {
+            idle: Some(EchoSummary { rtt_p50_ms: 20.0, ..EchoSummary::default() }),
+            tests: vec![
+                test("up", up[0], rtt),
+                test("up-4", up[1], rtt),
+                test("down", 50.0, 20.0),
+                test("down-4", 50.0, 20.0),
+            ],
+            ..Measurement::default()
+        }
+    }
+
+    fn limiter(kind: LimiterFound) -> Option<Limiter> {
+        let finding = diagnosis::train::TrainFinding::Policer { rate: 20e6, bucket: 30e3 };
+        Some(Limiter { kind, ..Limiter::of(finding, 1, 100) })
+    }
+
+    #[test]
+    fn a_policed_upload_names_its_policer_and_the_best_cure() {
+        let mut m = measured([4.1, 8.0], 21.0);
+        m.limiter_up = limiter(LimiterFound::Policer);
+        let without = headline(&m);
+        assert_eq!(without, "A policer of 20.0 Mbit/s drops the upload's bursts: 4.10 of 19.3 Mbit/s.");
+        let cure = |title: &str, mbps| Cure {
+            title: title.into(),
+            how: String::new(),
+            test: test("up", mbps, 20.0),
+            predicted_mbps: None,
+        };
+        m.cures = vec![cure("paced at 18.7 Mbit/s", 18.6), cure("BBR", 18.1)];
+        let text = headline(&m);
+        assert!(text.ends_with("Send paced at 18.7 Mbit/s: 18.6 Mbit/s measured."), "{text}");
+        assert!(text.split_whitespace().count() <= 24, "{text}");
+        m.cures = vec![cure("BBR", 4.0)];
+        assert!(headline(&m).ends_with("None of the 1 cures that were tried helps."), "{}", headline(&m));
+    }
+
+    #[test]
+    fn a_full_queue_is_a_fault_and_a_clean_path_is_not() {
+        let mut m = measured([19.0, 19.2], 320.0);
+        m.limiter_up = limiter(LimiterFound::Link);
+        assert_eq!(headline(&m), "A queue adds 300 ms to every round trip during uploads.");
+        let clean = measured([19.0, 19.2], 22.0);
+        assert_eq!(
+            headline(&clean),
+            "Nothing is wrong: 19.0 Mbit/s up and 50.0 Mbit/s down, all that the path carries."
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! Tests of streams: downloads and uploads, with echoes meanwhile.
+
+use super::{Client, ClientError, EchoResult, REPLY_TIME, connected, unexpected};
+use crate::frame::MAX_REPLY;
+use crate::message::StreamsReport;
+use crate::streams::{self, StreamBounds, StreamConnection, counters};
+use crate::wire::Wire;
+use crate::{BIN_MS, Reply, Request};
+use linux::socket::{self, SocketOption};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Options of a test of streams.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StreamOptions {
+    /// Number of connections; 0 counts as 1.
+    pub connections: u32,
+    /// Duration, ms.
+    pub ms: u32,
+    /// Most bytes to send; `None`: as many as TCP can. Only for uploads.
+    pub bytes: Option<u64>,
+    /// Congestion control of the sending end of an upload, set before connecting as a program would do it;
+    /// `None`: the host's own.
+    pub control: Option<String>,
+    /// `SO_MAX_PACING_RATE` of each connection of an upload, bit/s.
+    pub pacing: Option<u64>,
+    /// Pause between echoes during the test, ms; `None`: no echoes.
+    pub echo_ms: Option<u64>,
+}
+
+/// What both ends saw of a test of streams.
+#[derive(Clone, Debug, Default)]
+pub struct StreamResult {
+    /// The sending end's report.
+    pub sender: StreamsReport,
+    /// The receiving end's report.
+    pub receiver: StreamsReport,
+    /// Echoes during the test; empty if none were sent.
+    pub echoes: EchoResult,
+}
+
+impl StreamResult {
+    /// Bytes received.
+    pub fn bytes(&self) -> u64 {
+        self.receiver.bins.iter().sum()
+    }
+
+    /// Received rate of the payload, Mbit/s, without the first `skip_ms`, in which connections start.
+    pub fn mbps(&self, skip_ms: u64) -> f64 {
+        let skipped = (skip_ms / BIN_MS) as usize;
+        let bins = self.receiver.bins.get(skipped..).unwrap_or_default();
+        // The last interval may be shorter than the others.
+        let bins = bins.split_last().map_or(bins, |(_, rest)| if rest.is_empty() { bins } else { rest });
+        let bytes: u64 = bins.iter().sum();
+        if bins.is_empty() { 0.0 } else { bytes as f64 * 8.0 / 1e3 / (bins.len() as u64 * BIN_MS) as f64 }
+    }
+}
+
+impl Client {
+    /// Receives from the server. `tick` is called at least every 50 ms and ends the test by `false`.
+    ///
+    /// # Errors
+    /// Fails when the server refuses or cannot be reached.
+    pub fn download(
+        &mut self,
+        options: &StreamOptions,
+        tick: &mut dyn FnMut() -> bool,
+    ) -> Result<StreamResult, ClientError> {
+        self.streams(options, false, tick)
+    }
+
+    /// Sends to the server. `tick` as in [`Client::download`].
+    ///
+    /// # Errors
+    /// Fails when the server refuses or cannot be reached, or this host lacks the congestion control.
+    pub fn upload(
+        &mut self,
+        options: &StreamOptions,
+        tick: &mut dyn FnMut() -> bool,
+    ) -> Result<StreamResult, ClientError> {
+        self.streams(options, true, tick)
+    }
+
+    fn streams(
+        &mut self,
+        options: &StreamOptions,
+        sends: bool,
+        tick: &mut dyn FnMut() -> bool,
+    ) -> Result<StreamResult, ClientError> {
+        let count = options.connections.max(1);
+        let streams: Vec<StreamConnection> =
+            (0..count).map(|_| self.attached(options)).collect::<Result<_, _>>()?;
+        let ms = options.ms;
+        let request = match sends {
+            true => Request::Upload { streams: count, ms },
+            false => Request::Download { streams: count, ms },
+        };
+        match self.request(&request, REPLY_TIME)? {
+            Reply::Ready => {}
+            other => return Err(unexpected(other)),
+        }
+        let bytes = options.bytes.filter(|_| sends).unwrap_or(u64::MAX);
+        let bounds = StreamBounds { ms: ms.into(), bytes, rate: None };
+        let ended = AtomicBool::new(false);
+        let echoes = self.echoes(1 << 24);
+        let (near, echoed) = std::thread::scope(|scope| {
+            let echoing = options.echo_ms.map(|pause| {
+                let ended = &ended;
+                scope.spawn(move || {
+                    echoes.send_until(Duration::from_millis(pause), &mut || ended.load(Relaxed))
+                })
+            });
+            let near = match sends {
+                true => streams::send(&streams, bounds, tick),
+                false => streams::receive(&streams, bounds, tick),
+            };
+            ended.store(true, Relaxed);
+            let sent = echoing.and_then(|thread| thread.join().ok());
+            (near, sent)
+        });
+        self.next_echo = self.next_echo.wrapping_add(echoed.as_ref().map_or(0, Vec::len) as u32);
+        let echoes = echoed.map(|sent| self.collect_echoes(&sent)).unwrap_or_default();
+        let (near, _) = near?;
+        drop(streams);
+        let far = match self.reply(REPLY_TIME + Duration::from_millis(ms.into()))? {
+            Reply::Done(report) => report,
+            other => return Err(unexpected(other)),
+        };
+        let (sender, receiver) = if sends { (near, far) } else { (far, near) };
+        Ok(StreamResult { sender, receiver, echoes })
+    }
+
+    /// Opens a stream connection.
+    fn attached(&self, options: &StreamOptions) -> Result<StreamConnection, ClientError> {
+        let socket = connected(self.server, |socket| {
+            if let Some(control) = &options.control {
+                socket::set_bytes(socket.as_fd(), SocketOption::TCP_CONGESTION, control.as_bytes())?;
+            }
+            if let Some(rate) = options.pacing {
+                let bytes = (rate / 8).clamp(1, u64::from(u32::MAX)) as u32;
+                socket::set_option(socket.as_fd(), SocketOption::SO_MAX_PACING_RATE, bytes as i32)?;
+            }
+            Ok(())
+        });
+        let socket = socket.map_err(|e| ClientError::Connect(self.server, e))?;
+        let client = socket::local_address(socket.as_fd())?;
+        let mut wire = Wire::new(socket, Vec::new());
+        wire.send(&Request::Attach { session: self.session }, REPLY_TIME)?;
+        match wire.receive(MAX_REPLY, REPLY_TIME)? {
+            Reply::Ready => Ok(StreamConnection { socket: wire.into_socket(), client }),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Returns the congestion control that this host gives to a new connection.
+    ///
+    /// # Errors
+    /// Fails with the system's error.
+    pub fn own_control(&self) -> Result<String, ClientError> {
+        let socket = socket::tcp_socket(self.server.is_ipv6())?;
+        Ok(counters(&StreamConnection { socket, client: self.server }).control)
+    }
+}
