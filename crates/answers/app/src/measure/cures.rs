@@ -1,7 +1,7 @@
 //! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the measurement.
 
 use super::capture::Captured;
-use super::model::{LimiterFound, Measurement, StreamTest};
+use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest};
 use ::measure::client::StreamOptions;
 use capture::{CaptureReader, PacketFilter};
 use congestion::Control;
@@ -10,13 +10,15 @@ use fit::FitOptions;
 use scenario::Scenario;
 use std::fs;
 use std::io::Cursor;
-use units::Rate;
+use units::{Rate, Span};
 
 /// Share of the limit's payload rate at which a sender is paced: room for acknowledgements and what is sent
 /// again.
 const PACED_SHARE: f64 = 0.97;
 /// Most cures that are measured.
 pub const MAX_CURES: usize = 3;
+/// Share of the best goodput from which on cures count as equally fast.
+const ALIKE_SHARE: f64 = 0.95;
 /// Share of the rate that counts as all of it, and the added delay that counts as none, ms.
 const ENOUGH_SHARE: f64 = 0.9;
 const MAX_ADDED_MS: f64 = 30.0;
@@ -28,6 +30,8 @@ const CONTROLS: [&str; 2] = ["bbr", "cubic"];
 const SEEDS: u32 = 3;
 const FIT_PACKETS: u64 = 1_200_000;
 const FIT_SECONDS: f64 = 5.0;
+/// Duration of a predicted run.
+const RUN: Span = Span::from_secs(8);
 
 /// What is wrong with the upload.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,6 +116,14 @@ fn available_controls() -> Vec<String> {
     CONTROLS.into_iter().filter(has).map(str::to_string).collect()
 }
 
+/// Sorts cures, the best first: by goodput, and where that differs little by what was sent again.
+pub fn rank(cures: &mut [Cure]) {
+    cures.sort_by(|a, b| b.test.goodput_mbps.total_cmp(&a.test.goodput_mbps));
+    let Some(most) = cures.first().map(|c| c.test.goodput_mbps) else { return };
+    let alike = cures.iter().take_while(|c| c.test.goodput_mbps >= ALIKE_SHARE * most).count();
+    cures[..alike].sort_by(|a, b| a.test.retransmitted_share.total_cmp(&b.test.retransmitted_share));
+}
+
 /// What a simulation fitted to the captured upload predicts.
 pub struct Predictions {
     /// Goodput of the upload as it is, Mbit/s.
@@ -138,7 +150,11 @@ pub fn predict(captured: &Captured, test: &StreamTest, all: &[Candidate]) -> Res
         .find(|f| made.scenario.flows[*f].from == made.scenario.flows[0].from)
         .ok_or("the capture has no flow")?;
     let with = |options: &StreamOptions| -> Option<Scenario> {
-        let mut scenario = made.scenario.clone().without_series();
+        let mut scenario = made.scenario.clone();
+        // As the tests: without the begin, in which connections start.
+        scenario.duration = RUN;
+        scenario.sample = Span::from_millis(100);
+        scenario.measure = Some([Span::from_nanos(RUN.as_nanos() / START_SHARE), RUN]);
         let changed = &mut scenario.flows[flow];
         changed.count = options.connections.max(1);
         changed.max_pacing_rate = options.pacing.map(Rate::from_bps);

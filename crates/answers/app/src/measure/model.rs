@@ -8,8 +8,8 @@ use serde::Serialize;
 /// Version of the format.
 pub const MEASURE_SCHEMA: &str = "longfat-measure-1";
 
-/// Share of a test at its begin that does not count for its goodput: connections start.
-const START_SHARE: u64 = 4;
+/// The part of a test, one in this many, that does not count for its goodput: connections start.
+pub const START_SHARE: u64 = 4;
 
 /// The outcome of a measurement. `up` is from this host to the server, `down` is to this host.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -258,7 +258,7 @@ impl Tests<'_> {
                 predicted_mbps: predicted.as_ref().and_then(|p| p.get(i).copied()),
             });
         }
-        self.m.cures.sort_by(|a, b| b.test.goodput_mbps.total_cmp(&a.test.goodput_mbps));
+        super::cures::rank(&mut self.m.cures);
         Ok(())
     }
 }

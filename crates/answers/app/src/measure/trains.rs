@@ -10,6 +10,8 @@ use std::time::Duration;
 /// the one before.
 const FIRST_RATE: f64 = 1.6;
 const NEXT_RATE: f64 = 2.5;
+/// Rate of the train that measures a policer's bucket, as a multiple of the policer's.
+const SHARP: f64 = 1.8;
 /// Most trains of a direction.
 const MAX_TRAINS: u32 = 6;
 /// Least and greatest rate, bit/s.
@@ -56,7 +58,7 @@ pub fn trains(
     if rate > most {
         return Ok(None);
     }
-    let (mut count, mut datagrams, mut retried) = (0, 0, false);
+    let (mut count, mut datagrams, mut retried, mut refined) = (0, 0, false, false);
     loop {
         std::thread::sleep(QUIET);
         let order = order(rate, headers);
@@ -71,6 +73,11 @@ pub fn trains(
         let is_last = count == MAX_TRAINS || rate * NEXT_RATE > most;
         let next = match finding {
             TrainFinding::Unlimited { .. } => rate * NEXT_RATE,
+            // Barely above a policer's rate: the train that is faster measures its bucket better.
+            TrainFinding::Policer { rate: found, .. } if rate < SHARP * found && !refined => {
+                refined = true;
+                SHARP * found
+            }
             // Above the rate, but the bucket was used up too late or the delays were too noisy.
             TrainFinding::Unknown(_) if !std::mem::replace(&mut retried, true) => rate * 1.5,
             _ => rate,

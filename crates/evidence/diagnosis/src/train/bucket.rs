@@ -40,8 +40,35 @@ const MAX_UNEXPLAINED: f64 = 0.05;
 /// Distance from its bound, in packets, from which on a packet is not explained.
 const TOLERANCE: f64 = 1.0;
 
+/// Rounds in which the tokens that a full bucket wasted are found.
+const ROUNDS: usize = 4;
+
 /// Returns the best buffer; `None` where none explains the losses.
+///
+/// A bucket that is full takes no tokens, as when the sender is late while the bucket is still full. What it
+/// did not take is as good as passed: it is computed from one estimate for the next.
 pub fn fit(samples: &[Sample]) -> Option<BucketFit> {
+    let mut best = fit_once(samples)?;
+    for _ in 0..ROUNDS {
+        let mut adjusted = samples.to_vec();
+        let (mut level, mut at, mut wasted) = (best.bucket, 0.0, 0.0);
+        for (sample, adjusted) in samples.iter().zip(&mut adjusted) {
+            level += best.rate * (sample.at - at);
+            at = sample.at;
+            wasted += (level - best.bucket).max(0.0);
+            level = level.min(best.bucket);
+            adjusted.before += wasted;
+            if sample.delay.is_some() {
+                level = (level - sample.bytes).max(0.0);
+            }
+        }
+        best = fit_once(&adjusted)?;
+    }
+    Some(best)
+}
+
+/// Returns the best buffer if none of its tokens were wasted.
+fn fit_once(samples: &[Sample]) -> Option<BucketFit> {
     let last = samples.last()?;
     let passed = last.before;
     let packet = samples.iter().map(|s| s.bytes).sum::<f64>() / samples.len() as f64;

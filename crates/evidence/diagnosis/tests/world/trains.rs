@@ -113,6 +113,41 @@ fn a_policer_is_found_with_its_rate_and_bucket() {
     assert!(named >= 57, "{named} of 60 policers were named");
 }
 
+/// A sender that is late while the bucket is still full wastes tokens.
+#[test]
+fn a_sender_that_stalls_at_its_begin_does_not_shrink_the_bucket() {
+    let mut random = Stream::new(3, "stall");
+    for seed in 0..10 {
+        let stall = 5e-3 * random.unit();
+        let stalls = |i: usize| if i >= 5 { stall } else { 0.0 };
+        let mut chain: Chain<()> = Chain::build(seed, [("policer", &policer(20e6, 30e3))]);
+        let mut out = Outbox::default();
+        let mut train = Vec::new();
+        for i in 0..6000 {
+            let sent = i as f64 * f64::from(BYTES) * 8.0 / 24e6 + stalls(i);
+            let packet = Packet {
+                id: i as u64,
+                size: BYTES,
+                overhead: 0,
+                flow: 0,
+                dscp: 0,
+                ecn: Ecn::NotEct,
+                fragment: None,
+                body: (),
+            };
+            chain.handle_packet(Time::from_nanos((sent * 1e9) as u64), packet, &mut out);
+            train.push(TrainPacket { sent, arrived: None, bytes: BYTES });
+        }
+        out.sent.iter().for_each(|(at, p)| train[p.id as usize].arrived = Some(at.as_secs_f64() + 0.02));
+        match evaluate(&train) {
+            TrainFinding::Policer { bucket, .. } => {
+                assert!((bucket / 30e3 - 1.0).abs() < 0.1, "{bucket} after {stall} s");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn a_queue_is_never_called_a_policer() {
     let mut random = Stream::new(8, "queues");

@@ -3,5 +3,6 @@
 mod cc;
 mod common;
 mod faults;
+mod measure;
 mod plan;
 mod watch;
