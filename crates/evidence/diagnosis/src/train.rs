@@ -95,6 +95,8 @@ const MIN_LOST: usize = 12;
 const MIN_PASSED_AFTER: usize = 60;
 /// Greatest share of the train's rate that counts as a limit.
 const LIMITED_SHARE: f64 = 0.93;
+/// Share of the ordered rate below which the sender was held back.
+const HELD_BACK_SHARE: f64 = 0.85;
 /// Greatest share of losses, from the first on, at which a path counts as unlimited.
 const STRAY_LOSS: f64 = 0.02;
 /// Ratio of likelihoods, as a logarithm, from which on one of two models is named.
@@ -102,8 +104,10 @@ const DECISIVE: f64 = 8.0;
 /// A queue below this share of the buffer makes a shaper that behaves as a policer.
 const LEAST_QUEUE_SHARE: f64 = 0.1;
 
-/// Evaluates a train. The datagrams are in the order in which they were sent.
-pub fn evaluate(train: &[TrainPacket]) -> TrainFinding {
+/// Evaluates a train. The datagrams are in the order in which they were sent; `ordered` is the rate at which they
+/// were to be sent, bit/s. A host whose own device is the limit holds its sender back, so that the train is
+/// slower than it was to be.
+pub fn evaluate(train: &[TrainPacket], ordered: f64) -> TrainFinding {
     let samples = samples(train);
     let passed = samples.iter().filter(|s| s.delay.is_some()).count();
     let Some(offered) = offered(&samples).filter(|_| passed >= MIN_ARRIVED) else {
@@ -111,10 +115,12 @@ pub fn evaluate(train: &[TrainPacket]) -> TrainFinding {
     };
     let lost = samples.len() - passed;
     let growth = delays::growth(&samples);
+    let is_held_back = 8.0 * offered < HELD_BACK_SHARE * ordered;
     let first_lost = samples.iter().position(|s| s.delay.is_none()).unwrap_or(0);
     // A large bucket is used up late: the share counts from the first loss on.
     if lost < MIN_LOST || (lost as f64) < STRAY_LOSS * (samples.len() - first_lost) as f64 {
-        return match growth.filter(|g| g.rate < LIMITED_SHARE * offered) {
+        return match growth.filter(|g| is_held_back || g.rate < LIMITED_SHARE * offered) {
+            Some(g) if is_held_back => queue_alone(g),
             Some(growth) => queue_without_loss(&samples, growth),
             None => TrainFinding::Unlimited { above: 8.0 * offered },
         };
@@ -125,8 +131,8 @@ pub fn evaluate(train: &[TrainPacket]) -> TrainFinding {
         Some(_) if after < MIN_PASSED_AFTER => TrainFinding::Unknown(TrainDoubt::TooShort),
         Some(fit) => with_bucket(&samples, fit),
         // An active queue drops before it is full; delays show it all the same.
-        None => match growth.filter(|g| g.rate < LIMITED_SHARE * offered) {
-            Some(g) => TrainFinding::Queue { rate: 8.0 * g.rate, bucket: None, queue: g.queue, full: false },
+        None => match growth.filter(|g| is_held_back || g.rate < LIMITED_SHARE * offered) {
+            Some(g) => queue_alone(g),
             None => TrainFinding::Unknown(TrainDoubt::NoRate),
         },
     }
@@ -176,6 +182,11 @@ fn with_bucket(samples: &[Sample], fit: BucketFit) -> TrainFinding {
         return TrainFinding::Policer { rate, bucket: fit.bucket };
     }
     TrainFinding::Unknown(TrainDoubt::Jitter)
+}
+
+/// A queue of which only rate and length are known.
+fn queue_alone(g: delays::Growth) -> TrainFinding {
+    TrainFinding::Queue { rate: 8.0 * g.rate, bucket: None, queue: g.queue, full: false }
 }
 
 /// Finds the bucket of a queue that dropped nothing.

@@ -66,7 +66,7 @@ pub fn trains(
         count += 1;
         datagrams += u64::from(order.count);
         let finding = match train.dropped {
-            0 => evaluate(&packets(&train, headers)),
+            0 => evaluate(&packets(&train, headers), rate),
             // What the receiving host lost says nothing of the path.
             _ => TrainFinding::Unknown(TrainDoubt::TooFew),
         };

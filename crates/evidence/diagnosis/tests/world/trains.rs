@@ -98,7 +98,7 @@ fn a_policer_is_found_with_its_rate_and_bucket() {
         };
         let noise = [20.0 * random.unit(), 60.0 * random.unit()];
         let train = sent(&stages, ratio * rate, long_enough(bucket, ratio), noise, seed);
-        match evaluate(&train) {
+        match evaluate(&train, 0.0) {
             TrainFinding::Policer { rate: found, bucket: size } => {
                 named += 1;
                 let [rate_error, bucket_error] = [found / rate - 1.0, size / bucket - 1.0];
@@ -139,7 +139,7 @@ fn a_sender_that_stalls_at_its_begin_does_not_shrink_the_bucket() {
             train.push(TrainPacket { sent, arrived: None, bytes: BYTES });
         }
         out.sent.iter().for_each(|(at, p)| train[p.id as usize].arrived = Some(at.as_secs_f64() + 0.02));
-        match evaluate(&train) {
+        match evaluate(&train, 0.0) {
             TrainFinding::Policer { bucket, .. } => {
                 assert!((bucket / 30e3 - 1.0).abs() < 0.1, "{bucket} after {stall} s");
             }
@@ -168,7 +168,7 @@ fn a_queue_is_never_called_a_policer() {
         let noise = [20.0 * random.unit(), 60.0 * random.unit()];
         let stages = [stage(limiter), delay()];
         let train = sent(&stages, ratio * rate, long_enough(6.0 * queue, ratio), noise, seed);
-        match evaluate(&train) {
+        match evaluate(&train, 0.0) {
             TrainFinding::Queue { rate: found, .. } => {
                 named += 1;
                 assert!((found / rate - 1.0).abs() < 0.03, "{seed}: {found:.0} of {rate:.0} bit/s");
@@ -187,11 +187,11 @@ fn random_loss_and_a_path_without_limit_are_not_policers() {
         let rate = between(&mut random, 2e6, 100e6);
         let share = between(&mut random, 0.001, 0.4);
         let train = sent(&[loss(share), delay()], rate, 1500, [20.0, 60.0], seed);
-        let finding = evaluate(&train);
+        let finding = evaluate(&train, 0.0);
         let right = matches!(finding, TrainFinding::Unlimited { .. } | TrainFinding::Unknown(_));
         assert!(right, "{seed}: {share:.3} lost at {rate:.0} bit/s: {finding:?}");
     }
-    match evaluate(&sent(&[delay()], 50e6, 1500, [20.0, 60.0], 1)) {
+    match evaluate(&sent(&[delay()], 50e6, 1500, [20.0, 60.0], 1), 50e6) {
         TrainFinding::Unlimited { above } => assert!((above / 50e6 - 1.0).abs() < 0.01, "{above}"),
         other => panic!("{other:?}"),
     }
@@ -202,17 +202,32 @@ fn a_shaper_has_its_bucket_and_its_queue() {
     let limiter = stage(serde_json::json!({ "kind": "shaper", "rate": "20Mbit/s", "burst": "60kB",
         "queue": { "kind": "fifo", "bytes": "100kB" } }));
     let train = sent(&[limiter, delay()], 50e6, 2000, [20.0, 60.0], 3);
-    let TrainFinding::Queue { rate, bucket: Some(bucket), queue, full: true } = evaluate(&train) else {
-        panic!("{:?}", evaluate(&train));
+    let TrainFinding::Queue { rate, bucket: Some(bucket), queue, full: true } = evaluate(&train, 0.0) else {
+        panic!("{:?}", evaluate(&train, 0.0));
     };
     assert!((rate / 20e6 - 1.0).abs() < 0.01, "{rate}");
     assert!((bucket / 60e3 - 1.0).abs() < 0.1, "{bucket}");
     assert!((queue / 100e3 - 1.0).abs() < 0.1, "{queue}");
 }
 
+/// The sender's own device holds it back once its socket's buffer is full, here after 100 datagrams.
+#[test]
+fn a_queue_of_the_senders_own_device_is_a_limit() {
+    let gap = f64::from(BYTES) * 8.0 / 20e6;
+    let packet = |i: i32| {
+        let arrived = f64::from(i) * gap;
+        TrainPacket { sent: (arrived - 100.0 * gap).max(arrived / 2.0), arrived: Some(arrived), bytes: BYTES }
+    };
+    let train: Vec<TrainPacket> = (0..3000).map(packet).collect();
+    match evaluate(&train, 40e6) {
+        TrainFinding::Queue { rate, full: false, .. } => assert!((rate / 20e6 - 1.0).abs() < 0.01, "{rate}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_damaged_train_decides_nothing() {
-    let unknown = |train: &[TrainPacket]| matches!(evaluate(train), TrainFinding::Unknown(_));
+    let unknown = |train: &[TrainPacket]| matches!(evaluate(train, 1e6), TrainFinding::Unknown(_));
     assert!(unknown(&[]));
     let packet = |sent, arrived| TrainPacket { sent, arrived, bytes: BYTES };
     assert!(unknown(&[packet(0.0, None)]));
