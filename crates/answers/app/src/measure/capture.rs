@@ -3,7 +3,8 @@
 use super::model::TestVerdict;
 use crate::watch::{LiveFilter, LiveOptions, LiveTarget, Watch, Watched};
 use report::{Lang, diagnosis::headlines};
-use result::Diagnosis;
+use result::diagnosis::SURE;
+use result::{Diagnosis, FlowDiagnosis};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -85,16 +86,23 @@ impl TestCapture {
     }
 }
 
-/// Returns the verdict of the flow with most bytes from this host to the server, or from the server.
-pub fn verdict(captured: &Captured, server: SocketAddr, up: bool) -> Option<TestVerdict> {
+/// Returns the flow with most bytes from this host to the server, or from the server.
+pub fn test_flow(captured: &Captured, server: SocketAddr, up: bool) -> Option<&FlowDiagnosis> {
     let end = server.to_string();
-    let d = &captured.diagnosis;
-    let of = d.flows.iter().filter(|f| if up { f.to == end } else { f.from == end });
-    let flow = of.max_by_key(|f| f.measures.bytes)?;
+    let of = captured.diagnosis.flows.iter().filter(|f| if up { f.to == end } else { f.from == end });
+    of.max_by_key(|f| f.measures.bytes)
+}
+
+/// Returns the verdict of the test's flow.
+pub fn verdict(captured: &Captured, server: SocketAddr, up: bool) -> Option<TestVerdict> {
+    let flow = test_flow(captured, server, up)?;
     let share = flow.causes.iter().find(|c| c.cause == flow.cause).map_or(0.0, |c| c.share);
-    let mut alone = d.clone();
+    let mut alone = captured.diagnosis.clone();
     alone.flows.retain(|f| f.id == flow.id);
     alone.udp_flows.clear();
     let headline = headlines(&alone, Lang::En).into_iter().next().unwrap_or_default();
-    Some(TestVerdict { cause: flow.cause, confidence: flow.confidence, share, headline })
+    let limiter = flow.limiter.and_then(|i| captured.diagnosis.limiters.get(i));
+    let limiter = limiter.filter(|l| l.confidence >= SURE).map(|l| l.rate_mbps);
+    let (cause, confidence) = (flow.cause, flow.confidence);
+    Some(TestVerdict { cause, confidence, share, limit_mbps: limiter, headline })
 }

@@ -1,6 +1,6 @@
 //! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the measurement.
 
-use super::capture::Captured;
+use super::capture::{Captured, test_flow};
 use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest};
 use ::measure::client::StreamOptions;
 use capture::{CaptureReader, PacketFilter};
@@ -10,11 +10,15 @@ use fit::FitOptions;
 use scenario::Scenario;
 use std::fs;
 use std::io::Cursor;
+use std::net::SocketAddr;
+use transport::App;
 use units::{Rate, Span};
 
 /// Share of the limit's payload rate at which a sender is paced: room for acknowledgements and what is sent
 /// again.
 const PACED_SHARE: f64 = 0.97;
+/// Gain of goodput from which on a cure helps.
+const MIN_GAIN: f64 = 1.1;
 /// Most cures that are measured.
 pub const MAX_CURES: usize = 3;
 /// Share of the best goodput from which on cures count as equally fast.
@@ -30,6 +34,8 @@ const CONTROLS: [&str; 2] = ["bbr", "cubic"];
 const SEEDS: u32 = 3;
 const FIT_PACKETS: u64 = 1_200_000;
 const FIT_SECONDS: f64 = 5.0;
+/// Greatest error of the fitted upload, as a share, with which cures are predicted.
+const MAX_MISFIT: f64 = 0.3;
 /// Duration of a predicted run.
 const RUN: Span = Span::from_secs(8);
 
@@ -55,9 +61,7 @@ pub fn fault(m: &Measurement, up: bool) -> Option<Fault> {
     let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
     let test = m.test(one)?;
     let (is, could_be) = (test.goodput_mbps, m.capacity_mbps(up)?);
-    let limiter = if up { &m.limiter_up } else { &m.limiter_down };
-    let is_known = limiter.as_ref().is_some_and(|l| l.limit_mbps().is_some());
-    let enough = if is_known { ENOUGH_SHARE } else { 1.0 / SEVERAL_GAIN };
+    let enough = if m.limit_mbps(up).is_some() { ENOUGH_SHARE } else { 1.0 / SEVERAL_GAIN };
     if is < enough * could_be {
         return Some(Fault::Slow { is, could_be });
     }
@@ -71,13 +75,11 @@ pub fn fault(m: &Measurement, up: bool) -> Option<Fault> {
 /// Returns the cures to try on the upload, the most promising first.
 pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
     let mut all = Vec::new();
-    let limiter = m.limiter_up.as_ref().filter(|l| l.limit_mbps().is_some());
-    if let (Some(limiter), Some(capacity)) = (limiter, m.capacity_mbps(true)) {
+    if let (Some(_), Some(capacity)) = (m.limit_mbps(true), m.capacity_mbps(true)) {
         let rate = PACED_SHARE * capacity;
         let bytes = (rate * 1e6 / 8.0) as u64;
-        // A policer drops what a burst exceeds; at a queue it is the delay that pacing avoids.
-        if limiter.kind == LimiterFound::Policer || matches!(fault, Fault::Delayed { .. }) || fault_is_loss(m)
-        {
+        // What exceeds the limit is dropped, or delays everything.
+        if loses(m) || matches!(fault, Fault::Delayed { .. }) {
             all.push(Candidate {
                 title: format!("paced at {} Mbit/s", print::three_digits(rate)),
                 how: format!("setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, {bytes} bytes/s); with sch_fq: tc qdisc replace dev DEV root fq maxrate {}bit", bytes * 8),
@@ -85,7 +87,12 @@ pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
             });
         }
     }
-    for control in available_controls().into_iter().filter(|name| name != own) {
+    // Neither a window nor a buffer depends on the congestion control, and of those only BBR avoids a queue.
+    let helps = |name: &String| match fault {
+        Fault::Slow { .. } => !is_window_limited(m),
+        Fault::Delayed { .. } => name == "bbr",
+    };
+    for control in available_controls().into_iter().filter(|name| name != own && helps(name)) {
         all.push(Candidate {
             title: control.to_uppercase(),
             how: format!("sysctl -w net.ipv4.tcp_congestion_control={control}, or setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{control}\")"),
@@ -103,8 +110,16 @@ pub fn candidates(m: &Measurement, fault: Fault, own: &str) -> Vec<Candidate> {
     all
 }
 
-fn fault_is_loss(m: &Measurement) -> bool {
-    m.test("up").is_some_and(|t| t.retransmitted_share > 0.005)
+/// Whether the receiver's window or the send buffer holds the upload back most of its time.
+fn is_window_limited(m: &Measurement) -> bool {
+    let share = |share: Option<f64>| share.unwrap_or_default();
+    m.test("up").is_some_and(|t| share(t.window_limited_share) + share(t.buffer_limited_share) > 0.5)
+}
+
+/// Whether the limit drops packets of the upload.
+fn loses(m: &Measurement) -> bool {
+    let is_policed = m.limiter_up.as_ref().is_some_and(|l| l.kind == LimiterFound::Policer);
+    is_policed || m.test("up").is_some_and(|t| t.retransmitted_share > 0.005)
 }
 
 /// Returns the congestion controls worth trying that every program of this host may select.
@@ -116,12 +131,35 @@ fn available_controls() -> Vec<String> {
     CONTROLS.into_iter().filter(has).map(str::to_string).collect()
 }
 
-/// Sorts cures, the best first: by goodput, and where that differs little by what was sent again.
-pub fn rank(cures: &mut [Cure]) {
+/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by what was sent again;
+/// against delay by the delay under load, those first that keep the goodput.
+pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
+    if let Fault::Delayed { .. } = fault {
+        let loaded = |c: &Cure| c.test.loaded.as_ref().map_or(f64::INFINITY, |l| l.rtt_p50_ms);
+        let costs = |c: &Cure| c.test.goodput_mbps < ENOUGH_SHARE * up_mbps;
+        return cures.sort_by(|a, b| costs(a).cmp(&costs(b)).then(loaded(a).total_cmp(&loaded(b))));
+    }
     cures.sort_by(|a, b| b.test.goodput_mbps.total_cmp(&a.test.goodput_mbps));
     let Some(most) = cures.first().map(|c| c.test.goodput_mbps) else { return };
     let alike = cures.iter().take_while(|c| c.test.goodput_mbps >= ALIKE_SHARE * most).count();
     cures[..alike].sort_by(|a, b| a.test.retransmitted_share.total_cmp(&b.test.retransmitted_share));
+}
+
+/// Whether a cure helps: its gain of goodput, or at hardly less goodput its delay, makes it worth the change.
+pub fn helps(cure: &Cure, m: &Measurement) -> bool {
+    let (Some(up), Some(fault)) = (m.test("up"), fault(m, true)) else { return false };
+    match fault {
+        Fault::Slow { is, .. } => cure.test.goodput_mbps >= MIN_GAIN * is,
+        Fault::Delayed { added_ms } => {
+            let left = added_by(cure, m).unwrap_or(f64::INFINITY);
+            left < added_ms / 2.0 && cure.test.goodput_mbps >= ENOUGH_SHARE * up.goodput_mbps
+        }
+    }
+}
+
+/// The delay that a cure's own load adds to the median round trip, ms.
+pub fn added_by(cure: &Cure, m: &Measurement) -> Option<f64> {
+    Some((cure.test.loaded.as_ref()?.rtt_p50_ms - m.idle.as_ref()?.rtt_p50_ms).max(0.0))
 }
 
 /// What a simulation fitted to the captured upload predicts.
@@ -136,31 +174,37 @@ pub struct Predictions {
 ///
 /// # Errors
 /// Fails with the reason why there is no prediction.
-pub fn predict(captured: &Captured, test: &StreamTest, all: &[Candidate]) -> Result<Predictions, String> {
+pub fn predict(
+    captured: &Captured,
+    server: SocketAddr,
+    test: &StreamTest,
+    all: &[Candidate],
+) -> Result<Predictions, String> {
     if captured.pcap.is_empty() {
         return Err("the capture is too large to keep".into());
     }
+    // Of the connections to the server only that of the test.
+    let flow = test_flow(captured, server, true).ok_or("the capture lacks the upload")?;
+    let port = flow.from.rsplit(':').next().and_then(|port| port.parse().ok());
+    let only = PacketFilter { ports: port.into_iter().collect(), ..PacketFilter::default() };
     let reader = CaptureReader::from_reader(Box::new(Cursor::new(captured.pcap.clone())), "upload");
     let reader = reader.map_err(|e| e.to_string())?;
-    let seen = crate::fit::captured(reader, PacketFilter::default(), &mut |_, _| ());
+    let seen = crate::fit::captured(reader, only, &mut |_, _| ());
     let options = FitOptions { packets: FIT_PACKETS, seconds: FIT_SECONDS, ..FitOptions::default() };
     let made = seen.and_then(|seen| fit::fit(&seen, &options, None)).map_err(|e| e.to_string())?;
-    // The test connection is the flow that delivered most; others, such as the control connection, are small.
-    let flow = (0..made.scenario.flows.len())
-        .find(|f| made.scenario.flows[*f].from == made.scenario.flows[0].from)
-        .ok_or("the capture has no flow")?;
     let with = |options: &StreamOptions| -> Option<Scenario> {
         let mut scenario = made.scenario.clone();
         // As the tests: without the begin, in which connections start.
         scenario.duration = RUN;
         scenario.sample = Span::from_millis(100);
         scenario.measure = Some([Span::from_nanos(RUN.as_nanos() / START_SHARE), RUN]);
-        let changed = &mut scenario.flows[flow];
+        let changed = scenario.flows.first_mut()?;
+        // The fitted flow ends with its capture.
+        changed.app = App::Bulk { duration: None, bytes: None };
         changed.count = options.connections.max(1);
         changed.max_pacing_rate = options.pacing.map(Rate::from_bps);
         // The kernel says which congestion control it was; the capture only suggests it.
-        let control = options.control.as_deref().unwrap_or(&test.control);
-        changed.cc = Control::named(control)?;
+        changed.cc = Control::named(options.control.as_deref().unwrap_or(&test.control))?;
         Some(scenario)
     };
     let scenarios: Option<Vec<Scenario>> =
@@ -172,5 +216,9 @@ pub fn predict(captured: &Captured, test: &StreamTest, all: &[Candidate]) -> Res
     };
     let mut goodputs = runs.iter().map(mean);
     let as_is = goodputs.next().ok_or("nothing was simulated")?;
+    if (as_is / test.goodput_mbps - 1.0).abs() > MAX_MISFIT {
+        let [predicted, measured] = [as_is, test.goodput_mbps].map(print::three_digits);
+        return Err(format!("the fitted scenario carries {predicted} Mbit/s where {measured} were measured"));
+    }
     Ok(Predictions { as_is, cures: goodputs.collect() })
 }

@@ -1,14 +1,10 @@
 //! The headline and the facts of a measurement.
 
-use super::cures::{Fault, fault};
+use super::cures::{Fault, added_by, fault, helps};
 use super::model::{Cure, Limiter, LimiterFound, Measurement, StreamTest};
 use print::three_digits as digits;
+use result::Cause;
 use result::diagnosis::{SURE, UNDECIDED};
-
-/// Gain of goodput from which on a cure is advised.
-const MIN_GAIN: f64 = 1.1;
-/// Loss of goodput that a cure of delay may cost.
-const MAX_COST: f64 = 0.9;
 
 /// Returns one sentence on what is wrong and what to do.
 pub fn headline(m: &Measurement) -> String {
@@ -23,28 +19,28 @@ pub fn headline(m: &Measurement) -> String {
     match fault(m, true) {
         Some(Fault::Slow { is, could_be }) => {
             let what = format!("{}: {} of {} Mbit/s", cause(m), digits(is), digits(could_be));
-            match best(m, up) {
+            match advised(m) {
                 Some(cure) => format!(
                     "{what}. Send {}: {} Mbit/s measured.",
                     with(cure),
                     digits(cure.test.goodput_mbps)
                 ),
                 None if m.cures.is_empty() => format!("{what}."),
-                None => format!("{what}. None of the {} cures that were tried helps.", m.cures.len()),
+                None => format!("{what}. No cure that was tried helps."),
             }
         }
         Some(Fault::Delayed { added_ms }) => {
             let what = format!("A queue adds {} ms to every round trip during uploads", digits(added_ms));
-            match best_of_delay(m, up) {
+            match advised(m).and_then(|cure| Some((cure, added_by(cure, m)?))) {
                 Some((cure, left)) => {
-                    format!("{what}. Send {}: {} ms measured.", with(cure), digits(left))
+                    format!("{what}. Send {}: {} measured.", with(cure), milliseconds(left))
                 }
                 None => format!("{what}."),
             }
         }
         None => match fault(m, false) {
             Some(Fault::Slow { is, could_be }) => format!(
-                "The upload is fine; the download gets {} of {} Mbit/s, which only the far end can change.",
+                "The upload is fine; one download gets {} of {} Mbit/s, which only the far end can change.",
                 digits(is),
                 digits(could_be)
             ),
@@ -68,32 +64,39 @@ fn cause(m: &Measurement) -> String {
         return format!("A policer of {} Mbit/s drops the upload's bursts", digits(*rate));
     }
     match &m.verdict_up {
-        Some(v) if v.confidence >= SURE => format!("The upload is slow by {}", words(v.cause)),
-        Some(v) if v.confidence >= UNDECIDED => format!("Probably the upload is slow by {}", words(v.cause)),
-        _ => match limiter.and_then(Limiter::limit_mbps) {
+        Some(v) if v.confidence >= SURE => words(v.cause).into(),
+        Some(v) if v.confidence >= UNDECIDED => format!("Probably: {}", words(v.cause)),
+        _ => match m.limit_mbps(true) {
             Some(rate) => format!("The upload leaves a limit of {} Mbit/s unused", digits(rate)),
             None => "One connection does not fill the path upwards".into(),
         },
     }
 }
 
-fn words(cause: result::Cause) -> String {
-    report::diagnosis::cause_label(cause, report::Lang::En).to_lowercase()
+/// Says what a cause does to the upload.
+fn words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Policed => "A policer drops the upload's packets",
+        Cause::RandomLoss => "Losses slow the upload, which no queue or limit explains",
+        Cause::ReceiveWindow | Cause::ReceiverStalled => "The receiver's window limits the upload",
+        Cause::SendBuffer => "This host's send buffer limits the upload",
+        Cause::Congestion => "Losses at a short queue slow the upload",
+        Cause::SlowStart => "The upload spends its time in slow start",
+        Cause::Bottleneck | Cause::Shaped => "A full link limits the upload",
+        Cause::Outage => "Outages interrupt the upload",
+        Cause::AckPath => "The way back of acknowledgements slows the upload",
+        _ => "The upload is slow",
+    }
 }
 
-/// Returns the cure with most goodput, if it gains enough.
-fn best<'a>(m: &'a Measurement, up: &StreamTest) -> Option<&'a Cure> {
-    m.cures.first().filter(|c| c.test.goodput_mbps >= MIN_GAIN * up.goodput_mbps)
+/// Returns the cure that the headline advises: the best one, if it helps.
+pub fn advised(m: &Measurement) -> Option<&Cure> {
+    m.cures.first().filter(|cure| helps(cure, m))
 }
 
-/// Returns the cure with the least delay that costs little goodput, with the delay that it leaves, ms.
-fn best_of_delay<'a>(m: &'a Measurement, up: &StreamTest) -> Option<(&'a Cure, f64)> {
-    let idle = m.idle.as_ref()?.rtt_p50_ms;
-    let added = |t: &StreamTest| Some((t.loaded.as_ref()?.rtt_p50_ms - idle).max(0.0));
-    let before = added(up)?;
-    let kept = m.cures.iter().filter(|c| c.test.goodput_mbps >= MAX_COST * up.goodput_mbps);
-    let all = kept.filter_map(|c| Some((c, added(&c.test)?)));
-    all.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, left)| *left < before / 2.0)
+/// Formats a delay; below a millisecond the echoes' own variation is larger.
+fn milliseconds(ms: f64) -> String {
+    if ms < 1.0 { "under 1 ms".into() } else { format!("{} ms", digits(ms)) }
 }
 
 /// Completes "send …" by a cure.
@@ -188,10 +191,10 @@ fn responsiveness(m: &Measurement, test: &StreamTest) -> Option<String> {
     let (loaded, idle) = (test.loaded.as_ref()?, m.idle.as_ref()?);
     let added = (loaded.rtt_p50_ms - idle.rtt_p50_ms).max(0.0);
     Some(format!(
-        "{}: {:.0} round trips per minute under load, {} ms added to a round trip: {}",
+        "{}: {:.0} round trips per minute under load, {} added to a round trip: {}",
         if test.up { "up" } else { "down" },
         test.round_trips_per_minute?,
-        digits(added),
+        milliseconds(added),
         grade(added)
     ))
 }
@@ -269,7 +272,7 @@ mod tests {
         assert!(text.ends_with("Send paced at 18.7 Mbit/s: 18.6 Mbit/s measured."), "{text}");
         assert!(text.split_whitespace().count() <= 24, "{text}");
         m.cures = vec![cure("BBR", 4.0)];
-        assert!(headline(&m).ends_with("None of the 1 cures that were tried helps."), "{}", headline(&m));
+        assert!(headline(&m).ends_with("No cure that was tried helps."), "{}", headline(&m));
     }
 
     #[test]

@@ -174,6 +174,9 @@ pub struct TestVerdict {
     pub confidence: f64,
     /// Share of the connection's time with this cause, 0 to 1.
     pub share: f64,
+    /// Rate of IP bytes of the limiter that the packets show, Mbit/s; absent where that is not certain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_mbps: Option<f64>,
     /// The diagnosis' own sentence.
     pub headline: String,
 }
@@ -288,18 +291,28 @@ impl Measurement {
         self.tests.iter().find(|t| t.name == name)
     }
 
+    /// The limit of a direction's rate, Mbit/s of IP bytes: by the trains or, where these do not decide, by the
+    /// packets of the captured test.
+    pub fn limit_mbps(&self, up: bool) -> Option<f64> {
+        let (limiter, verdict) = match up {
+            true => (&self.limiter_up, &self.verdict_up),
+            false => (&self.limiter_down, &self.verdict_down),
+        };
+        match limiter {
+            Some(limiter) if limiter.kind != LimiterFound::Unknown => limiter.limit_mbps(),
+            _ => verdict.as_ref().and_then(|v| v.limit_mbps),
+        }
+    }
+
     /// The payload rate that a direction's limit leaves to TCP, Mbit/s; without a known limit, that of several
     /// connections together.
     pub fn capacity_mbps(&self, up: bool) -> Option<f64> {
-        let (limiter, one, several) = match up {
-            true => (&self.limiter_up, "up", "up-4"),
-            false => (&self.limiter_down, "down", "down-4"),
-        };
+        let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
         let one = self.test(one)?;
         // Headers of IPv4 or IPv6 and TCP with timestamps.
         let headers = if self.client.contains(':') { 72.0 } else { 52.0 };
         let payload = f64::from(one.mss) / (f64::from(one.mss) + headers);
-        let limit = limiter.as_ref().and_then(Limiter::limit_mbps).map(|rate| rate * payload);
+        let limit = self.limit_mbps(up).map(|rate| rate * payload);
         limit.or_else(|| Some(self.test(several)?.goodput_mbps.max(one.goodput_mbps)))
     }
 

@@ -63,7 +63,7 @@ fn probes(sizes: Vec<u16>, tos: Vec<u8>, whole: bool) -> TrainOrder {
 }
 
 /// Finds the largest packet that passes; `probe` returns which of some sizes do.
-fn largest<E>(probe: &mut dyn FnMut(&[u16]) -> Result<BTreeSet<u16>, E>) -> Result<Option<u16>, E> {
+fn largest<E>(probe: &mut impl FnMut(&[u16]) -> Result<BTreeSet<u16>, E>) -> Result<Option<u16>, E> {
     let Some(passes) = probe(&SIZES)?.last().copied() else { return Ok(None) };
     let next = SIZES.into_iter().find(|size| *size > passes);
     Ok(match next.filter(|next| next - passes <= MAX_GAP) {

@@ -1,7 +1,7 @@
 //! Runs the tests in order. Each has a bounded time; together they take about a minute.
 
 use super::capture::{Captured, TestCapture, verdict};
-use super::cures::{Candidate, candidates, fault, predict};
+use super::cures::{Candidate, candidates, fault, predict, rank};
 use super::headline::{facts, headline};
 use super::model::{Cure, EchoSummary, MEASURE_SCHEMA, Measurement, StreamTest};
 use super::path::path;
@@ -138,6 +138,8 @@ impl Tests<'_> {
             let own = self.m.test("up").map(|t| t.control.clone()).unwrap_or_default();
             let all = candidates(&self.m, fault, &own);
             self.try_cures(&all, upload.as_ref(), step)?;
+            let up = self.m.test("up").map_or(0.0, |t| t.goodput_mbps);
+            rank(&mut self.m.cures, fault, up);
         }
         Ok(())
     }
@@ -228,7 +230,7 @@ impl Tests<'_> {
         let mut predicted = None;
         if let Some((upload, test)) = upload.zip(self.m.test("up")) {
             step("predicting cures");
-            match predict(upload, test, all) {
+            match predict(upload, self.client.server(), test, all) {
                 Ok(p) => {
                     self.m.predicted_as_is_mbps = Some(p.as_is);
                     predicted = Some(p.cures);
@@ -258,7 +260,6 @@ impl Tests<'_> {
                 predicted_mbps: predicted.as_ref().and_then(|p| p.get(i).copied()),
             });
         }
-        super::cures::rank(&mut self.m.cures);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A measurement as the terminal shows it: headline, facts, a table of the tests.
 
+use super::headline::advised;
 use super::model::{Measurement, StreamTest};
 use print::{three_digits as digits, wrap};
 
@@ -15,7 +16,7 @@ pub fn text(m: &Measurement, width: usize) -> String {
         text += "\n";
         text += &table(&rows);
     }
-    if let Some(cure) = m.cures.first() {
+    if let Some(cure) = advised(m) {
         text += "\n";
         text += &wrap(&format!("{}: {}", cure.title, cure.how), width, "");
     }

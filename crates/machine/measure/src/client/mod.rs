@@ -126,7 +126,9 @@ impl Client {
             Reply::Session { session, limits } => (session, limits),
             other => return Err(unexpected(other)),
         };
-        let endpoint = Arc::new(Endpoint::open(SocketAddr::new(local.ip(), 0), server, session)?);
+        let mut any_port = local;
+        any_port.set_port(0);
+        let endpoint = Arc::new(Endpoint::open(any_port, server, session)?);
         let shared = Arc::new(Shared::default());
         let receiver = std::thread::spawn({
             let (endpoint, shared) = (endpoint.clone(), shared.clone());

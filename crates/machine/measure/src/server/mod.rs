@@ -62,9 +62,12 @@ fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns an address without the form of IPv6 that stands for one of IPv4.
+/// Returns an address without the form of IPv6 that stands for one of IPv4. An address of IPv6 keeps its device.
 fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
+    match address.ip().to_canonical() {
+        v4 @ IpAddr::V4(_) => SocketAddr::new(v4, address.port()),
+        IpAddr::V6(_) => address,
+    }
 }
 
 /// Draws a session's id.
