@@ -125,6 +125,7 @@ pub fn receive(
         }
     }
     last.iter_mut().zip(streams).for_each(|(last, stream)| keep(last, counters(stream)));
+    bins.truncate((since_ms(begin).div_ceil(BIN_MS)) as usize);
     Ok((StreamsReport { streams: last, bins }, received))
 }
 

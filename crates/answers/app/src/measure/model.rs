@@ -214,7 +214,7 @@ impl EchoSummary {
 
 impl StreamTest {
     /// Summarises a test.
-    pub fn of(name: &str, up: bool, ms: u64, result: &StreamResult) -> StreamTest {
+    pub fn of(name: &str, up: bool, result: &StreamResult) -> StreamTest {
         let sender = &result.sender.streams;
         let sum = |of: fn(&::measure::StreamCounters) -> u64| sender.iter().map(of).sum::<u64>();
         let time = |of: fn(&::measure::StreamCounters) -> Option<f64>| {
@@ -229,7 +229,7 @@ impl StreamTest {
             name: name.into(),
             up,
             connections: sender.len() as u32,
-            goodput_mbps: result.mbps(ms / START_SHARE),
+            goodput_mbps: result.mbps(START_SHARE as usize),
             control: sender.first().map(|s| s.control.clone()).unwrap_or_default(),
             retransmitted_share: sum(|s| s.retransmitted) as f64 / segments.max(1) as f64,
             timeouts: sum(|s| s.timeouts),

@@ -183,7 +183,7 @@ impl Tests<'_> {
             false => self.client.download(&options, tick),
         };
         let captured = capture.and_then(TestCapture::finish);
-        Ok((StreamTest::of(name, up, options.ms.into(), &result?), captured))
+        Ok((StreamTest::of(name, up, &result?), captured))
     }
 
     /// Trains, MTU, ECN and DSCP of both directions.

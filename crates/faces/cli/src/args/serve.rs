@@ -33,7 +33,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<Rate>,
     /// Bytes that a client may transfer, in both directions together.
-    #[arg(long, value_name = "BYTES", default_value = "8GB")]
+    #[arg(long, value_name = "BYTES", default_value = "16GB")]
     pub max_bytes: Bytes,
     /// Time that a client may take.
     #[arg(long, value_name = "TIME", default_value = "5min")]

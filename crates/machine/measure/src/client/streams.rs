@@ -11,6 +11,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+/// Greatest number of bytes of a test: a fast path does not need the whole time.
+const MAX_TEST_BYTES: u64 = 1_000_000_000;
+
 /// Options of a test of streams.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamOptions {
@@ -18,8 +21,6 @@ pub struct StreamOptions {
     pub connections: u32,
     /// Duration, ms.
     pub ms: u32,
-    /// Most bytes to send; `None`: as many as TCP can. Only for uploads.
-    pub bytes: Option<u64>,
     /// Congestion control of the sending end of an upload, set before connecting as a program would do it;
     /// `None`: the host's own.
     pub control: Option<String>,
@@ -46,10 +47,11 @@ impl StreamResult {
         self.receiver.bins.iter().sum()
     }
 
-    /// Received rate of the payload, Mbit/s, without the first `skip_ms`, in which connections start.
-    pub fn mbps(&self, skip_ms: u64) -> f64 {
-        let skipped = (skip_ms / BIN_MS) as usize;
-        let bins = self.receiver.bins.get(skipped..).unwrap_or_default();
+    /// Received rate of the payload, Mbit/s, without one part in `start_parts` of the test, in which connections
+    /// start.
+    pub fn mbps(&self, start_parts: usize) -> f64 {
+        let bins = &self.receiver.bins;
+        let bins = bins.get(bins.len() / start_parts.max(1)..).unwrap_or_default();
         // The last interval may be shorter than the others.
         let bins = bins.split_last().map_or(bins, |(_, rest)| if rest.is_empty() { bins } else { rest });
         let bytes: u64 = bins.iter().sum();
@@ -100,8 +102,7 @@ impl Client {
             Reply::Ready => {}
             other => return Err(unexpected(other)),
         }
-        let bytes = options.bytes.filter(|_| sends).unwrap_or(u64::MAX);
-        let bounds = StreamBounds { ms: ms.into(), bytes, rate: None };
+        let bounds = StreamBounds { ms: ms.into(), bytes: MAX_TEST_BYTES, rate: None };
         let ended = AtomicBool::new(false);
         let echoes = self.echoes(1 << 24);
         let (near, echoed) = std::thread::scope(|scope| {
