@@ -95,8 +95,6 @@ const MIN_LOST: usize = 12;
 const MIN_PASSED_AFTER: usize = 60;
 /// Greatest share of the train's rate that counts as a limit.
 const LIMITED_SHARE: f64 = 0.93;
-/// Share of the ordered rate below which the sender was held back.
-const HELD_BACK_SHARE: f64 = 0.85;
 /// Greatest share of losses, from the first on, at which a path counts as unlimited.
 const STRAY_LOSS: f64 = 0.02;
 /// Ratio of likelihoods, as a logarithm, from which on one of two models is named.
@@ -104,10 +102,9 @@ const DECISIVE: f64 = 8.0;
 /// A queue below this share of the buffer makes a shaper that behaves as a policer.
 const LEAST_QUEUE_SHARE: f64 = 0.1;
 
-/// Evaluates a train. The datagrams are in the order in which they were sent; `ordered` is the rate at which they
-/// were to be sent, bit/s. A host whose own device is the limit holds its sender back, so that the train is
-/// slower than it was to be.
-pub fn evaluate(train: &[TrainPacket], ordered: f64) -> TrainFinding {
+/// Evaluates a train. The datagrams are in the order in which they were sent. A host whose own device is the
+/// limit holds its sender back by a full send buffer (`is_held_back`), so that the train is as slow as the limit.
+pub fn evaluate(train: &[TrainPacket], is_held_back: bool) -> TrainFinding {
     let samples = samples(train);
     let passed = samples.iter().filter(|s| s.delay.is_some()).count();
     let Some(offered) = offered(&samples).filter(|_| passed >= MIN_ARRIVED) else {
@@ -115,7 +112,6 @@ pub fn evaluate(train: &[TrainPacket], ordered: f64) -> TrainFinding {
     };
     let lost = samples.len() - passed;
     let growth = delays::growth(&samples);
-    let is_held_back = 8.0 * offered < HELD_BACK_SHARE * ordered;
     let first_lost = samples.iter().position(|s| s.delay.is_none()).unwrap_or(0);
     // A large bucket is used up late: the share counts from the first loss on.
     if lost < MIN_LOST || (lost as f64) < STRAY_LOSS * (samples.len() - first_lost) as f64 {
@@ -126,7 +122,10 @@ pub fn evaluate(train: &[TrainPacket], ordered: f64) -> TrainFinding {
         };
     }
     let after = samples[first_lost..].iter().filter(|s| s.delay.is_some()).count();
-    let fit = bucket::fit(&samples).filter(|fit| fit.rate < LIMITED_SHARE * offered);
+    let is_limit = |fit: &BucketFit| fit.rate < LIMITED_SHARE * offered;
+    let fit = bucket::fit(&samples).filter(is_limit);
+    // A queue delays most of all when it drops, so lateness explains nothing where delay grows.
+    let fit = fit.or_else(|| bucket::fit_late(&samples).filter(|fit| growth.is_none() && is_limit(fit)));
     match fit {
         Some(_) if after < MIN_PASSED_AFTER => TrainFinding::Unknown(TrainDoubt::TooShort),
         Some(fit) => with_bucket(&samples, fit),

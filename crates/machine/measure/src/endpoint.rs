@@ -20,6 +20,15 @@ const MAX_LAG_NS: u64 = 2_000_000;
 /// Greatest wait for room in the send buffer, per datagram.
 const SEND_WAIT: Duration = Duration::from_millis(100);
 
+/// A train that was sent.
+#[derive(Debug, Default)]
+pub struct SentTrain {
+    /// When each datagram was sent, µs since the first.
+    pub sent_us: Vec<u64>,
+    /// Datagrams that had to wait for room in the send buffer.
+    pub waited: u32,
+}
+
 /// A session's datagram socket.
 pub struct Endpoint {
     socket: OwnedFd,
@@ -67,12 +76,12 @@ impl Endpoint {
         }
     }
 
-    /// Sends a train, at most at `limit` bit/s, for at most `time`. Returns when each datagram was sent, µs
-    /// since the first; fewer than requested where the time was over.
-    pub fn send_train(&self, order: &TrainOrder, limit: Option<u64>, time: Duration) -> Vec<u64> {
+    /// Sends a train, at most at `limit` bit/s, for at most `time`; fewer datagrams than requested where the time
+    /// was over.
+    pub fn send_train(&self, order: &TrainOrder, limit: Option<u64>, time: Duration) -> SentTrain {
         let count = order.count.min(MAX_TRAIN_PACKETS);
         if order.sizes.is_empty() || order.tos.is_empty() {
-            return Vec::new();
+            return SentTrain::default();
         }
         let fd = self.socket.as_fd();
         let whole = if order.whole { Fragmentation::Forbidden } else { Fragmentation::Allowed };
@@ -80,7 +89,7 @@ impl Endpoint {
         let rate = order.rate.clamp(8_000, limit.unwrap_or(u64::MAX).max(8_000));
         schedule::exact_timers();
         let (begin, mut due, mut tos) = (clock::monotonic(), clock::monotonic(), None);
-        let mut sent = Vec::with_capacity(count as usize);
+        let mut sent = SentTrain::default();
         for i in 0..count {
             let size = usize::from(order.sizes[i as usize % order.sizes.len()].min(MAX_DATAGRAM)).max(HEAD);
             let wanted = order.tos[i as usize % order.tos.len()];
@@ -93,8 +102,8 @@ impl Endpoint {
             if now.saturating_sub(begin) > time.as_nanos() as u64 {
                 break;
             }
-            self.send_waiting(order.first.wrapping_add(i), size);
-            sent.push(now.saturating_sub(begin) / 1000);
+            sent.waited += u32::from(self.send_waiting(order.first.wrapping_add(i), size));
+            sent.sent_us.push(now.saturating_sub(begin) / 1000);
             due = due.max(now.saturating_sub(MAX_LAG_NS)) + size as u64 * 8_000_000_000 / rate;
         }
         let _ = datagram::set_tos(fd, self.is_v6, 0);
@@ -102,20 +111,22 @@ impl Endpoint {
         sent
     }
 
-    /// Sends a datagram of a train, waiting for room. One that the system refuses, such as one longer than the
+    /// Sends a datagram of a train, waiting for room. Returns whether it had to wait. One that the system refuses, such as one longer than the
     /// device's MTU, counts as lost.
-    fn send_waiting(&self, number: u32, size: usize) {
-        let begin = clock::monotonic();
+    fn send_waiting(&self, number: u32, size: usize) -> bool {
+        let (begin, mut had_to_wait) = (clock::monotonic(), false);
         while let Err(e) = self.send(DatagramKind::Train, number, size) {
             let waited = Duration::from_nanos(clock::monotonic().saturating_sub(begin));
             let is_full = matches!(e.kind(), io::ErrorKind::WouldBlock);
             // An ICMP error of an earlier datagram is reported once.
             let is_earlier = matches!(e.kind(), io::ErrorKind::ConnectionRefused);
             if !(is_full || is_earlier) || waited > SEND_WAIT {
-                return;
+                break;
             }
+            had_to_wait |= is_full;
             std::thread::sleep(Duration::from_micros(50));
         }
+        had_to_wait
     }
 }
 

@@ -52,6 +52,8 @@ pub enum Reply {
     TrainSent {
         /// When each datagram was sent, µs since the first.
         sent_us: Vec<u64>,
+        /// Datagrams that had to wait for room in the sender's buffer: its own device is the limit.
+        waited: u32,
     },
     /// The datagrams that arrived.
     Arrivals {

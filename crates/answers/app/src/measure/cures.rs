@@ -1,12 +1,14 @@
 //! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the measurement.
 
 use super::capture::{Captured, test_flow};
-use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest};
+use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest, TestVerdict};
 use ::measure::client::StreamOptions;
 use capture::{CaptureReader, PacketFilter};
 use congestion::Control;
 use experiment::BatchRunner;
 use fit::FitOptions;
+use result::Cause;
+use result::diagnosis::SURE;
 use scenario::Scenario;
 use std::fs;
 use std::io::Cursor;
@@ -61,6 +63,12 @@ pub fn fault(m: &Measurement, up: bool) -> Option<Fault> {
     let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
     let test = m.test(one)?;
     let (is, could_be) = (test.goodput_mbps, m.capacity_mbps(up)?);
+    let verdict = if up { &m.verdict_up } else { &m.verdict_down };
+    let is_lossy =
+        |v: &TestVerdict| matches!(v.cause, Cause::Policed | Cause::RandomLoss) && v.confidence >= SURE;
+    if m.limit_mbps(up).is_none() && verdict.as_ref().is_some_and(is_lossy) {
+        return Some(Fault::Slow { is, could_be });
+    }
     let enough = if m.limit_mbps(up).is_some() { ENOUGH_SHARE } else { 1.0 / SEVERAL_GAIN };
     if is < enough * could_be {
         return Some(Fault::Slow { is, could_be });

@@ -6,9 +6,14 @@ use print::three_digits as digits;
 use result::Cause;
 use result::diagnosis::{SURE, UNDECIDED};
 
+/// The largest probe of the path MTU, bytes.
+const LARGEST_PROBE: u32 = 9000;
+
 /// Returns one sentence on what is wrong and what to do.
 pub fn headline(m: &Measurement) -> String {
-    let Some(up) = m.test("up") else { return "The measurement was stopped before its first result.".into() };
+    if m.test("up").is_none() {
+        return "The measurement was stopped before its first result.".into();
+    }
     if let Some((word, path)) = [("upload", &m.path_up), ("download", &m.path_down)]
         .into_iter()
         .find_map(|(word, path)| Some((word, path.as_ref().filter(|p| p.black_hole)?)))
@@ -48,11 +53,17 @@ pub fn headline(m: &Measurement) -> String {
                 "The upload is fine; a queue adds {} ms to every round trip during downloads.",
                 digits(added_ms)
             ),
-            None => format!(
-                "Nothing is wrong: {} Mbit/s up and {} Mbit/s down, all that the path carries.",
-                digits(up.goodput_mbps),
-                digits(m.test("down").map_or(0.0, |t| t.goodput_mbps))
-            ),
+            None => {
+                let [up, down] =
+                    ["up", "down"].map(|n| m.test(n).map_or(0.0, |t| t.goodput_mbps)).map(digits);
+                let rates = format!("{up} Mbit/s up and {down} Mbit/s down");
+                match m.limit_mbps(true) {
+                    Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
+                    None => format!(
+                        "Probably nothing is wrong: {rates}, with one connection nearly as with four."
+                    ),
+                }
+            }
         },
     }
 }
@@ -136,7 +147,9 @@ pub fn facts(m: &Measurement) -> Vec<String> {
     }
     for (word, path) in [("up", &m.path_up), ("down", &m.path_down)] {
         let Some(path) = path else { continue };
-        let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| format!("path MTU {mtu}"));
+        let mtu = path.mtu.map_or("no probe of the MTU arrived".into(), |mtu| {
+            format!("path MTU {mtu}{}", if mtu >= LARGEST_PROBE { " or more" } else { "" })
+        });
         let reordered = path.reordered_share.filter(|share| *share > 0.0);
         let reordered =
             reordered.map_or(String::new(), |share| format!("; {:.2} % reordered", 100.0 * share));
@@ -280,10 +293,11 @@ mod tests {
         let mut m = measured([19.0, 19.2], 320.0);
         m.limiter_up = limiter(LimiterFound::Link);
         assert_eq!(headline(&m), "A queue adds 300 ms to every round trip during uploads.");
-        let clean = measured([19.0, 19.2], 22.0);
-        assert_eq!(
-            headline(&clean),
-            "Nothing is wrong: 19.0 Mbit/s up and 50.0 Mbit/s down, all that the path carries."
-        );
+        let mut clean = measured([19.0, 19.2], 22.0);
+        let rates = "19.0 Mbit/s up and 50.0 Mbit/s down";
+        let doubt = format!("Probably nothing is wrong: {rates}, with one connection nearly as with four.");
+        assert_eq!(headline(&clean), doubt);
+        clean.limiter_up = limiter(LimiterFound::Link);
+        assert_eq!(headline(&clean), format!("Nothing is wrong: {rates}, all that the path carries."));
     }
 }

@@ -12,6 +12,8 @@ const FIRST_RATE: f64 = 1.6;
 const NEXT_RATE: f64 = 2.5;
 /// Rate of the train that measures a policer's bucket, as a multiple of the policer's.
 const SHARP: f64 = 1.8;
+/// A train of which one in this many datagrams had to wait for room in the send buffer was held back.
+const HELD_BACK: u32 = 5;
 /// Most trains of a direction.
 const MAX_TRAINS: u32 = 6;
 /// Least and greatest rate, bit/s.
@@ -66,7 +68,7 @@ pub fn trains(
         count += 1;
         datagrams += u64::from(order.count);
         let finding = match train.dropped {
-            0 => evaluate(&packets(&train, headers), rate),
+            0 => evaluate(&packets(&train, headers), HELD_BACK * train.waited > order.count),
             // What the receiving host lost says nothing of the path.
             _ => TrainFinding::Unknown(TrainDoubt::TooFew),
         };

@@ -67,6 +67,25 @@ pub fn fit(samples: &[Sample]) -> Option<BucketFit> {
     Some(best)
 }
 
+/// Quantile of the lateness that counts as its bound.
+const LATENESS_QUANTILE: f64 = 0.95;
+/// Least size of a bucket, in bytes that pass during that time.
+const MIN_BUCKET: f64 = 4.0;
+
+/// Returns the best buffer where packets reach it late, in batches or after other queues: one that passed may
+/// have done so up to its excess of delay later than it was sent, and one that was lost no earlier than it was
+/// sent. Such bounds are weak. A random walk of losses can stay within them only around a bucket of about the
+/// rate times the lateness, so a smaller one proves nothing.
+pub fn fit_late(samples: &[Sample]) -> Option<BucketFit> {
+    let mut delays: Vec<f64> = samples.iter().filter_map(|s| s.delay).collect();
+    delays.sort_by(f64::total_cmp);
+    let least = *delays.first()?;
+    let lateness = delays[(LATENESS_QUANTILE * (delays.len() - 1) as f64) as usize] - least;
+    let late = |s: &Sample| Sample { at: s.at + s.delay.map_or(0.0, |d| (d - least).min(lateness)), ..*s };
+    let fit = fit_once(&samples.iter().map(late).collect::<Vec<_>>())?;
+    (fit.bucket > MIN_BUCKET * fit.rate * lateness).then_some(fit)
+}
+
 /// Returns the best buffer if none of its tokens were wasted.
 fn fit_once(samples: &[Sample]) -> Option<BucketFit> {
     let last = samples.last()?;

@@ -14,6 +14,8 @@ const LINEAR: f64 = 3.0;
 const MAD: f64 = 0.6745;
 /// Growth of the delay that is not noise, in standard deviations.
 const GROWTH_NOISE: f64 = 6.0;
+/// Quantile of the delays at the train's end that has grown if a queue stands.
+const LATE_QUANTILE: f64 = 0.02;
 /// Parts of a train at whose begin and end its delay is looked at.
 const HEAD_PARTS: usize = 20;
 const TAIL_PARTS: usize = 4;
@@ -115,6 +117,12 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
+fn quantile(values: impl Iterator<Item = f64>, q: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((q * sorted.len().saturating_sub(1) as f64) as usize).copied().unwrap_or(0.0)
+}
+
 /// Delay that grows while the train is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
@@ -132,7 +140,8 @@ pub fn growth(samples: &[Sample]) -> Option<Growth> {
     let noise = noise(delays.iter().copied());
     let head = &delays[..(delays.len() / HEAD_PARTS).max(3).min(delays.len())];
     let tail = &arrived[arrived.len() - arrived.len() / TAIL_PARTS..];
-    let late = median(&tail.iter().map(|a| a.1).collect::<Vec<_>>());
+    // A queue that stands delays all packets, lateness only some of them.
+    let late = quantile(tail.iter().map(|a| a.1), LATE_QUANTILE);
     let grown = late - head.iter().copied().fold(f64::INFINITY, f64::min);
     let (first, rest) = tail.split_first()?;
     let time = rest.last()?.0 - first.0;

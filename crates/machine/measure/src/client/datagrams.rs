@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError, REPLY_TIME, Shared, unexpected};
 use crate::datagram::DatagramKind;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, SentTrain};
 use crate::{Arrival, Reply, Request, TrainOrder};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub struct TrainResult {
     pub packets: Vec<TrainPacket>,
     /// Numbers of the datagrams in the order in which they arrived, from 0.
     pub order: Vec<u32>,
+    /// Datagrams that had to wait for room in the sender's buffer.
+    pub waited: u32,
     /// Datagrams that reached the receiving host, which lost them because it was late.
     pub dropped: u32,
 }
@@ -127,14 +129,16 @@ impl Client {
     pub fn train_down(&mut self, order: &TrainOrder, rtt: Duration) -> Result<TrainResult, ClientError> {
         let order = self.numbered(order);
         self.shared.inbox().log.clear();
-        let sent_us = match self.request(&Request::Train { train: order.clone() }, REPLY_TIME)? {
-            Reply::TrainSent { sent_us } if sent_us.len() <= order.count as usize => sent_us,
+        let sent = match self.request(&Request::Train { train: order.clone() }, REPLY_TIME)? {
+            Reply::TrainSent { sent_us, waited } if sent_us.len() <= order.count as usize => {
+                SentTrain { sent_us, waited }
+            }
             Reply::TrainSent { .. } => return Err(ClientError::Unexpected),
             other => return Err(unexpected(other)),
         };
         std::thread::sleep(rtt + TAIL);
         let (arrivals, dropped) = self.shared.inbox().log.get();
-        Ok(joined(&order, &sent_us, &arrivals, dropped))
+        Ok(joined(&order, &sent, &arrivals, dropped))
     }
 
     /// Sends a train to the server. `rtt` as in [`Client::train_down`].
@@ -147,10 +151,10 @@ impl Client {
             Reply::Ready => {}
             other => return Err(unexpected(other)),
         }
-        let sent_us = self.endpoint.send_train(&order, self.limits.rate, REPLY_TIME / 3);
+        let sent = self.endpoint.send_train(&order, self.limits.rate, REPLY_TIME / 3);
         std::thread::sleep(rtt + TAIL);
         match self.request(&Request::Collect, REPLY_TIME)? {
-            Reply::Arrivals { arrivals, dropped } => Ok(joined(&order, &sent_us, &arrivals, dropped)),
+            Reply::Arrivals { arrivals, dropped } => Ok(joined(&order, &sent, &arrivals, dropped)),
             other => Err(unexpected(other)),
         }
     }
@@ -165,11 +169,11 @@ impl Client {
 
 /// Joins what both ends saw of a train. The first arrival of each datagram counts; numbers of other trains are
 /// ignored.
-fn joined(order: &TrainOrder, sent_us: &[u64], arrivals: &[Arrival], dropped: u32) -> TrainResult {
+fn joined(order: &TrainOrder, sent: &SentTrain, arrivals: &[Arrival], dropped: u32) -> TrainResult {
     let index = |number: u32| number.wrapping_sub(order.first);
     let mut first: BTreeMap<u32, &Arrival> = BTreeMap::new();
     let mut arrived = Vec::new();
-    for arrival in arrivals.iter().filter(|a| (index(a.number) as usize) < sent_us.len()) {
+    for arrival in arrivals.iter().filter(|a| (index(a.number) as usize) < sent.sent_us.len()) {
         first.entry(index(arrival.number)).or_insert_with(|| {
             arrived.push(index(arrival.number));
             arrival
@@ -185,7 +189,8 @@ fn joined(order: &TrainOrder, sent_us: &[u64], arrivals: &[Arrival], dropped: u3
             arrived_tos: arrival.map(|a| a.tos),
         }
     };
-    TrainResult { packets: sent_us.iter().enumerate().map(packet).collect(), order: arrived, dropped }
+    let packets = sent.sent_us.iter().enumerate().map(packet).collect();
+    TrainResult { packets, order: arrived, waited: sent.waited, dropped }
 }
 
 #[cfg(test)]
@@ -198,7 +203,7 @@ mod tests {
             TrainOrder { first: 10, sizes: vec![100, 200], tos: vec![2], count: 3, rate: 0, whole: false };
         let arrival = |number, at_us| Arrival { number, at_us, size: 100, tos: 3 };
         let arrivals = [arrival(12, 0), arrival(10, 5), arrival(12, 9), arrival(13, 10), arrival(9, 11)];
-        let train = joined(&order, &[0, 7, 14], &arrivals, 0);
+        let train = joined(&order, &SentTrain { sent_us: vec![0, 7, 14], waited: 0 }, &arrivals, 0);
         let seen: Vec<_> = train.packets.iter().map(|p| (p.sent_us, p.arrived_us, p.size)).collect();
         assert_eq!(seen, [(0, Some(5), 100), (7, None, 200), (14, Some(0), 100)]);
         assert_eq!(train.order, [2, 0]);

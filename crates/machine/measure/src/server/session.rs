@@ -1,7 +1,7 @@
 //! A session of the server: does what the client requests, within the session's limits.
 
 use crate::datagram::DatagramKind;
-use crate::endpoint::{ArrivalLog, Endpoint};
+use crate::endpoint::{ArrivalLog, Endpoint, SentTrain};
 use crate::frame::MAX_REQUEST;
 use crate::message::{SessionId, SessionLimits, StreamsReport};
 use crate::streams::{self, StreamBounds, StreamConnection};
@@ -194,11 +194,11 @@ impl Session {
         if !has_lists || !(1..=MAX_TRAIN_PACKETS).contains(&order.count) {
             return refused("a train of wrong size");
         }
-        let sent_us = endpoint.send_train(order, self.state.limits.rate, TRAIN_TIME);
+        let SentTrain { sent_us, waited } = endpoint.send_train(order, self.state.limits.rate, TRAIN_TIME);
         let sizes = order.sizes.iter().cycle().take(sent_us.len());
         let bytes: u64 = sizes.map(|size| u64::from(*size)).sum();
         self.state.used.fetch_add(bytes, Relaxed);
-        Reply::TrainSent { sent_us }
+        Reply::TrainSent { sent_us, waited }
     }
 }
 
