@@ -142,7 +142,9 @@ pub fn growth(samples: &[Sample]) -> Option<Growth> {
     let tail = &arrived[arrived.len() - arrived.len() / TAIL_PARTS..];
     // A queue that stands delays all packets, lateness only some of them.
     let late = quantile(tail.iter().map(|a| a.1), LATE_QUANTILE);
-    let grown = late - head.iter().copied().fold(f64::INFINITY, f64::min);
+    // Of packets that come in batches a policer passes the first, which have waited longest: not longer, though,
+    // than some did before.
+    let grown = late - head.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let (first, rest) = tail.split_first()?;
     let time = rest.last()?.0 - first.0;
     let rate = rest.iter().map(|a| a.2).sum::<f64>() / time;
