@@ -139,7 +139,7 @@ fn available_controls() -> Vec<String> {
     CONTROLS.into_iter().filter(has).map(str::to_string).collect()
 }
 
-/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by what was sent again;
+/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by retransmissions;
 /// against delay by the delay under load, those first that keep the goodput.
 pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
     if let Fault::Delayed { .. } = fault {

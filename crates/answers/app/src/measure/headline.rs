@@ -60,7 +60,7 @@ pub fn headline(m: &Measurement) -> String {
                 match m.limit_mbps(true) {
                     Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
                     None => format!(
-                        "Probably nothing is wrong: {rates}, with one connection nearly as with four."
+                        "Probably nothing is wrong: {rates}; four connections get hardly more than one."
                     ),
                 }
             }
@@ -88,14 +88,14 @@ fn cause(m: &Measurement) -> String {
 fn words(cause: Cause) -> &'static str {
     match cause {
         Cause::Policed => "A policer drops the upload's packets",
-        Cause::RandomLoss => "Losses slow the upload, which no queue or limit explains",
+        Cause::RandomLoss => "Losses that no queue or limit explains slow the upload",
         Cause::ReceiveWindow | Cause::ReceiverStalled => "The receiver's window limits the upload",
         Cause::SendBuffer => "This host's send buffer limits the upload",
         Cause::Congestion => "Losses at a short queue slow the upload",
         Cause::SlowStart => "The upload spends its time in slow start",
         Cause::Bottleneck | Cause::Shaped => "A full link limits the upload",
         Cause::Outage => "Outages interrupt the upload",
-        Cause::AckPath => "The way back of acknowledgements slows the upload",
+        Cause::AckPath => "The ACKs' path slows the upload",
         _ => "The upload is slow",
     }
 }
@@ -124,7 +124,7 @@ pub fn facts(m: &Measurement) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(idle) = &m.idle {
         facts.push(format!(
-            "idle round trip {} ms at least, {} ms in the median; {:.1} % of {} echoes lost",
+            "idle RTT min {} ms, median {} ms; {:.1} % of {} echoes lost",
             digits(idle.rtt_min_ms),
             digits(idle.rtt_p50_ms),
             100.0 * idle.lost_share,
@@ -140,7 +140,7 @@ pub fn facts(m: &Measurement) -> Vec<String> {
         facts.push(comparison(m, up));
     }
     for (word, verdict) in [("up", &m.verdict_up), ("down", &m.verdict_down)] {
-        facts.extend(verdict.as_ref().map(|v| format!("{word}, by its packets: {}", v.headline)));
+        facts.extend(verdict.as_ref().map(|v| format!("{word}load, from its packets: {}", v.headline)));
     }
     for name in ["up-4", "down-4"] {
         facts.extend(m.test(name).and_then(|t| responsiveness(m, t)));
@@ -188,7 +188,7 @@ fn limit(l: &Limiter) -> String {
 fn comparison(m: &Measurement, up: &StreamTest) -> String {
     let predicted = |p: Option<f64>| p.map_or(String::new(), |p| format!(" ({} predicted)", digits(p)));
     let lost = |t: &StreamTest| match t.retransmitted_share {
-        share if share >= 0.001 => format!(" with {} % sent again", digits(100.0 * share)),
+        share if share >= 0.001 => format!(" with {} % retransmitted", digits(100.0 * share)),
         _ => String::new(),
     };
     let one = |title: &str, t: &StreamTest, p: Option<f64>| {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(headline(&m), "A queue adds 300 ms to every round trip during uploads.");
         let mut clean = measured([19.0, 19.2], 22.0);
         let rates = "19.0 Mbit/s up and 50.0 Mbit/s down";
-        let doubt = format!("Probably nothing is wrong: {rates}, with one connection nearly as with four.");
+        let doubt = format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.");
         assert_eq!(headline(&clean), doubt);
         clean.limiter_up = limiter(LimiterFound::Link);
         assert_eq!(headline(&clean), format!("Nothing is wrong: {rates}, all that the path carries."));

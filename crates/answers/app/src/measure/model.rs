@@ -6,7 +6,7 @@ use result::Cause;
 use serde::Serialize;
 
 /// Version of the format.
-pub const MEASURE_SCHEMA: &str = "longfat-measure-1";
+pub const MEASURE_SCHEMA: &str = "longfat-measure/1";
 
 /// The part of a test, one in this many, that does not count for its goodput: connections start.
 pub const START_SHARE: u64 = 4;
@@ -78,7 +78,7 @@ pub struct StreamTest {
     pub goodput_mbps: f64,
     /// Congestion control of the sender.
     pub control: String,
-    /// Segments that were sent again, as a share of those sent, 0 to 1.
+    /// Share of the segments that were retransmissions, 0 to 1.
     pub retransmitted_share: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,

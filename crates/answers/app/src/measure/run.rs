@@ -207,7 +207,7 @@ impl Tests<'_> {
                     *place = Some(trains.limiter);
                 }
                 None => self.m.cannot_tell.push(format!(
-                    "{word}: the path is too fast for a train of datagrams, so limits of its rate are not told apart"
+                    "{word}: the path is too fast for trains of datagrams, so a policer cannot be distinguished from a queue"
                 )),
             }
             let tcp = if headers == HEADERS_V6 { 72 } else { 52 };

@@ -23,7 +23,7 @@ pub fn text(m: &Measurement, width: usize) -> String {
     text
 }
 
-const HEAD: [&str; 7] = ["test", "conn.", "Mbit/s", "control", "sent again", "RTT loaded", "limited by"];
+const HEAD: [&str; 7] = ["test", "flows", "Mbit/s", "CC", "resent", "RTT loaded", "limited by"];
 
 fn row(t: &StreamTest) -> [String; 7] {
     let share = |share: Option<f64>| share.filter(|s| *s >= 0.05).map(|s| format!("{:.0} %", 100.0 * s));

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const CONNECT_TIME: Duration = Duration::from_secs(8);
 /// Time for a reply that needs no test.
 const REPLY_TIME: Duration = Duration::from_secs(15);
-/// Attempts to open the datagrams' way, and the time between them.
+/// Number of attempts to open the datagrams' path, and the time between them.
 const OPEN_ATTEMPTS: u32 = 15;
 const OPEN_INTERVAL: Duration = Duration::from_millis(200);
 
