@@ -102,7 +102,8 @@ pub fn verdict(captured: &Captured, server: SocketAddr, up: bool) -> Option<Test
     alone.udp_flows.clear();
     let headline = headlines(&alone, Lang::En).into_iter().next().unwrap_or_default();
     let limiter = flow.limiter.and_then(|i| captured.diagnosis.limiters.get(i));
-    let limiter = limiter.filter(|l| l.confidence >= SURE).map(|l| l.rate_mbps);
+    let limiter =
+        limiter.filter(|l| l.confidence >= SURE && l.rate_range_mbps.is_none()).map(|l| l.rate_mbps);
     let (cause, confidence) = (flow.cause, flow.confidence);
     Some(TestVerdict { cause, confidence, share, limit_mbps: limiter, headline })
 }

@@ -38,6 +38,9 @@ const FIT_PACKETS: u64 = 1_200_000;
 const FIT_SECONDS: f64 = 5.0;
 /// Greatest error of the fitted upload, as a share, with which cures are predicted.
 const MAX_MISFIT: f64 = 0.3;
+/// Greatest predicted goodput, as a multiple of what a measured limit leaves to TCP; data that arrived before the
+/// measured interval and waited for what was lost counts in it.
+const OVERSHOOT: f64 = 1.15;
 /// Duration of a predicted run.
 const RUN: Span = Span::from_secs(8);
 
@@ -178,7 +181,8 @@ pub struct Predictions {
     pub cures: Vec<f64>,
 }
 
-/// Fits a scenario to the captured upload and predicts the goodput with each candidate.
+/// Fits a scenario to the captured upload and predicts the goodput with each candidate. `capacity_mbps` is what
+/// a limit that was measured otherwise leaves to TCP.
 ///
 /// # Errors
 /// Fails with the reason why there is no prediction.
@@ -186,6 +190,7 @@ pub fn predict(
     captured: &Captured,
     server: SocketAddr,
     test: &StreamTest,
+    capacity_mbps: Option<f64>,
     all: &[Candidate],
 ) -> Result<Predictions, String> {
     if captured.pcap.is_empty() {
@@ -228,5 +233,14 @@ pub fn predict(
         let [predicted, measured] = [as_is, test.goodput_mbps].map(print::three_digits);
         return Err(format!("the fitted scenario carries {predicted} Mbit/s where {measured} were measured"));
     }
-    Ok(Predictions { as_is, cures: goodputs.collect() })
+    let cures: Vec<f64> = goodputs.collect();
+    if let Some(too_much) =
+        cures.iter().find(|mbps| capacity_mbps.is_some_and(|most| **mbps > OVERSHOOT * most))
+    {
+        let mbps = print::three_digits(*too_much);
+        return Err(format!(
+            "the fitted scenario lacks the limit that was measured: it carries {mbps} Mbit/s"
+        ));
+    }
+    Ok(Predictions { as_is, cures })
 }

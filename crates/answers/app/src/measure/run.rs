@@ -230,7 +230,8 @@ impl Tests<'_> {
         let mut predicted = None;
         if let Some((upload, test)) = upload.zip(self.m.test("up")) {
             step("predicting cures");
-            match predict(upload, self.client.server(), test, all) {
+            let capacity = self.m.limit_mbps(true).and_then(|_| self.m.capacity_mbps(true));
+            match predict(upload, self.client.server(), test, capacity, all) {
                 Ok(p) => {
                     self.m.predicted_as_is_mbps = Some(p.as_is);
                     predicted = Some(p.cures);
