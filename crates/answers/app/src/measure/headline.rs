@@ -21,7 +21,14 @@ pub fn headline(m: &Measurement) -> String {
         let mtu = path.mtu.unwrap_or_default();
         return format!("The {word} meets an MTU black hole: set the MTU to {mtu} or let ICMP pass.");
     }
-    match fault(m, true) {
+    let (up, down) = (fault(m, true), fault(m, false));
+    // A limit that was measured is certain; a gain of several connections may be the hosts' own.
+    let is_doubtful = matches!(up, Some(Fault::Slow { .. })) && m.limit_mbps(true).is_none();
+    let is_certain = matches!(down, Some(Fault::Slow { .. })) && m.limit_mbps(false).is_some();
+    if is_doubtful && is_certain {
+        return download(m, down);
+    }
+    match up {
         Some(Fault::Slow { is, could_be }) => {
             let what = format!("{}: {} of {} Mbit/s", cause(m), digits(is), digits(could_be));
             match advised(m) {
@@ -43,28 +50,40 @@ pub fn headline(m: &Measurement) -> String {
                 None => format!("{what}."),
             }
         }
-        None => match fault(m, false) {
-            Some(Fault::Slow { is, could_be }) => format!(
-                "The upload is fine; one download gets {} of {} Mbit/s, which only the far end can change.",
+        None => download(m, down),
+    }
+}
+
+/// Returns the headline where the upload has no certain fault.
+fn download(m: &Measurement, fault: Option<Fault>) -> String {
+    match fault {
+        Some(Fault::Slow { is, could_be }) => {
+            let what = match &m.limiter_down {
+                Some(Limiter { kind: LimiterFound::Policer, rate_mbps: Some(rate), .. }) => {
+                    format!("A policer of {} Mbit/s drops the download's bursts", digits(*rate))
+                }
+                _ => "One download does not fill the path".into(),
+            };
+            format!(
+                "{what}: {} of {} Mbit/s, which only the far end can change.",
                 digits(is),
                 digits(could_be)
-            ),
-            Some(Fault::Delayed { added_ms }) => format!(
-                "The upload is fine; a queue adds {} ms to every round trip during downloads.",
-                digits(added_ms)
-            ),
-            None => {
-                let [up, down] =
-                    ["up", "down"].map(|n| m.test(n).map_or(0.0, |t| t.goodput_mbps)).map(digits);
-                let rates = format!("{up} Mbit/s up and {down} Mbit/s down");
-                match m.limit_mbps(true) {
-                    Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
-                    None => format!(
-                        "Probably nothing is wrong: {rates}; four connections get hardly more than one."
-                    ),
+            )
+        }
+        Some(Fault::Delayed { added_ms }) => format!(
+            "The upload is fine; a queue adds {} ms to every round trip during downloads.",
+            digits(added_ms)
+        ),
+        None => {
+            let [up, down] = ["up", "down"].map(|n| m.test(n).map_or(0.0, |t| t.goodput_mbps)).map(digits);
+            let rates = format!("{up} Mbit/s up and {down} Mbit/s down");
+            match m.limit_mbps(true) {
+                Some(_) => format!("Nothing is wrong: {rates}, all that the path carries."),
+                None => {
+                    format!("Probably nothing is wrong: {rates}; four connections get hardly more than one.")
                 }
             }
-        },
+        }
     }
 }
 
@@ -286,6 +305,18 @@ mod tests {
         assert!(text.split_whitespace().count() <= 24, "{text}");
         m.cures = vec![cure("BBR", 4.0)];
         assert!(headline(&m).ends_with("No cure that was tried helps."), "{}", headline(&m));
+    }
+
+    #[test]
+    fn a_policed_download_comes_before_a_doubtful_upload() {
+        let mut m = measured([690.0, 1856.0], 21.0);
+        m.tests[2].goodput_mbps = 9.88;
+        m.limiter_down = limiter(LimiterFound::Policer);
+        let text = headline(&m);
+        assert!(
+            text.starts_with("A policer of 20.0 Mbit/s drops the download's bursts: 9.88 of 19.3"),
+            "{text}"
+        );
     }
 
     #[test]
