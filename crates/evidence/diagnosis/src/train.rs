@@ -111,7 +111,7 @@ pub fn evaluate(train: &[TrainPacket], is_held_back: bool) -> TrainFinding {
         return TrainFinding::Unknown(TrainDoubt::TooFew);
     };
     let lost = samples.len() - passed;
-    let growth = delays::growth(&samples);
+    let growth = delays::growth(&samples, is_held_back);
     let first_lost = samples.iter().position(|s| s.delay.is_none()).unwrap_or(0);
     // A large bucket is used up late: the share counts from the first loss on.
     if lost < MIN_LOST || (lost as f64) < STRAY_LOSS * (samples.len() - first_lost) as f64 {

@@ -133,7 +133,7 @@ pub struct Growth {
 }
 
 /// Returns the growth of the delay; `None` where it does not grow beyond its noise and two packets.
-pub fn growth(samples: &[Sample]) -> Option<Growth> {
+pub fn growth(samples: &[Sample], is_held_back: bool) -> Option<Growth> {
     let arrived: Vec<(f64, f64, f64)> =
         samples.iter().filter_map(|s| Some((s.at + s.delay?, s.delay?, s.bytes))).collect();
     let delays: Vec<f64> = arrived.iter().map(|a| a.1).collect();
@@ -144,7 +144,12 @@ pub fn growth(samples: &[Sample]) -> Option<Growth> {
     let late = quantile(tail.iter().map(|a| a.1), LATE_QUANTILE);
     // Of packets that come in batches a policer passes the first, which have waited longest: not longer, though,
     // than some did before.
-    let grown = late - head.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // The queue of a device that holds its sender back, however, fills at once.
+    let before = match is_held_back {
+        true => head.iter().copied().fold(f64::INFINITY, f64::min),
+        false => head.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    };
+    let grown = late - before;
     let (first, rest) = tail.split_first()?;
     let time = rest.last()?.0 - first.0;
     let rate = rest.iter().map(|a| a.2).sum::<f64>() / time;
