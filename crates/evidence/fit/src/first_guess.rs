@@ -28,6 +28,11 @@ const PROPOSED_STDERR: f64 = 0.1;
 const UNKNOWN_QUEUE_STDERR: f64 = 1.5;
 /// A queue too short for long waits, packets.
 const SHORT_QUEUE: f64 = 10.0;
+/// A range of rates whose ends differ by more than this factor is searched from [`RATE_STARTS`] rates, up to
+/// `MAX_RATE_RATIO` times its low end.
+const OPEN_RATE_RATIO: f64 = 1.5;
+const MAX_RATE_RATIO: f64 = 10.0;
+const RATE_STARTS: u32 = 6;
 /// Trains of packets that are faster than the limiter by less than this factor show no further line.
 const FASTER_LINE: f64 = 1.2;
 /// Least share of the time of a cause that the scenario reproduces.
@@ -72,7 +77,10 @@ pub fn guesses(seen: &ObservedPath, listening: Option<&SignatureFrame>) -> Vec<F
     let may_have_line = |p: &&FittedPath| {
         p.limiter == FittedLimiter::Policer || p.limiter == FittedLimiter::Shaper && named == Some(p.limiter)
     };
-    let buckets = all.iter().filter(|p| p.access.is_none() && !p.refilled_at_once).filter(may_have_line);
+    let buckets = all
+        .iter()
+        .filter(|p| p.access.is_none() && !p.refilled_at_once && !has_open_rate(p))
+        .filter(may_have_line);
     let with_lines: Vec<FittedPath> = buckets.flat_map(|p| with_line(p, curve.as_ref())).collect();
     all.extend(with_lines);
     all.into_iter().map(hold_measured).collect()
@@ -101,6 +109,29 @@ fn with_line(path: &FittedPath, curve: Option<&CameThrough>) -> [FittedPath; 2] 
     let mut path = path.with(FitParameter::Access, rate);
     path.free.push((FitParameter::Access, 1.0));
     [false, true].map(|is_line_behind| FittedPath { is_line_behind, ..path.clone() })
+}
+
+/// Whether the path is one of several starts over an open rate.
+fn has_open_rate(path: &FittedPath) -> bool {
+    path.open_rate.is_some_and(|[low, high]| high / low > OPEN_RATE_RATIO)
+}
+
+/// Starts of the search for a policer whose rate the losses leave open: the path at rates spread over the range.
+/// Goodput does not depend smoothly on the rate there, so a search from one start ends near that start.
+fn over_range(path: FittedPath, limiter: &Limiter) -> Vec<FittedPath> {
+    let range = limiter.rate_range_mbps.filter(|_| limiter.kind == LimiterKind::Policer);
+    let Some([low, high]) = range else { return vec![path] };
+    let path = FittedPath { open_rate: Some([1e6 * low, 1e6 * high]), ..path };
+    if !has_open_rate(&path) {
+        return vec![path];
+    }
+    let step = (high / low).min(MAX_RATE_RATIO).ln() / f64::from(RATE_STARTS - 1);
+    let start = |i: u32| {
+        let mut path = path.with(FitParameter::Rate, 1e6 * low * (step * f64::from(i)).exp());
+        path.free.iter_mut().filter(|n| n.0 == FitParameter::Rate).for_each(|n| n.1 = step / 2.0);
+        path
+    };
+    (0..RATE_STARTS).map(start).collect()
 }
 
 fn fitted_limiter(kind: LimiterKind) -> FittedLimiter {
@@ -149,7 +180,7 @@ fn named(
     limiter: &Limiter,
     curve: Option<&CameThrough>,
 ) -> Vec<FittedPath> {
-    let mut all = vec![of_kind(seen, base, limiter, limiter.kind)];
+    let mut all = over_range(of_kind(seen, base, limiter, limiter.kind), limiter);
     let plain = of_kind(seen, base, limiter, LimiterKind::Bottleneck);
     if limiter.kind != LimiterKind::Policer {
         for queue_kind in [FittedQueue::CoDel, FittedQueue::FqCoDel] {
@@ -340,6 +371,7 @@ fn base(seen: &ObservedPath) -> FittedPath {
         scope: PolicerScope::All,
         cross: Vec::new(),
         is_open: false,
+        open_rate: None,
         known: Vec::new(),
         free: vec![(FitParameter::Rtt, 0.01)],
         handicap: 0.0,

@@ -300,6 +300,11 @@ fn values(best: &TriedPath, nearly: &[&TriedPath]) -> Vec<FitValue> {
         // `with` clamps to sensible values: no run of losses is shorter than one packet.
         let [low, high] = [-half, half].map(|by| best.path.with(parameter, value * by.exp()).get(parameter));
         let (low, high) = (others().fold(low, f64::min), others().fold(high, f64::max));
+        // Simulated goodput narrows the range less than it seems to: it depends on every single loss.
+        let (low, high) = match best.path.open_rate.filter(|_| parameter == FitParameter::Rate) {
+            Some([least, most]) => (low.min(least), high.max(most)),
+            None => (low, high),
+        };
         FitValue {
             name: name.into(),
             value: parameter.in_reported_unit(value),
@@ -338,6 +343,8 @@ fn alternatives(
         [-half, half].map(|by| best.path.with(parameter, best.path.get(parameter) * by.exp()))
     });
     let same_kind = nearly.iter().map(|tried| tried.path.clone());
-    let paths = same_kind.chain(kinds).chain(ends).take(MAX_ALTERNATIVES);
+    let open = best.path.open_rate.into_iter().flatten();
+    let rates = open.map(|rate| best.path.with(FitParameter::Rate, rate));
+    let paths = same_kind.chain(rates).chain(kinds).chain(ends).take(MAX_ALTERNATIVES);
     paths.map(|path| scenario(&path, &best.flows, frame, shape)).collect()
 }

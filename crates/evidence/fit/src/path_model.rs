@@ -174,6 +174,8 @@ pub struct FittedPath {
     pub cross: Vec<CrossSpan>,
     /// The link does not limit: its rate is merely large enough.
     pub is_open: bool,
+    /// The range of rates that the losses leave open, bit/s; `None` where the rate is known.
+    pub open_rate: Option<[f64; 2]>,
     /// Numbers that single packets show, with the standard deviation of their logarithm. The search does not
     /// move them.
     pub known: Vec<(FitParameter, f64)>,

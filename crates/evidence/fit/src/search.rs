@@ -97,6 +97,7 @@ impl PathSearch<'_, '_, '_> {
         };
         let mut all: Vec<TriedPath> = begin.into_iter().map(tried).collect();
         self.evaluate(&mut all, SEEDS, None)?;
+        self.share_spread(&mut all);
         let mut changed: Vec<TriedPath> = all.iter().filter_map(|path| self.with_jitter(path)).collect();
         let corrected: Vec<Option<TriedPath>> =
             all.iter().map(|path| self.with_corrected_rtt(path)).collect();
@@ -141,6 +142,18 @@ impl PathSearch<'_, '_, '_> {
             }
         }
         Ok(all)
+    }
+
+    /// Judges the starts of an open rate by the smallest spread among them. By its own spread a start of which
+    /// every seed does something else would fit everything.
+    fn share_spread(&mut self, all: &mut [TriedPath]) {
+        let open = || all.iter().filter(|t| t.path.open_rate.is_some()).map(|t| t.spread);
+        let Some(shared) = open().reduce(|a, b| std::array::from_fn(|i| a[i].min(b[i]))) else { return };
+        for t in all.iter_mut().filter(|t| t.path.open_rate.is_some()) {
+            t.cost += misfit::misfit(&self.captured, &t.mean, &shared)
+                - misfit::misfit(&self.captured, &t.mean, &t.spread);
+            t.spread = shared;
+        }
     }
 
     /// Replaces the path's flows where others fit better.

@@ -66,6 +66,27 @@ fn a_policer_keeps_the_rate_and_the_bucket_of_the_diagnosis_and_gets_no_line() {
     assert!(!made.fit.scenario.contains("kind = \"link\""), "{}", made.fit.scenario);
 }
 
+/// Losses of a single episode leave a policer's rate open. The fit then has the diagnosis's range, and scenarios
+/// at both ends of it.
+#[test]
+fn a_rate_that_the_diagnosis_leaves_open_stays_open() {
+    let seen = captured_text(
+        "name = \"t\"\nduration = \"5s\"\n[links.path]\nbetween = [\"sender\", \"receiver\"]\n\
+         forward = [{ kind = \"policer\", rate = \"31.8Mbit/s\", burst = \"117kB\" }, { kind = \"delay\", delay = \"26ms\" }]\n\
+         backward = [{ kind = \"delay\", delay = \"26ms\" }]\n\
+         [flows.f]\nfrom = \"sender\"\nto = \"receiver\"\ncc = \"reno\"\n",
+    );
+    let [low, high] = seen.limiter.as_ref().unwrap().rate_range_mbps.expect("an open range");
+    assert!(low < 31.8 && 31.8 < high, "{low} {high}");
+    let made = fitted(&seen);
+    let rate = made.fit.values.iter().find(|v| v.name == "rate").unwrap();
+    assert!(rate.range[0] <= low && high <= rate.range[1], "{rate:?}");
+    assert!(made.fit.not_shown.iter().any(|why| why.starts_with("rate:")), "{:?}", made.fit.not_shown);
+    assert!(made.alternatives.len() >= 2);
+    let [captured, fitted] = [&made.fit.compared.captured, &made.fit.compared.fitted].map(|f| f.goodput_mbps);
+    assert!((fitted / captured - 1.0).abs() < 0.1, "{captured} {fitted}");
+}
+
 #[test]
 fn a_line_before_a_policer_is_added_where_it_shows() {
     let line = r#"{ kind = "link", rate = "15Mbit/s", queue = { kind = "fifo", packets = 200 } }"#;
