@@ -8,8 +8,8 @@
 //! * [`summary`], [`identity`]: the result of the runs of [`experiment`], as `run --json` prints it;
 //! * [`mod@diagnose`], [`qlog`]: diagnoses captures; [`mod@fit`], [`plan`]: fit a scenario to a path, and
 //!   make it faster;
-//! * `watch` (Linux): diagnoses live connections as captures are; `measure` (Linux): tests the path to another
-//!   host and the cures that its sender can apply;
+//! * `watch` (Linux): diagnoses live connections as captures are; `measure` (Linux): tests the path to
+//!   another host and the cures that its sender can apply;
 //! * [`names`]: names of the files and folders of results, and of the program;
 //! * [`mod@sweep`]: runs a grid of values, or diagnoses many captures; [`mod@reproduce`]: runs published
 //!   studies again and judges their claims;

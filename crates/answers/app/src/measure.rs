@@ -1,10 +1,10 @@
 //! Measures the path to a host that runs `longfat serve`: what it does, what limits it, and what a sender can
 //! do about it alone, each cure measured.
 //!
-//! [`run::measure`] runs the tests in order (`run.rs`); `trains.rs` chooses the trains of datagrams, `path.rs`
-//! finds MTU, ECN, DSCP and reordering, `capture.rs` diagnoses the captured test connections, `cures.rs` tries
-//! cures and predicts them. The outcome is a [`Measurement`] (`model.rs`), which `text.rs` and `headline.rs`
-//! show and `expect.rs` judges.
+//! [`run::measure`] runs the tests in order (`run.rs`); `trains.rs` chooses the trains of datagrams,
+//! `path.rs` finds MTU, ECN, DSCP and reordering, `capture.rs` diagnoses the captured test connections,
+//! `cures.rs` tries cures and predicts them. The outcome is a [`Measurement`] (`model.rs`), which `text.rs`
+//! and `headline.rs` show and `expect.rs` judges.
 
 mod capture;
 mod cures;
@@ -29,7 +29,7 @@ pub use text::text;
 use crate::{CommandError, regular};
 use std::path::Path;
 
-/// Greatest size of a token's file, bytes.
+/// Maximum size of a token's file, bytes.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
 /// Reads a token.

@@ -106,8 +106,8 @@ fn points(stated: &[(u64, &QlogMetrics)], start_s: f64) -> Vec<QlogPoint> {
 
 /// Returns the greatest confidence, 0 to 1, that a log alone gives to `cause`. A receiver's log has no RTT of
 /// the data, so a hidden queue may have lost it. QUIC has no socket buffer for data in flight, so constant
-/// bytes in flight are the congestion window, pacing, or the application. A sender without flow control credit
-/// pauses as its application would.
+/// bytes in flight are the congestion window, pacing, or the application. A sender without flow control
+/// credit pauses as its application would.
 pub fn qlog_certainty(trace: &QlogTrace, cause: Cause) -> f64 {
     match cause {
         Cause::SendBuffer => MAX_AMBIGUOUS_CONFIDENCE,

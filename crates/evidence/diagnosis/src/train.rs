@@ -3,18 +3,18 @@
 //! A policer passes its bucket at once, then drops everything above its rate, and delays nothing. A queue
 //! delays, and drops when it is full. Both are one model: a buffer of B bytes that empties at rate r. With
 //! P(t) the bytes that have passed by time t, a packet of s bytes passes if B + r t >= P + s, and is lost
-//! otherwise (`bucket.rs` finds r and B from who passed). Of those B bytes the first b pass without delay: all
-//! at a policer, none at a link, and a shaper's bucket at a shaper. The delay of a packet is therefore
+//! otherwise (`bucket.rs` finds r and B from who passed). Of those B bytes the first b pass without delay:
+//! all at a policer, none at a link, and a shaper's bucket at a shaper. The delay of a packet is therefore
 //!
 //! ```text
 //! d = c + max(0, P + s - r t - b) / r
 //! ```
 //!
-//! and the best b (`delays.rs`) says which of them it is. Where the data does not decide between "no queue" and
-//! "a queue", the answer is [`TrainFinding::Unknown`].
+//! and the best b (`delays.rs`) says which of them it is. Where the data does not decide between "no queue"
+//! and "a queue", the answer is [`TrainFinding::Unknown`].
 //!
-//! Times are in seconds from any two origins, so the clocks of both ends need not agree; rates count the bytes
-//! given, usually those of whole IP packets.
+//! Times are in seconds from any two origins, so the clocks of both ends need not agree; rates count the
+//! bytes given, usually those of whole IP packets.
 
 mod bucket;
 mod delays;
@@ -32,7 +32,7 @@ pub struct TrainPacket {
     pub bytes: u32,
 }
 
-/// What a train says about the path.
+/// Finding about the path from a train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrainFinding {
     /// Drops what exceeds a token bucket and delays nothing.
@@ -46,8 +46,8 @@ pub enum TrainFinding {
     Queue {
         /// Rate, bit/s.
         rate: f64,
-        /// Bytes that pass without delay before the queue begins to fill, the bucket of a shaper; `None` where
-        /// there is no such bucket.
+        /// Bytes that pass without delay before the queue begins to fill, the bucket of a shaper; `None`
+        /// where there is no such bucket.
         bucket: Option<f64>,
         /// Longest queue that was seen, bytes.
         queue: f64,
@@ -88,14 +88,15 @@ impl TrainDoubt {
     }
 }
 
-/// Fewest datagrams that must arrive.
+/// Minimum number of datagrams that must arrive.
 const MIN_ARRIVED: usize = 40;
-/// Fewest lost datagrams from which a rate is computed, and fewest that pass after the first of them.
+/// Minimum number of lost datagrams from which a rate is computed, and minimum that pass after the first of
+/// them.
 const MIN_LOST: usize = 12;
 const MIN_PASSED_AFTER: usize = 60;
-/// Greatest share of the train's rate that counts as a limit.
+/// Maximum share of the train's rate that counts as a limit.
 const LIMITED_SHARE: f64 = 0.93;
-/// Greatest share of losses, from the first on, at which a path counts as unlimited.
+/// Maximum share of losses, from the first on, at which a path counts as unlimited.
 const STRAY_LOSS: f64 = 0.02;
 /// Ratio of likelihoods, as a logarithm, from which on one of two models is named.
 const DECISIVE: f64 = 8.0;
@@ -103,7 +104,8 @@ const DECISIVE: f64 = 8.0;
 const LEAST_QUEUE_SHARE: f64 = 0.1;
 
 /// Evaluates a train. The datagrams are in the order in which they were sent. A host whose own device is the
-/// limit holds its sender back by a full send buffer (`is_held_back`), so that the train is as slow as the limit.
+/// limit holds its sender back by a full send buffer (`is_held_back`), so that the train is as slow as the
+/// limit.
 pub fn evaluate(train: &[TrainPacket], is_held_back: bool) -> TrainFinding {
     let samples = samples(train);
     let passed = samples.iter().filter(|s| s.delay.is_some()).count();

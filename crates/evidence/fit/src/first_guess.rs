@@ -116,8 +116,9 @@ fn has_open_rate(path: &FittedPath) -> bool {
     path.open_rate.is_some_and(|[low, high]| high / low > OPEN_RATE_RATIO)
 }
 
-/// Starts of the search for a policer whose rate the losses leave open: the path at rates spread over the range.
-/// Goodput does not depend smoothly on the rate there, so a search from one start ends near that start.
+/// Starts of the search for a policer whose rate the losses leave open: the path at rates spread over the
+/// range. Goodput does not depend smoothly on the rate there, so a search from one start ends near that
+/// start.
 fn over_range(path: FittedPath, limiter: &Limiter) -> Vec<FittedPath> {
     let range = limiter.rate_range_mbps.filter(|_| limiter.kind == LimiterKind::Policer);
     let Some([low, high]) = range else { return vec![path] };

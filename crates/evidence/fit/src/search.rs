@@ -144,8 +144,8 @@ impl PathSearch<'_, '_, '_> {
         Ok(all)
     }
 
-    /// Judges the starts of an open rate by the smallest spread among them. By its own spread a start of which
-    /// every seed does something else would fit everything.
+    /// Judges the starts of an open rate by the smallest spread among them. By its own spread a start of
+    /// which every seed does something else would fit everything.
     fn share_spread(&mut self, all: &mut [TriedPath]) {
         let open = || all.iter().filter(|t| t.path.open_rate.is_some()).map(|t| t.spread);
         let Some(shared) = open().reduce(|a, b| std::array::from_fn(|i| a[i].min(b[i]))) else { return };

@@ -1,5 +1,5 @@
-//! Receives and sends datagrams with IPv4's TOS or IPv6's traffic class: the DSCP (RFC 2474) and, in the lowest
-//! two bits, the ECN field (RFC 3168 section 5).
+//! Receives and sends datagrams with IPv4's TOS or IPv6's traffic class: the DSCP (RFC 2474) and, in the
+//! lowest two bits, the ECN field (RFC 3168 section 5).
 
 use crate::check_size;
 use crate::socket::{SocketOption, set_option};
@@ -10,8 +10,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Bits of the ECN field.
 const ECN: u8 = 0b11;
-/// Space for the control messages of a datagram (`CMSG_SPACE`: header and value, aligned): TOS, traffic class,
-/// time and dropped datagrams, in 64-bit words.
+/// Space for the control messages of a datagram (`CMSG_SPACE`: header and value, aligned): TOS, traffic
+/// class, time and dropped datagrams, in 64-bit words.
 const CONTROL: usize = 3 + 3 + 4 + 3;
 
 /// Fragmentation that a datagram socket permits (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER).
@@ -147,9 +147,9 @@ fn read_control(head: &libc::msghdr, datagram: &mut StampedDatagram) {
     while !at.is_null() {
         // SAFETY: where it is not null, it points to a whole header within the control messages, aligned as
         // those are; the value that the kernel writes after it is one byte for IPv4 (`ip_cmsg_recv_tos`), an
-        // integer for IPv6 (`ip6_datagram_recv_specific_ctl`), a `timespec` of 64-bit numbers on machines with
-        // 64 bits (`__sock_recv_timestamp`) or an integer for drops (`sock_recv_drops`). The next step stays
-        // within `msg_controllen`.
+        // integer for IPv6 (`ip6_datagram_recv_specific_ctl`), a `timespec` of 64-bit numbers on machines
+        // with 64 bits (`__sock_recv_timestamp`) or an integer for drops (`sock_recv_drops`). The
+        // next step stays within `msg_controllen`.
         unsafe {
             let value = libc::CMSG_DATA(at);
             match ((*at).cmsg_level, (*at).cmsg_type) {

@@ -14,18 +14,18 @@ use crate::SessionId;
 pub const HEAD: usize = 28;
 const MAGIC: [u8; 4] = *b"LFM1";
 
-/// What a datagram is for.
+/// Purpose of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
     /// From the client: its address and port.
     Open,
-    /// From the server: the datagrams' way is open.
+    /// From the server: datagrams pass in both directions.
     Opened,
     /// From the client, to be returned.
     Echo,
     /// The answer to [`DatagramKind::Echo`].
     Echoed,
-    /// Of a train, in either direction.
+    /// Part of a train, in either direction.
     Train,
 }
 

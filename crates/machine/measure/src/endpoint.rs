@@ -13,11 +13,11 @@ use std::time::Duration;
 
 /// Requested buffer of received datagrams, bytes; the kernel grants what its administrator permits.
 const RECEIVE_BUFFER: i32 = 8 << 20;
-/// Greatest pause that is waited for by spinning, ns: timers are later than that.
+/// Maximum pause that is waited for by spinning, ns: timers are later than that.
 const SPIN_NS: u64 = 200_000;
-/// Greatest time by which a train may fall behind its schedule and catch up in one burst, ns.
+/// Maximum time by which a train may fall behind its schedule and catch up in one burst, ns.
 const MAX_LAG_NS: u64 = 2_000_000;
-/// Greatest wait for room in the send buffer, per datagram.
+/// Maximum wait for room in the send buffer, per datagram.
 const SEND_WAIT: Duration = Duration::from_millis(100);
 
 /// A train that was sent.
@@ -76,8 +76,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a train, at most at `limit` bit/s, for at most `time`; fewer datagrams than requested where the time
-    /// was over.
+    /// Sends a train, at most at `limit` bit/s, for at most `time`; fewer datagrams than requested where the
+    /// time was over.
     pub fn send_train(&self, order: &TrainOrder, limit: Option<u64>, time: Duration) -> SentTrain {
         let count = order.count.min(MAX_TRAIN_PACKETS);
         if order.sizes.is_empty() || order.tos.is_empty() {
@@ -111,8 +111,8 @@ impl Endpoint {
         sent
     }
 
-    /// Sends a datagram of a train, waiting for room. Returns whether it had to wait. One that the system refuses, such as one longer than the
-    /// device's MTU, counts as lost.
+    /// Sends a datagram of a train, waiting for room. Returns whether it had to wait. One that the system
+    /// refuses, such as one longer than the device's MTU, counts as lost.
     fn send_waiting(&self, number: u32, size: usize) -> bool {
         let (begin, mut had_to_wait) = (clock::monotonic(), false);
         while let Err(e) = self.send(DatagramKind::Train, number, size) {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Greatest length of a client's message, bytes.
+/// Maximum length of a client's message, bytes.
 pub const MAX_REQUEST: usize = 2048;
-/// Greatest length of a server's message, bytes: the arrivals of a long train.
+/// Maximum length of a server's message, bytes: the arrivals of a long train.
 pub const MAX_REPLY: usize = 512 << 10;
 /// Length of the head of a message, bytes.
 const HEAD: usize = 4;
@@ -30,7 +30,7 @@ pub fn encode(message: &impl Serialize) -> Vec<u8> {
 }
 
 /// Reads the message at the start of `bytes`, of at most `limit` bytes. Returns it and the number of bytes it
-/// takes; `None` if it is not complete yet. The length is judged as soon as it is there, so that nobody needs
+/// takes; `None` if it is not complete yet. The length is judged as soon as it is there, so that no one needs
 /// to keep more than `limit` bytes.
 ///
 /// # Errors

@@ -36,7 +36,8 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Reply {
-    /// Answer to [`Request::Hello`]. The challenge, in hexadecimal digits, is absent where no token is needed.
+    /// Answer to [`Request::Hello`]. The challenge, in hexadecimal digits, is absent where no token is
+    /// needed.
     Hello {
         version: u32,
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -65,13 +66,13 @@ pub enum Reply {
     Refused { why: String },
 }
 
-/// What a server permits to a session.
+/// Limits that the server sets for a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLimits {
-    /// Greatest rate of a test, bit/s; absent where there is no limit.
+    /// Maximum rate of a test, bit/s; absent where there is no limit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate: Option<u64>,
-    /// Greatest duration of the session, s.
+    /// Maximum duration of the session, s.
     pub seconds: u32,
     /// Bytes that the session may transfer in both directions together.
     pub bytes: u64,
@@ -133,13 +134,13 @@ pub struct StreamCounters {
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Least and smoothed RTT, ms.
+    /// Minimum and smoothed RTT, ms.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min_rtt_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rtt_ms: Option<f64>,
-    /// Time with data outstanding, s, and the parts of it with the receiver's window and with the send buffer
-    /// full.
+    /// Time with data outstanding, s, and the parts of it with the receiver's window and with the send
+    /// buffer full.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busy_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]

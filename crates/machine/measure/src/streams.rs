@@ -34,8 +34,9 @@ pub struct StreamBounds {
     pub rate: Option<u64>,
 }
 
-/// Sends on all streams as fast as TCP lets, until a bound is met, and resets them. Returns the report and the
-/// number of bytes given to the sockets. `tick` is called at least every 50 ms and ends the test by `false`.
+/// Sends on all streams as fast as TCP lets, until a bound is met, and resets them. Returns the report and
+/// the number of bytes given to the sockets. `tick` is called at least every 50 ms and ends the test by
+/// `false`.
 ///
 /// # Errors
 /// Fails with the system's error; a connection that the peer closes only ends itself.

@@ -1,6 +1,6 @@
 //! A token that both ends know. It is never sent: the client proves that it knows it by the HMAC-SHA256 (RFC
 //! 2104) of the server's random challenge. The proof is bound to the protocol and its version, so that it is
-//! worth nothing elsewhere.
+//! useless elsewhere.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -42,8 +42,8 @@ mod tests {
 
     #[test]
     fn the_proof_is_hmac_sha256() {
-        // python3 -c "import hmac; print(hmac.new(b'a token of 23 bytes....', b'longfat measure 1' + bytes(32),
-        // 'sha256').hexdigest())"
+        // python3 -c "import hmac; print(hmac.new(b'a token of 23 bytes....', b'longfat measure 1' +
+        // bytes(32), 'sha256').hexdigest())"
         let proof = proof(b"a token of 23 bytes....", &[0; CHALLENGE]);
         assert_eq!(to_hex(&proof), "018154b0bb6b64cd52445a495a1fd7bc633bccdcfffb925137d80e366972f7bf");
     }

@@ -1,4 +1,5 @@
-//! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the measurement.
+//! Cures that a sender can apply alone: what to try, what a fitted simulation predicts of it, and the
+//! measurement.
 
 use super::capture::{Captured, test_flow};
 use super::model::{Cure, LimiterFound, Measurement, START_SHARE, StreamTest, TestVerdict};
@@ -36,15 +37,15 @@ const CONTROLS: [&str; 2] = ["bbr", "cubic"];
 const SEEDS: u32 = 3;
 const FIT_PACKETS: u64 = 1_200_000;
 const FIT_SECONDS: f64 = 5.0;
-/// Greatest error of the fitted upload, as a share, with which cures are predicted.
+/// Maximum error of the fitted upload, as a share, with which cures are predicted.
 const MAX_MISFIT: f64 = 0.3;
-/// Greatest predicted goodput, as a multiple of what a measured limit leaves to TCP; data that arrived before the
-/// measured interval and waited for what was lost counts in it.
+/// Maximum predicted goodput, as a multiple of what a measured limit leaves to TCP; data that arrived before
+/// the measured interval and waited for what was lost counts in it.
 const OVERSHOOT: f64 = 1.15;
 /// Duration of a predicted run.
 const RUN: Span = Span::from_secs(8);
 
-/// What is wrong with the upload.
+/// A fault of an upload or download.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     /// Too little goodput: what there is and what there could be, Mbit/s.
@@ -133,7 +134,7 @@ fn loses(m: &Measurement) -> bool {
     is_policed || m.test("up").is_some_and(|t| t.retransmitted_share > 0.005)
 }
 
-/// Returns the congestion controls worth trying that every program of this host may select.
+/// Returns the congestion controls to try that every program of this host may select.
 fn available_controls() -> Vec<String> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}")).unwrap_or_default();
     // CAP_NET_ADMIN may select any that is loaded; the kernel refuses others, and the cure is skipped.
@@ -142,8 +143,8 @@ fn available_controls() -> Vec<String> {
     CONTROLS.into_iter().filter(has).map(str::to_string).collect()
 }
 
-/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by retransmissions;
-/// against delay by the delay under load, those first that keep the goodput.
+/// Sorts cures, the best first: for more goodput by goodput, and where that differs little by
+/// retransmissions; against delay by the delay under load, those first that keep the goodput.
 pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
     if let Fault::Delayed { .. } = fault {
         let loaded = |c: &Cure| c.test.loaded.as_ref().map_or(f64::INFINITY, |l| l.rtt_p50_ms);
@@ -156,7 +157,7 @@ pub fn rank(cures: &mut [Cure], fault: Fault, up_mbps: f64) {
     cures[..alike].sort_by(|a, b| a.test.retransmitted_share.total_cmp(&b.test.retransmitted_share));
 }
 
-/// Whether a cure helps: its gain of goodput, or at hardly less goodput its delay, makes it worth the change.
+/// Whether a cure helps: it gains goodput, or it halves the added delay at hardly less goodput.
 pub fn helps(cure: &Cure, m: &Measurement) -> bool {
     let (Some(up), Some(fault)) = (m.test("up"), fault(m, true)) else { return false };
     match fault {
@@ -173,7 +174,7 @@ pub fn added_by(cure: &Cure, m: &Measurement) -> Option<f64> {
     Some((cure.test.loaded.as_ref()?.rtt_p50_ms - m.idle.as_ref()?.rtt_p50_ms).max(0.0))
 }
 
-/// What a simulation fitted to the captured upload predicts.
+/// Predictions of a simulation that was fitted to the captured upload.
 pub struct Predictions {
     /// Goodput of the upload as it is, Mbit/s.
     pub as_is: f64,
@@ -181,8 +182,8 @@ pub struct Predictions {
     pub cures: Vec<f64>,
 }
 
-/// Fits a scenario to the captured upload and predicts the goodput with each candidate. `capacity_mbps` is what
-/// a limit that was measured otherwise leaves to TCP.
+/// Fits a scenario to the captured upload and predicts the goodput with each candidate. `capacity_mbps` is
+/// what a limit that was measured otherwise leaves to TCP.
 ///
 /// # Errors
 /// Fails with the reason why there is no prediction.

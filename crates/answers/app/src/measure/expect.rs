@@ -83,8 +83,8 @@ pub fn parse(text: &str) -> Result<MeasureExpectation, CommandError> {
     Ok(MeasureExpectation { text, subject, quantity, at_least, bound: value, is_share: share.is_some() })
 }
 
-/// Checks conditions. Returns a line for each, and whether all are met; one whose quantity was not measured is
-/// not.
+/// Checks conditions. Returns a line for each, and whether all are met; one whose quantity was not measured
+/// is not.
 pub fn check(all: &[MeasureExpectation], m: &Measurement) -> (String, bool) {
     let (mut lines, mut met) = (String::new(), true);
     for e in all {

@@ -21,9 +21,9 @@ pub struct Measurement {
     pub client: String,
     /// One sentence: what is wrong, and what to do.
     pub headline: String,
-    /// What the headline rests on, a sentence each.
+    /// The evidence for the headline, a sentence each.
     pub facts: Vec<String>,
-    /// What could not be measured or told, with the reason.
+    /// Quantities that could not be measured or decided, with the reason.
     pub cannot_tell: Vec<String>,
     /// Echoes on the idle path; absent where datagrams do not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ pub struct StreamTest {
     pub retransmitted_share: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Least RTT by the sender's kernel, ms; absent where it does not report one.
+    /// Minimum RTT by the sender's kernel, ms; absent where it does not report one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_rtt_ms: Option<f64>,
     /// Parts of the busy time with the receiver's window and with the send buffer full, 0 to 1; absent where
@@ -140,22 +140,22 @@ pub struct Limiter {
     pub datagrams: u64,
 }
 
-/// What a direction does to datagrams.
+/// Treatment of datagrams in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MeasuredPath {
     /// Largest IP packet that passes whole, bytes; absent where none of the probes arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Whether TCP sends larger packets than pass, and nobody tells it.
+    /// Whether TCP sends larger packets than pass, without receiving an ICMP message.
     pub black_hole: bool,
     /// Share of the datagrams of a train that arrived after a later one, 0 to 1; absent without a train.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered_share: Option<f64>,
-    /// What happens to ECN codepoints and DSCPs, in the order in which they were tried.
+    /// Fate of ECN codepoints and DSCPs, in the order in which they were tried.
     pub marks: Vec<Marks>,
 }
 
-/// What happens to a TOS or traffic class.
+/// Fate of a TOS byte or traffic class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Marks {
     /// The codepoint, such as `ECT(0)` or `EF`.
@@ -184,11 +184,11 @@ pub struct TestVerdict {
 /// A cure that was tried.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cure {
-    /// What was changed, such as `paced at 19.3 Mbit/s`.
+    /// The change, such as `paced at 19.3 Mbit/s`.
     pub title: String,
     /// How to do it.
     pub how: String,
-    /// What was measured; its name is that of the cure.
+    /// The measured test, named after the cure.
     pub test: StreamTest,
     /// Goodput that the fitted simulation predicted before, Mbit/s; absent where there is no fit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,8 +291,8 @@ impl Measurement {
         self.tests.iter().find(|t| t.name == name)
     }
 
-    /// The limit of a direction's rate, Mbit/s of IP bytes: by the trains or, where these do not decide, by the
-    /// packets of the captured test.
+    /// The limit of a direction's rate, Mbit/s of IP bytes: by the trains or, where these do not decide, by
+    /// the packets of the captured test.
     pub fn limit_mbps(&self, up: bool) -> Option<f64> {
         let (limiter, verdict) = match up {
             true => (&self.limiter_up, &self.verdict_up),
@@ -304,8 +304,8 @@ impl Measurement {
         }
     }
 
-    /// The payload rate that a direction's limit leaves to TCP, Mbit/s; without a known limit, that of several
-    /// connections together.
+    /// The payload rate that a direction's limit leaves to TCP, Mbit/s; without a known limit, that of
+    /// several connections together.
     pub fn capacity_mbps(&self, up: bool) -> Option<f64> {
         let (one, several) = if up { ("up", "up-4") } else { ("down", "down-4") };
         let one = self.test(one)?;

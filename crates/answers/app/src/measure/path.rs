@@ -11,7 +11,7 @@ use std::time::Duration;
 const SIZES: [u16; 18] = [
     576, 1000, 1200, 1280, 1300, 1320, 1340, 1360, 1380, 1400, 1420, 1440, 1460, 1480, 1500, 2000, 4000, 9000,
 ];
-/// Greatest gap between two sizes that a second round closes byte by byte.
+/// Maximum gap between two sizes that a second round closes byte by byte.
 const MAX_GAP: u16 = 20;
 /// Copies of each probe: a single loss decides nothing.
 const COPIES: usize = 3;

@@ -9,7 +9,7 @@ use super::trains::{Direction, HEADERS_V4, HEADERS_V6, trains};
 use ::measure::client::{Client, ClientError, StreamOptions, StreamResult};
 use std::time::Duration;
 
-/// What to measure.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct MeasureOptions {
     pub host: String,

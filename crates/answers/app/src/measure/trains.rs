@@ -6,8 +6,8 @@ use ::measure::{MAX_TRAIN_PACKETS, TrainOrder};
 use diagnosis::train::{TrainDoubt, TrainFinding, TrainPacket, evaluate};
 use std::time::Duration;
 
-/// Rate of the first train as a multiple of the best that TCP reached, and of each further one as a multiple of
-/// the one before.
+/// Rate of the first train as a multiple of the best that TCP reached, and of each further one as a multiple
+/// of the one before.
 const FIRST_RATE: f64 = 1.6;
 const NEXT_RATE: f64 = 2.5;
 /// Rate of the train that measures a policer's bucket, as a multiple of the policer's.
@@ -16,7 +16,7 @@ const SHARP: f64 = 1.8;
 const HELD_BACK: u32 = 5;
 /// Most trains of a direction.
 const MAX_TRAINS: u32 = 6;
-/// Least and greatest rate, bit/s.
+/// Minimum and maximum rate, bit/s.
 const MIN_RATE: f64 = 500e3;
 const MAX_RATE: f64 = 1e9;
 /// Duration of a train, s.
@@ -36,7 +36,7 @@ pub enum Direction {
     Down,
 }
 
-/// What the trains of a direction say.
+/// Findings from the trains of a direction.
 pub struct Trains {
     pub limiter: Limiter,
     /// Share of the last train that arrived out of order.

@@ -1,9 +1,9 @@
 //! Finds the rate r and the size B of a buffer from which packets of a train passed it.
 //!
-//! A packet that passed demands B + r t >= P + s, one that was lost demands the opposite. For a given r both are
-//! bounds of B, and the sum of what they are missed by is convex in r: a search in one dimension finds the best
-//! pair, and the middle of what remains possible is the estimate. P counts what has passed, not what a model
-//! predicts, so an error does not add up.
+//! A packet that passed demands B + r t >= P + s, one that was lost demands the opposite. For a given r both
+//! are bounds of B, and the sum of what they are missed by is convex in r: a search in one dimension finds
+//! the best pair, and the middle of what remains possible is the estimate. P counts what has passed, not what
+//! a model predicts, so an error does not add up.
 
 /// A datagram with what is needed of it.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct BucketFit {
 
 /// Steps of the search for the rate: each leaves two thirds of the interval.
 const STEPS: usize = 60;
-/// Greatest share of packets that the buffer may fail to explain: other losses on the path.
+/// Maximum share of packets that the buffer may fail to explain: other losses on the path.
 const MAX_UNEXPLAINED: f64 = 0.05;
 /// Distance from its bound, in packets, from which on a packet is not explained.
 const TOLERANCE: f64 = 1.0;
@@ -69,13 +69,13 @@ pub fn fit(samples: &[Sample]) -> Option<BucketFit> {
 
 /// Quantile of the lateness that counts as its bound.
 const LATENESS_QUANTILE: f64 = 0.95;
-/// Least size of a bucket, in bytes that pass during that time.
+/// Minimum size of a bucket, in bytes that pass during that time.
 const MIN_BUCKET: f64 = 4.0;
 
 /// Returns the best buffer where packets reach it late, in batches or after other queues: one that passed may
-/// have done so up to its excess of delay later than it was sent, and one that was lost no earlier than it was
-/// sent. Such bounds are weak. A random walk of losses can stay within them only around a bucket of about the
-/// rate times the lateness, so a smaller one proves nothing.
+/// have done so up to its excess of delay later than it was sent, and one that was lost no earlier than it
+/// was sent. Such bounds are weak. A random walk of losses can stay within them only around a bucket of about
+/// the rate times the lateness, so a smaller one proves nothing.
 pub fn fit_late(samples: &[Sample]) -> Option<BucketFit> {
     let mut delays: Vec<f64> = samples.iter().filter_map(|s| s.delay).collect();
     delays.sort_by(f64::total_cmp);

@@ -8,7 +8,8 @@ const CANDIDATES: usize = 60;
 const LEAST_NOISE: f64 = 5e-6;
 /// Noise of neighbours is alike: this many packets count as one independent one.
 const ALIKE: f64 = 4.0;
-/// Residuals beyond this many times the noise count linearly (Huber), so that a few late packets decide little.
+/// Residuals beyond this many times the noise count linearly (Huber), so that a few late packets decide
+/// little.
 const LINEAR: f64 = 3.0;
 /// MAD of a normal distribution, as a share of its standard deviation.
 const MAD: f64 = 0.6745;
@@ -142,8 +143,8 @@ pub fn growth(samples: &[Sample], is_held_back: bool) -> Option<Growth> {
     let tail = &arrived[arrived.len() - arrived.len() / TAIL_PARTS..];
     // A queue that stands delays all packets, lateness only some of them.
     let late = quantile(tail.iter().map(|a| a.1), LATE_QUANTILE);
-    // Of packets that come in batches a policer passes the first, which have waited longest: not longer, though,
-    // than some did before.
+    // Of packets that come in batches a policer passes the first, which have waited longest: not longer,
+    // though, than some did before.
     // The queue of a device that holds its sender back, however, fills at once.
     let before = match is_held_back {
         true => head.iter().copied().fold(f64::INFINITY, f64::min),

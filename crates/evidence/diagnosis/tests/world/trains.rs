@@ -1,5 +1,5 @@
-//! Trains of datagrams through elements of the engine, whose numbers are the truth. Cases are drawn; a policer
-//! must be found with its numbers, and nothing else may be called one.
+//! Trains of datagrams through elements of the engine, whose numbers are the truth. Cases are drawn; a
+//! policer must be found with its numbers, and nothing else may be called one.
 
 use diagnosis::train::{TrainDoubt, TrainFinding, TrainPacket, evaluate};
 use path::{Chain, Ecn, Outbox, Packet, Stage};

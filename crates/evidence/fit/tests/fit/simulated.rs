@@ -66,8 +66,8 @@ fn a_policer_keeps_the_rate_and_the_bucket_of_the_diagnosis_and_gets_no_line() {
     assert!(!made.fit.scenario.contains("kind = \"link\""), "{}", made.fit.scenario);
 }
 
-/// Losses of a single episode leave a policer's rate open. The fit then has the diagnosis's range, and scenarios
-/// at both ends of it.
+/// Losses of a single episode leave a policer's rate open. The fit then has the diagnosis's range, and
+/// scenarios at both ends of it.
 #[test]
 fn a_rate_that_the_diagnosis_leaves_open_stays_open() {
     let seen = captured_text(

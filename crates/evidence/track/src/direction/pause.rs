@@ -386,8 +386,8 @@ impl Direction {
     }
 
     /// Notes that nothing passed in either direction from `last` to `now` (more than [`RTO_MIN`]) although
-    /// data was outstanding. `timer`: a timer of the sender ended it. `shown`: what ended it shows by itself that packets were held
-    /// or lost.
+    /// data was outstanding. `timer`: a timer of the sender ended it. `shown`: what ended it shows by itself
+    /// that packets were held or lost.
     pub fn watch_silence(&mut self, last: Time, now: Time, timer: bool, shown: bool) {
         let silent = now.since(last);
         if timer || self.window.zero_since.is_some() {

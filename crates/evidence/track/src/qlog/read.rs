@@ -23,8 +23,8 @@ const MAX_EVENT_NAMES: usize = 8;
 /// for each.
 ///
 /// # Errors
-/// Fails when the text is not a qlog, when no trace in it contains packets, or when all traces are of receivers
-/// that do not state how much they received.
+/// Fails when the text is not a qlog, when no trace in it contains packets, or when all traces are of
+/// receivers that do not state how much they received.
 pub fn read_qlog(text: &str) -> Result<Vec<QlogTrace>, QlogError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut readers = Vec::new();

@@ -147,8 +147,8 @@ fn a_connection_that_its_client_renames_is_one() {
     assert_eq!(traces[0].metrics.last().unwrap().smoothed_rtt, Some(Span::from_millis(44)));
 }
 
-/// quinn states no length of received packets. The end that received more packets is the receiver, and its log
-/// does not show how much data they carried.
+/// quinn states no length of received packets. The end that received more packets is the receiver, and its
+/// log does not show how much data they carried.
 #[test]
 fn a_receivers_log_without_lengths_is_refused() {
     let event = |time: u64, name: &str, n: u64, length: &str| {

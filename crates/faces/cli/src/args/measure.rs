@@ -28,7 +28,8 @@ pub struct MeasureArgs {
     #[arg(long)]
     pub no_cures: bool,
     /// Require a result, e.g. `up.goodput >= 90%` of the path's rate, `down.goodput >= 18Mbit/s`,
-    /// `idle.rtt <= 40ms` (docs/measure.md); can be given several times. The exit code is 1 if one is not met.
+    /// `idle.rtt <= 40ms` (docs/measure.md); can be given several times. The exit code is 1 if one is not
+    /// met.
     #[arg(long, value_name = "EXPR")]
     pub expect: Vec<String>,
     /// Print the measurement as one JSON object (docs/measure.md).

@@ -1,5 +1,5 @@
-//! `longfat measure` and `longfat serve` over a path of the lab and over a TBF, which is not ours: the limit is
-//! found with its numbers, and a cure is measured. In real time; needs root, and prints that it is skipped
+//! `longfat measure` and `longfat serve` over a path of the lab and over a TBF, which is not ours: the limit
+//! is found with its numbers, and a cure is measured. In real time; needs root, and prints that it is skipped
 //! without.
 
 use crate::common::within;

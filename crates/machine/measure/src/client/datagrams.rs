@@ -51,7 +51,7 @@ pub struct TrainPacket {
     pub arrived_tos: Option<u8>,
 }
 
-/// What became of a train.
+/// Fate of each datagram of a train.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrainResult {
     /// The datagrams in the order in which they were sent.
@@ -167,8 +167,8 @@ impl Client {
     }
 }
 
-/// Joins what both ends saw of a train. The first arrival of each datagram counts; numbers of other trains are
-/// ignored.
+/// Joins what both ends saw of a train. The first arrival of each datagram counts; numbers of other trains
+/// are ignored.
 fn joined(order: &TrainOrder, sent: &SentTrain, arrivals: &[Arrival], dropped: u32) -> TrainResult {
     let index = |number: u32| number.wrapping_sub(order.first);
     let mut first: BTreeMap<u32, &Arrival> = BTreeMap::new();

@@ -51,7 +51,7 @@ pub enum ClientError {
     Io(#[from] std::io::Error),
 }
 
-/// What the thread that receives datagrams collects.
+/// Data that the receiving thread collects.
 #[derive(Default)]
 struct Inbox {
     log: ArrivalLog,
@@ -158,12 +158,12 @@ impl Client {
         self.local.ip()
     }
 
-    /// What the server permits.
+    /// Limits that the server sets.
     pub fn limits(&self) -> SessionLimits {
         self.limits
     }
 
-    /// Opens the way of datagrams. Returns whether they pass in both directions.
+    /// Opens the path of datagrams. Returns whether they pass in both directions.
     pub fn open_datagrams(&mut self) -> bool {
         for number in 0..OPEN_ATTEMPTS {
             // An error is that of an earlier attempt (ICMP).

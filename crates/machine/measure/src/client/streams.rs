@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Greatest number of bytes of a test: a fast path does not need the whole time.
+/// Maximum number of bytes of a test: a fast path does not need the whole time.
 const MAX_TEST_BYTES: u64 = 1_000_000_000;
 
 /// Options of a test of streams.
@@ -30,7 +30,7 @@ pub struct StreamOptions {
     pub echo_ms: Option<u64>,
 }
 
-/// What both ends saw of a test of streams.
+/// Measurements of both ends in a test of streams.
 #[derive(Clone, Debug, Default)]
 pub struct StreamResult {
     /// The sending end's report.
@@ -47,8 +47,8 @@ impl StreamResult {
         self.receiver.bins.iter().sum()
     }
 
-    /// Received rate of the payload, Mbit/s, without one part in `start_parts` of the test, in which connections
-    /// start.
+    /// Received rate of the payload, Mbit/s, without one part in `start_parts` of the test, in which
+    /// connections start.
     pub fn mbps(&self, start_parts: usize) -> f64 {
         let bins = &self.receiver.bins;
         let bins = bins.get(bins.len() / start_parts.max(1)..).unwrap_or_default();

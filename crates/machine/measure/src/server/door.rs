@@ -1,6 +1,6 @@
 //! Accepts connections, reads their first messages, and opens sessions. Each connection that has not yet said
-//! what it wants takes a few kB and at most [`MAX_SILENCE`]; there are at most [`MAX_WAITING`] of them, of which
-//! the oldest is closed for a new one, so that neither silent nor slow clients keep others out.
+//! what it wants takes a few kB and at most [`MAX_SILENCE`]; there are at most [`MAX_WAITING`] of them, of
+//! which the oldest is closed for a new one, so that neither silent nor slow clients keep others out.
 
 use super::session::{Session, SessionState};
 use super::{ServeOptions, ServerEvent, canonical, client_of, new_id};
@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// Greatest number of connections that have not said what they want, in all and of one client.
+/// Maximum number of connections that have not said what they want, in all and of one client.
 const MAX_WAITING: usize = 256;
 const MAX_WAITING_OF_ONE: usize = 32;
 /// Time that such a connection has.
 const MAX_SILENCE: Duration = Duration::from_secs(5);
-/// Datagrams and connections handled before the others get their turn.
-const TURN: usize = 64;
+/// Datagrams and connections handled before other sources are served.
+const MAX_BATCH: usize = 64;
 
 const ACCEPT: u64 = 0;
 const DATAGRAMS: u64 = 1;
@@ -68,14 +68,14 @@ pub struct Door<'a> {
     entries: Entries,
 }
 
-/// What becomes of a connection after its bytes were read.
+/// The next step for a connection after its bytes were read.
 enum Fate {
-    /// It waits for more bytes.
+    /// Wait for more bytes.
     Waits,
     Closes,
-    /// It is the control connection of a new session; these bytes came after its proof.
+    /// The control connection of a new session, and the bytes that followed the proof.
     Opens(Vec<u8>),
-    /// It is a stream of a session.
+    /// A stream of a session.
     Attaches(SessionId),
 }
 
@@ -138,7 +138,7 @@ impl<'a> Door<'a> {
     }
 
     fn accept(&mut self) {
-        for _ in 0..TURN {
+        for _ in 0..MAX_BATCH {
             let (socket, client) = match socket::accept(self.listener.as_fd()) {
                 Ok(accepted) => accepted,
                 Err(e) if socket::is_connection_error(&e) => continue,
@@ -242,14 +242,14 @@ impl<'a> Door<'a> {
         });
     }
 
-    /// Reads datagrams that belong to no session's socket yet. One that opens a session's way gets it a socket;
-    /// anything else gets no answer.
+    /// Reads datagrams that belong to no session's socket yet. A datagram that opens a session's path gives
+    /// the session a socket; anything else gets no answer.
     fn first_datagrams<'scope>(&mut self, scope: &'scope Scope<'scope, '_>)
     where
         'a: 'scope,
     {
         let mut buffer = [0; 64];
-        for _ in 0..TURN {
+        for _ in 0..MAX_BATCH {
             let received = datagram::receive_stamped(self.datagrams.as_fd(), &mut buffer);
             let Ok(stamped) = received else { return };
             let head = DatagramHead::decode(&buffer[..stamped.len.min(buffer.len())]);

@@ -1,6 +1,6 @@
 //! The server: `longfat serve`. One thread accepts connections and reads their first messages, with bounded
-//! memory and time for each (`door.rs`); each session has a thread for its tests (`session.rs`) and one for its
-//! datagrams. Nothing is sent to an address that has not completed a TCP handshake.
+//! memory and time for each (`door.rs`); each session has a thread for its tests (`session.rs`) and one for
+//! its datagrams. Nothing is sent to an address that has not completed a TCP handshake.
 
 mod door;
 mod session;
@@ -17,7 +17,7 @@ pub struct ServeOptions {
     pub listen: SocketAddr,
     /// Token that clients must know; `None`: anybody may test.
     pub token: Option<Vec<u8>>,
-    /// Greatest number of sessions at a time, in all and of one address (of IPv6: a /64).
+    /// Maximum number of sessions at a time, in all and of one address (of IPv6: a /64).
     pub max_clients: u32,
     pub max_per_address: u32,
     /// Limits of each session.
@@ -26,10 +26,10 @@ pub struct ServeOptions {
     pub time: Option<Duration>,
 }
 
-/// What happened at a server, for its log.
+/// An event at a server, for its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// It listens.
+    /// The server listens at this address.
     Listening(SocketAddr),
     /// A session has begun.
     Begun { client: SocketAddr },
@@ -51,7 +51,7 @@ pub fn serve(
     std::thread::scope(|scope| door::Door::open(options, log)?.run(scope, ended))
 }
 
-/// What counts as one client: an IPv4 address, or an IPv6 /64 (RFC 4291 section 2.5.1).
+/// The identity of a client: an IPv4 address, or an IPv6 /64 (RFC 4291 section 2.5.1).
 fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(ip) => {
@@ -62,7 +62,8 @@ fn client_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns an address without the form of IPv6 that stands for one of IPv4. An address of IPv6 keeps its device.
+/// Returns an address without the form of IPv6 that stands for one of IPv4. An address of IPv6 keeps its
+/// device.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         v4 @ IpAddr::V4(_) => SocketAddr::new(v4, address.port()),

@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 const REPLY_TIME: Duration = Duration::from_secs(10);
 /// Time in which a client must attach the streams of a test.
 const ATTACH_TIME: Duration = Duration::from_secs(10);
-/// Greatest duration of a train.
+/// Maximum duration of a train.
 const TRAIN_TIME: Duration = Duration::from_secs(5);
-/// Greatest number of echoes that a session gets in a second.
+/// Maximum number of echoes that a session gets in a second.
 const MAX_ECHOES: u32 = 1000;
-/// Greatest size of an echo, bytes.
+/// Maximum size of an echo, bytes.
 const MAX_ECHO: usize = 512;
 
-/// What the threads of a session share.
+/// State that the threads of a session share.
 pub struct SessionState {
     limits: SessionLimits,
     begin: Instant,
