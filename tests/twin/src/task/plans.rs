@@ -247,7 +247,7 @@ fn table(paths: &[JudgedPath<'_>]) -> String {
 fn costs(rows: &[PlanRow]) -> String {
     let times: Vec<f64> = rows.iter().filter(|r| r.rank == 0).map(|r| r.plan_s).collect();
     format!(
-        "A plan took {:.1} s in the median, {:.1} s at most; {} of {} runs were disturbed or not possible on this kernel.",
+        "A plan took {:.1} s in the median, at most {:.1} s; {} of {} runs were disturbed or not possible on this kernel.",
         quantile(&times, 0.5),
         times.iter().copied().fold(0.0, f64::max),
         rows.iter().filter(|r| !r.reliable).count(),
