@@ -31,6 +31,8 @@ mod timeline;
 mod too_big;
 mod vantage;
 
+pub(crate) use cc::median;
+
 use crate::cause;
 use crate::confidence::confidence;
 pub use between::both_ends_info;

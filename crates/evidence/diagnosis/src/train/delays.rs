@@ -1,6 +1,7 @@
 //! Finds how many bytes pass a buffer without delay: all of them at a policer, none at a link.
 
 use super::bucket::Sample;
+use crate::verdict::median;
 
 /// Candidates for the bytes without delay that are tried.
 const CANDIDATES: usize = 60;
@@ -110,12 +111,6 @@ fn noise(delays: impl Iterator<Item = f64>) -> f64 {
     let delays: Vec<f64> = delays.collect();
     let bends: Vec<f64> = delays.windows(3).map(|d| (d[2] - 2.0 * d[1] + d[0]).abs()).collect();
     (median(&bends) / MAD / 6f64.sqrt()).max(LEAST_NOISE)
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn quantile(values: impl Iterator<Item = f64>, q: f64) -> f64 {

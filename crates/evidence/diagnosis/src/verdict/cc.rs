@@ -11,6 +11,8 @@ mod likelihood;
 mod loss_law;
 mod probing;
 mod stretch;
+
+pub(crate) use likelihood::median;
 #[cfg(test)]
 mod tests;
 

@@ -40,7 +40,7 @@ const MEDIAN_STDERR_FACTOR: f64 = 1.25;
 const STANDING_ROUNDS: usize = 9;
 
 /// Returns the median; 0 of no values.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
