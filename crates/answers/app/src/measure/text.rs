@@ -3,6 +3,7 @@
 use super::headline::advised;
 use super::model::{Measurement, StreamTest};
 use print::{three_digits as digits, wrap};
+use report::{Style, Table};
 
 /// Returns the text; no line is wider than `width` (at least 60).
 pub fn text(m: &Measurement, width: usize) -> String {
@@ -10,11 +11,11 @@ pub fn text(m: &Measurement, width: usize) -> String {
     let mut text = wrap(&m.headline, width, "");
     m.facts.iter().for_each(|fact| text += &wrap(fact, width, "  - "));
     m.cannot_tell.iter().for_each(|why| text += &wrap(&format!("cannot tell: {why}"), width, "  - "));
-    let cures: Vec<&StreamTest> = m.cures.iter().map(|c| &c.test).collect();
-    let rows: Vec<[String; 7]> = m.tests.iter().chain(cures).map(row).collect();
+    let cures = m.cures.iter().map(|c| &c.test);
+    let rows: Vec<Vec<String>> = m.tests.iter().chain(cures).map(row).collect();
     if !rows.is_empty() {
         text += "\n";
-        text += &table(&rows);
+        text += &Table::filled(&HEADS, &rows).text(Style::plain(width));
     }
     if let Some(cure) = advised(m) {
         text += "\n";
@@ -23,37 +24,48 @@ pub fn text(m: &Measurement, width: usize) -> String {
     text
 }
 
-const HEAD: [&str; 7] = ["test", "flows", "Mbit/s", "CC", "resent", "RTT loaded", "limited by"];
+const HEADS: [(&str, Option<&str>); 7] = [
+    ("test", None),
+    ("flows", Some("")),
+    ("goodput", Some("Mbit/s")),
+    ("CC", None),
+    ("resent", Some("%")),
+    ("loaded RTT", Some("ms")),
+    ("limited by", None),
+];
 
-fn row(t: &StreamTest) -> [String; 7] {
+fn row(t: &StreamTest) -> Vec<String> {
     let share = |share: Option<f64>| share.filter(|s| *s >= 0.05).map(|s| format!("{:.0} %", 100.0 * s));
     let window = share(t.window_limited_share).map(|s| format!("window {s}"));
     let buffer = share(t.buffer_limited_share).map(|s| format!("send buffer {s}"));
     let limits: Vec<String> = window.into_iter().chain(buffer).collect();
-    [
+    vec![
         t.name.clone(),
         t.connections.to_string(),
         digits(t.goodput_mbps),
         t.control.clone(),
-        format!("{:.2} %", 100.0 * t.retransmitted_share),
-        t.loaded.as_ref().map_or("-".into(), |l| format!("{} ms", digits(l.rtt_p50_ms))),
+        format!("{:.2}", 100.0 * t.retransmitted_share),
+        t.loaded.as_ref().map_or("-".into(), |l| digits(l.rtt_p50_ms)),
         if limits.is_empty() { "-".into() } else { limits.join(", ") },
     ]
 }
 
-fn table(rows: &[[String; 7]]) -> String {
-    let width = |i: usize| {
-        rows.iter().map(|row| row[i].chars().count()).chain([HEAD[i].len()]).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
-    let line = |cells: [&str; 7]| {
-        let cell = |(i, text): (usize, &str)| match i {
-            1 | 2 | 4 | 5 => format!("{text:>w$}", w = widths[i]),
-            _ => format!("{text:<w$}", w = widths[i]),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_reports_cannot_write_control_characters_into_the_table() {
+        let test = StreamTest {
+            name: "down".into(),
+            connections: 1,
+            goodput_mbps: 514.0,
+            control: "re\u{1b}no".into(),
+            ..StreamTest::default()
         };
-        let cells: Vec<String> = cells.into_iter().enumerate().map(cell).collect();
-        cells.join("  ").trim_end().to_string() + "\n"
-    };
-    let head = line(HEAD);
-    rows.iter().fold(head, |text, row| text + &line(std::array::from_fn(|i| row[i].as_str())))
+        let shown = text(&Measurement { tests: vec![test], ..Measurement::default() }, 80);
+        assert!(shown.contains("down") && shown.contains("514") && !shown.contains('\u{1b}'), "{shown:?}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        println!("{shown}");
+    }
 }
